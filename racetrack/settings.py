@@ -1,0 +1,82 @@
+"""`.env` and the environment become one frozen Settings; nothing else reads either."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr, StringConstraints, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from racetrack.errors import UsageError
+
+REPO = Path(__file__).resolve().parent.parent
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+Heap = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*[mg]$")]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,30}$")]
+Count = Annotated[int, Field(ge=1)]
+Rate = Annotated[int, Field(ge=0)]
+
+
+class Settings(BaseSettings):
+    """Every knob of `.env`, under its own name in lower case; the environment wins over the file.
+
+    Ports are TCP ports, heaps are JVM sizes such as `512m` or `4g`, rates are events per second.
+    """
+
+    model_config = SettingsConfigDict(
+        env_file=REPO / ".env", frozen=True, extra="ignore", str_strip_whitespace=True
+    )
+
+    bind_address: str
+    stack_name: Name
+    kafka_port: Port
+    kafka_controller_port: Port
+    schema_registry_port: Port
+    mysql_port: Port
+    connect_port: Port
+    deephaven_port: Port
+    loadgen_port: Port
+
+    kafka_heap: Heap
+    schema_registry_heap: Heap
+    connect_heap: Heap
+    deephaven_heap: Heap
+    deephaven_cycle_ms: Count
+
+    kafka_version: str
+    apicurio_version: str
+    debezium_version: str
+    deephaven_version: str
+
+    purchases_per_second_start: Rate
+    pageviews_per_second_start: Rate
+    pageviews_partitions: Count
+    shop_users: Count
+    shop_items: Count
+    loadgen_seed: int
+    loadgen_acks: Literal["0", "1", "all"]
+
+    mysql_root_password: SecretStr
+    mysql_shop_password: SecretStr
+    mysql_debezium_password: SecretStr
+    deephaven_psk: SecretStr
+
+
+def load() -> Settings:
+    """Read `.env` and the environment.
+
+    Raises:
+        UsageError: a value is missing or malformed; the message names the variable and the reason.
+    """
+    try:
+        return Settings()  # type: ignore[call-arg]  # the fields come from the environment
+    except ValidationError as error:
+        reasons = [f"{str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors()]
+        raise UsageError(
+            "These settings (in .env or the environment) can't be used: " + "; ".join(reasons)
+        ) from None
+
+
+def for_record(settings: Settings) -> dict[str, object]:
+    """The settings as they go into `run.json`: JSON values, secrets masked."""
+    return settings.model_dump(mode="json")

@@ -1,0 +1,1 @@
+"""Where the services run: the runtimes, all behind one Stack."""

@@ -1,0 +1,1 @@
+"""The native runtime: services as plain processes, installed from package registries."""

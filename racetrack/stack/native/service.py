@@ -1,0 +1,60 @@
+"""What one native service must say of itself: how it is launched, when it is ready, its version."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from racetrack.settings import Settings
+
+
+class NotReady(Exception):
+    """A health check's answer while a service is still coming up; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a service may know: the settings, its own folders, and where its peers listen.
+
+    `work` is private, empty at the start, on tmpfs where there is one, and gone after the run.
+    `parts` holds what was installed, one folder a part.
+    """
+
+    settings: Settings
+    work: Path
+    parts: Mapping[str, Path]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One process to start: no shell, secrets only in `env`, output to the service's log."""
+
+    argv: Sequence[str]
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: Path | None = None
+
+
+class NativeService(Protocol):
+    """One module a service. `launch` runs in the service's own thread and may take its time."""
+
+    name: str
+    parts: tuple[str, ...]  # what must be installed, see racetrack/install
+    after: tuple[str, ...]  # services that must be ready before `launch` is called
+    ready_within_s: float
+
+    def ports(self, settings: Settings) -> Mapping[str, int]:
+        """The TCP ports it will listen on, by the name of the setting that moves each."""
+
+    def launch(self, context: Context) -> Launch:
+        """Write configuration and data into `context.work`; say what to start."""
+
+    def check(self, context: Context) -> None:
+        """Return when the service answers as its users need it; may do the last step of
+        bringing it up (such as registering a connector), idempotently.
+
+        Raises:
+            NotReady: not yet; asked again until `ready_within_s` is over.
+        """
+
+    def versions(self, context: Context) -> Mapping[str, str]:
+        """Part → version, for what this service runs."""
