@@ -7,10 +7,12 @@ from typing import Protocol
 
 from racetrack.settings import Settings
 
+Say = Callable[[str], None]
+
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Where the harness reaches the services: `host:port` pairs and URLs as seen from this machine."""
+    """Where the harness reaches the services: `host:port` pairs and URLs as seen from here."""
 
     kafka: str
     schema_registry_url: str
@@ -20,18 +22,41 @@ class Endpoints:
     loadgen_port: int
 
 
+@dataclass(frozen=True)
+class Standing:
+    """A stack that was put up on purpose: for which engine, since when, and what lives of it."""
+
+    engine: str
+    since: str
+    services: Mapping[str, Sequence[int]]  # name → pids
+
+
 class Stack(Protocol):
     """The services of one run. Service names are the same in every runtime:
     `mysql`, `broker`, `registry`, `debezium`, `loadgen`, and each engine's own."""
 
     runtime: str
     settings: Settings
-    endpoints: Endpoints
 
-    def start(self, services: Sequence[str], say: Callable[[str], None]) -> None:
-        """Start the services side by side and return when each has passed its health check.
+    @property
+    def endpoints(self) -> Endpoints:
+        """Where the services listen, as seen from this machine."""
+
+    def prepare(self, services: Sequence[str], say: Say) -> None:
+        """Install what is missing, and clear what a killed run left behind.
 
         Raises:
+            SetupError: something can't be installed.
+            BusyError: a stack of this name was put up on purpose.
+        """
+
+    def start(self, services: Sequence[str], logs: Path | None, say: Say) -> None:
+        """Start the services side by side and return when each has passed its health check.
+
+        Their output goes to `logs`; without it, to where the stack's data is, and goes with it.
+
+        Raises:
+            BusyError: a port is taken.
             RacetrackError: a service did not come up; the message ends with its last words.
         """
 
@@ -39,13 +64,19 @@ class Stack(Protocol):
         """All live processes of a service, its main process first."""
 
     def log_of(self, service: str) -> Path:
-        """The file that the service's standard output goes to, growing while it runs."""
+        """The file that the service's output goes to, growing while it runs."""
 
     def died(self) -> Mapping[str, str]:
-        """Services that ended though nobody asked them to: name → how (exit code and last words)."""
+        """Services that ended though nobody asked them to: name → how, with their last words."""
 
     def versions(self) -> Mapping[str, str]:
         """The version of every part that was started, as the part itself or its archive says."""
 
-    def stop(self, say: Callable[[str], None]) -> None:
-        """End everything that was started and remove its data. Idempotent."""
+    def stop(self, say: Say) -> None:
+        """End everything that was started, whoever started it, and remove its data. Idempotent."""
+
+    def keep_up(self, engine: str) -> None:
+        """Let the stack stand when this command ends."""
+
+    def standing(self) -> Standing | None:
+        """The stack that `keep_up` left standing, if there is one."""

@@ -9,7 +9,7 @@ from racetrack.settings import Settings
 
 
 class NotReady(Exception):
-    """A health check's answer while a service is still coming up; the message says what is missing."""
+    """A service is still coming up; the message says what is missing."""
 
 
 @dataclass(frozen=True)

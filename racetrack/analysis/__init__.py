@@ -1,0 +1,1 @@
+"""From a run folder to figures; reads run folders only, never a live system."""

@@ -1,0 +1,80 @@
+"""From the raw lines of a run folder to the figures of `run.json`'s `results`."""
+
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from racetrack.analysis import raw
+from racetrack.runfolder import read_run
+
+
+def results(folder: Path) -> dict[str, Any]:
+    """The figures over the sampling window, as `run.json` holds them under `results`.
+
+    Rates are per second, `dt_ms` in milliseconds, CPU in percent of one core and in seconds,
+    memory in GiB. A figure that the run did not measure is None.
+    """
+    run = read_run(folder)
+    measured = run["measured"]
+    start_ms, end_ms = measured["window"]["start_ms"], measured["window"]["end_ms"]
+    seconds = (end_ms - start_ms) / 1000
+    harness_cpu_s = measured["harness_cpu_s"]
+    return {
+        **rates(raw.arrivals(folder), start_ms, end_ms),
+        "published_pageviews": sum(measured["end_offsets"]),
+        "processed_pageviews": measured["engine_total"],
+        "dt_ms": delay(raw.delays(folder, run["engine"]), start_ms, end_ms),
+        "processes": {
+            name: {
+                "cpu_pct": spread(samples.cpu_pct),
+                "rss_gib": spread(samples.rss_gib),
+                "cpu_s": round(measured["cpu_s"][name], 3),
+            }
+            for name, samples in raw.top_samples(folder).items()
+        },
+        "harness": {
+            "cpu_s": round(harness_cpu_s, 3),
+            "cpu_pct": round(100 * harness_cpu_s / seconds, 2),
+        },
+    }
+
+
+def rates(arrivals: Sequence[raw.Arrival], start_ms: int, end_ms: int) -> dict[str, float | None]:
+    """Pageviews per second that were due, and that were handed over, in the window."""
+    within = [arrival for arrival in arrivals if start_ms <= arrival.at_ms <= end_ms]
+    if len(within) < 2:
+        return {"offered_pageviews_per_s": None, "achieved_pageviews_per_s": None}
+    first, last = within[0], within[-1]
+    seconds = (last.at_ms - first.at_ms) / 1000
+    return {
+        "offered_pageviews_per_s": round((last.due - first.due) / seconds, 2),
+        "achieved_pageviews_per_s": round((last.handed_over - first.handed_over) / seconds, 2),
+    }
+
+
+def delay(delays: Sequence[raw.Delay], start_ms: int, end_ms: int) -> dict[str, float | int | None]:
+    """Mean, median and maximum of the published freshness over the engine's updates in the
+    window, in milliseconds, and how many updates there were."""
+    within = [d.dt_ms for d in delays if start_ms <= d.timestamp_ms <= end_ms]
+    return {
+        "mean": round(statistics.fmean(within), 1) if within else None,
+        "p50": round(statistics.median(within), 1) if within else None,
+        "max": max(within, default=None),
+        "updates": len(within),
+    }
+
+
+def spread(samples: Sequence[float]) -> dict[str, Any]:
+    """Mean, sample standard deviation, standard error of the mean, maximum, and the samples.
+
+    One sample has no deviation: `sd` and `sem` are None.
+    """
+    sd = statistics.stdev(samples) if len(samples) > 1 else None
+    return {
+        "mean": round(statistics.fmean(samples), 4),
+        "sd": None if sd is None else round(sd, 4),
+        "sem": None if sd is None else round(sd / len(samples) ** 0.5, 4),
+        "max": max(samples),
+        "samples": list(samples),
+    }

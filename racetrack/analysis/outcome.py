@@ -1,0 +1,53 @@
+"""Did the experiment run as asked: do its figures say anything about the engine at all?"""
+
+from collections.abc import Mapping
+from typing import Any
+
+RATE_TOLERANCE = 0.01
+
+
+def of(run: Mapping[str, Any]) -> str:
+    """`ok`, or the first reason why the figures of a finished `run.json` can't be trusted."""
+    reasons = (_lost(run), _refused(run), _rate_missed(run), _silent(run), _overcounted(run))
+    return next((reason for reason in reasons if reason), "ok")
+
+
+def _lost(run: Mapping[str, Any]) -> str | None:
+    handed, published = run["measured"]["handed_over"], run["measured"]["end_offsets"]
+    if handed == published:
+        return None
+    differences = [
+        f"partition {number}: handed over {given:,}, published {there:,}"
+        for number, (given, there) in enumerate(zip(handed, published, strict=True))
+        if given != there
+    ]
+    return "What the generator handed over is not what was published: " + "; ".join(differences)
+
+
+def _refused(run: Mapping[str, Any]) -> str | None:
+    refused = sum(run["measured"]["refused"])
+    return f"The generator could not publish {refused:,} pageviews" if refused else None
+
+
+def _rate_missed(run: Mapping[str, Any]) -> str | None:
+    asked = run["asked"]["pageviews_per_s"]
+    achieved = run["results"]["achieved_pageviews_per_s"]
+    if achieved is None:
+        return "The sampling window is too short to measure the rate: take more samples"
+    if achieved >= asked * (1 - RATE_TOLERANCE):
+        return None
+    return f"The generator achieved {achieved:,.1f} pageviews/s of the {asked:,} asked for"
+
+
+def _silent(run: Mapping[str, Any]) -> str | None:
+    if run["results"]["dt_ms"]["updates"]:
+        return None
+    return "The engine told of no update while samples were taken"
+
+
+def _overcounted(run: Mapping[str, Any]) -> str | None:
+    published = run["results"]["published_pageviews"]
+    processed = run["results"]["processed_pageviews"]
+    if processed <= published:
+        return None
+    return f"The engine counted {processed:,} pageviews, though only {published:,} were published"

@@ -1,0 +1,66 @@
+"""Reads the raw lines of a run folder back, each kind into a small value."""
+
+import csv
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_DT_LINE = re.compile(
+    r"timestamp=(\d+), total=(\d+), max_received_at=(-?\d+), dt_ms=(-?[\d.]+(?:e[+-]?\d+)?)"
+)
+_TOP_LINE = re.compile(r"name=(\S+), sample=\d+, CPU_PCT=([\d.e+-]+), RES_GiB=([\d.]+)")
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Cumulative pageviews of the generator at an instant (epoch milliseconds)."""
+
+    at_ms: int
+    due: int
+    handed_over: int
+
+
+@dataclass(frozen=True)
+class Delay:
+    """One update of the engine's summary; times in epoch milliseconds."""
+
+    timestamp_ms: int
+    total: int
+    max_received_at_ms: int
+    dt_ms: float
+
+
+@dataclass(frozen=True)
+class TopSamples:
+    """The samples of one service, in order: percent of a core, and GiB."""
+
+    cpu_pct: list[float]
+    rss_gib: list[float]
+
+
+def arrivals(folder: Path) -> list[Arrival]:
+    """The rows of `arrivals.csv`."""
+    with (folder / "arrivals.csv").open(newline="") as file:
+        return [
+            Arrival(int(row["at_ms"]), int(row["due"]), int(row["handed_over"]))
+            for row in csv.DictReader(file)
+        ]
+
+
+def delays(folder: Path, engine: str) -> list[Delay]:
+    """The lines of `<engine>_sample_dt.log`."""
+    text = (folder / f"{engine}_sample_dt.log").read_text()
+    return [
+        Delay(int(at), int(total), int(newest), float(dt))
+        for at, total, newest, dt in _DT_LINE.findall(text)
+    ]
+
+
+def top_samples(folder: Path) -> dict[str, TopSamples]:
+    """The lines of `top_samples.log`, by service."""
+    found: dict[str, TopSamples] = {}
+    for name, cpu_pct, rss_gib in _TOP_LINE.findall((folder / "top_samples.log").read_text()):
+        samples = found.setdefault(name, TopSamples([], []))
+        samples.cpu_pct.append(float(cpu_pct))
+        samples.rss_gib.append(float(rss_gib))
+    return found

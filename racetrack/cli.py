@@ -1,0 +1,160 @@
+"""The command line: `./run_experiment.sh` and `./race`."""
+
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from racetrack import engines, interrupts
+from racetrack.errors import RacetrackError
+from racetrack.lock import machine_lock
+from racetrack.runfolder import RunFolder
+from racetrack.screen import Screen
+from racetrack.settings import REPO, load
+from racetrack.stack.runtime import open_stack
+
+EXIT_CODES = """
+\b
+Exit codes: 0 done as asked, 1 it ran but failed, 2 wrong usage or setting,
+3 something could not be installed, 4 the machine, a port or the stack is taken,
+130 and 143 interrupted.
+"""
+
+
+class Seconds(click.ParamType[float]):
+    """A positive, finite number of seconds."""
+
+    name = "seconds"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        try:
+            seconds = float(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is not a number of seconds", param, ctx)
+        if not (math.isfinite(seconds) and seconds > 0):
+            self.fail(f"{value!r} is not a positive number of seconds", param, ctx)
+        return seconds
+
+
+@contextmanager
+def _guarded(screen: Screen) -> Iterator[interrupts.Guard]:
+    """Errors that a user can act on become one message and an exit code."""
+    try:
+        with interrupts.guarded(screen.say) as guard:
+            yield guard
+    except RacetrackError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except interrupts.Interrupted as interrupted:
+        click.echo(f"{interrupted}", err=True)
+        sys.exit(interrupted.exit_code)
+
+
+engine_argument = click.argument(
+    "engine", metavar="ENGINE", type=click.Choice(engines.engine_names())
+)
+
+
+@click.command(epilog=EXIT_CODES)
+@engine_argument
+@click.argument("rate", metavar="RATE", type=click.IntRange(min=1))
+@click.argument("wait", metavar="WAIT", type=Seconds())
+@click.argument("samples", metavar="SAMPLES", type=click.IntRange(min=1))
+@click.argument("delay", metavar="DELAY", type=Seconds())
+def experiment(engine: str, rate: int, wait: float, samples: int, delay: float) -> None:
+    """Run one experiment: ENGINE at RATE pageviews per second; WAIT seconds to settle, then
+    SAMPLES samples of top, DELAY seconds apart. Leaves a folder in logs/.
+
+    \b
+    Example:
+        ./run_experiment.sh dh 5000 20 10 1.0
+    """
+    from racetrack.experiment import Asked, Experiment, services_of
+
+    screen = Screen()
+    with _guarded(screen) as guard, machine_lock():
+        chosen = engines.find_engine(engine)
+        stack = open_stack(load())
+        stack.prepare(services_of(chosen), screen.say)
+        folder = RunFolder.create(REPO / "logs", engine, str(rate))
+        asked = Asked(rate, wait, samples, delay)
+        outcome = Experiment(asked, chosen, stack, folder, screen).run(guard)
+    sys.exit(0 if outcome == "ok" else 1)
+
+
+@click.group(epilog=EXIT_CODES)
+def race() -> None:
+    """Put streaming engines on the same track, and say which keep up and at what cost.
+
+    \b
+    Examples:
+        ./run_experiment.sh dh 5000 20 10 1.0   one experiment
+        ./race up dh                            the same stack, for playing by hand
+        ./race status
+        ./race down
+    """
+
+
+@race.command()
+@engine_argument
+def up(engine: str) -> None:
+    """Start the stack for ENGINE and leave it standing, with the load at its start rates."""
+    from racetrack.experiment import services_of
+
+    screen = Screen()
+    with _guarded(screen) as guard, machine_lock():
+        chosen = engines.find_engine(engine)
+        settings = load()
+        stack = open_stack(settings)
+        services = services_of(chosen)
+        stack.prepare(services, screen.say)
+        try:
+            stack.start(services, None, screen.say)
+            stack.keep_up(engine)
+        except BaseException:
+            guard.disarm()
+            stack.stop(screen.say)
+            raise
+    for line in chosen.where_to_play(settings):
+        screen.say(line)
+    where = stack.endpoints
+    screen.say(f"Change the load: nc {where.loadgen_host} {where.loadgen_port}, then `help`.")
+    screen.say(f"Logs: {stack.log_of(services[0]).parent}. Take it down: ./race down")
+
+
+@race.command()
+def down() -> None:
+    """Stop the stack that stands and remove its data, whatever started it."""
+    screen = Screen()
+    with _guarded(screen), machine_lock():
+        open_stack(load()).stop(screen.say)
+
+
+@race.command()
+def status() -> None:
+    """Say what stands: exit code 0 if a stack is up, 1 if none is."""
+    screen = Screen()
+    with _guarded(screen):
+        standing = open_stack(load()).standing()
+    if standing is None:
+        screen.say("No stack is up. Start one with `./race up ENGINE`.")
+        sys.exit(1)
+    screen.say(f"Up since {standing.since}, for {standing.engine}:")
+    for name, pids in sorted(standing.services.items()):
+        screen.say(f"  {name:<10} pid {', '.join(map(str, pids))}")
+
+
+def main() -> None:
+    """What the front doors call; they show in the usage as they were typed."""
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["experiment"]:
+        experiment.main(arguments[1:], prog_name="./run_experiment.sh")
+    race.main(arguments, prog_name="./race")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Deephaven: the demo is loaded over gRPC, progress is read from the server's own output."""
+
+import re
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from racetrack.engines.contract import DemoError, Progress, Summary
+from racetrack.probes.follow import follow
+from racetrack.settings import REPO, Settings
+from racetrack.stack.contract import Stack
+
+if TYPE_CHECKING:
+    from pydeephaven import Session
+
+# What scripts/sample_dt.py writes; the server may put its own words before it on the line.
+_TOLD = re.compile(r"RACETRACK (?P<kind>dt|progress) (?P<fields>\S+=\S+(?:, \S+=\S+)*)")
+_PSK_HANDLER = "io.deephaven.authentication.psk.PskAuthenticationHandler"
+
+
+class Deephaven:
+    """See `racetrack.engines.contract.Engine`."""
+
+    name = "dh"
+    title = "Deephaven"
+    needs = ("registry", "debezium")
+    services = ("deephaven",)
+
+    def load_demo(self, stack: Stack) -> None:
+        """Run `scripts/demo.py`, then `scripts/sample_dt.py`, which makes the server tell."""
+        from pydeephaven import DHError
+
+        session = connect(stack.settings)
+        try:
+            for script in ("demo.py", "sample_dt.py"):
+                try:
+                    session.run_script((REPO / "scripts" / script).read_text())
+                except DHError as error:
+                    raise DemoError(f"Deephaven refused scripts/{script}:\n{error}") from error
+        finally:
+            session.close()
+
+    def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
+        """What `sample_dt.py` writes to the server's output at every update."""
+        for line in follow(stack.log_of("deephaven"), stop):
+            if told := _TOLD.search(line):
+                yield parse_told(told["kind"], told["fields"])
+
+    def where_to_play(self, settings: Settings) -> list[str]:
+        """The IDE's address, and what to paste there."""
+        host = f"{settings.bind_address}:{settings.deephaven_port}"
+        psk = settings.deephaven_psk.get_secret_value()
+        return [
+            f"IDE: http://{host}/ide/?psk={psk}",
+            f"In its console: exec(open('{REPO}/scripts/demo.py').read())",
+        ]
+
+
+def connect(settings: Settings) -> "Session":
+    """A session on the server of these settings; the tables it makes outlive it."""
+    from pydeephaven import Session
+
+    return Session(
+        host=settings.bind_address,
+        port=settings.deephaven_port,
+        auth_type=_PSK_HANDLER,
+        auth_token=settings.deephaven_psk.get_secret_value(),
+    )
+
+
+def parse_told(kind: str, fields: str) -> Summary | Progress:
+    """One line of `sample_dt.py`: `timestamp=1, total=2, max_received_at=3, dt_ms=4`, or with
+    `partition=…` in `dt_ms`'s place."""
+    values = dict(field.split("=", 1) for field in fields.split(", "))
+    timestamp_ms, total = int(values["timestamp"]), int(values["total"])
+    newest_ms = int(values["max_received_at"])
+    if kind == "dt":
+        return Summary(timestamp_ms, total, newest_ms, float(values["dt_ms"]))
+    return Progress(timestamp_ms, int(values["partition"]), total, newest_ms)
+
+
+ENGINE = Deephaven()

@@ -1,0 +1,48 @@
+"""Ctrl-C and SIGTERM end a run in good order: they stop the work once, never the cleaning up."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(BaseException):
+    """Somebody asked the run to stop. Not an Exception, so that only who means it catches it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"interrupted by {signal.Signals(number).name}")
+        self.exit_code = 128 + number
+
+
+class Guard:
+    """Turns the first signal into Interrupted, in the main thread, unless it was disarmed."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._armed = True
+
+    def disarm(self) -> None:
+        """From now on signals raise nothing: what is left to do is cleaning up."""
+        self._armed = False
+
+    def handle(self, number: int, _frame: FrameType | None) -> None:
+        """The signal handler."""
+        if not self._armed:
+            self._say("  still cleaning up: nothing is to be left behind")
+            return
+        self._armed = False
+        raise Interrupted(number)
+
+
+@contextmanager
+def guarded(say: Callable[[str], None]) -> Iterator[Guard]:
+    """While this lasts, SIGINT, SIGTERM and SIGHUP go to the guard."""
+    guard = Guard(say)
+    before = {number: signal.signal(number, guard.handle) for number in _SIGNALS}
+    try:
+        yield guard
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)

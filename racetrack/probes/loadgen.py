@@ -1,0 +1,129 @@
+"""Speaks with the load generator's control port: its rate, its counts, its arrivals."""
+
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from racetrack.errors import RacetrackError
+from racetrack.runfolder import RunFolder
+
+GREETING = "LOADGEN Connected."
+ANSWER_WITHIN_S = 10.0
+
+
+class LoadgenError(RacetrackError):
+    """The load generator did not answer as it should."""
+
+
+class Control:
+    """One conversation with the load generator, a line at a time."""
+
+    def __init__(self, host: str, port: int, say: Callable[[str], None] | None = None) -> None:
+        self._say = say or (lambda _line: None)
+        try:
+            self._socket = socket.create_connection((host, port), timeout=ANSWER_WITHIN_S)
+        except OSError as error:
+            raise LoadgenError(
+                f"The load generator does not answer on {host}:{port}: {error}."
+                " Its log is stack/loadgen.log."
+            ) from error
+        self._lines = self._socket.makefile("r", encoding="utf-8", newline="\n")
+        greeting = self.read()
+        if greeting != GREETING:
+            raise LoadgenError(f"{host}:{port} greets with {greeting!r}: not a load generator.")
+
+    def __enter__(self) -> "Control":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the conversation; a `read` in another thread ends with a LoadgenError."""
+        with contextlib.suppress(OSError):  # it may have gone first
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def ask(self, command: str) -> str:
+        """Send one command; the line that answers it.
+
+        Raises:
+            LoadgenError: no answer in time, the connection ended, or the answer is an error.
+        """
+        self._say(f"> {command}")
+        try:
+            self._socket.sendall(f"{command}\n".encode())
+        except OSError as error:
+            raise LoadgenError(f"The load generator went away: {error}.") from error
+        answer = self.read()
+        self._say(f"< {answer}")
+        if answer.lower().startswith("error"):
+            raise LoadgenError(f"The load generator refused {command!r}: {answer}")
+        return answer
+
+    def stats(self) -> dict[str, Any]:
+        """Its counts so far; see `loadgen/README.md` for the keys."""
+        stats: dict[str, Any] = json.loads(self.ask("stats"))
+        return stats
+
+    def read(self) -> str:
+        """The next line, without its end.
+
+        Raises:
+            LoadgenError: none came in time, or the connection ended.
+        """
+        try:
+            line = self._lines.readline()
+        except OSError as error:
+            raise LoadgenError(f"The load generator does not answer: {error}.") from error
+        if not line.endswith("\n"):
+            raise LoadgenError("The load generator closed the connection.")
+        return line.rstrip("\r\n")
+
+
+class ArrivalsProbe:
+    """A thread that keeps `arrivals.csv`: `at_ms,due,handed_over` as the generator counts them,
+    every 100 ms."""
+
+    def __init__(self, host: str, port: int, folder: RunFolder) -> None:
+        self._control = Control(host, port)
+        self._csv = folder.open_for_lines("arrivals.csv")
+        self._csv.write("at_ms,due,handed_over\n")
+        self._stopping = False
+        self._failure: LoadgenError | None = None
+        self._thread = threading.Thread(target=self._watch, name="arrivals", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def check(self) -> None:
+        """Raise what ended the thread, if anything did."""
+        if self._failure:
+            raise LoadgenError(f"The arrivals stopped: {self._failure}") from self._failure
+
+    def stop(self) -> None:
+        """Leave the generator and end the thread."""
+        self._stopping = True
+        self._control.close()
+        if self._thread.ident:
+            self._thread.join()
+        self._csv.close()
+
+    def _watch(self) -> None:
+        try:
+            line = self._control.ask("watch")
+            while True:
+                self._take(json.loads(line))
+                line = self._control.read()
+        except LoadgenError as failure:
+            if not self._stopping:
+                self._failure = failure
+
+    def _take(self, stats: dict[str, Any]) -> None:
+        pageviews = stats["pageviews"]
+        due, handed_over = sum(pageviews["due"]), sum(pageviews["handed"])
+        self._csv.write(f"{stats['now_ms']},{due},{handed_over}\n")

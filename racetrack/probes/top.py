@@ -1,0 +1,109 @@
+"""Takes samples with `top`, as the published experiment did, and reads what it printed."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from racetrack.errors import RacetrackError
+from racetrack.runfolder import RunFolder
+
+KIB_PER_GIB = 1024 * 1024
+LOOK_EVERY_S = 0.2
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sample of one service: all its processes added up.
+
+    `cpu_pct` is in percent of one core, as `top` shows it; `rss_gib` is resident memory.
+    """
+
+    cpu_pct: float
+    rss_gib: float
+
+
+def take(
+    processes: Mapping[str, Sequence[int]],
+    samples: int,
+    delay_s: float,
+    folder: RunFolder,
+    meanwhile: Callable[[], None],
+) -> dict[str, list[Sample]]:
+    """Run `top -b` on the processes of each service; name → its samples, in order.
+
+    Leaves `top_details.log` (all that top printed) and `top_samples.log`. `meanwhile` is called
+    a few times a second and may raise to end the sampling early.
+    """
+    pids = [pid for group in processes.values() for pid in group]
+    # top's first screen is an average since boot or an instant, never an interval: take one more.
+    argv = ["top", "-b", "-w", "512", "-E", "k", "-e", "k", "-d", str(delay_s)]
+    argv += ["-n", str(samples + 1), *(arg for pid in pids for arg in ("-p", str(pid)))]
+    with folder.open_for_lines("top_details.log") as details:
+        top = subprocess.Popen(
+            argv,
+            env={**os.environ, "LC_ALL": "C"},  # a decimal point, whatever the user's language
+            stdout=details,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            while _still_runs(top):
+                meanwhile()
+        finally:
+            top.terminate()
+            top.wait()
+    if top.returncode != 0:
+        raise RacetrackError(f"top failed with exit code {top.returncode}: see top_details.log.")
+    screens = parse_screens((folder.path / "top_details.log").read_text().splitlines())[1:]
+    if len(screens) != samples:
+        raise RacetrackError(
+            f"top printed {len(screens)} samples instead of {samples}: see top_details.log."
+        )
+    taken = {
+        name: [_add_up(screen, group) for screen in screens] for name, group in processes.items()
+    }
+    _write_samples(taken, folder)
+    return taken
+
+
+def parse_screens(lines: Iterable[str]) -> list[dict[int, Sample]]:
+    """The screens of `top -b -E k -e k`: pid → its sample, a mapping a screen."""
+    screens: list[dict[int, Sample]] = []
+    columns: list[str] = []
+    for words in (line.split() for line in lines):
+        if words[:1] == ["top"] and "-" in words[1:2]:
+            screens.append({})
+            columns = []
+        elif words[:2] == ["PID", "USER"]:
+            columns = words
+        elif columns and words:
+            row = dict(zip(columns, words, strict=False))
+            rss_gib = int(row["RES"]) / KIB_PER_GIB
+            screens[-1][int(row["PID"])] = Sample(float(row["%CPU"]), rss_gib)
+    return screens
+
+
+def _still_runs(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        process.wait(timeout=LOOK_EVERY_S)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+def _add_up(screen: Mapping[int, Sample], pids: Sequence[int]) -> Sample:
+    rows = [screen[pid] for pid in pids if pid in screen]
+    if not rows:
+        raise RacetrackError(f"top saw none of the processes {list(pids)}: see top_details.log.")
+    return Sample(sum(row.cpu_pct for row in rows), sum(row.rss_gib for row in rows))
+
+
+def _write_samples(taken: Mapping[str, Sequence[Sample]], folder: RunFolder) -> None:
+    with folder.open_for_lines("top_samples.log") as log:
+        for name, samples in taken.items():
+            for number, sample in enumerate(samples, start=1):
+                log.write(
+                    f"name={name}, sample={number}, CPU_PCT={sample.cpu_pct:g},"
+                    f" RES_GiB={sample.rss_gib:.4f}\n"
+                )

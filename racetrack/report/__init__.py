@@ -1,0 +1,1 @@
+"""From figures to what a person reads."""

@@ -1,0 +1,61 @@
+"""The lines that a run ends with on the terminal: the published ones, then a summary."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def sample_lines(results: Mapping[str, Any]) -> list[str]:
+    """`name=…, tag=CPU_PCT, mean=…, sd=…, sem=…, samples=[…]` and `RES_GiB`, for each process."""
+    lines = []
+    for name, figures in results["processes"].items():
+        lines.append(_sample_line(name, "CPU_PCT", figures["cpu_pct"], "{:.1f}", with_max=False))
+        lines.append(_sample_line(name, "RES_GiB", figures["rss_gib"], "{:.3f}", with_max=True))
+    return lines
+
+
+def summary(run: Mapping[str, Any], folder: Path) -> list[str]:
+    """What a person wants to know at a glance, a line each."""
+    results, asked = run["results"], run["asked"]
+    dt = results["dt_ms"]
+    lines = [
+        (
+            f"{run['engine']} at {asked['pageviews_per_s']:,} pageviews/s ({run['runtime']}):"
+            f" {run['outcome']}"
+        ),
+        (
+            f"  rate        asked {asked['pageviews_per_s']:,}/s,"
+            f" achieved {_number(results['achieved_pageviews_per_s'], '{:,.1f}')}/s"
+        ),
+        (
+            f"  pageviews   published {results['published_pageviews']:,},"
+            f" seen by the engine {results['processed_pageviews']:,}"
+        ),
+        (
+            f"  delay       dt_ms mean {_number(dt['mean'], '{:,.0f}')},"
+            f" p50 {_number(dt['p50'], '{:,.0f}')}, max {_number(dt['max'], '{:,.0f}')}"
+            f" over {dt['updates']} updates"
+        ),
+    ]
+    for name, figures in results["processes"].items():
+        lines.append(
+            f"  {name:<11} CPU mean {figures['cpu_pct']['mean']:.1f} % of a core,"
+            f" memory max {figures['rss_gib']['max']:.2f} GiB"
+        )
+    lines.append(
+        f"  harness     CPU {results['harness']['cpu_pct']:.1f} % of a core while sampling"
+    )
+    return [*lines, f"  logs        {folder}"]
+
+
+def _sample_line(
+    name: str, tag: str, figures: Mapping[str, Any], form: str, *, with_max: bool
+) -> str:
+    shown = ("mean", "sd", "sem", "max") if with_max else ("mean", "sd", "sem")
+    values = ", ".join(f"{key}={_number(figures[key], form)}" for key in shown)
+    samples = ", ".join(form.format(sample) for sample in figures["samples"])
+    return f"name={name}, tag={tag}, {values}, samples=[{samples}]"
+
+
+def _number(value: float | None, form: str) -> str:
+    return "n/a" if value is None else form.format(value)

@@ -1,0 +1,42 @@
+"""What a person sees: lines that also go to `start.log`, and one live line on a terminal."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from rich.console import Console
+from rich.status import Status
+
+
+class Screen:
+    """Colours and the live line only on a terminal; the log gets the plain lines."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(highlight=False, soft_wrap=True)
+        self._log: TextIO | None = None
+
+    @contextmanager
+    def copied_to(self, log: TextIO) -> Iterator[None]:
+        """Copy every line to `log` for as long as this lasts."""
+        self._log = log
+        try:
+            yield
+        finally:
+            self._log = None
+            log.close()
+
+    def say(self, line: str, style: str | None = None) -> None:
+        """One line (or several) for the person and the log."""
+        self._console.print(line, style=style, markup=False)
+        if self._log:
+            self._log.write(line + "\n")
+
+    def heading(self, line: str) -> None:
+        """A line that stands out."""
+        self.say(line, style="bold")
+
+    @contextmanager
+    def live(self, text: str) -> Iterator[Status]:
+        """A line that is redrawn while something goes on; nothing where there is no terminal."""
+        with self._console.status(text) as status:
+            yield status

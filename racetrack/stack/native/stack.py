@@ -1,0 +1,259 @@
+"""The native stack: starts services side by side, watches them, and leaves nothing behind."""
+
+import importlib
+import json
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import tenacity
+
+from racetrack import install
+from racetrack.errors import BusyError, RacetrackError
+from racetrack.runfolder import utc_now
+from racetrack.settings import Settings
+from racetrack.stack.contract import Endpoints, Say, Standing
+from racetrack.stack.native import leftovers, ports
+from racetrack.stack.native.registry import schema_registry_url
+from racetrack.stack.native.service import Context, NativeService, NotReady
+
+CHECK_EVERY_S = 0.1
+LAST_WORDS_LINES = 12
+
+
+class ServiceError(RacetrackError):
+    """A service did not come up, or ended unasked; the message ends with its last words."""
+
+
+class _Cancelled(Exception):
+    """Another service failed: this one's start is of no use any more."""
+
+
+@dataclass
+class _Running:
+    service: NativeService
+    process: subprocess.Popen[bytes]
+    log: Path
+
+
+class NativeStack:
+    """Services as plain processes of this user; see `racetrack.stack.contract.Stack`."""
+
+    runtime = "native"
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._parts: Mapping[str, Path] = {}
+        self._logs = Path()
+        self._root = leftovers.work_root(settings.stack_name)
+        self._running: dict[str, _Running] = {}
+        self._stopping = threading.Event()
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """Where the services listen, as seen from this machine."""
+        s = self.settings
+        return Endpoints(
+            kafka=f"{s.bind_address}:{s.kafka_port}",
+            schema_registry_url=schema_registry_url(s),
+            mysql_host=s.bind_address,
+            mysql_port=s.mysql_port,
+            loadgen_host=s.bind_address,
+            loadgen_port=s.loadgen_port,
+        )
+
+    def prepare(self, services: Sequence[str], say: Say) -> None:
+        """Clear what a killed run left behind; install the parts that the services need.
+
+        Raises:
+            SetupError: a part can't be installed.
+            BusyError: a stack of this name was put up by `./race up`.
+        """
+        if up := self.standing():
+            raise BusyError(
+                f"A stack is up since {up.since} (`./race up {up.engine}`)."
+                " Take it down with `./race down`, or set another STACK_NAME and other ports."
+            )
+        if cleared := leftovers.clear(self.settings.stack_name):
+            say(f"Cleared what a run that was killed left behind: {cleared}.")
+        needed = {part for name in services for part in find_service(name).parts}
+        self._parts = install.ensure(sorted(needed), _versions_of(self.settings), say)
+
+    def start(self, services: Sequence[str], logs: Path | None, say: Say) -> None:
+        """Start the services side by side and return when each has passed its health check.
+
+        Raises:
+            BusyError: a port is taken.
+            ServiceError: a service did not come up; the message ends with its last words.
+        """
+        wanted = [find_service(name) for name in services]
+        ports.must_be_free(self.settings.bind_address, [w.ports(self.settings) for w in wanted])
+        # mysqld gives up root and must still reach its own folder, so others may pass, not look.
+        self._root.mkdir(mode=0o711)
+        self._logs = logs or self._root / "logs"
+        self._logs.mkdir(exist_ok=True)
+        ready = {service.name: threading.Event() for service in wanted}
+        with ThreadPoolExecutor(max_workers=len(wanted)) as pool:
+            futures = [pool.submit(self._bring_up, service, ready, say) for service in wanted]
+            try:
+                for future in as_completed(futures):
+                    future.result()
+            except BaseException:
+                self._stopping.set()
+                raise
+
+    def pids(self, service: str) -> list[int]:
+        """The service's main process and all its descendants."""
+        main = psutil.Process(self._running[service].process.pid)
+        return [main.pid, *(child.pid for child in main.children(recursive=True))]
+
+    def log_of(self, service: str) -> Path:
+        """The file that the service's output goes to."""
+        return self._logs / f"{service}.log"
+
+    def died(self) -> Mapping[str, str]:
+        """Services that ended though nobody asked them to, with their last words."""
+        return {
+            name: f"{_ending(running.process)}; its last words:\n{_last_words(running.log)}"
+            for name, running in self._running.items()
+            if running.process.poll() is not None
+        }
+
+    def versions(self) -> Mapping[str, str]:
+        """Part → version, of everything that was started."""
+        found: dict[str, str] = {}
+        for running in self._running.values():
+            found.update(running.service.versions(self._context(running.service)))
+        return found
+
+    def stop(self, say: Say) -> None:
+        """End everything that carries this stack's mark and remove its data. Idempotent."""
+        self._stopping.set()
+        began = time.monotonic()
+        self._running.clear()
+        if cleared := leftovers.clear(self.settings.stack_name):
+            say(f"  ended {cleared} in {time.monotonic() - began:.1f} s")
+
+    def keep_up(self, engine: str) -> None:
+        """Let the stack stand when this command ends."""
+        self._note.write_text(json.dumps({"engine": engine, "since": utc_now()}))
+
+    def standing(self) -> Standing | None:
+        """The stack that `keep_up` left standing, if anything of it still lives."""
+        services: dict[str, list[int]] = {}
+        for member in leftovers.members(self.settings.stack_name):
+            services.setdefault(member.service, []).append(member.process.pid)
+        if not services or not self._note.exists():
+            return None
+        return Standing(services=services, **json.loads(self._note.read_text()))
+
+    @property
+    def _note(self) -> Path:
+        return self._root / "up.json"
+
+    def _bring_up(
+        self,
+        service: NativeService,
+        ready: Mapping[str, threading.Event],
+        say: Say,
+    ) -> None:
+        began = time.monotonic()
+        try:
+            for name in service.after:
+                self._wait_for(ready[name])
+            log = self.log_of(service.name)
+            process = self._spawn(service, log)
+            self._running[service.name] = _Running(service, process, log)
+            self._wait_ready(self._running[service.name])
+        except _Cancelled:
+            return
+        ready[service.name].set()
+        say(f"  {service.name} ready after {time.monotonic() - began:.1f} s")
+
+    def _wait_for(self, event: threading.Event) -> None:
+        while not event.wait(CHECK_EVERY_S):
+            self._check_not_stopping()
+
+    def _check_not_stopping(self) -> None:
+        if self._stopping.is_set():
+            raise _Cancelled
+
+    def _spawn(self, service: NativeService, log: Path) -> subprocess.Popen[bytes]:
+        self._check_not_stopping()
+        launch = service.launch(self._context(service))
+        self._check_not_stopping()
+        environment = {**os.environ, **launch.env}
+        environment |= leftovers.mark(self.settings.stack_name, service.name)
+        with log.open("ab") as output:
+            return subprocess.Popen(
+                launch.argv,
+                env=environment,
+                cwd=launch.cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                # A Ctrl-C on the terminal is for the runner, which ends them in its own order.
+                start_new_session=True,
+            )
+
+    def _wait_ready(self, running: _Running) -> None:
+        service = running.service
+        context = self._context(service)
+
+        def check() -> None:
+            self._check_not_stopping()
+            if running.process.poll() is not None:
+                raise ServiceError(
+                    f"{service.name} did not start: {_ending(running.process)}; its last words:\n"
+                    f"{_last_words(running.log)}"
+                )
+            service.check(context)
+
+        try:
+            tenacity.Retrying(
+                retry=tenacity.retry_if_exception_type(NotReady),
+                wait=tenacity.wait_fixed(CHECK_EVERY_S),
+                stop=tenacity.stop_after_delay(service.ready_within_s),
+                reraise=True,
+            )(check)
+        except NotReady as still_missing:
+            raise ServiceError(
+                f"{service.name} was not ready within {service.ready_within_s:.0f} s:"
+                f" {still_missing}; its last words:\n{_last_words(running.log)}"
+            ) from None
+
+    def _context(self, service: NativeService) -> Context:
+        work = self._root / service.name
+        work.mkdir(mode=0o700, exist_ok=True)
+        return Context(self.settings, work, self._parts)
+
+
+def find_service(name: str) -> NativeService:
+    """The service of that name: the `SERVICE` of the module of the same name."""
+    service: NativeService = importlib.import_module(f"racetrack.stack.native.{name}").SERVICE
+    return service
+
+
+def _versions_of(settings: Settings) -> dict[str, str]:
+    """The versions asked for, under their names in `.env`."""
+    return {
+        name.upper(): str(value)
+        for name, value in settings.model_dump().items()
+        if name.endswith("_version")
+    }
+
+
+def _ending(process: subprocess.Popen[bytes]) -> str:
+    code = process.poll()
+    return f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+
+
+def _last_words(log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines()[-LAST_WORDS_LINES:]
+    return "\n".join(f"    {line}" for line in lines) or "    (it said nothing)"
