@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from pydeephaven import Session
 
 # What scripts/sample_dt.py writes; the server may put its own words before it on the line.
-_TOLD = re.compile(r"RACETRACK (?P<kind>dt|progress) (?P<fields>\S+=\S+(?:, \S+=\S+)*)")
+_SUMMARY = re.compile(
+    r"RACETRACK dt timestamp=(\d+), total=(\d+), max_received_at=(-?\d+), dt_ms=(-?[\d.]+)$"
+)
+_PROGRESS = re.compile(
+    r"RACETRACK progress timestamp=(\d+), partition=(\d+), total=(\d+), max_received_at=(-?\d+)$"
+)
 _PSK_HANDLER = "io.deephaven.authentication.psk.PskAuthenticationHandler"
 
 
@@ -43,8 +48,11 @@ class Deephaven:
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """What `sample_dt.py` writes to the server's output at every update."""
         for line in follow(stack.log_of("deephaven"), stop):
-            if told := _TOLD.search(line):
-                yield parse_told(told["kind"], told["fields"])
+            if told := _SUMMARY.search(line):
+                timestamp_ms, total, newest_ms, dt_ms = told.groups()
+                yield Summary(int(timestamp_ms), int(total), int(newest_ms), float(dt_ms))
+            elif told := _PROGRESS.search(line):
+                yield Progress(*map(int, told.groups()))
 
     def where_to_play(self, settings: Settings) -> list[str]:
         """The IDE's address, and what to paste there."""
@@ -66,17 +74,6 @@ def connect(settings: Settings) -> "Session":
         auth_type=_PSK_HANDLER,
         auth_token=settings.deephaven_psk.get_secret_value(),
     )
-
-
-def parse_told(kind: str, fields: str) -> Summary | Progress:
-    """One line of `sample_dt.py`: `timestamp=1, total=2, max_received_at=3, dt_ms=4`, or with
-    `partition=…` in `dt_ms`'s place."""
-    values = dict(field.split("=", 1) for field in fields.split(", "))
-    timestamp_ms, total = int(values["timestamp"]), int(values["total"])
-    newest_ms = int(values["max_received_at"])
-    if kind == "dt":
-        return Summary(timestamp_ms, total, newest_ms, float(values["dt_ms"]))
-    return Progress(timestamp_ms, int(values["partition"]), total, newest_ms)
 
 
 ENGINE = Deephaven()

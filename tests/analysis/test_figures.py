@@ -1,0 +1,83 @@
+"""From raw lines to figures: what is in the window counts, and what was not measured is None."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from racetrack.analysis import figures, raw
+
+WINDOW = {"start_ms": 1_000_000, "end_ms": 1_002_000}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    arrivals = [(999_900, 0, 0), (1_000_000, 500, 500), (1_001_000, 5500, 5490)]
+    arrivals += [(1_002_000, 10_500, 10_480), (1_002_100, 99_999, 99_999)]
+    rows = "".join(f"{at},{due},{handed}\n" for at, due, handed in arrivals)
+    (tmp_path / "arrivals.csv").write_text("at_ms,due,handed_over\n" + rows)
+    (tmp_path / "dh_sample_dt.log").write_text(
+        "timestamp=999000, total=1, max_received_at=1, dt_ms=90000\n"
+        "timestamp=1000500, total=2, max_received_at=2, dt_ms=100\n"
+        "timestamp=1001500, total=3, max_received_at=3, dt_ms=300.5\n"
+    )
+    (tmp_path / "top_samples.log").write_text(
+        "name=deephaven, sample=1, CPU_PCT=50, RES_GiB=1.5000\n"
+        "name=deephaven, sample=2, CPU_PCT=70, RES_GiB=2.5000\n"
+        "name=broker, sample=1, CPU_PCT=5.5, RES_GiB=0.2500\n"
+        "name=broker, sample=2, CPU_PCT=5.5, RES_GiB=0.2500\n"
+    )
+    run = {
+        "engine": "dh",
+        "measured": {
+            "window": WINDOW,
+            "cpu_s": {"deephaven": 1.25, "broker": 0.5, "loadgen": 0.1},
+            "harness_cpu_s": 0.04,
+            "end_offsets": [10, 20],
+            "engine_total": 29,
+        },
+    }
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    return tmp_path
+
+
+def test_the_rates_are_those_of_the_window(folder: Path) -> None:
+    results = figures.results(folder)
+    assert results["offered_pageviews_per_s"] == 5000
+    assert results["achieved_pageviews_per_s"] == 4990
+
+
+def test_the_delay_is_that_of_updates_in_the_window(folder: Path) -> None:
+    expected = {"mean": 200.2, "p50": 200.2, "max": 300.5, "updates": 2}
+    assert figures.results(folder)["dt_ms"] == pytest.approx(expected, abs=0.06)
+
+
+def test_processes_have_both_of_tops_figures_and_the_kernels(folder: Path) -> None:
+    deephaven = figures.results(folder)["processes"]["deephaven"]
+    assert deephaven["cpu_pct"]["mean"] == 60
+    assert deephaven["cpu_pct"]["sd"] == pytest.approx(14.1421, abs=1e-4)
+    assert deephaven["cpu_pct"]["sem"] == pytest.approx(10)
+    assert deephaven["rss_gib"]["max"] == 2.5
+    assert deephaven["cpu_s"] == 1.25
+
+
+def test_totals_and_the_harness_own_cost(folder: Path) -> None:
+    results = figures.results(folder)
+    assert (results["published_pageviews"], results["processed_pageviews"]) == (30, 29)
+    assert results["harness"] == {"cpu_s": 0.04, "cpu_pct": 2.0}
+
+
+def test_what_was_not_measured_is_none() -> None:
+    nothing = figures.delay([], 0, 1)
+    assert nothing == {"mean": None, "p50": None, "max": None, "updates": 0}
+    assert figures.rates([raw.Arrival(0, 1, 1)], 0, 1)["achieved_pageviews_per_s"] is None
+    assert figures.spread([1.0])["sd"] is None
+
+
+@given(st.lists(st.floats(0, 1000), min_size=2, max_size=50))
+def test_the_standard_error_shrinks_with_the_square_root_of_n(samples: list[float]) -> None:
+    spread = figures.spread(samples)
+    assert spread["sem"] == pytest.approx(spread["sd"] / len(samples) ** 0.5, abs=1e-3)
+    assert min(samples) - 1e-3 <= spread["mean"] <= spread["max"] + 1e-3

@@ -1,0 +1,47 @@
+"""The outcome is `ok` only if the run's figures can be trusted; else it says why not."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from racetrack.analysis import outcome
+
+GOOD: dict[str, Any] = {
+    "asked": {"pageviews_per_s": 5000},
+    "measured": {"handed_over": [10, 20], "refused": [0, 0], "end_offsets": [10, 20]},
+    "results": {
+        "achieved_pageviews_per_s": 5003.1,
+        "published_pageviews": 30,
+        "processed_pageviews": 30,
+        "dt_ms": {"updates": 10},
+    },
+}
+
+
+def test_a_good_run_is_ok() -> None:
+    assert outcome.of(GOOD) == "ok"
+
+
+def test_an_engine_that_is_behind_is_no_failure_of_the_run() -> None:
+    behind = copy.deepcopy(GOOD)
+    behind["results"]["processed_pageviews"] = 12
+    assert outcome.of(behind) == "ok"
+
+
+@pytest.mark.parametrize(
+    ("where", "key", "value", "says"),
+    [
+        ("measured", "end_offsets", [10, 19], "partition 1: handed over 20, published 19"),
+        ("measured", "end_offsets", [10, 21], "partition 1"),
+        ("measured", "refused", [0, 7], "could not publish 7"),
+        ("results", "achieved_pageviews_per_s", 4900.0, "achieved 4,900.0"),
+        ("results", "achieved_pageviews_per_s", None, "too short"),
+        ("results", "dt_ms", {"updates": 0}, "no update"),
+        ("results", "processed_pageviews", 31, "counted 31"),
+    ],
+)
+def test_each_reason_is_said(where: str, key: str, value: object, says: str) -> None:
+    bad = copy.deepcopy(GOOD)
+    bad[where][key] = value
+    assert says in outcome.of(bad)

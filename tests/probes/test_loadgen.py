@@ -1,0 +1,86 @@
+"""Speaking with the generator: what a peer that is no generator, silent or gone leads to."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from racetrack.probes import loadgen
+from racetrack.probes.loadgen import Control, LoadgenError
+
+
+@contextmanager
+def peer(*says: bytes, hangs_up: bool = False) -> Iterator[int]:
+    """A server that greets with the first answer and gives one more to each line."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection, connection.makefile("rb") as lines:
+                for number, answer in enumerate(says):
+                    if number and not lines.readline():
+                        return
+                    connection.sendall(answer)
+                if not hangs_up:
+                    lines.readline()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield server.getsockname()[1]
+        thread.join(timeout=5)
+        assert not thread.is_alive()
+
+
+GREETING = b"LOADGEN Connected.\n"
+
+
+def test_a_dialogue_is_said_as_it_goes() -> None:
+    said: list[str] = []
+    with (
+        peer(GREETING, b"pageviews_per_second: 50 -> 10\r\n") as port,
+        Control("127.0.0.1", port, said.append) as control,
+    ):
+        control.ask("set pageviews_per_second 10")
+    assert said == ["> set pageviews_per_second 10", "< pageviews_per_second: 50 -> 10"]
+
+
+def test_somebody_else_on_the_port_is_told_apart() -> None:
+    with peer(b"SSH-2.0-OpenSSH\n") as port, pytest.raises(LoadgenError, match="SSH"):
+        Control("127.0.0.1", port)
+
+
+def test_nobody_on_the_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(LoadgenError, match=str(port)):
+        Control("127.0.0.1", port)
+
+
+def test_a_refusal_is_an_error() -> None:
+    with (
+        peer(GREETING, b"ERROR: no such key\n") as port,
+        Control("127.0.0.1", port) as control,
+        pytest.raises(LoadgenError, match="no such key"),
+    ):
+        control.ask("set x 1")
+
+
+def test_a_peer_that_hangs_up_is_not_an_empty_answer() -> None:
+    with (
+        peer(GREETING, b"half a li", hangs_up=True) as port,
+        Control("127.0.0.1", port) as control,
+        pytest.raises(LoadgenError, match="closed"),
+    ):
+        control.ask("stats")
+
+
+def test_a_silent_peer_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loadgen, "ANSWER_WITHIN_S", 0.1)
+    with (
+        peer(GREETING, b"") as port,
+        Control("127.0.0.1", port) as control,
+        pytest.raises(LoadgenError, match="does not answer"),
+    ):
+        control.ask("stats")

@@ -1,0 +1,64 @@
+"""top's screens: read as printed, added up by service, the first one left out."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from racetrack.errors import RacetrackError
+from racetrack.probes import top
+from racetrack.runfolder import RunFolder
+
+PRINTED = """\
+top - 08:02:17 up 23 min,  0 user,  load average: 2.04, 1.55, 0.81
+Tasks:   2 total,   0 running,   2 sleeping,   0 stopped,   0 zombie
+%Cpu(s):  0.0 us,  0.0 sy,  0.0 ni,100.0 id,  0.0 wa,  0.0 hi,  0.0 si,  0.0 st
+KiB Mem : 24684084 total, 17713872 free,  3235100 used,  4283320 buff/cache
+KiB Swap:        0 total,        0 free,        0 used. 21448984 avail Mem
+
+  PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND
+ 1406 root      20   0 9999380 1048576  3028 S   0.0   0.0   0:00.07 java
+ 1407 root      20   0    5380   4376   3028 S   0.0   0.0   0:00.07 top - 1
+
+top - 08:02:18 up 23 min,  0 user,  load average: 2.04, 1.55, 0.81
+Tasks:   1 total,   0 running,   1 sleeping,   0 stopped,   0 zombie
+
+  PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND
+ 1406 root      20   0 9999380 2097152  3028 R 150.5   8.5   0:00.07 java
+"""
+
+
+def test_screens_are_read_as_printed() -> None:
+    first, second = top.parse_screens(PRINTED.splitlines())
+    assert set(first) == {1406, 1407}
+    assert first[1406] == top.Sample(cpu_pct=0.0, rss_gib=1.0)
+    assert second == {1406: top.Sample(cpu_pct=150.5, rss_gib=2.0)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return RunFolder.create(tmp_path, "dh", "1")
+
+
+def test_real_samples_of_this_process(folder: RunFolder) -> None:
+    looks: list[int] = []
+    taken = top.take({"tests": [os.getpid()]}, 3, 0.2, folder, lambda: looks.append(1))
+    assert len(taken["tests"]) == 3
+    assert all(sample.rss_gib > 0.001 for sample in taken["tests"])
+    assert looks
+    lines = (folder.path / "top_samples.log").read_text().splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("name=tests, sample=1, CPU_PCT=")
+
+
+def test_a_process_that_is_gone_is_an_error_not_a_zero(folder: RunFolder) -> None:
+    with pytest.raises(RacetrackError, match="top"):
+        top.take({"gone": [2**22 - 1]}, 1, 0.1, folder, lambda: None)
+
+
+def test_the_sampling_can_be_ended_early(folder: RunFolder) -> None:
+    def broken() -> None:
+        raise RacetrackError("the broker ended")
+
+    with pytest.raises(RacetrackError, match="the broker ended"):
+        top.take({"tests": [os.getpid()]}, 100, 10.0, folder, broken)

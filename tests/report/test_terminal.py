@@ -1,0 +1,47 @@
+"""The last lines of a run: the published format, and nothing that was not measured."""
+
+from pathlib import Path
+from typing import Any
+
+from racetrack.analysis.figures import spread
+from racetrack.report import terminal
+
+RESULTS: dict[str, Any] = {
+    "achieved_pageviews_per_s": 5003.14,
+    "published_pageviews": 123456,
+    "processed_pageviews": 123400,
+    "dt_ms": {"mean": 612.34, "p50": 600.0, "max": 1100.0, "updates": 10},
+    "processes": {"deephaven": {"cpu_pct": spread([50.0, 70.0]), "rss_gib": spread([1.5, 2.5])}},
+    "harness": {"cpu_pct": 1.26, "cpu_s": 0.1},
+}
+
+
+def test_the_sample_lines_are_the_published_ones() -> None:
+    assert terminal.sample_lines(RESULTS) == [
+        "name=deephaven, tag=CPU_PCT, mean=60.0, sd=14.1, sem=10.0, samples=[50.0, 70.0]",
+        (
+            "name=deephaven, tag=RES_GiB, mean=2.000, sd=0.707, sem=0.500, max=2.500,"
+            " samples=[1.500, 2.500]"
+        ),
+    ]
+
+
+def test_one_sample_has_no_deviation() -> None:
+    one = {"processes": {"x": {"cpu_pct": spread([50.0]), "rss_gib": spread([1.0])}}}
+    assert "sd=n/a, sem=n/a" in terminal.sample_lines(one)[0]
+
+
+def test_the_summary_says_it_at_a_glance() -> None:
+    run = {
+        "engine": "dh",
+        "runtime": "native",
+        "outcome": "ok",
+        "asked": {"pageviews_per_s": 5000},
+        "results": RESULTS,
+    }
+    text = "\n".join(terminal.summary(run, Path("logs/x_dh_5000")))
+    assert "dh at 5,000 pageviews/s (native): ok" in text
+    assert "asked 5,000/s, achieved 5,003.1/s" in text
+    assert "published 123,456, seen by the engine 123,400" in text
+    assert "CPU mean 60.0 % of a core, memory max 2.50 GiB" in text
+    assert "logs/x_dh_5000" in text

@@ -1,0 +1,82 @@
+"""What a killed run left is found by its mark and ended; nobody else's processes are."""
+
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from racetrack.stack.native import leftovers
+
+WITH_CHILD = """
+import subprocess, sys
+code = "import sys; print('up', flush=True); sys.stdin.read()"
+subprocess.Popen([sys.executable, "-c", code]).wait()
+"""
+STUBBORN = """
+import signal, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("up", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def stack_name() -> Iterator[str]:
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    yield name
+    leftovers.clear(name)
+
+
+def start(code: str, marks: dict[str, str]) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, **marks},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    assert process.stdout.readline() == "up\n"
+    return process
+
+
+def test_a_process_and_its_child_are_ended(stack_name: str) -> None:
+    start(WITH_CHILD, leftovers.mark(stack_name, "loadgen"))
+    assert [member.service for member in leftovers.members(stack_name)] == ["loadgen"] * 2
+    leftovers.work_root(stack_name).mkdir()
+    said = leftovers.clear(stack_name)
+    assert said is not None
+    assert "2 processes (loadgen)" in said
+    assert leftovers.members(stack_name) == []
+    assert not leftovers.work_root(stack_name).exists()
+
+
+def test_an_orphan_is_found_though_its_parent_is_gone(stack_name: str) -> None:
+    parent = start(WITH_CHILD, leftovers.mark(stack_name, "broker"))
+    parent.kill()
+    parent.wait()
+    assert len(leftovers.members(stack_name)) == 1
+    assert "1 processes (broker)" in (leftovers.clear(stack_name) or "")
+
+
+def test_one_that_ignores_sigterm_is_killed(stack_name: str) -> None:
+    process = start(STUBBORN, leftovers.mark(stack_name, "engine"))
+    leftovers.end(stack_name, grace_s=0.3)
+    assert not psutil.pid_exists(process.pid)
+
+
+def test_a_stack_of_another_name_is_left_alone(stack_name: str) -> None:
+    other = start(STUBBORN, leftovers.mark(f"{stack_name}-b", "engine"))
+    try:
+        assert leftovers.clear(stack_name) is None
+        assert other.poll() is None
+    finally:
+        leftovers.end(f"{stack_name}-b", grace_s=0.1)
+
+
+def test_nothing_left_is_said_as_nothing(stack_name: str) -> None:
+    assert leftovers.clear(stack_name) is None

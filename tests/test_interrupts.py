@@ -1,0 +1,37 @@
+"""Signals end the work once and never the cleaning up."""
+
+import os
+import signal
+
+import pytest
+
+from racetrack import interrupts
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_first_signal_ends_the_work_and_later_ones_do_not(number: signal.Signals) -> None:
+    said: list[str] = []
+    cleaned = False
+    with interrupts.guarded(said.append):
+        with pytest.raises(interrupts.Interrupted, match=number.name) as raised:
+            os.kill(os.getpid(), number)
+        os.kill(os.getpid(), number)
+        cleaned = True
+    assert cleaned
+    assert raised.value.exit_code == 128 + number
+    assert len(said) == 1
+
+
+def test_a_disarmed_guard_only_reassures() -> None:
+    said: list[str] = []
+    with interrupts.guarded(said.append) as guard:
+        guard.disarm()
+        os.kill(os.getpid(), signal.SIGINT)
+    assert "cleaning up" in said[0]
+
+
+def test_the_handlers_before_it_are_restored() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with interrupts.guarded(print):
+        assert signal.getsignal(signal.SIGTERM) != before
+    assert signal.getsignal(signal.SIGTERM) == before

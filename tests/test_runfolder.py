@@ -1,0 +1,56 @@
+"""The run folder: named by time, engine and rate; `run.json` is whole after every change."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from racetrack.runfolder import RunFolder, read_run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return RunFolder.create(tmp_path / "logs", "dh", "5000")
+
+
+def test_its_name_is_the_published_one(folder: RunFolder) -> None:
+    assert re.fullmatch(r"\d{4}(\.\d\d){5}_UTC_dh_5000", folder.tag)
+    assert folder.stack.is_dir()
+
+
+def test_facts_are_merged_and_on_disk_at_once(folder: RunFolder) -> None:
+    folder.record({"results": {"dt_ms": {"mean": 1}}, "outcome": "unfinished"})
+    folder.record({"results": {"dt_ms": {"max": 2}}, "outcome": "ok"})
+    run = read_run(folder.path)
+    assert run["results"]["dt_ms"] == {"mean": 1, "max": 2}
+    assert (run["outcome"], run["tag"], run["schema_version"]) == ("ok", folder.tag, 1)
+
+
+def test_a_step_that_is_going_on_has_no_end_yet(folder: RunFolder) -> None:
+    with folder.step("wait"):
+        (step,) = read_run(folder.path)["steps"]
+        assert step["started_at"].endswith("Z")
+        assert step["ended_at"] is None
+    (step,) = read_run(folder.path)["steps"]
+    assert step["ended_at"] >= step["started_at"]
+
+
+def test_a_step_that_fails_still_has_an_end(folder: RunFolder) -> None:
+    with pytest.raises(RuntimeError), folder.step("wait"):
+        raise RuntimeError
+    assert read_run(folder.path)["steps"][0]["ended_at"]
+
+
+def test_run_json_is_never_seen_half_written(folder: RunFolder) -> None:
+    before = (folder.path / "run.json").read_text()
+    with pytest.raises(TypeError):
+        folder.record({"outcome": object()})
+    assert (folder.path / "run.json").read_text() == before
+    assert json.loads(before)["tag"] == folder.tag
+
+
+def test_lines_are_on_disk_as_soon_as_they_end(folder: RunFolder) -> None:
+    with folder.open_for_lines("arrivals.csv") as csv:
+        csv.write("at_ms,due\n")
+        assert (folder.path / "arrivals.csv").read_text() == "at_ms,due\n"
