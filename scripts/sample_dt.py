@@ -1,0 +1,101 @@
+# Says in the server's log when the views of demo.py have taken in how much, as it happens:
+#
+#   RACETRACK dt timestamp=<ms>, total=<n>, max_received_at=<ms>, dt_ms=<ms>
+#   RACETRACK progress timestamp=<ms>, partition=<k>, total=<n>, max_received_at=<ms>
+#   RACETRACK failed timestamp=<ms>, listener=<dt or progress>, error=<one line>
+#
+# Times are epoch milliseconds. A `dt` line comes for each cycle that changed pageviews_summary, a
+# `progress` line for each partition that such a cycle changed, and the state at the start comes at
+# once. `timestamp` is taken when ALL views of the demo are through with that cycle, not just the
+# two that are listened to: what is reported has arrived everywhere. `dt_ms` is pageviews_summary's.
+#
+# Load it after demo.py. Loading it again replaces the listeners; stop_sampling() ends them.
+
+import os
+import time
+
+from deephaven.table_listener import listen
+
+
+# Straight to the process's standard output: print() here goes to the IDE's console as well, and in
+# another order than what the server logs. One write for all lines of a cycle: they stay together.
+def say(lines):
+    os.write(1, ''.join(f'RACETRACK {line}\n' for line in lines).encode())
+
+
+def now_ms():
+    return time.time_ns() // 1_000_000
+
+
+def say_dt(update, _is_replay):
+    for rows in (update.added(), update.modified()):
+        say(
+            f'dt timestamp={now_ms()}, total={total}, max_received_at={newest}, dt_ms={dt_ms:.3f}'
+            for total, newest, dt_ms in zip(*columns(rows, 'total', 'max_received_at', 'dt_ms'))
+        )
+
+
+def say_progress(update, _is_replay):
+    timestamp = now_ms()
+    for rows in (update.added(), update.modified()):
+        say(
+            f'progress timestamp={timestamp}, partition={partition}, total={total}, '
+            f'max_received_at={newest}'
+            for partition, total, newest in zip(
+                *columns(rows, 'partition', 'total', 'max_received_at')
+            )
+        )
+
+
+# `rows` is an empty dict when there are none.
+def columns(rows, *names):
+    return [rows.get(name, ()) for name in names]
+
+
+def say_failed(listener):
+    def report(error):
+        one_line = ' '.join(str(error).split())
+        say([f'failed timestamp={now_ms()}, listener={listener}, error={one_line}'])
+
+    return report
+
+
+def stop_sampling():
+    while sampling:
+        sampling.pop().stop()
+
+
+sampling = globals().get('sampling', [])
+stop_sampling()
+
+all_views = [
+    item_summary,
+    top_viewed_items,
+    top_converting_items,
+    profile_views_per_minute_last_10,
+    profile_views_enriched,
+    dd_flagged_profile_view,
+    high_value_users,
+    hvu_test,
+]
+
+sampling.append(
+    listen(
+        pageviews_summary,
+        say_dt,
+        description='sample_dt',
+        do_replay=True,
+        dependencies=all_views,
+        on_error=say_failed('dt'),
+    )
+)
+sampling.append(
+    listen(
+        pageviews_progress,
+        say_progress,
+        description='sample_dt progress',
+        do_replay=True,
+        dependencies=all_views,
+        on_error=say_failed('progress'),
+    )
+)
