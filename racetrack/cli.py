@@ -59,7 +59,8 @@ engine_argument = click.argument(
 )
 
 
-@click.command(epilog=EXIT_CODES)
+# So that `-5` is a rate to be refused with its reason, not an option that is not known.
+@click.command(epilog=EXIT_CODES, context_settings={"ignore_unknown_options": True})
 @engine_argument
 @click.argument("rate", metavar="RATE", type=click.IntRange(min=1))
 @click.argument("wait", metavar="WAIT", type=Seconds())

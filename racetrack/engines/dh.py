@@ -21,6 +21,7 @@ _PROGRESS = re.compile(
     r"RACETRACK progress timestamp=(\d+), partition=(\d+), total=(\d+), max_received_at=(-?\d+)$"
 )
 _PSK_HANDLER = "io.deephaven.authentication.psk.PskAuthenticationHandler"
+_FAILED = re.compile(r"RACETRACK failed (.*)$")
 
 
 class Deephaven:
@@ -53,6 +54,8 @@ class Deephaven:
                 yield Summary(int(timestamp_ms), int(total), int(newest_ms), float(dt_ms))
             elif told := _PROGRESS.search(line):
                 yield Progress(*map(int, told.groups()))
+            elif told := _FAILED.search(line):
+                raise DemoError(f"a table of the demo failed: {told[1]}")
 
     def where_to_play(self, settings: Settings) -> list[str]:
         """The IDE's address, and what to paste there."""

@@ -25,7 +25,8 @@ class BrokerProbe:
         try:
             if not self._partitions:
                 self._partitions = self._find_partitions()
-            latest = dict.fromkeys(self._partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+            newest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+            latest = dict.fromkeys(self._partitions, newest)
             answers = self._client.list_offsets(latest, request_timeout=ANSWER_WITHIN_S)
             return [answers[partition].result().offset for partition in self._partitions]
         except KafkaException as error:

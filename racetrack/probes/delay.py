@@ -56,7 +56,7 @@ class DelayProbe:
         """Raise what ended the thread, if anything did."""
         if self._failure:
             raise RacetrackError(
-                f"The progress of {self._engine.title} can't be read any more: {self._failure!r}"
+                f"The progress of {self._engine.title} can't be read any more: {self._failure}"
             ) from self._failure
 
     def stop(self) -> None:

@@ -12,12 +12,9 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Where the harness reaches the services: `host:port` pairs and URLs as seen from here."""
+    """Where the harness reaches the services, as seen from this machine."""
 
-    kafka: str
-    schema_registry_url: str
-    mysql_host: str
-    mysql_port: int
+    kafka: str  # host:port
     loadgen_host: str
     loadgen_port: int
 

@@ -5,7 +5,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from racetrack.engines.contract import Progress, Summary
+import pytest
+
+from racetrack.engines.contract import DemoError, Progress, Summary
 from racetrack.engines.dh import ENGINE
 
 LOG = """\
@@ -15,12 +17,22 @@ RACETRACK dt timestamp=1795193083123, total=42, max_received_at=1795193082999, d
 RACETRACK dt timestamp=17951930"""
 
 
-def test_its_lines_among_others(tmp_path: Path) -> None:
-    (tmp_path / "deephaven.log").write_text(LOG)
-    stack: Any = SimpleNamespace(log_of=lambda name: tmp_path / f"{name}.log")
+def updates(folder: Path, log: str) -> list[Summary | Progress]:
+    (folder / "deephaven.log").write_text(log)
+    stack: Any = SimpleNamespace(log_of=lambda name: folder / f"{name}.log")
     stop = threading.Event()
     stop.set()
-    assert list(ENGINE.updates(stack, stop)) == [
+    return list(ENGINE.updates(stack, stop))
+
+
+def test_its_lines_among_others(tmp_path: Path) -> None:
+    assert updates(tmp_path, LOG) == [
         Summary(1795193083123, 42, 1795193082999, 124.0),
         Progress(1795193083124, 3, 7, 1795193082998),
     ]
+
+
+def test_a_table_that_failed_is_not_taken_for_a_quiet_one(tmp_path: Path) -> None:
+    log = "RACETRACK failed timestamp=1, listener=dt, error=not JSON\n"
+    with pytest.raises(DemoError, match="not JSON"):
+        updates(tmp_path, log)

@@ -20,7 +20,6 @@ from racetrack.runfolder import utc_now
 from racetrack.settings import Settings
 from racetrack.stack.contract import Endpoints, Say, Standing
 from racetrack.stack.native import leftovers, ports
-from racetrack.stack.native.registry import schema_registry_url
 from racetrack.stack.native.service import Context, NativeService, NotReady
 
 CHECK_EVERY_S = 0.1
@@ -61,9 +60,6 @@ class NativeStack:
         s = self.settings
         return Endpoints(
             kafka=f"{s.bind_address}:{s.kafka_port}",
-            schema_registry_url=schema_registry_url(s),
-            mysql_host=s.bind_address,
-            mysql_port=s.mysql_port,
             loadgen_host=s.bind_address,
             loadgen_port=s.loadgen_port,
         )

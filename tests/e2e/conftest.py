@@ -1,0 +1,127 @@
+"""What the end-to-end tests share: the front doors run as a user runs them, and what is left."""
+
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from racetrack.settings import REPO, Settings, load
+from racetrack.stack.native import leftovers
+
+LINE_WITHIN_S = 120.0
+
+
+class Door:
+    """A front door that runs in a process of its own; its lines are read while it runs."""
+
+    def __init__(self, *argv: str) -> None:
+        self.lines: list[str] = []
+        self.process = subprocess.Popen(
+            [str(REPO / argv[0]), *argv[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def output(self) -> str:
+        """All it has said so far."""
+        return "\n".join(self.lines)
+
+    def until(self, pattern: str) -> str:
+        """Wait for a line that matches; the line."""
+        give_up = time.monotonic() + LINE_WITHIN_S
+        while time.monotonic() < give_up:
+            for line in list(self.lines):
+                if re.search(pattern, line):
+                    return line
+            assert self.process.poll() is None, f"ended without {pattern!r}:\n{self.output}"
+            self._reader.join(0.05)
+        raise AssertionError(f"no {pattern!r} in time:\n{self.output}")
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the runner itself, as Ctrl-C or kill do."""
+        self.process.send_signal(number)
+
+    def wait(self, within_s: float = 240) -> int:
+        """Its exit code."""
+        code = self.process.wait(within_s)
+        self._reader.join(5)
+        return code
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+
+@pytest.fixture(scope="session")
+def settings() -> Settings:
+    return load()
+
+
+@pytest.fixture
+def nothing_left(settings: Settings) -> Callable[[], None]:
+    """A check that no process, no port and no data of a stack is left."""
+
+    def check() -> None:
+        left = leftovers.members(settings.stack_name)
+        assert left == []
+        assert not leftovers.work_root(settings.stack_name).exists()
+        ours = {port for name, port in settings.model_dump().items() if name.endswith("_port")}
+        listening = {
+            connection.laddr.port
+            for connection in psutil.net_connections(kind="tcp")
+            if connection.status == psutil.CONN_LISTEN and connection.laddr
+        }
+        assert ours & listening == set()
+
+    return check
+
+
+@pytest.fixture
+def door(settings: Settings) -> Iterator[Callable[..., Door]]:
+    """Opens front doors; what a failed test left running is ended after it."""
+    opened: list[Door] = []
+
+    def open_door(*argv: str) -> Door:
+        opened.append(Door(*argv))
+        return opened[-1]
+
+    yield open_door
+    for each in opened:
+        if each.process.poll() is None:
+            os.killpg(each.process.pid, signal.SIGKILL)
+            each.process.wait()
+    leftovers.clear(settings.stack_name)
+
+
+@pytest.fixture(scope="session")
+def wait_until() -> Callable[..., None]:
+    """Waits for a condition, with a deadline that names what was waited for."""
+
+    def wait(condition: Callable[[], bool], what: str, within_s: float = 60.0) -> None:
+        give_up = time.monotonic() + within_s
+        while not condition():
+            assert time.monotonic() < give_up, f"no {what} within {within_s:.0f} s"
+            threading.Event().wait(0.2)
+
+    return wait
+
+
+def run_folder(output: str) -> Path:
+    """The run folder that a runner's first lines name."""
+    match = re.search(r"into (\S+)", output)
+    assert match, output
+    return Path(match[1])

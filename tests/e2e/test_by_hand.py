@@ -1,0 +1,110 @@
+"""The stack for playing by hand: up, the demo pasted, the rate changed with nc, status, down."""
+
+import subprocess
+import urllib.request
+from collections.abc import Callable, Iterator
+
+import pytest
+from pydeephaven import Session
+
+from racetrack.engines import dh
+from racetrack.settings import REPO, Settings
+from tests.e2e.conftest import Door
+
+pytestmark = pytest.mark.e2e
+
+# All the demo has, as DESIGN and README name it.
+TABLES = (
+    *("users", "items", "purchases", "pageviews", "pageviews_stg"),
+    *("purchases_by_item", "pageviews_by_item", "item_summary"),
+    *("top_viewed_items", "top_converting_items", "profile_views_per_minute_last_10"),
+    *("profile_views", "profile_views_enriched"),
+    *("dd_flagged_profiles", "dd_flagged_profile_view"),
+    *("high_value_users", "hvu_test", "pageviews_summary", "pageviews_progress"),
+)
+
+
+@pytest.fixture(scope="module")
+def up(settings: Settings) -> Iterator[Door]:
+    """The stack, put up by hand, and taken down after all tests of this file."""
+    door = Door("race", "up", "dh")
+    try:
+        assert door.wait() == 0, door.output
+        yield door
+    finally:
+        down = Door("race", "down")
+        assert down.wait() == 0, down.output
+
+
+@pytest.fixture(scope="module")
+def session(up: Door, settings: Settings) -> Iterator[Session]:
+    """A session on the server in which the demo was pasted as the README says."""
+    session = dh.connect(settings)
+    session.run_script(f"exec(open('{REPO}/scripts/demo.py').read())")
+    yield session
+    session.close()
+
+
+def nc(settings: Settings, *commands: str) -> list[str]:
+    """What `nc` shows when the commands are typed."""
+    typed = "".join(f"{command}\n" for command in [*commands, "quit"])
+    address = [settings.bind_address, str(settings.loadgen_port)]
+    done = subprocess.run(
+        ["nc", *address], input=typed, capture_output=True, text=True, timeout=10, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def test_it_says_where_to_play(up: Door, settings: Settings) -> None:
+    assert f":{settings.deephaven_port}/ide/" in up.output
+    assert "scripts/demo.py" in up.output
+
+
+def test_status_knows_every_service(up: Door) -> None:
+    status = Door("race", "status")
+    assert status.wait() == 0
+    for service in ("mysql", "broker", "registry", "debezium", "deephaven", "loadgen"):
+        assert f"  {service} " in status.output
+
+
+def test_a_run_beside_it_is_refused(up: Door) -> None:
+    run = Door("run_experiment.sh", "dh", "1000", "1", "1", "1.0")
+    assert run.wait() == 4
+    assert "./race down" in run.output
+
+
+def test_the_ide_is_served(up: Door, settings: Settings) -> None:
+    url = f"http://{settings.bind_address}:{settings.deephaven_port}/ide/"
+    with urllib.request.urlopen(url, timeout=10) as page:  # our own server
+        assert "Deephaven" in page.read().decode()
+
+
+def test_nc_changes_the_rate(up: Door, settings: Settings) -> None:
+    shown = nc(settings, "set pageviews_per_second 500", "get pageviews_per_second")
+    assert shown[0] == "LOADGEN Connected."
+    assert "50" in shown[1]
+    assert "500" in shown[1]
+    assert "500" in shown[2]
+    assert shown[-1] == "Goodbye."
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_table_of_the_demo_has_rows(
+    session: Session, wait_until: Callable[..., None], table: str
+) -> None:
+    wait_until(lambda: session.open_table(table).to_arrow().num_rows > 0, f"rows in {table}")
+
+
+def test_every_service_listens_on_loopback_only(up: Door) -> None:
+    import psutil
+
+    status = Door("race", "status")
+    status.wait()
+    pids = {int(word) for word in status.output.replace(",", " ").split() if word.isdigit()}
+    addresses = {
+        connection.laddr.ip
+        for connection in psutil.net_connections(kind="tcp")
+        if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.pid in pids
+    }
+    assert addresses
+    assert addresses <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}

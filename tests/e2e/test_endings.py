@@ -1,0 +1,119 @@
+"""However a run ends, nothing is left behind, and `run.json` tells how far it came."""
+
+import json
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from racetrack.runfolder import read_run
+from racetrack.settings import Settings
+from racetrack.stack.native import leftovers
+from tests.e2e.conftest import Door, run_folder
+
+pytestmark = pytest.mark.e2e
+
+NothingLeft = Callable[[], None]
+Open = Callable[..., Door]
+
+
+@pytest.mark.parametrize(
+    ("step", "number"),
+    [
+        (1, signal.SIGINT),
+        (2, signal.SIGINT),
+        (3, signal.SIGTERM),
+        (4, signal.SIGINT),
+        (5, signal.SIGINT),
+        (6, signal.SIGINT),
+    ],
+)
+def test_a_signal_in_any_step(
+    door: Open, nothing_left: NothingLeft, step: int, number: signal.Signals
+) -> None:
+    wait_s = "0.5" if step > 4 else "30"
+    run = door("run_experiment.sh", "dh", "1000", wait_s, "2", "1.0")
+    run.until(rf"^\[{step}/6\]")
+    run.signal(number)
+    code = run.wait()
+    nothing_left()
+    told = read_run(run_folder(run.output))
+    if step == 6:  # it had all been measured: cleaning up is finished, and the run counts
+        assert (code, told["outcome"]) == (0, "ok"), run.output
+    else:
+        assert (code, told["outcome"]) == (128 + number, f"interrupted by {number.name}")
+        assert len(told["steps"]) >= step
+
+
+def test_a_killed_runner_is_cleared_up_after_by_the_next(
+    door: Open, nothing_left: NothingLeft, settings: Settings
+) -> None:
+    first = door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")
+    first.until(r"^\[2/6\]")
+    first.signal(signal.SIGKILL)
+    first.wait()
+    assert leftovers.members(settings.stack_name)
+    assert read_run(run_folder(first.output))["outcome"] == "unfinished"
+    second = door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")
+    second.until(r"Cleared what a run that was killed left behind: \d+ processes \(.*broker")
+    second.until(r"^\[1/6\]")
+    second.signal(signal.SIGINT)
+    assert second.wait() == 130
+    nothing_left()
+
+
+def test_a_broker_that_dies_in_mid_run_is_reported(
+    door: Open, nothing_left: NothingLeft, settings: Settings
+) -> None:
+    run = door("run_experiment.sh", "dh", "1000", "60", "2", "1.0")
+    run.until(r"^\[4/6\]")
+    (broker,) = [m for m in leftovers.members(settings.stack_name) if m.service == "broker"]
+    broker.process.kill()
+    assert run.wait() == 1
+    assert "broker ended in mid-run: killed by signal 9" in run.output
+    told = read_run(run_folder(run.output))
+    assert told["outcome"].startswith("broker ended in mid-run")
+    nothing_left()
+
+
+def test_a_second_run_is_told_who_holds_the_machine_and_a_taken_port_who_holds_it(
+    door: Open, nothing_left: NothingLeft, settings: Settings
+) -> None:
+    first = door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")
+    first.until(r"^\[1/6\]")
+    second = door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")
+    assert second.wait() == 4
+    assert f"pid {first.process.pid} " in second.output
+    first.signal(signal.SIGINT)
+    assert first.wait() == 130
+    nothing_left()
+
+
+def test_a_taken_port_is_named_with_its_holder_and_its_setting(
+    door: Open, nothing_left: NothingLeft, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        monkeypatch.setenv("CONNECT_PORT", str(port))
+        run = door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")
+        assert run.wait() == 4
+    assert f"Port {port} is taken by pid {os.getpid()} " in run.output
+    assert "set CONNECT_PORT" in run.output
+    monkeypatch.delenv("CONNECT_PORT")
+    nothing_left()
+
+
+def test_a_service_that_does_not_start_shows_its_last_words(
+    door: Open, nothing_left: NothingLeft, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_HEAP", "1m")
+    run = door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")
+    assert run.wait() == 1
+    assert "broker did not start" in run.output
+    assert "its last words:" in run.output
+    told = read_run(run_folder(run.output))
+    assert json.dumps(told["outcome"]).count("broker") >= 1
+    nothing_left()

@@ -1,0 +1,113 @@
+"""The whole experiment on the real stack: its figures are right, and nothing is left behind."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from racetrack.analysis import raw
+from racetrack.runfolder import read_run
+from tests.e2e.conftest import Door, run_folder
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def finished() -> Door:
+    """One experiment at 2,000/s, run to its end."""
+    door = Door("run_experiment.sh", "dh", "2000", "10", "10", "1.0")
+    assert door.wait() == 0, door.output
+    return door
+
+
+@pytest.fixture(scope="module")
+def folder(finished: Door) -> Path:
+    return run_folder(finished.output)
+
+
+def test_it_leaves_nothing_behind(finished: Door, nothing_left: Callable[[], None]) -> None:
+    nothing_left()
+
+
+def test_it_announces_its_steps_and_shows_each(finished: Door) -> None:
+    shown = re.findall(r"^\[(\d)/6\]", finished.output, re.MULTILINE)
+    assert shown == ["1", "2", "3", "4", "5", "6"]
+    assert "> set pageviews_per_second 2000" in finished.output
+
+
+def test_its_folder_is_complete(folder: Path) -> None:
+    for name in ("start.log", "run.json", "dh_sample_dt.log", "progress.csv", "arrivals.csv"):
+        assert (folder / name).stat().st_size > 0, name
+    for name in ("top_details.log", "top_samples.log"):
+        assert (folder / name).stat().st_size > 0, name
+    services = {path.stem for path in (folder / "stack").glob("*.log")}
+    assert services == {"mysql", "broker", "registry", "debezium", "loadgen", "deephaven"}
+
+
+def test_everything_published_was_counted_by_the_engine(folder: Path) -> None:
+    run = read_run(folder)
+    assert run["outcome"] == "ok"
+    assert run["measured"]["handed_over"] == run["measured"]["end_offsets"]
+    assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"] > 20_000
+
+
+def test_its_figures_are_those_that_were_asked_for(folder: Path) -> None:
+    run = read_run(folder)
+    results = run["results"]
+    assert run["asked"]["pageviews_per_s"] == 2000
+    # Three purchases a second bring a pageview each.
+    assert results["achieved_pageviews_per_s"] == pytest.approx(2003, rel=0.005)
+    assert 0 < results["dt_ms"]["p50"] < 3000
+    for name in ("deephaven", "broker"):
+        process = results["processes"][name]
+        assert len(process["cpu_pct"]["samples"]) == len(process["rss_gib"]["samples"]) == 10
+        assert process["rss_gib"]["max"] > 0.1
+        seconds = sum(process["cpu_pct"]["samples"]) / 100
+        # top and the kernel's own accounts must tell the same story of the ten seconds.
+        assert process["cpu_s"] == pytest.approx(seconds, rel=0.35, abs=0.4)
+
+
+def test_the_harness_does_not_disturb_what_it_measures(folder: Path) -> None:
+    assert read_run(folder)["results"]["harness"]["cpu_pct"] < 3
+
+
+def test_run_json_says_what_ran_where_and_when(folder: Path) -> None:
+    run = read_run(folder)
+    assert (run["schema_version"], run["tag"]) == (1, folder.name)
+    assert (run["engine"], run["runtime"]) == ("dh", "native")
+    assert run["machine"]["cores"] > 0
+    assert {"racetrack", "python", "deephaven", "kafka", "mysql", "debezium"} <= set(
+        run["versions"]
+    )
+    assert all(run["versions"].values())
+    assert [step["name"] for step in run["steps"]][0].startswith("start the stack")
+    assert all(step["started_at"] <= step["ended_at"] for step in run["steps"])
+    assert "racetrack-root" not in json.dumps(run)
+
+
+def test_the_engines_own_lines_agree_with_each_other(folder: Path) -> None:
+    delays = raw.delays(folder, "dh")
+    totals = [delay.total for delay in delays]
+    assert totals == sorted(totals)
+    for delay in delays:
+        assert delay.timestamp_ms - delay.max_received_at_ms >= delay.dt_ms - 1
+    newest = {}
+    for line in (folder / "progress.csv").read_text().splitlines()[1:]:
+        _at, _seen, partition, total, _newest = map(int, line.split(","))
+        newest[partition] = total
+    assert sum(newest.values()) == totals[-1]
+
+
+def test_the_server_logged_no_error(folder: Path) -> None:
+    log = (folder / "stack" / "deephaven.log").read_text()
+    assert not re.findall(r"^.*\b(?:ERROR|FATAL)\b.*$", log, re.MULTILINE)
+    assert "cycleTime=" in log
+
+
+def test_no_secret_is_in_any_log(folder: Path, finished: Door) -> None:
+    secrets = ("racetrack-root", "racetrack-shop", "racetrack-debezium", "psk=racetrack")
+    for log in [*(folder / "stack").glob("*.log"), folder / "start.log"]:
+        text = log.read_text(errors="replace")
+        assert [secret for secret in secrets if secret in text] == [], log.name
