@@ -1,0 +1,10 @@
+"""Sets up what a run needs in the cache folder, from package registries. Standard library only.
+
+`ensure` is all that the harness calls; `python3 -m racetrack.install` is the same by hand.
+"""
+
+from racetrack.install.ensure import ensure, folder_of
+from racetrack.install.recipes import PARTS
+from racetrack.install.versions import read_versions
+
+__all__ = ["PARTS", "ensure", "folder_of", "read_versions"]

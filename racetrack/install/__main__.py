@@ -1,0 +1,42 @@
+"""`python3 -m racetrack.install [part…]`: set up parts by hand or in an image."""
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+
+from racetrack.errors import SetupError
+from racetrack.install import PARTS, ensure, folder_of, read_versions
+
+
+def main(arguments: list[str]) -> int:
+    """Install the named parts (all, if none is named); the exit code."""
+    parser = argparse.ArgumentParser(prog="python3 -m racetrack.install", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--prefix", type=Path, help="put the parts there, not into the cache")
+    parser.add_argument("--where", metavar="PART", help="print its folder; exit 1 if not installed")
+    asked = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        versions = read_versions()
+        if asked.where:
+            folder = folder_of(asked.where, versions)
+            print(folder or "", end="\n" if folder else "")
+            return 0 if folder else 1
+        prefix = asked.prefix.absolute() if asked.prefix else None
+        ensure(asked.parts or PARTS, versions, _say, prefix)
+    except SetupError as error:
+        print(f"Set-up failed: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("Set-up broken off; the next call takes it up again.", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _say(line: str) -> None:
+    print(f"[set-up] {line}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

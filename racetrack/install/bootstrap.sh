@@ -1,0 +1,178 @@
+# shellcheck shell=bash
+# From a bare Debian or Ubuntu to a harness that can run: sourced by the front doors.
+#
+# `bootstrap` sets HARNESS_PYTHON and PYTHONPATH, and installs what is missing for that: with apt
+# what only the system can hold (apt-packages.txt), the rest in the cache folder. It needs nothing
+# but bash and what every Debian has. Where all is there it costs a few hundredths of a second.
+#
+# Exit codes: 3 if something is missing and can't be installed, 130 if broken off.
+
+REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+APT_PACKAGES="$REPO/racetrack/install/apt-packages.txt"
+CACHE="${RACETRACK_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/racetrack}"
+# Stands while apt works, so that a set-up that was killed there is taken up again.
+APT_UNFINISHED="$CACHE/apt-unfinished"
+SYSTEM_PYTHON=
+
+bootstrap() {
+    find_python || true
+    local rows=()
+    missing_packages rows
+    if ((${#rows[@]})); then
+        with_set_up_lock install_packages "${rows[@]}"
+    fi
+    find_python || fail "There is no Python 3.11 or newer with venv here, and apt brought $(python_version_here)." \
+        "Install one by hand (Ubuntu 22.04: apt-get install python3.11 python3.11-venv), or use" \
+        "Debian 12 or Ubuntu 24.04, or Docker."
+    export PYTHONPATH="$REPO"
+    local harness
+    if ! harness=$("$SYSTEM_PYTHON" -m racetrack.install --where harness); then
+        # From here on Python sets up, and says itself what went wrong.
+        "$SYSTEM_PYTHON" -m racetrack.install harness || exit
+        harness=$("$SYSTEM_PYTHON" -m racetrack.install --where harness)
+    fi
+    # shellcheck disable=SC2034  # the front doors use it
+    HARNESS_PYTHON="$harness/bin/python3"
+}
+
+say() { printf '[set-up] %s\n' "$*" >&2; }
+
+fail() {
+    printf 'Set-up failed: %s\n' "$1" >&2
+    shift
+    if (($#)); then printf '    %s\n' "$@" >&2; fi
+    exit 3
+}
+
+# The first Python on PATH that is new enough and can make environments: the user's own comes first.
+find_python() {
+    local candidate
+    for candidate in python3 python3.{14,13,12,11} /usr/bin/python3; do
+        if "$candidate" -ISc 'import sys, importlib.util as u
+sys.exit(sys.version_info < (3, 11) or not u.find_spec("ensurepip"))' 2>/dev/null; then
+            SYSTEM_PYTHON=$(type -P "$candidate")
+            return
+        fi
+    done
+    return 1
+}
+
+python_version_here() { python3 --version 2>/dev/null || echo none; }
+
+# Fills the named array with the lines of apt-packages.txt whose package is not there.
+missing_packages() {
+    local -n found=$1
+    local package present why
+    while read -r package present why; do
+        if [[ -n $package && $package != '#'* ]] && ! is_present "$present"; then
+            found+=("$package $why")
+        fi
+    done <"$APT_PACKAGES"
+}
+
+is_present() {
+    [[ ! -e $APT_UNFINISHED ]] || return 1
+    case $1 in
+        python) [[ -n $SYSTEM_PYTHON ]] ;;
+        command:*) type -P "${1#*:}" >/dev/null ;;
+        file:*) compgen -G "${1#*:}" >/dev/null ;;
+        java:*) (($(java_major) >= ${1#*:})) ;;
+        *) fail "$APT_PACKAGES: no such check: $1" ;;
+    esac
+}
+
+# The major version of the Java on PATH, 0 if there is none. Asking Java itself takes ten times as long
+# as reading what it was built as.
+java_major() {
+    local java release version=0
+    if java=$(type -P java); then
+        release="$(dirname "$(readlink -f "$java")")/../release"
+        [[ -r $release ]] || release=<(java -XshowSettings:properties -version 2>&1)
+        version=$(sed -nE 's/^ *(JAVA_VERSION="|java.version = )(1\.)?([0-9]+).*/\3/p' "$release")
+    fi
+    echo "${version:-0}"
+}
+
+# One set-up at a time: the lock that racetrack/install/cache.py holds, too.
+with_set_up_lock() {
+    mkdir -p "$CACHE" 2>/dev/null || fail "The cache folder $CACHE can't be written." \
+        "Make it writable, or point RACETRACK_CACHE at a folder that is."
+    exec {lock}<>"$CACHE/install.lock"
+    if ! flock --nonblock "$lock"; then
+        say "another set-up is at work in $CACHE: waiting for it"
+        flock "$lock"
+    fi
+    "$@"
+    exec {lock}>&-
+}
+
+# Takes lines of `package[|or-package…] why`.
+install_packages() {
+    local row alternatives package packages=() command
+    type -P apt-get >/dev/null || fail "This is neither Debian nor Ubuntu: apt-get is not here. Install by hand:" \
+        "${@/#/- }" "and call again; or use Docker."
+    local as_root=()
+    if ((EUID)); then as_root=(sudo); fi
+    command="${as_root[*]:-} apt-get install --no-install-recommends"
+
+    say "These Debian packages are missing, and apt installs them now:"
+    for row in "$@"; do say "    ${row%%[| ]*}: ${row#* }"; done
+    if ((EUID)) && ! may_sudo; then
+        fail "Only root can install these, and sudo is not to be had here. Ask root to run:" \
+            "apt-get update && apt-get install --no-install-recommends $(first_names "$@")" \
+            "and call again; or use Docker."
+    fi
+    : >"$APT_UNFINISHED"
+    run_apt update || apt_failed "$command" "$@"
+    for row in "$@"; do
+        alternatives=${row%% *}
+        package=$(first_available "$alternatives") || package=${alternatives%%|*}
+        packages+=("$package")
+    done
+    # What a killed set-up left unpacked is configured first: apt refuses to work before that.
+    "${as_root[@]}" dpkg --configure -a >>"$CACHE/apt.log" 2>&1 || apt_failed "$command" "$@"
+    run_apt install --yes --no-install-recommends "${packages[@]}" || apt_failed "$command" "$@"
+    rm "$APT_UNFINISHED"
+    hash -r
+}
+
+# sudo may ask for a password only where there is somebody to ask.
+may_sudo() {
+    type -P sudo >/dev/null || return 1
+    if [[ -t 0 && -t 2 ]]; then sudo -v; else sudo -n true 2>/dev/null; fi
+}
+
+# Calls apt-get; the log gets everything, the screen what tells how far it is.
+run_apt() {
+    say "apt-get $1 …"
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get --quiet -o Acquire::Retries=3 \
+        -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 "$@" </dev/null 2>&1 |
+        tee -a "$CACHE/apt.log" |
+        sed -unE 's/^(Need to get|Fetched|Setting up (openjdk|maven|pypy|procps|netcat)|E:|Err:)/    &/p' >&2
+}
+
+first_available() {
+    local name
+    for name in ${1//|/ }; do
+        if apt-cache show --no-all-versions "$name" >/dev/null 2>&1; then
+            echo "$name"
+            return
+        fi
+    done
+    return 1
+}
+
+first_names() {
+    local row
+    for row in "$@"; do printf '%s ' "${row%%[| ]*}"; done
+}
+
+apt_failed() {
+    local command=$1
+    shift
+    fail "apt could not install what is missing:" \
+        "$(grep -E '^(E:|Err:|W: Failed)' "$CACHE/apt.log" | tail -n 3)" \
+        "The whole of it: $CACHE/apt.log. If that was the network, mend it and call again; by hand it is" \
+        "$command $(first_names "$@")" \
+        "Where this can't be installed, Docker serves."
+}

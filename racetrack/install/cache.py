@@ -1,0 +1,74 @@
+"""The cache folder: where downloads and finished parts live, and who may change it now."""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from racetrack.errors import SetupError
+from racetrack.install.recipe import Say
+
+UNFINISHED = ".tmp-"
+
+
+def root() -> Path:
+    """`$RACETRACK_CACHE`, or `racetrack` in the user's XDG cache."""
+    chosen = os.environ.get("RACETRACK_CACHE")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    xdg = os.environ.get("XDG_CACHE_HOME", "")
+    base = Path(xdg) if xdg.startswith("/") else Path("~/.cache").expanduser()
+    return base / "racetrack"
+
+
+@contextmanager
+def locked(folder: Path, say: Say) -> Iterator[int]:
+    """Hold the one set-up lock of `folder`, waiting for it if need be; gives its file descriptor.
+
+    The kernel drops it when the last process that has it open ends, however that ends.
+
+    Raises:
+        SetupError: the folder can't be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / "install.lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise SetupError(
+            f"The cache folder {folder} can't be written ({error.strerror}). Make it writable, "
+            "or point RACETRACK_CACHE at a folder that is."
+        ) from None
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(lock, 32, 0).decode() or "unknown"
+            say(f"another set-up is at work in {folder} (started by pid {holder}): waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, str(os.getpid()).encode(), 0)
+        yield lock
+    finally:
+        os.close(lock)
+
+
+def clear_unfinished(parts: Path) -> list[str]:
+    """Remove what a broken-off set-up left; the names of it. Call it with the lock held."""
+    left = sorted(parts.glob(UNFINISHED + "*"))
+    for folder in left:
+        shutil.rmtree(folder)
+    return [folder.name.removeprefix(UNFINISHED) for folder in left]
+
+
+def size_mb(folder: Path) -> int:
+    """What the files under `folder` take, in MB; files that vanish meanwhile don't count."""
+    total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(where, name)).st_blocks * 512  # noqa: PTH118 (speed)
+            except FileNotFoundError:
+                continue
+    return round(total / 1e6)

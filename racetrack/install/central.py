@@ -1,0 +1,159 @@
+"""Parts from Maven Central: Kafka with Connect, the schema registry, Debezium and its converter."""
+
+import hashlib
+import shutil
+import threading
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from racetrack.errors import SetupError
+from racetrack.install.recipe import Recipe, Site
+
+MAVEN = Path(__file__).with_name("maven")
+COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+CONVERTER = "io.apicurio.registry.utils.converter.AvroConverter"
+CONVERTER_SERVICE = "META-INF/services/org.apache.kafka.connect.storage.Converter"
+
+# Two Mavens must not write to one local repository at the same time.
+_one_maven = threading.Lock()
+
+
+def kafka(versions: Mapping[str, str]) -> Recipe:
+    """`libs/*.jar`: broker, tools and Connect runtime."""
+    return _recipe(
+        "kafka",
+        {"KAFKA_VERSION": versions["KAFKA_VERSION"]},
+        "Apache Kafka: broker, tools and Connect (Maven Central)",
+        54,
+        lambda site, fetched: _move_all(fetched, site.folder / "libs"),
+    )
+
+
+def registry(versions: Mapping[str, str]) -> Recipe:
+    """Apicurio Registry, unpacked: `*-runner.jar` and its libraries beside it."""
+    return _recipe(
+        "registry",
+        {"APICURIO_VERSION": versions["APICURIO_VERSION"]},
+        "Apicurio Registry: the schemas of what comes from MySQL (Maven Central)",
+        0,
+        lambda site, fetched: _unpack(site, fetched, site.folder),
+    )
+
+
+def debezium(versions: Mapping[str, str]) -> Recipe:
+    """`plugins/debezium-connector-mysql/` and `plugins/apicurio-converter/` for Kafka Connect."""
+    names = ("DEBEZIUM_VERSION", "APICURIO_VERSION")
+    return _recipe(
+        "debezium",
+        {name: versions[name] for name in names},
+        "Debezium and the Avro converter: MySQL's changes into Kafka (Maven Central)",
+        0,
+        _plugins,
+    )
+
+
+def _recipe(
+    part: str,
+    versions: Mapping[str, str],
+    why: str,
+    download_mb: int,
+    place: Callable[[Site, Path], None],
+) -> Recipe:
+    lock = MAVEN / f"{part}.sha256"
+
+    def build(site: Site) -> str:
+        fetched = site.folder / "fetched"
+        fetch(site, part, versions, fetched)
+        check(site, lock, versions, fetched)
+        place(site, fetched)
+        shutil.rmtree(fetched, ignore_errors=True)
+        return " ".join(versions.values())
+
+    return Recipe(
+        part=part,
+        label="-".join(versions.values()),
+        why=why,
+        download_mb=download_mb,
+        needs=("java", "mvn"),
+        content=((MAVEN / part / "pom.xml").read_bytes(), lock.read_bytes()),
+        build=build,
+    )
+
+
+def fetch(site: Site, part: str, versions: Mapping[str, str], into: Path) -> None:
+    """Have Maven copy what the part's pom names into a folder, each file's checksum verified."""
+    with _one_maven:
+        site.run(
+            *("mvn", "--batch-mode", "--strict-checksums", "--no-transfer-progress"),
+            *("--file", MAVEN / part / "pom.xml", COPY),
+            *(f"-Dmaven.repo.local={site.downloads / 'maven'}", f"-DoutputDirectory={into}"),
+            *("-DincludeScope=runtime", *(f"-D{name}={v}" for name, v in versions.items())),
+            doing="fetching from Maven Central",
+        )
+
+
+def check(site: Site, lock: Path, versions: Mapping[str, str], folder: Path) -> None:
+    """Compare every file of `folder` with the committed list.
+
+    Raises:
+        SetupError: a file differs, is missing, or is not in the list; the message names it.
+    """
+    header, *lines = lock.read_text().splitlines()
+    if header != lock_header(versions):
+        asked = ", ".join(f"{name}={version}" for name, version in versions.items())
+        site.say(
+            f"{lock.stem}: {asked} is not the locked version ({header.removeprefix('# ')}), "
+            "so only Maven's own checksums were checked"
+        )
+        return
+    promised = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    arrived = digests(folder)
+    wrong = [
+        f"{name}: sha256 {arrived.get(name, 'missing')}, {lock.name} says {promised.get(name)}"
+        for name in sorted(promised.keys() | arrived.keys())
+        if promised.get(name) != arrived.get(name)
+    ]
+    if wrong:
+        raise SetupError(
+            f"{lock.stem}: what was downloaded is not what was locked:\n    "
+            + "\n    ".join(wrong)
+            + f"\n  It was not installed. Remove {site.downloads / 'maven'} and try again; if it "
+            "stays so, the repository that your Maven uses serves other files than Maven Central."
+        )
+
+
+def lock_header(versions: Mapping[str, str]) -> str:
+    """The first line of a list of hashes: the versions that it is for."""
+    return "# " + " ".join(f"{name}={version}" for name, version in versions.items())
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """File name → sha256 in hex."""
+    found = {}
+    for path in sorted(folder.iterdir()):
+        with path.open("rb") as file:
+            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
+def _move_all(source: Path, target: Path) -> None:
+    source.rename(target)
+
+
+def _unpack(site: Site, fetched: Path, target: Path) -> None:
+    for archive in fetched.glob("*.tar.gz"):
+        site.run("tar", "-xzf", archive, "-C", target, "--no-same-owner", doing="unpacking")
+
+
+def _plugins(site: Site, fetched: Path) -> None:
+    plugins = site.folder / "plugins"
+    plugins.mkdir()
+    _unpack(site, fetched, plugins)
+    converter = plugins / "apicurio-converter"
+    converter.mkdir()
+    for jar in fetched.glob("*.jar"):
+        jar.rename(converter / jar.name)
+    # Lets Connect find the converter without scanning every class (plugin.discovery=service_load).
+    with zipfile.ZipFile(converter / "service-manifest.jar", "w") as manifest:
+        manifest.writestr(CONVERTER_SERVICE, f"{CONVERTER}\n")

@@ -1,0 +1,122 @@
+"""Runs pip, Maven and apt for one part: logged, retried when the network fails, stoppable."""
+
+import os
+import subprocess
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from racetrack.errors import SetupError
+from racetrack.install.recipe import Say
+
+BACKOFF_S = (2.0, 8.0)
+# No retry mends these: what arrived is not what was promised, or there is no such thing.
+FINAL = ("DO NOT MATCH THE HASHES", "No matching distribution", "Unable to locate package")
+
+
+class Stopped(Exception):
+    """The set-up was broken off (Ctrl-C, or another part failed to be stopped in time)."""
+
+
+class Children:
+    """Every process that a set-up has started, so that breaking off ends them all."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self.stopped = threading.Event()
+
+    def start(self, argv: Sequence[str], **options: object) -> subprocess.Popen[str]:
+        """Start a process.
+
+        Raises:
+            Stopped: `stop` was called.
+        """
+        with self._lock:
+            if self.stopped.is_set():
+                raise Stopped
+            child = subprocess.Popen(argv, text=True, **options)  # type: ignore[call-overload]
+            self._running.add(child)
+            return child  # type: ignore[no-any-return]
+
+    def ended(self, child: subprocess.Popen[str]) -> None:
+        """Forget a process that was waited for."""
+        with self._lock:
+            self._running.discard(child)
+
+    def stop(self) -> None:
+        """End what runs; no process can be started any more."""
+        with self._lock:
+            self.stopped.set()
+            for child in self._running:
+                child.terminate()
+
+
+class Runner:
+    """Calls programs for one part; their output goes to `log`.
+
+    `keep_open` (the lock's file descriptor) is handed down: a child that outlives a killed set-up
+    keeps the lock until it ends, so that two of them never write to the same place.
+    """
+
+    def __init__(
+        self, part: str, log: Path, say: Say, children: Children, keep_open: Sequence[int] = ()
+    ) -> None:
+        self._part, self._log, self._say = part, log, say
+        self._children, self._keep_open = children, keep_open
+
+    def __call__(self, *argv: str | Path, doing: str, cwd: Path | None = None) -> str:
+        """Run to the end; its standard output.
+
+        Raises:
+            SetupError: it failed each time; the message ends with its last lines.
+            Stopped: the set-up was broken off.
+        """
+        for backoff_s in (*BACKOFF_S, None):
+            code, out, err = self._once([str(arg) for arg in argv], cwd)
+            if code == 0:
+                return out
+            if self._children.stopped.is_set():
+                raise Stopped
+            if backoff_s is None or any(word in out + err for word in FINAL):
+                break
+            self._say(
+                f"{self._part}: {doing} failed ({_last_line(out + err)}); again in {backoff_s:g} s"
+            )
+            if self._children.stopped.wait(backoff_s):
+                raise Stopped
+        raise SetupError(self._failure(argv, doing, code, out + err))
+
+    def _once(self, argv: list[str], cwd: Path | None) -> tuple[int, str, str]:
+        environ = {**os.environ, "LC_ALL": "C.UTF-8", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+        # A set-up that was started inside some virtual environment must not leak it into ours.
+        for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
+            environ.pop(name, None)
+        child = self._children.start(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            env=environ,
+            pass_fds=self._keep_open,
+        )
+        try:
+            out, err = child.communicate()
+        finally:
+            self._children.ended(child)
+        with self._log.open("a") as log:
+            log.write(f"$ {' '.join(argv)}\n{out}{err}exit code {child.returncode}\n")
+        return child.returncode, out, err
+
+    def _failure(self, argv: Sequence[str | Path], doing: str, code: int, output: str) -> str:
+        tail = "\n".join(f"    {line}" for line in output.strip().splitlines()[-8:])
+        return (
+            f"{self._part}: {doing} failed: {Path(argv[0]).name} ended with exit code {code}:\n"
+            f"{tail}\n  The whole of it: {self._log}"
+        )
+
+
+def _last_line(output: str) -> str:
+    lines = output.strip().splitlines()
+    return lines[-1].strip() if lines else "no output"

@@ -1,0 +1,157 @@
+"""Parts from PyPI: virtual environments, and librdkafka out of a wheel. All by hash where locked.
+
+pip rather than uv: 41 s against 12 s for both CPython environments, but it comes with Python and
+follows the user's own pip configuration (mirrors, proxies, certificates).
+"""
+
+import os
+import re
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+from racetrack.errors import SetupError
+from racetrack.install.recipe import Recipe, Site
+from racetrack.install.versions import REPO
+
+HARNESS_LOCK = REPO / "requirements" / "harness.lock"
+DEEPHAVEN_LOCK = REPO / "requirements" / "deephaven.lock"
+LIBRDKAFKA_LOCK = REPO / "requirements" / "librdkafka.lock"
+LOADGEN_LOCK = REPO / "loadgen" / "requirements.lock"
+
+
+def harness() -> Recipe:
+    """CPython environment of the harness, with the tools that test it."""
+    return Recipe(
+        part="harness",
+        label=_this_python(),
+        why="the program that runs experiments, and its test tools (PyPI)",
+        download_mb=145,
+        needs=(),
+        content=(HARNESS_LOCK.read_bytes(), sys.base_prefix.encode()),
+        build=lambda site: _environment(site, _base_python(), HARNESS_LOCK),
+    )
+
+
+def deephaven(version: str) -> Recipe:
+    """CPython environment with deephaven-server."""
+    locked = pinned(DEEPHAVEN_LOCK, "deephaven-server")
+
+    def build(site: Site) -> str:
+        if version == locked:
+            _environment(site, _base_python(), DEEPHAVEN_LOCK)
+        else:
+            site.say(
+                f"deephaven: {version} is not the locked version ({locked}), "
+                "so its packages are installed without a check of their hashes"
+            )
+            _environment(site, _base_python(), f"deephaven-server=={version}")
+        return version
+
+    return Recipe(
+        part="deephaven",
+        label=version,
+        why="the Deephaven server, an engine under test (PyPI)",
+        download_mb=240,
+        needs=("java",),
+        content=(DEEPHAVEN_LOCK.read_bytes(), _this_python().encode(), sys.base_prefix.encode()),
+        build=build,
+    )
+
+
+def loadgen() -> Recipe:
+    """PyPy environment of the load generator, with librdkafka in `lib/`."""
+
+    def build(site: Site) -> str:
+        version = _environment(site, Path("pypy3"), LOADGEN_LOCK)
+        return f"{version}, librdkafka of confluent-kafka {_librdkafka(site)}"
+
+    return Recipe(
+        part="loadgen",
+        label="pypy",
+        why="the load generator's libraries on PyPy, and librdkafka (PyPI)",
+        download_mb=5,
+        needs=("pypy3",),
+        content=(LOADGEN_LOCK.read_bytes(), LIBRDKAFKA_LOCK.read_bytes(), _pypy_identity()),
+        build=build,
+    )
+
+
+def pinned(lock: Path, package: str) -> str:
+    """The version of a package in a lock file.
+
+    Raises:
+        SetupError: the file does not pin it.
+    """
+    found = re.search(rf"^{re.escape(package)}==([^\s;\\]+)", lock.read_text(), re.MULTILINE)
+    if not found:
+        raise SetupError(f"{lock} does not pin {package}. Make it anew (see its first lines).")
+    return found[1]
+
+
+def _environment(site: Site, python: Path, packages: Path | str) -> str:
+    """Make a venv in `site.folder` that works after the move to `site.final`; Python's version."""
+    site.run(python, "-m", "venv", site.folder, doing="making a virtual environment")
+    ours = site.folder / "bin" / "python3"
+    what = ["-r", packages, "--require-hashes"] if isinstance(packages, Path) else [packages]
+    pip = [ours, "-m", "pip", "install", "--cache-dir", site.downloads / "pip", "--retries", "5"]
+    site.run(*pip, "--only-binary=:all:", "--progress-bar=off", *what, doing="installing packages")
+    _move_paths(site.folder, site.final)
+    version = "import platform as p; print(p.python_implementation(), p.python_version())"
+    return site.run(ours, "-c", version, doing="asking for the version").strip()
+
+
+def _move_paths(folder: Path, final: Path) -> None:
+    """Scripts of a venv name their interpreter by its full path: the one it will have."""
+    old, new = str(folder).encode(), str(final).encode()
+    for script in [*(folder / "bin").iterdir(), folder / "pyvenv.cfg"]:
+        if script.is_symlink() or not script.is_file():
+            continue
+        text = script.read_bytes()
+        if old in text and b"\0" not in text:  # a binary program carries no path of ours
+            script.write_bytes(text.replace(old, new))
+
+
+def _librdkafka(site: Site) -> str:
+    """Take librdkafka with what it links to out of confluent-kafka's wheel; the wheel's version."""
+    wheels = site.folder / "wheels"
+    platform = f"manylinux_2_28_{os.uname().machine}"
+    site.run(
+        *(site.folder / "bin" / "python3", "-m", "pip", "download", "--no-deps", "--dest", wheels),
+        *("--only-binary=:all:", "--platform", platform, "--python-version", "311"),
+        *("--implementation", "cp", "--abi", "cp311", "--require-hashes", "-r", LIBRDKAFKA_LOCK),
+        *("--cache-dir", site.downloads / "pip", "--progress-bar=off"),
+        doing="fetching librdkafka",
+    )
+    (wheel,) = wheels.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if ".libs/" in name:
+                target = site.folder / "lib" / Path(name).name
+                target.write_bytes(archive.read(name))
+    shutil.rmtree(wheels)
+    if not list((site.folder / "lib").glob("librdkafka*.so*")):
+        raise SetupError(
+            f"loadgen: {wheel.name} holds no librdkafka. Choose another version of confluent-kafka "
+            "in requirements/librdkafka.in and make the lock anew (see its first lines)."
+        )
+    return pinned(LIBRDKAFKA_LOCK, "confluent-kafka")
+
+
+def _base_python() -> Path:
+    """The interpreter outside of any venv: one made from it does not break when ours is removed."""
+    return Path(sys.base_prefix) / "bin" / _this_python()
+
+
+def _this_python() -> str:
+    return f"python{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def _pypy_identity() -> bytes:
+    """Changes when the system's PyPy does: an environment made by another one is not ours."""
+    found = shutil.which("pypy3")
+    if not found:
+        return b""
+    real = Path(found).resolve()
+    return f"{real} {real.stat().st_size} {real.stat().st_mtime_ns}".encode()

@@ -1,0 +1,49 @@
+"""What a part is: why it is needed, what decides its content, and how its folder is filled."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+Say = Callable[[str], None]
+
+
+class Run(Protocol):
+    """Runs a command for a part; see `commands.Runner`."""
+
+    def __call__(self, *argv: str | Path, doing: str, cwd: Path | None = None) -> str: ...
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a part is being made: `folder` is filled, then renamed to `final` when complete."""
+
+    folder: Path
+    final: Path
+    downloads: Path
+    run: Run
+    say: Say
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One part. `build` fills `site.folder` and returns the version that is really there.
+
+    `needs` are programs that must be on PATH (apt has them, see apt-packages.txt); `content` is
+    whatever decides what the folder holds: when it changes, the part is made anew beside the old.
+    """
+
+    part: str
+    label: str
+    why: str
+    download_mb: int
+    needs: tuple[str, ...]
+    content: tuple[bytes, ...]
+    build: Callable[[Site], str]
+
+    @property
+    def folder_name(self) -> str:
+        """`<part>-<label>-<8 hex of the content>`."""
+        digest = hashlib.sha256(b"\0".join(self.content)).hexdigest()
+        return f"{self.part}-{self.label}-{digest[:8]}"

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# All checks, then all tests (arguments go to pytest); sets up what is missing first.
+set -euo pipefail
+shopt -s globstar nullglob
+# shellcheck source=racetrack/install/bootstrap.sh
+source "$(dirname "$(readlink -f "$0")")/racetrack/install/bootstrap.sh"
+bootstrap
+cd "$REPO"
+"$HARNESS_PYTHON" -m ruff check .
+"$HARNESS_PYTHON" -m ruff format --check .
+"$HARNESS_PYTHON" -m mypy
+"${HARNESS_PYTHON%/*}/shellcheck" race .ci/run ./**/*.sh
+exec "$HARNESS_PYTHON" -m pytest "$@"
