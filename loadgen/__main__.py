@@ -1,0 +1,57 @@
+"""`pypy3 -m loadgen`: prepare the shop and the topics, then generate load until told to stop.
+Settings: loadgen/config.py.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from datetime import datetime, timezone
+
+from loadgen import config as settings
+from loadgen.generator import Generator
+from loadgen.mysql import MySqlError, wait_and_seed
+from loadgen.rdkafka import KafkaError, Library
+from loadgen.topics import prepare
+
+EXIT_FAILED, EXIT_SETTINGS = 1, 2
+
+
+def log(text: str) -> None:
+    """A line on standard output, with its time."""
+    now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    print(f"{now.replace('+00:00', 'Z')}  {text}", flush=True)
+
+
+def start(config: settings.Config) -> None:
+    """Prepare, then run until a signal."""
+    library = Library(config.librdkafka)
+    python = f"{sys.version.split()[0]} ({sys.implementation.name})"
+    log(f"Load generator on Python {python}, librdkafka {library.version()}")
+    deadline_s = time.monotonic() + config.start_timeout_s
+    log("Initializing shop database...")
+    wait_and_seed(config, deadline_s, log)
+    log("Initializing shop database DONE")
+    prepare(config, library, deadline_s, log)
+    Generator(config, library.partition_users(config.users, config.partitions), log).run()
+
+
+def main() -> int:
+    """The exit code: 0 after a signal, 1 if MySQL or Kafka never came, 2 if a setting can't be
+    used.
+    """
+    try:
+        start(settings.load())
+    except settings.ConfigError as error:
+        print(f"loadgen: {error}", file=sys.stderr)
+        return EXIT_SETTINGS
+    except (MySqlError, KafkaError) as error:
+        print(f"loadgen: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        return 130  # before there was anything to end in order
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

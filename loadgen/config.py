@@ -1,0 +1,189 @@
+"""The settings of the load generator: everything comes from the environment, with its default here
+and nowhere else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+# Beyond this nobody asks seriously, and a slip of the finger ("100000000") fills the broker's disk.
+MAX_RATE_PER_S = 10_000_000
+# A worker keeps one prepared piece of text per user and channel: 80 MB of them at this many users.
+MAX_USERS = 200_000
+MAX_ITEMS = 200_000
+MAX_PARTITIONS = 1024
+
+
+class ConfigError(Exception):
+    """A setting that can't be used.
+
+    Its text is one line for the user: what, why, and what would do.
+    """
+
+
+@dataclass(frozen=True)
+class Config:
+    """The load generator's settings, checked. Units are in the names."""
+
+    command_host: str
+    command_port: int
+    kafka_bootstrap: str
+    mysql_host: str
+    mysql_port: int
+    mysql_user: str
+    mysql_password: str
+    purchases_milli_per_s: int
+    pageviews_milli_per_s: int
+    topic: str
+    partitions: int
+    acks: str
+    linger_ms: float
+    batch_bytes: int
+    batch_messages: int
+    queue_messages: int
+    queue_kbytes: int
+    give_up_ms: int
+    message_timeout_ms: int
+    purchase_backlog: int
+    max_workers: int
+    seed: int
+    users: int
+    items: int
+    flagged_profiles: int
+    librdkafka: str
+    start_timeout_s: int
+
+
+def parse_rate_milli(text: str) -> int | None:
+    """A rate like "5000" or "0.5" in thousandths per second; None unless it is 0 to MAX_RATE_PER_S
+    with at most three decimals.
+    """
+    whole, point, part = text.partition(".")
+    digits = whole + part
+    if not (
+        digits.isascii() and digits.isdigit() and whole and len(digits) <= 16 and len(part) <= 3
+    ):
+        return None
+    if point and not part:
+        return None
+    milli = int(whole) * 1000 + int((part + "000")[:3])
+    return milli if milli <= MAX_RATE_PER_S * 1000 else None
+
+
+def show_rate(milli: int) -> str:
+    """Thousandths per second as a person writes them: 5000000 -> "5000", 500 -> "0.5"."""
+    if milli % 1000 == 0:
+        return str(milli // 1000)
+    return f"{milli // 1000}.{milli % 1000:03d}".rstrip("0")
+
+
+def load(env: Mapping[str, str] | None = None) -> Config:
+    """The settings from `env` (default: this process's environment). ConfigError names the first
+    that can't be used.
+    """
+    read = _Reader(os.environ if env is None else env)
+    host, port = read.endpoint("COMMAND_ENDPOINT", "127.0.0.1:8090")
+    users = read.whole("SHOP_USERS", 10_000, 1, MAX_USERS)
+    return Config(
+        command_host=host,
+        command_port=port,
+        kafka_bootstrap=read.text("KAFKA_BOOTSTRAP", "127.0.0.1:9092"),
+        mysql_host=read.text("MYSQL_HOST", "127.0.0.1"),
+        mysql_port=read.whole("MYSQL_PORT", 3306, 1, 65535),
+        mysql_user=read.text("MYSQL_USER", "shop"),
+        mysql_password=read.required("MYSQL_PASSWORD", "the password of MYSQL_USER"),
+        purchases_milli_per_s=read.rate("PURCHASES_PER_SECOND_START", "3"),
+        pageviews_milli_per_s=read.rate("PAGEVIEWS_PER_SECOND_START", "50"),
+        topic=read.text("PAGEVIEWS_TOPIC", "pageviews"),
+        partitions=read.whole("PAGEVIEWS_PARTITIONS", 6, 1, MAX_PARTITIONS),
+        acks=read.choice("LOADGEN_ACKS", "0", ("0", "1", "all")),
+        linger_ms=read.number("LOADGEN_LINGER_MS", 5.0, 0.0, 1000.0),
+        batch_bytes=read.whole("LOADGEN_BATCH_BYTES", 1_000_000, 1_000, 100_000_000),
+        batch_messages=read.whole("LOADGEN_BATCH_MESSAGES", 10_000, 1, 1_000_000),
+        queue_messages=read.whole("LOADGEN_QUEUE_MESSAGES", 1_000_000, 1_000, 10_000_000),
+        queue_kbytes=read.whole("LOADGEN_QUEUE_KBYTES", 524_288, 1_024, 2_097_151),
+        give_up_ms=read.whole("LOADGEN_GIVE_UP_MS", 5_000, 1, 600_000),
+        message_timeout_ms=read.whole("LOADGEN_MESSAGE_TIMEOUT_MS", 300_000, 1_000, 86_400_000),
+        purchase_backlog=read.whole("LOADGEN_PURCHASE_BACKLOG", 10_000, 1, 1_000_000),
+        max_workers=read.whole("LOADGEN_MAX_WORKERS", os.cpu_count() or 1, 1, 256),
+        seed=read.whole("LOADGEN_SEED", 42, 0, 2**63 - 1),
+        users=users,
+        items=read.whole("SHOP_ITEMS", 1_000, 1, MAX_ITEMS),
+        flagged_profiles=read.whole("SHOP_FLAGGED_PROFILES", min(50, users), 1, users),
+        librdkafka=read.text("LIBRDKAFKA", "librdkafka.so.1"),
+        start_timeout_s=read.whole("LOADGEN_START_TIMEOUT_S", 120, 1, 3600),
+    )
+
+
+class _Reader:
+    """Reads one setting after the other from a mapping; an empty value counts as not set, as
+    compose files write it.
+    """
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
+
+    def text(self, name: str, default: str) -> str:
+        return self._env.get(name, "").strip() or default
+
+    def required(self, name: str, what: str) -> str:
+        value = self._env.get(name, "")
+        if not value:
+            raise ConfigError(
+                f"{name} is not set. It is {what}; set it in the environment and start again."
+            )
+        return value
+
+    def whole(self, name: str, default: int, low: int, high: int) -> int:
+        text = self.text(name, str(default))
+        if text.isascii() and text.isdigit() and len(text) < 20 and low <= int(text) <= high:
+            return int(text)
+        raise ConfigError(
+            f"{name}={_short(text)} can't be used: it takes a whole number from {low} to {high}."
+        )
+
+    def number(self, name: str, default: float, low: float, high: float) -> float:
+        text = self.text(name, str(default))
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if low <= value <= high:
+            return value
+        raise ConfigError(
+            f"{name}={_short(text)} can't be used: it takes a number from {low:g} to {high:g}."
+        )
+
+    def rate(self, name: str, default: str) -> int:
+        text = self.text(name, default)
+        milli = parse_rate_milli(text)
+        if milli is None:
+            raise ConfigError(
+                f"{name}={_short(text)} can't be used: "
+                f"it takes a number per second from 0 to {MAX_RATE_PER_S}."
+            )
+        return milli
+
+    def choice(self, name: str, default: str, allowed: tuple[str, ...]) -> str:
+        text = self.text(name, default)
+        text = "all" if text == "-1" and "all" in allowed else text
+        if text in allowed:
+            return text
+        raise ConfigError(
+            f"{name}={_short(text)} can't be used: it takes one of {', '.join(allowed)}."
+        )
+
+    def endpoint(self, name: str, default: str) -> tuple[str, int]:
+        text = self.text(name, default)
+        host, _, port = text.rpartition(":")
+        if host and port.isascii() and port.isdigit() and len(port) < 6 and int(port) <= 65535:
+            return host.strip("[]"), int(port)
+        raise ConfigError(
+            f"{name}={_short(text)} can't be used: it takes host:port, like 127.0.0.1:8090."
+        )
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -1,0 +1,111 @@
+"""What workers have done so far, in memory that they share with the control process: plain 64-bit
+numbers, one writer each.
+
+The file behind it is anonymous. A worker that is killed leaves its numbers behind, and its
+successor goes on from them.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Sequence
+from typing import Any
+
+# One block a partition, written by the partition's one producer.
+POSITION, HANDED, REFUSED, VIEWS = 0, 1, 2, 3
+_PARTITION_WORDS = 8
+# One block a worker.
+QUEUED, CPU_NS = 0, 1
+_HISTOGRAM = 8
+# Lateness is counted in classes of microseconds: exact below 32, then 32 classes an octave (3 %
+# wide), up to 2**36 us (19 h).
+_SUB_BITS = 5
+_SUB = 1 << _SUB_BITS
+CLASSES = _SUB * (36 - _SUB_BITS + 1)
+_WORKER_WORDS = _HISTOGRAM + CLASSES
+
+
+def class_of(lateness_us: int) -> int:
+    """The number of the class that a lateness falls into; what is early counts as 0."""
+    if lateness_us < _SUB:
+        return lateness_us if lateness_us > 0 else 0
+    shift = lateness_us.bit_length() - _SUB_BITS - 1
+    return min((shift << _SUB_BITS) + (lateness_us >> shift), CLASSES - 1)
+
+
+def class_top_us(number: int) -> int:
+    """The largest lateness of a class, microseconds."""
+    if number < _SUB:
+        return number
+    shift = (number >> _SUB_BITS) - 1
+    return (((number & (_SUB - 1)) + _SUB + 1) << shift) - 1
+
+
+def quantile_us(histogram: Sequence[int], q: float) -> int:
+    """The q-quantile of a histogram by class (the class's upper end, so never too good); 0 for an
+    empty one.
+    """
+    wanted = q * sum(histogram)
+    seen = 0
+    for number, count in enumerate(histogram):
+        seen += count
+        if count and seen >= wanted:
+            return class_top_us(number)
+    return 0
+
+
+class Counters:
+    """The shared numbers.
+
+    `fd` comes from `create_fd` in the control process and is inherited by workers.
+    """
+
+    def __init__(self, fd: int, partitions: int, workers: int) -> None:
+        from cffi import FFI  # built into PyPy; by ctypes a number costs 300 ns, by cffi 7
+
+        self.partitions = partitions
+        self._workers_at = partitions * _PARTITION_WORDS
+        self._map = mmap.mmap(fd, words(partitions, workers) * 8)
+        ffi = FFI()
+        self._buffer = ffi.from_buffer(self._map)
+        self.word: Any = ffi.cast("int64_t *", self._buffer)
+
+    def partition(self, partition: int) -> int:
+        """The index of a partition's block in `word`."""
+        return partition * _PARTITION_WORDS
+
+    def worker(self, slot: int) -> int:
+        """The index of a worker's block in `word`."""
+        return self._workers_at + slot * _WORKER_WORDS
+
+    def column(self, which: int) -> list[int]:
+        """One of POSITION, HANDED, REFUSED, VIEWS for every partition."""
+        return [self.word[p * _PARTITION_WORDS + which] for p in range(self.partitions)]
+
+    def late(self, slot: int, lateness_us: int, count: int) -> None:
+        """Count `count` pageviews of a worker as that late."""
+        self.word[self.worker(slot) + _HISTOGRAM + class_of(lateness_us)] += count
+
+    def lateness(self, slots: int) -> list[int]:
+        """The histogram of lateness by class, all workers together."""
+        total = [0] * CLASSES
+        for slot in range(slots):
+            base = self.worker(slot) + _HISTOGRAM
+            for number in range(CLASSES):
+                total[number] += self.word[base + number]
+        return total
+
+
+def words(partitions: int, workers: int) -> int:
+    """How many 64-bit words the shared memory has."""
+    return partitions * _PARTITION_WORDS + workers * _WORKER_WORDS
+
+
+def create_fd(partitions: int, workers: int) -> int:
+    """Anonymous shared memory, all zero, that workers may inherit; gone when the last process
+    closes it.
+    """
+    fd = os.memfd_create("loadgen-counters", 0)
+    os.ftruncate(fd, words(partitions, workers) * 8)
+    return fd

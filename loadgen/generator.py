@@ -1,0 +1,252 @@
+"""The load generator at work: one loop that drives the workers, the purchases, the control socket
+and the log.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import time
+from typing import Any, Callable
+
+from loadgen import stats
+from loadgen.clock import NS_PER_MS, NS_PER_S, Clock
+from loadgen.config import Config, show_rate
+from loadgen.control import ControlServer, Load, listen
+from loadgen.crew import STOP_KILL_S, Crew
+from loadgen.purchases import Purchases
+from loadgen.schedule import Schedule
+
+# A new rate holds from this moment on, so that every worker has heard of it when it begins.
+RATE_LEAD_NS = 10 * NS_PER_MS
+LOOP_S = 0.005
+LOG_EVERY_S = 10.0
+FLUSH_WITHIN_S = 5.0
+DRAIN_PURCHASES_S = 1.0
+
+
+def pageview_schedules(start_ns: int, users_by_partition: list[list[int]]) -> list[Schedule]:
+    """A schedule a partition, at rate 0.
+
+    Its numerators are milli-rates times the partition's users, so that the partitions' rates add up
+    to the whole exactly. Phases are spread, so that a slow rate does not come in bursts of one a
+    partition.
+    """
+    users = sum(map(len, users_by_partition))
+    count = len(users_by_partition)
+    denominator = users * 1000 * NS_PER_S
+    return [
+        Schedule.starting(start_ns, 0, denominator, denominator * (2 * p + 1) // (2 * count))
+        for p in range(count)
+    ]
+
+
+class Generator(Load):
+    """Everything but the set-up. `run` returns when a signal has asked it to end."""
+
+    def __init__(
+        self, config: Config, users_by_partition: list[list[int]], log: Callable[[str], None]
+    ) -> None:
+        self._config, self._log = config, log
+        self._clock = Clock.anchored_now()
+        self._started_ns = self._clock.now_ns()
+        self._selector = selectors.DefaultSelector()
+        self._user_counts = [len(users) for users in users_by_partition]
+        self._partition_of = {
+            user: p for p, users in enumerate(users_by_partition) for user in users
+        }
+        self._schedules = pageview_schedules(self._started_ns, users_by_partition)
+        self._crew = Crew(config, self._clock, self._selector, self._schedules, log)
+        self._purchases = Purchases(
+            config,
+            self._clock,
+            Schedule.starting(self._started_ns, 0, 1000 * NS_PER_S),
+            self._view,
+            log,
+        )
+        self._milli = {"pageviews_per_second": 0, "purchases_per_second": 0}
+        self._windows = {"pageviews": stats.Window(), "purchases": stats.Window()}
+        self._stop_signal = 0
+        self._flush_count = 0
+
+    def run(self) -> None:
+        """Bring up the workers, begin the load, listen, and go on until SIGTERM or SIGINT."""
+        self._catch_signals()
+        listener = listen(self._config.command_host, self._config.command_port)
+        self._crew.want(self._config.pageviews_milli_per_s)
+        while not self._crew.all_ready() and not self._stop_signal:
+            self._step()
+        self._begin("pageviews_per_second", self._config.pageviews_milli_per_s, "pageview")
+        self._begin("purchases_per_second", self._config.purchases_milli_per_s, "purchase")
+        self._purchases.start()
+        server = ControlServer(listener, self._selector, self, self._log)
+        self._log("Listening for commands on {}:{}".format(*listener.getsockname()[:2]))
+        report = _Report(self._log)
+        next_sample_ns = self._clock.now_ns()
+        while not self._stop_signal:
+            self._step()
+            now_ns = self._clock.now_ns()
+            self._purchases.tick(now_ns)
+            if now_ns >= next_sample_ns:
+                # On a grid, but never twice to make up for a late one.
+                next_sample_ns += stats.SAMPLE_EVERY_NS * (
+                    1 + (now_ns - next_sample_ns) // stats.SAMPLE_EVERY_NS
+                )
+                self._sample()
+                server.broadcast()
+                report.maybe(sum(self._crew.handed()), self._purchases.done)
+                self._purchases.say_refused()
+        self._end(server)
+
+    def _begin(self, key: str, milli: int, what: str) -> None:
+        self._change(key, milli)
+        self._log(
+            f"Simulating {what} actions with an initial rate of {show_rate(milli)} per second"
+        )
+
+    def _step(self) -> None:
+        """One turn of the loop: events, then the workers' state."""
+        for key, mask in self._selector.select(LOOP_S):
+            if (
+                self._selector.get_map().get(key.fd) is not None
+            ):  # an earlier callback may have closed it
+                key.data(mask)
+        self._crew.poll()
+
+    def _catch_signals(self) -> None:
+        """Signals end the loop; the wake-up socket makes it notice at once."""
+        wake_read, wake_write = socket.socketpair()
+        wake_read.setblocking(False)
+        wake_write.setblocking(False)
+        self._wake = (wake_read, wake_write)
+        signal.set_wakeup_fd(wake_write.fileno())
+        self._selector.register(
+            wake_read, selectors.EVENT_READ, lambda _mask: wake_read.recv(1024) and None
+        )
+
+        def stop(number: int, _frame: Any) -> None:
+            self._stop_signal = number
+
+        signal.signal(signal.SIGTERM, stop)
+        signal.signal(signal.SIGINT, stop)
+
+    def _end(self, server: ControlServer) -> None:
+        """Write and flush what is left, for a few seconds at most."""
+        self._log(f"Stopping on {signal.Signals(self._stop_signal).name}")
+        deadline_s = time.monotonic() + STOP_KILL_S
+        server.close()
+        self._crew.stop()
+        self._purchases.stop(DRAIN_PURCHASES_S)
+        while not self._crew.gone() and time.monotonic() < deadline_s:
+            self._step()
+        self._crew.kill()
+        handed, refused = sum(self._crew.handed()), sum(self._crew.refused())
+        self._log(
+            f"Stopped: {handed} pageviews handed over, {refused} refused; "
+            f"{self._purchases.done} purchases done, {self._purchases.refused} refused"
+        )
+
+    # What the control socket steers.
+
+    def get_rate_milli(self, key: str) -> int:
+        return self._milli[key]
+
+    def set_rate_milli(self, key: str, milli_per_s: int) -> None:
+        old = self._milli[key]
+        self._change(key, milli_per_s)
+        what = "pageview" if key == "pageviews_per_second" else "purchase"
+        self._log(
+            f"Changing {what} rate from {show_rate(old)} to {show_rate(milli_per_s)} per second"
+        )
+
+    def _change(self, key: str, milli: int) -> None:
+        self._milli[key] = milli
+        at_ns = self._clock.now_ns() + RATE_LEAD_NS
+        if key == "purchases_per_second":
+            self._purchases.schedule.change(at_ns, milli)
+            return
+        for schedule, users in zip(self._schedules, self._user_counts):
+            schedule.change(at_ns, milli * users)
+        self._crew.want(milli)
+        self._crew.change_rate(at_ns, milli)
+
+    def stats_line(self) -> str:
+        # Counts first, then the time: so what was handed over is never more than what was due.
+        handed, refused = self._crew.handed(), self._crew.refused()
+        now_ns = self._clock.now_ns()
+        due = [s.due_by(now_ns) + n for s, n in zip(self._schedules, self._crew.views_ordered)]
+        return stats.to_line(
+            {
+                "now_ms": now_ns // NS_PER_MS,
+                "pid": os.getpid(),
+                "uptime_s": round((now_ns - self._started_ns) / NS_PER_S, 3),
+                "pageviews": stats.pageviews_entry(
+                    self._milli["pageviews_per_second"],
+                    self._windows["pageviews"],
+                    due,
+                    handed,
+                    refused,
+                ),
+                "purchases": stats.purchases_entry(
+                    self._milli["purchases_per_second"],
+                    self._windows["purchases"],
+                    self._purchases.counts(now_ns),
+                ),
+                "workers": self._crew.describe(),
+            }
+        )
+
+    def flush(self, done: Callable[[str], None]) -> None:
+        self._flush_count += 1
+
+        def answer(left: Any) -> None:
+            if left is None:
+                done("Error: a worker died while flushing; what was in its queue is lost.")
+            elif left:
+                done(
+                    f"Error: {left} messages have not left the client's queue in "
+                    f"{FLUSH_WITHIN_S:g} s. Is the broker up?"
+                )
+            else:
+                done(f"Flushed {sum(self._crew.handed())} messages")
+
+        self._crew.flush(f"flush/{self._flush_count}", FLUSH_WITHIN_S, answer)
+
+    def _view(self, user: int, page: int, due_ns: int) -> None:
+        self._crew.view(self._partition_of[user], user, page, due_ns)
+
+    def _sample(self) -> None:
+        now_ns = self._clock.now_ns()
+        lateness = self._crew.counters.lateness(self._crew.slots)
+        self._windows["pageviews"].add(stats.Sample(now_ns, sum(self._crew.handed()), lateness))
+        self._windows["purchases"].add(
+            stats.Sample(now_ns, self._purchases.done, list(self._purchases.lateness))
+        )
+        for schedule, position in zip(self._schedules, self._crew.positions()):
+            schedule.forget(position)
+
+
+class _Report:
+    """The line every ten seconds that says what was really done."""
+
+    def __init__(self, log: Callable[[str], None]) -> None:
+        self._log = log
+        self._since_s = time.monotonic()
+        self._counts: dict[str, int] = {"pageview": 0, "purchase": 0}
+
+    def maybe(self, pageviews: int, purchases: int) -> None:
+        """Write it if ten seconds have passed; counts are totals since the start."""
+        now_s = time.monotonic()
+        elapsed_s = now_s - self._since_s
+        if elapsed_s < LOG_EVERY_S:
+            return
+        for what, total in (("pageview", pageviews), ("purchase", purchases)):
+            count = total - self._counts[what]
+            self._log(
+                f"Simulated {count} {what} actions in the last {elapsed_s:.1f} seconds, "
+                f"effective rate {count / elapsed_s:.2f}/s"
+            )
+            self._counts[what] = total
+        self._since_s = now_s

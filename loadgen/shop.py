@@ -1,0 +1,187 @@
+"""The database `shop`: its tables, and their first content as a function of the seed. SQL and rows,
+no connection.
+
+Types are those of the demo this grew from. By way of Debezium they arrive as: BIGINT UNSIGNED a
+long, BOOLEAN an int, DECIMAL exact, TIMESTAMP an ISO string, DATETIME epoch milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from loadgen.sequence import (
+    CATEGORIES,
+    MAX_INVENTORY,
+    MAX_PRICE_CENTS,
+    MIN_INVENTORY,
+    MIN_PRICE_CENTS,
+    Stream,
+    pick,
+    purchase,
+)
+
+# A history of purchases, by few customers, so that some of them are worth more than 10,000 from the
+# beginning: at three purchases a second among 10,000 users it would take an hour until the first
+# one is, and the demo's view of them stayed empty.
+PAST_PURCHASES = 1_000
+REGULAR_CUSTOMERS = 50
+ROWS_PER_INSERT = 1_000
+DATABASE = "shop"
+
+_TIMES = """created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
+    updated_at DATETIME DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP"""
+TABLES = {
+    "users": f"""CREATE TABLE IF NOT EXISTS shop.users (
+    id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    email VARCHAR(255),
+    is_vip BOOLEAN DEFAULT FALSE,
+    {_TIMES})""",
+    "items": f"""CREATE TABLE IF NOT EXISTS shop.items (
+    id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    name VARCHAR(100),
+    category VARCHAR(100),
+    price DECIMAL(7,2),
+    inventory INT,
+    inventory_updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
+    {_TIMES})""",
+    "purchases": f"""CREATE TABLE IF NOT EXISTS shop.purchases (
+    id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    user_id BIGINT UNSIGNED,
+    item_id BIGINT UNSIGNED,
+    status TINYINT UNSIGNED DEFAULT 1,
+    quantity INT UNSIGNED DEFAULT 1,
+    purchase_price DECIMAL(12,2),
+    deleted BOOLEAN DEFAULT FALSE,
+    {_TIMES})""",
+}
+_ADJECTIVES = (
+    "brisk",
+    "calm",
+    "amber",
+    "quiet",
+    "sturdy",
+    "gentle",
+    "vivid",
+    "mellow",
+    "nimble",
+    "rustic",
+    "silver",
+    "plain",
+)
+_NOUNS = (
+    "lamp",
+    "kettle",
+    "anvil",
+    "compass",
+    "lantern",
+    "basket",
+    "saddle",
+    "ladle",
+    "mirror",
+    "bellows",
+    "spindle",
+    "trowel",
+)
+
+
+class Insert(NamedTuple):
+    """Rows for a table: column names, and the rows as tuples of values."""
+
+    table: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[object, ...]]
+
+    def statements(self) -> Iterator[tuple[str, list[object]]]:
+        """(SQL with placeholders, values) for ROWS_PER_INSERT rows at a time: a thousand times
+        fewer round trips.
+        """
+        names = ", ".join(self.columns)
+        row = "(" + ", ".join(["%s"] * len(self.columns)) + ")"
+        for start in range(0, len(self.rows), ROWS_PER_INSERT):
+            part = self.rows[start : start + ROWS_PER_INSERT]
+            values = ", ".join([row] * len(part))
+            sql = f"INSERT INTO {DATABASE}.{self.table} ({names}) VALUES {values}"  # noqa: S608 - ours
+            yield sql, [value for values in part for value in values]
+
+    def count_sql(self) -> str:
+        """SQL for how many rows the table has."""
+        return f"SELECT COUNT(*) FROM {DATABASE}.{self.table}"  # noqa: S608 - our own names
+
+
+def _choose(words: Sequence[str], random32: int) -> str:
+    return words[pick(random32, len(words))]
+
+
+def decimal_text(cents: int) -> str:
+    """Cents as exact decimal text: 12345 -> "123.45"."""
+    return f"{cents // 100}.{cents % 100:02d}"
+
+
+def price_cents(seed: int, item_id: int) -> int:
+    """What an item costs."""
+    return MIN_PRICE_CENTS + pick(
+        Stream(seed, "prices").draw(item_id)[0], MAX_PRICE_CENTS - MIN_PRICE_CENTS + 1
+    )
+
+
+def prices_cents(seed: int, items: int) -> list[int]:
+    """What every item costs, by item id (index 0 is unused)."""
+    stream = Stream(seed, "prices")
+    return [
+        MIN_PRICE_CENTS + pick(stream.draw(i)[0], MAX_PRICE_CENTS - MIN_PRICE_CENTS + 1)
+        for i in range(items + 1)
+    ]
+
+
+def seed_users(seed: int, users: int) -> Insert:
+    """The shop's customers, ids 1..users; about one in six is a VIP."""
+    stream = Stream(seed, "users")
+    rows = []
+    for user in range(1, users + 1):
+        first, second = stream.draw(user)
+        name = f"{_choose(_ADJECTIVES, first)}.{_choose(_NOUNS, second)}"
+        rows.append(
+            (user, f"{name}.{user}@example.com", int(stream.draw(users + user)[0] % 6 == 0))
+        )
+    return Insert("users", ("id", "email", "is_vip"), rows)
+
+
+def seed_items(seed: int, items: int) -> Insert:
+    """The shop's products, ids 1..items."""
+    stream, prices = Stream(seed, "items"), prices_cents(seed, items)
+    rows = []
+    for item in range(1, items + 1):
+        first, second = stream.draw(item)
+        third, fourth = stream.draw(items + item)
+        name = f"{_choose(_ADJECTIVES, first)} {_choose(_NOUNS, second)} {item}"
+        inventory = MIN_INVENTORY + pick(fourth, MAX_INVENTORY - MIN_INVENTORY + 1)
+        rows.append(
+            (
+                item,
+                name,
+                _choose(CATEGORIES, third),
+                decimal_text(prices[item]),
+                inventory,
+            )
+        )
+    return Insert("items", ("id", "name", "category", "price", "inventory"), rows)
+
+
+def purchase_rows(buys: Sequence[tuple[int, int, int]], prices: Sequence[int]) -> Insert:
+    """Rows for (user_id, item_id, quantity) at these prices."""
+    rows = [
+        (user, item, 1, quantity, decimal_text(prices[item] * quantity))
+        for user, item, quantity in buys
+    ]
+    return Insert("purchases", ("user_id", "item_id", "status", "quantity", "purchase_price"), rows)
+
+
+def seed_purchases(seed: int, users: int, items: int) -> Insert:
+    """What was bought before the race: PAST_PURCHASES by the first REGULAR_CUSTOMERS users."""
+    stream = Stream(seed, "past purchases")
+    regulars = min(users, REGULAR_CUSTOMERS)
+    past = (purchase(stream, n, items, regulars) for n in range(PAST_PURCHASES))
+    return purchase_rows(
+        [(p.user_id, p.item_id, p.quantity) for p in past], prices_cents(seed, items)
+    )

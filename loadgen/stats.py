@@ -1,0 +1,96 @@
+"""The line of JSON that `stats` and `watch` give: counts since the start, rates and lateness over
+the last seconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from loadgen.clock import NS_PER_MS, NS_PER_S
+from loadgen.config import show_rate
+from loadgen.counters import quantile_us
+
+SAMPLE_EVERY_NS = 100 * NS_PER_MS
+RATE_WINDOW_NS = 1 * NS_PER_S
+LATENESS_WINDOW_NS = 10 * NS_PER_S
+
+
+class Sample(NamedTuple):
+    """Totals at a time: how many are done, and the histogram of their lateness."""
+
+    at_ns: int
+    done: int
+    lateness: Sequence[int]
+
+
+class Window:
+    """The last seconds of one kind of event, from samples that come every SAMPLE_EVERY_NS."""
+
+    def __init__(self) -> None:
+        self._samples: deque[Sample] = deque()
+
+    def add(self, sample: Sample) -> None:
+        """Take the totals of now; forgets what is older than the window."""
+        self._samples.append(sample)
+        while sample.at_ns - self._samples[0].at_ns > LATENESS_WINDOW_NS:
+            self._samples.popleft()
+
+    def achieved_per_s(self) -> float:
+        """The rate over the last RATE_WINDOW_NS."""
+        if len(self._samples) < 2:
+            return 0.0
+        last = self._samples[-1]
+        first = next(s for s in self._samples if last.at_ns - s.at_ns <= RATE_WINDOW_NS)
+        if first is last:
+            first = self._samples[-2]
+        return round((last.done - first.done) * NS_PER_S / (last.at_ns - first.at_ns), 2)
+
+    def lateness_ms(self) -> dict[str, float]:
+        """p50, p99 and max of the lateness over the last LATENESS_WINDOW_NS, milliseconds, rounded
+        up to 3 %.
+        """
+        if not self._samples:
+            return {"p50": 0.0, "p99": 0.0, "max": 0.0}
+        recent = [b - a for a, b in zip(self._samples[0].lateness, self._samples[-1].lateness)]
+        return {
+            name: quantile_us(recent, q) / 1000
+            for name, q in (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
+        }
+
+
+def rate_number(milli_per_s: int) -> Any:
+    """A rate as a JSON number: whole where it is whole."""
+    text = show_rate(milli_per_s)
+    return float(text) if "." in text else int(text)
+
+
+def pageviews_entry(
+    milli_per_s: int, window: Window, due: list[int], handed: list[int], refused: list[int]
+) -> dict[str, Any]:
+    """The part on pageviews; lists are by partition."""
+    return {
+        "rate": rate_number(milli_per_s),
+        "achieved_per_s": window.achieved_per_s(),
+        "due": due,
+        "handed": handed,
+        "refused": refused,
+        "lateness_ms": window.lateness_ms(),
+    }
+
+
+def purchases_entry(milli_per_s: int, window: Window, counts: dict[str, int]) -> dict[str, Any]:
+    """The part on purchases."""
+    return {
+        "rate": rate_number(milli_per_s),
+        "achieved_per_s": window.achieved_per_s(),
+        **counts,
+        "lateness_ms": window.lateness_ms(),
+    }
+
+
+def to_line(entry: dict[str, Any]) -> str:
+    """One line."""
+    return json.dumps(entry, separators=(", ", ": "))
