@@ -6,7 +6,7 @@ Everything comes from the environment, so that no secret shows in a process list
 optionally `DEEPHAVEN_JVM_ARGS` (split like a shell does). What the demo needs is passed through:
 `KAFKA_BOOTSTRAP`, `SCHEMA_REGISTRY_URL`.
 
-Prints `RACETRACK ready url=… start_ms=…` once the port answers. Exits 0 when told to end.
+Prints `RACETRACK ready url=… start_ms=…` once the port answers. Ends at once by SIGTERM or SIGINT.
 """
 
 import os
@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType
 
 LOGBACK = Path(__file__).with_name("deephaven-logback.xml")
 
@@ -49,17 +48,13 @@ def make_folders(env: Mapping[str, str]) -> None:
         shown.symlink_to(Path(env["RACETRACK_SCRIPTS"]).resolve(), target_is_directory=True)
 
 
-def end(signum: int, _frame: FrameType | None) -> None:
-    """End at once: the folder is private and goes with the run, so there is nothing to save."""
-    os.write(1, f"RACETRACK stopped by {signal.Signals(signum).name}\n".encode())
-    os._exit(0)
-
-
 def main() -> None:
     """Start the server, then wait for a signal."""
     started = time.monotonic()
-    signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGINT, end)
+    # Python runs its handlers between two steps of the main thread, which is inside the JVM for
+    # seconds while it starts. The system's default ends the process at any time, and there is
+    # nothing to save: the data folder is private and goes with the run.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     make_folders(os.environ)
     # Python put this file's folder first on its path, where this file hides the package of its
     # own name, and the neighbours might hide others.
