@@ -16,6 +16,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--prefix", type=Path, help="put the parts there, not into the cache")
     parser.add_argument("--where", metavar="PART", help="print its folder; exit 1 if not installed")
     asked = parser.parse_args(arguments)
+    if unknown := [part for part in asked.parts if part not in PARTS]:
+        parser.error(f"no such part: {', '.join(unknown)}; the parts are {', '.join(PARTS)}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         versions = read_versions()

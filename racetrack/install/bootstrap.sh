@@ -13,6 +13,16 @@ CACHE="${RACETRACK_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/racetrack}"
 # Stands while apt works, so that a set-up that was killed there is taken up again.
 APT_UNFINISHED="$CACHE/apt-unfinished"
 SYSTEM_PYTHON=
+PYTHON_WILL_DO='
+import glob, importlib.util, sys
+library = "lib{}/libpython%d.%d.so*" % sys.version_info[:2]
+if not (
+    sys.version_info >= (3, 11)
+    and importlib.util.find_spec("ensurepip")
+    and any(glob.glob(f"{sys.base_prefix}/{library.format(sub)}") for sub in ("", "/*-linux-gnu*", "64"))
+):
+    sys.exit(1)
+print(sys.executable)'
 
 bootstrap() {
     find_python || true
@@ -44,15 +54,12 @@ fail() {
     exit 3
 }
 
-# The first Python on PATH that is new enough and can make environments: the user's own comes first.
+# The first Python on PATH that will do: new enough, able to make environments, and with its shared
+# library (Debian packages that apart). The user's own comes first.
 find_python() {
     local candidate
     for candidate in python3 python3.{14,13,12,11} /usr/bin/python3; do
-        if "$candidate" -ISc 'import sys, importlib.util as u
-sys.exit(sys.version_info < (3, 11) or not u.find_spec("ensurepip"))' 2>/dev/null; then
-            SYSTEM_PYTHON=$(type -P "$candidate")
-            return
-        fi
+        if SYSTEM_PYTHON=$("$candidate" -ISc "$PYTHON_WILL_DO" 2>/dev/null); then return; fi
     done
     return 1
 }
@@ -108,27 +115,24 @@ with_set_up_lock() {
 
 # Takes lines of `package[|or-package…] why`.
 install_packages() {
-    local row alternatives package packages=() command
+    local row packages=() command
     type -P apt-get >/dev/null || fail "This is neither Debian nor Ubuntu: apt-get is not here. Install by hand:" \
         "${@/#/- }" "and call again; or use Docker."
     local as_root=()
     if ((EUID)); then as_root=(sudo); fi
     command="${as_root[*]:-} apt-get install --no-install-recommends"
 
-    say "These Debian packages are missing, and apt installs them now:"
-    for row in "$@"; do say "    ${row%%[| ]*}: ${row#* }"; done
     if ((EUID)) && ! may_sudo; then
-        fail "Only root can install these, and sudo is not to be had here. Ask root to run:" \
-            "apt-get update && apt-get install --no-install-recommends $(first_names "$@")" \
+        fail "Debian packages are missing that only root can install, and sudo is not to be had here." \
+            "Ask root to run:" \
+            "apt-get update && apt-get install --no-install-recommends $(package_names "$@")" \
             "and call again; or use Docker."
     fi
+    say "Debian packages are missing; ${as_root[*]:+with sudo, }apt fetches its list of packages, then installs"
     : >"$APT_UNFINISHED"
     run_apt update || apt_failed "$command" "$@"
-    for row in "$@"; do
-        alternatives=${row%% *}
-        package=$(first_available "$alternatives") || package=${alternatives%%|*}
-        packages+=("$package")
-    done
+    read -ra packages <<<"$(package_names "$@")"
+    for row in "$@"; do say "    $(package_names "$row"): ${row#* }"; done
     # What a killed set-up left unpacked is configured first: apt refuses to work before that.
     "${as_root[@]}" dpkg --configure -a >>"$CACHE/apt.log" 2>&1 || apt_failed "$command" "$@"
     run_apt install --yes --no-install-recommends "${packages[@]}" || apt_failed "$command" "$@"
@@ -151,20 +155,21 @@ run_apt() {
         sed -unE 's/^(Need to get|Fetched|Setting up (openjdk|maven|pypy|procps|netcat)|E:|Err:)/    &/p' >&2
 }
 
-first_available() {
-    local name
-    for name in ${1//|/ }; do
-        if apt-cache show --no-all-versions "$name" >/dev/null 2>&1; then
-            echo "$name"
-            return
-        fi
+# The package of each line on one line: of alternatives the first that apt knows (or the first at all).
+package_names() {
+    local row name names=() choice
+    for row in "$@"; do
+        row=${row%% *}
+        choice=${row%%|*}
+        for name in ${row//|/ }; do
+            if apt-cache show --no-all-versions "$name" >/dev/null 2>&1; then
+                choice=$name
+                break
+            fi
+        done
+        names+=("$choice")
     done
-    return 1
-}
-
-first_names() {
-    local row
-    for row in "$@"; do printf '%s ' "${row%%[| ]*}"; done
+    echo "${names[*]}"
 }
 
 apt_failed() {
@@ -173,6 +178,6 @@ apt_failed() {
     fail "apt could not install what is missing:" \
         "$(grep -E '^(E:|Err:|W: Failed)' "$CACHE/apt.log" | tail -n 3)" \
         "The whole of it: $CACHE/apt.log. If that was the network, mend it and call again; by hand it is" \
-        "$command $(first_names "$@")" \
+        "$command $(package_names "$@")" \
         "Where this can't be installed, Docker serves."
 }

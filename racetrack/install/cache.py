@@ -55,10 +55,23 @@ def locked(folder: Path, say: Say) -> Iterator[int]:
 
 
 def clear_unfinished(parts: Path) -> list[str]:
-    """Remove what a broken-off set-up left; the names of it. Call it with the lock held."""
+    """Remove what a broken-off set-up left; the names of it. Call it with the lock held.
+
+    Raises:
+        SetupError: something is still writing there.
+    """
     left = sorted(parts.glob(UNFINISHED + "*"))
-    for folder in left:
-        shutil.rmtree(folder)
+    for path in left:
+        if path.is_symlink():
+            path.unlink()
+        else:
+            shutil.rmtree(path, ignore_errors=True)
+        if path.exists():
+            raise SetupError(
+                f"{path}, left by a set-up that was broken off, can't be removed: some process is "
+                "still writing there, or the folder belongs to another user. Try again in a "
+                "moment, or remove it by hand."
+            )
     return [folder.name.removeprefix(UNFINISHED) for folder in left]
 
 

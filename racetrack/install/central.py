@@ -36,7 +36,7 @@ def registry(versions: Mapping[str, str]) -> Recipe:
         "registry",
         {"APICURIO_VERSION": versions["APICURIO_VERSION"]},
         "Apicurio Registry: the schemas of what comes from MySQL (Maven Central)",
-        0,
+        142,
         lambda site, fetched: _unpack(site, fetched, site.folder),
     )
 
@@ -48,7 +48,7 @@ def debezium(versions: Mapping[str, str]) -> Recipe:
         "debezium",
         {name: versions[name] for name in names},
         "Debezium and the Avro converter: MySQL's changes into Kafka (Maven Central)",
-        0,
+        40,
         _plugins,
     )
 

@@ -1,6 +1,7 @@
 """Runs pip, Maven and apt for one part: logged, retried when the network fails, stoppable."""
 
 import os
+import signal
 import subprocess
 import threading
 from collections.abc import Sequence
@@ -11,11 +12,11 @@ from racetrack.install.recipe import Say
 
 BACKOFF_S = (2.0, 8.0)
 # No retry mends these: what arrived is not what was promised, or there is no such thing.
-FINAL = ("DO NOT MATCH THE HASHES", "No matching distribution", "Unable to locate package")
+FINAL = ("DO NOT MATCH THE HASHES", "No matching distribution", "Unable to locate", "is expired")
 
 
 class Stopped(Exception):
-    """The set-up was broken off (Ctrl-C, or another part failed to be stopped in time)."""
+    """The set-up was broken off."""
 
 
 class Children:
@@ -27,7 +28,7 @@ class Children:
         self.stopped = threading.Event()
 
     def start(self, argv: Sequence[str], **options: object) -> subprocess.Popen[str]:
-        """Start a process.
+        """Start a process in a group of its own, so that what it starts is ended with it.
 
         Raises:
             Stopped: `stop` was called.
@@ -35,9 +36,11 @@ class Children:
         with self._lock:
             if self.stopped.is_set():
                 raise Stopped
-            child = subprocess.Popen(argv, text=True, **options)  # type: ignore[call-overload]
+            child: subprocess.Popen[str] = subprocess.Popen(  # type: ignore[call-overload]
+                argv, text=True, process_group=0, **options
+            )
             self._running.add(child)
-            return child  # type: ignore[no-any-return]
+            return child
 
     def ended(self, child: subprocess.Popen[str]) -> None:
         """Forget a process that was waited for."""
@@ -49,20 +52,28 @@ class Children:
         with self._lock:
             self.stopped.set()
             for child in self._running:
-                child.terminate()
+                if child.poll() is None:
+                    os.killpg(child.pid, signal.SIGTERM)
 
 
 class Runner:
-    """Calls programs for one part; their output goes to `log`.
+    """Calls programs for one part; their output goes to `log`, what they scratch to `scratch`.
 
     `keep_open` (the lock's file descriptor) is handed down: a child that outlives a killed set-up
     keeps the lock until it ends, so that two of them never write to the same place.
     """
 
     def __init__(
-        self, part: str, log: Path, say: Say, children: Children, keep_open: Sequence[int] = ()
+        self,
+        part: str,
+        *,
+        log: Path,
+        scratch: Path,
+        say: Say,
+        children: Children,
+        keep_open: Sequence[int] = (),
     ) -> None:
-        self._part, self._log, self._say = part, log, say
+        self._part, self._log, self._scratch, self._say = part, log, scratch, say
         self._children, self._keep_open = children, keep_open
 
     def __call__(self, *argv: str | Path, doing: str, cwd: Path | None = None) -> str:
@@ -88,7 +99,8 @@ class Runner:
         raise SetupError(self._failure(argv, doing, code, out + err))
 
     def _once(self, argv: list[str], cwd: Path | None) -> tuple[int, str, str]:
-        environ = {**os.environ, "LC_ALL": "C.UTF-8", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+        environ = {**os.environ, "LC_ALL": "C.UTF-8", "TMPDIR": str(self._scratch)}
+        environ["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
         # A set-up that was started inside some virtual environment must not leak it into ours.
         for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
             environ.pop(name, None)

@@ -43,12 +43,19 @@ def os_release(text: str) -> dict[str, str]:
 
 def _build(site: Site, suite: str) -> str:
     debs = site.downloads / f"mysql-{suite}"
-    complete = debs / "SHA256SUMS"
-    if not complete.exists():  # once fetched, the version stays
-        _fetch(site, suite, debs)
+    sums = debs / "SHA256SUMS"
+    if not sums.exists():  # once fetched, the version stays
+        # Begun anew: what an earlier attempt left may be of a version that has gone since.
+        shutil.rmtree(debs, ignore_errors=True)
+        making = debs.with_name(f"{debs.name}-unfinished")
+        shutil.rmtree(making, ignore_errors=True)
+        making.mkdir(parents=True)
+        _fetch(site, suite, making)
+        lines = [f"{_sha256(deb)}  {deb.name}\n" for deb in _debs(making)]
+        (making / sums.name).write_text("".join(lines))
+        making.rename(debs)
         shutil.rmtree(site.folder / "apt")
-        complete.write_text("".join(f"{_sha256(deb)}  {deb.name}\n" for deb in _debs(debs)))
-    _check(complete)
+    _check(sums)
     for deb in _debs(debs):
         site.run("dpkg-deb", "--extract", deb, site.folder, doing=f"unpacking {deb.name}")
     return _version(site)
@@ -56,7 +63,6 @@ def _build(site: Site, suite: str) -> str:
 
 def _fetch(site: Site, suite: str, debs: Path) -> None:
     """Resolve and download with an apt of our own: own sources, own state, the archive's keys."""
-    debs.mkdir(parents=True, exist_ok=True)
     apt = _private_apt(site, suite)
     site.run("apt-get", *apt, "update", doing="reading the package index")
     for server in SERVERS:

@@ -1,6 +1,5 @@
 """Brings parts into place: side by side, each whole or not at all, and says what it does."""
 
-import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -45,8 +44,8 @@ def ensure_recipes(
     if _missing(recipes, folders):
         with cache.locked(cache.root(), say) as lock:
             home.mkdir(parents=True, exist_ok=True)
-            for left in cache.clear_unfinished(home):
-                say(f"{left}: an earlier set-up was broken off here; what it left is removed")
+            if left := cache.clear_unfinished(home):
+                say(f"an earlier set-up was broken off; what it left is removed: {', '.join(left)}")
             # Asked again: the set-up that we waited for may have brought them.
             missing = _missing(recipes, folders)
             _require_programs(missing)
@@ -134,12 +133,15 @@ def _install(r: Recipe, folder: Path, say: Say, children: Children, lock: int) -
     making = unfinished(folder)
     downloads = cache.root() / "downloads"
     log = cache.root() / "log" / f"{r.part}.log"
-    for path in (making, downloads, log.parent):
+    scratch = making.with_name(f"{making.name}-scratch")
+    for path in (making, scratch, downloads, log.parent):
         path.mkdir(parents=True, exist_ok=True)
     log.write_text("")
     say(f"{r.part} {r.label}: {r.why}; up to {r.download_mb} MB to download")
     try:
-        runner = Runner(r.part, log, say, children, keep_open=(lock,))
+        runner = Runner(
+            r.part, log=log, scratch=scratch, say=say, children=children, keep_open=(lock,)
+        )
         version = r.build(Site(making, folder, downloads, runner, say))
         (making / "VERSION").write_text(f"{version}\n")
         if children.stopped.is_set():
@@ -148,6 +150,8 @@ def _install(r: Recipe, folder: Path, say: Say, children: Children, lock: int) -
     except BaseException:
         shutil.rmtree(making, ignore_errors=True)  # the next set-up clears what this leaves
         raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
     took_s = time.monotonic() - began
     say(f"{r.part} {version}: ready after {took_s:.1f} s, {cache.size_mb(folder)} MB")
 
@@ -157,4 +161,4 @@ def _link(link: Path, target: str) -> None:
     beside = link.with_name(f"{cache.UNFINISHED}link-{link.name}")
     beside.unlink(missing_ok=True)
     beside.symlink_to(target)
-    os.replace(beside, link)
+    beside.replace(link)

@@ -36,9 +36,12 @@ def lock_pypi() -> None:
     for lock, (sources, python) in PYPI_LOCKS.items():
         print(f"{lock.relative_to(REPO)} from {sources[-1]}")
         subprocess.run(
-            ["uv", "pip", "compile", "--quiet", "--upgrade", "--universal", "--generate-hashes"]
-            + ["--no-config", "--python-version", python, "--custom-compile-command", COMMAND]
-            + [*sources, "--output-file", str(lock.relative_to(REPO))],
+            [
+                *("uv", "pip", "compile", "--quiet", "--upgrade", "--no-config"),
+                *("--universal", "--python-version", python, "--generate-hashes"),
+                *("--custom-compile-command", COMMAND, *sources),
+                *("--output-file", str(lock.relative_to(REPO))),
+            ],
             cwd=REPO,
             check=True,
         )
@@ -55,7 +58,7 @@ def lock_maven() -> None:
 
 
 def _list(scratch: Path, part: str, versions: dict[str, str]) -> str:
-    run = Runner(part, scratch / "log", print, Children())
+    run = Runner(part, log=scratch / "log", scratch=scratch, say=print, children=Children())
     site = Site(scratch / part, scratch / part, scratch, run, print)
     site.folder.mkdir()
     fetched = site.folder / "fetched"

@@ -53,7 +53,7 @@ def deephaven(version: str) -> Recipe:
         part="deephaven",
         label=version,
         why="the Deephaven server, an engine under test (PyPI)",
-        download_mb=240,
+        download_mb=340,
         needs=("java",),
         content=(DEEPHAVEN_LOCK.read_bytes(), _this_python().encode(), sys.base_prefix.encode()),
         build=build,
@@ -92,11 +92,17 @@ def pinned(lock: Path, package: str) -> str:
 
 def _environment(site: Site, python: Path, packages: Path | str) -> str:
     """Make a venv in `site.folder` that works after the move to `site.final`; Python's version."""
-    site.run(python, "-m", "venv", site.folder, doing="making a virtual environment")
+    prompt = site.final.name
+    venv = ("-m", "venv", "--prompt", prompt, site.folder)
+    site.run(python, *venv, doing="making a virtual environment")
     ours = site.folder / "bin" / "python3"
-    what = ["-r", packages, "--require-hashes"] if isinstance(packages, Path) else [packages]
-    pip = [ours, "-m", "pip", "install", "--cache-dir", site.downloads / "pip", "--retries", "5"]
-    site.run(*pip, "--only-binary=:all:", "--progress-bar=off", *what, doing="installing packages")
+    locked = isinstance(packages, Path)
+    site.run(
+        *(ours, "-m", "pip", "install", "--cache-dir", site.downloads / "pip", "--retries", "5"),
+        *("--only-binary=:all:", "--progress-bar=off"),
+        *(("--require-hashes", "-r", packages) if locked else (packages,)),
+        doing="installing packages",
+    )
     _move_paths(site.folder, site.final)
     version = "import platform as p; print(p.python_implementation(), p.python_version())"
     return site.run(ours, "-c", version, doing="asking for the version").strip()
@@ -127,7 +133,7 @@ def _librdkafka(site: Site) -> str:
     (wheel,) = wheels.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
-            if ".libs/" in name:
+            if ".libs/" in name and not name.endswith("/"):
                 target = site.folder / "lib" / Path(name).name
                 target.write_bytes(archive.read(name))
     shutil.rmtree(wheels)
