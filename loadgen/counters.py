@@ -79,6 +79,10 @@ class Counters:
         """The index of a worker's block in `word`."""
         return self._workers_at + slot * _WORKER_WORDS
 
+    def of_worker(self, slot: int, which: int) -> int:
+        """One of QUEUED, CPU_NS of a worker."""
+        return int(self.word[self.worker(slot) + which])
+
     def column(self, which: int) -> list[int]:
         """One of POSITION, HANDED, REFUSED, VIEWS for every partition."""
         return [self.word[p * _PARTITION_WORDS + which] for p in range(self.partitions)]

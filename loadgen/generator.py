@@ -13,9 +13,10 @@ from typing import Any, Callable
 
 from loadgen import stats
 from loadgen.clock import NS_PER_MS, NS_PER_S, Clock
+from loadgen.commands import Load
 from loadgen.config import Config, show_rate
-from loadgen.control import ControlServer, Load, listen
-from loadgen.crew import STOP_KILL_S, Crew
+from loadgen.control import ControlServer, listen
+from loadgen.crew import Crew
 from loadgen.purchases import Purchases
 from loadgen.schedule import Schedule
 
@@ -25,6 +26,7 @@ LOOP_S = 0.005
 LOG_EVERY_S = 10.0
 FLUSH_WITHIN_S = 5.0
 DRAIN_PURCHASES_S = 1.0
+STOP_KILL_S = 4.0
 
 
 def pageview_schedules(start_ns: int, users_by_partition: list[list[int]]) -> list[Schedule]:
@@ -76,7 +78,7 @@ class Generator(Load):
         self._catch_signals()
         listener = listen(self._config.command_host, self._config.command_port)
         self._crew.want(self._config.pageviews_milli_per_s)
-        while not self._crew.all_ready() and not self._stop_signal:
+        while not self._crew.all_placed and not self._stop_signal:
             self._step()
         self._begin("pageviews_per_second", self._config.pageviews_milli_per_s, "pageview")
         self._begin("purchases_per_second", self._config.purchases_milli_per_s, "purchase")
@@ -139,7 +141,7 @@ class Generator(Load):
         server.close()
         self._crew.stop()
         self._purchases.stop(DRAIN_PURCHASES_S)
-        while not self._crew.gone() and time.monotonic() < deadline_s:
+        while not self._crew.gone and time.monotonic() < deadline_s:
             self._step()
         self._crew.kill()
         handed, refused = sum(self._crew.handed()), sum(self._crew.refused())
@@ -176,7 +178,7 @@ class Generator(Load):
         # Counts first, then the time: so what was handed over is never more than what was due.
         handed, refused = self._crew.handed(), self._crew.refused()
         now_ns = self._clock.now_ns()
-        due = [s.due_by(now_ns) + n for s, n in zip(self._schedules, self._crew.views_ordered)]
+        due = [s.due_by(now_ns) + n for s, n in zip(self._schedules, self._crew.due_views())]
         return stats.to_line(
             {
                 "now_ms": now_ns // NS_PER_MS,
@@ -219,7 +221,7 @@ class Generator(Load):
 
     def _sample(self) -> None:
         now_ns = self._clock.now_ns()
-        lateness = self._crew.counters.lateness(self._crew.slots)
+        lateness = self._crew.lateness()
         self._windows["pageviews"].add(stats.Sample(now_ns, sum(self._crew.handed()), lateness))
         self._windows["purchases"].add(
             stats.Sample(now_ns, self._purchases.done, list(self._purchases.lateness))

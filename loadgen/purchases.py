@@ -78,8 +78,7 @@ class Purchases:
         while self._made < due:
             buy = purchase(self._stream, self._made, self._config.items, self._config.users)
             self._made += 1
-            due_ns = self.schedule.when(self._made)
-            assert due_ns is not None  # it is due
+            due_ns = self.schedule.due_at(self._made)
             page = (buy.item_id - 1) * len(CHANNELS) + buy.channel
             self._view(buy.user_id, page, due_ns)
             self._queue((buy.user_id, buy.item_id, buy.quantity, due_ns))

@@ -57,6 +57,13 @@ class Schedule:
                 return start_ns + -(-missing // numerator)
         return self.segments[0][0]
 
+    def due_at(self, number: int) -> int:
+        """Like `when`, for an event of which it is known that it will be due. ValueError if not."""
+        at_ns = self.when(number)
+        if at_ns is None:
+            raise ValueError(f"event {number} is never due at the rates so far")
+        return at_ns
+
     def change(self, at_ns: int, numerator: int) -> None:
         """From `at_ns` on another rate.
 

@@ -1,9 +1,8 @@
-"""A worker process: the only producer of the partitions it is given. Started by the control
-process, which it outlives by nothing.
+"""A worker process: the only producer of the partitions it is given.
 
 It wakes every millisecond or so, asks each partition's schedule how many are due, and hands them
-over. It talks with the control process over a socket in packets of JSON (orders in, answers out)
-and counts in shared memory.
+over. It talks with the control process over a socket in packets of JSON (orders in, answers out),
+counts in shared memory, and ends when the control process is gone.
 """
 
 from __future__ import annotations
@@ -19,49 +18,25 @@ from typing import Any
 from loadgen import config as settings
 from loadgen import counters as c
 from loadgen.clock import NS_PER_MS, Clock
+from loadgen.lane import BATCH, Lane, Outlet, View
 from loadgen.rdkafka import Client, KafkaError, Library, producer_settings
 from loadgen.render import Renderer
 from loadgen.schedule import Schedule
 from loadgen.sequence import Stream
 
-# Waking up costs about 20 us: 2 % of a core at 1 ms, and below 1 ms time.sleep is no longer
-# punctual.
+# Waking up costs about 20 us: 2 % of a core at 1 ms, and below that time.sleep is not punctual.
 MIN_SLEEP_NS = 1 * NS_PER_MS
 # How late an order or a new rate may be noticed when nothing is due.
 MAX_SLEEP_NS = 5 * NS_PER_MS
-# 1,000 messages are 100 kB: they stay in the processor's cache between rendering and librdkafka's
-# copy.
-BATCH = 1000
-# One partition's share of a turn, so that none starves behind a partition that has much to catch up
-# on.
-BATCHES_PER_TURN = 8
 # A flush goes on in slices of this length, with production between them.
 FLUSH_SLICE_MS = 10
 RELEASE_WITHIN_S = 1.0
-CPU_EVERY_NS = 100 * NS_PER_MS
+NOTE_EVERY_NS = 100 * NS_PER_MS
 MAX_OUTBOX = 100
 
 
-class Lane:
-    """A partition in this worker's hands: its schedule, its events, and how far it has come."""
-
-    def __init__(
-        self, partition: int, schedule: Schedule, stream: Stream, users: Any, user_count: int
-    ) -> None:
-        self.partition = partition
-        self.schedule = schedule
-        self.stream = stream
-        self.users = users
-        self.user_count = user_count
-        self.position = 0
-        # Pageviews of purchases: (user, page, due_ns), in the order in which they were ordered.
-        self.views: deque[tuple[int, int, int]] = deque()
-        self.full_since_ns = 0
-        self.released = False
-
-
 class Worker:
-    """Produces what is due in its lanes."""
+    """Produces what is due in its lanes, and does what the control process orders."""
 
     def __init__(
         self,
@@ -76,40 +51,39 @@ class Worker:
         self._users = library.partition_users(config.users, config.partitions)
         self._renderer = Renderer(library.ffi, config.items, config.users, BATCH)
         self._client = Client(library, producer_settings(config))
-        self._topic = self._client.topic(config.topic)
+        topic = self._client.topic(config.topic)
+        give_up = config.give_up_ms
+        self._outlet = Outlet(
+            slot, clock, counters, self._client, topic, self._renderer, give_up, self._log
+        )
         self._lanes: dict[int, Lane] = {}
         self._control = control
         self._outbox: deque[bytes] = deque()
+        # Flushes under way: (token, monotonic seconds to give up at).
         self._flushes: list[tuple[str, float]] = []
-        self._leaving_by_s: float | None = None
-        self._cpu_at_ns = 0
+        self._leave_by_s = float("inf")
+        self._noted_ns = 0
 
     def run(self) -> int:
-        """Work until told to stop or the control process is gone.
-
-        Returns the number of messages left behind in the queue.
+        """Work until told to stop, or until the control process is gone. Returns the number of
+        messages left behind in the queue.
         """
         self._warm_up()
         self._say(say="ready")
-        while self._take_orders():
+        while self._take_orders() and not self._may_leave():
             now_ns = self._clock.now_ns()
             for lane in self._lanes.values():
                 if not lane.released:
-                    self._turn(lane, now_ns)
+                    self._outlet.turn(lane, now_ns)
             self._settle()
-            if self._leaving_by_s is not None and (
-                self._client.queued() == 0 or time.monotonic() > self._leaving_by_s
-            ):
-                break
             self._rest()
-        left = 0 if self._client.flush(1) else self._client.queued()
+        left = 0 if self._client.flush(FLUSH_SLICE_MS) else self._client.queued()
         self._settle()
+        self._note(self._clock.now_ns())
         return left
 
     def _warm_up(self) -> None:
-        """Let PyPy compile the renderer before anything is due: half a second of lateness
-        otherwise, on a slow machine.
-        """
+        """Connect, and let PyPy compile the renderer, before anything is due."""
         users = self._renderer.users_array([1])
         stream = Stream(0, "warm-up")
         for _ in range(30):
@@ -118,125 +92,39 @@ class Worker:
         try:
             self._client.partition_count(self._config.topic, 2_000)
         except KafkaError as error:
-            # A worker that is restarted while the broker is away: librdkafka queues until it is
-            # back.
-            self._say(say="log", text=f"Kafka does not answer yet: {error}")
+            # Restarted while the broker is away: librdkafka queues until it is back.
+            self._log(f"Kafka does not answer yet: {error}")
 
-    def _turn(self, lane: Lane, now_ns: int) -> None:
-        """Hand over what is due in a lane."""
-        while lane.views and self._views(lane):
-            pass
-        due = lane.schedule.due_by(now_ns)
-        for _ in range(BATCHES_PER_TURN):
-            if lane.position >= due or not self._batch(lane, due):
-                break
-        if lane.full_since_ns and now_ns - lane.full_since_ns > self._config.give_up_ms * NS_PER_MS:
-            self._give_up(lane, now_ns - self._config.give_up_ms * NS_PER_MS)
-
-    def _batch(self, lane: Lane, due: int) -> bool:
-        """Hand over up to BATCH scheduled pageviews; whether all of them were settled."""
-        renderer, schedule = self._renderer, lane.schedule
-        renderer.clear()
-        groups: list[tuple[int, int]] = []
-        position = lane.position
-        while position < due and renderer.count < BATCH:
-            first_ns = schedule.when(position + 1)
-            assert first_ns is not None  # it is due
-            stamp_ms = first_ns // NS_PER_MS
-            same_stamp = min(due, schedule.due_by((stamp_ms + 1) * NS_PER_MS - 1)) - position
-            count = min(
-                max(same_stamp, 1), BATCH - renderer.count, (1 << 32) - (position & 0xFFFFFFFF)
-            )
-            renderer.pageviews(lane.stream, position, count, lane.users, stamp_ms)
-            groups.append((count, first_ns))
-            position += count
-        used = self._hand_over(lane, groups)
-        lane.position += used
-        self._counters.word[self._counters.partition(lane.partition) + c.POSITION] = lane.position
-        return used == renderer.count
-
-    def _views(self, lane: Lane) -> bool:
-        """Hand over up to BATCH pageviews of purchases; whether all of them were settled."""
-        renderer = self._renderer
-        renderer.clear()
-        groups: list[tuple[int, int]] = []
-        for i in range(min(len(lane.views), BATCH)):
-            user, page, due_ns = lane.views[i]
-            renderer.one(user, page, due_ns // NS_PER_MS)
-            groups.append((1, due_ns))
-        used = self._hand_over(lane, groups)
-        for _ in range(used):
-            lane.views.popleft()
-        self._counters.word[self._counters.partition(lane.partition) + c.VIEWS] += used
-        return used == renderer.count
-
-    def _hand_over(self, lane: Lane, groups: list[tuple[int, int]]) -> int:
-        """Give the rendered batch to librdkafka and count it; how many are settled (accepted or
-        refused for good).
-        """
-        count = self._renderer.count
-        result = self._client.produce(self._topic, lane.partition, self._renderer.messages, count)
-        now_ns = self._clock.now_ns()
-        base = self._counters.partition(lane.partition)
-        self._counters.word[base + c.HANDED] += result.taken
-        if result.rejected:
-            self._counters.word[base + c.REFUSED] += result.rejected
-            self._say(
-                say="log", text=f"librdkafka refused {result.rejected} pageviews: {result.why}"
-            )
-        left = result.used
-        for size, due_ns in groups:
-            if left <= 0:
-                break
-            self._counters.late(self._slot, (now_ns - due_ns) // 1000, min(size, left))
-            left -= size
-        if result.used == count:
-            lane.full_since_ns = 0
-        elif result.used or not lane.full_since_ns:
-            lane.full_since_ns = now_ns
-        return result.used
-
-    def _give_up(self, lane: Lane, until_ns: int) -> None:
-        """The queue has been full for long: refuse what was due by `until_ns`, so that waiting
-        stays bounded.
-        """
-        base = self._counters.partition(lane.partition)
-        position = max(lane.position, lane.schedule.due_by(until_ns))
-        refused = position - lane.position
-        lane.position = position
-        self._counters.word[base + c.POSITION] = position
-        while lane.views and lane.views[0][2] <= until_ns:
-            lane.views.popleft()
-            self._counters.word[base + c.VIEWS] += 1
-            refused += 1
-        self._counters.word[base + c.REFUSED] += refused
+    def _may_leave(self) -> bool:
+        if self._leave_by_s == float("inf"):
+            return False
+        return self._client.queued() == 0 or time.monotonic() > self._leave_by_s
 
     def _settle(self) -> None:
-        """Collect what librdkafka reports, go on with flushes and releases, and note queue length
-        and CPU time.
-        """
+        """Everything that comes between two turns of producing."""
         failed, errors = self._client.poll()
         for partition in failed:
             base = self._counters.partition(partition)
             self._counters.word[base + c.HANDED] -= 1
             self._counters.word[base + c.REFUSED] += 1
         for error in errors:
-            self._say(say="log", text=f"Kafka: {error}")
+            self._log(f"Kafka: {error}")
         if self._outbox:
             self._send_outbox()
         if self._flushes:
             self._go_on_flushing()
         now_ns = self._clock.now_ns()
-        if now_ns - self._cpu_at_ns >= CPU_EVERY_NS:
-            self._cpu_at_ns = now_ns
-            self._counters.word[self._counters.worker(self._slot) + c.QUEUED] = (
-                self._client.queued()
-            )
-            self._counters.word[self._counters.worker(self._slot) + c.CPU_NS] = (
-                time.process_time_ns()
-            )
-            for lane in self._lanes.values():
-                lane.schedule.forget(lane.position)
+        if now_ns - self._noted_ns >= NOTE_EVERY_NS:
+            self._note(now_ns)
+
+    def _note(self, now_ns: int) -> None:
+        """Tell of queue and CPU time, and let schedules forget what is settled."""
+        self._noted_ns = now_ns
+        base = self._counters.worker(self._slot)
+        self._counters.word[base + c.QUEUED] = self._client.queued()
+        self._counters.word[base + c.CPU_NS] = time.process_time_ns()
+        for lane in self._lanes.values():
+            lane.schedule.forget(lane.position)
 
     def _go_on_flushing(self) -> None:
         done = self._client.flush(FLUSH_SLICE_MS)
@@ -250,32 +138,31 @@ class Worker:
 
     def _flushed(self, token: str, left: int) -> None:
         """Answer a flush; for one that belongs to a release ("release/3") hand the partition back,
-        or keep it.
+        or keep it if its messages are still here.
         """
         if not token.startswith("release/"):
             self._say(say="flushed", token=token, left=left)
             return
         partition = int(token[len("release/") :])
-        lane = self._lanes[partition]
+        lane = self._lanes.get(partition)
+        if lane is None:
+            return  # told to stop meanwhile
         lane.released = False
         if left == 0:
             del self._lanes[partition]
         self._say(say="released" if left == 0 else "kept", partition=partition)
 
     def _rest(self) -> None:
-        """Sleep until something can be due, within the bounds above."""
+        """Sleep until something can be due, within the bounds above; not at all if behind."""
         now_ns = self._clock.now_ns()
         wake_ns = now_ns + MAX_SLEEP_NS
+        full = False
         for lane in self._lanes.values():
-            if lane.released:
-                continue
-            next_ns = lane.schedule.when(lane.position + 1)
+            full = full or lane.full_since_ns != 0
+            next_ns = None if lane.released else lane.schedule.when(lane.position + 1)
             if next_ns is not None and next_ns < wake_ns:
                 wake_ns = next_ns
-        behind = wake_ns < now_ns - MIN_SLEEP_NS and not any(
-            lane.full_since_ns for lane in self._lanes.values()
-        )
-        if not behind:
+        if full or wake_ns > now_ns - MIN_SLEEP_NS:
             time.sleep(max(wake_ns - now_ns, MIN_SLEEP_NS) / 1e9)
 
     def _take_orders(self) -> bool:
@@ -295,17 +182,11 @@ class Worker:
             getattr(self, "_do_" + order.pop("do"))(**order)
 
     def _do_assign(self, partition: int, denominator: int, segments: list[Any]) -> None:
+        schedule = Schedule(denominator, [tuple(segment) for segment in segments])
         stream = Stream(self._config.seed, f"pageviews/{partition}")
-        users = self._users[partition]
-        lane = Lane(
-            partition,
-            Schedule(denominator, [tuple(s) for s in segments]),
-            stream,
-            self._renderer.users_array(users),
-            len(users),
-        )
-        lane.position = self._counters.word[self._counters.partition(partition) + c.POSITION]
-        self._lanes[partition] = lane
+        users = self._renderer.users_array(self._users[partition])
+        position = self._counters.word[self._counters.partition(partition) + c.POSITION]
+        self._lanes[partition] = Lane(partition, schedule, stream, users, position)
 
     def _do_release(self, partition: int) -> None:
         self._lanes[partition].released = True
@@ -313,26 +194,33 @@ class Worker:
 
     def _do_rate(self, at_ns: int, milli: int) -> None:
         for lane in self._lanes.values():
-            lane.schedule.change(at_ns, milli * lane.user_count)
+            lane.schedule.change(at_ns, milli * len(lane.users))
 
     def _do_view(self, partition: int, user: int, page: int, due_ns: int) -> None:
-        self._lanes[partition].views.append((user, page, due_ns))
+        lane = self._lanes.get(partition)
+        if lane is not None:  # else it was handed back meanwhile, and the next owner gets the view
+            lane.views.append(View(user, page, due_ns))
 
     def _do_flush(self, token: str, within_s: float) -> None:
         self._flushes.append((token, time.monotonic() + within_s))
 
     def _do_stop(self, within_s: float) -> None:
+        """Hand over what is due by now, then only flush."""
+        now_ns = self._clock.now_ns()
+        for lane in self._lanes.values():
+            self._outlet.turn(lane, now_ns)
         self._lanes.clear()
-        self._leaving_by_s = time.monotonic() + within_s
-        self._flushes.append(("stop", self._leaving_by_s))
+        self._leave_by_s = time.monotonic() + within_s
+        self._flushes.append(("stop", self._leave_by_s))
+
+    def _log(self, text: str) -> None:
+        """A line for the generator's log; dropped when the control process hangs."""
+        if len(self._outbox) < MAX_OUTBOX:
+            self._say(say="log", text=text)
 
     def _say(self, **message: Any) -> None:
-        """Tell the control process.
-
-        If it hangs and its socket is full, log lines are dropped beyond a bound, answers are not.
-        """
-        if message["say"] != "log" or len(self._outbox) < MAX_OUTBOX:
-            self._outbox.append(json.dumps(message).encode())
+        """Tell the control process, now or when its socket takes it."""
+        self._outbox.append(json.dumps(message).encode())
         self._send_outbox()
 
     def _send_outbox(self) -> None:
@@ -343,12 +231,12 @@ class Worker:
         except BlockingIOError:
             return  # tried again at every settling
         except ConnectionError:
-            self._outbox.clear()  # the control process is gone; the next look for orders ends this worker
+            self._outbox.clear()  # it is gone; the next look for orders ends this worker
 
 
 def main(argv: list[str]) -> int:
-    """`worker.py CONTROL_FD COUNTERS_FD SLOT SLOTS CLOCK_OFFSET_NS`, with the generator's
-    environment.
+    """`python -m loadgen.worker CONTROL_FD COUNTERS_FD SLOT SLOTS CLOCK_OFFSET_NS`, in the
+    generator's environment. Exit code 3 means that messages were left behind.
     """
     control_fd, counters_fd, slot, slots, offset_ns = map(int, argv)
     # Ctrl-C reaches the whole process group; the control process decides when a worker stops.

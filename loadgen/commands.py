@@ -1,0 +1,135 @@
+"""The commands of the control socket: from a line to its answer. No sockets in here."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Callable, NamedTuple
+
+from loadgen.config import MAX_RATE_PER_S, parse_rate_milli, show_rate
+
+KEYS = ("pageviews_per_second", "purchases_per_second")
+HELP = """\
+Commands, one a line:
+  set pageviews_per_second N    change the rate; 0 pauses (up to three decimals)
+  set purchases_per_second N    the same for purchases
+  get KEY                       the current value of pageviews_per_second or purchases_per_second
+  stats                         counts, rates and lateness so far, as one line of JSON
+  watch                         that line every 100 ms, until you send another line
+  flush                         wait until everything handed over has left the Kafka client's queue
+  help                          this
+  quit                          end the conversation"""
+
+
+class Load:
+    """What the control socket steers. Implemented by the generator, and by a fake in tests."""
+
+    def get_rate_milli(self, key: str) -> int:
+        """The rate of one of KEYS, thousandths per second."""
+        raise NotImplementedError
+
+    def set_rate_milli(self, key: str, milli_per_s: int) -> None:
+        """Change it; takes effect within 50 ms."""
+        raise NotImplementedError
+
+    def stats_line(self) -> str:
+        """The statistics as JSON without a line end."""
+        raise NotImplementedError
+
+    def flush(self, done: Callable[[str], None]) -> None:
+        """Flush; `done` is called, now or later, with the line to answer."""
+        raise NotImplementedError
+
+
+class Then(Enum):
+    """What the server does after an answer."""
+
+    GO_ON = "go on"
+    WATCH = "watch"
+    FLUSH = "flush"
+    CLOSE = "close"
+
+
+class Answer(NamedTuple):
+    """The text to send ("" for none; without its line end), and what comes then."""
+
+    text: str
+    then: Then = Then.GO_ON
+
+
+class Commands:
+    """Carries out lines. Every error is an answer that begins with "Error:"."""
+
+    def __init__(self, load: Load) -> None:
+        self._load = load
+        self._commands: dict[str, tuple[int, Callable[..., Answer]]] = {
+            "set": (2, self._set),
+            "get": (1, self._get),
+            "stats": (0, self._stats),
+            "watch": (0, self._watch),
+            "flush": (0, self._flush),
+            "help": (0, self._help),
+            "quit": (0, self._quit),
+        }
+
+    def carry_out(self, line: bytes) -> Answer:
+        """The answer to a line (with or without its end). Never raises for what a client says."""
+        try:
+            words = line.decode("ascii").split()
+        except UnicodeDecodeError:
+            return Answer("Error: that is not text. Try: help")
+        if not words:
+            return Answer("")
+        name, arguments = words[0].lower(), words[1:]
+        if name not in self._commands:
+            return Answer(f"Error: unknown command {_shown(words[0])}. Try: help")
+        count, run = self._commands[name]
+        if len(arguments) != count:
+            takes = f"{count or 'no'} argument{'' if count == 1 else 's'}"
+            return Answer(f"Error: {name} takes {takes}, {len(arguments)} given. Try: help")
+        return run(*arguments)
+
+    def _set(self, key: str, value: str) -> Answer:
+        key = key.lower()
+        if key not in KEYS:
+            return _unknown_key(key)
+        milli = parse_rate_milli(value)
+        if milli is None:
+            return Answer(
+                f"Error: {_shown(value)} is not a rate: a number from 0 to {MAX_RATE_PER_S}, "
+                "at most three decimals."
+            )
+        old = self._load.get_rate_milli(key)
+        self._load.set_rate_milli(key, milli)
+        return Answer(
+            f"Setting {key}: old value was {show_rate(old)}, new value is {show_rate(milli)}."
+        )
+
+    def _get(self, key: str) -> Answer:
+        key = key.lower()
+        if key not in KEYS:
+            return _unknown_key(key)
+        return Answer(f"{key} {show_rate(self._load.get_rate_milli(key))}")
+
+    def _stats(self) -> Answer:
+        return Answer(self._load.stats_line())
+
+    def _watch(self) -> Answer:
+        return Answer(self._load.stats_line(), Then.WATCH)
+
+    def _flush(self) -> Answer:
+        return Answer("", Then.FLUSH)
+
+    def _help(self) -> Answer:
+        return Answer(HELP)
+
+    def _quit(self) -> Answer:
+        return Answer("Goodbye.", Then.CLOSE)
+
+
+def _unknown_key(key: str) -> Answer:
+    return Answer(f"Error: unknown key {_shown(key)}. The keys: {', '.join(KEYS)}")
+
+
+def _shown(text: str) -> str:
+    """A client's word, printable and short."""
+    return repr(text[:40] + ("..." if len(text) > 40 else ""))

@@ -1,0 +1,148 @@
+"""A place for one worker process: starting it, talking with it without ever blocking, and finding
+out how it ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any, Callable
+
+# A worker that lived this long died of something new: it is restarted at once. One that did not
+# waits longer each time.
+STEADY_S = 10.0
+FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.2, 5.0
+
+
+class Slot:
+    """The worker process number `number`, and its successors after deaths.
+
+    `hear(slot, message)` is called with everything a worker says, from within the selector.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        selector: selectors.BaseSelector,
+        hear: Callable[[Slot, dict[str, Any]], None],
+    ) -> None:
+        self.number = number
+        self.ready = False
+        self.leaving = False
+        self.pid = 0
+        self._selector, self._hear = selector, hear
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None
+        self._outbox: deque[bytes] = deque()
+        self._started_s = 0.0
+        self.backoff_s = 0.0
+        self._not_before_s = 0.0
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no process, not even a dead one that was not buried."""
+        return self._process is None
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def working(self) -> bool:
+        """Whether it takes orders and is to stay."""
+        return self.ready and not self.leaving
+
+    @property
+    def may_start(self) -> bool:
+        """Whether there is none and the time to wait after a death is over."""
+        return self._process is None and time.monotonic() >= self._not_before_s
+
+    def start(self, counters_fd: int, slots: int, offset_ns: int) -> None:
+        """Start a worker; it will say that it is ready."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        arguments = (theirs.fileno(), counters_fd, self.number, slots, offset_ns)
+        package_parent = str(Path(__file__).resolve().parent.parent)
+        path = [package_parent, *filter(None, [os.environ.get("PYTHONPATH")])]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "loadgen.worker", *map(str, arguments)],
+            pass_fds=(theirs.fileno(), counters_fd),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+            stdin=subprocess.DEVNULL,
+        )
+        theirs.close()
+        self._channel, self.pid, self._started_s = ours, self._process.pid, time.monotonic()
+        self._selector.register(ours, selectors.EVENT_READ, lambda _mask: self._receive())
+
+    def send(self, **order: Any) -> None:
+        """Give an order, now or when its socket takes it."""
+        self._outbox.append(json.dumps(order).encode())
+        self.push()
+
+    def push(self) -> None:
+        """Send what is waiting, as far as it goes."""
+        try:
+            while self._outbox and self._channel is not None:
+                self._channel.send(self._outbox[0])
+                self._outbox.popleft()
+        except BlockingIOError:
+            return  # a worker that hangs; the next call tries again
+        except ConnectionError:
+            self._outbox.clear()  # it died, and will be buried
+
+    def stop(self, within_s: float) -> None:
+        """Tell it to flush and end."""
+        self.leaving = True
+        self.send(do="stop", within_s=within_s)
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def bury(self) -> int:
+        """Clear away a process that has ended; its exit code, negative for a signal. A successor
+        may start after `backoff_s`.
+        """
+        if self._process is None:
+            raise ValueError(f"there is no worker in slot {self.number}")
+        code = self._process.wait()
+        self._receive()  # its last words
+        self._close_channel()
+        self._outbox.clear()
+        lived_s = time.monotonic() - self._started_s
+        if lived_s > STEADY_S or self.leaving:
+            self.backoff_s = 0.0
+        else:
+            self.backoff_s = min(max(self.backoff_s * 2, FIRST_BACKOFF_S), MAX_BACKOFF_S)
+        self._not_before_s = time.monotonic() + self.backoff_s
+        self._process, self.ready, self.leaving = None, False, False
+        return code
+
+    def _receive(self) -> None:
+        while self._channel is not None:
+            try:
+                packet = self._channel.recv(1 << 16)
+            except BlockingIOError:
+                return
+            except ConnectionError:
+                packet = b""
+            if packet:
+                self._hear(self, json.loads(packet))
+            else:  # it has ended or is about to
+                self._close_channel()
+
+    def _close_channel(self) -> None:
+        if self._channel is not None:
+            self._selector.unregister(self._channel)
+            self._channel.close()
+            self._channel = None
