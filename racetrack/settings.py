@@ -38,6 +38,7 @@ class Settings(BaseSettings):
     loadgen_port: Port
 
     kafka_heap: Heap
+    kafka_retention_bytes: Annotated[int, Field(ge=-1)]
     schema_registry_heap: Heap
     connect_heap: Heap
     deephaven_heap: Heap
