@@ -1,0 +1,181 @@
+"""The broker: Apache Kafka, one node that is its own controller, nothing kept after the run."""
+
+import base64
+import shutil
+import socket
+import subprocess
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from racetrack.errors import RacetrackError
+from racetrack.settings import Settings
+from racetrack.stack.native import jvm, made, net
+from racetrack.stack.native.archive import Archive
+from racetrack.stack.native.service import Context, Launch, NotReady
+
+LOG4J = Path(__file__).with_name("log4j2.properties")
+ANSWER_S = 2.0
+
+
+class Broker:
+    """See `racetrack.stack.native.service.NativeService`."""
+
+    name = "broker"
+    parts = ("kafka",)
+    after = ()
+    ready_within_s = 60.0
+
+    def ports(self, settings: Settings) -> Mapping[str, int]:
+        return {
+            "KAFKA_PORT": settings.kafka_port,
+            "KAFKA_CONTROLLER_PORT": settings.kafka_controller_port,
+        }
+
+    def launch(self, context: Context) -> Launch:
+        archive = Archive(self.name, "kafka", class_path(context), _launch, self.check)
+        return _launch(context, archive.option(_elsewhere(context)))
+
+    def check(self, context: Context) -> None:
+        net.require_listener(context.settings, context.settings.kafka_port)
+        quiet: dict[str, str | int | float | bool] = {
+            "log_level": 0,
+            "bootstrap.servers": net.kafka(context.settings),
+        }
+        try:
+            # Fetching metadata is all: ours answers with the cluster id that we gave it.
+            found = AdminClient(quiet).list_topics(timeout=ANSWER_S).cluster_id
+        except KafkaException as error:
+            raise NotReady(f"no metadata within {ANSWER_S:.0f} s: {error.args[0].str()}") from None
+        if found != (expected := cluster_id_file(context).read_text()):
+            raise RacetrackError(
+                f"Port {context.settings.kafka_port} is answered by another Kafka cluster"
+                f" ({found}, not {expected}). Stop it, or set KAFKA_PORT to a free port."
+            )
+
+    def versions(self, context: Context) -> Mapping[str, str]:
+        jar = next((context.parts["kafka"] / "libs").glob("kafka_*.jar"))
+        return {"kafka": jar.stem.split("-", 1)[1], "java": jvm.java_version()}
+
+
+def class_path(context: Context) -> str:
+    """Kafka's jars."""
+    return jvm.class_path(context.parts["kafka"] / "libs")
+
+
+def cluster_id_file(context: Context) -> Path:
+    """Where the id of the cluster that was made for this run stands."""
+    return context.work / "cluster.id"
+
+
+def server_properties(context: Context) -> dict[str, str]:
+    """The broker's configuration. What is not here is as Kafka delivers it."""
+    settings = context.settings
+    client = net.endpoint(settings.bind_address, settings.kafka_port)
+    controller = net.endpoint(settings.bind_address, settings.kafka_controller_port)
+    reached = net.endpoint(net.host(settings), settings.kafka_controller_port)
+    single_node = {
+        f"{name}.replication.factor": "1"
+        for name in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
+    }
+    return {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@{reached}",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"CLIENT://{client},CONTROLLER://{controller}",
+        "advertised.listeners": f"CLIENT://{net.kafka(settings)}",
+        "listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "CLIENT",
+        "log.dirs": str(context.work / "data"),
+        **single_node,
+        "transaction.state.log.min.isr": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "offsets.topic.num.partitions": "1",
+        "group.initial.rebalance.delay.ms": "0",
+        # A topic that nobody made on purpose is a misspelt name.
+        "auto.create.topics.enable": "false",
+        # Engines replay from the beginning, so nothing goes before it must.
+        "log.retention.ms": "-1",
+        "log.retention.bytes": str(settings.kafka_retention_bytes),
+        "log.segment.bytes": str(64 << 20),
+        "log.retention.check.interval.ms": "5000",
+        "message.max.bytes": str(8 << 20),
+    }
+
+
+def _launch(context: Context, options: Sequence[str]) -> Launch:
+    configuration = context.work / "server.properties"
+    lines = [f"{key}={value}\n" for key, value in server_properties(context).items()]
+    configuration.write_text("".join(lines))
+    _format(context, configuration)
+    return Launch(
+        argv=[
+            str(jvm.java()),
+            *jvm.options(context.settings.kafka_heap, context.work),
+            *options,
+            f"-Dlog4j2.configurationFile={LOG4J}",
+            "-cp",
+            class_path(context),
+            "kafka.Kafka",
+            str(configuration),
+        ],
+        cwd=context.work,
+    )
+
+
+def _format(context: Context, configuration: Path) -> None:
+    """What `kafka.tools.StorageTool format` does, without a JVM from the second time on: all but
+    the ids is the same every time."""
+    data = context.work / "data"
+    kept = made.made(context.parts["kafka"], "bootstrap.checkpoint")
+    cluster_id, directory_id = _new_id(), _new_id()
+    cluster_id_file(context).write_text(cluster_id)
+    if not kept.exists():
+        _format_with_java(context, configuration, cluster_id)
+        made.keep(data / "bootstrap.checkpoint", kept)
+        return
+    data.mkdir()
+    shutil.copyfile(kept, data / "bootstrap.checkpoint")
+    (data / "meta.properties").write_text(
+        f"version=1\nnode.id=1\ncluster.id={cluster_id}\ndirectory.id={directory_id}\n"
+    )
+
+
+def _format_with_java(context: Context, configuration: Path, cluster_id: str) -> None:
+    tool = [str(jvm.java()), "-cp", class_path(context), "kafka.tools.StorageTool", "format"]
+    done = subprocess.run(
+        [*tool, "-t", cluster_id, "-c", str(configuration)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RacetrackError(f"Kafka could not format its data folder:\n{done.stderr.strip()}")
+
+
+def _new_id() -> str:
+    """16 random bytes in unpadded base64url, not led by `-`, which tools take for an option."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not text.startswith("-"):
+            return text
+
+
+def _elsewhere(context: Context) -> Context:
+    """The same on ports that nobody waits for: who asks for the broker must not get a training."""
+    with socket.socket() as one, socket.socket() as other:
+        one.bind((context.settings.bind_address, 0))
+        other.bind((context.settings.bind_address, 0))
+        ports = {
+            "kafka_port": one.getsockname()[1],
+            "kafka_controller_port": other.getsockname()[1],
+        }
+    return replace(context, settings=context.settings.model_copy(update=ports))
+
+
+SERVICE = Broker()

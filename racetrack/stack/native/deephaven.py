@@ -1,0 +1,61 @@
+"""Deephaven's server, embedded in a Python of its own venv (see deephaven_server.py)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from racetrack.settings import REPO, Settings
+from racetrack.stack.native import net, registry
+from racetrack.stack.native.service import Context, Launch, NotReady
+
+LAUNCHER = Path(__file__).with_name("deephaven_server.py")
+
+
+class Deephaven:
+    """See `racetrack.stack.native.service.NativeService`."""
+
+    name = "deephaven"
+    parts = ("deephaven",)
+    after = ()
+    ready_within_s = 120.0
+
+    def ports(self, settings: Settings) -> Mapping[str, int]:
+        return {"DEEPHAVEN_PORT": settings.deephaven_port}
+
+    def launch(self, context: Context) -> Launch:
+        python = context.parts["deephaven"] / "bin/python"
+        return Launch(argv=[str(python), str(LAUNCHER)], env=environment(context), cwd=context.work)
+
+    def check(self, context: Context) -> None:
+        """The IDE is served; whether a session opens, the engine's own module sees."""
+        settings = context.settings
+        net.require_listener(settings, settings.deephaven_port)
+        page = f"http://{net.endpoint(net.host(settings), settings.deephaven_port)}/ide/"
+        status, _ = net.request(page)
+        if status != 200:
+            raise NotReady(f"GET {page}: HTTP {status}")
+
+    def versions(self, context: Context) -> Mapping[str, str]:
+        found = next(
+            context.parts["deephaven"].glob("lib/python3*/site-packages/deephaven_server-*")
+        )
+        return {"deephaven": found.name.removeprefix("deephaven_server-").split(".dist-info")[0]}
+
+
+def environment(context: Context) -> dict[str, str]:
+    """What `deephaven_server.py` and `scripts/` read."""
+    settings = context.settings
+    return {
+        "DEEPHAVEN_HOST": settings.bind_address,
+        "DEEPHAVEN_PORT": str(settings.deephaven_port),
+        "DEEPHAVEN_HEAP": settings.deephaven_heap,
+        "DEEPHAVEN_CYCLE_MS": str(settings.deephaven_cycle_ms),
+        "DEEPHAVEN_PSK": settings.deephaven_psk.get_secret_value(),
+        "DEEPHAVEN_DATA": str(context.work),
+        "DEEPHAVEN_JVM_ARGS": "-XX:-UsePerfData -XX:+ErrorFileToStdout",
+        "KAFKA_BOOTSTRAP": net.kafka(settings),
+        "SCHEMA_REGISTRY_URL": registry.url(settings),
+        "RACETRACK_SCRIPTS": str(REPO / "scripts"),
+    }
+
+
+SERVICE = Deephaven()

@@ -1,0 +1,71 @@
+"""The load generator, a program of its own on PyPy; it waits by itself for MySQL and the broker."""
+
+import socket
+from collections.abc import Mapping
+
+from racetrack.settings import REPO, Settings
+from racetrack.stack.native import net
+from racetrack.stack.native.service import Context, Launch, NotReady
+
+GREETING = b"LOADGEN Connected."
+
+
+class Loadgen:
+    """See `racetrack.stack.native.service.NativeService`."""
+
+    name = "loadgen"
+    parts = ("loadgen",)
+    after = ()
+    ready_within_s = 90.0
+
+    def ports(self, settings: Settings) -> Mapping[str, int]:
+        return {"LOADGEN_PORT": settings.loadgen_port}
+
+    def launch(self, context: Context) -> Launch:
+        python = context.parts["loadgen"] / "bin/pypy3"
+        return Launch(argv=[str(python), "-m", "loadgen"], env=environment(context), cwd=REPO)
+
+    def check(self, context: Context) -> None:
+        """It greets once the shop's database is seeded and the topics are made."""
+        settings = context.settings
+        try:
+            with socket.create_connection(
+                (net.host(settings), settings.loadgen_port), timeout=2
+            ) as control:
+                heard = control.recv(len(GREETING), socket.MSG_WAITALL)
+        except OSError as error:
+            raise NotReady(
+                f"its control port {settings.loadgen_port} does not answer ({error});"
+                " it opens when the shop's database is seeded"
+            ) from None
+        if heard != GREETING:
+            raise NotReady(f"its control port said {heard!r} instead of {GREETING.decode()!r}")
+
+    def versions(self, context: Context) -> Mapping[str, str]:
+        return {"loadgen": (context.parts["loadgen"] / "VERSION").read_text().strip()}
+
+
+def environment(context: Context) -> dict[str, str]:
+    """What `loadgen/config.py` reads."""
+    settings = context.settings
+    library = next((context.parts["loadgen"] / "lib").glob("librdkafka*.so*"))
+    return {
+        "COMMAND_ENDPOINT": net.endpoint(settings.bind_address, settings.loadgen_port),
+        "KAFKA_BOOTSTRAP": net.kafka(settings),
+        "MYSQL_HOST": net.host(settings),
+        "MYSQL_PORT": str(settings.mysql_port),
+        "MYSQL_USER": "shop",
+        "MYSQL_PASSWORD": settings.mysql_shop_password.get_secret_value(),
+        "PURCHASES_PER_SECOND_START": str(settings.purchases_per_second_start),
+        "PAGEVIEWS_PER_SECOND_START": str(settings.pageviews_per_second_start),
+        "PAGEVIEWS_PARTITIONS": str(settings.pageviews_partitions),
+        "LOADGEN_ACKS": settings.loadgen_acks,
+        "LOADGEN_SEED": str(settings.loadgen_seed),
+        "SHOP_USERS": str(settings.shop_users),
+        "SHOP_ITEMS": str(settings.shop_items),
+        "LIBRDKAFKA": str(library),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+SERVICE = Loadgen()

@@ -1,0 +1,197 @@
+"""The shop's database: MySQL in a private prefix, as an unprivileged user, with a row binlog."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pymysql
+
+from racetrack.errors import RacetrackError
+from racetrack.settings import Settings
+from racetrack.stack.native import made, net
+from racetrack.stack.native.service import Context, Launch, NotReady
+
+UNPRIVILEGED = "nobody"
+# A Unix socket's path ends here, and MySQL refuses a longer one.
+SOCKET_PATH_BYTES = 107
+DEBEZIUM_RIGHTS = (
+    "SELECT, RELOAD, SHOW DATABASES, REPLICATION SLAVE, REPLICATION CLIENT, LOCK TABLES"
+)
+
+
+class Mysql:
+    """See `racetrack.stack.native.service.NativeService`."""
+
+    name = "mysql"
+    parts = ("mysql",)
+    after = ()
+    ready_within_s = 60.0
+
+    def ports(self, settings: Settings) -> Mapping[str, int]:
+        return {"MYSQL_PORT": settings.mysql_port}
+
+    def launch(self, context: Context) -> Launch:
+        _write_configuration(context)
+        _make_data(context)
+        users = _users_file(context)
+        users.touch(mode=0o600)
+        users.write_text("".join(f"{statement};\n" for statement in users_sql(context.settings)))
+        _give_away(context.work)
+        return Launch(
+            argv=_server(context, "--innodb-fast-shutdown=2", f"--init-file={users}"),
+            cwd=context.work,
+        )
+
+    def check(self, context: Context) -> None:
+        net.require_listener(context.settings, context.settings.mysql_port)
+        try:
+            connect(context.settings, "shop", "shop").close()
+        except pymysql.MySQLError as error:
+            raise NotReady(f"shop can't log in yet: {words(error)}") from None
+        # The server has read it, and passwords need not lie about.
+        _users_file(context).unlink(missing_ok=True)
+
+    def versions(self, context: Context) -> Mapping[str, str]:
+        return {"mysql": (context.parts["mysql"] / "VERSION").read_text().strip()}
+
+
+def connect(settings: Settings, user: str, database: str | None = None) -> "pymysql.Connection":
+    """A connection as `shop` or `debezium`.
+
+    Raises:
+        pymysql.MySQLError: MySQL does not answer or refuses.
+    """
+    secret = {"shop": settings.mysql_shop_password, "debezium": settings.mysql_debezium_password}
+    return pymysql.connect(
+        host=net.host(settings),
+        port=settings.mysql_port,
+        user=user,
+        password=secret[user].get_secret_value(),
+        database=database,
+        connect_timeout=2,
+    )
+
+
+def words(error: pymysql.MySQLError) -> str:
+    """What MySQL says of an error, without its number."""
+    return str(error.args[-1]) if error.args else type(error).__name__
+
+
+def users_sql(settings: Settings) -> list[str]:
+    """The statements that make the users: the only place where passwords are written out."""
+    root, shop, debezium = (
+        pymysql.converters.escape_string(secret.get_secret_value())
+        for secret in (
+            settings.mysql_root_password,
+            settings.mysql_shop_password,
+            settings.mysql_debezium_password,
+        )
+    )
+    return [
+        # What follows is no change of the shop's data: nobody downstream needs it.
+        "SET SESSION sql_log_bin = 0",
+        f"ALTER USER 'root'@'localhost' IDENTIFIED BY '{root}'",
+        "CREATE DATABASE IF NOT EXISTS shop",
+        f"CREATE USER IF NOT EXISTS 'shop'@'%' IDENTIFIED BY '{shop}'",
+        "GRANT ALL ON shop.* TO 'shop'@'%'",
+        f"CREATE USER IF NOT EXISTS 'debezium'@'%' IDENTIFIED BY '{debezium}'",
+        f"GRANT {DEBEZIUM_RIGHTS} ON *.* TO 'debezium'@'%'",
+    ]
+
+
+def configuration(context: Context) -> dict[str, str]:
+    """The `[mysqld]` section. The data is thrown away after the run, so that nothing is synced."""
+    prefix, work = context.parts["mysql"] / "usr", context.work
+    socket_path = work / "mysql.sock"
+    if len(os.fsencode(socket_path)) > SOCKET_PATH_BYTES:
+        raise RacetrackError(
+            f"MySQL can't listen on {socket_path}: a socket's path has {SOCKET_PATH_BYTES} bytes at"
+            " most. Choose a shorter STACK_NAME or TMPDIR."
+        )
+    return {
+        **({"user": UNPRIVILEGED} if os.geteuid() == 0 else {}),
+        "basedir": str(prefix),
+        "lc-messages-dir": str(prefix / "share/mysql"),
+        "character-sets-dir": str(prefix / "share/mysql/charsets"),
+        "plugin-dir": str(work / "plugin"),
+        "datadir": str(work / "data"),
+        "tmpdir": str(work / "tmp"),
+        "socket": str(socket_path),
+        "pid-file": str(work / "mysqld.pid"),
+        "bind-address": context.settings.bind_address,
+        "port": str(context.settings.mysql_port),
+        "mysqlx": "OFF",
+        "secure-file-priv": "NULL",
+        "skip-name-resolve": "ON",
+        "default-time-zone": "+00:00",
+        "server-id": "1",
+        "log-bin": "binlog",
+        "gtid-mode": "ON",
+        "enforce-gtid-consistency": "ON",
+        "sync-binlog": "0",
+        "innodb-flush-log-at-trx-commit": "2",
+        "innodb-doublewrite": "OFF",
+        "innodb-redo-log-capacity": "32M",
+        "performance-schema": "OFF",
+    }
+
+
+def _write_configuration(context: Context) -> None:
+    for folder in ("plugin", "tmp"):
+        (context.work / folder).mkdir()
+    # The one plugin that the server asks for unbidden, copied: after it has given up root it may
+    # not be able to look into the part's folder.
+    plugins = context.parts["mysql"] / "usr/lib/mysql/plugin"
+    shutil.copy(plugins / "component_reference_cache.so", context.work / "plugin")
+    lines = [f"{key}={value}\n" for key, value in configuration(context).items()]
+    (context.work / "my.cnf").write_text("[mysqld]\n" + "".join(lines))
+
+
+def _make_data(context: Context) -> None:
+    """An initialised data folder without any password, copied if one was made before."""
+    kept = made.made(context.parts["mysql"], "data")
+    data = context.work / "data"
+    if kept.is_dir():
+        shutil.copytree(kept, data)
+        return
+    _give_away(context.work)
+    done = subprocess.run(
+        _server(context, "--initialize-insecure"), capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RacetrackError(f"MySQL could not initialise its data folder:\n{done.stderr.strip()}")
+    # The server's id: every run makes its own.
+    (data / "auto.cnf").unlink()
+    made.keep(data, kept)
+
+
+def _server(context: Context, *options: str) -> list[str]:
+    """mysqld with its own libraries and loader, whatever the machine has."""
+    prefix = context.parts["mysql"] / "usr"
+    libraries = prefix / "lib/x86_64-linux-gnu"
+    return [
+        str(libraries / "ld-linux-x86-64.so.2"),
+        "--library-path",
+        f"{libraries}:{prefix / 'lib/mysql/private'}",
+        str(prefix / "sbin/mysqld"),
+        f"--defaults-file={context.work / 'my.cnf'}",
+        *options,
+    ]
+
+
+def _give_away(work: Path) -> None:
+    """All of the folder to the user that mysqld becomes, if root starts it."""
+    if os.geteuid() != 0:
+        return
+    shutil.chown(work, UNPRIVILEGED)
+    for path in work.rglob("*"):
+        shutil.chown(path, UNPRIVILEGED)
+
+
+def _users_file(context: Context) -> Path:
+    return context.work / "users.sql"
+
+
+SERVICE = Mysql()

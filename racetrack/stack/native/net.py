@@ -1,0 +1,76 @@
+"""How services find and ask their peers: addresses, and cheap questions over TCP and HTTP."""
+
+import json
+import socket
+import urllib.error
+import urllib.request
+
+from racetrack.settings import Settings
+from racetrack.stack.native.service import NotReady
+
+_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # compared with, not bound to
+# Peers listen on this machine: no proxy of the environment may stand between.
+_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def host(settings: Settings) -> str:
+    """Where this machine reaches what listens on BIND_ADDRESS."""
+    return _EVERY_ADDRESS.get(settings.bind_address, settings.bind_address)
+
+
+def endpoint(address: str, port: int) -> str:
+    """`host:port`, with brackets around an IPv6 address."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def kafka(settings: Settings) -> str:
+    """The broker's `host:port`."""
+    return endpoint(host(settings), settings.kafka_port)
+
+
+def require_listener(settings: Settings, port: int) -> None:
+    """Return if something listens there.
+
+    Raises:
+        NotReady: nothing does.
+    """
+    try:
+        socket.create_connection((host(settings), port), timeout=1).close()
+    except OSError as error:
+        raise NotReady(f"nothing answers on port {port} ({error.strerror or error})") from None
+
+
+def request(url: str, method: str = "GET", body: object = None) -> tuple[int, bytes]:
+    """Ask over HTTP, with `body` as JSON; (status, answer) whatever the status.
+
+    Raises:
+        NotReady: there was no HTTP answer within 5 s.
+    """
+    data = None if body is None else json.dumps(body).encode()
+    asked = urllib.request.Request(  # noqa: S310  # the URL is made of settings
+        url, data, {"Content-Type": "application/json"}, method=method
+    )
+    try:
+        with _opener.open(asked, timeout=5) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as refusal:
+        with refusal:
+            return refusal.code, refusal.read()
+    except OSError as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        raise NotReady(f"{method} {url}: {reason}") from None
+
+
+def get_json(url: str) -> object:
+    """The JSON behind a URL.
+
+    Raises:
+        NotReady: another status than 200, or no JSON.
+    """
+    status, answer = request(url)
+    if status != 200:
+        raise NotReady(f"GET {url}: HTTP {status}")
+    try:
+        return json.loads(answer)
+    except ValueError:
+        raise NotReady(f"GET {url}: the answer is no JSON") from None
