@@ -11,6 +11,7 @@ from racetrack.errors import SetupError
 from racetrack.install.recipe import Say
 
 UNFINISHED = ".tmp-"
+SCRATCH = "-scratch"
 
 
 def root() -> Path:
@@ -72,7 +73,7 @@ def clear_unfinished(parts: Path) -> list[str]:
                 "still writing there, or the folder belongs to another user. Try again in a "
                 "moment, or remove it by hand."
             )
-    return [folder.name.removeprefix(UNFINISHED) for folder in left]
+    return sorted({path.name.removeprefix(UNFINISHED).removesuffix(SCRATCH) for path in left})
 
 
 def size_mb(folder: Path) -> int:

@@ -30,8 +30,9 @@ def mysql() -> Recipe:
         why=f"MySQL, the shop's database ({release.get('ID', 'unknown')} {suite}, unpacked)",
         download_mb=50,
         needs=("apt-get", "dpkg-deb"),
-        content=(b"1",),
+        content=(),
         build=lambda site: _build(site, suite),
+        revision=b"1",
     )
 
 

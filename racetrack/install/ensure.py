@@ -133,7 +133,7 @@ def _install(r: Recipe, folder: Path, say: Say, children: Children, lock: int) -
     making = unfinished(folder)
     downloads = cache.root() / "downloads"
     log = cache.root() / "log" / f"{r.part}.log"
-    scratch = making.with_name(f"{making.name}-scratch")
+    scratch = making.with_name(making.name + cache.SCRATCH)
     for path in (making, scratch, downloads, log.parent):
         path.mkdir(parents=True, exist_ok=True)
     log.write_text("")

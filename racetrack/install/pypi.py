@@ -92,23 +92,49 @@ def pinned(lock: Path, package: str) -> str:
 
 def _environment(site: Site, python: Path, packages: Path | str) -> str:
     """Make a venv in `site.folder` that works after the move to `site.final`; Python's version."""
+    make_venv(site, python)
+    install(site, packages)
+    move_paths(site.folder, site.final)
+    version = "import platform as p; print(p.python_implementation(), p.python_version())"
+    return site.run(_python(site), "-c", version, doing="asking for the version").strip()
+
+
+def make_venv(site: Site, python: Path) -> None:
+    """Make an empty virtual environment in `site.folder`."""
     prompt = site.final.name
     venv = ("-m", "venv", "--prompt", prompt, site.folder)
     site.run(python, *venv, doing="making a virtual environment")
-    ours = site.folder / "bin" / "python3"
+
+
+def install(site: Site, packages: Path | str) -> None:
+    """Install into the environment: a lock file, each package checked by hash, or one requirement.
+
+    Raises:
+        SetupError: a package has another hash, or could not be had.
+    """
     locked = isinstance(packages, Path)
     site.run(
-        *(ours, "-m", "pip", "install", "--cache-dir", site.downloads / "pip", "--retries", "5"),
+        *(
+            _python(site),
+            "-m",
+            "pip",
+            "install",
+            "--cache-dir",
+            site.downloads / "pip",
+            "--retries",
+            "5",
+        ),
         *("--only-binary=:all:", "--progress-bar=off"),
         *(("--require-hashes", "-r", packages) if locked else (packages,)),
         doing="installing packages",
     )
-    _move_paths(site.folder, site.final)
-    version = "import platform as p; print(p.python_implementation(), p.python_version())"
-    return site.run(ours, "-c", version, doing="asking for the version").strip()
 
 
-def _move_paths(folder: Path, final: Path) -> None:
+def _python(site: Site) -> Path:
+    return site.folder / "bin" / "python3"
+
+
+def move_paths(folder: Path, final: Path) -> None:
     """Scripts of a venv name their interpreter by its full path: the one it will have."""
     old, new = str(folder).encode(), str(final).encode()
     for script in [*(folder / "bin").iterdir(), folder / "pyvenv.cfg"]:
@@ -124,7 +150,7 @@ def _librdkafka(site: Site) -> str:
     wheels = site.folder / "wheels"
     platform = f"manylinux_2_28_{os.uname().machine}"
     site.run(
-        *(site.folder / "bin" / "python3", "-m", "pip", "download", "--no-deps", "--dest", wheels),
+        *(_python(site), "-m", "pip", "download", "--no-deps", "--dest", wheels),
         *("--only-binary=:all:", "--platform", platform, "--python-version", "311"),
         *("--implementation", "cp", "--abi", "cp311", "--require-hashes", "-r", LIBRDKAFKA_LOCK),
         *("--cache-dir", site.downloads / "pip", "--progress-bar=off"),

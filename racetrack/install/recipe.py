@@ -32,6 +32,7 @@ class Recipe:
 
     `needs` are programs that must be on PATH (apt has them, see apt-packages.txt); `content` is
     whatever decides what the folder holds: when it changes, the part is made anew beside the old.
+    `revision` is for a `build` that makes something else of the same content.
     """
 
     part: str
@@ -41,9 +42,10 @@ class Recipe:
     needs: tuple[str, ...]
     content: tuple[bytes, ...]
     build: Callable[[Site], str]
+    revision: bytes = b""
 
     @property
     def folder_name(self) -> str:
         """`<part>-<label>-<8 hex of the content>`."""
-        digest = hashlib.sha256(b"\0".join(self.content)).hexdigest()
+        digest = hashlib.sha256(b"\0".join(self.content) + self.revision).hexdigest()
         return f"{self.part}-{self.label}-{digest[:8]}"

@@ -1,0 +1,34 @@
+"""A cache folder of the test's own, and small recipes that go through the real mechanism."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from racetrack.install.commands import Children, Runner
+from racetrack.install.recipe import Recipe, Site
+
+
+@pytest.fixture
+def cache_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "cache"
+    monkeypatch.setenv("RACETRACK_CACHE", str(root))
+    return root
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """A building site with a real runner; what is said is in `site.say.__self__` (a list)."""
+    folder, final, downloads = (tmp_path / name for name in (".tmp-part", "part", "downloads"))
+    for path in (folder, downloads):
+        path.mkdir()
+    said: list[str] = []
+    runner = Runner(
+        "part", log=tmp_path / "log", scratch=tmp_path, say=said.append, children=Children()
+    )
+    return Site(folder, final, downloads, runner, said.append)
+
+
+def small_recipe(build: Callable[[Site], str], content: bytes = b"1") -> Recipe:
+    """A recipe named `small` that needs nothing from anywhere."""
+    return Recipe("small", "1.0", "for tests", 0, (), (content,), build)

@@ -1,0 +1,158 @@
+"""The front doors' bash: what it says and does where something is missing."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from racetrack.install.versions import REPO
+
+BOOTSTRAP = REPO / "racetrack" / "install" / "bootstrap.sh"
+BASICS = [
+    "bash",
+    "dirname",
+    "env",
+    "flock",
+    "grep",
+    "mkdir",
+    "readlink",
+    "rm",
+    "sed",
+    "tail",
+    "tee",
+]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A folder to be the whole PATH: the basics of a bare system, and what the test adds."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in BASICS:
+        program = shutil.which(name)
+        assert program
+        (folder / name).symlink_to(program)
+    return folder
+
+
+def add(path: Path, name: str, script: str) -> None:
+    (path / name).write_text(f"#!/bin/bash\n{script}\n")
+    (path / name).chmod(0o755)
+
+
+def call(path: Path, script: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run bash with the bootstrap sourced."""
+    return subprocess.run(
+        [path / "bash", "-c", f"set -euo pipefail; source {BOOTSTRAP}; {script}"],
+        env={"PATH": str(path), "RACETRACK_CACHE": str(path.parent / "cache"), **environ},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+
+
+def as_user(uid: int) -> str:
+    """EUID can't be set in bash: the functions that ask for it are given another name for it."""
+    return f'eval "$(declare -f install_packages | sed s/EUID/{uid}/)"; '
+
+
+def test_without_apt_it_says_what_to_install_and_that_docker_serves(path: Path) -> None:
+    done = call(path, "SYSTEM_PYTHON=; find_python() { return 1; }; bootstrap")
+    assert done.returncode == 3
+    assert "neither Debian nor Ubuntu" in done.stderr
+    assert "pypy3" in done.stderr
+    assert "Docker" in done.stderr
+
+
+@pytest.mark.parametrize("sudo", [None, "exit 1"])
+def test_without_root_and_sudo_it_says_what_root_must_run(path: Path, sudo: str | None) -> None:
+    add(path, "apt-get", "echo apt-get was called; exit 99")
+    if sudo:
+        add(path, "sudo", sudo)
+    done = call(path, as_user(1000) + "with_set_up_lock install_packages 'pypy3 why' 'a|b why'")
+    assert done.returncode == 3
+    assert "apt-get install --no-install-recommends pypy3 a" in done.stderr
+    assert "apt-get was called" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("uid", "prefix"), [(0, ""), (1000, "sudo ")])
+def test_installs_the_alternative_that_there_is(path: Path, uid: int, prefix: str) -> None:
+    calls = path.parent / "calls"
+    add(path, "sudo", f'[[ $* = "-n true" ]] && exit; echo -n "sudo " >> {calls}; "$@"')
+    add(path, "apt-get", f"echo apt-get $DEBIAN_FRONTEND $* >> {calls}")
+    add(path, "apt-cache", '[[ $* != *" a" ]]')
+    add(path, "dpkg", f"echo dpkg $* >> {calls}")
+    done = call(
+        path, as_user(uid) + "with_set_up_lock install_packages 'pypy3 to run' 'a|b to try'"
+    )
+    assert done.returncode == 0, done.stderr
+    update, configure, install = calls.read_text().splitlines()
+    assert update.startswith(f"{prefix}apt-get noninteractive")
+    assert update.endswith(" update")
+    assert configure == f"{prefix}dpkg --configure -a"
+    assert install.endswith("install --yes --no-install-recommends pypy3 b")
+    assert done.stderr.index("b: to try") < done.stderr.index("apt-get install")
+    assert not (path.parent / "cache" / "apt-unfinished").exists()
+
+
+def test_a_failure_of_apt_is_told_and_taken_up_again(path: Path) -> None:
+    add(path, "apt-get", "echo 'E: Could not resolve the mirror' >&2; exit 100")
+    add(path, "apt-cache", "exit 0")
+    done = call(path, as_user(0) + "with_set_up_lock install_packages 'pypy3 to run'")
+    assert done.returncode == 3
+    assert "E: Could not resolve the mirror" in done.stderr
+    assert "apt-get install --no-install-recommends pypy3" in done.stderr
+    # What apt may have left half-way counts as missing, though its programs are there.
+    present = call(path, "is_present command:bash && echo there || echo missing")
+    assert present.stdout == "missing\n"
+
+
+def test_a_java_that_is_too_old_does_not_count(path: Path) -> None:
+    home = path.parent / "jdk"
+    (home / "bin").mkdir(parents=True)
+    add(home / "bin", "java", "exit 99")
+    (path / "java").symlink_to(home / "bin" / "java")
+    for version, major in [("1.8.0_412", "8"), ("11.0.2", "11"), ("17.0.15", "17"), ("25", "25")]:
+        (home / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
+        assert call(path, "java_major").stdout == f"{major}\n"
+    (home / "release").write_text('JAVA_VERSION="11.0.2"\n')
+    assert call(path, "is_present java:17 && echo there || echo old").stdout == "old\n"
+
+
+def test_without_java_its_version_is_none(path: Path) -> None:
+    assert call(path, "java_major").stdout == "0\n"
+
+
+def test_a_python_that_will_not_do_is_passed_over(path: Path) -> None:
+    add(path, "python3", "exit 1")
+    add(path, "python3.12", "echo /the/right/one")
+    assert call(path, "find_python; echo $SYSTEM_PYTHON").stdout == "/the/right/one\n"
+
+
+def test_every_line_of_the_package_list_can_be_checked(path: Path) -> None:
+    done = call(
+        path, 'find_python() { return 1; }; missing_packages rows; printf "%s\\n" "${rows[@]}"'
+    )
+    assert done.returncode == 0, done.stderr
+    assert "no such check" not in done.stderr
+
+
+def test_nothing_to_do_touches_nothing(tmp_path: Path) -> None:
+    # In the environment that these tests run in, all is installed: apt must not even be asked.
+    path = tmp_path / "first-on-path"
+    path.mkdir()
+    add(path, "apt-get", "echo apt-get was called >&2; exit 99")
+    environ = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}
+    environ.pop("PYTHONPATH", None)
+    done = subprocess.run(
+        ["bash", "-c", f"set -euo pipefail; source {BOOTSTRAP}; bootstrap; echo $HARNESS_PYTHON"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("/bin/python3\n")

@@ -1,0 +1,49 @@
+"""Commands are retried where that may help, and their failure is told with its cause."""
+
+from pathlib import Path
+
+import pytest
+
+from racetrack.errors import SetupError
+from racetrack.install import commands
+from racetrack.install.recipe import Site
+
+
+@pytest.fixture(autouse=True)
+def no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "BACKOFF_S", (0.01, 0.02))
+
+
+def said_by(site: Site) -> list[str]:
+    return site.say.__self__  # type: ignore[attr-defined, no-any-return]
+
+
+def test_a_command_that_fails_once_is_tried_again(site: Site, tmp_path: Path) -> None:
+    script = 'echo line >> tries; [ "$(wc -l < tries)" -gt 1 ] || { echo no route >&2; exit 7; }'
+    site.run("bash", "-c", f"{script}; echo done", doing="fetching", cwd=tmp_path)
+    assert said_by(site) == ["part: fetching failed (no route); again in 0.01 s"]
+    assert "no route" in (tmp_path / "log").read_text()
+
+
+def test_a_command_that_always_fails_tells_its_last_lines(site: Site, tmp_path: Path) -> None:
+    script = "echo line >> tries; for i in $(seq 20); do echo cause $i; done; exit 7"
+    with pytest.raises(SetupError) as failure:
+        site.run("bash", "-c", script, doing="fetching", cwd=tmp_path)
+    assert "part: fetching failed: bash ended with exit code 7" in str(failure.value)
+    assert "cause 20" in str(failure.value)
+    assert "cause 12\n" not in str(failure.value)
+    assert str(tmp_path / "log") in str(failure.value)
+    assert (tmp_path / "tries").read_text().count("line") == len(commands.BACKOFF_S) + 1
+
+
+def test_what_no_retry_can_mend_is_not_retried(site: Site) -> None:
+    with pytest.raises(SetupError):
+        site.run("bash", "-c", f"echo {commands.FINAL[0]}; exit 1", doing="fetching")
+    assert said_by(site) == []
+
+
+def test_the_callers_environment_does_not_leak(
+    site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/somewhere")
+    assert site.run("bash", "-c", 'echo "$PYTHONPATH,$TMPDIR"', doing="echo") == f",{tmp_path}\n"

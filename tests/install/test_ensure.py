@@ -1,0 +1,168 @@
+"""A part is there whole or not at all, whatever breaks off."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from racetrack.errors import SetupError
+from racetrack.install.ensure import ensure_recipes
+from racetrack.install.recipe import Recipe, Site
+from tests.install.conftest import small_recipe
+
+WITHIN_S = 10.0
+
+# A set-up in a process of its own whose part takes as long as the command that it is given.
+SETUP = """
+import sys
+from racetrack.install.ensure import ensure_recipes
+from racetrack.install.recipe import Recipe
+
+def build(site):
+    (site.folder / "half").touch()
+    site.run("bash", "-c", sys.argv[1], doing="taking its time")
+    return "1.0"
+
+recipe = Recipe("small", "1.0", "for tests", 0, (), (b"1",), build)
+ensure_recipes([recipe], lambda line: print(line, flush=True))
+"""
+
+
+def whole(site: Site) -> str:
+    (site.folder / "content").write_text("whole")
+    return "1.0-really"
+
+
+def set_up(command: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", SETUP, command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + WITHIN_S
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} did not appear within {WITHIN_S} s"
+        time.sleep(0.01)
+
+
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_installs_once_and_records_the_version(cache_root: Path) -> None:
+    said: list[str] = []
+    folders = ensure_recipes([small_recipe(whole)], said.append)
+    assert (folders["small"] / "content").read_text() == "whole"
+    assert (folders["small"] / "VERSION").read_text() == "1.0-really\n"
+    assert folders["small"].parent == cache_root / "parts"
+
+    def never(site: Site) -> str:
+        raise AssertionError("built again")
+
+    said.clear()
+    assert ensure_recipes([small_recipe(never)], said.append) == folders
+    assert said == []
+
+
+def test_other_content_is_another_folder(cache_root: Path) -> None:
+    first = ensure_recipes([small_recipe(whole)], print)["small"]
+    second = ensure_recipes([small_recipe(whole, content=b"2")], print)["small"]
+    assert first != second
+    assert first.is_dir()
+    assert second.is_dir()
+
+
+def test_what_fails_leaves_nothing_and_keeps_the_others(cache_root: Path) -> None:
+    def half(site: Site) -> str:
+        (site.folder / "half").touch()
+        raise SetupError("small: the archive is not there")
+
+    other = Recipe("other", "1", "for tests", 0, (), (), whole)
+    with pytest.raises(SetupError, match=r"the archive is not there[\s\S]*Docker serves"):
+        ensure_recipes([small_recipe(half), other], print)
+    assert [path.name for path in (cache_root / "parts").iterdir()] == [other.folder_name]
+
+
+def test_a_program_that_is_missing_is_named(cache_root: Path) -> None:
+    recipe = Recipe("small", "1.0", "for tests", 0, ("no-such-program",), (), whole)
+    with pytest.raises(SetupError, match=r"no-such-program \(for small\)"):
+        ensure_recipes([recipe], print)
+
+
+def test_a_cache_that_can_not_be_written_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("RACETRACK_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(SetupError, match="RACETRACK_CACHE"):
+        ensure_recipes([small_recipe(whole)], print)
+
+
+def test_a_killed_set_up_is_mended_by_the_next(cache_root: Path) -> None:
+    killed = set_up("exec sleep 0.5")
+    name = small_recipe(whole).folder_name
+    wait_for(cache_root / "parts" / f".tmp-{name}" / "half")
+    killed.kill()
+    killed.wait()
+    said: list[str] = []
+    folder = ensure_recipes([small_recipe(whole)], said.append)["small"]
+    assert sorted(path.name for path in folder.iterdir()) == ["VERSION", "content"]
+    assert any("broken off" in line for line in said), said
+    assert [path.name for path in folder.parent.iterdir()] == [name]
+
+
+def test_what_outlives_a_killed_set_up_is_waited_for(cache_root: Path) -> None:
+    # Else two of them would write to the same downloads.
+    started, ended = cache_root / "started", cache_root / "ended"
+    killed = set_up(f"touch {started}; sleep 0.5; touch {ended}")
+    wait_for(started)
+    killed.kill()
+    killed.wait()
+    said: list[str] = []
+    ensure_recipes([small_recipe(whole)], said.append)
+    assert ended.exists()
+    assert f"pid {killed.pid}" in said[0]
+
+
+def test_two_set_ups_wait_for_each_other_and_say_so(cache_root: Path) -> None:
+    go_on = cache_root / "go-on"
+    first = set_up(f"until [ -e {go_on} ]; do sleep 0.02; done")
+    wait_for(cache_root / "parts" / f".tmp-{small_recipe(whole).folder_name}" / "half")
+    second = set_up("exit 1")  # would fail if it were to build
+    assert second.stdout
+    assert "another set-up is at work" in (line := second.stdout.readline()), line
+    assert f"pid {first.pid}" in line
+    go_on.touch()
+    assert (first.wait(WITHIN_S), second.wait(WITHIN_S)) == (0, 0)
+
+
+def test_ctrl_c_ends_what_was_started_and_leaves_nothing(cache_root: Path) -> None:
+    pids = cache_root / "pids"
+    setup = set_up(f"sleep 60 & echo $! $$ > {pids}.new; mv {pids}.new {pids}; wait")
+    wait_for(pids)
+    setup.send_signal(signal.SIGINT)
+    assert setup.wait(WITHIN_S) != 0
+    deadline = time.monotonic() + WITHIN_S
+    left = [int(pid) for pid in pids.read_text().split()]
+    while any(runs(pid) for pid in left):
+        assert time.monotonic() < deadline, f"still running: {left}"
+        time.sleep(0.01)
+    assert list((cache_root / "parts").iterdir()) == []
+
+
+def test_a_prefix_holds_the_parts_under_plain_names(cache_root: Path, tmp_path: Path) -> None:
+    prefix = tmp_path / "opt"
+    for content in (b"1", b"2"):
+        folders = ensure_recipes([small_recipe(whole, content)], print, prefix)
+        assert (prefix / "small").resolve() == folders["small"]
+        assert folders["small"].parent == prefix
