@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,27 +24,33 @@ ASK_EVERY_S = 0.1
 
 @dataclass(frozen=True)
 class Archive:
-    """Which classes: those that `launch` needs, with this class path, until `answers` returns.
+    """The classes of one service with this class path.
 
-    `launch(context, options)` writes what the service needs into `context.work` and says how to
-    start it with these JVM options; `answers(context)` raises NotReady until the training is over.
+    `train(context, file)` writes what the service needs into `context.work` and says how to start
+    it so that it writes `file` when it ends. It is told to end when `answers` returns, which raises
+    NotReady until then; a training that ends by itself, with exit code 0, need not answer.
     """
 
     service: str
     part: str
     class_path: str
-    launch: Callable[[Context, Sequence[str]], Launch]
+    train: Callable[[Context, Path], Launch]
     answers: Callable[[Context], None]
 
-    def option(self, context: Context) -> list[str]:
-        """The JVM option that names the archive, made now if it is missing.
+    def file(self, context: Context) -> Path | None:
+        """The archive, made now if it is missing.
 
-        None where a training fails, as on a machine that is short of memory: the start is slower.
+        None where that fails, as on a machine short of memory: the service starts without.
         """
         file = made.made(context.parts[self.part], f"{self.service}-{self._fits()}.jsa")
         if not file.exists():
             self._make(context, file)
-        return [f"-XX:SharedArchiveFile={file}"] if file.exists() else []
+        return file if file.exists() else None
+
+    def option(self, context: Context) -> list[str]:
+        """The JVM's option for `file`, if there is one."""
+        file = self.file(context)
+        return [f"-XX:SharedArchiveFile={file}"] if file else []
 
     def _fits(self) -> str:
         release = (jvm.java().parent.parent / "release").read_text()
@@ -56,14 +62,13 @@ class Archive:
         try:
             dumped = scratch / "classes.jsa"
             training = replace(context, work=scratch)
-            launch = self.launch(training, [f"-XX:ArchiveClassesAtExit={dumped}"])
-            if self._run(training, launch) and dumped.exists():
+            if self._run(training, self.train(training, dumped)) and dumped.exists():
                 made.keep(dumped, file)
         finally:
             shutil.rmtree(scratch)
 
     def _run(self, context: Context, launch: Launch) -> bool:
-        """Start, wait, end; True if the service answered and ended as told."""
+        """Start, wait, end; True if that went as it should."""
         env = {**os.environ, **launch.env, **mark(context.settings.stack_name, self.service)}
         with (context.work / "training.log").open("wb") as log:
             process = subprocess.Popen(
@@ -84,7 +89,7 @@ class Archive:
         finally:
             process.kill()
             process.wait()
-        return answered
+        return answered or process.returncode == 0
 
     def _wait(self, context: Context, process: "subprocess.Popen[bytes]") -> bool:
         deadline = time.monotonic() + TRAINING_S
@@ -96,3 +101,8 @@ class Archive:
             else:
                 return True
         return False
+
+
+def written_at_exit(file: Path) -> list[str]:
+    """The JVM's option to write an archive when it ends."""
+    return [f"-XX:ArchiveClassesAtExit={file}"]

@@ -2,11 +2,9 @@
 
 import base64
 import shutil
-import socket
 import subprocess
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -15,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from racetrack.errors import RacetrackError
 from racetrack.settings import Settings
 from racetrack.stack.native import jvm, made, net
-from racetrack.stack.native.archive import Archive
+from racetrack.stack.native.archive import Archive, written_at_exit
 from racetrack.stack.native.service import Context, Launch, NotReady
 
 LOG4J = Path(__file__).with_name("log4j2.properties")
@@ -37,8 +35,10 @@ class Broker:
         }
 
     def launch(self, context: Context) -> Launch:
-        archive = Archive(self.name, "kafka", class_path(context), _launch, self.check)
-        return _launch(context, archive.option(_elsewhere(context)))
+        # Who waits for the broker must not get the training in its stead.
+        elsewhere = net.elsewhere(context, "kafka_port", "kafka_controller_port")
+        archive = Archive(self.name, "kafka", class_path(context), _train, self.check)
+        return _launch(context, archive.option(elsewhere))
 
     def check(self, context: Context) -> None:
         net.require_listener(context.settings, context.settings.kafka_port)
@@ -128,6 +128,10 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
     )
 
 
+def _train(context: Context, file: Path) -> Launch:
+    return _launch(context, written_at_exit(file))
+
+
 def _format(context: Context, configuration: Path) -> None:
     """What `kafka.tools.StorageTool format` does, without a JVM from the second time on: all but
     the ids is the same every time."""
@@ -164,18 +168,6 @@ def _new_id() -> str:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):
             return text
-
-
-def _elsewhere(context: Context) -> Context:
-    """The same on ports that nobody waits for: who asks for the broker must not get a training."""
-    with socket.socket() as one, socket.socket() as other:
-        one.bind((context.settings.bind_address, 0))
-        other.bind((context.settings.bind_address, 0))
-        ports = {
-            "kafka_port": one.getsockname()[1],
-            "kafka_controller_port": other.getsockname()[1],
-        }
-    return replace(context, settings=context.settings.model_copy(update=ports))
 
 
 SERVICE = Broker()

@@ -9,7 +9,7 @@ import pymysql
 from racetrack.errors import RacetrackError
 from racetrack.settings import Settings
 from racetrack.stack.native import jvm, mysql, net, registry
-from racetrack.stack.native.archive import Archive
+from racetrack.stack.native.archive import Archive, written_at_exit
 from racetrack.stack.native.broker import LOG4J
 from racetrack.stack.native.service import Context, Launch, NotReady
 
@@ -39,7 +39,7 @@ class Debezium:
         return {"CONNECT_PORT": settings.connect_port}
 
     def launch(self, context: Context) -> Launch:
-        archive = Archive(self.name, "debezium", class_path(context), _launch, _trained)
+        archive = Archive(self.name, "debezium", class_path(context), _train, _trained)
         return _launch(context, archive.option(context))
 
     def check(self, context: Context) -> None:
@@ -170,6 +170,10 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
         env={PASSWORD_VARIABLE: settings.mysql_debezium_password.get_secret_value()},
         cwd=context.work,
     )
+
+
+def _train(context: Context, file: Path) -> Launch:
+    return _launch(context, written_at_exit(file))
 
 
 def _trained(context: Context) -> None:

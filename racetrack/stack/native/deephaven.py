@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from racetrack.settings import REPO, Settings
-from racetrack.stack.native import net, registry
+from racetrack.stack.native import jvm, net, registry
+from racetrack.stack.native.archive import Archive
 from racetrack.stack.native.service import Context, Launch, NotReady
 
 LAUNCHER = Path(__file__).with_name("deephaven_server.py")
@@ -22,8 +23,9 @@ class Deephaven:
         return {"DEEPHAVEN_PORT": settings.deephaven_port}
 
     def launch(self, context: Context) -> Launch:
-        python = context.parts["deephaven"] / "bin/python"
-        return Launch(argv=[str(python), str(LAUNCHER)], env=environment(context), cwd=context.work)
+        jars = _packages(context) / "deephaven_server/jars"
+        archive = Archive(self.name, "deephaven", jvm.class_path(jars), _train, _never)
+        return _launch(context, archive.file(net.elsewhere(context, "deephaven_port")))
 
     def check(self, context: Context) -> None:
         """The IDE is served; whether a session opens, the engine's own module sees."""
@@ -56,6 +58,31 @@ def environment(context: Context) -> dict[str, str]:
         "SCHEMA_REGISTRY_URL": registry.url(settings),
         "RACETRACK_SCRIPTS": str(REPO / "scripts"),
     }
+
+
+def _launch(context: Context, archive: Path | None, *arguments: str) -> Launch:
+    python = context.parts["deephaven"] / "bin/python"
+    return Launch(
+        argv=[str(python), str(LAUNCHER), *arguments],
+        env={
+            **environment(context),
+            **({"DEEPHAVEN_CLASS_ARCHIVE": str(archive)} if archive else {}),
+        },
+        cwd=context.work,
+    )
+
+
+def _train(context: Context, file: Path) -> Launch:
+    """The launcher's own training, which ends by itself."""
+    return _launch(context, file, "--write-class-archive")
+
+
+def _never(_context: Context) -> None:
+    raise NotReady("the training ends by itself")
+
+
+def _packages(context: Context) -> Path:
+    return next(context.parts["deephaven"].glob("lib/python3*/site-packages"))
 
 
 SERVICE = Deephaven()

@@ -1,12 +1,14 @@
 """How services find and ask their peers: addresses, and cheap questions over TCP and HTTP."""
 
+import contextlib
 import json
 import socket
 import urllib.error
 import urllib.request
+from dataclasses import replace
 
 from racetrack.settings import Settings
-from racetrack.stack.native.service import NotReady
+from racetrack.stack.native.service import Context, NotReady
 
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # compared with, not bound to
 # Peers listen on this machine: no proxy of the environment may stand between.
@@ -26,6 +28,17 @@ def endpoint(address: str, port: int) -> str:
 def kafka(settings: Settings) -> str:
     """The broker's `host:port`."""
     return endpoint(host(settings), settings.kafka_port)
+
+
+def elsewhere(context: Context, *settings: str) -> Context:
+    """The same context with each of these settings (ports) at a free port that nobody knows."""
+    with contextlib.ExitStack() as sockets:
+        ports = {}
+        for setting in settings:
+            taken = sockets.enter_context(socket.socket())
+            taken.bind((context.settings.bind_address, 0))
+            ports[setting] = taken.getsockname()[1]
+    return replace(context, settings=context.settings.model_copy(update=ports))
 
 
 def require_listener(settings: Settings, port: int) -> None:

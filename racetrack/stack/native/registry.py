@@ -5,7 +5,7 @@ from pathlib import Path
 
 from racetrack.settings import Settings
 from racetrack.stack.native import jvm, net
-from racetrack.stack.native.archive import Archive
+from racetrack.stack.native.archive import Archive, written_at_exit
 from racetrack.stack.native.service import Context, Launch, NotReady
 
 PROCESS_ID = "com.arjuna.ats.internal.arjuna.utils.MBeanProcessId"
@@ -46,7 +46,7 @@ class Registry:
 
     def launch(self, context: Context) -> Launch:
         jar = _jar(context)
-        archive = Archive(self.name, "registry", str(jar), _launch, self.check)
+        archive = Archive(self.name, "registry", str(jar), _train, self.check)
         return _launch(context, archive.option(context))
 
     def check(self, context: Context) -> None:
@@ -75,6 +75,10 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
         ],
         cwd=context.work,
     )
+
+
+def _train(context: Context, file: Path) -> Launch:
+    return _launch(context, written_at_exit(file))
 
 
 def _jar(context: Context) -> Path:
