@@ -65,8 +65,8 @@ class Generator(Load):
             config,
             self._clock,
             Schedule.starting(self._started_ns, 0, 1000 * NS_PER_S),
-            self._view,
-            log,
+            view=self._view,
+            log=log,
         )
         self._milli = {"pageviews_per_second": 0, "purchases_per_second": 0}
         self._windows = {"pageviews": stats.Window(), "purchases": stats.Window()}

@@ -50,6 +50,7 @@ class Outlet:
 
     def __init__(
         self,
+        *,
         slot: int,
         clock: Clock,
         counters: c.Counters,

@@ -41,17 +41,13 @@ class Purchases:
         config: Config,
         clock: Clock,
         schedule: Schedule,
+        *,
         view: SendView,
         log: Callable[[str], None],
         shop: Any = None,
     ) -> None:
-        self._config, self._clock, self.schedule, self._view, self._log = (
-            config,
-            clock,
-            schedule,
-            view,
-            log,
-        )
+        self._config, self._clock, self.schedule = config, clock, schedule
+        self._view, self._log = view, log
         self._shop = shop or Shop(config)
         self._stream = Stream(config.seed, "purchases")
         self._prices = prices_cents(config.seed, config.items)

@@ -56,7 +56,8 @@ class Library:
         except OSError as error:
             raise ConfigError(
                 f"librdkafka can't be loaded from {path!r} ({error}). "
-                "Set LIBRDKAFKA to the path of librdkafka.so.1, or install it (Debian: apt-get install librdkafka1)."
+                "Set LIBRDKAFKA to the path of librdkafka.so.1, "
+                "or install it (Debian: apt-get install librdkafka1)."
             ) from error
 
     def text(self, chars: Any) -> str:

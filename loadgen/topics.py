@@ -12,7 +12,7 @@ from loadgen.rdkafka import Client, KafkaError, Library, deadline_ms, producer_s
 from loadgen.sequence import Stream, pick
 
 FLAGGED_TOPIC = "dd_flagged_profiles"
-_ASK_MS = 2_000
+SAY_EVERY_S = 5.0
 
 
 def flagged_profiles(seed: int, users: int, count: int) -> list[int]:
@@ -28,107 +28,103 @@ def flagged_profiles(seed: int, users: int, count: int) -> list[int]:
 def prepare(
     config: Config, library: Library, deadline_s: float, log: Callable[[str], None]
 ) -> None:
-    """Have both topics ready by `deadline_s` (time.monotonic()).
+    """Have both topics ready by `deadline_s` (a time of time.monotonic()).
 
-    KafkaError if not, ConfigError if a topic has the wrong shape.
+    KafkaError if the broker does not do its part by then, ConfigError if a topic has another shape
+    than the settings say.
     """
-    client = Client(
-        library,
-        {
-            **producer_settings(config),
-            "acks": "all",
-            "enable.idempotence": "true",
-            "linger.ms": "0",
-        },
-    )
+    settings = {
+        **producer_settings(config),
+        "acks": "all",
+        "enable.idempotence": "true",
+        "linger.ms": "0",
+    }
+    client = Client(library, settings)
     try:
-        found = _wait_for_partitions(config, client, config.topic, deadline_s, log)
-        if found and found != config.partitions:
-            raise ConfigError(
-                f"Topic {config.topic} has {found} partitions, "
-                f"and PAGEVIEWS_PARTITIONS is {config.partitions}. "
-                f"Set PAGEVIEWS_PARTITIONS={found}, or delete the topic and start again."
-            )
-        if not found:
-            _create(config, client, config.topic, config.partitions, deadline_s, log)
-        if not _wait_for_partitions(config, client, FLAGGED_TOPIC, deadline_s, log):
-            _create(config, client, FLAGGED_TOPIC, 1, deadline_s, log)
-        _seed_flagged(config, library, client, deadline_s, log)
+        topics = _Topics(config, client, deadline_s, log)
+        topics.have(config.topic, config.partitions)
+        topics.have(FLAGGED_TOPIC, 1)
+        topics.fill_flagged(library)
     finally:
         client.close()
 
 
-def _wait_for_partitions(
-    config: Config, client: Client, topic: str, deadline_s: float, log: Callable[[str], None]
-) -> int:
-    """A topic's number of partitions, 0 if it does not exist."""
-    said_s = time.monotonic()
-    while True:
-        try:
-            return client.partition_count(topic, deadline_ms(deadline_s, _ASK_MS)) or 0
-        except KafkaError as error:
-            if time.monotonic() > deadline_s:
-                raise KafkaError(
-                    f"Kafka at {config.kafka_bootstrap} did not answer "
-                    f"in {config.start_timeout_s} s: {error}. Start it, or set KAFKA_BOOTSTRAP."
-                ) from error
-            if time.monotonic() - said_s > 5:
-                said_s = time.monotonic()
-                log(f"Waiting for Kafka at {config.kafka_bootstrap}: {error}")
+class _Topics:
+    """The broker's topics, and a deadline for everything that is asked of it."""
 
+    def __init__(
+        self, config: Config, client: Client, deadline_s: float, log: Callable[[str], None]
+    ) -> None:
+        self._config, self._client, self._log = config, client, log
+        self._deadline_s = deadline_s
 
-def _create(
-    config: Config,
-    client: Client,
-    topic: str,
-    partitions: int,
-    deadline_s: float,
-    log: Callable[[str], None],
-) -> None:
-    """Create a topic, and wait until the broker shows it: an engine that subscribes too early would
-    find nothing.
-    """
-    client.create_topic(topic, partitions, deadline_ms(deadline_s, 30_000))
-    while _wait_for_partitions(config, client, topic, deadline_s, log) != partitions:
-        if time.monotonic() > deadline_s:
-            raise KafkaError(
-                f"Topic {topic} was created, but the broker does not show it. See the broker's log."
+    def have(self, topic: str, partitions: int) -> None:
+        """Create a topic unless it is there, and wait until the broker shows it: an engine that
+        subscribes too early would find nothing.
+        """
+        found = self._partitions(topic)
+        if found == partitions:
+            return
+        if found:
+            raise ConfigError(
+                f"Topic {topic} has {found} partitions, and {partitions} are asked for. Set "
+                f"PAGEVIEWS_PARTITIONS={found}, or delete the topic and start again."
             )
-        time.sleep(0.02)
-    log(f"Created topic {topic} with {partitions} partition{'s' if partitions > 1 else ''}")
-
-
-def _seed_flagged(
-    config: Config, library: Library, client: Client, deadline_s: float, log: Callable[[str], None]
-) -> None:
-    if _end_offset(client, deadline_s) > 0:
-        return
-    ids = [
-        b"%d" % user
-        for user in flagged_profiles(config.seed, config.users, config.flagged_profiles)
-    ]
-    texts = [library.ffi.new("char[]", text) for text in ids]
-    messages = library.ffi.new("rd_kafka_message_t[]", len(ids))
-    for message, text in zip(messages, texts):
-        message.payload = message.key = text
-        message.len = message.key_len = len(text) - 1
-    accepted = client.produce(client.topic(FLAGGED_TOPIC), 0, messages, len(ids))
-    left = not client.flush(deadline_ms(deadline_s, 30_000))
-    failed, errors = client.poll()
-    if accepted.taken != len(ids) or left or failed:
-        raise KafkaError(
-            f"Topic {FLAGGED_TOPIC} could not be filled: "
-            f"{'; '.join(errors) or 'the broker did not answer in time'}"
-        )
-    log(f"Seeded topic {FLAGGED_TOPIC} with {len(ids)} user ids")
-
-
-def _end_offset(client: Client, deadline_s: float) -> int:
-    """The flagged topic's end offset; a new partition may need a moment until it has a leader."""
-    while True:
-        try:
-            return client.end_offset(FLAGGED_TOPIC, 0, deadline_ms(deadline_s, _ASK_MS))
-        except KafkaError:
-            if time.monotonic() > deadline_s:
-                raise
+        self._client.create_topic(topic, partitions, deadline_ms(self._deadline_s, 30_000))
+        while self._partitions(topic) != partitions:
+            if time.monotonic() > self._deadline_s:
+                raise KafkaError(
+                    f"Topic {topic} was created, but the broker does not show it. See its log."
+                )
             time.sleep(0.02)
+        self._log(f"Created topic {topic}, partitions: {partitions}")
+
+    def _partitions(self, topic: str) -> int:
+        """A topic's number of partitions, 0 if it does not exist. Waits for the broker."""
+        where = f"Kafka at {self._config.kafka_bootstrap}"
+        said_s = time.monotonic()
+        while True:
+            try:
+                return self._client.partition_count(topic, self._ask_ms()) or 0
+            except KafkaError as error:
+                if time.monotonic() > self._deadline_s:
+                    raise KafkaError(
+                        f"{where} did not answer in {self._config.start_timeout_s} s: {error}. "
+                        "Start it, or set KAFKA_BOOTSTRAP."
+                    ) from error
+                if time.monotonic() - said_s > SAY_EVERY_S:
+                    said_s = time.monotonic()
+                    self._log(f"Waiting for {where}: {error}")
+
+    def fill_flagged(self, library: Library) -> None:
+        """Put the flagged user ids into their topic, if it is empty."""
+        if self._flagged_end_offset() > 0:
+            return
+        config, ffi = self._config, library.ffi
+        users = flagged_profiles(config.seed, config.users, config.flagged_profiles)
+        texts = [ffi.new("char[]", b"%d" % user) for user in users]
+        messages = ffi.new("rd_kafka_message_t[]", len(texts))
+        for message, text in zip(messages, texts):
+            message.payload = message.key = text
+            message.len = message.key_len = len(text) - 1
+        topic = self._client.topic(FLAGGED_TOPIC)
+        accepted = self._client.produce(topic, 0, messages, len(texts))
+        flushed = self._client.flush(deadline_ms(self._deadline_s, 30_000))
+        failed, errors = self._client.poll()
+        if accepted.taken != len(texts) or not flushed or failed:
+            why = "; ".join(errors) or "the broker did not answer in time"
+            raise KafkaError(f"Topic {FLAGGED_TOPIC} could not be filled: {why}")
+        self._log(f"Seeded topic {FLAGGED_TOPIC} with {len(texts)} user ids")
+
+    def _flagged_end_offset(self) -> int:
+        """The flagged topic's end offset; a new partition may need a moment to get a leader."""
+        while True:
+            try:
+                return self._client.end_offset(FLAGGED_TOPIC, 0, self._ask_ms())
+            except KafkaError:
+                if time.monotonic() > self._deadline_s:
+                    raise
+                time.sleep(0.02)
+
+    def _ask_ms(self) -> int:
+        return deadline_ms(self._deadline_s, 2_000)

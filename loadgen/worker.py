@@ -51,10 +51,15 @@ class Worker:
         self._users = library.partition_users(config.users, config.partitions)
         self._renderer = Renderer(library.ffi, config.items, config.users, BATCH)
         self._client = Client(library, producer_settings(config))
-        topic = self._client.topic(config.topic)
-        give_up = config.give_up_ms
         self._outlet = Outlet(
-            slot, clock, counters, self._client, topic, self._renderer, give_up, self._log
+            slot=slot,
+            clock=clock,
+            counters=counters,
+            client=self._client,
+            topic=self._client.topic(config.topic),
+            renderer=self._renderer,
+            give_up_ms=config.give_up_ms,
+            log=self._log,
         )
         self._lanes: dict[int, Lane] = {}
         self._control = control

@@ -1,0 +1,76 @@
+"""confluent-kafka's `produce` on CPython with the load generator's sequence and rendering: what a
+straightforward fast producer in Python costs. Prints one line of JSON.
+
+    python3 bench/confluent_producer.py BOOTSTRAP TOPIC PARTITIONS MESSAGES LINGER_MS BATCH_BYTES
+
+Messages are grouped by partition as the load generator groups them.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from confluent_kafka import Producer
+from loadgen.lane import BATCH
+from loadgen.render import head_piece, page_piece, stamp_piece
+from loadgen.sequence import CHANNELS, Stream, mix32, page_number, pick
+
+USERS, ITEMS, SEED = 10_000, 1_000, 42
+MASK = 0xFFFFFFFF
+
+
+def produce(producer: Any, topic: str, partitions: int, messages: int) -> None:
+    """Hand over `messages` pageviews, a batch a partition in turn."""
+    heads = [head_piece(user) for user in range(USERS + 1)]
+    keys = [b"%d" % user for user in range(USERS + 1)]
+    pages = [page_piece(n, ITEMS) for n in range((ITEMS + USERS) * len(CHANNELS))]
+    streams = [Stream(SEED, f"pageviews/{p}").keys(0) for p in range(partitions)]
+    done = 0
+    while done < messages:
+        partition = done // BATCH % partitions
+        key1, key2 = streams[partition]
+        stamp = stamp_piece(time.time_ns() // 1_000_000)
+        for n in range(done, min(done + BATCH, messages)):
+            user = 1 + pick(mix32((n + key1) & MASK), USERS)
+            page = page_number(mix32((n + key2) & MASK), ITEMS, USERS)
+            value = heads[user] + pages[page] + stamp
+            try:
+                producer.produce(topic, value, keys[user], partition)
+            except BufferError:
+                producer.poll(0.01)
+                producer.produce(topic, value, keys[user], partition)
+        done += BATCH
+        producer.poll(0)
+
+
+def main() -> None:
+    """The command line."""
+    if len(sys.argv) != 7:
+        sys.exit(__doc__)
+    bootstrap, topic, partitions, messages, linger_ms, batch_bytes = sys.argv[1:]
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "acks": "0",
+            "linger.ms": linger_ms,
+            "batch.size": int(batch_bytes),
+            "queue.buffering.max.messages": 1_000_000,
+            "queue.buffering.max.kbytes": 524_288,
+            "delivery.report.only.error": True,
+        }
+    )
+    producer.list_topics(topic, timeout=10)
+    start_s = time.monotonic()
+    produce(producer, topic, int(partitions), int(messages))
+    left = producer.flush(60)
+    if left:
+        sys.exit(f"confluent_producer: {left} messages did not leave in 60 s")
+    print(json.dumps({"messages": int(messages), "elapsed_s": time.monotonic() - start_s}))
+
+
+if __name__ == "__main__":
+    main()

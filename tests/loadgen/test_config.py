@@ -1,0 +1,75 @@
+"""Settings of the load generator: defaults, and one clear line for each that can't be used."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadgen import config
+
+NEEDED = {"MYSQL_PASSWORD": "secret"}
+REPO = Path(__file__).resolve().parents[2]
+
+
+def test_defaults_need_only_a_password() -> None:
+    loaded = config.load(NEEDED)
+    assert (loaded.command_host, loaded.command_port) == ("127.0.0.1", 8090)
+    assert loaded.pageviews_milli_per_s == 50_000
+    assert loaded.purchases_milli_per_s == 3_000
+    assert (loaded.users, loaded.items, loaded.partitions) == (10_000, 1_000, 6)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("COMMAND_ENDPOINT", "8090"),
+        ("COMMAND_ENDPOINT", "host:notaport"),
+        ("COMMAND_ENDPOINT", "host:99999"),
+        ("MYSQL_PORT", "0"),
+        ("PAGEVIEWS_PER_SECOND_START", "-1"),
+        ("PAGEVIEWS_PER_SECOND_START", "1e6"),
+        ("PURCHASES_PER_SECOND_START", "99999999999999999999"),
+        ("PAGEVIEWS_PARTITIONS", "0"),
+        ("LOADGEN_ACKS", "2"),
+        ("LOADGEN_LINGER_MS", "nan"),
+        ("LOADGEN_SEED", "x"),
+        ("SHOP_USERS", "200001"),
+        ("SHOP_FLAGGED_PROFILES", "10001"),
+    ],
+)
+def test_what_cannot_be_used_is_named_in_one_line(name: str, value: str) -> None:
+    with pytest.raises(config.ConfigError) as caught:
+        config.load({**NEEDED, name: value})
+    assert str(caught.value).startswith(f"{name}=")
+    assert "it takes" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_program_without_its_password_ends_with_2_and_one_line() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "loadgen"],
+        cwd=REPO,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.count("\n") == 1
+    assert "MYSQL_PASSWORD is not set" in ended.stderr
+
+
+@given(st.integers(0, config.MAX_RATE_PER_S * 1000))
+def test_rates_survive_being_shown(milli: int) -> None:
+    assert config.parse_rate_milli(config.show_rate(milli)) == milli
+
+
+@given(st.text())
+def test_any_text_is_a_rate_or_none(text: str) -> None:
+    milli = config.parse_rate_milli(text)
+    assert milli is None or 0 <= milli <= config.MAX_RATE_PER_S * 1000

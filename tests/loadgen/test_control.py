@@ -1,0 +1,294 @@
+"""The control socket against real clients: people, programs, and those that mean no good."""
+
+import json
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadgen import control
+from loadgen.commands import Answer, Commands, Load, Then
+from loadgen.config import ConfigError
+
+TIMEOUT_S = 10.0
+
+
+class FakeLoad(Load):
+    """Rates in a dictionary; a flush is answered when the test says so."""
+
+    def __init__(self) -> None:
+        self.milli = {"pageviews_per_second": 50_000, "purchases_per_second": 3_000}
+        self.flushes: list[Callable[[str], None]] = []
+        self.flush_at_once = False
+        self.stats_bytes = 200
+
+    def get_rate_milli(self, key: str) -> int:
+        return self.milli[key]
+
+    def set_rate_milli(self, key: str, milli_per_s: int) -> None:
+        self.milli[key] = milli_per_s
+
+    def stats_line(self) -> str:
+        return json.dumps({"now_ms": 1, "filler": "x" * self.stats_bytes})
+
+    def flush(self, done: Callable[[str], None]) -> None:
+        if self.flush_at_once:
+            done("Flushed 0 messages")
+        else:
+            self.flushes.append(done)
+
+
+class Server:
+    """A control server in a thread, which also measures how long one turn of its loop takes."""
+
+    def __init__(self) -> None:
+        self.load = FakeLoad()
+        self.logged: list[str] = []
+        self.longest_turn_s = 0.0
+        self._ending = False
+        self._selector = selectors.DefaultSelector()
+        listener = control.listen("127.0.0.1", 0)
+        self.address = listener.getsockname()
+        self.server = control.ControlServer(listener, self._selector, self.load, self.logged.append)
+        self._thread = threading.Thread(target=self._loop)
+        self._thread.start()
+
+    def _loop(self) -> None:
+        while not self._ending:
+            ready = self._selector.select(0.002)
+            start_s = time.monotonic()
+            for key, mask in ready:
+                if self._selector.get_map().get(key.fd) is not None:
+                    key.data(mask)
+            self.server.broadcast()
+            self.longest_turn_s = max(self.longest_turn_s, time.monotonic() - start_s)
+        self.server.close()
+        self._selector.close()
+
+    def end(self) -> None:
+        self._ending = True
+        self._thread.join()
+
+    def connect(self, greeted: bool = True) -> socket.socket:
+        client = socket.create_connection(self.address, timeout=TIMEOUT_S)
+        if greeted:
+            assert line_from(client) == "LOADGEN Connected."
+        return client
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    running = Server()
+    yield running
+    running.end()
+
+
+def line_from(client: socket.socket) -> str:
+    """One line; "" at the end."""
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = client.recv(1)
+        if not byte:
+            break
+        line += byte
+    return line.decode().rstrip("\n")
+
+
+def all_from(client: socket.socket) -> str:
+    """Everything until the server closes."""
+    text = b""
+    while part := client.recv(65536):
+        text += part
+    return text.decode()
+
+
+def ask(client: socket.socket, line: str) -> str:
+    client.sendall(line.encode() + b"\n")
+    return line_from(client)
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < deadline_s, f"{what} did not come"
+        time.sleep(0.001)
+
+
+def test_a_conversation_as_with_nc(server: Server) -> None:
+    with server.connect() as client:
+        assert ask(client, "get pageviews_per_second") == "pageviews_per_second 50"
+        assert ask(client, "set pageviews_per_second 10000") == (
+            "Setting pageviews_per_second: old value was 50, new value is 10000."
+        )
+        assert ask(client, "SET purchases_per_second 0.5\r") == (
+            "Setting purchases_per_second: old value was 3, new value is 0.5."
+        )
+        assert json.loads(ask(client, "stats"))["now_ms"] == 1
+        assert ask(client, "quit") == "Goodbye."
+        assert line_from(client) == ""
+    assert server.load.milli == {"pageviews_per_second": 10_000_000, "purchases_per_second": 500}
+
+
+def test_commands_sent_at_once_are_answered_in_order(server: Server) -> None:
+    with server.connect() as client:
+        client.sendall(b"get purchases_per_second\nflush\nget pageviews_per_second\nquit\n")
+        assert line_from(client) == "purchases_per_second 3"
+        wait_until(lambda: bool(server.load.flushes), "the flush")
+        server.load.flushes[0]("Flushed 7 messages")
+        assert all_from(client) == "Flushed 7 messages\npageviews_per_second 50\nGoodbye.\n"
+
+
+def test_ten_thousand_flushes_in_one_packet(server: Server) -> None:
+    server.load.flush_at_once = True
+    with server.connect() as client:
+        client.sendall(b"flush\n" * 10_000 + b"quit\n")
+        assert all_from(client) == "Flushed 0 messages\n" * 10_000 + "Goodbye.\n"
+
+
+def test_watch_goes_on_until_another_line_comes(server: Server) -> None:
+    with server.connect() as client:
+        client.sendall(b"watch\n")
+        for _ in range(5):
+            assert json.loads(line_from(client))["now_ms"] == 1
+        client.sendall(b"quit\n")
+        assert all_from(client).endswith("Goodbye.\n")
+
+
+def test_watch_of_a_client_that_has_closed_its_sending_side(server: Server) -> None:
+    with server.connect() as client:
+        client.sendall(b"watch\n")
+        client.shutdown(socket.SHUT_WR)
+        for _ in range(5):
+            assert json.loads(line_from(client))["now_ms"] == 1
+
+
+def test_piped_commands_are_answered_before_the_end(server: Server) -> None:
+    with server.connect() as client:
+        client.sendall(b"get pageviews_per_second\nget purchases_per_second\n")
+        client.shutdown(socket.SHUT_WR)
+        assert all_from(client) == "pageviews_per_second 50\npurchases_per_second 3\n"
+
+
+def test_half_a_line_is_not_carried_out(server: Server) -> None:
+    with server.connect() as client:
+        client.sendall(b"set pageviews_per_second 100")
+        client.shutdown(socket.SHUT_WR)
+        assert "was not carried out" in all_from(client)
+    assert server.load.milli["pageviews_per_second"] == 50_000
+
+
+def test_a_line_that_comes_in_pieces(server: Server) -> None:
+    with server.connect() as client:
+        for piece in (b"get page", b"views_per", b"_second\n"):
+            client.sendall(piece)
+        assert line_from(client) == "pageviews_per_second 50"
+
+
+def test_a_line_of_a_megabyte_is_answered_and_closed(server: Server) -> None:
+    with server.connect() as client:
+        client.sendall(b"x" * 1_000_000 + b"\n")
+        assert all_from(client) == "Error: a line may have 1000 bytes. Goodbye.\n"
+
+
+def test_binary_junk_is_answered(server: Server) -> None:
+    with server.connect() as client:
+        client.sendall(bytes(range(256)) + b"\nget pageviews_per_second\n")
+        client.shutdown(socket.SHUT_WR)
+        answers = all_from(client).splitlines()
+    assert answers[0].startswith("Error")
+    assert answers[-1] == "pageviews_per_second 50"
+
+
+def test_a_client_that_never_reads_is_dropped_and_stalls_nobody(server: Server) -> None:
+    server.load.stats_bytes = 20_000
+    deaf = server.connect()
+    deaf.sendall(b"watch\n")
+    with server.connect() as other:
+        wait_until(lambda: any("does not read" in line for line in server.logged), "the drop")
+        assert ask(other, "get pageviews_per_second") == "pageviews_per_second 50"
+    deaf.close()
+    assert server.longest_turn_s < 1.0
+
+
+def test_a_client_that_asks_without_reading_is_dropped(server: Server) -> None:
+    deaf = server.connect()
+    deaf.setblocking(False)
+    with server.connect() as other:
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while not any("does not read" in line for line in server.logged):
+            assert time.monotonic() < deadline_s, "the client was never dropped"
+            try:
+                deaf.send(b"help\n" * 10_000)
+            except BlockingIOError:
+                time.sleep(0.001)
+            except ConnectionError:
+                break
+        assert ask(other, "get pageviews_per_second") == "pageviews_per_second 50"
+    deaf.close()
+
+
+def test_a_hundred_clients_watch_at_once(server: Server) -> None:
+    clients = [server.connect() for _ in range(100)]
+    for client in clients:
+        client.sendall(b"watch\n")
+    for client in clients:
+        for _ in range(3):
+            assert json.loads(line_from(client))["now_ms"] == 1
+    for client in clients:
+        client.close()
+    with server.connect() as client:
+        assert ask(client, "get pageviews_per_second") == "pageviews_per_second 50"
+
+
+def test_one_client_too_many_is_told_so(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "MAX_CLIENTS", 2)
+    with server.connect(), server.connect(), server.connect(greeted=False) as third:
+        assert "clients are connected already" in line_from(third)
+
+
+def test_a_taken_port_is_an_error_that_names_the_setting(server: Server) -> None:
+    with pytest.raises(ConfigError, match="COMMAND_ENDPOINT"):
+        control.listen(*server.address)
+
+
+@given(st.binary(max_size=200))
+def test_any_line_has_an_answer(line: bytes) -> None:
+    load = FakeLoad()
+    answer = Commands(load).carry_out(line)
+    assert isinstance(answer, Answer)
+    assert answer.text or not line.split() or answer.then is Then.FLUSH
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "set pageviews_per_second",
+        "set pageviews_per_second 1 2",
+        "set pageviews_per_second -1",
+        "set pageviews_per_second 10000001",
+        "set pageviews_per_second 1e3",
+        "set pageviews_per_second 0x10",
+        "set pageviews_per_second nan",
+        "set pageviews_per_second " + "9" * 900,
+        "set nothing 1",
+        "get",
+        "get nothing",
+        "stats now",
+        "dance",
+    ],
+)
+def test_bad_commands_are_errors_that_change_nothing(line: str) -> None:
+    load = FakeLoad()
+    assert Commands(load).carry_out(line.encode()).text.startswith("Error: ")
+    assert load.milli == FakeLoad().milli
+
+
+def test_help_names_every_command() -> None:
+    text = Commands(FakeLoad()).carry_out(b"help").text
+    for word in ("set", "get", "stats", "watch", "flush", "quit"):
+        assert f"\n  {word}" in text
