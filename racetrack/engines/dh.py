@@ -21,7 +21,7 @@ _PROGRESS = re.compile(
     r"RACETRACK progress timestamp=(\d+), partition=(\d+), total=(\d+), max_received_at=(-?\d+)$"
 )
 _PSK_HANDLER = "io.deephaven.authentication.psk.PskAuthenticationHandler"
-_FAILED = re.compile(r"RACETRACK failed (.*)$")
+_FAILED = re.compile(r"RACETRACK failed timestamp=\d+, (.*)$")
 
 
 class Deephaven:

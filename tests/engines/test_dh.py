@@ -11,6 +11,7 @@ from racetrack.engines.contract import DemoError, Progress, Summary
 from racetrack.engines.dh import ENGINE
 
 LOG = """\
+#   RACETRACK failed timestamp=<ms>, listener=<dt or progress>, error=<a comment that was logged>
 2026-11-20T18:04:43.123Z INFO  Server started
 RACETRACK dt timestamp=1795193083123, total=42, max_received_at=1795193082999, dt_ms=124
 : RACETRACK progress timestamp=1795193083124, partition=3, total=7, max_received_at=1795193082998
