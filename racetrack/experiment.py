@@ -32,6 +32,7 @@ STEPS = (
 ALWAYS = ("mysql", "broker", "loadgen")
 PAGEVIEWS_TOPIC = "pageviews"
 FIRST_UPDATE_WITHIN_S = 60.0
+PUBLISHED_WITHIN_S = 5.0
 DRAIN_WITHIN_S = 30.0
 LOOK_EVERY_S = 0.2
 
@@ -207,9 +208,9 @@ class Experiment:
         with self._talk_to_loadgen() as control:
             control.ask("set purchases_per_second 0")
             control.ask("set pageviews_per_second 0")
-            control.ask("flush")
-            counts = control.stats()["pageviews"]
-        end_offsets = BrokerProbe(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC).end_offsets()
+            counts = control.settled_counts()
+        broker = BrokerProbe(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC)
+        end_offsets = broker.end_offsets_reaching(counts["handed"], PUBLISHED_WITHIN_S)
         published = sum(end_offsets)
         with self._screen.live("letting the engine drain"):
             drained = self._delay.wait_until(

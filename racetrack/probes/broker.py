@@ -1,11 +1,14 @@
 """Asks the broker for the end offsets of a topic: what was truly published."""
 
+import time
+
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from racetrack.errors import RacetrackError
 
 ANSWER_WITHIN_S = 10.0
+ASK_EVERY_S = 0.05
 
 
 class BrokerProbe:
@@ -34,6 +37,15 @@ class BrokerProbe:
                 f"The broker at {self._bootstrap} does not tell the end offsets of"
                 f" {self._topic!r}: {error}. Its log is stack/broker.log."
             ) from error
+
+    def end_offsets_reaching(self, handed_over: list[int], within_s: float) -> list[int]:
+        """The end offsets once they are what was handed over, or after `within_s` what they are
+        then. With acks=0 a record that has left the client may still be on its way.
+        """
+        give_up = time.monotonic() + within_s
+        while (offsets := self.end_offsets()) != handed_over and time.monotonic() < give_up:
+            time.sleep(ASK_EVERY_S)
+        return offsets
 
     def _find_partitions(self) -> list[TopicPartition]:
         metadata = self._client.list_topics(self._topic, timeout=ANSWER_WITHIN_S)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ from racetrack.runfolder import RunFolder
 
 GREETING = "LOADGEN Connected."
 ANSWER_WITHIN_S = 10.0
+SETTLED_WITHIN_S = 15.0
+ASK_EVERY_S = 0.05
 
 
 class LoadgenError(RacetrackError):
@@ -47,26 +50,47 @@ class Control:
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
-    def ask(self, command: str) -> str:
-        """Send one command; the line that answers it.
+    def ask(self, command: str, *, quietly: bool = False) -> str:
+        """Send one command; the line that answers it. Quietly: the dialogue is not said.
 
         Raises:
             LoadgenError: no answer in time, the connection ended, or the answer is an error.
         """
-        self._say(f"> {command}")
+        if not quietly:
+            self._say(f"> {command}")
         try:
             self._socket.sendall(f"{command}\n".encode())
         except OSError as error:
             raise LoadgenError(f"The load generator went away: {error}.") from error
         answer = self.read()
-        self._say(f"< {answer}")
+        if not quietly:
+            self._say(f"< {answer}")
         if answer.lower().startswith("error"):
             raise LoadgenError(f"The load generator refused {command!r}: {answer}")
         return answer
 
-    def stats(self) -> dict[str, Any]:
-        """Its counts so far; see `loadgen/README.md` for the keys."""
-        stats: dict[str, Any] = json.loads(self.ask("stats"))
+    def settled_counts(self) -> dict[str, list[int]]:
+        """The pageview counts of a generator that has been paused, once all that is due has been
+        handed over and has left its Kafka client: `due`, `handed`, `refused`, by partition.
+
+        Raises:
+            LoadgenError: that took more than SETTLED_WITHIN_S.
+        """
+        give_up = time.monotonic() + SETTLED_WITHIN_S
+        while _waiting(counts := self.stats(quietly=True)["pageviews"]):
+            if time.monotonic() > give_up:
+                raise LoadgenError(
+                    f"The load generator is {_waiting(counts):,} pageviews behind and did not catch"
+                    f" up within {SETTLED_WITHIN_S:.0f} s of being paused."
+                )
+            time.sleep(ASK_EVERY_S)
+        self.ask("flush")
+        settled: dict[str, list[int]] = self.stats(quietly=True)["pageviews"]
+        return settled
+
+    def stats(self, *, quietly: bool = False) -> dict[str, Any]:
+        """Its counts so far, with the keys that `loadgen/stats.py` gives them."""
+        stats: dict[str, Any] = json.loads(self.ask("stats", quietly=quietly))
         return stats
 
     def read(self) -> str:
@@ -82,6 +106,11 @@ class Control:
         if not line.endswith("\n"):
             raise LoadgenError("The load generator closed the connection.")
         return line.rstrip("\r\n")
+
+
+def _waiting(counts: dict[str, list[int]]) -> int:
+    """How many pageviews are due and neither handed over nor refused."""
+    return sum(counts["due"]) - sum(counts["handed"]) - sum(counts["refused"])
 
 
 class ArrivalsProbe:

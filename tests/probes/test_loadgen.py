@@ -84,3 +84,23 @@ def test_a_silent_peer_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatc
         pytest.raises(LoadgenError, match="does not answer"),
     ):
         control.ask("stats")
+
+
+def stats(due: int, handed: int) -> bytes:
+    return f'{{"pageviews": {{"due": [{due}], "handed": [{handed}], "refused": [0]}}}}\n'.encode()
+
+
+def test_counts_are_settled_when_all_that_was_due_is_handed_over_and_flushed() -> None:
+    answers = (GREETING, stats(10, 7), stats(10, 10), b"Flushed 10 messages\n", stats(10, 9))
+    with peer(*answers) as port, Control("127.0.0.1", port) as control:
+        assert control.settled_counts()["handed"] == [9]  # what the flush brought to light counts
+
+
+def test_a_generator_that_stays_behind_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loadgen, "SETTLED_WITHIN_S", 0.0)
+    with (
+        peer(GREETING, stats(10, 7)) as port,
+        Control("127.0.0.1", port) as control,
+        pytest.raises(LoadgenError, match="3 pageviews behind"),
+    ):
+        control.settled_counts()
