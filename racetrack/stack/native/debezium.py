@@ -160,6 +160,7 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
         argv=[
             str(jvm.java()),
             *jvm.options(settings.connect_heap, context.work),
+            *jvm.for_a_small_part(),
             *options,
             f"-Dlog4j2.configurationFile={LOG4J}",
             "-cp",
