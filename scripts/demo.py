@@ -250,7 +250,8 @@ profile_views_enriched = profile_views.natural_join(
 
 # ---- Flagged profiles, on demand -----------------------------------------------------------------
 # `dd_flagged_profiles`: the user ids that were sent to the topic `dd_flagged_profiles`, each once,
-# however often it was sent. A message is the id in decimal, with or without double quotes.
+# however often it was sent. A message is the id in decimal, with or without double quotes. People
+# send these by hand, so what is no such number is ignored: failing here would end the server.
 dd_flagged_profiles = (
     kc.consume(
         value_columns_only,
@@ -260,7 +261,8 @@ dd_flagged_profiles = (
         value_spec=kc.simple_spec('user_id_text', dht.string),
         table_type=kc.TableType.append(),
     )
-    .view('user_id = Long.parseLong(user_id_text.replace(`"`, ``).trim())')
+    .where(['user_id_text != null', 'user_id_text.matches(`"?[0-9]{1,18}"?`)'])
+    .view('user_id = Long.parseLong(user_id_text.replace(`"`, ``))')
     .select_distinct('user_id')
 )
 

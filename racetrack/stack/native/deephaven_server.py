@@ -3,10 +3,14 @@
 Everything comes from the environment, so that no secret shows in a process list:
 `DEEPHAVEN_HOST`, `DEEPHAVEN_PORT`, `DEEPHAVEN_HEAP` (`4g`), `DEEPHAVEN_CYCLE_MS`, `DEEPHAVEN_PSK`,
 `DEEPHAVEN_DATA` (a private folder), `RACETRACK_SCRIPTS` (shown in the IDE's file list), and
-optionally `DEEPHAVEN_JVM_ARGS` (split like a shell does). What the demo needs is passed through:
-`KAFKA_BOOTSTRAP`, `SCHEMA_REGISTRY_URL`.
+optionally `DEEPHAVEN_JVM_ARGS` (split as a shell would). `KAFKA_BOOTSTRAP` and
+`SCHEMA_REGISTRY_URL` are for the scripts that it runs.
 
 Prints `RACETRACK ready url=… start_ms=…` once the port answers. Ends at once by SIGTERM or SIGINT.
+
+`DEEPHAVEN_CLASS_ARCHIVE` names a file in which the JVM finds classes already parsed. It makes a
+start faster and changes nothing after it. With `--write-class-archive` the server writes that
+file and exits: 0 when it is there. It fits one JVM and one set of jars; the JVM ignores it else.
 """
 
 import os
@@ -18,9 +22,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 LOGBACK = Path(__file__).with_name("deephaven-logback.xml")
+WRITE_ARCHIVE = "--write-class-archive"
 
 
-def jvm_args(env: Mapping[str, str]) -> list[str]:
+def jvm_args(env: Mapping[str, str], *, write_archive: bool = False) -> list[str]:
     """The JVM's arguments. They are handed to the JVM inside this process, not to a command line."""
     data = Path(env["DEEPHAVEN_DATA"])
     return [
@@ -33,8 +38,18 @@ def jvm_args(env: Mapping[str, str]) -> list[str]:
         f"-Ddeephaven.configDir={data / 'config'}",
         f"-Djava.io.tmpdir={data / 'tmp'}",
         f"-XX:ErrorFile={data / 'hs_err.log'}",
+        *archive_args(env.get("DEEPHAVEN_CLASS_ARCHIVE"), write=write_archive),
         *shlex.split(env.get("DEEPHAVEN_JVM_ARGS", "")),
     ]
+
+
+def archive_args(archive: str | None, *, write: bool) -> list[str]:
+    """What tells the JVM to write the class archive at its exit, or to use it if it is there."""
+    if archive is None:
+        return []
+    if write:
+        return [f"-XX:ArchiveClassesAtExit={archive}"]
+    return [f"-XX:SharedArchiveFile={archive}"] if Path(archive).exists() else []
 
 
 def make_folders(env: Mapping[str, str]) -> None:
@@ -48,27 +63,76 @@ def make_folders(env: Mapping[str, str]) -> None:
         shown.symlink_to(Path(env["RACETRACK_SCRIPTS"]).resolve(), target_is_directory=True)
 
 
-def main() -> None:
-    """Start the server, then wait for a signal."""
+def start_server(env: Mapping[str, str], *, write_archive: bool) -> None:
+    """Start the JVM and the server in this process, and say so once its port answers."""
     started = time.monotonic()
-    # Python runs its handlers between two steps of the main thread, which is inside the JVM for
-    # seconds while it starts. The system's default ends the process at any time, and there is
-    # nothing to save: the data folder is private and goes with the run.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    make_folders(os.environ)
     # Python put this file's folder first on its path, where this file hides the package of its
     # own name, and the neighbours might hide others.
     sys.path.remove(str(Path(__file__).resolve().parent))
     from deephaven_server import Server  # type: ignore[import-not-found]
 
-    host, port = os.environ["DEEPHAVEN_HOST"], int(os.environ["DEEPHAVEN_PORT"])
-    Server(host=host, port=port, jvm_args=jvm_args(os.environ)).start()
-    elapsed_ms = round((time.monotonic() - started) * 1000)
-    os.write(1, f"RACETRACK ready url=http://{host}:{port}/ide/ start_ms={elapsed_ms}\n".encode())
-    sys.stdout.flush()
+    host, port = env["DEEPHAVEN_HOST"], int(env["DEEPHAVEN_PORT"])
+    Server(host=host, port=port, jvm_args=jvm_args(env, write_archive=write_archive)).start()
+    start_ms = round((time.monotonic() - started) * 1000)
+    # Not print(): Deephaven sends that to the IDE's console too, and buffers it.
+    os.write(1, f"RACETRACK ready url=http://{host}:{port}/ide/ start_ms={start_ms}\n".encode())
+
+
+def use_what_a_demo_uses() -> None:
+    """Make the JVM load what loading a demo needs: the formula compiler, joins, Kafka, Avro, JSON."""
+    import jpy  # type: ignore[import-not-found]
+    from deephaven import agg, empty_table  # type: ignore[import-not-found]
+    from deephaven.experimental import time_window  # type: ignore[import-not-found]
+    from deephaven.json import jackson, object_val, string_val  # type: ignore[import-not-found]
+    from deephaven.stream.kafka import consumer  # type: ignore[import-not-found]
+
+    rows = empty_table(100).update(
+        [
+            "id = ii % 7",
+            "text = (`/a/` + ii).intern()",
+            "price = java.math.BigDecimal.valueOf(ii)",
+            "at = epochMillisToInstant(ii)",
+        ]
+    )
+    sums = rows.agg_by([agg.sum_("price"), agg.count_("n"), agg.max_("at")], "id")
+    joined = rows.view(["id", "at", "minute = lowerBin(at, 'PT1m')"]).natural_join(sums, "id", "n")
+    joined.update_view("share = n / (double) id").sort(["at", "id"]).tail_by(3, "id")
+    rows.last_by("id").where("price > 1").select_distinct("id")
+    rows.where_in(sums, "id")
+    time_window(rows, "at", 1_000_000_000, "recent").where("recent = true")
+    consumer.object_processor_spec(jackson.provider(object_val({"text": string_val()})))
+    for name in (
+        "org.apache.kafka.clients.consumer.KafkaConsumer",
+        "org.apache.kafka.clients.producer.KafkaProducer",
+        "org.apache.kafka.clients.admin.KafkaAdminClient",
+        "io.confluent.kafka.serializers.KafkaAvroDeserializer",
+        "io.confluent.kafka.serializers.KafkaAvroSerializer",
+    ):
+        jpy.get_type(name)
+
+
+def leave_jvm() -> None:
+    """End as a JVM does, which is when it writes its archive."""
+    import jpy
+
+    jpy.get_type("java.lang.System").exit(0)
+
+
+def main(arguments: list[str]) -> None:
+    """Start the server; then wait for a signal, or write the class archive."""
+    # Python runs its handlers between two steps of the main thread, which is inside the JVM for
+    # seconds while it starts. The system's default ends the process at any time, and there is
+    # nothing to save: the data folder is private and goes with the run.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    make_folders(os.environ)
+    write_archive = arguments == [WRITE_ARCHIVE]
+    start_server(os.environ, write_archive=write_archive)
+    if write_archive:
+        use_what_a_demo_uses()
+        leave_jvm()
     while True:
         signal.pause()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
