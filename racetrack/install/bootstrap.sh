@@ -120,7 +120,7 @@ install_packages() {
         "${@/#/- }" "and call again; or use Docker."
     local as_root=()
     if ((EUID)); then as_root=(sudo); fi
-    command="${as_root[*]:-} apt-get install --no-install-recommends"
+    command="${as_root[*]:+sudo }apt-get install --no-install-recommends"
 
     if ((EUID)) && ! may_sudo; then
         fail "Debian packages are missing that only root can install, and sudo is not to be had here." \
@@ -130,6 +130,7 @@ install_packages() {
     fi
     say "Debian packages are missing; ${as_root[*]:+with sudo, }apt fetches its list of packages, then installs"
     : >"$APT_UNFINISHED"
+    : >"$CACHE/apt.log"
     run_apt update || apt_failed "$command" "$@"
     read -ra packages <<<"$(package_names "$@")"
     for row in "$@"; do say "    $(package_names "$row"): ${row#* }"; done
@@ -146,13 +147,14 @@ may_sudo() {
     if [[ -t 0 && -t 2 ]]; then sudo -v; else sudo -n true 2>/dev/null; fi
 }
 
-# Calls apt-get; the log gets everything, the screen what tells how far it is.
+# Calls apt-get; the log gets everything, the screen what tells how far it is. (Without network there
+# is an error for every package: apt_failed shows the first.)
 run_apt() {
     say "apt-get $1 …"
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get --quiet -o Acquire::Retries=3 \
         -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 "$@" </dev/null 2>&1 |
         tee -a "$CACHE/apt.log" |
-        sed -unE 's/^(Need to get|Fetched|Setting up (openjdk|maven|pypy|procps|netcat)|E:|Err:)/    &/p' >&2
+        sed -unE 's/^(Need to get|Fetched|Setting up (openjdk|maven|pypy|procps|netcat)|E: (Failed to fetch)?)/    &/; T; /^    E: Failed to fetch/d; p' >&2
 }
 
 # The package of each line on one line: of alternatives the first that apt knows (or the first at all).
@@ -176,8 +178,8 @@ apt_failed() {
     local command=$1
     shift
     fail "apt could not install what is missing:" \
-        "$(grep -E '^(E:|Err:|W: Failed)' "$CACHE/apt.log" | tail -n 3)" \
-        "The whole of it: $CACHE/apt.log. If that was the network, mend it and call again; by hand it is" \
+        "$(grep -m 1 '^E:' "$CACHE/apt.log")" \
+        "The whole of it: $CACHE/apt.log. If that was the network, mend it and call again; by hand it is:" \
         "$command $(package_names "$@")" \
         "Where this can't be installed, Docker serves."
 }
