@@ -14,32 +14,35 @@ import urllib.error
 import urllib.request
 
 import jpy
-from deephaven import SortDirection, agg, dtypes as dht
+from deephaven import SortDirection, agg
+from deephaven import dtypes as dht
 from deephaven.execution_context import get_exec_ctx
 from deephaven.experimental import time_window
 from deephaven.json import instant_val, jackson, long_val, object_val, string_val
 from deephaven.stream import blink_to_append_only
-from deephaven.stream.kafka import cdc, consumer as kc, producer as kp
+from deephaven.stream.kafka import cdc
+from deephaven.stream.kafka import consumer as kc
+from deephaven.stream.kafka import producer as kp
 from deephaven.update_graph import shared_lock
 
-KAFKA = os.environ.get('KAFKA_BOOTSTRAP', 'redpanda:9092')
-REGISTRY = os.environ.get('SCHEMA_REGISTRY_URL', 'http://redpanda:8081')
+KAFKA = os.environ.get("KAFKA_BOOTSTRAP", "redpanda:9092")
+REGISTRY = os.environ.get("SCHEMA_REGISTRY_URL", "http://redpanda:8081")
 
-kafka_properties = {'bootstrap.servers': KAFKA, 'schema.registry.url': REGISTRY}
+kafka_properties = {"bootstrap.servers": KAFKA, "schema.registry.url": REGISTRY}
 
 # Without these, three columns about Kafka come with every table.
 value_columns_only = {
     **kafka_properties,
-    'deephaven.partition.column.name': '',
-    'deephaven.offset.column.name': '',
-    'deephaven.timestamp.column.name': '',
+    "deephaven.partition.column.name": "",
+    "deephaven.offset.column.name": "",
+    "deephaven.timestamp.column.name": "",
 }
 
 # For Avro topics that hold decimals and nulls. Deephaven 42.7 decodes what one poll brings as a
 # batch, column by column, and stops filling a decimal column at its first null: a deleted purchase
 # would leave those after it in the batch without a price. In a batch of one, there are none after.
 # These topics carry a few messages a second.
-one_by_one = {'max.poll.records': '1'}
+one_by_one = {"max.poll.records": "1"}
 
 # ---- Wait for what others bring ------------------------------------------------------------------
 # A consumer of a topic that does not exist dies without a word, and a table whose schema is not
@@ -51,12 +54,12 @@ def wait_for(what, is_there, within_s=60):
     deadline = time.monotonic() + within_s
     while not is_there():
         if time.monotonic() > deadline:
-            raise TimeoutError(f'{what} is not there after {within_s} s; is its writer running?')
+            raise TimeoutError(f"{what} is not there after {within_s} s; is its writer running?")
         time.sleep(0.05)
 
 
 def topics():
-    admin = jpy.get_type('org.apache.kafka.clients.admin.Admin').create(java_properties)
+    admin = jpy.get_type("org.apache.kafka.clients.admin.Admin").create(java_properties)
     try:
         return set(admin.listTopics().names().get().toArray())
     finally:
@@ -66,30 +69,35 @@ def topics():
 def make_topic(name):
     if name in topics():
         return
-    admin = jpy.get_type('org.apache.kafka.clients.admin.Admin').create(java_properties)
-    new_topic = jpy.get_type('org.apache.kafka.clients.admin.NewTopic')(name, 1, 1)
+    admin = jpy.get_type("org.apache.kafka.clients.admin.Admin").create(java_properties)
+    new_topic = jpy.get_type("org.apache.kafka.clients.admin.NewTopic")(name, 1, 1)
     try:
-        admin.createTopics(jpy.get_type('java.util.Collections').singletonList(new_topic)).all().get()
+        admin.createTopics(
+            jpy.get_type("java.util.Collections").singletonList(new_topic)
+        ).all().get()
     finally:
         admin.close()
 
 
 def subject_exists(subject):
+    url = f"{REGISTRY}/subjects/{subject}/versions/latest"
     try:
-        with urllib.request.urlopen(f'{REGISTRY}/subjects/{subject}/versions/latest'):
+        with urllib.request.urlopen(url, timeout=10):  # noqa: S310
             return True
     except urllib.error.HTTPError as error:
         if error.code == 404:
             return False
         raise
+    except urllib.error.URLError as error:
+        raise ConnectionError(f"the schema registry does not answer at {url}: {error}") from error
 
 
-java_properties = jpy.get_type('java.util.Properties')()
-java_properties.setProperty('bootstrap.servers', KAFKA)
+java_properties = jpy.get_type("java.util.Properties")()
+java_properties.setProperty("bootstrap.servers", KAFKA)
 
-wait_for('topic pageviews', lambda: 'pageviews' in topics())
-make_topic('dd_flagged_profiles')
-make_topic('high_value_users_sink')
+wait_for("topic pageviews", lambda: "pageviews" in topics())
+make_topic("dd_flagged_profiles")
+make_topic("high_value_users_sink")
 
 # ---- Pageviews -----------------------------------------------------------------------------------
 # `pageviews`: every message of the topic, once, with its partition and offset.
@@ -106,10 +114,10 @@ make_topic('high_value_users_sink')
 pageview_json = jackson.provider(
     object_val(
         {
-            'user_id': long_val(allow_missing=False, allow_null=False),
-            'url': string_val(allow_missing=False, allow_null=False),
-            'channel': string_val(allow_missing=False, allow_null=False),
-            'received_at': instant_val(False, False, number_format='ms'),
+            "user_id": long_val(allow_missing=False, allow_null=False),
+            "url": string_val(allow_missing=False, allow_null=False),
+            "channel": string_val(allow_missing=False, allow_null=False),
+            "received_at": instant_val(False, False, number_format="ms"),
         }
     )
 )
@@ -119,15 +127,15 @@ with shared_lock(get_exec_ctx().update_graph):
         kc.consume(
             {
                 **value_columns_only,
-                'deephaven.partition.column.name': 'partition',
-                'deephaven.offset.column.name': 'offset',
+                "deephaven.partition.column.name": "partition",
+                "deephaven.offset.column.name": "offset",
             },
-            'pageviews',
+            "pageviews",
             offsets=kc.ALL_PARTITIONS_SEEK_TO_BEGINNING,
             key_spec=kc.KeyValueSpec.IGNORE,
             value_spec=kc.object_processor_spec(pageview_json),
             table_type=kc.TableType.blink(),
-        ).update(['url = url.intern()', 'channel = channel.intern()'])
+        ).update(["url = url.intern()", "channel = channel.intern()"])
     )
 
 # `pageviews_stg`: each pageview with what its url says: `/products/7` is type `products`, target 7;
@@ -135,17 +143,19 @@ with shared_lock(get_exec_ctx().update_graph):
 # stored (`update`), since six views read it.
 pageviews_stg = pageviews.update(
     [
-        'pageview_type = url.startsWith(`/products/`) ? `products`'
-        ' : url.startsWith(`/profiles/`) ? `profiles` : null',
-        'target_id = pageview_type == null ? NULL_LONG : Long.parseLong(url, 10, url.length(), 10)',
+        (
+            "pageview_type = url.startsWith(`/products/`) ? `products`"
+            " : url.startsWith(`/profiles/`) ? `profiles` : null"
+        ),
+        "target_id = pageview_type == null ? NULL_LONG : Long.parseLong(url, 10, url.length(), 10)",
     ]
 )
 
 # `pageviews_progress`: per partition that has any, how many pageviews were counted, and the newest
 # `received_at` among them (epoch ms).
 pageviews_progress = pageviews_stg.agg_by(
-    [agg.count_('total'), agg.max_('max_received_at = received_at')], 'partition'
-).update('max_received_at = epochMillis(max_received_at)')
+    [agg.count_("total"), agg.max_("max_received_at = received_at")], "partition"
+).update("max_received_at = epochMillis(max_received_at)")
 
 # `pageviews_summary`: one row, none before the first pageview: the same over all partitions, and
 # dt_ms: how old the newest pageview was when this row was computed.
@@ -154,8 +164,8 @@ pageviews_progress = pageviews_stg.agg_by(
 # Deephaven computes a cell anew only when a column that it reads has changed: else a cycle that
 # counts late pageviews, and finds no newer one, would keep an old dt_ms.
 pageviews_summary = pageviews_progress.agg_by(
-    [agg.sum_('total'), agg.max_('max_received_at')]
-).update('dt_ms = total == 0 ? NULL_DOUBLE : epochNanos(now()) / 1e6 - max_received_at')
+    [agg.sum_("total"), agg.max_("max_received_at")]
+).update("dt_ms = total == 0 ? NULL_DOUBLE : epochNanos(now()) / 1e6 - max_received_at")
 
 # ---- The shop's database -------------------------------------------------------------------------
 # `users`, `items`, `purchases`: MySQL's tables as they are now: a changed row is changed here, a
@@ -163,46 +173,47 @@ pageviews_summary = pageviews_progress.agg_by(
 
 
 def cdc_table(name):
-    topic = f'mysql.shop.{name}'
-    wait_for(f'the schema of {topic}', lambda: subject_exists(f'{topic}-value'))
+    topic = f"mysql.shop.{name}"
+    wait_for(f"the schema of {topic}", lambda: subject_exists(f"{topic}-value"))
     return cdc.consume(
-        {**kafka_properties, **one_by_one}, cdc.cdc_short_spec('mysql', 'shop', name)
+        {**kafka_properties, **one_by_one}, cdc.cdc_short_spec("mysql", "shop", name)
     )
 
 
-users = cdc_table('users')
-items = cdc_table('items')
-purchases = cdc_table('purchases')
+users = cdc_table("users")
+items = cdc_table("items")
+purchases = cdc_table("purchases")
 
 # ---- Summaries -----------------------------------------------------------------------------------
 # `purchases_by_item`: a row per item_id that occurs in purchases. `revenue` adds up purchase_price,
 # which is the price of the whole purchase, not of one piece.
 purchases_by_item = purchases.agg_by(
-    [agg.sum_('revenue = purchase_price'), agg.count_('orders'), agg.sum_('items_sold = quantity')],
-    'item_id',
+    [agg.sum_("revenue = purchase_price"), agg.count_("orders"), agg.sum_("items_sold = quantity")],
+    "item_id",
 )
 
-# `pageviews_by_item`: a row per product id that was ever viewed, whether such an item exists or not.
+# `pageviews_by_item`: a row per product id that was ever viewed, whether there is such an item or
+# not.
 pageviews_by_item = (
-    pageviews_stg.where('pageview_type = `products`')
-    .view(['item_id = target_id'])
-    .count_by('pageviews', 'item_id')
+    pageviews_stg.where("pageview_type = `products`")
+    .view(["item_id = target_id"])
+    .count_by("pageviews", "item_id")
 )
 
-# `item_summary`: a row per item in `items`, sold or not, viewed or not (left joins): revenue, orders,
-# items_sold and pageviews are 0 where there are none; conversion_rate = orders / pageviews as a
-# double, null where pageviews is 0.
+# `item_summary`: a row per item in `items`, sold or not, viewed or not (left joins): revenue,
+# orders, items_sold and pageviews are 0 where there are none; conversion_rate = orders / pageviews
+# as a double, null where pageviews is 0.
 item_summary = (
-    items.view(['item_id = id', 'name', 'category'])
-    .natural_join(purchases_by_item, 'item_id')
-    .natural_join(pageviews_by_item, 'item_id')
+    items.view(["item_id = id", "name", "category"])
+    .natural_join(purchases_by_item, "item_id")
+    .natural_join(pageviews_by_item, "item_id")
     .update_view(
         [
-            'revenue = revenue == null ? java.math.BigDecimal.ZERO : revenue',
-            'orders = replaceIfNull(orders, 0L)',
-            'items_sold = replaceIfNull(items_sold, 0L)',
-            'pageviews = replaceIfNull(pageviews, 0L)',
-            'conversion_rate = pageviews == 0 ? NULL_DOUBLE : orders / (double) pageviews',
+            "revenue = revenue == null ? java.math.BigDecimal.ZERO : revenue",
+            "orders = replaceIfNull(orders, 0L)",
+            "items_sold = replaceIfNull(items_sold, 0L)",
+            "pageviews = replaceIfNull(pageviews, 0L)",
+            "conversion_rate = pageviews == 0 ? NULL_DOUBLE : orders / (double) pageviews",
         ]
     )
 )
@@ -210,43 +221,44 @@ item_summary = (
 # `top_viewed_items`, `top_converting_items`: the first 20 of item_summary by pageviews, and by
 # conversion_rate (nulls last), descending; of equals, the lower item_id comes first. In this order.
 top_viewed_items = item_summary.sort(
-    ['pageviews', 'item_id'], [SortDirection.DESCENDING, SortDirection.ASCENDING]
+    ["pageviews", "item_id"], [SortDirection.DESCENDING, SortDirection.ASCENDING]
 ).head(20)
 
 top_converting_items = item_summary.sort(
-    ['conversion_rate', 'item_id'], [SortDirection.DESCENDING, SortDirection.ASCENDING]
+    ["conversion_rate", "item_id"], [SortDirection.DESCENDING, SortDirection.ASCENDING]
 ).head(20)
 
 # ---- Who viewed my profile -----------------------------------------------------------------------
-profile_pageviews = pageviews_stg.where('pageview_type = `profiles`')
+profile_pageviews = pageviews_stg.where("pageview_type = `profiles`")
 
-# `profile_views_per_minute_last_10`: of the profile views whose received_at is less than ten minutes
-# old, how many per owner (`user_id`) and minute. The minute is received_at rounded down to a whole
-# minute of UTC; the oldest and the newest minute are partly filled, as the window moves on with
-# the clock and not by the minute. Sorted by both.
+# `profile_views_per_minute_last_10`: of the profile views that are in the window, how many per
+# owner (`user_id`) and minute. In it is what is less than 600,000 ms old by the clock at the start
+# of the update cycle (exactly as old is out; a time in the future is in). The minute is received_at
+# rounded down to a whole minute of UTC; the oldest and the newest are partly filled, as the window
+# moves on with the clock and not by the minute. Sorted by both.
 profile_views_per_minute_last_10 = (
-    time_window(profile_pageviews, 'received_at', 600_000_000_000, 'in_last_10min')
-    .where('in_last_10min = true')
-    .view(['user_id = target_id', "received_at_minute = lowerBin(received_at, 'PT1m')"])
-    .count_by('pageviews', ['user_id', 'received_at_minute'])
-    .sort(['user_id', 'received_at_minute'])
+    time_window(profile_pageviews, "received_at", 600_000_000_000, "in_last_10min")
+    .where("in_last_10min = true")
+    .view(["user_id = target_id", "received_at_minute = lowerBin(received_at, 'PT1m')"])
+    .count_by("pageviews", ["user_id", "received_at_minute"])
+    .sort(["user_id", "received_at_minute"])
 )
 
 # `profile_views`: per owner the last ten views of his profile, or all if there are fewer: the
 # greatest by (received_at, partition, offset), so that equal times leave no choice.
 profile_views = (
     profile_pageviews.view(
-        ['owner_id = target_id', 'viewer_id = user_id', 'received_at', 'partition', 'offset']
+        ["owner_id = target_id", "viewer_id = user_id", "received_at", "partition", "offset"]
     )
-    .sort(['received_at', 'partition', 'offset'])
-    .tail_by(10, 'owner_id')
+    .sort(["received_at", "partition", "offset"])
+    .tail_by(10, "owner_id")
 )
 
-# `profile_views_enriched`: each row of profile_views with the emails of both; null where `users` has
-# no such user (left joins).
+# `profile_views_enriched`: each row of profile_views with the emails of both; null where `users`
+# has no such user (left joins).
 profile_views_enriched = profile_views.natural_join(
-    users, 'owner_id = id', 'owner_email = email'
-).natural_join(users, 'viewer_id = id', 'viewer_email = email')
+    users, "owner_id = id", "owner_email = email"
+).natural_join(users, "viewer_id = id", "viewer_email = email")
 
 # ---- Flagged profiles, on demand -----------------------------------------------------------------
 # `dd_flagged_profiles`: the user ids that were sent to the topic `dd_flagged_profiles`, each once,
@@ -255,32 +267,32 @@ profile_views_enriched = profile_views.natural_join(
 dd_flagged_profiles = (
     kc.consume(
         value_columns_only,
-        'dd_flagged_profiles',
+        "dd_flagged_profiles",
         offsets=kc.ALL_PARTITIONS_SEEK_TO_BEGINNING,
         key_spec=kc.KeyValueSpec.IGNORE,
-        value_spec=kc.simple_spec('user_id_text', dht.string),
+        value_spec=kc.simple_spec("user_id_text", dht.string),
         table_type=kc.TableType.append(),
     )
-    .where(['user_id_text != null', 'user_id_text.matches(`"?[0-9]{1,18}"?`)'])
+    .where(["user_id_text != null", 'user_id_text.matches(`"?[0-9]{1,18}"?`)'])
     .view('user_id = Long.parseLong(user_id_text.replace(`"`, ``))')
-    .select_distinct('user_id')
+    .select_distinct("user_id")
 )
 
 # `dd_flagged_profile_view`: all pageviews, old and new, BY the flagged users, as in pageviews_stg.
 # `where_in` looks through the history once per new flag; a join would keep an index of every
 # pageview by user, for the sake of a few.
-dd_flagged_profile_view = pageviews_stg.where_in(dd_flagged_profiles, 'user_id')
+dd_flagged_profile_view = pageviews_stg.where_in(dd_flagged_profiles, "user_id")
 
 # ---- High-value users, sent back to Kafka --------------------------------------------------------
-# `high_value_users`: per user_id in purchases, lifetime_value = the sum of purchase_price * quantity
-# (as the published demo has it) and the number of purchases; those strictly above 10,000, with
-# their email, null where `users` has no such user (left join).
+# `high_value_users`: per user_id in purchases, lifetime_value = the sum of purchase_price *
+# quantity (as the published demo has it) and the number of purchases; those strictly above 10,000,
+# with their email, null where `users` has no such user (left join).
 high_value_users = (
-    purchases.view(['id = user_id', 'lifetime_value = purchase_price * quantity'])
-    .agg_by([agg.sum_('lifetime_value'), agg.count_('purchases')], 'id')
-    .where('lifetime_value > 10000')
-    .natural_join(users, 'id', 'email')
-    .view(['id', 'email', 'lifetime_value', 'purchases'])
+    purchases.view(["id = user_id", "lifetime_value = purchase_price * quantity"])
+    .agg_by([agg.sum_("lifetime_value"), agg.count_("purchases")], "id")
+    .where("lifetime_value > 10000")
+    .natural_join(users, "id", "email")
+    .view(["id", "email", "lifetime_value", "purchases"])
 )
 
 # To the topic `high_value_users_sink`, keyed by id: a message per change, and one without a value
@@ -288,30 +300,30 @@ high_value_users = (
 stop_high_value_users_sink = kp.produce(
     high_value_users,
     kafka_properties,
-    'high_value_users_sink',
+    "high_value_users_sink",
     key_spec=kp.avro_spec(
-        'high_value_users_sink_key', publish_schema=True, include_only_columns=['id']
+        "high_value_users_sink_key", publish_schema=True, include_only_columns=["id"]
     ),
     value_spec=kp.avro_spec(
-        'high_value_users_sink_value',
+        "high_value_users_sink_value",
         publish_schema=True,
-        exclude_columns=['id'],
-        column_properties={'lifetime_value.precision': '20', 'lifetime_value.scale': '2'},
+        exclude_columns=["id"],
+        column_properties={"lifetime_value.precision": "20", "lifetime_value.scale": "2"},
     ),
     last_by_key_columns=True,
 )
 
-# `hvu_test`: that topic read back: the last message of each id, where it has a value. Once Kafka has
-# delivered it all, the same rows as high_value_users.
+# `hvu_test`: that topic read back: the last message of each id, where it has a value. Once Kafka
+# has delivered it all, the same rows as high_value_users.
 hvu_test = (
     kc.consume(
         {**value_columns_only, **one_by_one},
-        'high_value_users_sink',
+        "high_value_users_sink",
         offsets=kc.ALL_PARTITIONS_SEEK_TO_BEGINNING,
-        key_spec=kc.avro_spec('high_value_users_sink_key'),
-        value_spec=kc.avro_spec('high_value_users_sink_value'),
+        key_spec=kc.avro_spec("high_value_users_sink_key"),
+        value_spec=kc.avro_spec("high_value_users_sink_value"),
         table_type=kc.TableType.blink(),
     )
-    .last_by('id')
-    .where('purchases != null')
+    .last_by("id")
+    .where("purchases != null")
 )

@@ -20,7 +20,7 @@ from deephaven.table_listener import listen
 # Straight to the process's standard output: print() here goes to the IDE's console as well, and in
 # another order than what the server logs. One write for all lines of a cycle: they stay together.
 def say(lines):
-    os.write(1, ''.join(f'RACETRACK {line}\n' for line in lines).encode())
+    os.write(1, "".join(f"RACETRACK {line}\n" for line in lines).encode())
 
 
 def now_ms():
@@ -30,8 +30,8 @@ def now_ms():
 def say_dt(update, _is_replay):
     for rows in (update.added(), update.modified()):
         say(
-            f'dt timestamp={now_ms()}, total={total}, max_received_at={newest}, dt_ms={dt_ms:.3f}'
-            for total, newest, dt_ms in zip(*columns(rows, 'total', 'max_received_at', 'dt_ms'))
+            f"dt timestamp={now_ms()}, total={total}, max_received_at={newest}, dt_ms={dt_ms:.3f}"
+            for total, newest, dt_ms in rows_of(rows, "total", "max_received_at", "dt_ms")
         )
 
 
@@ -39,23 +39,21 @@ def say_progress(update, _is_replay):
     timestamp = now_ms()
     for rows in (update.added(), update.modified()):
         say(
-            f'progress timestamp={timestamp}, partition={partition}, total={total}, '
-            f'max_received_at={newest}'
-            for partition, total, newest in zip(
-                *columns(rows, 'partition', 'total', 'max_received_at')
-            )
+            f"progress timestamp={timestamp}, partition={partition}, total={total}, "
+            f"max_received_at={newest}"
+            for partition, total, newest in rows_of(rows, "partition", "total", "max_received_at")
         )
 
 
-# `rows` is an empty dict when there are none.
-def columns(rows, *names):
-    return [rows.get(name, ()) for name in names]
+# Rows as tuples, from a dict of columns; the dict is empty when there are none.
+def rows_of(columns, *names):
+    return zip(*(columns.get(name, ()) for name in names), strict=True)
 
 
 def say_failed(listener):
     def report(error):
-        one_line = ' '.join(str(error).split())
-        say([f'failed timestamp={now_ms()}, listener={listener}, error={one_line}'])
+        one_line = " ".join(str(error).split())
+        say([f"failed timestamp={now_ms()}, listener={listener}, error={one_line}"])
 
     return report
 
@@ -65,7 +63,7 @@ def stop_sampling():
         sampling.pop().stop()
 
 
-sampling = globals().get('sampling', [])
+sampling = globals().get("sampling", [])
 stop_sampling()
 
 all_views = [
@@ -83,19 +81,19 @@ sampling.append(
     listen(
         pageviews_summary,
         say_dt,
-        description='sample_dt',
+        description="sample_dt",
         do_replay=True,
         dependencies=all_views,
-        on_error=say_failed('dt'),
+        on_error=say_failed("dt"),
     )
 )
 sampling.append(
     listen(
         pageviews_progress,
         say_progress,
-        description='sample_dt progress',
+        description="sample_dt progress",
         do_replay=True,
         dependencies=all_views,
-        on_error=say_failed('progress'),
+        on_error=say_failed("progress"),
     )
 )

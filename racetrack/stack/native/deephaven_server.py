@@ -26,7 +26,7 @@ WRITE_ARCHIVE = "--write-class-archive"
 
 
 def jvm_args(env: Mapping[str, str], *, write_archive: bool = False) -> list[str]:
-    """The JVM's arguments. They are handed to the JVM inside this process, not to a command line."""
+    """The JVM's arguments: handed to the JVM inside this process, not to a command line."""
     data = Path(env["DEEPHAVEN_DATA"])
     return [
         f"-Xmx{env['DEEPHAVEN_HEAP']}",
@@ -79,7 +79,7 @@ def start_server(env: Mapping[str, str], *, write_archive: bool) -> None:
 
 
 def use_what_a_demo_uses() -> None:
-    """Make the JVM load what loading a demo needs: the formula compiler, joins, Kafka, Avro, JSON."""
+    """Make the JVM load what a demo needs: the formula compiler, joins, Kafka, Avro, JSON."""
     import jpy  # type: ignore[import-not-found]
     from deephaven import agg, empty_table  # type: ignore[import-not-found]
     from deephaven.experimental import time_window  # type: ignore[import-not-found]
