@@ -79,9 +79,15 @@ def parse_screens(lines: Iterable[str]) -> list[dict[int, Sample]]:
             columns = words
         elif columns and words:
             row = dict(zip(columns, words, strict=False))
-            rss_gib = int(row["RES"]) / KIB_PER_GIB
+            rss_gib = _kib(row["RES"]) / KIB_PER_GIB
             screens[-1][int(row["PID"])] = Sample(float(row["%CPU"]), rss_gib)
     return screens
+
+
+def _kib(memory: str) -> float:
+    """A memory column in KiB: `4376`, or with the unit that top takes where that is too wide."""
+    units = {"m": 1024, "g": 1024**2, "t": 1024**3}
+    return float(memory.rstrip("mgt")) * units.get(memory[-1], 1)
 
 
 def _still_runs(process: subprocess.Popen[bytes]) -> bool:

@@ -18,13 +18,13 @@ KiB Swap:        0 total,        0 free,        0 used. 21448984 avail Mem
 
   PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND
  1406 root      20   0 9999380 1048576  3028 S   0.0   0.0   0:00.07 java
- 1407 root      20   0    5380   4376   3028 S   0.0   0.0   0:00.07 top - 1
+ 1407 root      20   0    5380 512.0m   3028 S   0.0   0.0   0:00.07 top - 1
 
 top - 08:02:18 up 23 min,  0 user,  load average: 2.04, 1.55, 0.81
 Tasks:   1 total,   0 running,   1 sleeping,   0 stopped,   0 zombie
 
   PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND
- 1406 root      20   0 9999380 2097152  3028 R 150.5   8.5   0:00.07 java
+  1406 root      20   0   9.9g    2.0g  3028 R 150.5   8.5   0:00.07 java
 """
 
 
@@ -32,6 +32,7 @@ def test_screens_are_read_as_printed() -> None:
     first, second = top.parse_screens(PRINTED.splitlines())
     assert set(first) == {1406, 1407}
     assert first[1406] == top.Sample(cpu_pct=0.0, rss_gib=1.0)
+    assert first[1407].rss_gib == 0.5
     assert second == {1406: top.Sample(cpu_pct=150.5, rss_gib=2.0)}
 
 
