@@ -222,7 +222,10 @@ class Crew:
                 "they were."
             )
         elif code != 0:
-            self._log(f"Worker {slot.pid} ended ({how}) with {queued} pageviews not sent.")
+            self._log(
+                f"Worker {slot.pid} ended ({how}) before all its pageviews had left; what it could "
+                "not send is counted as refused."
+            )
         for partition, owner in enumerate(self._owner):
             if owner == slot.number:
                 self._owner[partition] = None

@@ -98,7 +98,9 @@ class Generator(Load):
                 )
                 self._sample()
                 server.broadcast()
-                report.maybe(sum(self._crew.handed()), self._purchases.done)
+                report.maybe(
+                    sum(self._crew.handed()), sum(self._crew.refused()), self._purchases.done
+                )
                 self._purchases.say_refused()
         self._end(server)
 
@@ -237,8 +239,9 @@ class _Report:
         self._log = log
         self._since_s = time.monotonic()
         self._counts: dict[str, int] = {"pageview": 0, "purchase": 0}
+        self._refused = 0
 
-    def maybe(self, pageviews: int, purchases: int) -> None:
+    def maybe(self, pageviews: int, refused: int, purchases: int) -> None:
         """Write it if ten seconds have passed; counts are totals since the start."""
         now_s = time.monotonic()
         elapsed_s = now_s - self._since_s
@@ -251,4 +254,10 @@ class _Report:
                 f"effective rate {count / elapsed_s:.2f}/s"
             )
             self._counts[what] = total
+        if refused > self._refused:
+            self._log(
+                f"Refused {refused - self._refused} pageviews in the last {elapsed_s:.1f} seconds: "
+                "the Kafka client's queue is full, or they could not be delivered"
+            )
+            self._refused = refused
         self._since_s = now_s

@@ -17,6 +17,9 @@ from loadgen.sequence import Stream
 # 1,000 messages are 100 kB: they stay in the processor's cache between rendering and librdkafka's
 # copy.
 BATCH = 1000
+# How many are tried while librdkafka's queue is full: rendering more only to see them refused costs
+# a quarter of a core.
+PROBE = 10
 # One partition's share of a turn, so that none starves behind one that has much to catch up on.
 BATCHES_PER_TURN = 8
 
@@ -84,12 +87,13 @@ class Outlet:
         renderer.clear()
         self._groups.clear()
         position = lane.position
-        while position < due and renderer.count < BATCH:
+        limit = PROBE if lane.full_since_ns else BATCH
+        while position < due and renderer.count < limit:
             first_ns = schedule.due_at(position + 1)
             stamp_ms = first_ns // NS_PER_MS
             same_stamp = schedule.due_by((stamp_ms + 1) * NS_PER_MS - 1) - position
             in_block = (1 << 32) - (position & 0xFFFFFFFF)
-            room = BATCH - renderer.count
+            room = limit - renderer.count
             count = max(1, min(same_stamp, due - position, room, in_block))
             renderer.pageviews(lane.stream, position, count, lane.users, stamp_ms)
             self._groups.append((count, first_ns))
@@ -104,8 +108,9 @@ class Outlet:
         renderer = self._renderer
         renderer.clear()
         self._groups.clear()
+        limit = PROBE if lane.full_since_ns else BATCH
         for view in lane.views:
-            if renderer.count == BATCH:
+            if renderer.count == limit:
                 break
             renderer.one(view.user, view.page, view.due_ns // NS_PER_MS)
             self._groups.append((1, view.due_ns))

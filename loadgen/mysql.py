@@ -40,7 +40,7 @@ class Shop:
 
         After MySqlError call again with the same: no row comes twice.
         """
-        from mysql.connector import Error
+        from mysql.connector import Error  # type: ignore[import-not-found]
 
         try:
             connection = self._open()
@@ -77,7 +77,7 @@ class Shop:
 
         A table with rows is left as it is, if it has as many as the settings say.
         """
-        from mysql.connector import Error
+        from mysql.connector import Error  # type: ignore[import-not-found]
 
         try:
             connection = self._open()
@@ -114,7 +114,7 @@ class Shop:
 
     def _open(self) -> Any:
         if self._connection is None:
-            import mysql.connector
+            import mysql.connector  # type: ignore[import-not-found]
 
             config = self._config
             # Encrypted if the server offers it, without asking for certificates: MySQL makes its
@@ -135,7 +135,7 @@ class Shop:
         """Drop the connection, without a word to the server: it may be gone."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            from mysql.connector import Error
+            from mysql.connector import Error  # type: ignore[import-not-found]
 
             with contextlib.suppress(Error, OSError):  # it was broken: that is why it is closed
                 connection.shutdown()

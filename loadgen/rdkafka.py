@@ -20,6 +20,7 @@ _FLAG_COPY = 0x2
 _QUEUE_FULL = -184
 _UNKNOWN_TOPIC, _TOPIC_EXISTS = 3, 36
 _ADMIN_CREATE_TOPICS = 1
+_PURGE_QUEUED_AND_IN_FLIGHT = 0x3
 
 
 class KafkaError(Exception):
@@ -45,9 +46,8 @@ class Library:
     """librdkafka, loaded. ConfigError says what to do if it can't be."""
 
     def __init__(self, path: str) -> None:
-        from cffi import (
-            FFI,  # here, so that the rest of the package can be tested where there is no cffi
-        )
+        # Here, so that the rest of the package can be tested where there is no cffi.
+        from cffi import FFI  # type: ignore[import-untyped]
 
         self.ffi: Any = FFI()
         self.ffi.cdef(_ABI.read_text())
@@ -169,6 +169,10 @@ class Client:
     def flush(self, timeout_ms: int) -> bool:
         """Send without lingering for up to `timeout_ms`; whether everything has left."""
         return bool(self._lib.rd_kafka_flush(self._handle, timeout_ms) == 0)
+
+    def purge(self) -> None:
+        """Give up everything that has not left; `poll` tells of it as undeliverable."""
+        self._lib.rd_kafka_purge(self._handle, _PURGE_QUEUED_AND_IN_FLIGHT)
 
     def poll(self) -> tuple[list[int], list[str]]:
         """(the partitions of messages that were accepted but could not be delivered, errors in

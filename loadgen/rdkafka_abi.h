@@ -22,6 +22,7 @@ rd_kafka_t *rd_kafka_new(int type, rd_kafka_conf_t *, char *errstr, size_t);
 void rd_kafka_destroy(rd_kafka_t *);
 rd_kafka_topic_t *rd_kafka_topic_new(rd_kafka_t *, const char *, rd_kafka_topic_conf_t *);
 int rd_kafka_produce_batch(rd_kafka_topic_t *, int32_t partition, int msgflags, rd_kafka_message_t *, int count);
+int rd_kafka_purge(rd_kafka_t *, int flags);
 int rd_kafka_flush(rd_kafka_t *, int timeout_ms);
 int rd_kafka_outq_len(rd_kafka_t *);
 rd_kafka_queue_t *rd_kafka_queue_get_main(rd_kafka_t *);

@@ -162,4 +162,4 @@ class Renderer:
         message.key = self._keys.text + user_id * (8 * _KEY_WORDS)
         message.key_len = self._keys.lengths[user_id]
         self.count += 1
-        return at + length
+        return at + int(length)

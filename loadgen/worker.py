@@ -33,6 +33,10 @@ FLUSH_SLICE_MS = 10
 RELEASE_WITHIN_S = 1.0
 NOTE_EVERY_NS = 100 * NS_PER_MS
 MAX_OUTBOX = 100
+PURGE_WITHIN_S = 0.5
+SAY_ERRORS_EVERY_S = 5.0
+# Longer than between two attempts to connect: the broker is taken for back.
+QUIET_S = 3.0
 
 
 class Worker:
@@ -68,6 +72,9 @@ class Worker:
         self._flushes: list[tuple[str, float]] = []
         self._leave_by_s = float("inf")
         self._noted_ns = 0
+        self._errors_said_s = float("-inf")
+        self._errors_seen_s = 0.0
+        self._errors_unsaid = 0
 
     def run(self) -> int:
         """Work until told to stop, or until the control process is gone. Returns the number of
@@ -83,9 +90,21 @@ class Worker:
             self._settle()
             self._rest()
         left = 0 if self._client.flush(FLUSH_SLICE_MS) else self._client.queued()
+        if left:
+            self._purge()
         self._settle()
         self._note(self._clock.now_ns())
         return left
+
+    def _purge(self) -> None:
+        """Count what could not be sent as refused, so that what is counted as handed over is what
+        the broker was sent.
+        """
+        self._client.purge()
+        deadline_s = time.monotonic() + PURGE_WITHIN_S
+        while self._client.queued() and time.monotonic() < deadline_s:
+            self._count_failed()
+            time.sleep(0.001)
 
     def _warm_up(self) -> None:
         """Connect, and let PyPy compile the renderer, before anything is due."""
@@ -107,13 +126,7 @@ class Worker:
 
     def _settle(self) -> None:
         """Everything that comes between two turns of producing."""
-        failed, errors = self._client.poll()
-        for partition in failed:
-            base = self._counters.partition(partition)
-            self._counters.word[base + c.HANDED] -= 1
-            self._counters.word[base + c.REFUSED] += 1
-        for error in errors:
-            self._log(f"Kafka: {error}")
+        self._count_failed()
         if self._outbox:
             self._send_outbox()
         if self._flushes:
@@ -121,6 +134,27 @@ class Worker:
         now_ns = self._clock.now_ns()
         if now_ns - self._noted_ns >= NOTE_EVERY_NS:
             self._note(now_ns)
+
+    def _count_failed(self) -> None:
+        """Take back what librdkafka had accepted and could not deliver."""
+        failed, errors = self._client.poll()
+        for partition in failed:
+            base = self._counters.partition(partition)
+            self._counters.word[base + c.HANDED] -= 1
+            self._counters.word[base + c.REFUSED] += 1
+        if errors:
+            self._say_errors(errors)
+
+    def _say_errors(self, errors: list[str]) -> None:
+        """One line for librdkafka's errors every few seconds: it tries to connect, and fails, many
+        times a second.
+        """
+        self._errors_unsaid += len(errors)
+        self._errors_seen_s = time.monotonic()
+        if time.monotonic() > self._errors_said_s + SAY_ERRORS_EVERY_S:
+            more = self._errors_unsaid - 1
+            self._log(f"Kafka: {errors[0]}" + (f" (and {more} more errors)" if more else ""))
+            self._errors_said_s, self._errors_unsaid = time.monotonic(), 0
 
     def _note(self, now_ns: int) -> None:
         """Tell of queue and CPU time, and let schedules forget what is settled."""
@@ -130,6 +164,9 @@ class Worker:
         self._counters.word[base + c.CPU_NS] = time.process_time_ns()
         for lane in self._lanes.values():
             lane.schedule.forget(lane.position)
+        if self._errors_seen_s and time.monotonic() > self._errors_seen_s + QUIET_S:
+            self._log(f"Kafka: no more errors; {self._client.queued()} messages wait in the queue")
+            self._errors_seen_s = 0.0
 
     def _go_on_flushing(self) -> None:
         done = self._client.flush(FLUSH_SLICE_MS)

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from cffi import FFI
+from cffi import FFI  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,0 +1,259 @@
+"""Measures the load generator beside other producers, in interleaved rounds, with medians."""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+EPILOG = """\
+environment:
+  KAFKA_BOOTSTRAP   the broker to produce to (required)
+  KAFKA_JARS        folder with Kafka's jars, for ProducerPerformance (required)
+  LIBRDKAFKA        path of librdkafka.so.1 (default: the system's)
+  PYPY              the load generator's Python (default: pypy3)
+  CPYTHON           a Python with confluent-kafka (default: python3)
+
+examples:
+  KAFKA_BOOTSTRAP=127.0.0.1:9092 KAFKA_JARS=/opt/kafka/libs bench/loadgen.sh
+  bench/loadgen.sh --json --rounds 3 --messages 2000000 > loadgen.json
+  bench/loadgen.sh --only flat
+
+CPU is what the kernel accounts to the producer's processes, start-up included; the broker's is
+not in it. All producers use acks=0, lingering and batch size as given, one topic of 6 partitions
+that is made for the run and deleted after it.
+"""
+PARTITIONS = 6
+LINGER_MS, BATCH_BYTES = 5, 1_000_000
+PACED_RATES = (50, 5_000, 100_000)
+# At least so many, or counting whole events alone would make an error of 0.1 %.
+PACED_EVENTS = 3_000
+
+
+@dataclass(frozen=True)
+class Run:
+    """One producer's run: messages, seconds from the first to the last one's leaving, CPU."""
+
+    messages: int
+    elapsed_s: float
+    cpu_s: float
+
+    @property
+    def cpu_s_per_million(self) -> float:
+        return self.cpu_s / self.messages * 1e6
+
+    @property
+    def messages_per_s(self) -> float:
+        return self.messages / self.elapsed_s
+
+
+class Bench:
+    """The tools and the broker, checked, and the runs of each producer."""
+
+    def __init__(self, bootstrap: str, jars: Path, topic: str) -> None:
+        self._bootstrap, self._jars, self._topic = bootstrap, jars, topic
+        self._pypy = os.environ.get("PYPY", "pypy3")
+
+    def loadgen(self, messages: int) -> Run:
+        """One worker of the load generator."""
+        found, _ = self._run([self._pypy, str(HERE / "worker_driver.py"), "flat", str(messages)])
+        # The driver stands for the control process; its worker's CPU is what it reports.
+        return Run(**json.loads(found))
+
+    def producer_performance(self, messages: int) -> Run:
+        """Kafka's own tool, 100-byte records."""
+        settings = f"bootstrap.servers={self._bootstrap} acks=0 linger.ms={LINGER_MS}"
+        command = ["java", "-cp", f"{self._jars}/*", "org.apache.kafka.tools.ProducerPerformance"]
+        command += ["--topic", self._topic, "--num-records", str(messages), "--record-size", "100"]
+        command += ["--throughput", "-1", "--producer-props", *settings.split()]
+        found, cpu_s = self._run([*command, f"batch.size={BATCH_BYTES}"])
+        summary = re.findall(r"([\d.]+) records sent, ([\d.]+) records/sec", found)
+        if not summary or int(summary[-1][0]) != messages:
+            sys.exit(f"ProducerPerformance did not send {messages} records:\n{found}")
+        return Run(messages, messages / float(summary[-1][1]), cpu_s)
+
+    def confluent_kafka(self, messages: int) -> Run:
+        """confluent-kafka's produce on CPython."""
+        command = [sys.executable, str(HERE / "confluent_producer.py"), self._bootstrap]
+        command += [self._topic, str(PARTITIONS), str(messages), str(LINGER_MS), str(BATCH_BYTES)]
+        found, cpu_s = self._run(command)
+        return Run(**json.loads(found), cpu_s=cpu_s)
+
+    def paced(self, rate: int, seconds: float) -> dict[str, Any]:
+        """The load generator at a steady rate."""
+        command = [self._pypy, str(HERE / "worker_driver.py"), "paced", str(rate), str(seconds)]
+        result: dict[str, Any] = json.loads(self._run(command)[0])
+        return result
+
+    def _run(self, command: list[str]) -> tuple[str, float]:
+        """Run to the end: (what it printed, the CPU seconds of it and its children)."""
+        env = {
+            **os.environ,
+            "KAFKA_BOOTSTRAP": self._bootstrap,
+            "PAGEVIEWS_TOPIC": self._topic,
+            "PAGEVIEWS_PARTITIONS": str(PARTITIONS),
+            "LOADGEN_ACKS": "0",
+            "LOADGEN_LINGER_MS": str(LINGER_MS),
+            "LOADGEN_BATCH_BYTES": str(BATCH_BYTES),
+        }
+        with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as complaints:
+            child = subprocess.Popen(command, env=env, stdout=printed, stderr=complaints)
+            # wait4 gives this child's CPU alone, as the kernel counts it.
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+            printed.seek(0)
+            complaints.seek(0)
+            if child.returncode != 0:
+                why = complaints.read().decode(errors="replace")[-2000:]
+                sys.exit(f"{' '.join(command[:3])} … ended with {child.returncode}:\n{why}")
+            return printed.read().decode(), usage.ru_utime + usage.ru_stime
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="bench/loadgen.sh",
+        description=__doc__,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds flat out (default: 5)")
+    parser.add_argument(
+        "--messages", type=int, default=5_000_000, help="a run's messages (default: 5000000)"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=30.0, help="at each steady rate (default: 30)"
+    )
+    parser.add_argument("--only", choices=("flat", "paced"), help="one of the two parts")
+    chosen = parser.parse_args()
+    if chosen.rounds < 1 or chosen.messages < 1 or chosen.seconds <= 0:
+        parser.error("--rounds, --messages and --seconds must be positive")
+    return chosen
+
+
+def checked_environment() -> tuple[str, Path]:
+    """The broker and the folder of jars; ends with one line if something is missing."""
+    bootstrap = os.environ.get("KAFKA_BOOTSTRAP")
+    if not bootstrap:
+        sys.exit("KAFKA_BOOTSTRAP is not set: host:port of a broker. See bench/loadgen.sh --help.")
+    jars = Path(os.environ.get("KAFKA_JARS", ""))
+    if not list(jars.glob("kafka-tools-*.jar")):
+        sys.exit("KAFKA_JARS must be a folder with Kafka's jars, kafka-tools among them.")
+    for program in ("java", os.environ.get("PYPY", "pypy3")):
+        if not shutil.which(program):
+            sys.exit(f"{program} is not here. Install it, or set PYPY for the load generator's.")
+    try:
+        import confluent_kafka  # noqa: F401
+    except ImportError:
+        sys.exit(f"{sys.executable} has no confluent-kafka. Set CPYTHON to a Python that has it.")
+    return bootstrap, jars
+
+
+def flat_out(bench: Bench, rounds: int, messages: int) -> dict[str, Any]:
+    """Each producer once a round, so that a change of the machine's mood hits all of them."""
+    producers = {
+        "loadgen": bench.loadgen,
+        "ProducerPerformance": bench.producer_performance,
+        "confluent-kafka": bench.confluent_kafka,
+    }
+    runs: dict[str, list[Run]] = {name: [] for name in producers}
+    for number in range(rounds):
+        for name, produce in producers.items():
+            run = produce(messages)
+            runs[name].append(run)
+            said = f"{run.cpu_s_per_million:.2f} CPU-s per million, {run.messages_per_s:,.0f}/s"
+            print(f"round {number + 1}/{rounds} {name}: {said}", file=sys.stderr)
+    medians: dict[str, dict[str, Any]] = {
+        name: {
+            "cpu_s_per_million": statistics.median(run.cpu_s_per_million for run in of_one),
+            "messages_per_s": statistics.median(run.messages_per_s for run in of_one),
+            "runs": [{"cpu_s": run.cpu_s, "elapsed_s": run.elapsed_s} for run in of_one],
+        }
+        for name, of_one in runs.items()
+    }
+    ours = medians["loadgen"]["cpu_s_per_million"]
+    for one in medians.values():
+        one["loadgen_cpu_ratio"] = ours / one["cpu_s_per_million"]
+    return medians
+
+
+def make_topic(bootstrap: str) -> str:
+    """A topic of its own for this run; returns its name."""
+    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.cimpl import NewTopic
+
+    name = f"bench-loadgen-{os.getpid()}"
+    # Old segments go early: a run writes gigabytes.
+    limits = {"retention.bytes": "100000000", "segment.bytes": "50000000"}
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    admin.create_topics([NewTopic(name, PARTITIONS, config=limits)])[name].result(30)
+    return name
+
+
+def delete_topic(bootstrap: str, name: str) -> None:
+    """Leave nothing behind."""
+    from confluent_kafka.admin import AdminClient
+
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    admin.delete_topics([name])[name].result(30)
+
+
+def show(results: dict[str, Any]) -> None:
+    """Two tables for a person."""
+    if "flat_out" in results:
+        asked = f"{results['messages']:,} messages, median of {results['rounds']} rounds"
+        print(f"Flat out ({asked})")
+        print(f"  {'':22}{'CPU-s per million':>18}{'messages/s':>14}{'loadgen is':>12}")
+        for name, one in results["flat_out"].items():
+            ratio = "" if name == "loadgen" else f"{one['loadgen_cpu_ratio']:.2f} x"
+            cpu, speed = one["cpu_s_per_million"], one["messages_per_s"]
+            print(f"  {name:22}{cpu:>18.2f}{speed:>14,.0f}{ratio:>12}")
+    if "paced" in results:
+        print("Paced")
+        columns = f"{'rate error':>12}{'p50 ms':>9}{'p99 ms':>9}{'max ms':>9}{'CPU of a core':>15}"
+        print(f"  {'asked/s':>10}{columns}")
+        for one in results["paced"]:
+            late = one["lateness_ms"]
+            row = f"{one['rate_error_pct']:>11.4f}%{late['p50']:>9.2f}{late['p99']:>9.2f}"
+            row += f"{late['max']:>9.2f}{one['cpu_pct_of_a_core']:>14.1f}%"
+            print(f"  {one['rate']:>10,}{row}")
+
+
+def main() -> None:
+    """Check, measure, print."""
+    chosen = arguments()
+    bootstrap, jars = checked_environment()
+    results: dict[str, Any] = {
+        "messages": chosen.messages,
+        "rounds": chosen.rounds,
+        "cores": os.cpu_count(),
+        "load_average_before": os.getloadavg()[0],
+    }
+    topic = make_topic(bootstrap)
+    try:
+        bench = Bench(bootstrap, jars, topic)
+        if chosen.only != "paced":
+            results["flat_out"] = flat_out(bench, chosen.rounds, chosen.messages)
+        if chosen.only != "flat":
+            results["paced"] = [
+                bench.paced(rate, max(chosen.seconds, PACED_EVENTS / rate)) for rate in PACED_RATES
+            ]
+    finally:
+        delete_topic(bootstrap, topic)
+    if chosen.json:
+        print(json.dumps(results, indent=2))
+    else:
+        show(results)
+
+
+if __name__ == "__main__":
+    main()
