@@ -3,6 +3,7 @@
 It goes when the part goes. Whoever may not write there does without.
 """
 
+import contextlib
 import os
 import shutil
 from pathlib import Path
@@ -14,7 +15,8 @@ def made(part: Path, name: str) -> Path:
 
 
 def keep(source: Path, target: Path) -> bool:
-    """Copy a file or folder to where `made` says: whole or not at all. False if it may not."""
+    """Copy a file or folder to where `made` says: whole or not at all. False if there is no way to
+    write there; whoever asked does without, only slower."""
     unfinished = target.with_name(f".{os.getpid()}-{target.name}")
     try:
         target.parent.mkdir(exist_ok=True)
@@ -22,13 +24,19 @@ def keep(source: Path, target: Path) -> bool:
             shutil.copytree(source, unfinished)
         else:
             shutil.copyfile(source, unfinished)
-    except PermissionError:
-        return False
-    try:
+        # A JVM dies of an archive that a power cut has shortened.
+        os.sync()
         unfinished.rename(target)
     except OSError:
-        # Another run was faster: a folder that is there is never replaced.
-        if not target.exists():
-            raise
-        shutil.rmtree(unfinished)
+        _remove(unfinished)
+        # Where another run was faster, a folder stands already, and it serves as well.
+        return target.exists()
     return True
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        with contextlib.suppress(OSError):
+            path.unlink()

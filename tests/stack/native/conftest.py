@@ -1,0 +1,110 @@
+"""Parts that look installed, programs that only fail, and ports where nothing listens."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from racetrack import settings as racetrack_settings
+from racetrack.settings import Settings
+from racetrack.stack.native.service import Context
+
+FILES = {
+    "mysql": (
+        "VERSION",
+        "made/data/ibdata1",
+        "usr/lib/mysql/plugin/component_reference_cache.so",
+    ),
+    "kafka": (
+        "libs/kafka_2.13-4.3.1.jar",
+        "libs/kafka-clients-4.3.1.jar",
+        "libs/connect-runtime-4.3.1.jar",
+        "made/bootstrap.checkpoint",
+    ),
+    "registry": ("apicurio-registry-app-2.6.13.Final-runner.jar",),
+    "debezium": (
+        "plugins/debezium-connector-mysql/debezium-connector-mysql-3.6.1.Final.jar",
+        "plugins/debezium-connector-mysql/kafka-clients-4.3.0.jar",
+        "plugins/apicurio-converter/apicurio-registry-utils-converter-2.6.13.Final.jar",
+    ),
+    "deephaven": (
+        "bin/python",
+        "lib/python3.11/site-packages/deephaven_server-42.7.dist-info/METADATA",
+        "lib/python3.11/site-packages/deephaven_server/jars/a-1.0.jar",
+    ),
+    "loadgen": ("VERSION", "bin/pypy3", "lib/librdkafka-0.so.1"),
+}
+FAILS = "#!/bin/sh\nexit 1\n"
+PORTS = (
+    "kafka_port",
+    "kafka_controller_port",
+    "schema_registry_port",
+    "mysql_port",
+    "connect_port",
+    "deephaven_port",
+    "loadgen_port",
+)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """The repository's settings, with ports where nothing listens."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in PORTS]
+        free = {name: s.getsockname()[1] for name, s in zip(PORTS, sockets, strict=True)}
+    return racetrack_settings.load().model_copy(update=free)
+
+
+@pytest.fixture
+def context(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
+    """All parts, as far as a service looks at them before it starts."""
+    for part, files in FILES.items():
+        for file in files:
+            path = tmp_path / "parts" / part / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(FAILS if path.parent.name == "bin" else "9.9\n")
+            path.chmod(0o700)
+    java = tmp_path / "jdk/bin/java"
+    java.parent.mkdir(parents=True)
+    java.write_text(FAILS)
+    java.chmod(0o755)
+    (tmp_path / "jdk/release").write_text('IMPLEMENTOR="Nobody"\nJAVA_VERSION="17.0.99"\n')
+    monkeypatch.setenv("PATH", f"{java.parent}:/usr/bin:/bin")
+    work = tmp_path / "work"
+    work.mkdir(mode=0o700)
+    return Context(settings, work, {part: tmp_path / "parts" / part for part in FILES})
+
+
+Answer = Callable[[int, bytes], None]
+
+
+@pytest.fixture
+def answer() -> Iterator[Answer]:
+    """`answer(port, message)`: listen there and send the message to every caller: at once, or to an
+    HTTP request once that was heard."""
+    with contextlib.ExitStack() as servers:
+
+        def serve(port: int, message: bytes) -> None:
+            server = servers.enter_context(socket.create_server(("127.0.0.1", port)))
+
+            def run() -> None:
+                with contextlib.suppress(OSError):  # closed at the end of the test
+                    while True:
+                        caller, _ = server.accept()
+                        with caller:
+                            if message.startswith(b"HTTP") and not caller.recv(65536):
+                                continue
+                            caller.sendall(message)
+
+            threading.Thread(target=run, daemon=True).start()
+
+        yield serve
+
+
+def http(body: bytes, status: str = "200 OK") -> bytes:
+    """An HTTP answer with that body."""
+    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    return head.encode() + body

@@ -1,0 +1,90 @@
+"""Class archives: made once by a training, kept whole, and done without where that fails."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from racetrack.stack.native import made
+from racetrack.stack.native.archive import Archive
+from racetrack.stack.native.service import Context, Launch, NotReady
+
+# Says that it is there, writes its file when told to end, as a JVM does.
+WRITES_AT_EXIT = """
+import pathlib, signal, sys
+def end(*_):
+    pathlib.Path(sys.argv[1]).write_text("classes")
+    sys.exit(143)
+signal.signal(signal.SIGTERM, end)
+pathlib.Path("up").touch()
+while True:
+    signal.pause()
+"""
+
+
+def python(context: Context, code: str, file: Path) -> Launch:
+    return Launch([sys.executable, "-c", code, str(file)], cwd=context.work)
+
+
+def archive(code: str) -> Archive:
+    """The archive of a service that is this code; it answers when it has made the file `up`."""
+
+    def answers(context: Context) -> None:
+        if not (context.work / "up").exists():
+            raise NotReady("not up")
+
+    return Archive("it", "kafka", "a.jar", lambda c, f: python(c, code, f), answers)
+
+
+def test_it_is_made_when_the_training_is_told_to_end(context: Context) -> None:
+    file = archive(WRITES_AT_EXIT).file(context)
+    assert file is not None
+    assert file.read_text() == "classes"
+    assert context.parts["kafka"] in file.parents
+    assert not list(context.work.iterdir())
+
+
+def test_it_is_made_once(context: Context) -> None:
+    file = archive(WRITES_AT_EXIT).file(context)
+    assert archive("raise SystemExit('trained twice')").file(context) == file
+
+
+def test_a_training_may_end_by_itself(context: Context) -> None:
+    ends = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('classes')"
+    assert archive(ends).file(context) is not None
+
+
+@pytest.mark.parametrize(
+    "fails",
+    [
+        "raise SystemExit(1)",
+        "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('half'); sys.exit(1)",
+    ],
+)
+def test_a_training_that_fails_leaves_nothing(fails: str, context: Context) -> None:
+    assert archive(fails).option(context) == []
+    assert not list((context.parts["kafka"] / "made").glob("*.jsa"))
+    assert not list(context.work.iterdir())
+
+
+def test_another_class_path_is_another_archive(context: Context) -> None:
+    first = archive(WRITES_AT_EXIT)
+    second = Archive("it", "kafka", "a.jar:b.jar", first.train, first.answers)
+    assert first.file(context) != second.file(context)
+
+
+def test_what_is_kept_is_whole_or_not_there(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source/file").write_text("x")
+    target = made.made(tmp_path, "data")
+    assert made.keep(tmp_path / "source", target)
+    (tmp_path / "source/file").write_text("y")
+    assert made.keep(tmp_path / "source", target), "what another run made serves as well"
+    assert (target / "file").read_text() == "x"
+    assert [path.name for path in target.parent.iterdir()] == ["data"]
+
+
+def test_a_part_that_can_not_be_written_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "made").write_text("in the way")
+    (tmp_path / "source").write_text("x")
+    assert not made.keep(tmp_path / "source", made.made(tmp_path, "data"))

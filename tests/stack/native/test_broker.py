@@ -1,0 +1,42 @@
+"""The broker's configuration and its formatted data folder."""
+
+import re
+
+import pytest
+
+from racetrack.stack.native import broker
+from racetrack.stack.native.service import Context
+
+
+@pytest.mark.parametrize(("bind", "advertised"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
+def test_listeners_and_what_clients_are_told(bind: str, advertised: str, context: Context) -> None:
+    port, controller = context.settings.kafka_port, context.settings.kafka_controller_port
+    settings = context.settings.model_copy(update={"bind_address": bind})
+    rendered = broker.server_properties(Context(settings, context.work, context.parts))
+    assert rendered["listeners"] == (
+        f"CLIENT://{advertised}:{port},CONTROLLER://{advertised}:{controller}"
+    )
+    assert rendered["advertised.listeners"] == f"CLIENT://{advertised}:{port}"
+
+
+def test_clients_are_never_told_the_wildcard(context: Context) -> None:
+    everywhere = {"bind_address": "0.0.0.0"}  # noqa: S104
+    settings = context.settings.model_copy(update=everywhere)
+    rendered = broker.server_properties(Context(settings, context.work, context.parts))
+    assert rendered["advertised.listeners"] == f"CLIENT://127.0.0.1:{settings.kafka_port}"
+
+
+def test_nothing_is_thrown_away_unless_asked(context: Context) -> None:
+    rendered = broker.server_properties(context)
+    assert rendered["log.retention.ms"] == rendered["log.retention.bytes"] == "-1"
+
+
+def test_the_folder_is_formatted_with_ids_of_its_own(context: Context) -> None:
+    broker.SERVICE.launch(context)
+    data = context.work / "data"
+    assert (data / "bootstrap.checkpoint").read_text() == "9.9\n"
+    told = dict(line.split("=", 1) for line in (data / "meta.properties").read_text().splitlines())
+    assert told["cluster.id"] == broker.cluster_id_file(context).read_text()
+    for name in ("cluster.id", "directory.id"):
+        assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{21}", told[name])
+    assert told["cluster.id"] != told["directory.id"]

@@ -1,0 +1,104 @@
+"""What every service promises before it runs: loopback, announced ports, hidden secrets."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from racetrack.settings import Settings
+from racetrack.stack.native.service import Context, Launch
+from racetrack.stack.native.stack import find_service
+
+SERVICES = ("mysql", "broker", "registry", "debezium", "loadgen", "deephaven")
+
+
+def written(context: Context) -> str:
+    """The text of every file that a launch wrote into its work folder."""
+    files = [path for path in context.work.rglob("*") if path.is_file()]
+    return "\n".join(path.read_text(errors="replace") for path in files)
+
+
+def launch(name: str, context: Context) -> Launch:
+    return find_service(name).launch(context)
+
+
+def secrets(settings: Settings) -> list[str]:
+    values = [value for _, value in settings if isinstance(value, SecretStr)]
+    assert len(values) == 4
+    return [value.get_secret_value() for value in values]
+
+
+@pytest.fixture
+def context(context: Context) -> Context:
+    """With a key for Deephaven that stands nowhere else, as `racetrack` does."""
+    key = {"deephaven_psk": SecretStr("a-key-of-its-own")}
+    return replace(context, settings=context.settings.model_copy(update=key))
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_is_called_like_its_module(name: str) -> None:
+    assert find_service(name).name == name
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_announced_port_moves_with_its_setting(name: str, context: Context) -> None:
+    for setting, port in find_service(name).ports(context.settings).items():
+        assert port == getattr(context.settings, setting.lower())
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_ports_and_address_reach_the_process(name: str, context: Context) -> None:
+    started = launch(name, context)
+    told = "\n".join([*started.argv, *started.env.values(), written(context)])
+    for port in find_service(name).ports(context.settings).values():
+        assert str(port) in told
+    assert "127.0.0.1" in told
+    assert "0.0.0.0" not in told  # noqa: S104
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_secret_is_seen_in_a_process_list(name: str, context: Context) -> None:
+    shown = launch(name, context).argv
+    for secret in secrets(context.settings):
+        assert not [argument for argument in shown if secret in argument]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_secret_on_disk_is_for_its_owner_alone(name: str, context: Context) -> None:
+    launch(name, context)
+    for path in (p for p in context.work.rglob("*") if p.is_file()):
+        if any(secret in path.read_text(errors="replace") for secret in secrets(context.settings)):
+            assert path.stat().st_mode & 0o077 == 0, path
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_writes_in_its_own_folder_only(name: str, context: Context) -> None:
+    before = {path for path in context.work.parent.rglob("*") if "made" not in path.parts}
+    launch(name, context)
+    after = {path for path in context.work.parent.rglob("*") if "made" not in path.parts}
+    assert not [path for path in after - before if context.work not in path.parents]
+
+
+def test_versions_are_those_of_the_parts(context: Context) -> None:
+    found: dict[str, str] = {}
+    for name in SERVICES:
+        found.update(find_service(name).versions(context))
+    assert found == {
+        "mysql": "9.9",
+        "kafka": "4.3.1",
+        "java": "17.0.99",
+        "apicurio": "2.6.13.Final",
+        "debezium": "3.6.1.Final",
+        "avro-converter": "2.6.13.Final",
+        "kafka-connect": "4.3.1",
+        "loadgen": "9.9",
+        "deephaven": "42.7",
+    }
+
+
+def test_class_path_has_every_library_once(context: Context) -> None:
+    argv = launch("debezium", context).argv
+    jars = [Path(jar).name for jar in argv[argv.index("-cp") + 1].split(":")]
+    assert [jar for jar in jars if jar.startswith("kafka-clients")] == ["kafka-clients-4.3.1.jar"]
+    assert "debezium-connector-mysql-3.6.1.Final.jar" in jars
