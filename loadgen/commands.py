@@ -74,7 +74,7 @@ class Commands:
     def carry_out(self, line: bytes) -> Answer:
         """The answer to a line (with or without its end). Never raises for what a client says."""
         try:
-            words = line.decode("ascii").split()
+            words = [word.decode("ascii") for word in line.split()]
         except UnicodeDecodeError:
             return Answer("Error: that is not text. Try: help")
         if not words:

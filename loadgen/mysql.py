@@ -77,7 +77,7 @@ class Shop:
 
         A table with rows is left as it is, if it has as many as the settings say.
         """
-        from mysql.connector import Error  # type: ignore[import-not-found]
+        from mysql.connector import Error
 
         try:
             connection = self._open()
@@ -135,7 +135,7 @@ class Shop:
         """Drop the connection, without a word to the server: it may be gone."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            from mysql.connector import Error  # type: ignore[import-not-found]
+            from mysql.connector import Error
 
             with contextlib.suppress(Error, OSError):  # it was broken: that is why it is closed
                 connection.shutdown()
