@@ -4,6 +4,7 @@ Settings: loadgen/config.py.
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from datetime import datetime, timezone
@@ -40,6 +41,9 @@ def main() -> int:
     """The exit code: 0 after a signal, 1 if MySQL or Kafka never came, 2 if a setting can't be
     used.
     """
+    # Until the generator has its own: before it runs there is nothing to end in order.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: sys.exit(0))
     try:
         start(settings.load())
     except settings.ConfigError as error:
@@ -48,8 +52,6 @@ def main() -> int:
     except (MySqlError, KafkaError) as error:
         print(f"loadgen: {error}", file=sys.stderr)
         return EXIT_FAILED
-    except KeyboardInterrupt:
-        return 130  # before there was anything to end in order
     return 0
 
 

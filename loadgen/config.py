@@ -14,6 +14,10 @@ MAX_RATE_PER_S = 10_000_000
 MAX_USERS = 200_000
 MAX_ITEMS = 200_000
 MAX_PARTITIONS = 1024
+# One worker flat out does well over twice this on the machine it was measured on
+# (bench/loadgen.sh); half of what it can do leaves idle time in every millisecond, which is what
+# keeps lateness low.
+PAGEVIEWS_PER_WORKER_PER_S = 500_000
 
 
 class ConfigError(Exception):
@@ -48,6 +52,7 @@ class Config:
     message_timeout_ms: int
     purchase_backlog: int
     max_workers: int
+    pageviews_per_worker_per_s: int
     seed: int
     users: int
     items: int
@@ -108,6 +113,9 @@ def load(env: Mapping[str, str] | None = None) -> Config:
         message_timeout_ms=read.whole("LOADGEN_MESSAGE_TIMEOUT_MS", 300_000, 1_000, 86_400_000),
         purchase_backlog=read.whole("LOADGEN_PURCHASE_BACKLOG", 10_000, 1, 1_000_000),
         max_workers=read.whole("LOADGEN_MAX_WORKERS", os.cpu_count() or 1, 1, 256),
+        pageviews_per_worker_per_s=read.whole(
+            "LOADGEN_PAGEVIEWS_PER_WORKER", PAGEVIEWS_PER_WORKER_PER_S, 1, MAX_RATE_PER_S
+        ),
         seed=read.whole("LOADGEN_SEED", 42, 0, 2**63 - 1),
         users=users,
         items=read.whole("SHOP_ITEMS", 1_000, 1, MAX_ITEMS),

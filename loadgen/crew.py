@@ -13,17 +13,13 @@ from loadgen.config import Config
 from loadgen.schedule import Schedule
 from loadgen.slot import Slot
 
-# One worker flat out does well over twice this on the machine it was measured on
-# (bench/loadgen.sh); half of what it can do leaves idle time in every millisecond, which is what
-# keeps lateness low.
-PAGEVIEWS_PER_WORKER_PER_S = 500_000
 RETRY_RELEASE_S = 1.0
 STOP_FLUSH_S = 3.0
 
 
-def workers_for(milli_per_s: int, at_most: int) -> int:
+def workers_for(milli_per_s: int, per_worker_per_s: int, at_most: int) -> int:
     """How many workers a rate needs."""
-    return max(1, min(at_most, -(-milli_per_s // (PAGEVIEWS_PER_WORKER_PER_S * 1000))))
+    return max(1, min(at_most, -(-milli_per_s // (per_worker_per_s * 1000))))
 
 
 class Crew:
@@ -64,7 +60,8 @@ class Crew:
 
     def want(self, milli_per_s: int) -> None:
         """Aim at as many workers as this rate needs; `poll` does the rest."""
-        self._wanted = workers_for(milli_per_s, len(self._slots))
+        each = self._config.pageviews_per_worker_per_s
+        self._wanted = workers_for(milli_per_s, each, len(self._slots))
 
     def change_rate(self, at_ns: int, milli_per_s: int) -> None:
         """Tell every worker of a rate that holds from `at_ns` on. The schedules given to this crew

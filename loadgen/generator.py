@@ -18,6 +18,7 @@ from loadgen.config import Config, show_rate
 from loadgen.control import ControlServer, listen
 from loadgen.crew import Crew
 from loadgen.purchases import Purchases
+from loadgen.rdkafka import KafkaError
 from loadgen.schedule import Schedule
 
 # A new rate holds from this moment on, so that every worker has heard of it when it begins.
@@ -78,8 +79,7 @@ class Generator(Load):
         self._catch_signals()
         listener = listen(self._config.command_host, self._config.command_port)
         self._crew.want(self._config.pageviews_milli_per_s)
-        while not self._crew.all_placed and not self._stop_signal:
-            self._step()
+        self._wait_for_workers()
         self._begin("pageviews_per_second", self._config.pageviews_milli_per_s, "pageview")
         self._begin("purchases_per_second", self._config.purchases_milli_per_s, "purchase")
         self._purchases.start()
@@ -103,6 +103,15 @@ class Generator(Load):
                 )
                 self._purchases.say_refused()
         self._end(server)
+
+    def _wait_for_workers(self) -> None:
+        within_s = self._config.start_timeout_s
+        deadline_s = time.monotonic() + within_s
+        while not self._crew.all_placed and not self._stop_signal:
+            if time.monotonic() > deadline_s:
+                self._crew.kill()
+                raise KafkaError(f"No worker came up in {within_s} s. See the lines above for why.")
+            self._step()
 
     def _begin(self, key: str, milli: int, what: str) -> None:
         self._change(key, milli)

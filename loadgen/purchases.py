@@ -70,6 +70,8 @@ class Purchases:
         """Make the purchases that have become due: send their pageviews off, and have their rows
         written.
         """
+        if not self._thread.is_alive():
+            raise RuntimeError("the thread that writes purchases has died; its traceback says why")
         due = min(self.schedule.due_by(now_ns), self._made + MAX_PER_TICK)
         while self._made < due:
             buy = purchase(self._stream, self._made, self._config.items, self._config.users)
