@@ -4,6 +4,7 @@ import hashlib
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -63,6 +64,14 @@ def test_what_a_lock_pins() -> None:
     assert pypi.pinned(pypi.LIBRDKAFKA_LOCK, "confluent-kafka").startswith("2.")
     with pytest.raises(SetupError, match="does not pin no-such"):
         pypi.pinned(pypi.LIBRDKAFKA_LOCK, "no-such")
+
+
+def test_the_lock_holds_every_dependency_of_the_project() -> None:
+    project = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]
+    asked = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    for requirement in asked:
+        name = re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-")
+        assert pypi.pinned(pypi.HARNESS_LOCK, name), "see the lock's first lines"
 
 
 def test_client_and_server_of_deephaven_are_the_version_of_env() -> None:
