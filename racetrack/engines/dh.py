@@ -1,27 +1,16 @@
 """Deephaven: the demo is loaded over gRPC, progress is read from the server's own output."""
 
-import re
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from racetrack.engines.contract import DemoError, Progress, Summary
-from racetrack.probes.follow import follow
+from racetrack.probes.told import updates_told
 from racetrack.settings import REPO, Settings
 from racetrack.stack.contract import Stack
 
 if TYPE_CHECKING:
     from pydeephaven import Session
-
-# What scripts/sample_dt.py writes; the server may put its own words before it on the line.
-_SUMMARY = re.compile(
-    r"RACETRACK dt timestamp=(\d+), total=(\d+), max_received_at=(-?\d+), dt_ms=(-?[\d.]+)$"
-)
-_PROGRESS = re.compile(
-    r"RACETRACK progress timestamp=(\d+), partition=(\d+), total=(\d+), max_received_at=(-?\d+)$"
-)
-_PSK_HANDLER = "io.deephaven.authentication.psk.PskAuthenticationHandler"
-_FAILED = re.compile(r"RACETRACK failed timestamp=\d+, (.*)$")
 
 
 class Deephaven:
@@ -48,14 +37,7 @@ class Deephaven:
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """What `sample_dt.py` writes to the server's output at every update."""
-        for line in follow(stack.log_of("deephaven"), stop):
-            if told := _SUMMARY.search(line):
-                timestamp_ms, total, newest_ms, dt_ms = told.groups()
-                yield Summary(int(timestamp_ms), int(total), int(newest_ms), float(dt_ms))
-            elif told := _PROGRESS.search(line):
-                yield Progress(*map(int, told.groups()))
-            elif told := _FAILED.search(line):
-                raise DemoError(f"a table of the demo failed: {told[1]}")
+        return updates_told(stack.log_of("deephaven"), stop)
 
     def where_to_play(self, settings: Settings) -> list[str]:
         """The IDE's address, and what to paste there."""

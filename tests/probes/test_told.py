@@ -1,14 +1,12 @@
-"""Deephaven's own lines: what sample_dt.py writes is read back as it was meant."""
+"""What an engine's script writes of its progress is read back as it was meant."""
 
 import threading
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from racetrack.engines.contract import DemoError, Progress, Summary
-from racetrack.engines.dh import ENGINE
+from racetrack.probes.told import updates_told
 
 LOG = """\
 #   RACETRACK failed timestamp=<ms>, listener=<dt or progress>, error=<a comment that was logged>
@@ -20,10 +18,9 @@ RACETRACK dt timestamp=17951930"""
 
 def updates(folder: Path, log: str) -> list[Summary | Progress]:
     (folder / "deephaven.log").write_text(log)
-    stack: Any = SimpleNamespace(log_of=lambda name: folder / f"{name}.log")
     stop = threading.Event()
     stop.set()
-    return list(ENGINE.updates(stack, stop))
+    return list(updates_told(folder / "deephaven.log", stop))
 
 
 def test_its_lines_among_others(tmp_path: Path) -> None:
