@@ -18,7 +18,7 @@ from racetrack.stack.native import jvm, made
 from racetrack.stack.native.leftovers import mark
 from racetrack.stack.native.service import Context, Launch, NotReady
 
-TRAINING_S = 60.0
+TRAINING_S = 180.0
 ASK_EVERY_S = 0.1
 
 

@@ -1,5 +1,6 @@
 """Deephaven's server, embedded in a Python of its own venv (see deephaven_server.py)."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -53,7 +54,13 @@ def environment(context: Context) -> dict[str, str]:
         "DEEPHAVEN_CYCLE_MS": str(settings.deephaven_cycle_ms),
         "DEEPHAVEN_PSK": settings.deephaven_psk.get_secret_value(),
         "DEEPHAVEN_DATA": str(context.work),
-        "DEEPHAVEN_JVM_ARGS": "-XX:-UsePerfData -XX:+ErrorFileToStdout",
+        "DEEPHAVEN_JVM_ARGS": shlex.join(
+            [
+                "-XX:-UsePerfData",
+                "-XX:+ErrorFileToStdout",
+                f"-Djna.tmpdir={context.work}",  # or in the user's cache folder
+            ]
+        ),
         "KAFKA_BOOTSTRAP": net.kafka(settings),
         "SCHEMA_REGISTRY_URL": registry.url(settings),
         "RACETRACK_SCRIPTS": str(REPO / "scripts"),
