@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,15 @@ examples:
   bench/loadgen.sh --json --rounds 3 --messages 2000000 > loadgen.json
   bench/loadgen.sh --only flat
 
-CPU is what the kernel accounts to the producer's processes, start-up included; the broker's is
-not in it. All producers use acks=0, lingering and batch size as given, one topic of 6 partitions
-that is made for the run and deleted after it.
+CPU is what the kernel accounts to the producer's processes, start-up included ("steady": without
+it); the broker's is not in it. All producers use acks=0, lingering and batch size as given, one
+topic of 6 partitions that is made for the run and deleted after it.
 """
 PARTITIONS = 6
 LINGER_MS, BATCH_BYTES = 5, 1_000_000
+# Each round runs a producer with this share of the messages first: the difference of the two is
+# what messages cost once a virtual machine has started and compiled.
+STARTUP_SHARE = 0.2
 PACED_RATES = (50, 5_000, 100_000)
 # At least so many, or counting whole events alone would make an error of 0.1 %.
 PACED_EVENTS = 3_000
@@ -40,15 +43,23 @@ PACED_EVENTS = 3_000
 
 @dataclass(frozen=True)
 class Run:
-    """One producer's run: messages, seconds from the first to the last one's leaving, CPU."""
+    """One producer's run: messages, seconds from the first to the last one's leaving, CPU in all,
+    and CPU of a run with STARTUP_SHARE of the messages just before.
+    """
 
     messages: int
     elapsed_s: float
     cpu_s: float
+    short_cpu_s: float = 0.0
 
     @property
     def cpu_s_per_million(self) -> float:
         return self.cpu_s / self.messages * 1e6
+
+    @property
+    def steady_cpu_s_per_million(self) -> float:
+        """Without start-up and warm-up, which are in both runs."""
+        return (self.cpu_s - self.short_cpu_s) / (self.messages * (1 - STARTUP_SHARE)) * 1e6
 
     @property
     def messages_per_s(self) -> float:
@@ -168,21 +179,27 @@ def flat_out(bench: Bench, rounds: int, messages: int) -> dict[str, Any]:
     runs: dict[str, list[Run]] = {name: [] for name in producers}
     for number in range(rounds):
         for name, produce in producers.items():
-            run = produce(messages)
+            short = produce(int(messages * STARTUP_SHARE))
+            run = replace(produce(messages), short_cpu_s=short.cpu_s)
             runs[name].append(run)
-            said = f"{run.cpu_s_per_million:.2f} CPU-s per million, {run.messages_per_s:,.0f}/s"
+            said = f"{run.cpu_s_per_million:.2f} CPU-s per million, "
+            said += f"{run.steady_cpu_s_per_million:.2f} steady, {run.messages_per_s:,.0f}/s"
             print(f"round {number + 1}/{rounds} {name}: {said}", file=sys.stderr)
     medians: dict[str, dict[str, Any]] = {
         name: {
             "cpu_s_per_million": statistics.median(run.cpu_s_per_million for run in of_one),
+            "steady_cpu_s_per_million": statistics.median(
+                run.steady_cpu_s_per_million for run in of_one
+            ),
             "messages_per_s": statistics.median(run.messages_per_s for run in of_one),
-            "runs": [{"cpu_s": run.cpu_s, "elapsed_s": run.elapsed_s} for run in of_one],
+            "runs": [asdict(run) for run in of_one],
         }
         for name, of_one in runs.items()
     }
-    ours = medians["loadgen"]["cpu_s_per_million"]
+    ours = medians["loadgen"]
     for one in medians.values():
-        one["loadgen_cpu_ratio"] = ours / one["cpu_s_per_million"]
+        for kind in ("cpu_s_per_million", "steady_cpu_s_per_million"):
+            one[f"loadgen_{kind}_ratio"] = ours[kind] / one[kind]
     return medians
 
 
@@ -212,11 +229,13 @@ def show(results: dict[str, Any]) -> None:
     if "flat_out" in results:
         asked = f"{results['messages']:,} messages, median of {results['rounds']} rounds"
         print(f"Flat out ({asked})")
-        print(f"  {'':22}{'CPU-s per million':>18}{'messages/s':>14}{'loadgen is':>12}")
+        columns = f"{'loadgen is':>12}{'steady':>9}{'loadgen is':>12}{'messages/s':>13}"
+        print(f"  {'':21}{'CPU-s per million':>18}{columns}")
         for name, one in results["flat_out"].items():
-            ratio = "" if name == "loadgen" else f"{one['loadgen_cpu_ratio']:.2f} x"
-            cpu, speed = one["cpu_s_per_million"], one["messages_per_s"]
-            print(f"  {name:22}{cpu:>18.2f}{speed:>14,.0f}{ratio:>12}")
+            row = f"{one['cpu_s_per_million']:>18.2f}{_ratio(one, 'cpu_s_per_million'):>12}"
+            row += f"{one['steady_cpu_s_per_million']:>9.2f}"
+            row += f"{_ratio(one, 'steady_cpu_s_per_million'):>12}"
+            print(f"  {name:21}{row}{one['messages_per_s']:>13,.0f}")
     if "paced" in results:
         print("Paced")
         columns = f"{'rate error':>12}{'p50 ms':>9}{'p99 ms':>9}{'max ms':>9}{'CPU of a core':>15}"
@@ -226,6 +245,10 @@ def show(results: dict[str, Any]) -> None:
             row = f"{one['rate_error_pct']:>11.4f}%{late['p50']:>9.2f}{late['p99']:>9.2f}"
             row += f"{late['max']:>9.2f}{one['cpu_pct_of_a_core']:>14.1f}%"
             print(f"  {one['rate']:>10,}{row}")
+
+
+def _ratio(one: dict[str, Any], kind: str) -> str:
+    return f"{one[f'loadgen_{kind}_ratio']:.2f} x"
 
 
 def main() -> None:
