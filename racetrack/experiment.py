@@ -5,15 +5,17 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from typing import Protocol
 
 from racetrack import __version__, interrupts, machine
 from racetrack.analysis import figures, outcome
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
-from racetrack.probes import accounting, top
+from racetrack.probes import top
 from racetrack.probes.broker import BrokerProbe
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.loadgen import ArrivalsProbe, Control
+from racetrack.probes.usage import CpuAccount, UsageProbe
 from racetrack.report import terminal
 from racetrack.runfolder import RunFolder, read_run
 from racetrack.screen import Screen
@@ -52,6 +54,19 @@ def services_of(engine: Engine) -> list[str]:
     return [*ALWAYS, *engine.needs, *engine.services]
 
 
+class Probe(Protocol):
+    """A thread that writes into the run folder while the experiment goes on."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def check(self) -> None:
+        """Raise what ended the thread, if anything did."""
+
+    def stop(self) -> None:
+        """End the thread."""
+
+
 class Experiment:
     """One engine, one rate, one run folder."""
 
@@ -60,9 +75,10 @@ class Experiment:
     ) -> None:
         self._asked, self._engine, self._stack = asked, engine, stack
         self._folder, self._screen = folder, screen
+        self._sampled = (*engine.services, "broker", "loadgen")
         self._probes = ExitStack()
         self._delay: DelayProbe | None = None
-        self._arrivals: ArrivalsProbe | None = None
+        self._watched: list[Probe] = []
 
     def run(self, guard: interrupts.Guard) -> str:
         """Do the six steps; returns the outcome, which `run.json` holds too: `ok` or what failed.
@@ -148,17 +164,20 @@ class Experiment:
         self._engine.load_demo(self._stack)
         self._screen.say(f"  demo loaded after {time.monotonic() - began:.1f} s")
         self._delay = DelayProbe(self._engine, self._stack, self._folder)
-        self._probes.callback(self._delay.stop)
-        self._delay.start()
+        self._begin(self._delay)
         if not self._delay.wait_until(lambda _: True, FIRST_UPDATE_WITHIN_S, self._check):
             raise RacetrackError(
                 f"{self._engine.title} told no progress within {FIRST_UPDATE_WITHIN_S:.0f} s of"
                 f" loading the demo. Its logs are in {self._folder.stack}."
             )
         where = self._stack.endpoints
-        self._arrivals = ArrivalsProbe(where.loadgen_host, where.loadgen_port, self._folder)
-        self._probes.callback(self._arrivals.stop)
-        self._arrivals.start()
+        self._begin(ArrivalsProbe(where.loadgen_host, where.loadgen_port, self._folder))
+        self._begin(UsageProbe(self._stack, self._sampled, self._asked.delay_s, self._folder))
+
+    def _begin(self, probe: Probe) -> None:
+        self._probes.callback(probe.stop)
+        self._watched.append(probe)
+        probe.start()
 
     def _set_rate(self) -> None:
         with self._talk_to_loadgen() as control:
@@ -179,9 +198,7 @@ class Experiment:
                 time.sleep(min(LOOK_EVERY_S, left_s))
 
     def _take_samples(self) -> None:
-        sampled = {
-            name: self._stack.pids(name) for name in (*self._engine.services, "broker", "loadgen")
-        }
+        sampled = {name: self._stack.pids(name) for name in self._sampled}
         shown = {name: pids for name, pids in sampled.items() if name != "loadgen"}
         with self._screen.live("sampling") as status:
 
@@ -189,9 +206,9 @@ class Experiment:
                 self._check()
                 status.update(f"sampling; {self._progress()}")
 
-            start_ms, before = _now_ms(), accounting.read(sampled)
+            start_ms, before = _now_ms(), CpuAccount.read(sampled)
             top.take(shown, self._asked.samples, self._asked.delay_s, self._folder, meanwhile)
-            end_ms, used = _now_ms(), accounting.read(sampled).since(before)
+            end_ms, used = _now_ms(), CpuAccount.read(sampled).since(before)
         self._folder.record(
             {
                 "measured": {
@@ -236,9 +253,8 @@ class Experiment:
         """Raise if a part of the experiment is no longer there."""
         for name, how in self._stack.died().items():
             raise RacetrackError(f"{name} ended in mid-run: {how}")
-        for probe in (self._delay, self._arrivals):
-            if probe:
-                probe.check()
+        for probe in self._watched:
+            probe.check()
 
     def _progress(self) -> str:
         newest = self._delay.newest if self._delay else None

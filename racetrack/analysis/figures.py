@@ -20,6 +20,7 @@ def results(folder: Path) -> dict[str, Any]:
     start_ms, end_ms = measured["window"]["start_ms"], measured["window"]["end_ms"]
     seconds = (end_ms - start_ms) / 1000
     harness_cpu_s = measured["harness_cpu_s"]
+    usage = raw.usage(folder)
     return {
         **rates(raw.arrivals(folder), start_ms, end_ms),
         "published_pageviews": sum(measured["end_offsets"]),
@@ -28,7 +29,7 @@ def results(folder: Path) -> dict[str, Any]:
         "processes": {
             name: {
                 "cpu_pct": spread(samples.cpu_pct),
-                "rss_gib": spread(samples.rss_gib),
+                "rss_gib": spread(memory(usage[name], start_ms, end_ms)),
                 "cpu_s": round(measured["cpu_s"][name], 3),
             }
             for name, samples in raw.top_samples(folder).items()
@@ -63,6 +64,11 @@ def delay(delays: Sequence[raw.Delay], start_ms: int, end_ms: int) -> dict[str, 
         "max": max(within, default=None),
         "updates": len(within),
     }
+
+
+def memory(readings: Sequence[raw.Reading], start_ms: int, end_ms: int) -> list[float]:
+    """Resident memory in GiB, at each reading in the window."""
+    return [reading.rss_gib for reading in readings if start_ms <= reading.at_ms <= end_ms]
 
 
 def spread(samples: Sequence[float]) -> dict[str, Any]:

@@ -31,6 +31,15 @@ class Delay:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """The kernel's account of a service at an instant: CPU seconds so far, GiB of memory."""
+
+    at_ms: int
+    cpu_s: float
+    rss_gib: float
+
+
+@dataclass(frozen=True)
 class TopSamples:
     """The samples of one service, in order: percent of a core, and GiB."""
 
@@ -54,6 +63,16 @@ def delays(folder: Path, engine: str) -> list[Delay]:
         Delay(int(at), int(total), int(newest), float(dt))
         for at, total, newest, dt in _DT_LINE.findall(text)
     ]
+
+
+def usage(folder: Path) -> dict[str, list[Reading]]:
+    """The rows of `usage.csv`, by service."""
+    found: dict[str, list[Reading]] = {}
+    with (folder / "usage.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            reading = Reading(int(row["at_ms"]), float(row["cpu_s"]), float(row["rss_gib"]))
+            found.setdefault(row["service"], []).append(reading)
+    return found
 
 
 def top_samples(folder: Path) -> dict[str, TopSamples]:

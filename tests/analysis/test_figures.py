@@ -26,8 +26,15 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "top_samples.log").write_text(
         "name=deephaven, sample=1, CPU_PCT=50, RES_GiB=1.5000\n"
         "name=deephaven, sample=2, CPU_PCT=70, RES_GiB=2.5000\n"
-        "name=broker, sample=1, CPU_PCT=5.5, RES_GiB=0.2500\n"
+        "name=broker, sample=1, CPU_PCT=5.5, RES_GiB=0.3\n"
         "name=broker, sample=2, CPU_PCT=5.5, RES_GiB=0.2500\n"
+    )
+    (tmp_path / "usage.csv").write_text(
+        "at_ms,service,cpu_s,rss_gib\n"
+        "999000,deephaven,1.00,9.000000\n"
+        "1000500,deephaven,1.50,1.523456\n"
+        "1001500,deephaven,2.00,2.523456\n"
+        "1001500,broker,0.50,0.250000\n"
     )
     run = {
         "engine": "dh",
@@ -59,7 +66,8 @@ def test_processes_have_both_of_tops_figures_and_the_kernels(folder: Path) -> No
     assert deephaven["cpu_pct"]["mean"] == 60
     assert deephaven["cpu_pct"]["sd"] == pytest.approx(14.1421, abs=1e-4)
     assert deephaven["cpu_pct"]["sem"] == pytest.approx(10)
-    assert deephaven["rss_gib"]["max"] == 2.5
+    assert deephaven["rss_gib"]["max"] == 2.523456  # the kernel's, not rounded as top's is
+    assert deephaven["rss_gib"]["samples"] == [1.523456, 2.523456]
     assert deephaven["cpu_s"] == 1.25
 
 

@@ -1,0 +1,116 @@
+"""CPU time and memory of services and of the harness itself, from the kernel's own accounting."""
+
+import contextlib
+import resource
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import psutil
+
+from racetrack.runfolder import RunFolder
+from racetrack.stack.contract import Stack
+
+BYTES_PER_GIB = 1024**3
+LOOK_FOR_NEW_PROCESSES_EVERY_S = 5.0
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What the processes of a service have used: CPU seconds so far, GiB of memory now."""
+
+    cpu_s: float
+    rss_gib: float
+
+
+def usage_of(pids: Sequence[int]) -> Usage:
+    """All processes of a service added up. One that ended counts through its parent, as a child
+    that was waited for."""
+    cpu_s, rss = 0.0, 0
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            times = process.cpu_times()
+            cpu_s += times.user + times.system + times.children_user + times.children_system
+            rss += process.memory_info().rss
+    return Usage(cpu_s, rss / BYTES_PER_GIB)
+
+
+def harness_cpu_s() -> float:
+    """CPU seconds that this process and its children (top) have used so far."""
+    own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in own)
+
+
+@dataclass(frozen=True)
+class CpuAccount:
+    """CPU seconds used so far: by service, and by the harness."""
+
+    by_service: Mapping[str, float]
+    harness_s: float
+
+    @classmethod
+    def read(cls, processes: Mapping[str, Sequence[int]]) -> "CpuAccount":
+        """The account now of the given processes (service → pids)."""
+        return cls(
+            {name: usage_of(pids).cpu_s for name, pids in processes.items()}, harness_cpu_s()
+        )
+
+    def since(self, earlier: "CpuAccount") -> "CpuAccount":
+        """What was used between two readings."""
+        used = {name: self.by_service[name] - before for name, before in earlier.by_service.items()}
+        return CpuAccount(used, self.harness_s - earlier.harness_s)
+
+
+class UsageProbe:
+    """A thread that keeps `usage.csv`: `at_ms,service,cpu_s,rss_gib`, a row per service every
+    `every_s` seconds. `top` shows more than a GiB in steps of a tenth; the kernel does not round.
+    """
+
+    def __init__(
+        self, stack: Stack, services: Sequence[str], every_s: float, folder: RunFolder
+    ) -> None:
+        self._stack, self._services, self._every_s = stack, services, every_s
+        self._stop = threading.Event()
+        self._failure: Exception | None = None
+        self._csv = folder.open_for_lines("usage.csv")
+        self._csv.write("at_ms,service,cpu_s,rss_gib\n")
+        self._thread = threading.Thread(target=self._sample, name="usage", daemon=True)
+
+    def start(self) -> None:
+        """Begin to sample."""
+        self._thread.start()
+
+    def check(self) -> None:
+        """Raise what ended the thread, if anything did."""
+        if self._failure:
+            raise self._failure
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stop.set()
+        if self._thread.ident:
+            self._thread.join()
+        self._csv.close()
+
+    def _sample(self) -> None:
+        due_s = looked_s = time.monotonic()
+        try:
+            pids = self._pids()
+            while not self._stop.wait(max(0.0, due_s - time.monotonic())):
+                if time.monotonic() - looked_s > LOOK_FOR_NEW_PROCESSES_EVERY_S:
+                    pids, looked_s = self._pids(), time.monotonic()
+                self._write(pids)
+                due_s += self._every_s
+        except Exception as failure:  # noqa: BLE001  # it is raised where the main thread looks
+            self._failure = failure
+
+    def _pids(self) -> dict[str, list[int]]:
+        return {name: self._stack.pids(name) for name in self._services}
+
+    def _write(self, processes: Mapping[str, Sequence[int]]) -> None:
+        at_ms = time.time_ns() // 1_000_000
+        for name, pids in processes.items():
+            usage = usage_of(pids)
+            self._csv.write(f"{at_ms},{name},{usage.cpu_s:.2f},{usage.rss_gib:.6f}\n")

@@ -1,0 +1,63 @@
+"""The kernel's accounts: what a process truly used, and its children after it."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from racetrack.analysis import raw
+from racetrack.probes.usage import CpuAccount, UsageProbe, usage_of
+from racetrack.runfolder import RunFolder
+
+BURN = "import time\nwhile time.process_time() < 0.3: pass"
+
+
+def test_cpu_of_a_child_that_was_waited_for_still_counts() -> None:
+    before = CpuAccount.read({"tests": [os.getpid()]})
+    subprocess.run([sys.executable, "-c", BURN], check=True)
+    used = CpuAccount.read({"tests": [os.getpid()]}).since(before)
+    assert used.by_service["tests"] >= 0.3
+    assert used.harness_s >= 0.3
+
+
+def test_memory_is_not_rounded() -> None:
+    before = usage_of([os.getpid()]).rss_gib
+    block = bytearray(os.urandom(64 * 1024 * 1024))
+    assert usage_of([os.getpid()]).rss_gib - before == pytest.approx(1 / 16, rel=0.2)
+    del block
+
+
+def test_a_process_that_is_gone_uses_nothing() -> None:
+    assert usage_of([2**22 - 1]).rss_gib == 0
+
+
+def test_the_probe_writes_rows_at_its_pace(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "dh", "1")
+    stack: Any = SimpleNamespace(pids=lambda _name: [os.getpid()])
+    probe = UsageProbe(stack, ["a", "b"], 0.05, folder)
+    probe.start()
+    threading.Event().wait(0.6)
+    probe.check()
+    probe.stop()
+    rows = raw.usage(folder.path)
+    assert set(rows) == {"a", "b"}
+    assert 5 <= len(rows["a"]) <= 13
+    assert rows["a"][-1].cpu_s >= rows["a"][0].cpu_s > 0
+
+
+def test_a_failing_probe_is_noticed(tmp_path: Path) -> None:
+    def gone(_name: str) -> list[int]:
+        raise LookupError("no such service")
+
+    folder = RunFolder.create(tmp_path, "dh", "1")
+    stack: Any = SimpleNamespace(pids=gone)
+    probe = UsageProbe(stack, ["a"], 0.05, folder)
+    probe.start()
+    probe.stop()
+    with pytest.raises(LookupError):
+        probe.check()
