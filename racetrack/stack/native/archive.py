@@ -57,6 +57,7 @@ class Archive:
         return hashlib.sha256(f"{jvm.java()} {release} {self.class_path}".encode()).hexdigest()[:12]
 
     def _make(self, context: Context, file: Path) -> None:
+        context.say(f"  {self.service}: preparing faster starts, once")
         scratch = context.work / "training"
         scratch.mkdir()
         try:

@@ -1,6 +1,6 @@
 """What one native service must say of itself: how it is launched, when it is ready, its version."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +23,7 @@ class Context:
     settings: Settings
     work: Path
     parts: Mapping[str, Path]
+    say: Callable[[str], None] = lambda _line: None  # tells the person of long work
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ class NativeStack:
         self.settings = settings
         self._parts: Mapping[str, Path] = {}
         self._logs = Path()
+        self._say: Say = lambda _line: None
         self._root = leftovers.work_root(settings.stack_name)
         self._running: dict[str, _Running] = {}
         self._stopping = threading.Event()
@@ -92,7 +93,7 @@ class NativeStack:
         ports.must_be_free(self.settings.bind_address, [w.ports(self.settings) for w in wanted])
         # mysqld gives up root and must still reach its own folder, so others may pass, not look.
         self._root.mkdir(mode=0o711)
-        self._logs = logs or self._root / "logs"
+        self._logs, self._say = logs or self._root / "logs", say
         self._logs.mkdir(exist_ok=True)
         ready = {service.name: threading.Event() for service in wanted}
         with ThreadPoolExecutor(max_workers=len(wanted)) as pool:
@@ -102,6 +103,8 @@ class NativeStack:
                     future.result()
             except BaseException:
                 self._stopping.set()
+                # Or the threads that wait for what they started would wait to no end.
+                leftovers.end(self.settings.stack_name)
                 raise
 
     def pids(self, service: str) -> list[int]:
@@ -227,7 +230,7 @@ class NativeStack:
     def _context(self, service: NativeService) -> Context:
         work = self._root / service.name
         work.mkdir(mode=0o700, exist_ok=True)
-        return Context(self.settings, work, self._parts)
+        return Context(self.settings, work, self._parts, self._say)
 
 
 def find_service(name: str) -> NativeService:
