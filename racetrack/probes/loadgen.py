@@ -14,7 +14,7 @@ from racetrack.runfolder import RunFolder
 GREETING = "LOADGEN Connected."
 ANSWER_WITHIN_S = 10.0
 SETTLED_WITHIN_S = 15.0
-ASK_EVERY_S = 0.05
+ASK_EVERY_S = 0.1
 
 
 class LoadgenError(RacetrackError):
@@ -77,16 +77,22 @@ class Control:
             LoadgenError: that took more than SETTLED_WITHIN_S.
         """
         give_up = time.monotonic() + SETTLED_WITHIN_S
-        while _waiting(counts := self.stats(quietly=True)["pageviews"]):
+        counts, before = self._counts(), None
+        # A new rate takes up to 50 ms to hold, so two looks have to agree.
+        while counts["due"] != before or _waiting(counts):
             if time.monotonic() > give_up:
                 raise LoadgenError(
                     f"The load generator is {_waiting(counts):,} pageviews behind and did not catch"
                     f" up within {SETTLED_WITHIN_S:.0f} s of being paused."
                 )
             time.sleep(ASK_EVERY_S)
+            before, counts = counts["due"], self._counts()
         self.ask("flush")
-        settled: dict[str, list[int]] = self.stats(quietly=True)["pageviews"]
-        return settled
+        return self._counts()
+
+    def _counts(self) -> dict[str, list[int]]:
+        counts: dict[str, list[int]] = self.stats(quietly=True)["pageviews"]
+        return counts
 
     def stats(self, *, quietly: bool = False) -> dict[str, Any]:
         """Its counts so far, with the keys that `loadgen/stats.py` gives them."""

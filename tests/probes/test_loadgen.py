@@ -91,7 +91,8 @@ def stats(due: int, handed: int) -> bytes:
 
 
 def test_counts_are_settled_when_all_that_was_due_is_handed_over_and_flushed() -> None:
-    answers = (GREETING, stats(10, 7), stats(10, 10), b"Flushed 10 messages\n", stats(10, 9))
+    counts = [stats(10, 10), stats(12, 11), stats(13, 12), stats(13, 13)]
+    answers = (GREETING, *counts, b"Flushed 13 messages\n", stats(13, 9))
     with peer(*answers) as port, Control("127.0.0.1", port) as control:
         assert control.settled_counts()["handed"] == [9]  # what the flush brought to light counts
 
