@@ -1,6 +1,7 @@
 """`logs/<tag>/`: the only door to what a run leaves behind."""
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -25,14 +26,18 @@ class RunFolder:
 
     @classmethod
     def create(cls, logs: Path, engine: str, label: str) -> "RunFolder":
-        """Make `logs/2026.11.20.18.04.43_UTC_<engine>_<label>/`.
-
-        Raises:
-            FileExistsError: a run of this name began within the same second.
-        """
-        stamp = datetime.now(UTC).strftime("%Y.%m.%d.%H.%M.%S_UTC")
-        folder = cls(logs / f"{stamp}_{engine}_{label}")
-        folder.stack.mkdir(parents=True)
+        """Make `logs/2026.11.20.18.04.43_UTC_<engine>_<label>/`; in the next second if a run began
+        in this one."""
+        logs.mkdir(parents=True, exist_ok=True)
+        while True:
+            now = datetime.now(UTC)
+            folder = cls(logs / f"{now:%Y.%m.%d.%H.%M.%S}_UTC_{engine}_{label}")
+            try:
+                folder.path.mkdir()
+                break
+            except FileExistsError:
+                time.sleep(1 - now.microsecond / 1e6)
+        folder.stack.mkdir()
         folder.record({"schema_version": SCHEMA_VERSION, "tag": folder.tag, "engine": engine})
         return folder
 

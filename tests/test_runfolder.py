@@ -19,6 +19,10 @@ def test_its_name_is_the_published_one(folder: RunFolder) -> None:
     assert folder.stack.is_dir()
 
 
+def test_two_that_begin_in_one_second_do_not_meet(folder: RunFolder) -> None:
+    assert RunFolder.create(folder.path.parent, "dh", "5000").path != folder.path
+
+
 def test_facts_are_merged_and_on_disk_at_once(folder: RunFolder) -> None:
     folder.record({"results": {"dt_ms": {"mean": 1}}, "outcome": "unfinished"})
     folder.record({"results": {"dt_ms": {"max": 2}}, "outcome": "ok"})

@@ -44,7 +44,7 @@ class Stack(Protocol):
 
         Raises:
             SetupError: something can't be installed.
-            BusyError: a stack of this name was put up on purpose.
+            BusyError: a stack of this name was put up on purpose, or a port is taken.
         """
 
     def start(self, services: Sequence[str], logs: Path | None, say: Say) -> None:
@@ -53,7 +53,6 @@ class Stack(Protocol):
         Their output goes to `logs`; without it, to where the stack's data is, and goes with it.
 
         Raises:
-            BusyError: a port is taken.
             RacetrackError: a service did not come up; the message ends with its last words.
         """
 

@@ -70,7 +70,7 @@ class NativeStack:
 
         Raises:
             SetupError: a part can't be installed.
-            BusyError: a stack of this name was put up by `./race up`.
+            BusyError: a stack of this name was put up by `./race up`, or a port is taken.
         """
         if up := self.standing():
             raise BusyError(
@@ -79,18 +79,18 @@ class NativeStack:
             )
         if cleared := leftovers.clear(self.settings.stack_name):
             say(f"Cleared what a run that was killed left behind: {cleared}.")
-        needed = {part for name in services for part in find_service(name).parts}
+        wanted = [find_service(name) for name in services]
+        ports.must_be_free(self.settings.bind_address, [w.ports(self.settings) for w in wanted])
+        needed = {part for service in wanted for part in service.parts}
         self._parts = install.ensure(sorted(needed), _versions_of(self.settings), say)
 
     def start(self, services: Sequence[str], logs: Path | None, say: Say) -> None:
         """Start the services side by side and return when each has passed its health check.
 
         Raises:
-            BusyError: a port is taken.
             ServiceError: a service did not come up; the message ends with its last words.
         """
         wanted = [find_service(name) for name in services]
-        ports.must_be_free(self.settings.bind_address, [w.ports(self.settings) for w in wanted])
         # mysqld gives up root and must still reach its own folder, so others may pass, not look.
         self._root.mkdir(mode=0o711)
         self._logs, self._say = logs or self._root / "logs", say
