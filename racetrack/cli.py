@@ -74,7 +74,8 @@ def experiment(engine: str, rate: int, wait: float, samples: int, delay: float) 
     Example:
         ./run_experiment.sh dh 5000 20 10 1.0
     """
-    from racetrack.experiment import Asked, Experiment, services_of
+    from racetrack.experiment import Asked, Experiment
+    from racetrack.track import services_of
 
     screen = Screen()
     with _guarded(screen) as guard, machine_lock():
@@ -104,7 +105,7 @@ def race() -> None:
 @engine_argument
 def up(engine: str) -> None:
     """Start the stack for ENGINE and leave it standing, with the load at its start rates."""
-    from racetrack.experiment import services_of
+    from racetrack.track import services_of
 
     screen = Screen()
     with _guarded(screen) as guard, machine_lock():

@@ -1,11 +1,14 @@
 """From the raw lines of a run folder to the figures of `run.json`'s `results`."""
 
+import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from racetrack.analysis import raw
+from racetrack.analysis import curves, raw
+from racetrack.analysis.verdict import judge
 from racetrack.runfolder import read_run
 
 
@@ -25,6 +28,7 @@ def results(folder: Path) -> dict[str, Any]:
         **rates(raw.arrivals(folder), start_ms, end_ms),
         "published_pageviews": sum(measured["end_offsets"]),
         "processed_pageviews": measured["engine_total"],
+        "verdict": verdict(folder, start_ms, end_ms, run["asked"]["pageviews_per_s"]),
         "dt_ms": delay(raw.delays(folder, run["engine"]), start_ms, end_ms),
         "processes": {
             name: {
@@ -39,6 +43,22 @@ def results(folder: Path) -> dict[str, Any]:
             "cpu_pct": round(100 * harness_cpu_s / seconds, 2),
         },
     }
+
+
+def verdict(folder: Path, start_ms: int, end_ms: int, asked_per_s: float) -> dict[str, Any]:
+    """Whether the engine kept up in the window, with its numbers: `analysis.verdict.Verdict`."""
+    judged = asdict(judge(curves.read(folder), start_ms, end_ms, asked_per_s))
+    finite: dict[str, Any] = _finite(judged)
+    return finite
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: a lag without end is None."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def rates(arrivals: Sequence[raw.Arrival], start_ms: int, end_ms: int) -> dict[str, float | None]:

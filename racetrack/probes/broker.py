@@ -6,9 +6,12 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from racetrack.errors import RacetrackError
+from racetrack.probes.curves import CurvesFile
+from racetrack.probes.thread import Probe
 
 ANSWER_WITHIN_S = 10.0
 ASK_EVERY_S = 0.05
+PUBLISHED_EVERY_S = 0.1
 
 
 class BrokerProbe:
@@ -53,3 +56,22 @@ class BrokerProbe:
         if found.error:
             raise KafkaException(found.error)
         return [TopicPartition(self._topic, number) for number in sorted(found.partitions)]
+
+
+class PublishedProbe(Probe):
+    """Writes the `published` curve: all end offsets in one request, ten times a second. A row's
+    time is that of the answer: what it counts was there by then."""
+
+    name = "What the broker has published"
+
+    def __init__(self, broker: BrokerProbe, curves: CurvesFile) -> None:
+        super().__init__()
+        self._broker, self._curves = broker, curves
+
+    def run(self) -> None:
+        """Ask on a grid; a broker that is slow to answer is asked less often."""
+        due_s = time.monotonic()
+        while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
+            offsets = self._broker.end_offsets()
+            self._curves.write(time.time_ns() // 1_000_000, "published", enumerate(offsets))
+            due_s = max(due_s + PUBLISHED_EVERY_S, time.monotonic())

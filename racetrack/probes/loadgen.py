@@ -3,12 +3,13 @@
 import contextlib
 import json
 import socket
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 from racetrack.errors import RacetrackError
+from racetrack.probes.curves import CurvesFile
+from racetrack.probes.thread import Probe
 from racetrack.runfolder import RunFolder
 
 GREETING = "LOADGEN Connected."
@@ -119,46 +120,36 @@ def _waiting(counts: dict[str, list[int]]) -> int:
     return sum(counts["due"]) - sum(counts["handed"]) - sum(counts["refused"])
 
 
-class ArrivalsProbe:
-    """A thread that keeps `arrivals.csv`: `at_ms,due,handed_over` as the generator counts them,
-    every 100 ms."""
+class ArrivalsProbe(Probe):
+    """Follows the generator's `watch`, a line every 100 ms: `arrivals.csv` with
+    `at_ms,due,handed_over` over all partitions, and the curves `due` and `handed_over`."""
 
-    def __init__(self, host: str, port: int, folder: RunFolder) -> None:
+    name = "What the load generator offers"
+
+    def __init__(self, host: str, port: int, folder: RunFolder, curves: CurvesFile) -> None:
+        super().__init__()
         self._control = Control(host, port)
+        self._curves = curves
         self._csv = folder.open_for_lines("arrivals.csv")
-        self._csv.write("at_ms,due,handed_over\n")
-        self._stopping = False
-        self._failure: LoadgenError | None = None
-        self._thread = threading.Thread(target=self._watch, name="arrivals", daemon=True)
 
-    def start(self) -> None:
-        """Begin to watch."""
-        self._thread.start()
-
-    def check(self) -> None:
-        """Raise what ended the thread, if anything did."""
-        if self._failure:
-            raise LoadgenError(f"The arrivals stopped: {self._failure}") from self._failure
+    def run(self) -> None:
+        """Watch until stopped."""
+        with self._csv:
+            self._csv.write("at_ms,due,handed_over\n")
+            line = self._control.ask("watch")
+            while not self.stopping.is_set():
+                self._take(json.loads(line))
+                line = self._control.read()
 
     def stop(self) -> None:
         """Leave the generator and end the thread."""
-        self._stopping = True
+        self.stopping.set()
         self._control.close()
-        if self._thread.ident:
-            self._thread.join()
-        self._csv.close()
-
-    def _watch(self) -> None:
-        try:
-            line = self._control.ask("watch")
-            while True:
-                self._take(json.loads(line))
-                line = self._control.read()
-        except LoadgenError as failure:
-            if not self._stopping:
-                self._failure = failure
+        super().stop()
 
     def _take(self, stats: dict[str, Any]) -> None:
-        pageviews = stats["pageviews"]
-        due, handed_over = sum(pageviews["due"]), sum(pageviews["handed"])
-        self._csv.write(f"{stats['now_ms']},{due},{handed_over}\n")
+        at_ms, pageviews = stats["now_ms"], stats["pageviews"]
+        due, handed_over = pageviews["due"], pageviews["handed"]
+        self._csv.write(f"{at_ms},{sum(due)},{sum(handed_over)}\n")
+        self._curves.write(at_ms, "due", enumerate(due))
+        self._curves.write(at_ms, "handed_over", enumerate(handed_over))

@@ -2,13 +2,13 @@
 
 import contextlib
 import resource
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import psutil
 
+from racetrack.probes.thread import Probe
 from racetrack.runfolder import RunFolder
 from racetrack.stack.contract import Stack
 
@@ -63,48 +63,30 @@ class CpuAccount:
         return CpuAccount(used, self.harness_s - earlier.harness_s)
 
 
-class UsageProbe:
-    """A thread that keeps `usage.csv`: `at_ms,service,cpu_s,rss_gib`, a row per service every
-    `every_s` seconds. `top` shows more than a GiB in steps of a tenth; the kernel does not round.
-    """
+class UsageProbe(Probe):
+    """Keeps `usage.csv`: `at_ms,service,cpu_s,rss_gib`, a row per service every `every_s` seconds.
+    `top` shows more than a GiB in steps of a tenth; the kernel does not round."""
+
+    name = "CPU and memory"
 
     def __init__(
         self, stack: Stack, services: Sequence[str], every_s: float, folder: RunFolder
     ) -> None:
+        super().__init__()
         self._stack, self._services, self._every_s = stack, services, every_s
-        self._stop = threading.Event()
-        self._failure: Exception | None = None
         self._csv = folder.open_for_lines("usage.csv")
-        self._csv.write("at_ms,service,cpu_s,rss_gib\n")
-        self._thread = threading.Thread(target=self._sample, name="usage", daemon=True)
 
-    def start(self) -> None:
-        """Begin to sample."""
-        self._thread.start()
-
-    def check(self) -> None:
-        """Raise what ended the thread, if anything did."""
-        if self._failure:
-            raise self._failure
-
-    def stop(self) -> None:
-        """End the thread."""
-        self._stop.set()
-        if self._thread.ident:
-            self._thread.join()
-        self._csv.close()
-
-    def _sample(self) -> None:
+    def run(self) -> None:
+        """Sample on a grid, so that lateness does not add up."""
         due_s = looked_s = time.monotonic()
-        try:
+        with self._csv:
+            self._csv.write("at_ms,service,cpu_s,rss_gib\n")
             pids = self._pids()
-            while not self._stop.wait(max(0.0, due_s - time.monotonic())):
+            while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
                 if time.monotonic() - looked_s > LOOK_FOR_NEW_PROCESSES_EVERY_S:
                     pids, looked_s = self._pids(), time.monotonic()
                 self._write(pids)
                 due_s += self._every_s
-        except Exception as failure:  # noqa: BLE001  # it is raised where the main thread looks
-            self._failure = failure
 
     def _pids(self) -> dict[str, list[int]]:
         return {name: self._stack.pids(name) for name in self._services}

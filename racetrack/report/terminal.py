@@ -37,6 +37,7 @@ def summary(run: Mapping[str, Any], folder: Path) -> list[str]:
             f" over {dt['updates']} updates"
         ),
     ]
+    lines[2:2] = _verdict(results["verdict"])
     for name, figures in results["processes"].items():
         lines.append(
             f"  {name:<11} CPU mean {figures['cpu_pct']['mean']:.1f} % of a core,"
@@ -46,6 +47,19 @@ def summary(run: Mapping[str, Any], folder: Path) -> list[str]:
         f"  harness     CPU {results['harness']['cpu_pct']:.1f} % of a core while sampling"
     )
     return [*lines, f"  logs        {folder}"]
+
+
+def _verdict(verdict: Mapping[str, Any]) -> list[str]:
+    lines = [f"  verdict     {verdict['reason']}"]
+    if measured := verdict["measured"]:
+        lines.append(
+            f"  lag         p50 {_number(measured['lag_p50_ms'], '{:,.0f}')} ms,"
+            f" p99 {_number(measured['lag_p99_ms'], '{:,.0f}')} ms,"
+            f" max {_number(measured['lag_max_ms'], '{:,.0f}')} ms"
+        )
+    if verdict["shortest_window_s"]:
+        lines.append(f"              a window of {verdict['shortest_window_s']:.0f} s would decide")
+    return [*lines, *(f"  warning     {warning}" for warning in verdict["warnings"])]
 
 
 def _sample_line(

@@ -3,25 +3,29 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from racetrack.analysis import figures, raw
+from tests.analysis import synthetic
 
-WINDOW = {"start_ms": 1_000_000, "end_ms": 1_002_000}
+START_MS = synthetic.START_MS
+WINDOW = {"start_ms": START_MS, "end_ms": START_MS + 30_000}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    arrivals = [(999_900, 0, 0), (1_000_000, 500, 500), (1_001_000, 5500, 5490)]
-    arrivals += [(1_002_000, 10_500, 10_480), (1_002_100, 99_999, 99_999)]
-    rows = "".join(f"{at},{due},{handed}\n" for at, due, handed in arrivals)
+    synthetic.write(synthetic.curves(synthetic.Race(), np.random.default_rng(1)), tmp_path)
+    arrivals = [(-100, 0, 0), (0, 500, 500), (1_000, 5500, 5490)]
+    arrivals += [(30_000, 120_500, 120_200), (30_100, 999_999, 999_999)]
+    rows = "".join(f"{START_MS + at},{due},{handed}\n" for at, due, handed in arrivals)
     (tmp_path / "arrivals.csv").write_text("at_ms,due,handed_over\n" + rows)
     (tmp_path / "dh_sample_dt.log").write_text(
-        "timestamp=999000, total=1, max_received_at=1, dt_ms=90000\n"
-        "timestamp=1000500, total=2, max_received_at=2, dt_ms=100\n"
-        "timestamp=1001500, total=3, max_received_at=3, dt_ms=300.5\n"
+        f"timestamp={START_MS - 1000}, total=1, max_received_at=1, dt_ms=90000\n"
+        f"timestamp={START_MS + 500}, total=2, max_received_at=2, dt_ms=100\n"
+        f"timestamp={START_MS + 1500}, total=3, max_received_at=3, dt_ms=300.5\n"
     )
     (tmp_path / "top_samples.log").write_text(
         "name=deephaven, sample=1, CPU_PCT=50, RES_GiB=1.5000\n"
@@ -31,17 +35,18 @@ def folder(tmp_path: Path) -> Path:
     )
     (tmp_path / "usage.csv").write_text(
         "at_ms,service,cpu_s,rss_gib\n"
-        "999000,deephaven,1.00,9.000000\n"
-        "1000500,deephaven,1.50,1.523456\n"
-        "1001500,deephaven,2.00,2.523456\n"
-        "1001500,broker,0.50,0.250000\n"
+        f"{START_MS - 1000},deephaven,1.00,9.000000\n"
+        f"{START_MS + 500},deephaven,1.50,1.523456\n"
+        f"{START_MS + 1500},deephaven,2.00,2.523456\n"
+        f"{START_MS + 1500},broker,0.50,0.250000\n"
     )
     run = {
         "engine": "dh",
+        "asked": {"pageviews_per_s": 4000},
         "measured": {
             "window": WINDOW,
             "cpu_s": {"deephaven": 1.25, "broker": 0.5, "loadgen": 0.1},
-            "harness_cpu_s": 0.04,
+            "harness_cpu_s": 0.6,
             "end_offsets": [10, 20],
             "engine_total": 29,
         },
@@ -52,8 +57,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_rates_are_those_of_the_window(folder: Path) -> None:
     results = figures.results(folder)
-    assert results["offered_pageviews_per_s"] == 5000
-    assert results["achieved_pageviews_per_s"] == 4990
+    assert results["offered_pageviews_per_s"] == 4000
+    assert results["achieved_pageviews_per_s"] == 3990
 
 
 def test_the_delay_is_that_of_updates_in_the_window(folder: Path) -> None:
@@ -74,7 +79,14 @@ def test_processes_have_both_of_tops_figures_and_the_kernels(folder: Path) -> No
 def test_totals_and_the_harness_own_cost(folder: Path) -> None:
     results = figures.results(folder)
     assert (results["published_pageviews"], results["processed_pageviews"]) == (30, 29)
-    assert results["harness"] == {"cpu_s": 0.04, "cpu_pct": 2.0}
+    assert results["harness"] == {"cpu_s": 0.6, "cpu_pct": 2.0}
+
+
+def test_the_verdict_stands_with_its_numbers_and_as_plain_json(folder: Path) -> None:
+    verdict = figures.results(folder)["verdict"]
+    assert verdict["kind"] == "kept up"
+    assert verdict["measured"]["slope"]["high_pct"] < 1
+    json.dumps(verdict, allow_nan=False)
 
 
 def test_what_was_not_measured_is_none() -> None:

@@ -38,7 +38,7 @@ def test_it_announces_its_steps_and_shows_each(finished: Door) -> None:
 
 
 def test_its_folder_is_complete(folder: Path) -> None:
-    for name in ("start.log", "run.json", "dh_sample_dt.log", "progress.csv", "arrivals.csv"):
+    for name in ("start.log", "run.json", "dh_sample_dt.log", "curves.csv", "arrivals.csv"):
         assert (folder / name).stat().st_size > 0, name
     for name in ("top_details.log", "top_samples.log"):
         assert (folder / name).stat().st_size > 0, name
@@ -93,11 +93,12 @@ def test_the_engines_own_lines_agree_with_each_other(folder: Path) -> None:
     assert totals == sorted(totals)
     for delay in delays:
         assert delay.timestamp_ms - delay.max_received_at_ms >= delay.dt_ms - 1
-    newest = {}
-    for line in (folder / "progress.csv").read_text().splitlines()[1:]:
-        _at, _seen, partition, total, _newest = map(int, line.split(","))
-        newest[partition] = total
-    assert sum(newest.values()) == totals[-1]
+    processed = {}
+    for line in (folder / "curves.csv").read_text().splitlines()[1:]:
+        _at_ms, curve, partition, count = line.split(",")
+        if curve == "processed":
+            processed[partition] = int(count)
+    assert sum(processed.values()) == totals[-1]
 
 
 def test_the_server_logged_no_error(folder: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from racetrack.analysis import raw
+from racetrack.errors import RacetrackError
 from racetrack.probes.usage import CpuAccount, UsageProbe, usage_of
 from racetrack.runfolder import RunFolder
 
@@ -50,6 +51,11 @@ def test_the_probe_writes_rows_at_its_pace(tmp_path: Path) -> None:
     assert rows["a"][-1].cpu_s >= rows["a"][0].cpu_s > 0
 
 
+def wait_for_end(probe: UsageProbe) -> None:
+    probe._thread.join(5)
+    assert not probe._thread.is_alive()
+
+
 def test_a_failing_probe_is_noticed(tmp_path: Path) -> None:
     def gone(_name: str) -> list[int]:
         raise LookupError("no such service")
@@ -58,6 +64,6 @@ def test_a_failing_probe_is_noticed(tmp_path: Path) -> None:
     stack: Any = SimpleNamespace(pids=gone)
     probe = UsageProbe(stack, ["a"], 0.05, folder)
     probe.start()
-    probe.stop()
-    with pytest.raises(LookupError):
+    wait_for_end(probe)
+    with pytest.raises(RacetrackError, match=r"CPU and memory.*no such service"):
         probe.check()

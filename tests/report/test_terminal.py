@@ -6,7 +6,14 @@ from typing import Any
 from racetrack.analysis.figures import spread
 from racetrack.report import terminal
 
+VERDICT: dict[str, Any] = {
+    "reason": "Kept up: the lag's slope is 0.01 %",
+    "measured": {"lag_p50_ms": 612.4, "lag_p99_ms": 1012.4, "lag_max_ms": None},
+    "warnings": ["the window is short"],
+    "shortest_window_s": 42,
+}
 RESULTS: dict[str, Any] = {
+    "verdict": VERDICT,
     "achieved_pageviews_per_s": 5003.14,
     "published_pageviews": 123456,
     "processed_pageviews": 123400,
@@ -42,6 +49,10 @@ def test_the_summary_says_it_at_a_glance() -> None:
     text = "\n".join(terminal.summary(run, Path("logs/x_dh_5000")))
     assert "dh at 5,000 pageviews/s (native): ok" in text
     assert "asked 5,000/s, achieved 5,003.1/s" in text
+    assert "verdict     Kept up: the lag's slope is 0.01 %" in text
+    assert "lag         p50 612 ms, p99 1,012 ms, max n/a ms" in text
+    assert "a window of 42 s would decide" in text
+    assert "warning     the window is short" in text
     assert "published 123,456, seen by the engine 123,400" in text
     assert "CPU mean 60.0 % of a core, memory max 2.50 GiB" in text
     assert "logs/x_dh_5000" in text

@@ -1,0 +1,298 @@
+"""Did the engine keep up? The rule, as pure functions without I/O; its reasons in docs/verdict.md.
+
+Sustainable throughput (Karimov et al., "Benchmarking Distributed Stream Data Processing Systems",
+ICDE 2018) is the highest load without a continuously growing event-time latency. As in Theodolite
+(Henning & Hasselbring, 2021) the growth is the slope of a line through the lag after warm-up, held
+against a threshold. Here the line is robust (Theil-Sen), the slope has an interval (moving-block
+bootstrap, Kuensch 1989), and an interval that contains the threshold is no verdict.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from racetrack.analysis.curves import Curves
+from racetrack.analysis.lag import (
+    BIN_MS,
+    ClockStep,
+    Floats,
+    LagSeries,
+    Throughput,
+    binned,
+    lag_series,
+    quantile_ms,
+    throughput,
+    trusted,
+)
+from racetrack.analysis.slope import (
+    CONFIDENCE,
+    MIN_BINS,
+    THRESHOLD_PCT,
+    TRY_S,
+    Slope,
+    growth,
+    shortest_window_s,
+)
+
+# Rate: as the outcome of a run, plus what sampling every 100 ms can misplace at the ends.
+RATE_TOLERANCE, SAMPLE_MS = 0.01, 100.0
+# A part that is later than an engine's usual cycle, and is most of the lag, hides the engine.
+LATE_MS, LATE_SHARE = 1_000.0, 0.5
+# Counted earlier than due by more than one sample can explain: the clocks disagree.
+EARLY_MS = 100.0
+
+
+class Kind(StrEnum):
+    """What a run says of its engine."""
+
+    KEPT_UP = "kept up"
+    FELL_BEHIND = "fell behind"
+    GENERATOR_BOUND = "generator-bound"
+    BROKER_BOUND = "broker-bound"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One link's share of the lag: its median in milliseconds, and how it grows.
+
+    `slope` is None where the verdict did not depend on it.
+    """
+
+    p50_ms: float
+    slope: Slope | None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The lag behind a verdict. Quantiles are over time, not over updates: a long pause weighs as
+    long as it was. `lag_*` right after updates, `stale_max_ms` the worst that a reader saw."""
+
+    slope: Slope
+    lag_p50_ms: float
+    lag_p99_ms: float
+    lag_max_ms: float
+    stale_max_ms: float
+    generator: Part
+    broker: Part
+    engine: Part
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A kind, why, and the numbers. `measured` is None where no slope could be computed.
+
+    `window_s` was judged. `shortest_window_s` is an estimate, given only for an undecided run that
+    a longer window would decide.
+    """
+
+    kind: Kind
+    reason: str
+    warnings: tuple[str, ...]
+    threshold_pct: float
+    window_s: float
+    updates: int
+    asked_per_s: float
+    throughput: Throughput
+    measured: Measured | None
+    shortest_window_s: float | None
+
+
+def judge(
+    curves: Curves,
+    start_ms: float,
+    end_ms: float,
+    asked_per_s: float | None = None,
+    threshold_pct: float = THRESHOLD_PCT,
+) -> Verdict:
+    """The verdict over the window from `start_ms` to `end_ms` (epoch ms), warm-up excluded.
+
+    `asked_per_s` is the rate asked for, one rate over the whole window; None: what was due.
+
+    Raises:
+        ValueError: the window does not end after it starts, or the threshold is not above 0.
+    """
+    if end_ms <= start_ms or threshold_pct <= 0:
+        raise ValueError(f"no verdict on {start_ms}..{end_ms} ms, threshold {threshold_pct} %")
+    curves = trusted(curves)
+    step = curves.step
+    series = lag_series(curves, start_ms, end_ms)
+    rates = throughput(curves, start_ms, end_ms)
+    asked = rates.offered_per_s if asked_per_s is None else asked_per_s
+    window_s = (series.end_ms - start_ms) / 1000
+    short = _shortfalls(rates, asked, window_s)
+    measured, kind, longer_s = None, Kind.UNDECIDED, None
+    reason = _useless(series, rates, step)
+    bins = len(binned(series, series.lag_ms)[0]) if reason is None else 0
+    if reason is None and bins < MIN_BINS:
+        longer_s = max(TRY_S, math.ceil(window_s * MIN_BINS / max(bins, 1)))
+        reason = f"Undecided: too few updates of the engine in {window_s:.1f} s for a slope"
+    if reason is None:
+        measured = _measure(series, threshold_pct)
+        kind = _decide(measured, short, threshold_pct)
+        reason = _reason(kind, measured, short, threshold_pct)
+        if kind is Kind.UNDECIDED:
+            longer_s = shortest_window_s(measured.slope, window_s, threshold_pct)
+    return Verdict(
+        kind=kind,
+        reason=reason,
+        warnings=_warnings(series, step, end_ms, kind, short),
+        threshold_pct=threshold_pct,
+        window_s=window_s,
+        updates=int(np.count_nonzero(~series.silent)),
+        asked_per_s=asked,
+        throughput=rates,
+        measured=measured,
+        shortest_window_s=longer_s,
+    )
+
+
+def _measure(series: LagSeries, threshold_pct: float) -> Measured:
+    """All numbers; the growth of a part only where the verdict can depend on it."""
+    slope = growth(*binned(series, series.lag_ms), threshold_pct)
+
+    # What never reached threshold x window can't have grown by as much over it.
+    matters_ms = threshold_pct / 100 * (series.end_ms - series.start_ms)
+
+    def part(values: Floats, needed: bool) -> Part:
+        needed = needed and float(values.max()) >= matters_ms
+        p50_ms = quantile_ms(series, values, 0.5)
+        return Part(p50_ms, growth(*binned(series, values), threshold_pct) if needed else None)
+
+    engine = part(series.engine_ms, slope.high_pct >= threshold_pct)
+    fell = slope.low_pct > threshold_pct and _above(engine, threshold_pct)
+    others = slope.high_pct >= threshold_pct and not fell
+    return Measured(
+        slope=slope,
+        lag_p50_ms=quantile_ms(series, series.lag_ms, 0.5),
+        lag_p99_ms=quantile_ms(series, series.lag_ms, 0.99),
+        lag_max_ms=float(series.lag_ms.max()),
+        stale_max_ms=float(series.stale_ms.max()),
+        generator=part(series.generator_ms, others),
+        broker=part(series.broker_ms, others),
+        engine=engine,
+    )
+
+
+def _above(part: Part, threshold_pct: float) -> bool:
+    return part.slope is not None and part.slope.low_pct > threshold_pct
+
+
+@dataclass(frozen=True)
+class _Shortfalls:
+    """What the generator did not hand over of what was asked, and the broker not take of that."""
+
+    generator: str | None
+    broker: str | None
+
+
+def _shortfalls(rates: Throughput, asked_per_s: float, window_s: float) -> _Shortfalls:
+    share = 1 - RATE_TOLERANCE - SAMPLE_MS / 1000 / max(window_s, SAMPLE_MS / 1000)
+    handed, published = rates.handed_over_per_s, rates.published_per_s
+    wanted = max(asked_per_s, rates.offered_per_s)
+    return _Shortfalls(
+        f"handed over {handed:,.0f} of {wanted:,.0f} pageviews/s"
+        if handed < share * wanted
+        else None,
+        f"took {published:,.0f} of {handed:,.0f} pageviews/s"
+        if published < share * handed
+        else None,
+    )
+
+
+def _decide(measured: Measured, short: _Shortfalls, threshold_pct: float) -> Kind:
+    """The rule. Who holds up the engine is asked before the engine is praised, and before it is
+    blamed unless its own part of the lag alone grows beyond the threshold."""
+    grows = measured.slope.low_pct > threshold_pct
+    if grows and _above(measured.engine, threshold_pct):
+        return Kind.FELL_BEHIND
+    if culprit := _held_up_by(measured, short, threshold_pct):
+        return culprit
+    if measured.slope.high_pct < threshold_pct:
+        return Kind.KEPT_UP
+    if not grows:
+        return Kind.UNDECIDED
+    generator, broker = measured.generator, measured.broker
+    if measured.engine.slope and measured.engine.slope.high_pct >= threshold_pct:
+        return Kind.FELL_BEHIND
+    by_generator, by_broker = (p.slope.pct if p.slope else 0.0 for p in (generator, broker))
+    return Kind.GENERATOR_BOUND if by_generator >= by_broker else Kind.BROKER_BOUND
+
+
+def _held_up_by(measured: Measured, short: _Shortfalls, threshold_pct: float) -> Kind | None:
+    """Generator or broker, if one of them delivered too little, ever later, or very late."""
+
+    def holds(part: Part, missing: str | None) -> bool:
+        late = part.p50_ms >= LATE_MS and part.p50_ms > LATE_SHARE * measured.lag_p50_ms
+        return missing is not None or late or _above(part, threshold_pct)
+
+    # A generator that waits for a broker is late too: its queue to the broker is then full.
+    waits = measured.broker.p50_ms >= LATE_MS
+    if holds(measured.generator, short.generator):
+        return Kind.BROKER_BOUND if waits else Kind.GENERATOR_BOUND
+    return Kind.BROKER_BOUND if holds(measured.broker, short.broker) else None
+
+
+def _useless(series: LagSeries, rates: Throughput, step: ClockStep | None) -> str | None:
+    """Why nothing can be computed at all, if so."""
+    if series.end_ms <= series.start_ms:
+        if step:
+            return f"A clock was set back by {_ago(step)} before the window: run again"
+        return "The recording ends before the window begins: run again"
+    if rates.offered_per_s <= 0:
+        return "No pageview was due in the window: ask for a rate"
+    if series.early_ms > EARLY_MS:
+        return (
+            f"Pageviews were counted {series.early_ms:,.0f} ms before they were due: the clocks of"
+            " engine and generator disagree, or their counts do not begin at the same pageview"
+        )
+    if not np.isfinite(series.lag_ms).all():
+        return "The engine was at pageviews due before the recording began: let it warm up longer"
+    return None
+
+
+def _ago(step: ClockStep) -> str:
+    return f"{step.from_ms - step.to_ms:,.0f} ms (rows of {step.curve}/{step.partition})"
+
+
+def _reason(kind: Kind, measured: Measured, short: _Shortfalls, threshold_pct: float) -> str:
+    slope = measured.slope
+    told = (
+        f"the lag's slope is {slope.pct:.2f} % of real time"
+        f" ({slope.low_pct:.2f} to {slope.high_pct:.2f} % with {CONFIDENCE:.0%} confidence)"
+    )
+    level = f"median lag {measured.lag_p50_ms:,.0f} ms"
+    if kind is Kind.KEPT_UP:
+        return f"Kept up: {told}, below {threshold_pct:g} %; {level}"
+    if kind is Kind.FELL_BEHIND:
+        return f"Fell behind: {told}, above {threshold_pct:g} %; {level}"
+    if kind is Kind.UNDECIDED:
+        return f"Undecided: {told}, on both sides of {threshold_pct:g} %; {level}"
+    name = "generator" if kind is Kind.GENERATOR_BOUND else "broker"
+    part = measured.generator if kind is Kind.GENERATOR_BOUND else measured.broker
+    missing = short.generator if kind is Kind.GENERATOR_BOUND else short.broker
+    facts = [f"it {missing}"] if missing else []
+    if part.slope:
+        facts.append(f"its part of the lag grows by {part.slope.pct:.2f} % of real time")
+    facts.append(f"it holds {part.p50_ms:,.0f} ms of a median lag of {measured.lag_p50_ms:,.0f} ms")
+    return f"The {name} was the bottleneck, not the engine: " + ", ".join(facts)
+
+
+def _warnings(
+    series: LagSeries, step: ClockStep | None, end_ms: float, kind: Kind, short: _Shortfalls
+) -> tuple[str, ...]:
+    found = []
+    if step and step.to_ms < end_ms:
+        found.append(f"A clock was set back by {_ago(step)}: only what was before it is judged")
+    elif end_ms - series.end_ms > BIN_MS:
+        found.append(
+            f"The recording ends {(end_ms - series.end_ms) / 1000:.1f} s before the window"
+        )
+    if kind is Kind.FELL_BEHIND and short.generator:
+        found.append(f"It fell behind at less than was asked: the generator {short.generator}")
+    silence_s = float(np.max(np.diff(series.at_ms[~series.silent]), initial=0.0)) / 1000
+    if series.silent.any():
+        found.append(f"The engine was silent ({silence_s:.1f} s between updates at the longest)")
+    return tuple(found)

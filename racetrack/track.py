@@ -1,0 +1,178 @@
+"""An engine on the track: its stack up, its demo running, its load under control, all watched.
+
+The experiment and the search for the limit both drive this; it decides nothing.
+"""
+
+import time
+from contextlib import ExitStack
+from typing import Any
+
+from racetrack.engines.contract import Engine
+from racetrack.errors import RacetrackError
+from racetrack.probes import top
+from racetrack.probes.broker import BrokerProbe, PublishedProbe
+from racetrack.probes.curves import CurvesFile
+from racetrack.probes.delay import DelayProbe
+from racetrack.probes.loadgen import ArrivalsProbe, Control
+from racetrack.probes.thread import Probe
+from racetrack.probes.usage import CpuAccount, UsageProbe
+from racetrack.runfolder import RunFolder
+from racetrack.screen import Screen
+from racetrack.stack.contract import Stack
+
+# Where every engine's input comes from; an engine names what it needs beside them.
+ALWAYS = ("mysql", "broker", "loadgen")
+PAGEVIEWS_TOPIC = "pageviews"
+FIRST_UPDATE_WITHIN_S = 60.0
+PUBLISHED_WITHIN_S = 5.0
+DRAIN_WITHIN_S = 30.0
+LOOK_EVERY_S = 0.2
+
+
+def services_of(engine: Engine) -> list[str]:
+    """The services that an experiment with this engine needs, and no others."""
+    return [*ALWAYS, *engine.needs, *engine.services]
+
+
+class Track:
+    """One engine and one run folder, from the start of the stack to its end."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        stack: Stack,
+        folder: RunFolder,
+        screen: Screen,
+        sample_every_s: float,
+    ) -> None:
+        self._engine, self._stack, self._folder, self._screen = engine, stack, folder, screen
+        self._sample_every_s = sample_every_s
+        self._sampled = (*engine.services, "broker", "loadgen")
+        self._closing = ExitStack()
+        self._probes: list[Probe] = []
+        curves = CurvesFile(folder)
+        self._closing.callback(curves.close)
+        self._curves = curves
+        self._delay = DelayProbe(engine, stack, folder, curves)
+
+    def start_stack(self) -> None:
+        """Start what this engine needs, and the load at its start rates."""
+        services = services_of(self._engine)
+        self._screen.say(f"  {', '.join(services)}, side by side")
+        self._stack.start(services, self._folder.stack, self._screen.say)
+        self._folder.record({"versions": dict(self._stack.versions())})
+
+    def run_demo(self) -> None:
+        """Load the demo; from now on everything is recorded.
+
+        Raises:
+            RacetrackError: the engine refused the demo, or tells no progress.
+        """
+        where = self._stack.endpoints
+        broker = BrokerProbe(where.kafka, PAGEVIEWS_TOPIC)
+        # Before the demo: the curves must know when the first pageview that it counts was due.
+        self._begin(
+            ArrivalsProbe(where.loadgen_host, where.loadgen_port, self._folder, self._curves)
+        )
+        self._begin(PublishedProbe(broker, self._curves))
+        began = time.monotonic()
+        self._engine.load_demo(self._stack)
+        self._screen.say(f"  demo loaded after {time.monotonic() - began:.1f} s")
+        self._begin(self._delay)
+        if not self._delay.wait_until(lambda _: True, FIRST_UPDATE_WITHIN_S, self.check):
+            raise RacetrackError(
+                f"{self._engine.title} told no progress within {FIRST_UPDATE_WITHIN_S:.0f} s of"
+                f" loading the demo. Its logs are in {self._folder.stack}."
+            )
+        self._begin(UsageProbe(self._stack, self._sampled, self._sample_every_s, self._folder))
+
+    def set_rate(self, pageviews_per_s: int) -> None:
+        """Ask the generator for another rate, and show the dialogue."""
+        with self._talk_to_loadgen() as control:
+            control.ask(f"set pageviews_per_second {pageviews_per_s}")
+
+    def watch(self, seconds: float, what: str) -> None:
+        """Let time pass, with a live line, while everything is checked."""
+        give_up = time.monotonic() + seconds
+        with self._screen.live(what) as status:
+            while (left_s := give_up - time.monotonic()) > 0:
+                self.check()
+                status.update(f"{what}, {left_s:.0f} s left; {self._progress()}")
+                time.sleep(min(LOOK_EVERY_S, left_s))
+
+    def sample(self, samples: int) -> dict[str, Any]:
+        """Take samples with `top`, and account for CPU time over the same window.
+
+        Returns what `run.json` holds of it under `measured`.
+        """
+        sampled = {name: self._stack.pids(name) for name in self._sampled}
+        shown = {name: pids for name, pids in sampled.items() if name != "loadgen"}
+        with self._screen.live("sampling") as status:
+
+            def meanwhile() -> None:
+                self.check()
+                status.update(f"sampling; {self._progress()}")
+
+            start_ms, before = _now_ms(), CpuAccount.read(sampled)
+            top.take(shown, samples, self._sample_every_s, self._folder, meanwhile)
+            end_ms, used = _now_ms(), CpuAccount.read(sampled).since(before)
+        return {
+            "window": {"start_ms": start_ms, "end_ms": end_ms},
+            "cpu_s": used.by_service,
+            "harness_cpu_s": used.harness_s,
+        }
+
+    def account(self) -> dict[str, Any]:
+        """Pause the load, let the engine drain, and tell who counted what.
+
+        Returns what `run.json` holds of it under `measured`.
+        """
+        with self._talk_to_loadgen() as control:
+            control.ask("set purchases_per_second 0")
+            control.ask("set pageviews_per_second 0")
+            counts = control.settled_counts()
+        broker = BrokerProbe(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC)
+        end_offsets = broker.end_offsets_reaching(counts["handed"], PUBLISHED_WITHIN_S)
+        published = sum(end_offsets)
+        with self._screen.live("letting the engine drain"):
+            drained = self._delay.wait_until(
+                lambda newest: newest.total >= published, DRAIN_WITHIN_S, self.check
+            )
+        return {
+            "handed_over": counts["handed"],
+            "refused": counts["refused"],
+            "end_offsets": end_offsets,
+            "engine_total": self._delay.newest.total if self._delay.newest else None,
+            "engine_drained": drained,
+        }
+
+    def check(self) -> None:
+        """Raise if a part of the stack or a probe is no longer there."""
+        for name, how in self._stack.died().items():
+            raise RacetrackError(f"{name} ended in mid-run: {how}")
+        for probe in self._probes:
+            probe.check()
+
+    def stop(self) -> None:
+        """End the probes, then the stack, and leave nothing behind."""
+        self._closing.close()
+        self._stack.stop(self._screen.say)
+
+    def _begin(self, probe: Probe) -> None:
+        self._closing.callback(probe.stop)
+        self._probes.append(probe)
+        probe.start()
+
+    def _talk_to_loadgen(self) -> Control:
+        where = self._stack.endpoints
+        return Control(
+            where.loadgen_host, where.loadgen_port, lambda line: self._screen.say(f"  {line}")
+        )
+
+    def _progress(self) -> str:
+        newest = self._delay.newest
+        return f"engine total {newest.total:,}, dt {newest.dt_ms:,.0f} ms" if newest else ""
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
