@@ -10,9 +10,9 @@ import click
 from racetrack import engines, interrupts
 from racetrack.errors import RacetrackError
 from racetrack.lock import machine_lock
-from racetrack.runfolder import RunFolder
+from racetrack.runfolder import read_run
 from racetrack.screen import Screen
-from racetrack.settings import REPO, load
+from racetrack.settings import load
 from racetrack.stack.runtime import open_stack
 
 EXIT_CODES = """
@@ -74,18 +74,14 @@ def experiment(engine: str, rate: int, wait: float, samples: int, delay: float) 
     Example:
         ./run_experiment.sh dh 5000 20 10 1.0
     """
-    from racetrack.experiment import Asked, Experiment
-    from racetrack.track import services_of
+    from racetrack.experiment import Asked
+    from racetrack.runs import run_once
 
     screen = Screen()
     with _guarded(screen) as guard, machine_lock():
-        chosen = engines.find_engine(engine)
-        stack = open_stack(load())
-        stack.prepare(services_of(chosen), screen.say)
-        folder = RunFolder.create(REPO / "logs", engine, str(rate))
         asked = Asked(rate, wait, samples, delay)
-        outcome = Experiment(asked, chosen, stack, folder, screen).run(guard)
-    sys.exit(0 if outcome == "ok" else 1)
+        folder = run_once(engine, asked, load(), screen, guard)
+    sys.exit(0 if read_run(folder)["outcome"] == "ok" else 1)
 
 
 @click.group(epilog=EXIT_CODES)

@@ -22,14 +22,27 @@ class Guard:
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._armed = True
+        self._pending: int | None = None
 
     def disarm(self) -> None:
         """From now on signals raise nothing: what is left to do is cleaning up."""
         self._armed = False
 
+    def rearm(self) -> None:
+        """Cleaning up is over and more work follows: signals end it again.
+
+        Raises:
+            Interrupted: a signal came while it was disarmed.
+        """
+        self._armed = True
+        if self._pending is not None:
+            self._armed = False
+            raise Interrupted(self._pending)
+
     def handle(self, number: int, _frame: FrameType | None) -> None:
         """The signal handler."""
         if not self._armed:
+            self._pending = number
             self._say("  still cleaning up: nothing is to be left behind")
             return
         self._armed = False

@@ -106,7 +106,6 @@ class Track:
         Returns what `run.json` holds of it under `measured`.
         """
         sampled = {name: self._stack.pids(name) for name in self._sampled}
-        shown = {name: pids for name, pids in sampled.items() if name != "loadgen"}
         with self._screen.live("sampling") as status:
 
             def meanwhile() -> None:
@@ -114,7 +113,7 @@ class Track:
                 status.update(f"sampling; {self._progress()}")
 
             start_ms, before = _now_ms(), CpuAccount.read(sampled)
-            top.take(shown, samples, self._sample_every_s, self._folder, meanwhile)
+            top.take(sampled, samples, self._sample_every_s, self._folder, meanwhile)
             end_ms, used = _now_ms(), CpuAccount.read(sampled).since(before)
         return {
             "window": {"start_ms": start_ms, "end_ms": end_ms},

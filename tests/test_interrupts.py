@@ -30,6 +30,16 @@ def test_a_disarmed_guard_only_reassures() -> None:
     assert "cleaning up" in said[0]
 
 
+def test_a_signal_that_came_during_cleaning_up_ends_what_would_follow() -> None:
+    with interrupts.guarded(lambda _line: None) as guard:
+        guard.disarm()
+        guard.rearm()
+        guard.disarm()
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(interrupts.Interrupted, match="SIGTERM"):
+            guard.rearm()
+
+
 def test_the_handlers_before_it_are_restored() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with interrupts.guarded(print):

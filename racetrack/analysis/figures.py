@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,18 +24,21 @@ def results(folder: Path) -> dict[str, Any]:
     seconds = (end_ms - start_ms) / 1000
     harness_cpu_s = measured["harness_cpu_s"]
     usage = raw.usage(folder)
+    judged = verdict(folder, start_ms, end_ms, run["asked"]["pageviews_per_s"])
+    millions = judged["throughput"]["processed_per_s"] * judged["window_s"] / 1e6
     return {
         **rates(raw.arrivals(folder), start_ms, end_ms),
         "published_pageviews": sum(measured["end_offsets"]),
         "processed_pageviews": measured["engine_total"],
-        "verdict": verdict(folder, start_ms, end_ms, run["asked"]["pageviews_per_s"]),
+        "verdict": judged,
         "dt_ms": delay(raw.delays(folder, run["engine"]), start_ms, end_ms),
         "processes": {
-            name: {
-                "cpu_pct": spread(samples.cpu_pct),
-                "rss_gib": spread(memory(usage[name], start_ms, end_ms)),
-                "cpu_s": round(measured["cpu_s"][name], 3),
-            }
+            name: process(
+                samples.cpu_pct,
+                memory(usage[name], start_ms, end_ms),
+                measured["cpu_s"][name],
+                millions,
+            )
             for name, samples in raw.top_samples(folder).items()
         },
         "harness": {
@@ -83,6 +86,31 @@ def delay(delays: Sequence[raw.Delay], start_ms: int, end_ms: int) -> dict[str, 
         "p50": round(statistics.median(within), 1) if within else None,
         "max": max(within, default=None),
         "updates": len(within),
+    }
+
+
+def process(
+    cpu_pct: Sequence[float],
+    rss_gib: Sequence[float],
+    cpu_s: Mapping[str, float],
+    millions: float,
+) -> dict[str, Any]:
+    """What a service cost in the window, and per million pageviews that the engine counted in it.
+
+    `cpu_s` is the kernel's account in user and in system mode; None per million if nothing was
+    counted.
+    """
+    total_s = cpu_s["user"] + cpu_s["system"]
+    return {
+        "cpu_pct": spread(cpu_pct),
+        "rss_gib": spread(rss_gib),
+        "cpu_s": round(total_s, 3),
+        "cpu_user_s": round(cpu_s["user"], 3),
+        "cpu_system_s": round(cpu_s["system"], 3),
+        "cpu_s_per_million": round(total_s / millions, 3) if millions > 0 else None,
+        "rss_growth_gib_per_million": (
+            round((rss_gib[-1] - rss_gib[0]) / millions, 4) if millions > 0 else None
+        ),
     }
 
 

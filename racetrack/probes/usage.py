@@ -18,23 +18,31 @@ LOOK_FOR_NEW_PROCESSES_EVERY_S = 5.0
 
 @dataclass(frozen=True)
 class Usage:
-    """What the processes of a service have used: CPU seconds so far, GiB of memory now."""
+    """What the processes of a service have used: CPU seconds so far, in user mode and in the
+    kernel, and GiB of memory now."""
 
-    cpu_s: float
+    user_s: float
+    system_s: float
     rss_gib: float
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU seconds in both modes."""
+        return self.user_s + self.system_s
 
 
 def usage_of(pids: Sequence[int]) -> Usage:
     """All processes of a service added up. One that ended counts through its parent, as a child
     that was waited for."""
-    cpu_s, rss = 0.0, 0
+    user_s, system_s, rss = 0.0, 0.0, 0
     for pid in pids:
         with contextlib.suppress(psutil.NoSuchProcess):
             process = psutil.Process(pid)
             times = process.cpu_times()
-            cpu_s += times.user + times.system + times.children_user + times.children_system
+            user_s += times.user + times.children_user
+            system_s += times.system + times.children_system
             rss += process.memory_info().rss
-    return Usage(cpu_s, rss / BYTES_PER_GIB)
+    return Usage(user_s, system_s, rss / BYTES_PER_GIB)
 
 
 def harness_cpu_s() -> float:
@@ -45,21 +53,24 @@ def harness_cpu_s() -> float:
 
 @dataclass(frozen=True)
 class CpuAccount:
-    """CPU seconds used so far: by service, and by the harness."""
+    """CPU seconds used so far: by service, in user mode and in the kernel, and by the harness."""
 
-    by_service: Mapping[str, float]
+    by_service: Mapping[str, Mapping[str, float]]
     harness_s: float
 
     @classmethod
     def read(cls, processes: Mapping[str, Sequence[int]]) -> "CpuAccount":
         """The account now of the given processes (service → pids)."""
-        return cls(
-            {name: usage_of(pids).cpu_s for name, pids in processes.items()}, harness_cpu_s()
-        )
+        usages = {name: usage_of(pids) for name, pids in processes.items()}
+        services = {n: {"user": u.user_s, "system": u.system_s} for n, u in usages.items()}
+        return cls(services, harness_cpu_s())
 
     def since(self, earlier: "CpuAccount") -> "CpuAccount":
         """What was used between two readings."""
-        used = {name: self.by_service[name] - before for name, before in earlier.by_service.items()}
+        used = {
+            name: {mode: self.by_service[name][mode] - before for mode, before in modes.items()}
+            for name, modes in earlier.by_service.items()
+        }
         return CpuAccount(used, self.harness_s - earlier.harness_s)
 
 

@@ -41,7 +41,8 @@ def summary(run: Mapping[str, Any], folder: Path) -> list[str]:
     for name, figures in results["processes"].items():
         lines.append(
             f"  {name:<11} CPU mean {figures['cpu_pct']['mean']:.1f} % of a core,"
-            f" memory max {figures['rss_gib']['max']:.2f} GiB"
+            f" memory max {figures['rss_gib']['max']:.2f} GiB,"
+            f" {_number(figures['cpu_s_per_million'], '{:,.2f}')} CPU-s per million pageviews"
         )
     lines.append(
         f"  harness     CPU {results['harness']['cpu_pct']:.1f} % of a core while sampling"

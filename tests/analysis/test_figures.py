@@ -45,7 +45,11 @@ def folder(tmp_path: Path) -> Path:
         "asked": {"pageviews_per_s": 4000},
         "measured": {
             "window": WINDOW,
-            "cpu_s": {"deephaven": 1.25, "broker": 0.5, "loadgen": 0.1},
+            "cpu_s": {
+                "deephaven": {"user": 1.0, "system": 0.25},
+                "broker": {"user": 0.25, "system": 0.25},
+                "loadgen": {"user": 0.1, "system": 0.0},
+            },
             "harness_cpu_s": 0.6,
             "end_offsets": [10, 20],
             "engine_total": 29,
@@ -74,6 +78,10 @@ def test_processes_have_both_of_tops_figures_and_the_kernels(folder: Path) -> No
     assert deephaven["rss_gib"]["max"] == 2.523456  # the kernel's, not rounded as top's is
     assert deephaven["rss_gib"]["samples"] == [1.523456, 2.523456]
     assert deephaven["cpu_s"] == 1.25
+    assert (deephaven["cpu_user_s"], deephaven["cpu_system_s"]) == (1.0, 0.25)
+    # 4,000/s over the 30 s between the first and the last row of the arrivals in the window.
+    assert deephaven["cpu_s_per_million"] == pytest.approx(1.25 / 0.1197, rel=0.01)
+    assert deephaven["rss_growth_gib_per_million"] == pytest.approx(1 / 0.1197, rel=0.01)
 
 
 def test_totals_and_the_harness_own_cost(folder: Path) -> None:

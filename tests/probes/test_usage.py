@@ -22,7 +22,7 @@ def test_cpu_of_a_child_that_was_waited_for_still_counts() -> None:
     before = CpuAccount.read({"tests": [os.getpid()]})
     subprocess.run([sys.executable, "-c", BURN], check=True)
     used = CpuAccount.read({"tests": [os.getpid()]}).since(before)
-    assert used.by_service["tests"] >= 0.3
+    assert used.by_service["tests"]["user"] + used.by_service["tests"]["system"] >= 0.28  # ticks
     assert used.harness_s >= 0.3
 
 

@@ -18,7 +18,13 @@ RESULTS: dict[str, Any] = {
     "published_pageviews": 123456,
     "processed_pageviews": 123400,
     "dt_ms": {"mean": 612.34, "p50": 600.0, "max": 1100.0, "updates": 10},
-    "processes": {"deephaven": {"cpu_pct": spread([50.0, 70.0]), "rss_gib": spread([1.5, 2.5])}},
+    "processes": {
+        "deephaven": {
+            "cpu_pct": spread([50.0, 70.0]),
+            "rss_gib": spread([1.5, 2.5]),
+            "cpu_s_per_million": 12.345,
+        }
+    },
     "harness": {"cpu_pct": 1.26, "cpu_s": 0.1},
 }
 
@@ -54,5 +60,5 @@ def test_the_summary_says_it_at_a_glance() -> None:
     assert "a window of 42 s would decide" in text
     assert "warning     the window is short" in text
     assert "published 123,456, seen by the engine 123,400" in text
-    assert "CPU mean 60.0 % of a core, memory max 2.50 GiB" in text
+    assert "CPU mean 60.0 % of a core, memory max 2.50 GiB, 12.35 CPU-s per million" in text
     assert "logs/x_dh_5000" in text

@@ -1,0 +1,30 @@
+"""One run after the other: what a single experiment, a sweep and the search for a limit share."""
+
+from pathlib import Path
+
+from racetrack import engines, interrupts
+from racetrack.experiment import Asked, Experiment
+from racetrack.runfolder import RunFolder
+from racetrack.screen import Screen
+from racetrack.settings import REPO, Settings
+from racetrack.stack.runtime import open_stack
+from racetrack.track import services_of
+
+LOGS = REPO / "logs"
+
+
+def run_once(
+    engine_name: str, asked: Asked, settings: Settings, screen: Screen, guard: interrupts.Guard
+) -> Path:
+    """Run one experiment afresh; its folder, whose `run.json` holds the outcome.
+
+    Raises:
+        UsageError, SetupError, BusyError: it could not begin.
+        Interrupted: by a signal.
+    """
+    engine = engines.find_engine(engine_name)
+    stack = open_stack(settings)
+    stack.prepare(services_of(engine), screen.say)
+    folder = RunFolder.create(LOGS, engine_name, str(asked.pageviews_per_s))
+    Experiment(asked, engine, stack, folder, screen).run(guard)
+    return folder.path
