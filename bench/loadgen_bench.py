@@ -16,13 +16,15 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 EPILOG = """\
 environment:
-  KAFKA_BOOTSTRAP   the broker to produce to (required)
+  KAFKA_BOOTSTRAP   the broker to produce to (default: one of its own is started, and then all
+                    that follows is set)
   KAFKA_JARS        folder with Kafka's jars, for ProducerPerformance (required)
   LIBRDKAFKA        path of librdkafka.so.1 (default: the system's)
   PYPY              the load generator's Python (default: pypy3)
   CPYTHON           a Python with confluent-kafka (default: python3)
 
 examples:
+  bench/loadgen.sh
   KAFKA_BOOTSTRAP=127.0.0.1:9092 KAFKA_JARS=/opt/kafka/libs bench/loadgen.sh
   bench/loadgen.sh --json --rounds 3 --messages 2000000 > loadgen.json
   bench/loadgen.sh --only flat

@@ -1,0 +1,60 @@
+"""Brings up a broker for the benchmark of the load generator, runs it, and takes it down."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from racetrack import install, interrupts
+from racetrack.errors import RacetrackError
+from racetrack.lock import machine_lock
+from racetrack.settings import load
+from racetrack.stack.runtime import open_stack
+
+BENCH = Path(__file__).with_name("loadgen_bench.py")
+
+
+def main() -> int:
+    """`python with_broker.py [arguments of loadgen_bench.py]`; its exit code."""
+    arguments = [sys.executable, str(BENCH), *sys.argv[1:]]
+    if {"--help", "-h"} & set(sys.argv[1:]):
+        return subprocess.run(arguments, check=False).returncode
+    with interrupts.guarded(tell) as guard, machine_lock(), tempfile.TemporaryDirectory() as logs:
+        stack = open_stack(load())
+        stack.prepare(["broker"], tell)
+        try:
+            stack.start(["broker"], Path(logs), tell)
+            return subprocess.run(arguments, env=environment(), check=False).returncode
+        finally:
+            guard.disarm()
+            stack.stop(tell)
+
+
+def environment() -> dict[str, str]:
+    """Where the benchmark finds the broker and the programs that it compares."""
+    settings = load()
+    parts = install.ensure(["loadgen", "kafka"], install.read_versions(), tell)
+    librdkafka = next((parts["loadgen"] / "lib").glob("librdkafka*.so*"))
+    return {
+        **os.environ,
+        "KAFKA_BOOTSTRAP": f"{settings.bind_address}:{settings.kafka_port}",
+        "KAFKA_JARS": str(parts["kafka"] / "libs"),
+        "LIBRDKAFKA": str(librdkafka),
+        "PYPY": str(parts["loadgen"] / "bin/pypy3"),
+    }
+
+
+def tell(line: str) -> None:
+    """To the person, not among the results."""
+    print(line, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except RacetrackError as error:
+        tell(f"Error: {error}")
+        sys.exit(error.exit_code)
+    except interrupts.Interrupted as interrupted:
+        sys.exit(interrupted.exit_code)
