@@ -14,6 +14,7 @@ import pytest
 
 from racetrack.settings import REPO, Settings, load
 from racetrack.stack.native import leftovers
+from tests.e2e.loadgen_stack import LoadgenStack
 
 LINE_WITHIN_S = 120.0
 
@@ -105,6 +106,17 @@ def door(settings: Settings) -> Iterator[Callable[..., Door]]:
             os.killpg(each.process.pid, signal.SIGKILL)
             each.process.wait()
     leftovers.clear(settings.stack_name)
+
+
+@pytest.fixture(scope="module")
+def loadgen(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoadgenStack]:
+    """The load generator with MySQL and the broker, beside whatever stands; one for each file."""
+    stack = LoadgenStack(settings, tmp_path_factory.mktemp("stack"))
+    try:
+        stack.up()
+        yield stack
+    finally:
+        stack.down()
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,169 @@
+"""MySQL, the broker and the load generator, without an engine, and what tests ask of them."""
+
+import contextlib
+import json
+import socket
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from confluent_kafka import Consumer, TopicPartition
+
+from racetrack.probes.broker import BrokerProbe
+from racetrack.probes.loadgen import Control
+from racetrack.settings import Settings
+from racetrack.stack.native import leftovers, mysql
+from racetrack.stack.native.stack import NativeStack
+
+TOPIC = "pageviews"
+SERVICES = ("mysql", "broker", "loadgen")
+# Below the ports that the kernel gives to outgoing connections, which could take them first.
+PORTS = range(26000, 27000)
+
+
+@dataclass(frozen=True)
+class Message:
+    """A pageview as the broker keeps it; `at_ms` is when it was handed to the Kafka client."""
+
+    partition: int
+    key: str
+    value: dict[str, Any]
+    at_ms: int
+
+
+class LoadgenStack:
+    """The three services beside whatever stands: a name and ports of its own. No purchases are made
+    unless a test asks for them."""
+
+    def __init__(self, settings: Settings, logs: Path) -> None:
+        names = ("kafka_port", "kafka_controller_port", "mysql_port", "loadgen_port")
+        own = dict(zip(names, free_ports(len(names)), strict=True))
+        name = f"{settings.stack_name}-loadgen"
+        self.settings = settings.model_copy(
+            update={**own, "stack_name": name, "purchases_per_second_start": 0}
+        )
+        self.native = NativeStack(self.settings)
+        self._logs = logs
+        self.broker = BrokerProbe(self.native.endpoints.kafka, TOPIC)
+        # End offsets that the counts of the generator that runs now know nothing of.
+        self.before = [0] * settings.pageviews_partitions
+
+    def up(self) -> None:
+        """Start all three; no more is said than pytest shows of a test that failed."""
+        self.native.prepare(SERVICES, print)
+        self.native.start(SERVICES, self._logs, print)
+
+    def down(self) -> None:
+        """End them, and see to it that nothing is left."""
+        self.native.stop(print)
+        assert leftovers.members(self.settings.stack_name) == []
+        assert not leftovers.work_root(self.settings.stack_name).exists()
+
+    def control(self) -> Control:
+        return Control(self.settings.bind_address, self.settings.loadgen_port)
+
+    def ask(self, command: str) -> str:
+        with self.control() as control:
+            return control.ask(command)
+
+    def stats(self) -> dict[str, Any]:
+        with self.control() as control:
+            return control.stats()
+
+    def watch(self, seconds: float) -> list[dict[str, Any]]:
+        """The lines of `watch` over a time by the generator's clock."""
+        with self.control() as control:
+            lines = [json.loads(control.ask("watch"))]
+            while lines[-1]["now_ms"] - lines[0]["now_ms"] < seconds * 1000:
+                lines.append(json.loads(control.read()))
+            return lines
+
+    def rates(self, pageviews: int, purchases: int = 0) -> None:
+        self.ask(f"set purchases_per_second {purchases}")
+        self.ask(f"set pageviews_per_second {pageviews}")
+
+    def pause(self) -> tuple[list[int], list[int]]:
+        """Stop the load: what was handed over, and what the broker has of it, by partition."""
+        self.rates(0)
+        with self.control() as control:
+            counts = control.settled_counts()
+        handed = counts["handed"]
+        assert counts["due"] == [a + b for a, b in zip(handed, counts["refused"], strict=True)]
+        expected = [a + b for a, b in zip(self.before, handed, strict=True)]
+        end_offsets = self.broker.end_offsets_reaching(expected, 2)
+        return handed, [b - a for a, b in zip(self.before, end_offsets, strict=True)]
+
+    def read(self, since: Sequence[int]) -> list[Message]:
+        """All pageviews from these offsets on, in order within their partitions."""
+        missing = sum(self.broker.end_offsets()) - sum(since)
+        settings = {"bootstrap.servers": self.native.endpoints.kafka, "group.id": "tests"}
+        consumer = Consumer({**settings, "enable.auto.commit": False})
+        found: list[Message] = []
+        try:
+            consumer.assign([TopicPartition(TOPIC, p, offset) for p, offset in enumerate(since)])
+            while len(found) < missing:
+                batch = consumer.consume(min(10_000, missing - len(found)), timeout=10)
+                assert batch, f"{missing - len(found)} of {missing} pageviews did not come"
+                found += [message_of(each) for each in batch]
+        finally:
+            consumer.close()
+        return found
+
+    def log(self) -> str:
+        return self.native.log_of("loadgen").read_text()
+
+    def kill(self, service: str) -> Callable[[], None]:
+        """Kill all of a service at once; what starts it again."""
+        members = leftovers.members(self.settings.stack_name)
+        processes = [member.process for member in members if member.service == service]
+        again = as_started(processes[0], self.native.log_of(service))
+        for process in processes:
+            process.kill()
+        psutil.wait_procs(processes, timeout=10)
+        return again
+
+    def sql(self, query: str) -> list[tuple[Any, ...]]:
+        with contextlib.closing(mysql.connect(self.settings, "shop", "shop")) as connection:
+            cursor = connection.cursor()
+            cursor.execute(query)
+            return list(cursor.fetchall())
+
+
+def message_of(message: Any) -> Message:
+    assert message.error() is None, message.error()
+    value = json.loads(message.value())
+    return Message(message.partition(), message.key().decode(), value, message.timestamp()[1])
+
+
+def as_started(process: psutil.Process, log: Path) -> Callable[[], None]:
+    """What starts a process once more, as it was started first."""
+    # MySQL's first words to itself hold passwords, and are gone once it has read them.
+    argv = [word for word in process.cmdline() if not word.startswith("--init-file=")]
+    environment, folder = process.environ(), process.cwd()
+
+    def start() -> None:
+        with log.open("ab") as output:
+            subprocess.Popen(
+                argv,
+                env=environment,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    return start
+
+
+def free_ports(count: int) -> list[int]:
+    free: list[int] = []
+    for port in PORTS:
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            free.append(port)
+        if len(free) == count:
+            return free
+    raise AssertionError(f"no {count} free ports among {PORTS}")

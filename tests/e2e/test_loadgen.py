@@ -1,0 +1,193 @@
+"""What the load generator does on a real broker and a real MySQL. The tests share one, and go on
+from each other's load."""
+
+import contextlib
+import itertools
+import os
+import re
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from racetrack.probes.loadgen import LoadgenError
+from tests.e2e.loadgen_stack import LoadgenStack, Message
+
+pytestmark = pytest.mark.e2e
+
+WaitUntil = Callable[..., None]
+CHANNELS = {"organic search", "paid search", "referral", "social", "display"}
+
+
+@pytest.fixture(scope="module")
+def first_second(loadgen: LoadgenStack) -> list[Message]:
+    """All the pageviews since the generator's start, a thousand at least of every partition."""
+    loadgen.rates(20_000)
+    loadgen.watch(0.5)
+    handed, published = loadgen.pause()
+    assert handed == published
+    assert min(handed) > 1000
+    return loadgen.read([0] * len(handed))
+
+
+def test_the_shop_is_seeded(loadgen: LoadgenStack) -> None:
+    counts = {t: loadgen.sql(f"SELECT COUNT(*) FROM {t}") for t in ("users", "items", "purchases")}  # noqa: S608
+    settings = loadgen.settings
+    assert counts["users"] == [(settings.shop_users,)] == [(10_000,)]
+    assert counts["items"] == [(settings.shop_items,)] == [(1_000,)]
+    assert counts["purchases"][0][0] >= 1
+    assert "Initializing shop database DONE" in loadgen.log()
+
+
+def test_it_starts_at_the_rates_of_its_settings(loadgen: LoadgenStack) -> None:
+    assert loadgen.ask("get pageviews_per_second").split()[-1] == "50"
+    assert len(loadgen.broker.end_offsets()) == loadgen.settings.pageviews_partitions
+
+
+def test_the_dialogue_is_the_one_that_was_promised(loadgen: LoadgenStack) -> None:
+    with loadgen.control() as control:
+        set_it = "set pageviews_per_second 10000"
+        answer = "Setting pageviews_per_second: old value was 50, new value is 10000."
+        assert control.ask(set_it) == answer
+        with pytest.raises(LoadgenError, match="Error: unknown command"):
+            control.ask("faster")
+        assert control.ask("quit") == "Goodbye."
+    assert "Changing pageview rate from 50 to 10000 per second" in loadgen.log()
+
+
+def test_a_pageview_is_as_engines_expect_it(first_second: list[Message]) -> None:
+    for message in first_second:
+        assert set(message.value) == {"user_id", "url", "channel", "received_at"}
+        user, url, received_at_ms = (message.value[k] for k in ("user_id", "url", "received_at"))
+        assert message.key == str(user)
+        assert 1 <= user <= 10_000
+        page = re.fullmatch(r"/(products|profiles)/([1-9][0-9]*)", url)
+        assert page, url
+        assert int(page[2]) <= {"products": 1_000, "profiles": 10_000}[page[1]]
+        assert message.value["channel"] in CHANNELS
+        assert type(received_at_ms) is int
+        assert abs(received_at_ms - message.at_ms) < 2000
+    assert {message.value["channel"] for message in first_second} == CHANNELS
+
+
+def test_order_and_users_belong_to_partitions(first_second: list[Message]) -> None:
+    newest: dict[int, int] = {}
+    home: dict[str, int] = {}
+    for message in first_second:
+        received_at_ms = message.value["received_at"]
+        assert received_at_ms >= newest.get(message.partition, 0)
+        newest[message.partition] = received_at_ms
+        assert home.setdefault(message.key, message.partition) == message.partition
+    # As many different users as that many draws among all of them give.
+    users = 10_000
+    expected = users * (1 - (1 - 1 / users) ** len(first_second))
+    assert len(home) == pytest.approx(expected, rel=0.03)
+
+
+def test_a_rate_is_held(loadgen: LoadgenStack) -> None:
+    loadgen.rates(20_000)
+    lines = loadgen.watch(4)[2:]  # the first 50 ms may be at the old rate
+    first, last = lines[0], lines[-1]
+    seconds = (last["now_ms"] - first["now_ms"]) / 1000
+    rate = {
+        count: (sum(last["pageviews"][count]) - sum(first["pageviews"][count])) / seconds
+        for count in ("due", "handed")
+    }
+    # Times are in whole milliseconds: one of 3,800 is 0.03 %.
+    assert rate["due"] == pytest.approx(20_000, rel=0.001)
+    # And what is handed over may be 20 ms late at either end.
+    assert rate["handed"] == pytest.approx(20_000, rel=0.005)
+
+
+def test_a_new_rate_holds_within_50_ms_and_nothing_is_lost(loadgen: LoadgenStack) -> None:
+    handed, since = loadgen.pause()
+    loadgen.rates(1_000)
+    loadgen.watch(0.5)
+    asked_ms = time.time_ns() // 1_000_000
+    loadgen.ask("set pageviews_per_second 20000")
+    answered_ms = time.time_ns() // 1_000_000
+    loadgen.watch(0.5)
+    handed, published = loadgen.pause()
+    assert handed == published
+    messages = loadgen.read(since)
+
+    def due_in(start_ms: int, length_ms: int, partition: int | None = None) -> int:
+        window = range(start_ms, start_ms + length_ms)
+        mine = [m for m in messages if partition in (None, m.partition)]
+        return sum(m.value["received_at"] in window for m in mine)
+
+    # The fraction of a pageview of each partition at either end, and a millisecond of clocks.
+    assert due_in(asked_ms - 300, 300) == pytest.approx(300, abs=13)
+    assert due_in(answered_ms + 50, 300) == pytest.approx(6_000, abs=32)
+    for partition in range(len(handed)):
+        before = due_in(asked_ms - 300, 300, partition)
+        assert due_in(answered_ms + 50, 300, partition) == pytest.approx(before * 20, rel=0.1)
+    # Not only due, but truly handed over at the new rate: the tolerance is 30 ms of lateness.
+    arrived = sum(m.at_ms in range(answered_ms + 50, answered_ms + 350) for m in messages)
+    assert arrived == pytest.approx(6_000, rel=0.1)
+
+
+def test_a_purchase_is_a_row_and_a_pageview(loadgen: LoadgenStack, wait_until: WaitUntil) -> None:
+    _, since = loadgen.pause()
+    ((last_id,),) = loadgen.sql("SELECT MAX(id) FROM purchases")
+    done = loadgen.stats()["purchases"]["done"]
+    loadgen.rates(0, purchases=100)
+    wait_until(lambda: loadgen.stats()["purchases"]["done"] >= done + 50, "50 purchases")
+    handed, published = loadgen.pause()
+    assert handed == published
+    purchases = loadgen.stats()["purchases"]
+    assert purchases["due"] == purchases["done"]
+    rows = loadgen.sql(f"SELECT user_id, item_id FROM purchases WHERE id > {last_id}")  # noqa: S608
+    viewed = Counter((m.value["user_id"], m.value["url"]) for m in loadgen.read(since))
+    assert viewed == Counter((user, f"/products/{item}") for user, item in rows)
+    assert viewed.total() == purchases["done"] - done
+
+
+def test_rogue_clients_disturb_neither_the_load_nor_the_polite(loadgen: LoadgenStack) -> None:
+    address = (loadgen.settings.bind_address, loadgen.settings.loadgen_port)
+    loadgen.rates(10_000)
+    loadgen.watch(0.3)
+    with contextlib.ExitStack() as crowd:
+
+        def join() -> socket.socket:
+            return crowd.enter_context(socket.create_connection(address, timeout=5))
+
+        for _ in range(100):
+            join().sendall(b"stats\n")
+        join().sendall(b"watch\n")
+        junk, long_line, deaf = join(), join(), join()
+        junk.sendall(os.urandom(64) + b"\n\0\xff\xfe\n")
+        long_line.sendall(b"x" * 1_000_000)
+        with contextlib.suppress(OSError):  # it is dropped before it has asked that often
+            deaf.sendall(b"stats\n" * 100_000)
+        lines = loadgen.watch(2)
+        junk.shutdown(socket.SHUT_WR)
+        assert b"Error: that is not text" in _all_of(junk)
+        assert b"Error: a line may have" in _all_of(long_line)
+    assert "does not read what it asked for" in loadgen.log()
+    gaps_ms = [b["now_ms"] - a["now_ms"] for a, b in itertools.pairwise(lines)]
+    assert max(gaps_ms) < 500
+    pageviews = lines[-1]["pageviews"]
+    assert sum(pageviews["due"]) - sum(pageviews["handed"]) < 10_000 * 0.1
+    # 2 ms on an idle machine.
+    assert pageviews["lateness_ms"]["p99"] < 100
+    handed, published = loadgen.pause()
+    assert handed == published
+
+
+def _all_of(client: socket.socket) -> bytes:
+    heard = b""
+    while more := client.recv(4096):
+        heard += more
+    return heard
+
+
+def test_it_logs_what_it_did_every_ten_seconds(
+    loadgen: LoadgenStack, wait_until: WaitUntil
+) -> None:
+    line = (
+        r"Simulated \d+ pageview actions in the last 10\.\d seconds, effective rate \d+\.\d{2}/s\n"
+    )
+    wait_until(lambda: re.search(line, loadgen.log()) is not None, "line on the last ten seconds")

@@ -1,0 +1,145 @@
+"""The load generator ends in order, and outlives what dies around it. The tests share one, and go
+on from each other's load."""
+
+import os
+import re
+import signal
+from collections.abc import Callable
+
+import psutil
+import pytest
+
+from racetrack.probes.loadgen import LoadgenError
+from tests.e2e.loadgen_stack import LoadgenStack, Message, as_started
+
+pytestmark = pytest.mark.e2e
+
+WaitUntil = Callable[..., None]
+
+
+def test_sigterm_ends_it_in_order_and_the_same_seed_gives_the_same_again(
+    loadgen: LoadgenStack, wait_until: WaitUntil
+) -> None:
+    loadgen.rates(20_000)
+    loadgen.watch(0.8)
+    main = psutil.Process(loadgen.native.pids("loadgen")[0])
+    again = as_started(main, loadgen.native.log_of("loadgen"))
+    main.send_signal(signal.SIGTERM)
+    wait_until(lambda: "loadgen" in loadgen.native.died(), "end after SIGTERM", within_s=5)
+    assert loadgen.native.died()["loadgen"].startswith("exit code 0;")
+    stopped = re.findall(r"Stopped: (\d+) pageviews handed over, 0 refused", loadgen.log())
+    loadgen.before = loadgen.broker.end_offsets()
+    assert [int(handed) for handed in stopped] == [sum(loadgen.before)]
+
+    again()
+    wait_until(lambda: answers(loadgen), "answer of the successor")
+    loadgen.rates(20_000)
+    loadgen.watch(0.5)
+    handed, published = loadgen.pause()
+    assert handed == published
+    first, second = loadgen.read([0] * len(handed)), loadgen.read(loadgen.before)
+    for partition in range(len(handed)):
+        assert beginning(second, partition) == beginning(first, partition)
+
+
+def test_pageviews_go_on_without_mysql_and_purchases_wait_for_it(
+    loadgen: LoadgenStack, wait_until: WaitUntil
+) -> None:
+    ((rows_before,),) = loadgen.sql("SELECT COUNT(*) FROM purchases")
+    loadgen.rates(5_000, purchases=20)
+    wait_until(lambda: loadgen.stats()["purchases"]["done"] >= 10, "purchases")
+    start_mysql = loadgen.kill("mysql")
+    wait_until(lambda: "Trying again in" in loadgen.log(), "word of MySQL")
+    lines = loadgen.watch(2)
+    counts = [sum(line["pageviews"]["handed"]) for line in (lines[0], lines[-1])]
+    seconds = (lines[-1]["now_ms"] - lines[0]["now_ms"]) / 1000
+    # Purchases' pageviews go on too; the tolerance is 20 ms of lateness at either end.
+    assert (counts[1] - counts[0]) / seconds == pytest.approx(5_020, rel=0.02)
+    assert lines[-1]["purchases"]["due"] > lines[-1]["purchases"]["done"]
+    start_mysql()
+    wait_until(lambda: "MySQL is back after" in loadgen.log(), "return of MySQL")
+    wait_until(lambda: purchases_waiting(loadgen) < 20, "end of the queue of purchases")
+    handed, published = loadgen.pause()
+    assert handed == published
+    purchases = loadgen.stats()["purchases"]
+    assert purchases["due"] == purchases["done"]
+    # None is lost, and none comes twice, though the connection broke in mid-work.
+    rows = loadgen.sql("SELECT COUNT(*) FROM purchases")
+    assert rows == [(rows_before + purchases["done"],)]
+
+
+def test_a_worker_that_dies_is_replaced_and_its_loss_is_said(
+    loadgen: LoadgenStack, wait_until: WaitUntil
+) -> None:
+    loadgen.rates(20_000)
+    loadgen.watch(0.5)
+    (worker,) = loadgen.stats()["workers"]
+    os.kill(worker["pid"], signal.SIGKILL)
+    death = rf"Worker {worker['pid']} died .killed by signal 9.; up to about (\d+) pageviews"
+    wait_until(lambda: re.search(death, loadgen.log()) is not None, "word of the death")
+    wait_until(lambda: works(loadgen, worker["pid"]), "successor")
+    (said,) = re.findall(death, loadgen.log())
+    # The queue's length is noted ten times a second, so what was said may be a tenth old.
+    assert -100 < loss(loadgen) <= int(said) + 20_000 * 0.1
+    nothing_is_lost_from_now_on(loadgen)
+
+
+def test_it_goes_on_when_the_broker_is_back(loadgen: LoadgenStack, wait_until: WaitUntil) -> None:
+    loadgen.rates(5_000)
+    start_broker = loadgen.kill("broker")
+    wait_until(lambda: "Kafka: " in loadgen.log(), "word of the broker")
+    lines = loadgen.watch(1)
+    due = [sum(line["pageviews"]["due"]) for line in (lines[0], lines[-1])]
+    seconds = (lines[-1]["now_ms"] - lines[0]["now_ms"]) / 1000
+    assert (due[1] - due[0]) / seconds == pytest.approx(5_000, rel=0.005)
+    start_broker()
+    wait_until(lambda: "Kafka: no more errors" in loadgen.log(), "return of the broker")
+    # With acks=0 what was under way is gone, but not what waited in the queue.
+    assert 0 <= loss(loadgen) < 5_000
+    assert sum(loadgen.stats()["pageviews"]["refused"]) == 0
+    nothing_is_lost_from_now_on(loadgen)
+
+
+def loss(loadgen: LoadgenStack) -> int:
+    """Pause the load: how many were handed over that the broker does not have."""
+    handed, published = loadgen.pause()
+    lost = [a - b for a, b in zip(handed, published, strict=True)]
+    loadgen.before = [a - b for a, b in zip(loadgen.before, lost, strict=True)]
+    return sum(lost)
+
+
+def nothing_is_lost_from_now_on(loadgen: LoadgenStack) -> None:
+    loadgen.rates(5_000)
+    loadgen.watch(0.5)
+    handed, published = loadgen.pause()
+    assert handed == published
+
+
+def purchases_waiting(loadgen: LoadgenStack) -> int:
+    counts = loadgen.stats()["purchases"]
+    return int(counts["due"] - counts["done"] - counts["refused"])
+
+
+def answers(loadgen: LoadgenStack) -> bool:
+    try:
+        loadgen.stats()
+    except LoadgenError:
+        return False
+    return True
+
+
+def works(loadgen: LoadgenStack, other_than: int) -> bool:
+    """Whether another worker has all partitions and is up to date."""
+    stats = loadgen.stats()
+    (worker,) = stats["workers"]
+    pageviews = stats["pageviews"]
+    waiting = sum(pageviews["due"]) - sum(pageviews["handed"]) - sum(pageviews["refused"])
+    caught_up = bool(waiting < pageviews["rate"] * 0.1)
+    return caught_up and worker["alive"] is True and worker["pid"] != other_than
+
+
+def beginning(messages: list[Message], partition: int) -> list[tuple[str, str, str]]:
+    """What a partition's first thousand pageviews say, but for their times."""
+    mine = [m for m in messages if m.partition == partition][:1000]
+    assert len(mine) == 1000
+    return [(m.key, m.value["url"], m.value["channel"]) for m in mine]
