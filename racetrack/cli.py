@@ -1,62 +1,16 @@
 """The command line: `./run_experiment.sh` and `./race`."""
 
-import math
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import click
 
-from racetrack import engines, interrupts
-from racetrack.errors import RacetrackError
+from racetrack import cli_many, engines
+from racetrack.cli_parts import EXIT_CODES, Seconds, engine_argument, guarded
 from racetrack.lock import machine_lock
 from racetrack.runfolder import read_run
 from racetrack.screen import Screen
 from racetrack.settings import load
 from racetrack.stack.runtime import open_stack
-
-EXIT_CODES = """
-\b
-Exit codes: 0 done as asked, 1 it ran but failed, 2 wrong usage or setting,
-3 something could not be installed, 4 the machine, a port or the stack is taken,
-130 and 143 interrupted.
-"""
-
-
-class Seconds(click.ParamType[float]):
-    """A positive, finite number of seconds."""
-
-    name = "seconds"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        try:
-            seconds = float(str(value))
-        except ValueError:
-            self.fail(f"{value!r} is not a number of seconds", param, ctx)
-        if not (math.isfinite(seconds) and seconds > 0):
-            self.fail(f"{value!r} is not a positive number of seconds", param, ctx)
-        return seconds
-
-
-@contextmanager
-def _guarded(screen: Screen) -> Iterator[interrupts.Guard]:
-    """Errors that a user can act on become one message and an exit code."""
-    try:
-        with interrupts.guarded(screen.say) as guard:
-            yield guard
-    except RacetrackError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(error.exit_code)
-    except interrupts.Interrupted as interrupted:
-        click.echo(f"{interrupted}", err=True)
-        sys.exit(interrupted.exit_code)
-
-
-engine_argument = click.argument(
-    "engine", metavar="ENGINE", type=click.Choice(engines.engine_names())
-)
 
 
 # So that `-5` is a rate to be refused with its reason, not an option that is not known.
@@ -78,7 +32,7 @@ def experiment(engine: str, rate: int, wait: float, samples: int, delay: float) 
     from racetrack.runs import run_once
 
     screen = Screen()
-    with _guarded(screen) as guard, machine_lock():
+    with guarded(screen) as guard, machine_lock():
         asked = Asked(rate, wait, samples, delay)
         folder = run_once(engine, asked, load(), screen, guard)
     sys.exit(0 if read_run(folder)["outcome"] == "ok" else 1)
@@ -94,6 +48,9 @@ def race() -> None:
         ./race up dh                            the same stack, for playing by hand
         ./race status
         ./race down
+        ./race limit dh                         the highest rate that it keeps up with
+        ./race sweep dh --rates 500,5000        many runs
+        ./race report logs/…                    what they say
     """
 
 
@@ -104,7 +61,7 @@ def up(engine: str) -> None:
     from racetrack.track import services_of
 
     screen = Screen()
-    with _guarded(screen) as guard, machine_lock():
+    with guarded(screen) as guard, machine_lock():
         chosen = engines.find_engine(engine)
         settings = load()
         stack = open_stack(settings)
@@ -128,7 +85,7 @@ def up(engine: str) -> None:
 def down() -> None:
     """Stop the stack that stands and remove its data, whatever started it."""
     screen = Screen()
-    with _guarded(screen), machine_lock():
+    with guarded(screen), machine_lock():
         open_stack(load()).stop(screen.say)
 
 
@@ -136,7 +93,7 @@ def down() -> None:
 def status() -> None:
     """Say what stands: exit code 0 if a stack is up, 1 if none is."""
     screen = Screen()
-    with _guarded(screen):
+    with guarded(screen):
         standing = open_stack(load()).standing()
     if standing is None:
         screen.say("No stack is up. Start one with `./race up ENGINE`.")
@@ -144,6 +101,10 @@ def status() -> None:
     screen.say(f"Up since {standing.since}, for {standing.engine}:")
     for name, pids in sorted(standing.services.items()):
         screen.say(f"  {name:<10} pid {', '.join(map(str, pids))}")
+
+
+for command in (cli_many.sweep, cli_many.vary, cli_many.limit):
+    race.add_command(command)
 
 
 def main() -> None:

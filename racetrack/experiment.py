@@ -72,16 +72,7 @@ class Experiment:
         return result
 
     def _announce(self) -> None:
-        self._folder.record(
-            {
-                "runtime": self._stack.runtime,
-                "asked": asdict(self._asked),
-                "outcome": "unfinished",
-                "settings": for_record(self._stack.settings),
-                "machine": machine.describe(),
-                "versions": {"racetrack": __version__, "python": platform.python_version()},
-            }
-        )
+        describe_run(self._folder, self._stack, self._asked)
         asked = self._asked
         self._screen.heading(
             f"{self._engine.title} at {asked.pageviews_per_s:,} pageviews/s"
@@ -129,3 +120,17 @@ class Experiment:
                 self._screen.say(line)
         elif result != "ok":
             self._screen.say(f"The experiment failed: {result}\nLogs: {self._folder.path}")
+
+
+def describe_run(folder: RunFolder, stack: Stack, asked: Asked) -> None:
+    """Begin `run.json`: what was asked, with what settings, on what machine."""
+    folder.record(
+        {
+            "runtime": stack.runtime,
+            "asked": asdict(asked),
+            "outcome": "unfinished",
+            "settings": for_record(stack.settings),
+            "machine": machine.describe(),
+            "versions": {"racetrack": __version__, "python": platform.python_version()},
+        }
+    )

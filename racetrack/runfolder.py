@@ -26,17 +26,8 @@ class RunFolder:
 
     @classmethod
     def create(cls, logs: Path, engine: str, label: str) -> "RunFolder":
-        """Make `logs/2026.11.20.18.04.43_UTC_<engine>_<label>/`; in the next second if a run began
-        in this one."""
-        logs.mkdir(parents=True, exist_ok=True)
-        while True:
-            now = datetime.now(UTC)
-            folder = cls(logs / f"{now:%Y.%m.%d.%H.%M.%S}_UTC_{engine}_{label}")
-            try:
-                folder.path.mkdir()
-                break
-            except FileExistsError:
-                time.sleep(1 - now.microsecond / 1e6)
+        """Make the folder of a run that begins now."""
+        folder = cls(named_folder(logs, f"{engine}_{label}"))
         folder.stack.mkdir()
         folder.record({"schema_version": SCHEMA_VERSION, "tag": folder.tag, "engine": engine})
         return folder
@@ -73,6 +64,20 @@ class RunFolder:
     def open_for_lines(self, name: str) -> TextIO:
         """A new text file in the folder, written through line by line."""
         return (self.path / name).open("x", buffering=1, encoding="utf-8")
+
+
+def named_folder(logs: Path, label: str) -> Path:
+    """Make `logs/2026.11.20.18.04.43_UTC_<label>/`; in the next second if that is taken."""
+    logs.mkdir(parents=True, exist_ok=True)
+    while True:
+        now = datetime.now(UTC)
+        folder = logs / f"{now:%Y.%m.%d.%H.%M.%S}_UTC_{label}"
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            time.sleep(1 - now.microsecond / 1e6)
+        else:
+            return folder
 
 
 def read_run(path: Path) -> dict[str, Any]:

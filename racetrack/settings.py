@@ -1,5 +1,6 @@
 """`.env` and the environment become one frozen Settings; nothing else reads either."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -44,6 +45,12 @@ class Settings(BaseSettings):
     deephaven_heap: Heap
     deephaven_cycle_ms: Count
 
+    cal_delay_ms: Annotated[int, Field(ge=0)]
+    cal_capacity_per_s: Rate
+    cal_stalled_partition: Annotated[int, Field(ge=-1)]
+    cal_stall_after_s: Annotated[float, Field(ge=0)]
+    cal_stall_for_s: Annotated[float, Field(ge=0)]
+
     kafka_version: str
     apicurio_version: str
     debezium_version: str
@@ -63,14 +70,18 @@ class Settings(BaseSettings):
     deephaven_psk: SecretStr
 
 
-def load() -> Settings:
-    """Read `.env` and the environment.
+def load(overrides: Mapping[str, str] | None = None) -> Settings:
+    """Read `.env` and the environment; `overrides`, by the names in `.env`, win over both.
 
     Raises:
         UsageError: a value is missing or malformed; the message names the variable and the reason.
     """
+    given = {name.lower(): value for name, value in (overrides or {}).items()}
+    if unknown := sorted(given.keys() - Settings.model_fields):
+        raise UsageError(f"There is no setting {', '.join(unknown).upper()}: see .env.")
     try:
-        return Settings()  # type: ignore[call-arg]  # the fields come from the environment
+        # The fields that are not given come from the environment.
+        return Settings(**given)  # type: ignore[arg-type]
     except ValidationError as error:
         reasons = [f"{str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors()]
         raise UsageError(

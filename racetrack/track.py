@@ -100,6 +100,23 @@ class Track:
                 status.update(f"{what}, {left_s:.0f} s left; {self._progress()}")
                 time.sleep(min(LOOK_EVERY_S, left_s))
 
+    def recover(self, within_s: float) -> None:
+        """Take the load away until the engine has counted all that was published by now.
+
+        Raises:
+            RacetrackError: that took longer than `within_s`.
+        """
+        self.set_rate(self._stack.settings.pageviews_per_second_start)
+        published = sum(BrokerProbe(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC).end_offsets())
+        with self._screen.live("letting the engine catch up"):
+            if not self._delay.wait_until(
+                lambda newest: newest.total >= published, within_s, self.check
+            ):
+                raise RacetrackError(
+                    f"{self._engine.title} did not catch up within {within_s:.0f} s of being"
+                    " relieved of the load."
+                )
+
     def sample(self, samples: int) -> dict[str, Any]:
         """Take samples with `top`, and account for CPU time over the same window.
 

@@ -36,6 +36,16 @@ def test_a_bad_value_is_refused_by_name(
         settings.load()
 
 
+def test_an_override_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_HEAP", "2g")
+    assert settings.load({"KAFKA_HEAP": "3g"}).kafka_heap == "3g"
+
+
+def test_an_override_of_nothing_is_refused() -> None:
+    with pytest.raises(UsageError, match="KAFKA_HAEP"):
+        settings.load({"KAFKA_HAEP": "3g"})
+
+
 def test_secrets_are_masked_in_the_record() -> None:
     loaded = settings.load()
     record = settings.for_record(loaded)

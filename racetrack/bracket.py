@@ -1,0 +1,107 @@
+"""How the limit is searched for: which rate to try next, and when to stop. No I/O.
+
+Whether a rate is kept up with is asked of functions, so that the search can be tried on engines
+that are made up.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from racetrack.analysis.verdict import Kind
+
+Observe = Callable[[int], Kind]
+CLIMB_FACTOR = 2.0
+TRIES_PER_RATE = 4
+MAX_SHIFTS = 10
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """The highest rate seen to be kept up with, the lowest seen to fall behind (pageviews/s); None
+    where none was. `stopped_by` says what else ended the search."""
+
+    keeps_up: int | None
+    falls_behind: int | None
+    stopped_by: str | None = None
+
+    def is_within(self, tolerance: float) -> bool:
+        """Whether the two rates are no further apart than the tolerance."""
+        if self.keeps_up is None or self.falls_behind is None:
+            return False
+        return self.falls_behind <= self.keeps_up * (1 + tolerance) + 1
+
+
+def climb(observe: Observe, start: int, tolerance: float) -> Bracket:
+    """Bracket the limit: double from `start` until the engine falls behind, halve until it keeps
+    up, then take the geometric mean until both are within `tolerance`.
+
+    An undecided rate is taken for one that it falls behind at: the search becomes careful, and the
+    confirmation decides.
+    """
+    bracket, rate = Bracket(None, None), start
+    while True:
+        kind = observe(rate)
+        if kind in (Kind.GENERATOR_BOUND, Kind.BROKER_BOUND):
+            return Bracket(bracket.keeps_up, bracket.falls_behind, f"{kind} at {rate:,}/s")
+        if kind is Kind.KEPT_UP:
+            bracket = Bracket(rate, bracket.falls_behind)
+        else:
+            bracket = Bracket(bracket.keeps_up, rate)
+        if bracket.is_within(tolerance):
+            return bracket
+        if bracket.falls_behind is not None and bracket.falls_behind <= 1:
+            return Bracket(None, 1, "it does not keep up with one pageview per second")
+        rate = _next_rate(bracket)
+
+
+def confirm(run: Observe, bracket: Bracket, tolerance: float) -> Bracket:
+    """Confirm a bracket with fresh runs: at the lower rate 3 of 3 must keep up, at the upper 2 of 3
+    must fall behind; else both rates are moved, and it begins anew.
+    """
+    if bracket.keeps_up is None or bracket.falls_behind is None:
+        return bracket
+    low = bracket.keeps_up
+    high = max(bracket.falls_behind, low + 1)
+    step = 1 + tolerance
+    low_holds = high_holds = False
+    for _ in range(MAX_SHIFTS):
+        if not low_holds:
+            low_holds = _times(run, low, Kind.KEPT_UP, wanted=3, spare=0)
+        if not low_holds:
+            low, high, high_holds = math.floor(low / step), low, False
+            continue
+        if not high_holds:
+            high_holds = _times(run, high, Kind.FELL_BEHIND, wanted=2, spare=1)
+        if high_holds:
+            return Bracket(low, high)
+        low, high, low_holds = high, math.ceil(high * step), False
+    return Bracket(
+        low if low_holds else None,
+        high if high_holds else None,
+        f"no bracket could be confirmed in {MAX_SHIFTS} tries: the runs contradict each other",
+    )
+
+
+def _next_rate(bracket: Bracket) -> int:
+    if bracket.falls_behind is None:
+        assert bracket.keeps_up is not None  # noqa: S101  # one of the two was just observed
+        return round(bracket.keeps_up * CLIMB_FACTOR)
+    if bracket.keeps_up is None:
+        return max(1, round(bracket.falls_behind / CLIMB_FACTOR))
+    return round(math.sqrt(bracket.keeps_up * bracket.falls_behind))
+
+
+def _times(run: Observe, rate: int, wanted_kind: Kind, *, wanted: int, spare: int) -> bool:
+    """Whether `wanted` fresh runs end as wanted, before more than `spare` end otherwise. Undecided
+    ones don't count, but can't go on for ever."""
+    as_wanted = otherwise = 0
+    for _ in range(wanted + spare + TRIES_PER_RATE):
+        kind = run(rate)
+        as_wanted += kind is wanted_kind
+        otherwise += kind not in (wanted_kind, Kind.UNDECIDED)
+        if as_wanted == wanted:
+            return True
+        if otherwise > spare:
+            return False
+    return False

@@ -1,0 +1,75 @@
+"""What the commands share: their parameters, and how errors and signals become exit codes."""
+
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from racetrack import engines, interrupts
+from racetrack.errors import RacetrackError
+from racetrack.screen import Screen
+
+EXIT_CODES = """
+\b
+Exit codes: 0 done as asked, 1 it ran but failed, 2 wrong usage or setting,
+3 something could not be installed, 4 the machine, a port or the stack is taken,
+130 and 143 interrupted.
+"""
+
+
+class Seconds(click.ParamType[float]):
+    """A positive, finite number of seconds."""
+
+    name = "seconds"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        try:
+            seconds = float(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is not a number of seconds", param, ctx)
+        if not (math.isfinite(seconds) and seconds > 0):
+            self.fail(f"{value!r} is not a positive number of seconds", param, ctx)
+        return seconds
+
+
+class Numbers(click.ParamType[list[int]]):
+    """Whole numbers with commas between them, such as `50,5000,35000`."""
+
+    name = "numbers"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[int]:
+        words = str(value).split(",")
+        if not all(word.isdecimal() for word in words):
+            self.fail(f"{value!r} is not a list of whole numbers such as 50,5000", param, ctx)
+        return [int(word) for word in words]
+
+
+@contextmanager
+def guarded(screen: Screen) -> Iterator[interrupts.Guard]:
+    """Signals go to the guard, errors become exit codes."""
+    with errors_to_exit_codes(), interrupts.guarded(screen.say) as guard:
+        yield guard
+
+
+@contextmanager
+def errors_to_exit_codes() -> Iterator[None]:
+    """Errors that a user can act on become one message and an exit code."""
+    try:
+        yield
+    except RacetrackError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except interrupts.Interrupted as interrupted:
+        click.echo(f"{interrupted}", err=True)
+        sys.exit(interrupted.exit_code)
+
+
+engine_argument = click.argument(
+    "engine", metavar="ENGINE", type=click.Choice(engines.engine_names())
+)

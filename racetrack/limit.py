@@ -1,0 +1,163 @@
+"""The highest rate that an engine keeps up with: found live in one run, confirmed by fresh ones."""
+
+import json
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from racetrack import bracket as search
+from racetrack import engines, interrupts
+from racetrack.analysis import curves
+from racetrack.analysis.verdict import Kind, Verdict, judge
+from racetrack.errors import RacetrackError
+from racetrack.experiment import Asked, describe_run
+from racetrack.runfolder import SCHEMA_VERSION, RunFolder, named_folder, read_run
+from racetrack.runs import LOGS, run_once
+from racetrack.screen import Screen
+from racetrack.settings import Settings
+from racetrack.stack.runtime import open_stack
+from racetrack.track import Track, services_of
+
+TOLERANCE = 0.05
+START_RATE = 1_000
+CLIMB_SETTLE_S, CLIMB_WINDOW_S, CLIMB_MORE_S = 5.0, 15.0, 15.0
+RECOVER_WITHIN_S = 60.0
+CONFIRM = Asked(pageviews_per_s=0, wait_s=10, samples=30, delay_s=1.0)
+
+
+@dataclass
+class Limit:
+    """What `limit.json` holds; rates in pageviews per second."""
+
+    engine: str
+    runtime: str
+    tolerance_pct: float
+    outcome: str = "unfinished"
+    keeps_up_with_pageviews_per_s: int | None = None
+    falls_behind_at_pageviews_per_s: int | None = None
+    climb: list[dict[str, Any]] = field(default_factory=list)
+    confirm: list[dict[str, Any]] = field(default_factory=list)
+    minutes: float = 0.0
+    schema_version: int = SCHEMA_VERSION
+    kind: str = "limit"
+
+
+class LimitSearch:
+    """One search; leaves `logs/<stamp>_UTC_<engine>_limit/limit.json` beside the runs it made."""
+
+    def __init__(
+        self, engine_name: str, settings: Settings, screen: Screen, guard: interrupts.Guard
+    ) -> None:
+        self._engine = engines.find_engine(engine_name)
+        self._settings, self._screen, self._guard = settings, screen, guard
+        self._stack = open_stack(settings)
+        self.folder = named_folder(LOGS, f"{engine_name}_limit")
+        self._found = Limit(engine_name, self._stack.runtime, 100 * TOLERANCE)
+        self._began = time.monotonic()
+
+    def run(self, start: int = START_RATE) -> Limit:
+        """Climb, then confirm.
+
+        Raises:
+            Interrupted: by a signal; what was found so far stands in `limit.json`.
+        """
+        found = self._climb(start)
+        if found.stopped_by is None:
+            self._screen.heading(
+                f"== between {found.keeps_up:,} and {found.falls_behind:,}/s; confirming with"
+                " fresh runs"
+            )
+            found = search.confirm(self._fresh_run, found, TOLERANCE)
+        self._found.keeps_up_with_pageviews_per_s = found.keeps_up
+        self._found.falls_behind_at_pageviews_per_s = found.falls_behind
+        self._write(found.stopped_by or "ok")
+        return self._found
+
+    def _climb(self, start: int) -> search.Bracket:
+        """Within one run: the stack stays up, only the rate changes."""
+        self._stack.prepare(services_of(self._engine), self._screen.say)
+        folder = RunFolder.create(LOGS, self._engine.name, "climb")
+        describe_run(folder, self._stack, Asked(start, CLIMB_SETTLE_S, 1, 1.0))
+        track = Track(self._engine, self._stack, folder, self._screen, 1.0)
+        outcome = "unfinished"
+        try:
+            track.start_stack()
+            track.run_demo()
+            found = search.climb(lambda rate: self._observe(track, folder, rate), start, TOLERANCE)
+            outcome = "ok"
+            return found
+        except BaseException as error:
+            outcome = str(error) or repr(error)
+            raise
+        finally:
+            self._guard.disarm()
+            folder.record({"outcome": outcome})
+            track.stop()
+            self._guard.rearm()
+
+    def _observe(self, track: Track, folder: RunFolder, rate: int) -> Kind:
+        """The verdict on one rate, from a window of its own; a longer one where it is undecided."""
+        self._screen.heading(f"== {rate:,} pageviews/s")
+        track.recover(RECOVER_WITHIN_S)
+        track.set_rate(rate)
+        track.watch(CLIMB_SETTLE_S, "settling")
+        start_ms = time.time_ns() / 1e6
+        track.watch(CLIMB_WINDOW_S, "watching")
+        verdict = self._judge(folder, start_ms, rate)
+        if verdict.kind is Kind.UNDECIDED:
+            track.watch(CLIMB_MORE_S, "undecided: watching longer")
+            verdict = self._judge(folder, start_ms, rate)
+        self._screen.say(f"  {verdict.reason}")
+        slope = verdict.measured.slope if verdict.measured else None
+        self._found.climb.append(
+            {
+                "pageviews_per_s": rate,
+                "verdict": str(verdict.kind),
+                "lag_slope_pct": [slope.low_pct, slope.pct, slope.high_pct] if slope else None,
+            }
+        )
+        self._write("unfinished")
+        return verdict.kind
+
+    def _judge(self, folder: RunFolder, start_ms: float, rate: int) -> Verdict:
+        return judge(curves.read(folder.path), start_ms, time.time_ns() / 1e6, rate)
+
+    def _fresh_run(self, rate: int) -> Kind:
+        asked = Asked(rate, CONFIRM.wait_s, CONFIRM.samples, CONFIRM.delay_s)
+        folder = run_once(self._engine.name, asked, self._settings, self._screen, self._guard)
+        self._guard.rearm()
+        run = read_run(folder)
+        if "results" not in run:
+            raise RacetrackError(f"A run that was to confirm the limit failed: {run['outcome']}")
+        kind = Kind(run["results"]["verdict"]["kind"])
+        self._found.confirm.append(
+            {"pageviews_per_s": rate, "tag": folder.name, "verdict": str(kind)}
+        )
+        self._write("unfinished")
+        return kind
+
+    def _write(self, outcome: str) -> None:
+        self._found.outcome = outcome
+        self._found.minutes = round((time.monotonic() - self._began) / 60, 1)
+        path: Path = self.folder / "limit.json"
+        unfinished = path.with_name(".limit.json.unfinished")
+        unfinished.write_text(json.dumps(asdict(self._found), indent=2) + "\n")
+        unfinished.replace(path)
+
+
+def expected_minutes() -> tuple[float, float]:
+    """How long a search takes if every run decides, from its windows: for an engine that keeps up
+    with 2 to 100 times the start rate."""
+    observation_s = CLIMB_SETTLE_S + CLIMB_WINDOW_S
+    run_s = 30 + CONFIRM.wait_s + CONFIRM.samples * CONFIRM.delay_s
+    return (5 * observation_s + 5 * run_s) / 60, (14 * (observation_s + 15) + 8 * run_s) / 60
+
+
+def in_words(found: Limit) -> str:
+    """The result in a sentence."""
+    low, high = found.keeps_up_with_pageviews_per_s, found.falls_behind_at_pageviews_per_s
+    if found.outcome == "ok":
+        return f"{found.engine} keeps up with {low:,} pageviews/s and falls behind at {high:,}/s"
+    least = f"; it kept up with {low:,}/s" if low else ""
+    return f"The limit of {found.engine} was not found: {found.outcome}{least}"

@@ -1,0 +1,124 @@
+"""Many runs by a plan: engines interleaved, each run afresh, to be taken up again after a break."""
+
+import json
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from racetrack import interrupts
+from racetrack.errors import UsageError
+from racetrack.experiment import Asked
+from racetrack.runfolder import SCHEMA_VERSION, named_folder, read_run
+from racetrack.runs import LOGS, run_once
+from racetrack.screen import Screen
+from racetrack.settings import load
+
+PLAN = "sweep.json"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the plan; `tag` names its folder beside the sweep's, once it has been run."""
+
+    engine: str
+    pageviews_per_s: int
+    repeat: int
+    value: str | None = None
+    tag: str | None = None
+    outcome: str | None = None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What `sweep.json` holds: a plan, and how far it came. `vary` names a setting of `.env`, each
+    run's `value` is what it is set to."""
+
+    engines: Sequence[str]
+    rates: Sequence[int]
+    repeat: int
+    wait_s: float
+    samples: int
+    delay_s: float
+    vary: str | None = None
+    values: Sequence[str] = ()
+    runs: Sequence[Run] = ()
+    schema_version: int = SCHEMA_VERSION
+    kind: str = field(default="sweep")
+
+
+def planned(sweep: Sweep) -> Sweep:
+    """The sweep with its runs. Engines take turns, so that what changes on the machine in the
+    course of an hour meets them all alike."""
+    runs = [
+        Run(engine, rate, repeat, value)
+        for repeat in range(1, sweep.repeat + 1)
+        for rate in sweep.rates
+        for value in (sweep.values or (None,))
+        for engine in sweep.engines
+    ]
+    return replace(sweep, runs=runs)
+
+
+def begin(sweep: Sweep) -> Path:
+    """Make the sweep's folder with its plan."""
+    folder = named_folder(LOGS, "sweep")
+    _write(folder, planned(sweep))
+    return folder
+
+
+def read(folder: Path) -> Sweep:
+    """The sweep of a folder.
+
+    Raises:
+        UsageError: it is not the folder of a sweep.
+    """
+    try:
+        held = json.loads((folder / PLAN).read_text())
+    except FileNotFoundError:
+        raise UsageError(f"{folder} holds no {PLAN}: it is not the folder of a sweep.") from None
+    return Sweep(**{**held, "runs": [Run(**run) for run in held["runs"]]})
+
+
+def carry_out(folder: Path, screen: Screen, guard: interrupts.Guard) -> bool:
+    """Run what has not been run; True if every run of the plan ended with outcome `ok`.
+
+    Raises:
+        Interrupted: by a signal; the sweep can be taken up again.
+    """
+    sweep = read(folder)
+    runs = list(sweep.runs)
+    took_s: list[float] = []
+    pending = [number for number, run in enumerate(runs) if run.outcome is None]
+    for done, number in enumerate(pending):
+        run = runs[number]
+        screen.heading(_progress(run, done, len(pending), took_s))
+        began = time.monotonic()
+        runs[number] = _run(run, sweep, screen, guard)
+        took_s.append(time.monotonic() - began)
+        _write(folder, replace(sweep, runs=runs))
+        guard.rearm()
+    return all(run.outcome == "ok" for run in runs)
+
+
+def _run(run: Run, sweep: Sweep, screen: Screen, guard: interrupts.Guard) -> Run:
+    settings = load({sweep.vary: run.value} if sweep.vary and run.value is not None else {})
+    asked = Asked(run.pageviews_per_s, sweep.wait_s, sweep.samples, sweep.delay_s)
+    made = run_once(run.engine, asked, settings, screen, guard)
+    return replace(run, tag=made.name, outcome=read_run(made)["outcome"])
+
+
+def _progress(run: Run, done: int, of: int, took_s: Sequence[float]) -> str:
+    left = ""
+    if took_s:
+        left = f", about {statistics.median(took_s) * (of - done) / 60:.0f} minutes left"
+    what = f"{run.engine} at {run.pageviews_per_s:,}/s"
+    value = f", {run.value}" if run.value is not None else ""
+    return f"== run {done + 1} of {of}: {what}{value}, repeat {run.repeat}{left}"
+
+
+def _write(folder: Path, sweep: Sweep) -> None:
+    unfinished = folder / f".{PLAN}.unfinished"
+    unfinished.write_text(json.dumps(asdict(sweep), indent=2) + "\n")
+    unfinished.replace(folder / PLAN)
