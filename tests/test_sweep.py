@@ -1,0 +1,76 @@
+"""A sweep: engines take turns, nothing is run twice, and a break is no loss."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from racetrack import interrupts, sweep
+from racetrack.errors import UsageError
+from racetrack.experiment import Asked
+from racetrack.screen import Screen
+from racetrack.settings import Settings
+from racetrack.sweep import Sweep
+
+PLAN = Sweep(engines=["dh", "mz"], rates=[50, 500], repeat=2, wait_s=1, samples=1, delay_s=1)
+
+
+@pytest.fixture
+def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, str]]:
+    """What was run, instead of running it: engine, rate, and the heap that was set."""
+    monkeypatch.setattr(sweep, "LOGS", tmp_path)
+    runs: list[tuple[str, int, str]] = []
+
+    def run_once(
+        engine: str, asked: Asked, settings: Settings, _screen: Any, guard: interrupts.Guard
+    ) -> Path:
+        if len(runs) == 3 and "interrupt" not in str(runs[-1]):
+            runs.append(("interrupted", 0, ""))
+            raise interrupts.Interrupted(2)
+        runs.append((engine, asked.pageviews_per_s, settings.deephaven_heap))
+        folder = tmp_path / f"run{len(runs)}"
+        folder.mkdir()
+        (folder / "run.json").write_text(json.dumps({"outcome": "ok"}))
+        guard.disarm()
+        return folder
+
+    monkeypatch.setattr(sweep, "run_once", run_once)
+    return runs
+
+
+def carry_out(folder: Path) -> bool:
+    with interrupts.guarded(print) as guard:
+        return sweep.carry_out(folder, Screen(), guard)
+
+
+def test_engines_take_turns() -> None:
+    order = [(run.engine, run.pageviews_per_s) for run in sweep.planned(PLAN).runs]
+    one_repeat = [("dh", 50), ("mz", 50), ("dh", 500), ("mz", 500)]
+    assert order == one_repeat * 2
+
+
+def test_a_sweep_that_was_broken_off_goes_on_with_what_is_missing(
+    ran: list[tuple[str, int, str]],
+) -> None:
+    folder = sweep.begin(PLAN)
+    with pytest.raises(interrupts.Interrupted):
+        carry_out(folder)
+    done = sweep.read(folder).runs
+    assert [run.tag for run in done] == ["run1", "run2", "run3", *[None] * 5]
+    assert carry_out(folder)
+    assert [run.outcome for run in sweep.read(folder).runs] == ["ok"] * 8
+    assert len(ran) == 9  # eight, and the one that was interrupted
+    assert carry_out(folder)
+    assert len(ran) == 9
+
+
+def test_each_value_of_a_varied_setting_reaches_its_run(ran: list[tuple[str, int, str]]) -> None:
+    plan = Sweep(["dh"], [0], 1, 1, 1, 1, vary="DEEPHAVEN_HEAP", values=["2g", "8g"])
+    carry_out(sweep.begin(plan))
+    assert [heap for _engine, _rate, heap in ran] == ["2g", "8g"]
+
+
+def test_a_folder_without_a_plan_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not the folder of a sweep"):
+        sweep.read(tmp_path)
