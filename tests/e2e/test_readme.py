@@ -1,0 +1,178 @@
+"""The README tells the truth: its commands run, their output looks as printed, and what it names
+exists."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from racetrack.settings import REPO, load
+from tests.e2e.conftest import Door, run_folder
+from tests.e2e.loadgen_stack import LoadgenStack
+
+pytestmark = pytest.mark.e2e
+
+README = (REPO / "README.md").read_text()
+CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PROSE = re.sub(r"^```.*?^```$", "", README, flags=re.MULTILINE | re.DOTALL)
+SPANS = re.findall(r"`([^`\n]+)`", PROSE)
+EXPERIMENT = "./run_experiment.sh dh 5000 20 10 1.0"
+NC = "nc localhost 8090"
+STEP = re.compile(r"\[[1-6]/6\] ")
+
+
+def transcripts() -> dict[str, list[str]]:
+    """What the README prints after each `$ ` of its console blocks, by command."""
+    found: dict[str, list[str]] = {}
+    for block in CONSOLE.findall(README):
+        printed: list[str] = []
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                printed = found.setdefault(line[2:], [])
+            else:
+                printed.append(line)
+    return found
+
+
+def shape(line: str) -> str:
+    """A line with all that changes from run to run taken out."""
+    line = re.sub(r"\S*logs/\S+", "FOLDER", line)
+    line = re.sub(r"(the data in) \S+", r"\1 FOLDER", line)
+    line = re.sub(r"samples=\[.*\]", "samples=[N]", line)
+    # The verdict's words depend on its figures.
+    line = re.sub(r"^(  verdict) .*", r"\1 WORDS", line)
+    step = STEP.match(line)
+    kept = step[0] if step else ""
+    return kept + re.sub(r"(?<![\w.])-?\d[\d,]*(\.\d+)?|n/a", "N", line[len(kept) :]).rstrip()
+
+
+def sections(lines: Iterable[str]) -> dict[str, Counter[str]]:
+    """The shapes of a run's lines by step (before the first: ""), in no order: services get ready
+    as they please."""
+    found = {"": Counter[str]()}
+    name = ""
+    for line in lines:
+        if STEP.match(line):
+            name = shape(line)
+            assert name not in found, f"{name} twice"
+            found[name] = Counter()
+        else:
+            found[name][shape(line)] += 1
+    return found
+
+
+@pytest.fixture(scope="module")
+def experiment() -> Door:
+    """The README's experiment, run as it is printed there."""
+    assert EXPERIMENT in transcripts()
+    door = Door(*shlex.split(EXPERIMENT))
+    assert door.wait() == 0, door.output
+    return door
+
+
+def test_nothing_is_left_to_fill_in() -> None:
+    assert re.findall(r"@@\w+@@", README) == []
+
+
+def test_every_command_is_run_by_a_test() -> None:
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("*.py"))
+    run_here = {EXPERIMENT, NC}
+    for command in transcripts().keys() - run_here:
+        if command == "./run_tests.sh":  # which runs this
+            assert command.removeprefix("./") in (REPO / ".ci/run").read_text()
+            continue
+        words = ", ".join(json.dumps(word) for word in shlex.split(command.removeprefix("./")))
+        assert f"Door({words})" in tests, f"no test runs {command!r}"
+
+
+def test_the_experiment_prints_what_the_readme_shows(experiment: Door) -> None:
+    printed, real = sections(transcripts()[EXPERIMENT]), sections(experiment.lines)
+    assert list(printed) == list(real)
+    for name, lines in printed.items():
+        assert lines - real[name] == Counter(), f"in the README only, {name or 'before step 1'}"
+        # Set-up is done and told by the first run only.
+        if name and not name.startswith("[1/6]"):
+            assert real[name] - lines == Counter(), f"not in the README, {name}"
+
+
+def test_the_run_folder_holds_what_the_table_says(experiment: Door) -> None:
+    folder = run_folder(experiment.output)
+    rows = re.findall(r"^\| (`[^|]+) \|", README, re.MULTILINE)
+    named = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+    assert "run.json" in named
+    for name in named:
+        assert any(path.stat().st_size for path in folder.glob(name)), name
+    table = {path.relative_to(folder) for name in named for path in folder.glob(name)}
+    real = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+    assert real - table == set(), "not in the README"
+
+
+def test_the_dialogue_is_a_real_one(loadgen: LoadgenStack) -> None:
+    assert f"LOADGEN_PORT={NC.rsplit(maxsplit=1)[-1]}\n" in (REPO / ".env").read_text()
+    shown = transcripts()[NC]
+    typed = [line for line in shown if re.match(r"(set|get|quit|help|stats|flush)\b", line)]
+    assert typed[-1] == "quit"
+    nc = subprocess.run(
+        ["nc", "localhost", str(loadgen.settings.loadgen_port)],
+        input="".join(f"{line}\n" for line in typed),
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=True,
+    )
+    greeting, *answers = nc.stdout.splitlines()
+    real = [greeting]
+    for line, answer in zip(typed, answers, strict=True):
+        real += [line, answer]
+    assert [shape(line) for line in shown] == [shape(line) for line in real]
+
+
+def test_every_setting_that_it_names_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_env_file = set(re.findall(r"^(\w+)=", (REPO / ".env").read_text(), re.MULTILINE))
+    sources = [*REPO.glob("racetrack/**/*.py"), *REPO.glob("racetrack/**/*.sh")]
+    code = "".join(path.read_text() for path in sources)
+    named = {
+        name
+        for span in SPANS
+        for name in re.findall(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9]\b", span)
+    }
+    assert named
+    for name in named - in_env_file:
+        assert f'"{name}"' in code, f"{name} is neither in .env nor read anywhere"
+    for name, value in re.findall(r"\b([A-Z0-9_]+)=(\S+)", "\n".join(SPANS)):
+        monkeypatch.setenv(name, value)
+        assert str(getattr(load(), name.lower())) == value
+
+
+def test_every_path_that_it_names_exists() -> None:
+    for span in SPANS:
+        front_door = re.match(r"\./(\S+)", span)
+        if front_door:
+            assert os.access(REPO / front_door[1], os.X_OK), span
+        elif re.fullmatch(r"(racetrack|scripts|loadgen|docs|tests|bench)/\S*|\.env", span):
+            assert (REPO / span).exists(), span
+        elif re.fullmatch(r"\w+\.py", span):
+            assert any(REPO.glob(f"[!.]*/**/{span}")), span
+
+
+def test_every_link_leads_somewhere() -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", PROSE)
+    assert links
+    for link in links:
+        if not link.startswith("https://"):
+            path, _, heading = link.partition("#")
+            target = REPO / path if path else REPO / "README.md"
+            assert target.exists(), link
+            assert not heading or heading in _anchors(target.read_text()), link
+
+
+def _anchors(text: str) -> set[str]:
+    """The names that a page's headings are reached by."""
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
