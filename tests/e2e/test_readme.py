@@ -49,7 +49,7 @@ def shape(line: str) -> str:
     line = re.sub(r"^(  verdict) .*", r"\1 WORDS", line)
     step = STEP.match(line)
     kept = step[0] if step else ""
-    return kept + re.sub(r"(?<![\w.])-?\d[\d,]*(\.\d+)?|n/a", "N", line[len(kept) :]).rstrip()
+    return kept + re.sub(r"(?<![\w.])-?\d+(,\d{3})*(\.\d+)?|n/a", "N", line[len(kept) :]).rstrip()
 
 
 def sections(lines: Iterable[str]) -> dict[str, Counter[str]]:
@@ -62,7 +62,8 @@ def sections(lines: Iterable[str]) -> dict[str, Counter[str]]:
             name = shape(line)
             assert name not in found, f"{name} twice"
             found[name] = Counter()
-        else:
+        # What goes on below the verdict depends on its figures, too.
+        elif not line.startswith(" " * 14):
             found[name][shape(line)] += 1
     return found
 
