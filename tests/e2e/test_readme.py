@@ -63,7 +63,7 @@ def sections(lines: Iterable[str]) -> dict[str, Counter[str]]:
             assert name not in found, f"{name} twice"
             found[name] = Counter()
         # What goes on below the verdict depends on its figures, too.
-        elif not line.startswith(" " * 14):
+        elif not line.startswith((" " * 14, "  warning ")):
             found[name][shape(line)] += 1
     return found
 
