@@ -131,6 +131,9 @@ class Worker:
             self._send_outbox()
         if self._flushes:
             self._go_on_flushing()
+        # At every turn: if this worker is killed, it is the only trace of what is lost with it.
+        queued = self._counters.worker(self._slot) + c.QUEUED
+        self._counters.word[queued] = self._client.queued()
         now_ns = self._clock.now_ns()
         if now_ns - self._noted_ns >= NOTE_EVERY_NS:
             self._note(now_ns)
@@ -157,10 +160,9 @@ class Worker:
             self._errors_said_s, self._errors_unsaid = time.monotonic(), 0
 
     def _note(self, now_ns: int) -> None:
-        """Tell of queue and CPU time, and let schedules forget what is settled."""
+        """Tell of CPU time, and let schedules forget what is settled."""
         self._noted_ns = now_ns
         base = self._counters.worker(self._slot)
-        self._counters.word[base + c.QUEUED] = self._client.queued()
         self._counters.word[base + c.CPU_NS] = time.process_time_ns()
         for lane in self._lanes.values():
             lane.schedule.forget(lane.position)

@@ -79,8 +79,8 @@ def test_a_worker_that_dies_is_replaced_and_its_loss_is_said(
     wait_until(lambda: re.search(death, loadgen.log()) is not None, "word of the death")
     wait_until(lambda: works(loadgen, worker["pid"]), "successor")
     (said,) = re.findall(death, loadgen.log())
-    # The queue's length is noted ten times a second, so what was said may be a tenth old.
-    assert -100 < loss(loadgen) <= int(said) + 20_000 * 0.1
+    # What the worker handed over in its last turns may not have been noted.
+    assert -100 < loss(loadgen) <= int(said) + 20_000 * 0.02
     nothing_is_lost_from_now_on(loadgen)
 
 
