@@ -1,0 +1,34 @@
+"""The calibration engine: counts pageviews with a programmed flaw, so that the harness can be held
+against something known. It has no views, and no purchases reach it."""
+
+import threading
+from collections.abc import Iterator
+
+from racetrack.engines.contract import Progress, Summary
+from racetrack.probes.told import updates_told
+from racetrack.settings import Settings
+from racetrack.stack.contract import Stack
+
+
+class Cal:
+    """See `racetrack.engines.contract.Engine`."""
+
+    name = "cal"
+    title = "Calibration engine"
+    needs = ()
+    services = ("cal",)
+
+    def load_demo(self, stack: Stack) -> None:
+        """There is none: its service counts from when it is ready."""
+
+    def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
+        """What the consumer writes to its output."""
+        return updates_told(stack.log_of("cal"), stop)
+
+    def where_to_play(self, settings: Settings) -> list[str]:
+        """What it reads; it has nothing to look at but its log."""
+        broker = f"{settings.bind_address}:{settings.kafka_port}"
+        return [f"It only counts {broker}'s pageviews; its log tells. CAL_* in .env flaw it."]
+
+
+ENGINE = Cal()
