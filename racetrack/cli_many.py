@@ -129,11 +129,11 @@ def limit(engine: str, start: int) -> None:
     It climbs within one run, then confirms with fresh ones: 3 of 3 keep up at the lower rate,
     2 of 3 fall behind at the upper one. Exit code 1 if something else than the engine ended it.
     """
-    from racetrack.limit import LimitSearch, expected_minutes, in_words
+    from racetrack.limit import PACE, LimitSearch, in_words
 
     screen = Screen()
     with guarded(screen) as guard, machine_lock():
-        least, most = expected_minutes()
+        least, most = PACE.expected_minutes()
         screen.say(f"This takes about {least:.0f} to {most:.0f} minutes.")
         search = LimitSearch(engine, load(), screen, guard)
         found = search.run(start)

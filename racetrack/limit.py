@@ -21,9 +21,30 @@ from racetrack.track import Track, services_of
 
 TOLERANCE = 0.05
 START_RATE = 1_000
-CLIMB_SETTLE_S, CLIMB_WINDOW_S, CLIMB_MORE_S = 5.0, 15.0, 15.0
 RECOVER_WITHIN_S = 60.0
-CONFIRM = Asked(pageviews_per_s=0, wait_s=10, samples=30, delay_s=1.0)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long each look takes, in seconds; what an engine needs to be decided on."""
+
+    climb_settle_s: float
+    climb_window_s: float
+    confirm_wait_s: float
+    confirm_samples: int
+
+    def expected_minutes(self) -> tuple[float, float]:
+        """How long a search takes if every run decides: for an engine that keeps up with 2 to 100
+        times the start rate. Starting and stopping are reckoned with 15 s a run."""
+        look_s = self.climb_settle_s + self.climb_window_s
+        run_s = 15 + self.confirm_wait_s + self.confirm_samples
+        return (5 * look_s + 5 * run_s) / 60, (14 * 2 * look_s + 8 * run_s) / 60
+
+
+# Real engines: 100 ms of noise need 30 s to be told from a growth of 1 %.
+PACE = Pace(climb_settle_s=5, climb_window_s=15, confirm_wait_s=10, confirm_samples=30)
+# The calibration engine has no noise of its own.
+QUICK = Pace(climb_settle_s=2, climb_window_s=10, confirm_wait_s=3, confirm_samples=12)
 
 
 @dataclass
@@ -47,8 +68,14 @@ class LimitSearch:
     """One search; leaves `logs/<stamp>_UTC_<engine>_limit/limit.json` beside the runs it made."""
 
     def __init__(
-        self, engine_name: str, settings: Settings, screen: Screen, guard: interrupts.Guard
+        self,
+        engine_name: str,
+        settings: Settings,
+        screen: Screen,
+        guard: interrupts.Guard,
+        pace: Pace = PACE,
     ) -> None:
+        self._pace = pace
         self._engine = engines.find_engine(engine_name)
         self._settings, self._screen, self._guard = settings, screen, guard
         self._stack = open_stack(settings)
@@ -78,7 +105,7 @@ class LimitSearch:
         """Within one run: the stack stays up, only the rate changes."""
         self._stack.prepare(services_of(self._engine), self._screen.say)
         folder = RunFolder.create(LOGS, self._engine.name, "climb")
-        describe_run(folder, self._stack, Asked(start, CLIMB_SETTLE_S, 1, 1.0))
+        describe_run(folder, self._stack, Asked(start, self._pace.climb_settle_s, 1, 1.0))
         track = Track(self._engine, self._stack, folder, self._screen, 1.0)
         outcome = "unfinished"
         try:
@@ -101,12 +128,12 @@ class LimitSearch:
         self._screen.heading(f"== {rate:,} pageviews/s")
         track.recover(RECOVER_WITHIN_S)
         track.set_rate(rate)
-        track.watch(CLIMB_SETTLE_S, "settling")
+        track.watch(self._pace.climb_settle_s, "settling")
         start_ms = time.time_ns() / 1e6
-        track.watch(CLIMB_WINDOW_S, "watching")
+        track.watch(self._pace.climb_window_s, "watching")
         verdict = self._judge(folder, start_ms, rate)
         if verdict.kind is Kind.UNDECIDED:
-            track.watch(CLIMB_MORE_S, "undecided: watching longer")
+            track.watch(self._pace.climb_window_s, "undecided: watching longer")
             verdict = self._judge(folder, start_ms, rate)
         self._screen.say(f"  {verdict.reason}")
         slope = verdict.measured.slope if verdict.measured else None
@@ -124,7 +151,7 @@ class LimitSearch:
         return judge(curves.read(folder.path), start_ms, time.time_ns() / 1e6, rate)
 
     def _fresh_run(self, rate: int) -> Kind:
-        asked = Asked(rate, CONFIRM.wait_s, CONFIRM.samples, CONFIRM.delay_s)
+        asked = Asked(rate, self._pace.confirm_wait_s, self._pace.confirm_samples, 1.0)
         folder = run_once(self._engine.name, asked, self._settings, self._screen, self._guard)
         self._guard.rearm()
         run = read_run(folder)
@@ -144,14 +171,6 @@ class LimitSearch:
         unfinished = path.with_name(".limit.json.unfinished")
         unfinished.write_text(json.dumps(asdict(self._found), indent=2) + "\n")
         unfinished.replace(path)
-
-
-def expected_minutes() -> tuple[float, float]:
-    """How long a search takes if every run decides, from its windows: for an engine that keeps up
-    with 2 to 100 times the start rate."""
-    observation_s = CLIMB_SETTLE_S + CLIMB_WINDOW_S
-    run_s = 30 + CONFIRM.wait_s + CONFIRM.samples * CONFIRM.delay_s
-    return (5 * observation_s + 5 * run_s) / 60, (14 * (observation_s + 15) + 8 * run_s) / 60
 
 
 def in_words(found: Limit) -> str:
