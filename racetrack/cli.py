@@ -5,8 +5,10 @@ import sys
 import click
 
 from racetrack import cli_many, engines
+from racetrack.calibrate import calibrate
 from racetrack.cli_parts import EXIT_CODES, Seconds, engine_argument, guarded
 from racetrack.lock import machine_lock
+from racetrack.report.command import report
 from racetrack.runfolder import read_run
 from racetrack.screen import Screen
 from racetrack.settings import load
@@ -103,7 +105,7 @@ def status() -> None:
         screen.say(f"  {name:<10} pid {', '.join(map(str, pids))}")
 
 
-for command in (cli_many.sweep, cli_many.vary, cli_many.limit):
+for command in (cli_many.sweep, cli_many.vary, cli_many.limit, calibrate, report):
     race.add_command(command)
 
 

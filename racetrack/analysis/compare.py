@@ -1,0 +1,76 @@
+"""Means over repeats, and ratios between engines, with their intervals: pure functions, no I/O.
+
+A mean's interval is Student's t: runs are afresh, so repeats are independent. A ratio is that of
+the geometric means, its interval Welch's t on the logarithms (unequal variances, Welch 1947), as
+costs and lags are positive and vary in proportion: it is the same whichever engine comes first
+(1/ratio), and it has an end wherever it can be computed, which Fieller's (1954) has not.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+CONFIDENCE = 0.95
+# Repeats whose logarithms are this close differ by rounding only.
+ALIKE = 1e-9
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The arithmetic mean of `n` repeats; `half` is half its interval, None for one repeat."""
+
+    mean: float
+    half: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times as much; `low` and `high` are None where repeats are too few, or all alike."""
+
+    ratio: float
+    low: float | None
+    high: float | None
+
+    @property
+    def says(self) -> str:
+        """What may be concluded."""
+        if self.low is None or self.high is None:
+            return "no interval: too few repeats, or all alike"
+        if self.low <= 1 <= self.high:
+            return "no difference shown"
+        return "more" if self.low > 1 else "less"
+
+
+def mean(values: Sequence[float]) -> Mean:
+    """The mean and half its t-interval (CONFIDENCE).
+
+    Raises:
+        ValueError: there are no values.
+    """
+    if not values:
+        raise ValueError("no mean of no values")
+    n = len(values)
+    found = float(np.mean(values))
+    if n < 2:
+        return Mean(found, None, n)
+    error = float(np.std(values, ddof=1)) / math.sqrt(n)
+    return Mean(found, error * float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)), n)
+
+
+def ratio(of: Sequence[float], to: Sequence[float]) -> Ratio | None:
+    """The geometric mean of `of` over that of `to`, with its interval (CONFIDENCE).
+
+    None where a value is not above 0 (then there is no ratio worth the name) or a side is empty.
+    """
+    if not of or not to or min(*of, *to) <= 0:
+        return None
+    a, b = np.log(of), np.log(to)
+    middle = float(np.mean(a) - np.mean(b))
+    if min(len(a), len(b)) < 2 or float(np.ptp(a) + np.ptp(b)) < ALIKE:
+        return Ratio(math.exp(middle), None, None)
+    interval = stats.ttest_ind(a, b, equal_var=False).confidence_interval(CONFIDENCE)
+    return Ratio(math.exp(middle), math.exp(interval.low), math.exp(interval.high))

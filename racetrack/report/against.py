@@ -1,0 +1,133 @@
+"""Charts over many runs: figures against rate or against a setting, and limits."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from racetrack.report.chart import Chart, Line
+from racetrack.report.definitions import BY_KEY
+from racetrack.report.groups import Group, Table
+
+AGAINST_RATE = ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms")
+AGAINST_SETTING = ("cpu_mean_pct", "cpu_user_s", "cpu_system_s", "rss_max_gib")
+# Rates this far apart stand on top of each other unless the axis is logarithmic.
+LOG_FROM = 20
+
+
+def against_rate(table: Table, number: int, published: Mapping[str, Any] | None) -> list[Chart]:
+    """A chart a figure, a line an engine; none where only one rate was run."""
+    if len(table.rates) < 2:
+        return []
+    made = []
+    for key in AGAINST_RATE:
+        lines = []
+        for look, label in enumerate(table.labels):
+            points = [(group.rate, group) for group in table.groups if group.label == label]
+            lines += _means(label, key, [(float(rate), group) for rate, group in points], look)
+        lines += _published(key, published, len(lines))
+        if lines:
+            rates = [x for line in lines for x in line.x]
+            made.append(
+                _chart(f"table{number}_{key}_against_rate", key, "pageviews/s", lines, rates)
+            )
+    return made
+
+
+def against_setting(table: Table, number: int, settings: Sequence[str]) -> list[Chart]:
+    """For each setting that a sweep varied over numbers: a line an engine and rate."""
+    made = []
+    for setting in settings:
+        for key in AGAINST_SETTING:
+            lines: list[Line] = []
+            for engine, rate in dict.fromkeys((g.runs[0].engine, g.rate) for g in table.groups):
+                points = [
+                    (value, group)
+                    for group in table.groups
+                    if (group.runs[0].engine, group.rate) == (engine, rate)
+                    and (value := _value(group, setting)) is not None
+                ]
+                if len(points) > 1:
+                    lines += _means(f"{engine} at {rate:,}/s", key, sorted(points), len(lines))
+            if lines:
+                name = f"table{number}_{key}_against_{setting}"
+                made.append(_chart(name, key, setting, lines, []))
+    return made
+
+
+def limits_chart(limits: Sequence[Mapping[str, Any]], runtime: str) -> Chart | None:
+    """From the highest rate that was kept up with to the lowest that was not, an engine a row."""
+    lines = []
+    for row, limit in enumerate(limit for limit in limits if limit["runtime"] == runtime):
+        ends = [
+            limit[key]
+            for key in ("keeps_up_with_pageviews_per_s", "falls_behind_at_pageviews_per_s")
+            if limit[key] is not None
+        ]
+        if ends:
+            y = np.full(len(ends), float(row))
+            x = np.array(ends, dtype=np.float64)
+            lines.append(Line(f"{limit['engine']} ({limit['outcome']})", x, y, row, "points"))
+    if not lines:
+        return None
+    return Chart(
+        name=f"limits_{runtime}",
+        title="Limit: keeps up at the first point, falls behind at the second",
+        x_title="pageviews/s",
+        y_title="",
+        lines=tuple(lines),
+        x_form="{:,.0f}/s",
+        y_form="",
+        meaning="The limit lies between an engine's two points.",
+    )
+
+
+def _chart(name: str, key: str, x_title: str, lines: Sequence[Line], rates: list[float]) -> Chart:
+    figure = BY_KEY[key]
+    return Chart(
+        name=name,
+        title=f"{figure.title[0].upper()}{figure.title[1:]} against {x_title}",
+        x_title=x_title,
+        y_title=figure.unit,
+        lines=tuple(lines),
+        x_form="{:,.0f}/s" if rates else "{:,}",
+        y_form=figure.form + " " + figure.unit,
+        meaning=f"{figure.means} Means over repeats, bars: 95 % interval.",
+        log_y=key == "cpu_s_per_million" and _far_apart([y for line in lines for y in line.y]),
+        log_x=_far_apart(rates),
+    )
+
+
+def _far_apart(values: Sequence[float]) -> bool:
+    return bool(values) and 0 < LOG_FROM * min(values) < max(values)
+
+
+def _means(label: str, key: str, points: Sequence[tuple[float, Group]], look: int) -> list[Line]:
+    known = [(x, mean) for x, group in points if (mean := group.means[key]) is not None]
+    if not known:
+        return []
+    half = [np.nan if mean.half is None else mean.half for _, mean in known]
+    x, y = [x for x, _ in known], [mean.mean for _, mean in known]
+    return [Line(label, np.array(x), np.array(y), look, "points", np.array(half))]
+
+
+def _published(key: str, published: Mapping[str, Any] | None, look: int) -> list[Line]:
+    """Marked as another machine's, in a look of its own, and never joined by a line."""
+    rows = [row for row in (published or {}).get("results", []) if row.get(key) is not None]
+    return [
+        Line(
+            f"{engine}, 2022, another machine",
+            np.array([float(row["pageviews_per_s"]) for row in rows if row["engine"] == engine]),
+            np.array([float(row[key]) for row in rows if row["engine"] == engine]),
+            look + number,
+            "foreign",
+        )
+        for number, engine in enumerate(dict.fromkeys(row["engine"] for row in rows))
+    ]
+
+
+def _value(group: Group, setting: str) -> float | None:
+    try:
+        return float(group.runs[0].config.get(setting, ""))
+    except ValueError:
+        return None

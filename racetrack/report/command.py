@@ -1,0 +1,55 @@
+"""`./race report`: folders in, a table on the terminal and files for the browser out."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from racetrack.cli_parts import errors_to_exit_codes
+
+
+@click.command()
+@click.argument(
+    "folders",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where the files go; else `report/` in the one folder, or a new folder beside the first.",
+)
+@click.option(
+    "--published", is_flag=True, help="Show the results of 2022 too: another machine's, marked so."
+)
+def report(folders: tuple[Path, ...], out: Path | None, published: bool) -> None:
+    """Tell what FOLDERS (of runs, sweeps and limits, from logs/) hold: as a table here, and as
+    report.html, report.csv, report.json and plots in a folder. Reads files only.
+
+    \b
+    Examples:
+        ./race report logs/2026.03.22.05.04.28_UTC_dh_5000
+        ./race report logs/*_UTC_dh_* logs/*_UTC_mz_* --out /tmp/dh-mz
+    """
+    from racetrack.report.collect import collect
+    from racetrack.report.groups import tables
+    from racetrack.report.published import published as results_of_2022
+    from racetrack.report.tables import console, show
+    from racetrack.report.write import write
+
+    with errors_to_exit_codes():
+        collection = collect(folders)
+        of_2022 = results_of_2022() if published else None
+        made = tables(collection.runs)
+        screen = console()
+        show(screen, collection, made, of_2022)
+        where = out or _where(folders)
+        write(where, collection, made, of_2022)
+        screen.print(f"\n{where / 'report.html'}", markup=False, soft_wrap=True)
+
+
+def _where(folders: tuple[Path, ...]) -> Path:
+    if len(folders) == 1:
+        return folders[0] / "report"
+    return folders[0].resolve().parent / f"{datetime.now(UTC):%Y.%m.%d.%H.%M.%S}_UTC_report"

@@ -1,0 +1,147 @@
+"""Every figure of a report: its name, unit, how it is written, and what it means."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`key` is the column's name in `report.csv`, with its unit; `form` formats a value."""
+
+    key: str
+    title: str
+    unit: str
+    form: str
+    means: str
+
+
+FIGURES = (
+    Figure(
+        "cpu_mean_pct",
+        "CPU mean",
+        "% of a core",
+        "{:,.1f}",
+        "Mean over the samples of top (all processes of the engine), in percent of one core, so"
+        " 200 % are two cores. As published in 2022.",
+    ),
+    Figure(
+        "rss_max_gib",
+        "memory max",
+        "GiB",
+        "{:,.2f}",
+        "The most resident memory that the engine's processes held at a sample in the window,"
+        " from the kernel's account (top rounds it).",
+    ),
+    Figure(
+        "cpu_s_per_million",
+        "cost",
+        "CPU-s/million",
+        "{:,.2f}",
+        "CPU-seconds of the engine per million pageviews that it counted in the window, from the"
+        " kernel's accounting of CPU time in user and system mode.",
+    ),
+    Figure(
+        "lag_p50_ms",
+        "lag p50",
+        "ms",
+        "{:,.0f}",
+        "Lag is, over the partitions, the largest age of the oldest pageview that is due and not"
+        " yet counted, right after an update of the engine. Median over the window's time.",
+    ),
+    Figure(
+        "lag_p99_ms",
+        "lag p99",
+        "ms",
+        "{:,.0f}",
+        "99 % of the window's time the lag was at most this.",
+    ),
+    Figure("lag_max_ms", "lag max", "ms", "{:,.0f}", "The largest lag in the window."),
+    Figure(
+        "stale_max_ms",
+        "stale max",
+        "ms",
+        "{:,.0f}",
+        "The lag just before an update at its worst: what a reader of the view saw.",
+    ),
+    Figure(
+        "lag_slope_pct",
+        "lag slope",
+        "% of real time",
+        "{:,.2f}",
+        "How fast the lag grows; 1 % is 10 ms per second. The verdict holds its interval (98 %)"
+        " against the threshold (1 % unless set): below is kept up, above fell behind.",
+    ),
+    Figure(
+        "dt_p50_ms",
+        "dt p50",
+        "ms",
+        "{:,.0f}",
+        "The published freshness: now minus the newest received_at that the engine has seen. A"
+        " partition that lags hides behind a current one. Median over the updates in the window.",
+    ),
+    Figure(
+        "rss_growth_gib_per_million",
+        "memory growth",
+        "GiB/million",
+        "{:,.4f}",
+        "Resident memory at the window's end minus that at its start, per million pageviews"
+        " counted.",
+    ),
+    Figure(
+        "cpu_user_s",
+        "CPU user",
+        "s",
+        "{:,.2f}",
+        "CPU-seconds of the engine in user mode over the window.",
+    ),
+    Figure(
+        "cpu_system_s",
+        "CPU system",
+        "s",
+        "{:,.2f}",
+        "CPU-seconds of the engine in the kernel over the window.",
+    ),
+    Figure(
+        "achieved_pageviews_per_s",
+        "achieved",
+        "pageviews/s",
+        "{:,.1f}",
+        "Pageviews per second that the generator handed over in the window.",
+    ),
+    Figure(
+        "processed_pageviews_per_s",
+        "processed",
+        "pageviews/s",
+        "{:,.1f}",
+        "Pageviews per second that the engine counted in the window.",
+    ),
+    Figure(
+        "broker_cpu_mean_pct",
+        "broker CPU",
+        "% of a core",
+        "{:,.1f}",
+        "As CPU mean, for the broker.",
+    ),
+    Figure(
+        "harness_cpu_pct",
+        "harness CPU",
+        "% of a core",
+        "{:,.1f}",
+        "What measuring cost while sampling, from the kernel's account.",
+    ),
+    Figure(
+        "machine_busy_pct",
+        "machine busy",
+        "% of all cores",
+        "{:,.0f}",
+        "Mean over top's header lines: everything on the machine that was not idle.",
+    ),
+)
+BY_KEY = {figure.key: figure for figure in FIGURES}
+# What the tables show, and what engines are compared by.
+SHOWN = ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms", "lag_p99_ms")
+COMPARED = ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms")
+
+
+def number(key: str, value: float | None) -> str:
+    """A value as a person reads it, `n/a` where it was not measured."""
+    return "n/a" if value is None else BY_KEY[key].form.format(value)

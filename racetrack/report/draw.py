@@ -1,0 +1,198 @@
+"""Charts become SVG and PNG: matplotlib draws, the page recolours by its own variables."""
+
+import html
+import io
+import re
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+from racetrack.report.chart import Chart, Line
+
+# Okabe and Ito's colours, which people with any colour vision can tell apart (the yellow, too pale
+# on white, is left out), each with a stroke and a marker of its own.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+STROKES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 3)), (0, (8, 2)))
+MARKERS = ("o", "s", "^", "D", "v", "P")
+INK, MUTED, GRID, PAPER, BAND = "#1b1f24", "#59636f", "#d5dae1", "#fffffe", "#eef1f5"
+# In the page these are variables, so that its theme colours the charts too.
+VARIABLES = {
+    **{colour: f"var(--s{number})" for number, colour in enumerate(COLOURS)},
+    INK: "var(--ink)",
+    MUTED: "var(--muted)",
+    GRID: "var(--grid)",
+    PAPER: "var(--paper)",
+    BAND: "var(--band)",
+}
+# Inches at 72 points: a panel of 4.6 in is 331 CSS pixels wide in SVG, as wide as a phone allows.
+SIZE_IN, PNG_DPI = (4.6, 2.7), 200
+STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "racetrack",
+    "font.family": "DejaVu Sans",
+    "font.size": 8.5,
+    "axes.edgecolor": GRID,
+    "axes.labelcolor": MUTED,
+    "axes.titlesize": 9,
+    "axes.titleweight": "bold",
+    "axes.titlecolor": INK,
+    "axes.titlelocation": "left",
+    "axes.linewidth": 0.8,
+    "axes.facecolor": "none",
+    "figure.facecolor": PAPER,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 0,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 8,
+    "legend.labelcolor": INK,
+    "path.simplify": False,
+    # Names come from run folders: a dollar is a dollar.
+    "text.parse_math": False,
+}
+
+
+def drawn(chart: Chart) -> tuple[str, bytes, dict[str, Any]]:
+    """The chart as SVG (light, for files), as PNG, and what a pointer over it may read: per line
+    its name and points as [x, y] in SVG units with both values as text."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=SIZE_IN, layout="constrained")
+        axes = figure.subplots()
+        _axes(axes, chart)
+        for line in chart.lines:
+            _draw(axes, line)
+        if chart.y_form and not chart.log_y:
+            axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+        figure.legend(
+            loc="outside lower left", ncols=2, frameon=False, handlelength=2.6, borderpad=0.1
+        )
+        png = io.BytesIO()
+        FigureCanvasAgg(figure).print_figure(png, format="png", dpi=PNG_DPI)
+        svg = io.BytesIO()
+        # No date: the same data makes the same file.
+        FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None})
+        return _short(svg.getvalue().decode()), png.getvalue(), _readings(axes, chart)
+
+
+def inline(svg: str, name: str, title: str) -> str:
+    """The SVG for the page: its colours are the page's variables, its ids its own."""
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    for colour, variable in VARIABLES.items():
+        body = body.replace(colour, variable)
+    used = set(re.findall(r'(?:url\(|xlink:href=")#([^)"]+)', body))
+    body = re.sub(r' id="([^"]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", body)
+    body = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", body)
+    body = re.sub(r'xlink:href="#([^"]+)"', rf'href="#{name}-\1"', body)
+    body = re.sub(r' xmlns(:\w+)?="[^"]*"| transform="rotate\(-0 [^"]*"', "", body)
+    body = re.sub(r" font-family: '[^']*';", "", body)
+    body = re.sub(r">\s+<", "><", re.sub(r"\n(?=[LMC]|z?$|z)", "", body, flags=re.MULTILINE))
+    return re.sub(
+        r"<svg [^>]*>",
+        f'<svg viewBox="0 0 {SIZE_IN[0] * 72:g} {SIZE_IN[1] * 72:g}" role="img"'
+        f' aria-label="{html.escape(title)}">',
+        body,
+        count=1,
+    )
+
+
+def _axes(axes: Axes, chart: Chart) -> None:
+    axes.set_title(chart.title)
+    axes.set_xlabel(chart.x_title)
+    axes.set_ylabel(chart.y_title)
+    axes.grid(visible=True, axis="y")
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    if chart.band:
+        axes.axvspan(*chart.band, color=BAND, zorder=0, linewidth=0)
+    if chart.log_x:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(numticks=6))
+        axes.xaxis.set_minor_locator(NullLocator())
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: _tick(x)))
+    if chart.log_y:
+        axes.set_yscale("log")
+        axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        axes.yaxis.set_major_locator(MaxNLocator(5) if chart.y_form else NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: _tick(y)))
+
+
+def _tick(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:g}"
+
+
+def _draw(axes: Axes, line: Line) -> None:
+    look = line.look
+    colour = COLOURS[look % len(COLOURS)]
+    # Beyond six lines colours come again, with another stroke.
+    stroke = STROKES[(look + look // len(COLOURS)) % len(STROKES)]
+    marker = MARKERS[(look + look // len(COLOURS)) % len(MARKERS)]
+    if line.kind == "foreign":
+        axes.plot(
+            line.x, line.y, marker, color=MUTED, fillstyle="none", markersize=6, label=line.name
+        )
+    elif line.kind == "points":
+        axes.errorbar(
+            line.x,
+            line.y,
+            yerr=line.half,
+            color=colour,
+            linestyle=stroke,
+            marker=marker,
+            markersize=4.5,
+            linewidth=1.2,
+            capsize=2.5,
+            label=line.name,
+        )
+    else:
+        steps = "steps-post" if line.kind == "step" else "default"
+        axes.plot(
+            line.x,
+            line.y,
+            color=colour,
+            linestyle=stroke,
+            linewidth=1.3,
+            drawstyle=steps,
+            label=line.name,
+        )
+
+
+def _readings(axes: Axes, chart: Chart) -> dict[str, Any]:
+    """In the SVG's units (points, y downwards)."""
+    height = SIZE_IN[1] * 72
+    scale = 72 / axes.figure.dpi
+    found = []
+    for line in chart.lines:
+        at = axes.transData.transform(np.column_stack([line.x, line.y])) * scale
+        points = [
+            [round(float(px), 1), round(height - float(py), 1), *_told(chart, line, index)]
+            for index, (px, py) in enumerate(at)
+        ]
+        found.append({"name": line.name, "look": line.look % len(COLOURS), "points": points})
+    return {"lines": found}
+
+
+def _told(chart: Chart, line: Line, index: int) -> tuple[str, str]:
+    y = chart.y_form.format(line.y[index])
+    if line.half is not None and np.isfinite(line.half[index]):
+        y += f" ± {chart.y_form.split()[0].format(line.half[index])}"
+    return chart.x_form.format(line.x[index]), y
+
+
+def _short(svg: str) -> str:
+    """A tenth of a point is finer than any screen; six decimals only make the file large."""
+
+    def rounded(found: re.Match[str]) -> str:
+        return re.sub(r"(\d+\.\d)\d+", r"\1", found[0])
+
+    return re.sub(r' (?:d|x|y)="[^"]*"', rounded, svg)

@@ -1,0 +1,182 @@
+"""Everything that a report knows becomes one page that needs nothing else to be read."""
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from racetrack import __version__
+from racetrack.analysis.compare import CONFIDENCE
+from racetrack.report.collect import Collection, Run
+from racetrack.report.definitions import BY_KEY, COMPARED, FIGURES, SHOWN, number
+from racetrack.report.draw import inline
+from racetrack.report.groups import Table
+from racetrack.report.plots import Plot
+from racetrack.report.tables import how, ratio_words, spread, warnings_of_runs
+
+SIGNS = {
+    "kept up": "✓",
+    "fell behind": "✗",
+    "undecided": "?",
+    "generator-bound": "⊘",
+    "broker-bound": "⊘",
+    "failed": "!",
+}
+
+
+def page(
+    collection: Collection,
+    tables: Sequence[Table],
+    plots: Mapping[str, Sequence[Plot]],
+    gaps: Mapping[str, Sequence[str]],
+    published: Mapping[str, Any] | None,
+    created_at: str,
+) -> str:
+    """The page's text; `plots` and `gaps` are those of `plots.plots`."""
+    environment = _environment()
+    runtimes = dict.fromkeys(limit["runtime"] for limit in collection.limits)
+    return environment.get_template("report.html.j2").render(
+        title=_title(collection),
+        css=_file("page.css"),
+        js=_file("page.js"),
+        created_at=created_at,
+        version=__version__,
+        confidence=f"{CONFIDENCE:.0%}",
+        run_count=len(collection.runs),
+        tables=[
+            _table(table, plots.get(f"table{i}", ())) for i, table in enumerate(tables, start=1)
+        ],
+        limits=collection.limits,
+        limits_by_runtime=[
+            (
+                runtime,
+                [limit for limit in collection.limits if limit["runtime"] == runtime],
+                next(map(_chart, plots.get(f"limits_{runtime}", ())), None),
+            )
+            for runtime in runtimes
+        ],
+        missing=collection.missing,
+        published=published,
+        runs=[_run(run, plots.get(run.tag, ()), gaps.get(run.tag, ())) for run in collection.runs],
+        shown=SHOWN,
+        compared=COMPARED,
+        figures=BY_KEY,
+        all_figures=FIGURES,
+    )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("racetrack.report", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+    # Without spaces: there are tens of thousands of points.
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    environment.filters.update(
+        slug=lambda kind: str(kind).replace(" ", "-"),
+        sign=lambda kind: SIGNS.get(kind, "·"),
+        spread=spread,
+        number=number,
+        rate=lambda rate: "n/a" if rate is None else f"{rate:,}",
+        minutes=lambda minutes: f"{minutes:.0f} min",
+        slope=lambda slope: "" if not slope else ", ".join(f"{part:.2f}" for part in slope),
+    )
+    return environment
+
+
+def _file(name: str) -> Markup:
+    """Our own style and script, which no run folder has a part in."""
+    return Markup(files("racetrack.report.page").joinpath(name).read_text())  # noqa: S704
+
+
+def _title(collection: Collection) -> str:
+    engines = dict.fromkeys(
+        [*(run.engine for run in collection.runs), *(str(x["engine"]) for x in collection.limits)]
+    )
+    return f"Racetrack: {', '.join(engines)}"
+
+
+def _table(table: Table, plots: Sequence[Plot]) -> dict[str, Any]:
+    counted = [run for group in table.groups for run in group.runs]
+    verdicts = {(group.label, group.rate): group for group in table.groups}
+    return {
+        "runtime": table.runtime,
+        "machine": table.machine,
+        "single": _run(counted[0], (), ()) if len(counted) == 1 else None,
+        "groups": table.groups,
+        "labels": table.labels,
+        "rates": table.rates,
+        "cells": {
+            label: {
+                rate: [
+                    (kind, count, len(verdicts[label, rate].runs))
+                    for kind, count in verdicts[label, rate].verdicts
+                ]
+                if (label, rate) in verdicts
+                else []
+                for rate in table.rates
+            }
+            for label in table.labels
+        },
+        "warnings": [*((warning, "") for warning in table.warnings), *warnings_of_runs(table)],
+        "how": how(table),
+        "differences": table.differences,
+        "comparisons": _comparisons(table),
+        "charts": [_chart(plot) for plot in plots],
+        "failed": [(run.tag, run.why_not) for run in table.failed],
+    }
+
+
+def _comparisons(table: Table) -> list[dict[str, Any]]:
+    """A row a rate and pair of engines, a cell a figure."""
+    rows: dict[tuple[int, str], dict[str, Any]] = {}
+    for one in table.comparisons:
+        pair = f"{one.of} / {one.to}"
+        row = rows.setdefault((one.rate, pair), {"rate": one.rate, "pair": pair, "cells": {}})
+        row["cells"][one.key] = ratio_words(one)
+    return list(rows.values())
+
+
+def _run(run: Run, plots: Sequence[Plot], gaps: Sequence[str]) -> dict[str, Any]:
+    asked = run.json.get("asked", {})
+    versions = run.json.get("versions", {})
+    facts = {
+        "Asked for": asked,
+        "Versions": versions,
+        "Machine": run.json.get("machine", {}),
+        "Settings": run.json.get("settings", {}),
+        "Counted": {
+            key: run.json.get("results", {}).get(key)
+            for key in ("published_pageviews", "processed_pageviews")
+            if "results" in run.json
+        },
+    }
+    return {
+        "tag": run.tag,
+        "engine": run.engine,
+        "rate": run.rate,
+        "verdict": run.verdict,
+        "counts": run.counts,
+        "why_not": run.why_not,
+        "reason": run.json.get("results", {}).get("verdict", {}).get("reason", ""),
+        "warnings": run.warnings,
+        "gaps": gaps,
+        "figures": run.figures,
+        "charts": [_chart(plot) for plot in plots],
+        "facts": [(name, list(pairs.items())) for name, pairs in facts.items() if pairs],
+    }
+
+
+def _chart(plot: Plot) -> dict[str, Any]:
+    return {
+        "name": plot.chart.name,
+        # matplotlib escapes what it writes into an SVG; the rest is our own drawing.
+        "svg": Markup(inline(plot.svg, plot.short_id, plot.chart.title)),  # noqa: S704
+        "readings": plot.readings,
+        "meaning": plot.chart.meaning,
+        "note": plot.chart.note,
+    }

@@ -1,0 +1,35 @@
+// Values under the pointer: for each line the measured point nearest to it, left and right.
+"use strict";
+for (const chart of document.querySelectorAll("[data-chart]")) {
+  const plot = chart.querySelector(".plot"), svg = chart.querySelector("svg");
+  const rule = chart.querySelector(".rule"), tip = chart.querySelector(".tip");
+  let lines = null;
+  const nearest = (points, x) => points.reduce((best, point) =>
+    Math.abs(point[0] - x) < Math.abs(best[0] - x) ? point : best);
+  const row = (line, point, x) => {
+    const told = document.createElement("div"), name = document.createElement("i");
+    told.dataset.look = line.look;
+    name.textContent = line.name;
+    told.append(name, point[3] + (point[2] === x ? "" : " at " + point[2]));
+    return told;
+  };
+  const show = (event) => {
+    lines ??= JSON.parse(chart.querySelector("script").textContent).lines.filter((l) => l.points.length);
+    if (!lines.length) return;
+    const box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width;
+    const found = lines.map((line) => nearest(line.points, (event.clientX - box.left) / scale));
+    const far = (point) => Math.abs(point[0] * scale - (event.clientX - box.left));
+    const at = found.reduce((best, point) => (far(point) < far(best) ? point : best));
+    const head = document.createElement("b");
+    head.textContent = at[2];
+    tip.replaceChildren(head, ...lines.map((line, index) => row(line, found[index], at[2])));
+    rule.hidden = tip.hidden = false;
+    rule.style.left = `${at[0] * scale}px`;
+    const left = at[0] * scale + 12;
+    tip.style.left = `${left + tip.offsetWidth > box.width ? Math.max(0, left - 24 - tip.offsetWidth) : left}px`;
+  };
+  const hide = () => { rule.hidden = tip.hidden = true; };
+  plot.addEventListener("pointermove", show);
+  plot.addEventListener("pointerdown", show);
+  plot.addEventListener("pointerleave", hide);
+}

@@ -1,0 +1,57 @@
+"""Which charts a report has, drawn."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from racetrack.report import against, overtime
+from racetrack.report.chart import Chart
+from racetrack.report.collect import Collection
+from racetrack.report.draw import drawn
+from racetrack.report.groups import Table
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A chart, drawn: `svg` as a file's text, `readings` what a pointer may read."""
+
+    chart: Chart
+    short_id: str
+    svg: str
+    png: bytes
+    readings: dict[str, Any]
+
+
+def plots(
+    collection: Collection, tables: Sequence[Table], published: Mapping[str, Any] | None
+) -> tuple[dict[str, list[Plot]], dict[str, list[str]]]:
+    """The plots by run tag, `table<number>` and `limits_<runtime>`; by tag what runs lack."""
+    charts: dict[str, list[Chart]] = {}
+    gaps: dict[str, list[str]] = {}
+    for number, table in enumerate(tables, start=1):
+        charts[f"table{number}"] = [
+            *against.against_rate(table, number, published),
+            *against.against_setting(table, number, collection.varied),
+        ]
+    for runtime in dict.fromkeys(limit["runtime"] for limit in collection.limits):
+        one = against.limits_chart(collection.limits, runtime)
+        charts[f"limits_{runtime}"] = [one] if one else []
+    for run in collection.runs:
+        charts[run.tag], gaps[run.tag] = overtime.charts(run)
+    made: dict[str, list[Plot]] = {}
+    total = 0
+    for name, of in charts.items():
+        made[name] = []
+        for chart in of:
+            svg, png, readings = drawn(chart)
+            total += 1
+            made[name].append(
+                Plot(replace(chart, name=_file_name(chart.name)), f"p{total}", svg, png, readings)
+            )
+    return made, gaps
+
+
+def _file_name(name: str) -> str:
+    """Parts of it are read from files, and may hold anything."""
+    return re.sub(r"[^\w.-]", "_", name)

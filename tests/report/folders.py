@@ -1,0 +1,171 @@
+"""Run folders as the harness itself writes them: a real Experiment whose track plays back made-up
+curves instead of running an engine. So what the tests read is always today's format."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from racetrack import experiment
+from racetrack.engines.contract import Engine
+from racetrack.experiment import Asked, Experiment
+from racetrack.interrupts import Guard
+from racetrack.runfolder import SCHEMA_VERSION, RunFolder
+from racetrack.screen import Screen
+from racetrack.settings import load
+from racetrack.stack.contract import Stack
+from tests.analysis import synthetic
+
+SERVICE = {"dh": "deephaven", "mz": "materialize"}
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a made-up run is to look like; CPU in percent of a core, memory in GiB."""
+
+    engine: str = "dh"
+    rate: int = 4_000
+    cpu_pct: float = 40.0
+    rss_gib: float = 1.0
+    delay_ms: float = 500.0
+    leak: float = 0.0
+    runtime: str = "native"
+    window_s: float = 30.0
+    seed: int = 1
+    lost: int = 0
+    settings: dict[str, str] = field(default_factory=dict)
+    asked: dict[str, Any] = field(default_factory=dict)
+
+
+class PlayedBack:
+    """Stands in for `racetrack.track.Track`: writes its raw files, and returns what it returns."""
+
+    def __init__(self, made: Made, folder: Path) -> None:
+        self._made, self._folder = made, folder
+        self._race = synthetic.Race(
+            window_s=made.window_s, rate_per_s=made.rate, delay_ms=made.delay_ms, leak=made.leak
+        )
+        self._rng = np.random.default_rng(made.seed)
+        self._services = (SERVICE.get(made.engine, made.engine), "broker", "loadgen")
+
+    def start_stack(self) -> None:
+        record = json.loads((self._folder / "run.json").read_text())
+        assert record["outcome"] == "unfinished"
+
+    def run_demo(self) -> None:
+        synthetic.write(synthetic.curves(self._race, self._rng), self._folder)
+
+    def set_rate(self, pageviews_per_s: int) -> None:
+        assert pageviews_per_s == self._made.rate
+
+    def watch(self, seconds: float, what: str) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+    def sample(self, samples: int) -> dict[str, Any]:
+        start_ms, end_ms = self._race.window
+        seconds = range(-4, int(self._made.window_s) + 2)
+        rate, engine = self._made.rate, self._made.engine
+        cpu = self._made.cpu_pct + self._rng.normal(0, 2, len(seconds))
+        used = np.cumsum(cpu) / 100
+        rows, arrivals, delays, top, headers = [], [], [], [], []
+        for n, s in enumerate(seconds):
+            at = int(start_ms + 1000 * s)
+            due = rate * (s + 4)
+            arrivals.append(f"{at},{due},{due}")
+            delays.append(f"timestamp={at}, total={due}, max_received_at={at - 50}, dt_ms=50.5")
+            for name, share in zip(self._services, (1.0, 0.5, 0.1), strict=True):
+                rss = self._made.rss_gib * share + 0.001 * n
+                rows.append(f"{at},{name},{used[n] * share:.2f},{rss:.6f}")
+                if 0 <= s < samples and name != "loadgen":
+                    line = f"CPU_PCT={cpu[n] * share:.1f}, RES_GiB={rss:.1f}"
+                    top.append(f"name={name}, sample={s + 1}, {line}")
+            headers.append(f"%Cpu(s): 30.0 us, 5.0 sy, 0.0 ni,{65.0:.1f} id, 0.0 wa, 0.0 st")
+        files = {
+            "arrivals.csv": ["at_ms,due,handed_over", *arrivals],
+            "usage.csv": ["at_ms,service,cpu_s,rss_gib", *rows],
+            "top_samples.log": top,
+            "top_details.log": headers,
+            f"{engine}_sample_dt.log": delays,
+        }
+        for name, lines in files.items():
+            (self._folder / name).write_text("\n".join(lines) + "\n")
+        total_s = self._made.cpu_pct / 100 * self._made.window_s
+        return {
+            "window": {"start_ms": int(start_ms), "end_ms": int(end_ms)},
+            "cpu_s": {
+                name: {"user": 0.8 * total_s * share, "system": 0.2 * total_s * share}
+                for name, share in zip(self._services, (1.0, 0.5, 0.1), strict=True)
+            },
+            "harness_cpu_s": 0.4,
+        }
+
+    def account(self) -> dict[str, Any]:
+        counts = [self._made.rate * 9] * 4
+        return {
+            "handed_over": [count + self._made.lost for count in counts],
+            "refused": [0, 0, 0, 0],
+            "end_offsets": counts,
+            "engine_total": sum(counts),
+            "engine_drained": True,
+        }
+
+
+@dataclass(frozen=True)
+class NoStack:
+    """What an Experiment asks of a stack when its track is played back."""
+
+    runtime: str
+    settings: Any
+
+
+@dataclass(frozen=True)
+class NamedEngine:
+    """What it asks of an engine."""
+
+    name: str
+
+    @property
+    def title(self) -> str:
+        return self.name
+
+
+def run(logs: Path, made: Made, tag: str | None = None) -> Path:
+    """A run folder under `logs`, written by the code that writes real ones."""
+    number = len(list(logs.iterdir())) if logs.is_dir() else 0
+    path = logs / (tag or f"2026.03.22.05.{number // 60:02}.{number % 60:02}_UTC_run")
+    folder = RunFolder(path)
+    folder.stack.mkdir(parents=True)
+    folder.record({"schema_version": SCHEMA_VERSION, "tag": path.name, "engine": made.engine})
+    asked = Asked(
+        **{
+            "pageviews_per_s": made.rate,
+            "wait_s": 5.0,
+            "samples": int(made.window_s),
+            "delay_s": 1.0,
+            **made.asked,
+        }
+    )
+    stack = NoStack(made.runtime, load(made.settings))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "Track", lambda *_: PlayedBack(made, path))
+        Experiment(
+            asked,
+            cast(Engine, NamedEngine(made.engine)),
+            cast(Stack, stack),
+            folder,
+            Screen(Console(quiet=True)),
+        ).run(Guard(lambda _: None))
+    return path
+
+
+def edit(path: Path, **changes: Any) -> None:
+    """Change `run.json` as an older version, or a hostile hand, would have written it."""
+    told = json.loads((path / "run.json").read_text())
+    (path / "run.json").write_text(json.dumps({**told, **changes}))
