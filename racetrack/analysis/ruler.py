@@ -1,0 +1,137 @@
+"""Was the calibration engine's flaw measured as it was programmed? From run folders to findings."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from racetrack.analysis import curves, figures, raw
+from racetrack.analysis.lag import lag_series, recorded_until_ms
+from racetrack.analysis.verdict import Kind
+from racetrack.runfolder import read_run
+
+LAG_WITHIN_MS = 25.0
+# A partition has stalled for all to see once its lag is this; no engine's usual cycle is longer.
+STALLED_LAG_MS = 1_000.0
+STALL_SEEN_WITHIN_S = 2.0
+FRESH_MS = 100.0
+CAPACITY_WITHIN = 0.05
+_STALLED = re.compile(r"^RACETRACK stalled timestamp=(\d+), partition=(-?\d+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A row of the table: what was programmed, what was measured, and whether that will do."""
+
+    programmed: str
+    measured: str
+    bound: str
+    within: bool
+
+
+def delay(folder: Path) -> Finding:
+    """The median lag of a run against its CAL_DELAY_MS."""
+    run = read_run(folder)
+    asked_ms = float(run["settings"]["cal_delay_ms"])
+    bound = f"± {LAG_WITHIN_MS:.0f} ms"
+    what = f"delay of {asked_ms:,.0f} ms"
+    if reason := _useless(run):
+        return Finding(what, reason, bound, within=False)
+    measured = run["results"]["verdict"]["measured"]
+    p50_ms, p99_ms = measured["lag_p50_ms"], measured["lag_p99_ms"]
+    shown = f"median lag {p50_ms:,.0f} ms, p99 {p99_ms:,.0f} ms"
+    return Finding(what, shown, bound, within=abs(p50_ms - asked_ms) <= LAG_WITHIN_MS)
+
+
+def stall(folder: Path) -> Finding:
+    """How soon the lag showed a partition that stalled, which freshness does not show.
+
+    The window has to lie within the stall, so that the verdict is on it alone.
+    """
+    run = read_run(folder)
+    partition = int(run["settings"]["cal_stalled_partition"])
+    what = f"partition {partition} stalls"
+    bound = (
+        f"seen within {STALL_SEEN_WITHIN_S:.0f} s, fell behind, median dt_ms ≤ {FRESH_MS:.0f} ms"
+    )
+    if reason := _useless(run):
+        return Finding(what, reason, bound, within=False)
+    stalled_ms = _stalled_at_ms(folder, partition)
+    seen_s = _seen_after_s(folder, partition, stalled_ms)
+    end_ms = run["measured"]["window"]["end_ms"]
+    dt_ms = figures.delay(raw.delays(folder, "cal"), stalled_ms, end_ms)["p50"]
+    kind, lag_ms = _kind(run), run["results"]["verdict"]["measured"]["lag_max_ms"]
+    seen = "never seen" if seen_s is None else f"seen after {seen_s:.2f} s"
+    dt = "no dt_ms" if dt_ms is None else f"median dt_ms {dt_ms:,.0f} ms"
+    return Finding(
+        what,
+        f"{seen}, {kind}, {dt} while the lag grew to {lag_ms:,.0f} ms",
+        bound,
+        within=seen_s is not None
+        and seen_s <= STALL_SEEN_WITHIN_S
+        and kind == Kind.FELL_BEHIND
+        and dt_ms is not None
+        and dt_ms <= FRESH_MS,
+    )
+
+
+def capacity(below: Path, above: Path) -> Finding:
+    """A capacity between two rates, one of which was kept up with while the other was not."""
+    runs = read_run(below), read_run(above)
+    per_s = runs[1]["settings"]["cal_capacity_per_s"]
+    low, high = (run["asked"]["pageviews_per_s"] for run in runs)
+    what = f"capacity of {per_s:,}/s"
+    bound = f"{Kind.KEPT_UP}, {Kind.FELL_BEHIND}, counting ± {CAPACITY_WITHIN:.0%}"
+    if reason := _useless(runs[0]) or _useless(runs[1]):
+        return Finding(what, reason, bound, within=False)
+    counted_per_s = runs[1]["results"]["verdict"]["throughput"]["processed_per_s"]
+    shown = (
+        f"{_kind(runs[0])} at {low:,}/s, {_kind(runs[1])} at {high:,}/s,"
+        f" counting {counted_per_s:,.0f}/s"
+    )
+    tolerance = CAPACITY_WITHIN * per_s
+    return Finding(
+        what,
+        shown,
+        bound,
+        within=[_kind(run) for run in runs] == [Kind.KEPT_UP, Kind.FELL_BEHIND]
+        and per_s - tolerance <= low < high <= per_s + tolerance
+        and abs(counted_per_s - per_s) <= tolerance,
+    )
+
+
+def _useless(run: Mapping[str, Any]) -> str | None:
+    """Why a run measured nothing, if so."""
+    if run["outcome"] != "ok":
+        return str(run["outcome"])
+    verdict = run["results"]["verdict"]
+    return None if verdict["measured"] else str(verdict["reason"])
+
+
+def _kind(run: Mapping[str, Any]) -> str:
+    return str(run["results"]["verdict"]["kind"])
+
+
+def _stalled_at_ms(folder: Path, partition: int) -> int:
+    """When the engine says that it stalled.
+
+    Raises:
+        ValueError: it does not say so, though its run was of use.
+    """
+    log = (folder / "stack" / "cal.log").read_text()
+    for told in _STALLED.finditer(log):
+        if int(told[2]) == partition:
+            return int(told[1])
+    raise ValueError(f"{folder}: stack/cal.log does not say when partition {partition} stalled")
+
+
+def _seen_after_s(folder: Path, partition: int, stalled_ms: int) -> float | None:
+    """From the stall to the first update after which this partition lagged by STALLED_LAG_MS;
+    None if it never did."""
+    recorded = curves.read(folder)
+    series = lag_series(recorded, stalled_ms, recorded_until_ms(recorded))
+    seen = np.flatnonzero((series.lag_ms > STALLED_LAG_MS) & (series.partition == partition))
+    return float(series.at_ms[seen[0]] - stalled_ms) / 1000 if len(seen) else None

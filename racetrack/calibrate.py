@@ -1,0 +1,172 @@
+"""`./race calibrate`: runs the calibration engine with known flaws and shows what was measured."""
+
+import io
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from racetrack import engines, interrupts, machine
+from racetrack.cli_parts import EXIT_CODES, guarded
+from racetrack.lock import machine_lock
+from racetrack.runfolder import utc_now
+from racetrack.screen import Screen
+from racetrack.settings import load
+from racetrack.stack.runtime import open_stack
+
+if TYPE_CHECKING:
+    from racetrack.analysis.ruler import Finding
+
+ENGINE = "cal"
+# Whatever stands in .env, so that every machine is held against the same.
+FLAWLESS = {
+    "PAGEVIEWS_PARTITIONS": "6",
+    "CAL_DELAY_MS": "0",
+    "CAL_CAPACITY_PER_S": "0",
+    "CAL_STALLED_PARTITION": "-1",
+}
+START_AND_STOP_S = 6.0  # measured: stack up 2.5 s, drained and down 2.5 s, the rest between
+TABLE_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: the engine's flaw, under the names in `.env`, and what is asked of it.
+
+    The run takes `wait_s` to settle, `samples` of a second, and `drain_s` to catch up.
+    """
+
+    flaw: Mapping[str, str]
+    pageviews_per_s: int = 3_000
+    wait_s: float = 4.0
+    samples: int = 10
+    drain_s: float = 0.0
+
+    @property
+    def takes_s(self) -> float:
+        """About how long it takes."""
+        return START_AND_STOP_S + self.wait_s + self.samples + self.drain_s
+
+    def __str__(self) -> str:
+        flaw = ", ".join(f"{name}={value}" for name, value in self.flaw.items())
+        return f"{flaw} at {self.pageviews_per_s:,} pageviews/s"
+
+
+def _capacity(pageviews_per_s: int) -> Case:
+    # Longer: what a moment's pause of the machine leaves behind is worked off at 5 % only.
+    return Case({"CAL_CAPACITY_PER_S": "8000"}, pageviews_per_s, wait_s=6.0, samples=20)
+
+
+# It stalls while things settle and goes on after the samples: so the window lies within the stall
+# on a slow machine too, and the engine can drain.
+_STALL = {"CAL_STALLED_PARTITION": "2", "CAL_STALL_AFTER_S": "3", "CAL_STALL_FOR_S": "18"}
+CASES = (
+    Case({"CAL_DELAY_MS": "0"}),
+    Case({"CAL_DELAY_MS": "250"}),
+    Case({"CAL_DELAY_MS": "2000"}, wait_s=6.0),
+    Case(_STALL, drain_s=8.0),
+    _capacity(7_600),
+    _capacity(8_400),
+)
+
+
+@click.command(epilog=EXIT_CODES)
+def calibrate() -> None:
+    """Check the ruler: an engine with a delay, a stall and a capacity that are known, measured on
+    this machine as any engine is. Leaves a run folder a row in logs/."""
+    screen = Screen()
+    with guarded(screen) as guard, machine_lock():
+        found = run(screen, guard)
+    sys.exit(0 if all(finding.within for finding in found) else 1)
+
+
+def run(screen: Screen, guard: interrupts.Guard) -> Sequence["Finding"]:
+    """Run all cases, show the table and return its rows.
+
+    Raises:
+        SetupError, BusyError: it could not begin.
+        Interrupted: by a signal.
+    """
+    began = time.monotonic()
+    screen.heading(
+        f"Calibration: {len(CASES)} runs of an engine whose flaws are known, about"
+        f" {sum(case.takes_s for case in CASES) / 60:.1f} minutes"
+    )
+    prepare(screen)
+    where = f"{machine.describe()['cpu_model']}, {machine.describe()['cores']} cores"
+    load_before = os.getloadavg()[0]
+    folders = [_run_case(number, screen, guard) for number in range(len(CASES))]
+    found = findings(folders)
+    screen.say(table(found))
+    screen.say(
+        f"{utc_now()}, {where}, load average {load_before:.1f} before;"
+        f" took {(time.monotonic() - began) / 60:.1f} minutes"
+    )
+    if not all(finding.within for finding in found):
+        screen.say(
+            "The ruler is off here. If the machine has other work, stop that and try again; the"
+            " runs above hold what was recorded."
+        )
+    return found
+
+
+def prepare(screen: Screen) -> None:
+    """Install what is missing, where it can be seen: the runs say nothing here."""
+    from racetrack.track import services_of
+
+    services = services_of(engines.find_engine(ENGINE))
+    open_stack(load(FLAWLESS)).prepare(services, screen.say)
+
+
+def findings(folders: Sequence[Path]) -> list["Finding"]:
+    """The rows of the table, from the run folders of CASES."""
+    from racetrack.analysis import ruler
+
+    *delays, stalled, below, above = folders
+    return [
+        *(ruler.delay(folder) for folder in delays),
+        ruler.stall(stalled),
+        ruler.capacity(below, above),
+    ]
+
+
+def run_case(case: Case, screen: Screen, guard: interrupts.Guard) -> Path:
+    """The folder of a fresh run of this case."""
+    from racetrack.experiment import Asked
+    from racetrack.runs import run_once
+
+    asked = Asked(case.pageviews_per_s, case.wait_s, case.samples, 1.0)
+    folder = run_once(ENGINE, asked, load({**FLAWLESS, **case.flaw}), screen, guard)
+    guard.rearm()
+    return folder
+
+
+def table(found: Sequence["Finding"]) -> str:
+    """The findings as lines of text."""
+    shown = Table("programmed", "measured", "bound", "within")
+    for finding in found:
+        within = "yes" if finding.within else "NO"
+        shown.add_row(finding.programmed, escape(finding.measured), finding.bound, within)
+    console = Console(file=io.StringIO(), width=TABLE_WIDTH)
+    with console.capture() as capture:
+        console.print(shown)
+    return capture.get().rstrip()
+
+
+def _run_case(number: int, screen: Screen, guard: interrupts.Guard) -> Path:
+    left_s = sum(case.takes_s for case in CASES[number:])
+    what = f"[{number + 1}/{len(CASES)}] {CASES[number]}"
+    screen.heading(f"{what}; about {left_s:.0f} s left")
+    # What the run itself says goes into its start.log only.
+    with screen.live(what):
+        folder = run_case(CASES[number], Screen(Console(quiet=True)), guard)
+    screen.say(f"  {folder}")
+    return folder

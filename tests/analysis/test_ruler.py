@@ -1,0 +1,155 @@
+"""The ruler's findings: what was measured as programmed passes, what is off does not."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from racetrack.analysis import ruler
+
+START_MS = 1_795_000_000_000
+STALL_MS = START_MS + 5_000
+END_MS = START_MS + 20_000
+
+
+def verdict(
+    kind: str = "kept up", p50_ms: float = 0, counted_per_s: float = 3000
+) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "reason": "why",
+        "measured": {"lag_p50_ms": p50_ms, "lag_p99_ms": p50_ms + 5, "lag_max_ms": 12_000.0},
+        "throughput": {"processed_per_s": counted_per_s},
+    }
+
+
+def write(
+    folder: Path,
+    judged: dict[str, Any],
+    rate: int = 3000,
+    outcome: str = "ok",
+    **knobs: int,
+) -> Path:
+    folder.mkdir(exist_ok=True)
+    run = {
+        "engine": "cal",
+        "outcome": outcome,
+        "asked": {"pageviews_per_s": rate},
+        "settings": {"cal_delay_ms": 0, "cal_capacity_per_s": 0, "cal_stalled_partition": -1}
+        | knobs,
+        "measured": {"window": {"start_ms": STALL_MS + 1_000, "end_ms": END_MS}},
+        "results": {"verdict": judged},
+    }
+    (folder / "run.json").write_text(json.dumps(run))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("measured_ms", "within"), [(225, True), (275, True), (224, False), (276, False), (0, False)]
+)
+def test_a_delay_has_to_be_measured_as_it_was_programmed(
+    tmp_path: Path, measured_ms: float, within: bool
+) -> None:
+    found = ruler.delay(write(tmp_path, verdict(p50_ms=measured_ms), cal_delay_ms=250))
+    assert (found.programmed, found.within) == ("delay of 250 ms", within)
+    assert f"median lag {measured_ms:.0f} ms" in found.measured
+
+
+def test_a_run_that_failed_is_off_and_says_why(tmp_path: Path) -> None:
+    failed = write(tmp_path / "a", verdict(), outcome="broker ended in mid-run")
+    assert ruler.delay(failed).measured == "broker ended in mid-run"
+    useless = write(tmp_path / "b", verdict() | {"measured": None, "reason": "too few updates"})
+    assert ruler.delay(useless).measured == "too few updates"
+    found = [
+        ruler.delay(failed),
+        ruler.stall(failed),
+        ruler.capacity(failed, failed),
+        ruler.delay(useless),
+    ]
+    assert [finding.within for finding in found] == [False] * 4
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "kinds", "counted_per_s", "within"),
+    [
+        (7600, 8400, ("kept up", "fell behind"), 8003, True),
+        (7600, 8400, ("kept up", "fell behind"), 7500, False),
+        (7600, 8400, ("undecided", "fell behind"), 8003, False),
+        (7600, 8400, ("kept up", "kept up"), 8003, False),
+        (7600, 8400, ("kept up", "generator-bound"), 8003, False),
+        (7000, 8400, ("kept up", "fell behind"), 8003, False),
+        (7600, 9000, ("kept up", "fell behind"), 8003, False),
+    ],
+)
+def test_a_capacity_has_to_lie_between_what_was_kept_up_with_and_what_not(
+    tmp_path: Path, low: int, high: int, kinds: tuple[str, str], counted_per_s: float, within: bool
+) -> None:
+    below = write(tmp_path / "a", verdict(kinds[0]), low, cal_capacity_per_s=8000)
+    above = verdict(kinds[1], counted_per_s=counted_per_s)
+    found = ruler.capacity(below, write(tmp_path / "b", above, high, cal_capacity_per_s=8000))
+    assert (found.programmed, found.within) == ("capacity of 8,000/s", within)
+
+
+def stalled(
+    folder: Path,
+    stalls: int = 2,
+    tells_after_ms: int = 0,
+    dt_ms: int = 5,
+    kind: str = "fell behind",
+) -> Path:
+    """3 partitions, 1,000 pageviews per second in each; partition `stalls` is not counted from
+    STALL_MS on, nor does the engine say anything for `tells_after_ms`."""
+    write(folder, verdict(kind), cal_stalled_partition=2)
+    rows = ["at_ms,curve,partition,count"]
+    for at_ms in range(START_MS, END_MS + 1, 100):
+        for p in range(3):
+            due = at_ms - START_MS
+            rows += [f"{at_ms},{name},{p},{due}" for name in ("due", "handed_over", "published")]
+            silent = STALL_MS < at_ms < STALL_MS + tells_after_ms
+            if not silent and (p != stalls or at_ms <= STALL_MS):
+                rows.append(f"{at_ms},processed,{p},{max(0, due - 10)}")
+    (folder / "curves.csv").write_text("\n".join(rows) + "\n")
+    (folder / "cal_sample_dt.log").write_text(
+        "".join(
+            f"timestamp={at_ms}, total=1, max_received_at=1, dt_ms={dt_ms}\n"
+            for at_ms in range(STALL_MS, END_MS, 100)
+        )
+    )
+    (folder / "stack").mkdir()
+    (folder / "stack" / "cal.log").write_text(
+        f"RACETRACK stalled timestamp={STALL_MS}, partition=2\n"
+        f"RACETRACK stalled timestamp={END_MS + 1}, partition=-1\n"
+    )
+    return folder
+
+
+def test_a_stall_is_seen_once_the_lag_passes_a_second(tmp_path: Path) -> None:
+    found = ruler.stall(stalled(tmp_path))
+    assert found.within
+    assert "seen after 1.00 s, fell behind, median dt_ms 5 ms" in found.measured
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"stalls": 1}, "never seen"),  # another one than was programmed
+        ({"stalls": -1}, "never seen"),
+        ({"tells_after_ms": 2_500}, "seen after 2.50 s"),
+        ({"dt_ms": 101}, "median dt_ms 101 ms"),
+        ({"kind": "kept up"}, "kept up"),
+    ],
+)
+def test_a_stall_that_was_not_seen_in_time_or_not_by_lag_alone_is_off(
+    tmp_path: Path, wrong: dict[str, Any], says: str
+) -> None:
+    found = ruler.stall(stalled(tmp_path, **wrong))
+    assert not found.within
+    assert says in found.measured
+
+
+def test_an_engine_that_does_not_say_when_it_stalled_is_no_ruler(tmp_path: Path) -> None:
+    folder = stalled(tmp_path)
+    (folder / "stack" / "cal.log").write_text("nothing\n")
+    with pytest.raises(ValueError, match="partition 2"):
+        ruler.stall(folder)
