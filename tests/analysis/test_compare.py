@@ -1,0 +1,89 @@
+"""Means and ratios: against values worked out by hand, and how often they miss the truth."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from racetrack.analysis.compare import Ratio, mean, ratio
+
+POSITIVE = st.lists(st.floats(0.1, 1e6), min_size=2, max_size=6)
+
+
+def test_the_interval_of_a_mean_is_students() -> None:
+    found = mean([10.0, 12.0, 14.0])
+    assert found.mean == 12
+    # t(0.975, 2 degrees of freedom) = 4.30265; the standard error is 2 / sqrt(3).
+    assert found.half == pytest.approx(4.30265 * 2 / math.sqrt(3), rel=1e-5)
+    assert found.n == 3
+
+
+def test_one_run_has_a_mean_but_no_interval() -> None:
+    assert mean([7.0]).half is None
+    with pytest.raises(ValueError, match="no values"):
+        mean([])
+
+
+def test_the_ratio_is_welchs_on_logarithms() -> None:
+    found = ratio([20.0, 40.0], [10.0, 20.0])
+    assert found is not None and found.low is not None
+    assert found.ratio == pytest.approx(2)
+    # Equal spread, n = 2 each: 2 degrees of freedom, standard error sqrt(2 * (ln 2)^2 / 2 / 2).
+    half = 4.30265 * math.log(2) / math.sqrt(2)
+    assert math.log(found.low) == pytest.approx(math.log(2) - half, rel=1e-5)
+    assert found.says == "no difference shown"
+
+
+def test_the_ratios_interval_is_scipys_welch() -> None:
+    a, b = [3.1, 2.7, 2.9, 3.6], [1.1, 1.9, 1.4]
+    found = ratio(a, b)
+    theirs = stats.ttest_ind(np.log(a), np.log(b), equal_var=False).confidence_interval(0.95)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((math.exp(theirs.low), math.exp(theirs.high)))
+
+
+@given(POSITIVE, POSITIVE)
+def test_whichever_comes_first_says_the_same(a: list[float], b: list[float]) -> None:
+    there, back = ratio(a, b), ratio(b, a)
+    assert there and back
+    assert there.ratio == pytest.approx(1 / back.ratio)
+    if there.low is not None and there.high is not None:
+        assert back.low is not None and back.high is not None
+        assert there.low <= there.ratio <= there.high
+        assert there.low * back.high == pytest.approx(1, rel=1e-6)
+
+
+def test_what_has_no_ratio_or_no_interval() -> None:
+    assert ratio([0.0, 1.0], [1.0, 2.0]) is None
+    assert ratio([], [1.0]) is None
+    single = ratio([2.0], [1.0, 1.1])
+    assert single is not None and single.low is None
+    assert single.ratio == pytest.approx(1.907, abs=0.001)
+    alike = ratio([2.0, 2.0], [1.0, 1.0])
+    assert alike is not None and alike.low is None
+    assert "no interval" in alike.says
+
+
+def test_what_an_interval_says() -> None:
+    assert Ratio(2.0, 1.5, 2.5).says == "more"
+    assert Ratio(0.5, 0.4, 0.6).says == "less"
+    assert Ratio(1.1, 0.9, 1.3).says == "no difference shown"
+
+
+def test_the_intervals_miss_the_truth_about_once_in_twenty() -> None:
+    rng = np.random.default_rng(2022)
+    missed_mean = missed_ratio = 0
+    for _ in range(1000):
+        a, b = rng.lognormal(1.0, 0.1, 3), rng.lognormal(0.0, 0.2, 3)
+        of = mean(list(np.log(a)))
+        assert of.half is not None
+        missed_mean += abs(of.mean - 1.0) > of.half
+        found = ratio(list(a), list(b))
+        assert found is not None and found.low is not None and found.high is not None
+        missed_ratio += not found.low <= math.e <= found.high
+    assert 30 <= missed_mean <= 70
+    # Welch's is a little too wide with few repeats: better than too narrow.
+    assert 15 <= missed_ratio <= 70

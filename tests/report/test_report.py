@@ -1,0 +1,328 @@
+"""A report of many runs: its numbers are those of the run folders, and what does not belong
+together is kept apart."""
+
+import csv
+import io
+import json
+import re
+import statistics
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from racetrack.cli import race
+from racetrack.errors import UsageError
+from racetrack.report.collect import collect
+from racetrack.report.groups import Table, tables
+from racetrack.report.published import published
+from racetrack.report.tables import show
+from racetrack.report.write import write
+from racetrack.runfolder import read_run
+from tests.report.folders import Made, edit, run
+
+DH, MZ = Made(cpu_pct=40), Made(engine="mz", cpu_pct=80, rss_gib=3.0)
+HOSTILE = '<script>alert("x")</script>&$\\alpha_{'
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two engines, two rates, two repeats; and one run that lost pageviews."""
+    folder = tmp_path_factory.mktemp("logs")
+    for seed in (1, 2):
+        for made in (DH, MZ):
+            for rate in (1_000, 4_000):
+                run(folder, Made(**{**vars(made), "rate": rate, "seed": seed}))
+    run(folder, Made(lost=1, cpu_pct=500), "2026.03.22.06.00.00_UTC_lost")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def out(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("out")
+    collection = collect(sorted(logs.iterdir()))
+    write(where, collection, tables(collection.runs), published())
+    return where
+
+
+def text_of(made: tuple[Table, ...], folders: list[Path], with_2022: bool = False) -> str:
+    screen = Console(file=io.StringIO(), width=160)
+    show(screen, collect(folders), made, published() if with_2022 else None)
+    told = screen.file
+    assert isinstance(told, io.StringIO)
+    return told.getvalue()
+
+
+def of(folder: Path) -> tuple[Table, ...]:
+    return tables(collect(sorted(folder.iterdir())).runs)
+
+
+def words(page: str) -> str:
+    """What a reader of the page sees, without charts and script."""
+    body = re.sub(r"<(script|svg|style).*?</\1>", " ", page, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", body)))
+
+
+def test_means_are_those_of_the_raw_files(logs: Path, out: Path) -> None:
+    """Once more from top's own lines, past all code that the report uses."""
+    means = []
+    for folder in sorted(logs.iterdir()):
+        told = read_run(folder)
+        if (told["engine"], told["asked"]["pageviews_per_s"]) == ("mz", 4_000):
+            lines = (folder / "top_samples.log").read_text()
+            found = re.findall(r"name=materialize, sample=\d+, CPU_PCT=([\d.]+)", lines)
+            means.append(statistics.fmean(map(float, found)))
+    assert len(means) == 2
+    # Two repeats: t(0.975, 1 degree of freedom) = 12.706, standard error = half their distance.
+    cell = f"{statistics.fmean(means):,.1f} ± {12.7062 * abs(means[0] - means[1]) / 2:,.1f}"
+    assert cell in text_of(of(logs), sorted(logs.iterdir()))
+    assert cell in words((out / "report.html").read_text())
+
+
+def test_csv_and_json_hold_the_same_numbers_with_units(logs: Path, out: Path) -> None:
+    rows = list(csv.DictReader((out / "report.csv").open()))
+    told = json.loads((out / "report.json").read_text())["runs"]
+    assert len(rows) == len(told) == 9
+    for row, held in zip(rows, told, strict=True):
+        results = read_run(logs / row["tag"])["results"]
+        engine = "materialize" if row["engine"] == "mz" else "deephaven"
+        process = results["processes"][engine]
+        for one in (row, held):
+            assert float(one["cpu_mean_pct"]) == process["cpu_pct"]["mean"]
+            assert float(one["rss_max_gib"]) == process["rss_gib"]["max"]
+            assert float(one["cpu_s_per_million"]) == process["cpu_s_per_million"]
+            assert float(one["lag_p50_ms"]) == results["verdict"]["measured"]["lag_p50_ms"]
+    plain = {"tag", "engine", "runtime", "machine", "samples", "outcome", "verdict"}
+    unit = re.compile(r".*_(s|ms|pct|gib|per_s|per_million)$")
+    assert [key for key in rows[0] if key not in plain and not unit.match(key)] == []
+
+
+def test_a_run_that_is_not_ok_is_told_apart_and_in_no_mean(logs: Path, out: Path) -> None:
+    table = of(logs)[0]
+    assert [r.tag for r in table.failed] == ["2026.03.22.06.00.00_UTC_lost"]
+    assert all(len(group.runs) == 2 for group in table.groups)
+    for told in (text_of(of(logs), sorted(logs.iterdir())), (out / "report.html").read_text()):
+        assert "is not what was published" in told
+    rows = {row["tag"]: row for row in csv.DictReader((out / "report.csv").open())}
+    assert "not what was published" in rows["2026.03.22.06.00.00_UTC_lost"]["outcome"]
+
+
+def test_two_engines_are_compared_where_both_can_be(logs: Path) -> None:
+    cpu = [c for c in of(logs)[0].comparisons if c.key == "cpu_mean_pct"]
+    assert [(c.rate, c.of, c.to) for c in cpu] == [(1_000, "mz", "dh"), (4_000, "mz", "dh")]
+    assert all(c.ratio and 1.8 < c.ratio.ratio < 2.2 for c in cpu)
+
+
+def test_who_fell_behind_is_not_compared(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        run(tmp_path, Made(seed=seed))
+        run(tmp_path, Made(engine="mz", seed=seed, leak=0.05))
+    told = of(tmp_path)[0].comparisons
+    assert told and all(c.ratio is None for c in told)
+    assert {c.why_not for c in told} == {"mz: fell behind in 2 of 2"}
+
+
+def test_alike_engines_show_no_difference(tmp_path: Path) -> None:
+    for seed in (1, 2, 3):
+        run(tmp_path, Made(seed=seed))
+        run(tmp_path, Made(engine="mz", seed=seed + 10))
+    assert "no difference shown" in text_of(of(tmp_path), sorted(tmp_path.iterdir()))
+
+
+def test_runtimes_and_machines_have_tables_of_their_own(tmp_path: Path) -> None:
+    run(tmp_path, Made())
+    run(tmp_path, Made(runtime="compose", engine="mz"))
+    edit(run(tmp_path, Made()), machine={"cpu_model": "other", "cores": 1, "memory_gib": 1})
+    made = of(tmp_path)
+    assert [(t.runtime, len(t.groups), len(t.comparisons)) for t in made] == [
+        ("native", 1, 0),
+        ("compose", 1, 0),
+        ("native", 1, 0),
+    ]
+
+
+def test_runs_of_other_settings_or_windows_are_no_repeats(tmp_path: Path) -> None:
+    run(tmp_path, Made())
+    run(tmp_path, Made(settings={"DEEPHAVEN_HEAP": "8g"}))
+    run(tmp_path, Made(settings={"DEEPHAVEN_PORT": "10001"}))
+    labels = {group.label: len(group.runs) for group in of(tmp_path)[0].groups}
+    assert labels == {"dh [deephaven_heap 4g]": 2, "dh [deephaven_heap 8g]": 1}
+    run(tmp_path, Made(asked={"wait_s": 99.0}))
+    assert len(of(tmp_path)[0].groups) == 3
+
+
+def _sweep(folder: Path, runs: list[dict[str, Any]], **more: Any) -> Path:
+    (folder / "s_UTC_sweep").mkdir()
+    plan = {"schema_version": 1, "kind": "sweep", "vary": None, "values": [], "runs": runs}
+    (folder / "s_UTC_sweep" / "sweep.json").write_text(json.dumps({**plan, **more}))
+    return folder / "s_UTC_sweep"
+
+
+def _planned(tag: str | None, value: str | None = None) -> dict[str, Any]:
+    return {"engine": "dh", "pageviews_per_s": 4_000, "repeat": 1, "value": value, "tag": tag}
+
+
+def test_a_sweep_brings_its_runs_and_tells_what_is_missing(tmp_path: Path) -> None:
+    done = run(tmp_path, Made())
+    sweep = _sweep(tmp_path, [_planned(done.name), _planned(None), _planned("../../etc")])
+    collection = collect([sweep, done])
+    assert [r.tag for r in collection.runs] == [done.name]
+    assert len(collection.missing) == 2
+
+
+def test_what_a_sweep_varied_is_charted(tmp_path: Path) -> None:
+    runs = [
+        _planned(run(tmp_path, Made(settings={"DEEPHAVEN_CYCLE_MS": value})).name, value)
+        for value in ("500", "1000")
+    ]
+    collection = collect([_sweep(tmp_path, runs, vary="DEEPHAVEN_CYCLE_MS")])
+    write(tmp_path / "out", collection, tables(collection.runs), None)
+    plots = {path.name for path in (tmp_path / "out" / "plots").iterdir()}
+    assert "table1_cpu_user_s_against_deephaven_cycle_ms.svg" in plots
+
+
+def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
+    confirmed = run(tmp_path, Made())
+    for runtime in ("native", "../compose"):
+        folder = tmp_path / f"{len(runtime)}_UTC_dh_limit"
+        folder.mkdir()
+        limit = {
+            "schema_version": 1,
+            "kind": "limit",
+            "engine": "dh",
+            "runtime": runtime,
+            "tolerance_pct": 5.0,
+            "outcome": "generator-bound",
+            "keeps_up_with_pageviews_per_s": 41_000,
+            "falls_behind_at_pageviews_per_s": None,
+            "climb": [
+                {"pageviews_per_s": 9, "verdict": "kept up", "lag_slope_pct": [-0.1, 0.0, 0.12]}
+            ],
+            "confirm": [{"pageviews_per_s": 41_000, "tag": confirmed.name, "verdict": "kept up"}],
+            "minutes": 12.5,
+        }
+        (folder / "limit.json").write_text(json.dumps(limit))
+    folders = sorted(tmp_path.glob("*_limit"))
+    collection = collect(folders)
+    assert [r.tag for r in collection.runs] == [confirmed.name]
+    told = text_of(tables(collection.runs), folders)
+    assert "Limits (native)" in told and "Limits (../compose)" in told
+    assert "41,000" in told and "generator-bound" in told
+    write(tmp_path / "out", collection, tables(collection.runs), None)
+    page = words((tmp_path / "out" / "report.html").read_text())
+    assert "41,000" in page and "-0.10, 0.00, 0.12" in page
+    assert len(list((tmp_path / "out" / "plots").glob("limits_*.svg"))) == 2
+
+
+def test_an_older_run_is_read_without_what_it_lacks(tmp_path: Path) -> None:
+    old = run(tmp_path, Made())
+    told = read_run(old)
+    del told["results"]["verdict"]
+    for process in told["results"]["processes"].values():
+        del process["cpu_s_per_million"]
+    (old / "run.json").write_text(json.dumps(told))
+    for name in ("curves.csv", "usage.csv", "top_details.log", "dh_sample_dt.log"):
+        (old / name).unlink()
+    collection = collect([old])
+    made = tables(collection.runs)
+    assert "n/a" in text_of(made, [old])
+    write(tmp_path / "out", collection, made, None)
+    page = words((tmp_path / "out" / "report.html").read_text())
+    assert "No curves and no lag over time" in page and "No CPU and memory over time" in page
+
+
+def test_a_run_that_broke_off_is_read(tmp_path: Path) -> None:
+    broken = run(tmp_path, Made())
+    told = {key: read_run(broken)[key] for key in ("schema_version", "tag", "engine")}
+    (broken / "run.json").write_text(json.dumps(told))
+    collection = collect([broken])
+    write(tmp_path / "out", collection, tables(collection.runs), None)
+    assert "unfinished" in words((tmp_path / "out" / "report.html").read_text())
+
+
+def test_warnings_come_from_the_data(tmp_path: Path) -> None:
+    short = run(tmp_path, Made(window_s=8.0))
+    busy = run(tmp_path, Made(engine="mz", runtime="compose"))
+    header = "%Cpu(s): 90.0 us, 5.0 sy, 0.0 ni, 5.0 id, 0.0 wa, 3.0 st\n"
+    (busy / "top_details.log").write_text(header.replace(" 5.0 id", "99.0 id") + 3 * header)
+    edit(busy, versions={**read_run(busy)["versions"], "mz": "materialize/materialized:v26"})
+    first, second = (collect([folder]).runs[0].warnings for folder in (short, busy))
+    assert any("Short window: 8.0 s" in warning for warning in first)
+    assert any("Few samples" in warning for warning in first)
+    assert any("Apache Kafka stands in for Redpanda" in warning for warning in first)
+    assert "Noisy machine: 95 % of all cores were busy." in " ".join(second)
+    assert any("hypervisor took 3.0 %" in warning for warning in second)
+    assert any("emulator image" in warning for warning in second)
+    assert not any("Apache Kafka" in warning for warning in second)
+
+
+def test_the_page_needs_nothing_else(out: Path) -> None:
+    page = (out / "report.html").read_text()
+    assert re.findall(r"https?://|//\w+\.\w|@import|<link|<img|<iframe|src=", page) == []
+    links = set(re.findall(r'href="([^"#]+)"', page))
+    assert links and all((out / link).is_file() for link in links)
+    ids = re.findall(r'\sid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'(?:url\(|href=")#([^)"]+)', page)) <= set(ids)
+
+
+def test_hostile_names_are_only_text(tmp_path: Path) -> None:
+    folder = run(tmp_path, Made())
+    told = read_run(folder)
+    told["results"]["verdict"]["reason"] = HOSTILE
+    told["results"]["processes"][HOSTILE] = told["results"]["processes"].pop("deephaven")
+    usage = (folder / "usage.csv").read_text()
+    (folder / "usage.csv").write_text(
+        usage.replace(",deephaven,", f',"{HOSTILE}",'.replace('"x"', '""x""'))
+    )
+    edit(folder, results=told["results"], engine=HOSTILE, runtime=HOSTILE, outcome="ok")
+    edit(folder, settings={HOSTILE: HOSTILE}, machine={"cpu_model": "[bold]x[/bold]"})
+    collection = collect([folder])
+    made = tables(collection.runs)
+    assert "[bold]x[/bold]" in text_of(made, [folder])
+    write(tmp_path / "out", collection, made, None)
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<script>alert" not in page
+    assert HOSTILE in words(page)
+
+
+def test_what_was_published_is_marked_as_another_machines(logs: Path, out: Path) -> None:
+    folders = sorted(logs.iterdir())
+    assert "another machine" not in text_of(of(logs), folders)
+    told = text_of(of(logs), folders, with_2022=True)
+    assert "Published in 2022, on another machine" in told and "86.5" in told
+    assert "2022, another machine" in (out / "report.html").read_text()
+    for one in published()["results"]:
+        assert one["pageviews_per_s"] > 0 and one["cpu_mean_pct"] > 0 and one["rss_max_gib"] > 0
+    assert published()["url"].startswith("https://github.com/deephaven/")
+
+
+def test_the_command_leaves_its_files_and_refuses_other_folders(tmp_path: Path) -> None:
+    folder = run(tmp_path, Made())
+    done = CliRunner().invoke(race, ["report", str(folder)])
+    assert done.exit_code == 0, done.output
+    assert "kept up" in done.output
+    made = {path.name for path in (folder / "report").iterdir()}
+    assert made == {"report.html", "report.csv", "report.json", "plots"}
+    kinds = ("curves", "lag", "cpu", "memory")
+    plots = {path.name for path in (folder / "report" / "plots").iterdir()}
+    assert plots == {f"{folder.name}_{kind}.{end}" for kind in kinds for end in ("svg", "png")}
+    refused = CliRunner().invoke(race, ["report", str(folder / "stack")])
+    assert refused.exit_code == 2 and "no folder of results" in refused.output
+
+
+def test_a_newer_versions_folder_is_refused(tmp_path: Path) -> None:
+    folder = run(tmp_path, Made())
+    edit(folder, schema_version=2)
+    with pytest.raises(UsageError, match="schema version 2"):
+        collect([folder])
+
+
+def test_the_same_data_make_the_same_plots(logs: Path, out: Path, tmp_path: Path) -> None:
+    collection = collect(sorted(logs.iterdir())[:1])
+    write(tmp_path, collection, tables(collection.runs), None)
+    for path in (tmp_path / "plots").glob("*.svg"):
+        assert path.read_bytes() == (out / "plots" / path.name).read_bytes()

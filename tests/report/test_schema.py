@@ -1,0 +1,74 @@
+"""`docs/run.schema.json` against what the code writes: every key is described."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, ValidationError
+
+from racetrack.runfolder import SCHEMA_VERSION, RunFolder, read_run
+from racetrack.settings import REPO
+from tests.report.folders import Made, edit, run
+
+SCHEMA: dict[str, Any] = json.loads((REPO / "docs" / "run.schema.json").read_text())
+VALIDATOR = Draft202012Validator(SCHEMA)
+
+
+def test_it_is_a_schema_of_this_version() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    assert SCHEMA["properties"]["schema_version"]["const"] == SCHEMA_VERSION
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        Made(),
+        Made(leak=0.05),
+        Made(window_s=5.0),
+        Made(lost=7),
+        Made(engine="mz", runtime="compose"),
+    ],
+    ids=["kept up", "fell behind", "too short", "lost some", "another engine and runtime"],
+)
+def test_a_run_is_valid(tmp_path: Path, made: Made) -> None:
+    told = read_run(run(tmp_path, made))
+    VALIDATOR.validate(told)
+    assert "results" in told  # the whole of it was looked at
+
+
+def test_a_run_that_has_only_begun_is_valid(tmp_path: Path) -> None:
+    VALIDATOR.validate(read_run(RunFolder.create(tmp_path, "dh", "5000").path))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"schema_version": 2},
+        {"surprise": 1},
+        {"asked": {"pageviews_per_s": "many"}},
+        {"results": {}},
+        {"steps": [{"name": "x", "started_at": "yesterday", "ended_at": None}]},
+    ],
+)
+def test_what_is_not_a_run_is_not_valid(tmp_path: Path, changes: dict[str, Any]) -> None:
+    folder = run(tmp_path, Made(window_s=10.0))
+    edit(folder, **changes)
+    with pytest.raises(ValidationError):
+        VALIDATOR.validate(read_run(folder))
+
+
+def test_every_key_is_described() -> None:
+    def missing(schema: Any, where: str) -> list[str]:
+        if not isinstance(schema, dict):
+            return []
+        found = []
+        for key, of in schema.get("properties", {}).items():
+            described = "description" in of or "$ref" in of or "anyOf" in of
+            found += [] if described else [f"{where}.{key}"]
+            found += missing(of, f"{where}.{key}")
+        for key in ("items", "additionalProperties"):
+            found += missing(schema.get(key), f"{where}.{key}")
+        return found + [m for key, of in schema.get("$defs", {}).items() for m in missing(of, key)]
+
+    assert missing(SCHEMA, "run") == []
