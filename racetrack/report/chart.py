@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# A panel is about as many pixels wide; more points than two a pixel can't be seen.
-PIXELS = 320
+# A panel is three times as many pixels wide. Two points a column still show every peak, and a page
+# of many runs stays small.
+COLUMNS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +28,9 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """One pair of axes. `name` is the stem of its files, `x_form` and `y_form` format values for
-    the reader; `band` shades a span of x (the sampling window); `meaning` defines what is drawn and
-    `note` says what of it was left out."""
+    """One pair of axes. `name` is the stem of its files, `x_form` and `y_form` format values,
+    `x_unit` and `y_unit` follow them; `band` shades a span of x (the sampling window); `meaning`
+    defines what is drawn and `note` says what of it was left out."""
 
     name: str
     title: str
@@ -37,7 +38,9 @@ class Chart:
     y_title: str
     lines: tuple[Line, ...]
     x_form: str
+    x_unit: str
     y_form: str
+    y_unit: str
     log_x: bool = False
     log_y: bool = False
     band: tuple[float, float] | None = None
@@ -45,14 +48,14 @@ class Chart:
     note: str = ""
 
 
-def thinned(x: Floats, y: Floats, pixels: int = PIXELS) -> tuple[Floats, Floats]:
-    """Of the points in each pixel's column the lowest and the highest, in order of x.
+def thinned(x: Floats, y: Floats, columns: int = COLUMNS) -> tuple[Floats, Floats]:
+    """Of the points in each column the lowest and the highest, in order of x.
 
     So no peak is lost and no value is made up. A line that fits is returned as it is.
     """
-    if len(x) <= 2 * pixels:
+    if len(x) <= 2 * columns:
         return x, y
-    column = np.minimum((x - x[0]) / (x[-1] - x[0]) * pixels, pixels - 1).astype(np.intp)
+    column = np.minimum((x - x[0]) / (x[-1] - x[0]) * columns, columns - 1).astype(np.intp)
     order = np.lexsort((y, column))
     starts = np.flatnonzero(np.diff(column[order], prepend=-1))
     ends = np.append(starts[1:], len(x)) - 1

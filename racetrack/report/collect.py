@@ -14,6 +14,7 @@ from racetrack.runfolder import SCHEMA_VERSION, read_run
 PLACE_ONLY = ("_port", "_password", "_psk", "bind_address", "stack_name")
 # Versions of what measures; they are in the run's details.
 RULER = ("racetrack", "python")
+WINDOW = "window"
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,8 @@ def collect(folders: Sequence[Path]) -> Collection:
             limits.append({**limit, "tag": folder.name})
             for path in _siblings(folder, [entry["tag"] for entry in limit["confirm"]]):
                 values.setdefault(path, {})
+        elif (folder / "report.json").is_file():
+            continue  # an earlier report, caught by `logs/*`
         elif (folder / "run.json").is_file():
             values.setdefault(folder, {})
         else:
@@ -173,7 +176,7 @@ def _window(run: Mapping[str, Any]) -> dict[str, str]:
     if not asked:
         return {}
     return {
-        "window": f"{asked['samples']} samples {asked['delay_s']:g} s apart after"
+        WINDOW: f"{asked['samples']} samples {asked['delay_s']:g} s apart after"
         f" {asked['wait_s']:g} s"
     }
 

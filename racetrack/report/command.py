@@ -45,7 +45,8 @@ def report(folders: tuple[Path, ...], out: Path | None, published: bool) -> None
         screen = console()
         show(screen, collection, made, of_2022)
         where = out or _where(folders)
-        write(where, collection, made, of_2022)
+        with screen.status("drawing"):
+            write(where, collection, made, of_2022)
         screen.print(f"\n{where / 'report.html'}", markup=False, soft_wrap=True)
 
 

@@ -62,7 +62,7 @@ STYLE: Any = {
 
 def drawn(chart: Chart) -> tuple[str, bytes, dict[str, Any]]:
     """The chart as SVG (light, for files), as PNG, and what a pointer over it may read: per line
-    its name and points as [x, y] in SVG units with both values as text."""
+    its name and points, each x in SVG units and both values as text; units apart."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=SIZE_IN, layout="constrained")
         axes = figure.subplots()
@@ -168,24 +168,20 @@ def _draw(axes: Axes, line: Line) -> None:
 
 
 def _readings(axes: Axes, chart: Chart) -> dict[str, Any]:
-    """In the SVG's units (points, y downwards)."""
-    height = SIZE_IN[1] * 72
+    """x in the SVG's units (points)."""
     scale = 72 / axes.figure.dpi
     found = []
     for line in chart.lines:
-        at = axes.transData.transform(np.column_stack([line.x, line.y])) * scale
-        points = [
-            [round(float(px), 1), round(height - float(py), 1), *_told(chart, line, index)]
-            for index, (px, py) in enumerate(at)
-        ]
+        at = axes.transData.transform(np.column_stack([line.x, line.y]))[:, 0] * scale
+        points = [[round(float(px), 1), *_told(chart, line, index)] for index, px in enumerate(at)]
         found.append({"name": line.name, "look": line.look % len(COLOURS), "points": points})
-    return {"lines": found}
+    return {"lines": found, "units": [chart.x_unit, chart.y_unit]}
 
 
 def _told(chart: Chart, line: Line, index: int) -> tuple[str, str]:
     y = chart.y_form.format(line.y[index])
     if line.half is not None and np.isfinite(line.half[index]):
-        y += f" ± {chart.y_form.split()[0].format(line.half[index])}"
+        y += f" ± {chart.y_form.format(line.half[index])}"
     return chart.x_form.format(line.x[index]), y
 
 

@@ -78,13 +78,13 @@ def warnings_of(run: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
 def _of_window(run: Mapping[str, Any], verdict: Mapping[str, Any]) -> list[str]:
     found = []
     window = run.get("measured", {}).get("window")
-    if window and (seconds := (window["end_ms"] - window["start_ms"]) / 1000) < SHORT_WINDOW_S:
+    if window and window["end_ms"] - window["start_ms"] < 1000 * SHORT_WINDOW_S:
         found.append(
-            f"Short window: {seconds:.1f} s. {SHORT_WINDOW_S:.0f} s can resolve a growth of 1 %;"
-            " take more samples."
+            f"Short window, under {SHORT_WINDOW_S:.0f} s: it may not resolve a growth of 1 %. Take"
+            " more samples."
         )
     if run.get("asked", {}).get("samples", FEW_SAMPLES) < FEW_SAMPLES:
-        found.append(f"Few samples of top: {run['asked']['samples']}.")
+        found.append(f"Few samples of top, under {FEW_SAMPLES}: CPU and memory are rough.")
     if longer_s := verdict.get("shortest_window_s"):
         found.append(f"A window of {longer_s:.0f} s would probably decide.")
     return found
@@ -95,11 +95,11 @@ def _of_machine(folder: Path) -> list[str]:
     found = []
     if busy is not None and busy > BUSY_PCT:
         found.append(
-            f"Noisy machine: {busy:.0f} % of all cores were busy. The engine may have been short"
-            " of CPU because of others."
+            f"Busy machine: over {BUSY_PCT:.0f} % of all cores were in use. The engine may have"
+            " been short of CPU because of others."
         )
     if stolen is not None and stolen > STOLEN_PCT:
-        found.append(f"Noisy machine: the hypervisor took {stolen:.1f} % of the CPU time.")
+        found.append(f"Noisy machine: the hypervisor took over {STOLEN_PCT:.0f} % of the CPU time.")
     return found
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from racetrack.analysis.compare import Mean, Ratio, mean, ratio
-from racetrack.report.collect import Run
+from racetrack.report.collect import WINDOW, Run
 from racetrack.report.definitions import COMPARED, FIGURES
 
 # Nothing is said about an engine that was not measured at the rate, or could not hold it.
@@ -135,10 +135,9 @@ def _labels(runs: Sequence[Run]) -> tuple[dict[str, str], dict[str, str]]:
     differences: dict[str, str] = {}
     for engine in dict.fromkeys(run.engine for run in runs):
         mine = [run for run in runs if run.engine == engine]
-        keys = sorted({key for run in mine for key in run.config})
-        differ = [k for k in keys if len({run.config.get(k) for run in mine}) > 1]
         variants: dict[str, str] = {}
         for run in mine:
+            differ = _differing(run, mine)
             told = ", ".join(f"{key} {run.config.get(key, 'not recorded')}" for key in differ)
             short = f"{engine} [{told}]" if len(differ) <= SHORT_LABEL else f"{engine} #"
             if told not in variants:
@@ -148,6 +147,18 @@ def _labels(runs: Sequence[Run]) -> tuple[dict[str, str], dict[str, str]]:
             if differ:
                 differences[variants[told]] = told
     return labels, differences
+
+
+def _differing(run: Run, among: Sequence[Run]) -> list[str]:
+    """In what a run and others of its engine are known to differ. What an older run did not record
+    is no difference. Other windows matter only among repeats: rates may need other ones."""
+    keys = sorted({key for other in among for key in other.config})
+    found = []
+    for key in keys:
+        others = [o for o in among if key != WINDOW or o.rate == run.rate]
+        if len({o.config[key] for o in others if key in o.config}) > 1:
+            found.append(key)
+    return found
 
 
 def _comparisons(groups: Sequence[Group]) -> list[Comparison]:

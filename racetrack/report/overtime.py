@@ -49,7 +49,8 @@ def _chart(run: Run, kind: str, window: tuple[float, float], **more: object) -> 
     return Chart(
         name=f"{run.tag}_{kind}",
         x_title="seconds since sampling began",
-        x_form="{:.1f} s",
+        x_form="{:.1f}",
+        x_unit=" s",
         band=(0.0, (end_ms - start_ms) / 1000),
         **more,  # type: ignore[arg-type]
     )
@@ -81,7 +82,8 @@ def _counts(run: Run, told: Curves, start_ms: float, end_ms: float) -> Chart:
         title="Curves: pageviews, all partitions",
         y_title="thousand since sampling began",
         lines=tuple(lines),
-        y_form="{:,.1f} k",
+        y_form="{:,.1f}",
+        y_unit=" k",
         meaning="Cumulative: due by the schedule, handed over by the generator, in the broker,"
         " counted by the engine. The engine's is the gap between the first and the last.",
         note=f"Drawn every {every_ms / 1000:g} s.",
@@ -126,7 +128,8 @@ def _lag(run: Run, told: Curves, start_ms: float, end_ms: float) -> Chart:
         title="Lag at each update",
         y_title="ms",
         lines=tuple(lines),
-        y_form="{:,.0f} ms",
+        y_form="{:,.0f}",
+        y_unit=" ms",
         meaning=f"{BY_KEY['lag_p50_ms'].means.split('. ')[0]}. Its parts are those of the partition"
         " that decides; dt_ms is the published measure, in which a lagging partition can hide.",
         note=f"{left_out} updates at pageviews due before the recording began are left out."
@@ -162,7 +165,8 @@ def _usage(run: Run, start_ms: float, end_ms: float) -> list[Chart]:
             title="CPU between readings (kernel)",
             y_title="% of a core",
             lines=tuple(lines(cpu)),
-            y_form="{:,.0f} %",
+            y_form="{:,.0f}",
+            y_unit=" %",
             meaning="CPU time in user and system mode between two readings, over their distance;"
             " 100 % is one core.",
         ),
@@ -173,7 +177,8 @@ def _usage(run: Run, start_ms: float, end_ms: float) -> list[Chart]:
             title="Resident memory (kernel)",
             y_title="GiB",
             lines=tuple(lines(memory)),
-            y_form="{:,.3f} GiB",
+            y_form="{:,.3f}",
+            y_unit=" GiB",
             meaning="Resident memory of all processes of each service.",
         ),
     ]

@@ -32,7 +32,8 @@ document.getElementById("page").addEventListener("load", () => {{
   inner.querySelectorAll("details").forEach((part) => part.open = true);
   const charts = [...inner.querySelectorAll("[data-chart]")].map((chart) => {{
     const svg = chart.querySelector("svg"), box = svg.getBoundingClientRect();
-    const line = JSON.parse(chart.querySelector("script").textContent).lines[0];
+    const {{ lines, units }} = JSON.parse(chart.querySelector("script").textContent);
+    const line = lines[0];
     const point = line.points[Math.floor(line.points.length / 2)];
     const clientX = box.left + point[0] * box.width / svg.viewBox.baseVal.width;
     const tip = chart.querySelector(".tip"), plot = chart.querySelector(".plot");
@@ -40,7 +41,8 @@ document.getElementById("page").addEventListener("load", () => {{
     plot.dispatchEvent(new view.PointerEvent("pointermove", {{ clientX, bubbles: true }}));
     const shown = !tip.hidden, told = tip.textContent, right = tip.getBoundingClientRect().right;
     plot.dispatchEvent(new view.PointerEvent("pointerleave", {{ clientX }}));
-    return {{ before, shown, told, right, expected: point.slice(2), name: line.name,
+    const expected = [point[1] + units[0], point[2] + units[1]];
+    return {{ before, shown, told, right, expected, name: line.name,
       hiddenAgain: tip.hidden, width: box.width }};
   }});
   const seen = document.createElement("script");

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racetrack.report.chart import PIXELS, Chart, Line, thinned
+from racetrack.report.chart import COLUMNS, Chart, Line, thinned
 from racetrack.report.draw import COLOURS, VARIABLES, drawn, inline
 
 CHART = Chart(
@@ -20,8 +20,10 @@ CHART = Chart(
         Line("first", np.arange(5.0), np.array([0.0, 1.0, 4.0, 9.0, 16.0]), 0),
         Line("second", np.arange(5.0), np.full(5, 3.0), 1, "points", np.full(5, 0.5)),
     ),
-    x_form="{:.0f} s",
-    y_form="{:.1f} ms",
+    x_form="{:.0f}",
+    x_unit=" s",
+    y_form="{:.1f}",
+    y_unit=" ms",
 )
 
 
@@ -30,7 +32,7 @@ def test_thinning_keeps_measured_points_and_both_extremes(values: list[float]) -
     y = np.array(values)
     x = np.arange(len(y), dtype=np.float64)
     kept_x, kept_y = thinned(x, y)
-    assert len(kept_x) <= max(2 * PIXELS, 1)
+    assert len(kept_x) <= 2 * COLUMNS
     assert np.all(np.diff(kept_x) > 0)
     assert np.array_equal(y[kept_x.astype(int)], kept_y)
     assert (kept_y.min(), kept_y.max()) == (y.min(), y.max())
@@ -45,13 +47,14 @@ def test_a_spike_of_one_sample_is_seen() -> None:
 def test_readings_lie_on_the_drawn_line() -> None:
     svg, png, readings = drawn(CHART)
     first = readings["lines"][0]
-    assert [point[2:] for point in first["points"]][:2] == [["0 s", "0.0 ms"], ["1 s", "1.0 ms"]]
-    assert readings["lines"][1]["points"][0][3] == "3.0 ms ± 0.5"
+    assert [point[1:] for point in first["points"]][:2] == [["0", "0.0"], ["1", "1.0"]]
+    assert readings["lines"][1]["points"][0][2] == "3.0 ± 0.5"
+    assert readings["units"] == [" s", " ms"]
     path = re.search(rf'<path d="([^"]*)"[^>]*stroke: {COLOURS[0]}', svg)
     assert path
     numbers = [float(n) for n in re.findall(r"-?[\d.]+", path[1])]
-    at = [value for point in first["points"] for value in point[:2]]
-    assert numbers == pytest.approx(at, abs=0.15)
+    at = [point[0] for point in first["points"]]
+    assert numbers[::2] == pytest.approx(at, abs=0.15)
     assert png.startswith(b"\x89PNG")
 
 

@@ -3,26 +3,29 @@
 for (const chart of document.querySelectorAll("[data-chart]")) {
   const plot = chart.querySelector(".plot"), svg = chart.querySelector("svg");
   const rule = chart.querySelector(".rule"), tip = chart.querySelector(".tip");
-  let lines = null;
+  let lines = null, units = null;
   const nearest = (points, x) => points.reduce((best, point) =>
     Math.abs(point[0] - x) < Math.abs(best[0] - x) ? point : best);
   const row = (line, point, x) => {
     const told = document.createElement("div"), name = document.createElement("i");
     told.dataset.look = line.look;
     name.textContent = line.name;
-    told.append(name, point[3] + (point[2] === x ? "" : " at " + point[2]));
+    told.append(name, point[2] + units[1] + (point[1] === x ? "" : ` at ${point[1]}${units[0]}`));
     return told;
   };
   const show = (event) => {
-    lines ??= JSON.parse(chart.querySelector("script").textContent).lines.filter((l) => l.points.length);
+    if (!lines) {
+      ({ lines, units } = JSON.parse(chart.querySelector("script").textContent));
+      lines = lines.filter((line) => line.points.length);
+    }
     if (!lines.length) return;
     const box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width;
     const found = lines.map((line) => nearest(line.points, (event.clientX - box.left) / scale));
     const far = (point) => Math.abs(point[0] * scale - (event.clientX - box.left));
     const at = found.reduce((best, point) => (far(point) < far(best) ? point : best));
     const head = document.createElement("b");
-    head.textContent = at[2];
-    tip.replaceChildren(head, ...lines.map((line, index) => row(line, found[index], at[2])));
+    head.textContent = at[1] + units[0];
+    tip.replaceChildren(head, ...lines.map((line, index) => row(line, found[index], at[1])));
     rule.hidden = tip.hidden = false;
     rule.style.left = `${at[0] * scale}px`;
     const left = at[0] * scale + 12;
