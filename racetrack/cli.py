@@ -53,6 +53,7 @@ def race() -> None:
         ./race limit dh                         the highest rate that it keeps up with
         ./race sweep dh --rates 500,5000        many runs
         ./race report logs/…                    what they say
+        ./race calibrate                        how far the figures can be trusted here
     """
 
 
