@@ -22,6 +22,7 @@ from racetrack.track import Track, services_of
 TOLERANCE = 0.05
 START_RATE = 1_000
 RECOVER_WITHIN_S = 60.0
+LONGEST_MORE_S = 45.0
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,11 @@ class LimitSearch:
             self._guard.rearm()
 
     def _observe(self, track: Track, folder: RunFolder, rate: int) -> Kind:
-        """The verdict on one rate, from a window of its own; a longer one where it is undecided."""
+        """The verdict on one rate, from a window of its own; a longer one where it is undecided.
+
+        What stays undecided goes by its slope: the climb only has to find where to look, and the
+        fresh runs decide.
+        """
         self._screen.heading(f"== {rate:,} pageviews/s")
         track.recover(RECOVER_WITHIN_S)
         track.set_rate(rate)
@@ -133,7 +138,9 @@ class LimitSearch:
         track.watch(self._pace.climb_window_s, "watching")
         verdict = self._judge(folder, start_ms, rate)
         if verdict.kind is Kind.UNDECIDED:
-            track.watch(self._pace.climb_window_s, "undecided: watching longer")
+            missing_s = (verdict.shortest_window_s or 0) - self._pace.climb_window_s
+            more_s = min(max(missing_s, self._pace.climb_window_s), LONGEST_MORE_S)
+            track.watch(more_s, "undecided: watching longer")
             verdict = self._judge(folder, start_ms, rate)
         self._screen.say(f"  {verdict.reason}")
         slope = verdict.measured.slope if verdict.measured else None
@@ -145,6 +152,8 @@ class LimitSearch:
             }
         )
         self._write("unfinished")
+        if verdict.kind is Kind.UNDECIDED and slope:
+            return Kind.KEPT_UP if slope.pct < verdict.threshold_pct else Kind.FELL_BEHIND
         return verdict.kind
 
     def _judge(self, folder: RunFolder, start_ms: float, rate: int) -> Verdict:
