@@ -69,8 +69,7 @@ def drawn(chart: Chart) -> tuple[str, bytes, dict[str, Any]]:
         _axes(axes, chart)
         for line in chart.lines:
             _draw(axes, line)
-        if chart.y_form and not chart.log_y:
-            axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+        _fit(axes, chart)
         figure.legend(
             loc="outside lower left", ncols=2, frameon=False, handlelength=2.6, borderpad=0.1
         )
@@ -125,6 +124,16 @@ def _axes(axes: Axes, chart: Chart) -> None:
     else:
         axes.yaxis.set_major_locator(MaxNLocator(5) if chart.y_form else NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: _tick(y)))
+
+
+def _fit(axes: Axes, chart: Chart) -> None:
+    """From zero, so that a bar's length and a line's height mean something; rows have room."""
+    if not chart.y_form:
+        axes.set_ylim(len(chart.lines) - 0.5, -0.5)
+        axes.set_xlim(left=0)
+        axes.grid(visible=True, axis="x")
+    elif not chart.log_y:
+        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
 
 
 def _tick(value: float) -> str:

@@ -132,7 +132,7 @@ def _lag(run: Run, told: Curves, start_ms: float, end_ms: float) -> Chart:
         y_unit=" ms",
         meaning=f"{BY_KEY['lag_p50_ms'].means.split('. ')[0]}. Its parts are those of the partition"
         " that decides; dt_ms is the published measure, in which a lagging partition can hide.",
-        note=f"{left_out} updates at pageviews due before the recording began are left out."
+        note=f"Left out: {left_out} at pageviews due before the recording began."
         if left_out
         else "",
     )
