@@ -90,7 +90,7 @@ def _environment() -> Environment:
 
 def _file(name: str) -> Markup:
     """Our own style and script, which no run folder has a part in."""
-    return Markup(files("racetrack.report.page").joinpath(name).read_text())  # noqa: S704
+    return Markup(files("racetrack.report.page").joinpath(name).read_text("utf-8"))  # noqa: S704
 
 
 def _title(collection: Collection) -> str:
