@@ -38,7 +38,7 @@ def environment() -> dict[str, str]:
     librdkafka = next((parts["loadgen"] / "lib").glob("librdkafka*.so*"))
     return {
         **os.environ,
-        "KAFKA_BOOTSTRAP": f"{settings.bind_address}:{settings.kafka_port}",
+        "KAFKA_BOOTSTRAP": f"{settings.reach_address}:{settings.kafka_port}",
         "KAFKA_JARS": str(parts["kafka"] / "libs"),
         "LIBRDKAFKA": str(librdkafka),
         "PYPY": str(parts["loadgen"] / "bin/pypy3"),

@@ -89,12 +89,15 @@ def down() -> None:
     """Stop the stack that stands and remove its data, whatever started it."""
     screen = Screen()
     with guarded(screen), machine_lock():
-        open_stack(load()).stop(screen.say)
+        stack = open_stack(load())
+        said: list[str] = []
+        stack.stop(said.append)
+    screen.say(said[0].strip() if said else "No stack is up.")
 
 
 @race.command()
 def status() -> None:
-    """Say what stands: exit code 0 if a stack is up, 1 if none is."""
+    """Say what stands: exit code 0 if a stack is up and whole, else 1."""
     screen = Screen()
     with guarded(screen):
         standing = open_stack(load()).standing()
@@ -104,6 +107,9 @@ def status() -> None:
     screen.say(f"Up since {standing.since}, for {standing.engine}:")
     for name, pids in sorted(standing.services.items()):
         screen.say(f"  {name:<10} pid {', '.join(map(str, pids))}")
+    if ended := sorted(set(standing.expected) - set(standing.services)):
+        screen.say(f"Ended since: {', '.join(ended)}. Their logs: `./race up` said where.")
+        sys.exit(1)
 
 
 for command in (cli_many.sweep, cli_many.vary, cli_many.limit, calibrate, report):

@@ -9,6 +9,7 @@ import click
 from racetrack import engines, interrupts
 from racetrack.cli_parts import Numbers, Seconds, engine_argument, errors_to_exit_codes, guarded
 from racetrack.lock import machine_lock
+from racetrack.runfolder import shown
 from racetrack.screen import Screen
 from racetrack.settings import load
 
@@ -107,9 +108,9 @@ def _carry_out(plan: "Sweep", resume: Path | None) -> None:
         try:
             all_ok = carry_out(folder, screen, guard)
         except interrupts.Interrupted:
-            screen.say(f"Go on later: ./race sweep --resume {folder}")
+            screen.say(f"Go on later: ./race sweep --resume {shown(folder)}")
             raise
-        screen.say(f"Done. The table: ./race report {folder}")
+        screen.say(f"Done. The table: ./race report {shown(folder)}")
     sys.exit(0 if all_ok else 1)
 
 
@@ -138,5 +139,5 @@ def limit(engine: str, start: int) -> None:
         search = LimitSearch(engine, load(), screen, guard)
         found = search.run(start)
         screen.heading(in_words(found))
-        screen.say(f"  {search.folder}")
+        screen.say(f"  {shown(search.folder)}")
     sys.exit(0 if found.outcome == "ok" else 1)

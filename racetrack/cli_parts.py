@@ -65,6 +65,15 @@ def errors_to_exit_codes() -> Iterator[None]:
     except RacetrackError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(error.exit_code)
+    except OSError as error:
+        if error.filename is None:
+            raise  # no file of the user's: a fault of ours
+        click.echo(
+            f"Error: {error.filename}: {error.strerror}. Racetrack has to read and write there;"
+            " make room, mend its permissions, or use another folder.",
+            err=True,
+        )
+        sys.exit(1)
     except interrupts.Interrupted as interrupted:
         click.echo(f"{interrupted}", err=True)
         sys.exit(interrupted.exit_code)

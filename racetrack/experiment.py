@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 
 from racetrack import __version__, interrupts, machine
@@ -10,7 +10,7 @@ from racetrack.analysis import figures, outcome
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.report import terminal
-from racetrack.runfolder import RunFolder, read_run
+from racetrack.runfolder import RunFolder, read_run, shown
 from racetrack.screen import Screen
 from racetrack.settings import for_record
 from racetrack.stack.contract import Stack
@@ -65,9 +65,12 @@ class Experiment:
                 raise
             finally:
                 guard.disarm()
-                self._folder.record({"outcome": result})
-                with self._step(6):
-                    self._track.stop()
+                with ExitStack() as at_last:
+                    # Again, because a full disk may keep the step from being recorded.
+                    at_last.callback(self._track.stop)
+                    self._folder.record({"outcome": result})
+                    with self._step(6):
+                        self._track.stop()
             self._report(result)
         return result
 
@@ -76,7 +79,7 @@ class Experiment:
         asked = self._asked
         self._screen.heading(
             f"{self._engine.title} at {asked.pageviews_per_s:,} pageviews/s"
-            f" ({self._stack.runtime}), into {self._folder.path}"
+            f" ({self._stack.runtime}), into {shown(self._folder.path)}"
         )
         for number, name in enumerate(STEPS, start=1):
             self._screen.say(f"  {number}. {name}{self._how_long(number)}")
@@ -119,7 +122,7 @@ class Experiment:
             for line in terminal.summary(run, self._folder.path):
                 self._screen.say(line)
         elif result != "ok":
-            self._screen.say(f"The experiment failed: {result}\nLogs: {self._folder.path}")
+            self._screen.say(f"The experiment failed: {result}\nLogs: {shown(self._folder.path)}")
 
 
 def describe_run(folder: RunFolder, stack: Stack, asked: Asked) -> None:

@@ -53,7 +53,9 @@ class Guard:
 def guarded(say: Callable[[str], None]) -> Iterator[Guard]:
     """While this lasts, SIGINT, SIGTERM and SIGHUP go to the guard."""
     guard = Guard(say)
-    before = {number: signal.signal(number, guard.handle) for number in _SIGNALS}
+    # nohup has SIGHUP ignored, and means it.
+    meant = [n for n in _SIGNALS if n != signal.SIGHUP or signal.getsignal(n) != signal.SIG_IGN]
+    before = {number: signal.signal(number, guard.handle) for number in meant}
     try:
         yield guard
     finally:

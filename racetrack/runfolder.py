@@ -80,6 +80,12 @@ def named_folder(logs: Path, label: str) -> Path:
             return folder
 
 
+def shown(path: Path) -> str:
+    """A path as a person would type it from where they are."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
 def read_run(path: Path) -> dict[str, Any]:
     """What `run.json` of a run folder says."""
     run: dict[str, Any] = json.loads((path / "run.json").read_text())

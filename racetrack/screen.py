@@ -8,11 +8,19 @@ from rich.console import Console
 from rich.status import Status
 
 
+class _PatientConsole(Console):
+    """A terminal or pipe that has gone must not end a run that still has to clean up."""
+
+    def on_broken_pipe(self) -> None:
+        """Rich would end the process here."""
+        self.quiet = True
+
+
 class Screen:
     """Colours and the live line only on a terminal; the log gets the plain lines."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(highlight=False, soft_wrap=True)
+        self._console = console or _PatientConsole(highlight=False, soft_wrap=True)
         self._log: TextIO | None = None
 
     @contextmanager
@@ -27,7 +35,10 @@ class Screen:
 
     def say(self, line: str, style: str | None = None) -> None:
         """One line (or several) for the person and the log."""
-        self._console.print(line, style=style, markup=False)
+        try:
+            self._console.print(line, style=style, markup=False)
+        except OSError:  # the terminal has gone; the log goes on
+            self._console.quiet = True
         if self._log:
             self._log.write(line + "\n")
 

@@ -1,10 +1,11 @@
 """`.env` and the environment become one frozen Settings; nothing else reads either."""
 
 from collections.abc import Mapping
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, StringConstraints, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, StringConstraints, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from racetrack.errors import UsageError
@@ -14,6 +15,7 @@ REPO = Path(__file__).resolve().parent.parent
 Port = Annotated[int, Field(ge=1, le=65535)]
 Heap = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*[mg]$")]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,30}$")]
+Address = Annotated[str, AfterValidator(lambda text: str(IPv4Address(text)))]
 Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[int, Field(ge=0)]
 
@@ -28,7 +30,7 @@ class Settings(BaseSettings):
         env_file=REPO / ".env", frozen=True, extra="ignore", str_strip_whitespace=True
     )
 
-    bind_address: str
+    bind_address: Address
     stack_name: Name
     kafka_port: Port
     kafka_controller_port: Port
@@ -68,6 +70,11 @@ class Settings(BaseSettings):
     mysql_shop_password: SecretStr
     mysql_debezium_password: SecretStr
     deephaven_psk: SecretStr
+
+    @property
+    def reach_address(self) -> str:
+        """Where this machine reaches what listens on BIND_ADDRESS."""
+        return "127.0.0.1" if self.bind_address == "0.0.0.0" else self.bind_address  # noqa: S104
 
 
 def load(overrides: Mapping[str, str] | None = None) -> Settings:

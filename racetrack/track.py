@@ -171,8 +171,10 @@ class Track:
 
     def stop(self) -> None:
         """End the probes, then the stack, and leave nothing behind."""
-        self._closing.close()
-        self._stack.stop(self._screen.say)
+        try:
+            self._closing.close()
+        finally:
+            self._stack.stop(self._screen.say)
 
     def _begin(self, probe: Probe) -> None:
         self._closing.callback(probe.stop)

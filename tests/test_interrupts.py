@@ -40,6 +40,15 @@ def test_a_signal_that_came_during_cleaning_up_ends_what_would_follow() -> None:
             guard.rearm()
 
 
+def test_nohup_stays_nohup() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interrupts.guarded(print):
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_the_handlers_before_it_are_restored() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with interrupts.guarded(print):

@@ -109,7 +109,7 @@ def process(
         "cpu_system_s": round(cpu_s["system"], 3),
         "cpu_s_per_million": round(total_s / millions, 3) if millions > 0 else None,
         "rss_growth_gib_per_million": (
-            round((rss_gib[-1] - rss_gib[0]) / millions, 4) if millions > 0 else None
+            round((rss_gib[-1] - rss_gib[0]) / millions, 4) if millions > 0 and rss_gib else None
         ),
     }
 
@@ -122,8 +122,10 @@ def memory(readings: Sequence[raw.Reading], start_ms: int, end_ms: int) -> list[
 def spread(samples: Sequence[float]) -> dict[str, Any]:
     """Mean, sample standard deviation, standard error of the mean, maximum, and the samples.
 
-    One sample has no deviation: `sd` and `sem` are None.
+    One sample has no deviation: `sd` and `sem` are None. Without any, all are.
     """
+    if not samples:
+        return {"mean": None, "sd": None, "sem": None, "max": None, "samples": []}
     sd = statistics.stdev(samples) if len(samples) > 1 else None
     return {
         "mean": round(statistics.fmean(samples), 4),

@@ -6,10 +6,13 @@ import pkgutil
 from racetrack.engines.contract import Engine
 from racetrack.errors import UsageError
 
+# What engines share.
+_NOT_ENGINES = {"contract", "follow", "told"}
+
 
 def engine_names() -> list[str]:
     """Every engine that can be asked for, in alphabetical order."""
-    return [module.name for module in pkgutil.iter_modules(__path__) if module.name != "contract"]
+    return [m.name for m in pkgutil.iter_modules(__path__) if m.name not in _NOT_ENGINES]
 
 
 def find_engine(name: str) -> Engine:

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator
 
 from racetrack.engines.contract import Progress, Summary
-from racetrack.probes.told import updates_told
+from racetrack.engines.told import updates_told
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 
@@ -27,7 +27,7 @@ class Cal:
 
     def where_to_play(self, settings: Settings) -> list[str]:
         """What it reads; it has nothing to look at but its log."""
-        broker = f"{settings.bind_address}:{settings.kafka_port}"
+        broker = f"{settings.reach_address}:{settings.kafka_port}"
         return [f"It only counts {broker}'s pageviews; its log tells. CAL_* in .env flaw it."]
 
 

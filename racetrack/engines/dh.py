@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from racetrack.engines.contract import DemoError, Progress, Summary
-from racetrack.probes.told import updates_told
+from racetrack.engines.told import updates_told
 from racetrack.settings import REPO, Settings
 from racetrack.stack.contract import Stack
 
@@ -50,7 +50,7 @@ class Deephaven:
 
     def where_to_play(self, settings: Settings) -> list[str]:
         """The IDE's address, and what to paste there."""
-        host = f"{settings.bind_address}:{settings.deephaven_port}"
+        host = f"{settings.reach_address}:{settings.deephaven_port}"
         psk = settings.deephaven_psk.get_secret_value()
         return [
             f"IDE: http://{host}/ide/?psk={psk}",
@@ -63,7 +63,7 @@ def connect(settings: Settings) -> "Session":
     from pydeephaven import Session
 
     return Session(
-        host=settings.bind_address,
+        host=settings.reach_address,
         port=settings.deephaven_port,
         auth_type=_PSK_HANDLER,
         auth_token=settings.deephaven_psk.get_secret_value(),

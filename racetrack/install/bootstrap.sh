@@ -9,7 +9,7 @@
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 APT_PACKAGES="$REPO/racetrack/install/apt-packages.txt"
-CACHE="${RACETRACK_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/racetrack}"
+CACHE="${RACETRACK_CACHE:-${XDG_CACHE_HOME:-${HOME:-$(getent passwd "$EUID" | cut -d: -f6)}/.cache}/racetrack}"
 # Stands while apt works, so that a set-up that was killed there is taken up again.
 APT_UNFINISHED="$CACHE/apt-unfinished"
 SYSTEM_PYTHON=

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import pwd
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,8 @@ def root() -> Path:
     if chosen:
         return Path(chosen).expanduser().absolute()
     xdg = os.environ.get("XDG_CACHE_HOME", "")
-    base = Path(xdg) if xdg.startswith("/") else Path("~/.cache").expanduser()
+    home = os.environ.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir
+    base = Path(xdg) if xdg.startswith("/") else Path(home) / ".cache"
     return base / "racetrack"
 
 

@@ -50,6 +50,7 @@ class Control:
         with contextlib.suppress(OSError):  # it may have gone first
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
+        self._lines.close()
 
     def ask(self, command: str, *, quietly: bool = False) -> str:
         """Send one command; the line that answers it. Quietly: the dialogue is not said.

@@ -10,6 +10,7 @@ from racetrack.runfolder import RunFolder
 
 KIB_PER_GIB = 1024 * 1024
 LOOK_EVERY_S = 0.2
+MAX_PIDS = 20  # that top can be asked for
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,9 @@ def take(
     pids = [pid for group in processes.values() for pid in group]
     # top's first screen is an average since boot or an instant, never an interval: take one more.
     argv = ["top", "-b", "-w", "512", "-E", "k", "-e", "k", "-d", str(delay_s)]
-    argv += ["-n", str(samples + 1), *(arg for pid in pids for arg in ("-p", str(pid)))]
+    argv += ["-n", str(samples + 1)]
+    if len(pids) <= MAX_PIDS:  # else it shows all there are
+        argv += [arg for pid in pids for arg in ("-p", str(pid))]
     with folder.open_for_lines("top_details.log") as details:
         top = subprocess.Popen(
             argv,

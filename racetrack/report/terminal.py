@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from racetrack.runfolder import shown
+
 
 def sample_lines(results: Mapping[str, Any]) -> list[str]:
     """`name=…, tag=CPU_PCT, mean=…, sd=…, sem=…, samples=[…]` and `RES_GiB`, for each process."""
@@ -40,14 +42,14 @@ def summary(run: Mapping[str, Any], folder: Path) -> list[str]:
     lines[2:2] = _verdict(results["verdict"])
     for name, figures in results["processes"].items():
         lines.append(
-            f"  {name:<11} CPU mean {figures['cpu_pct']['mean']:.1f} % of a core,"
-            f" memory max {figures['rss_gib']['max']:.2f} GiB,"
+            f"  {name:<11} CPU mean {_number(figures['cpu_pct']['mean'], '{:.1f}')} % of a core,"
+            f" memory max {_number(figures['rss_gib']['max'], '{:.2f}')} GiB,"
             f" {_number(figures['cpu_s_per_million'], '{:,.2f}')} CPU-s per million pageviews"
         )
     lines.append(
         f"  harness     CPU {results['harness']['cpu_pct']:.1f} % of a core while sampling"
     )
-    return [*lines, f"  logs        {folder}"]
+    return [*lines, f"  logs        {shown(folder)}"]
 
 
 def _verdict(verdict: Mapping[str, Any]) -> list[str]:

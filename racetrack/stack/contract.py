@@ -25,7 +25,8 @@ class Standing:
 
     engine: str
     since: str
-    services: Mapping[str, Sequence[int]]  # name → pids
+    expected: Sequence[str]  # the services that were started
+    services: Mapping[str, Sequence[int]]  # those that live: name → pids
 
 
 class Stack(Protocol):

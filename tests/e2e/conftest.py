@@ -30,6 +30,7 @@ class Door:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            cwd=REPO,
             start_new_session=True,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -52,7 +53,7 @@ class Door:
         raise AssertionError(f"no {pattern!r} in time:\n{self.output}")
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the runner itself, as Ctrl-C or kill do."""
+        """Send a signal to the runner itself, as kill does."""
         self.process.send_signal(number)
 
     def wait(self, within_s: float = 240) -> int:
@@ -134,6 +135,6 @@ def wait_until() -> Callable[..., None]:
 
 def run_folder(output: str) -> Path:
     """The run folder that a runner's first lines name."""
-    match = re.search(r"into (\S+)", output)
+    match = re.search(r"into (.+)$", output, re.MULTILINE)
     assert match, output
-    return Path(match[1])
+    return REPO / match[1]

@@ -48,7 +48,7 @@ def session(up: Door, settings: Settings) -> Iterator[Session]:
 def nc(settings: Settings, *commands: str) -> list[str]:
     """What `nc` shows when the commands are typed."""
     typed = "".join(f"{command}\n" for command in [*commands, "quit"])
-    address = [settings.bind_address, str(settings.loadgen_port)]
+    address = [settings.reach_address, str(settings.loadgen_port)]
     done = subprocess.run(
         ["nc", *address], input=typed, capture_output=True, text=True, timeout=10, check=True
     )
@@ -74,7 +74,7 @@ def test_a_run_beside_it_is_refused(up: Door) -> None:
 
 
 def test_the_ide_is_served(up: Door, settings: Settings) -> None:
-    url = f"http://{settings.bind_address}:{settings.deephaven_port}/ide/"
+    url = f"http://{settings.reach_address}:{settings.deephaven_port}/ide/"
     with urllib.request.urlopen(url, timeout=10) as page:  # our own server
         assert "Deephaven" in page.read().decode()
 

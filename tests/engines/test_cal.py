@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from racetrack import settings
 from racetrack.engines import find_engine
 from racetrack.engines.contract import Progress, Summary
-from racetrack.probes.told import updates_told
+from racetrack.engines.told import updates_told
 from racetrack.stack.native.cal import SERVICE
 from racetrack.stack.native.cal_consumer import (
     Counting,

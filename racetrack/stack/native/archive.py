@@ -8,6 +8,7 @@ finds an archive unfit for itself says so in its log and starts without.
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from racetrack.stack.native.service import Context, Launch, NotReady
 
 TRAINING_S = 180.0
 ASK_EVERY_S = 0.1
+# A JVM says 143, and so does a shell; Python says the signal itself.
+ENDED_BY_SIGTERM = (143, -signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -84,13 +87,15 @@ class Archive:
         try:
             answered = self._wait(context, process)
             process.terminate()
-            process.wait(TRAINING_S)
+            code = process.wait(TRAINING_S)
         except subprocess.TimeoutExpired:
             return False
         finally:
             process.kill()
             process.wait()
-        return answered or process.returncode == 0
+        # One that was broken off may have left half an archive, and a JVM dies of that.
+        ended_well = code == 0 or (answered and code in ENDED_BY_SIGTERM)
+        return ended_well and not context.stopping.is_set()
 
     def _wait(self, context: Context, process: "subprocess.Popen[bytes]") -> bool:
         deadline = time.monotonic() + TRAINING_S
@@ -98,7 +103,8 @@ class Archive:
             try:
                 self.answers(context)
             except NotReady:
-                time.sleep(ASK_EVERY_S)
+                if context.stopping.wait(ASK_EVERY_S):
+                    return False
             else:
                 return True
         return False

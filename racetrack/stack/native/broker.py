@@ -1,6 +1,7 @@
 """The broker: Apache Kafka, one node that is its own controller, nothing kept after the run."""
 
 import base64
+import os
 import shutil
 import subprocess
 import uuid
@@ -12,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from racetrack.errors import RacetrackError
 from racetrack.settings import Settings
-from racetrack.stack.native import jvm, made, net
+from racetrack.stack.native import jvm, leftovers, made, net
 from racetrack.stack.native.archive import Archive, written_at_exit
 from racetrack.stack.native.service import Context, Launch, NotReady
 
@@ -154,6 +155,7 @@ def _format_with_java(context: Context, configuration: Path, cluster_id: str) ->
     tool = [str(jvm.java()), "-cp", class_path(context), "kafka.tools.StorageTool", "format"]
     done = subprocess.run(
         [*tool, "-t", cluster_id, "-c", str(configuration)],
+        env={**os.environ, **leftovers.mark(context.settings.stack_name, "broker")},
         capture_output=True,
         text=True,
         check=False,

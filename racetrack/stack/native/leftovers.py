@@ -9,15 +9,20 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
+from racetrack.errors import RacetrackError
+
 STACK_MARK = "RACETRACK_STACK"
 SERVICE_MARK = "RACETRACK_SERVICE"
-GRACE_S = 8.0
+GRACE_S, KILL_ROUNDS, LOOK_EVERY_S = 8.0, 3, 0.05
+SHM = Path("/dev/shm")  # noqa: S108  # the folder below it is private
+ROOM_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -34,10 +39,11 @@ def mark(stack_name: str, service: str) -> dict[str, str]:
 
 
 def work_root(stack_name: str) -> Path:
-    """Where a stack keeps its data: on tmpfs where there is one, by a name that finds it again."""
-    shm = Path("/dev/shm")  # noqa: S108  # the folder below it is private
-    root = shm if os.access(shm, os.W_OK) else Path(tempfile.gettempdir())
-    return root / _owner(stack_name)
+    """Where a stack keeps its data, or will keep it: on tmpfs if one is large enough, by a name
+    that finds it again."""
+    candidates = [folder / _owner(stack_name) for folder in (SHM, Path(tempfile.gettempdir()))]
+    there = [candidate for candidate in candidates if candidate.exists()]
+    return there[0] if there else candidates[0 if _is_roomy(SHM) else 1]
 
 
 def members(stack_name: str) -> list[Member]:
@@ -56,16 +62,21 @@ def end(stack_name: str, grace_s: float = GRACE_S) -> list[Member]:
 
     Only main processes are asked, because each knows best in which order to end its own children.
     Returns all that were alive at the call.
+
+    Raises:
+        RacetrackError: one outlived even SIGKILL.
     """
     doomed = members(stack_name)
     inner = {member.process.pid for member in doomed}
     heads = [member.process for member in doomed if _parent_pid(member.process) not in inner]
     _signal_all(heads, signal.SIGTERM)
-    psutil.wait_procs(heads, timeout=grace_s)
-    while stubborn := [member.process for member in members(stack_name)]:
+    _wait_until_gone(heads, grace_s)
+    for _ in range(KILL_ROUNDS):
+        stubborn = [member.process for member in members(stack_name)]
         _signal_all(stubborn, signal.SIGKILL)
-        psutil.wait_procs(stubborn, timeout=grace_s)
-    return doomed
+        if _wait_until_gone(stubborn, grace_s):
+            return doomed
+    raise RacetrackError(f"These processes can't be ended, even by SIGKILL: {stubborn}.")
 
 
 def clear(stack_name: str) -> str | None:
@@ -78,6 +89,31 @@ def clear(stack_name: str) -> str | None:
     names = ", ".join(sorted({member.service for member in ended}))
     what = [f"{len(ended)} processes ({names})"] if ended else []
     return " and ".join(what + ([f"the data in {root}"] if had_data else [])) or None
+
+
+def _is_roomy(folder: Path) -> bool:
+    """Whether a folder may be written, has room for a run, and lets Java load what it unpacks."""
+    if not os.access(folder, os.W_OK):
+        return False
+    room = os.statvfs(folder)
+    return room.f_bavail * room.f_frsize >= ROOM_BYTES and not room.f_flag & os.ST_NOEXEC
+
+
+def _wait_until_gone(processes: Iterable[psutil.Process], within_s: float) -> bool:
+    """Wait without taking the exit code from whoever started them: zombies count as gone."""
+    give_up = time.monotonic() + within_s
+    while any(_lives(process) for process in processes):
+        if time.monotonic() > give_up:
+            return False
+        time.sleep(LOOK_EVERY_S)
+    return True
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _owner(stack_name: str) -> str:

@@ -10,7 +10,7 @@ import pymysql
 
 from racetrack.errors import RacetrackError
 from racetrack.settings import Settings
-from racetrack.stack.native import made, net
+from racetrack.stack.native import leftovers, made, net
 from racetrack.stack.native.service import Context, Launch, NotReady
 
 UNPRIVILEGED = "nobody"
@@ -158,12 +158,16 @@ def _make_data(context: Context) -> None:
     """An initialised data folder without any password, copied if one was made before."""
     kept = made.made(context.parts["mysql"], "data")
     data = context.work / "data"
-    if kept.is_dir():
+    if os.access(kept, os.R_OK | os.X_OK):  # root may have made it for itself
         shutil.copytree(kept, data)
         return
     _give_away(context.work)
     done = subprocess.run(
-        _server(context, "--initialize-insecure"), capture_output=True, text=True, check=False
+        _server(context, "--initialize-insecure"),
+        env={**os.environ, **leftovers.mark(context.settings.stack_name, "mysql")},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise RacetrackError(f"MySQL could not initialise its data folder:\n{done.stderr.strip()}")

@@ -10,19 +10,18 @@ from dataclasses import replace
 from racetrack.settings import Settings
 from racetrack.stack.native.service import Context, NotReady
 
-_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # compared with, not bound to
 # Peers listen on this machine: no proxy of the environment may stand between.
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def host(settings: Settings) -> str:
     """Where this machine reaches what listens on BIND_ADDRESS."""
-    return _EVERY_ADDRESS.get(settings.bind_address, settings.bind_address)
+    return settings.reach_address
 
 
 def endpoint(address: str, port: int) -> str:
-    """`host:port`, with brackets around an IPv6 address."""
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+    """`host:port`."""
+    return f"{address}:{port}"
 
 
 def kafka(settings: Settings) -> str:

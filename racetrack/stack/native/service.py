@@ -1,5 +1,6 @@
 """What one native service must say of itself: how it is launched, when it is ready, its version."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ class Context:
     work: Path
     parts: Mapping[str, Path]
     say: Callable[[str], None] = lambda _line: None  # tells the person of long work
+    stopping: threading.Event = field(default_factory=threading.Event)  # the run is ending
 
 
 @dataclass(frozen=True)

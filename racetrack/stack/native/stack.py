@@ -19,7 +19,7 @@ from racetrack.errors import BusyError, RacetrackError
 from racetrack.runfolder import utc_now
 from racetrack.settings import Settings
 from racetrack.stack.contract import Endpoints, Say, Standing
-from racetrack.stack.native import leftovers, ports
+from racetrack.stack.native import leftovers, net, ports
 from racetrack.stack.native.service import Context, NativeService, NotReady
 
 CHECK_EVERY_S = 0.1
@@ -60,8 +60,8 @@ class NativeStack:
         """Where the services listen, as seen from this machine."""
         s = self.settings
         return Endpoints(
-            kafka=f"{s.bind_address}:{s.kafka_port}",
-            loadgen_host=s.bind_address,
+            kafka=net.kafka(s),
+            loadgen_host=net.host(s),
             loadgen_port=s.loadgen_port,
         )
 
@@ -97,8 +97,8 @@ class NativeStack:
         self._logs.mkdir(exist_ok=True)
         ready = {service.name: threading.Event() for service in wanted}
         with ThreadPoolExecutor(max_workers=len(wanted)) as pool:
-            futures = [pool.submit(self._bring_up, service, ready, say) for service in wanted]
             try:
+                futures = [pool.submit(self._bring_up, service, ready, say) for service in wanted]
                 for future in as_completed(futures):
                     future.result()
             except BaseException:
@@ -135,13 +135,22 @@ class NativeStack:
         """End everything that carries this stack's mark and remove its data. Idempotent."""
         self._stopping.set()
         began = time.monotonic()
+        running = list(self._running.values())
         self._running.clear()
-        if cleared := leftovers.clear(self.settings.stack_name):
+        cleared = leftovers.clear(self.settings.stack_name)
+        for each in running:
+            each.process.wait()  # or it stays a zombie for as long as this process lives
+        if cleared:
             say(f"  ended {cleared} in {time.monotonic() - began:.1f} s")
 
     def keep_up(self, engine: str) -> None:
         """Let the stack stand when this command ends."""
-        self._note.write_text(json.dumps({"engine": engine, "since": utc_now()}))
+        expected = sorted(self._running)
+        unfinished = self._note.with_suffix(".unfinished")
+        unfinished.write_text(
+            json.dumps({"engine": engine, "since": utc_now(), "expected": expected})
+        )
+        unfinished.replace(self._note)
 
     def standing(self) -> Standing | None:
         """The stack that `keep_up` left standing, if anything of it still lives."""
@@ -230,7 +239,7 @@ class NativeStack:
     def _context(self, service: NativeService) -> Context:
         work = self._root / service.name
         work.mkdir(mode=0o700, exist_ok=True)
-        return Context(self.settings, work, self._parts, self._say)
+        return Context(self.settings, work, self._parts, self._say, self._stopping)
 
 
 def find_service(name: str) -> NativeService:

@@ -8,7 +8,9 @@ from racetrack.stack.native import broker
 from racetrack.stack.native.service import Context
 
 
-@pytest.mark.parametrize(("bind", "advertised"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
+@pytest.mark.parametrize(
+    ("bind", "advertised"), [("127.0.0.1", "127.0.0.1"), ("192.0.2.7", "192.0.2.7")]
+)
 def test_listeners_and_what_clients_are_told(bind: str, advertised: str, context: Context) -> None:
     port, controller = context.settings.kafka_port, context.settings.kafka_controller_port
     settings = context.settings.model_copy(update={"bind_address": bind})

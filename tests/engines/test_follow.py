@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racetrack.probes.follow import follow
+from racetrack.engines.follow import follow
 
 PIECES = st.lists(st.text(alphabet="ab\n", max_size=5), max_size=30)
 

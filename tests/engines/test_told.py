@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from racetrack.engines.contract import DemoError, Progress, Summary
-from racetrack.probes.told import updates_told
+from racetrack.engines.told import updates_told
 
 LOG = """\
 #   RACETRACK failed timestamp=<ms>, listener=<dt or progress>, error=<a comment that was logged>

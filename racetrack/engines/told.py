@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from racetrack.engines.contract import DemoError, Progress, Summary
-from racetrack.probes.follow import follow
+from racetrack.engines.follow import follow
 
 _SUMMARY = re.compile(
     r"RACETRACK dt timestamp=(\d+), total=(\d+), max_received_at=(-?\d+), dt_ms=(-?[\d.]+)$"
