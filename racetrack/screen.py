@@ -16,11 +16,16 @@ class _PatientConsole(Console):
         self.quiet = True
 
 
+def patient_console(file: TextIO | None = None) -> Console:
+    """A console on `file` (standard output if None) that outlives it."""
+    return _PatientConsole(file=file, highlight=False, soft_wrap=True)
+
+
 class Screen:
     """Colours and the live line only on a terminal; the log gets the plain lines."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self._console = console or _PatientConsole(highlight=False, soft_wrap=True)
+        self._console = console or patient_console()
         self._log: TextIO | None = None
 
     @contextmanager

@@ -2,13 +2,16 @@
 
 import json
 import os
+import re
 import signal
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from racetrack.runfolder import read_run
-from racetrack.settings import Settings
+from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
 from tests.e2e.conftest import Door, run_folder
 
@@ -44,6 +47,28 @@ def test_a_signal_in_any_step(
     else:
         assert (code, told["outcome"]) == (128 + number, f"interrupted by {number.name}")
         assert len(told["steps"]) >= step
+
+
+def test_ctrl_c_on_a_pipeline_ends_its_reader_too_and_still_leaves_nothing(
+    tmp_path: Path, nothing_left: NothingLeft, wait_until: Callable[..., None]
+) -> None:
+    seen = tmp_path / "seen"
+    pipeline = subprocess.Popen(
+        ["bash", "-c", f"./run_experiment.sh dh 1000 30 2 1.0 | tee {seen}"],
+        cwd=REPO,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    wait_until(lambda: seen.exists() and "[4/6]" in seen.read_text(), "step 4")
+    os.killpg(pipeline.pid, signal.SIGINT)  # as a terminal does: to every process of the pipeline
+    told = REPO / re.findall(r"into (.+)$", seen.read_text(), re.MULTILINE)[0]
+    wait_until(lambda: bool(read_run(told)["steps"][-1]["ended_at"]), "the end of its last step")
+    assert read_run(told)["outcome"] == "interrupted by SIGINT"
+    assert len(read_run(told)["steps"]) == 5  # four, and the cleaning up
+    pipeline.wait(30)
+    nothing_left()
 
 
 def test_a_killed_runner_is_cleared_up_after_by_the_next(
