@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from racetrack.analysis.verdict import Kind
 
 Observe = Callable[[int], Kind]
+NOT_THE_ENGINE = (Kind.GENERATOR_BOUND, Kind.BROKER_BOUND)
 CLIMB_FACTOR = 2.0
 TRIES_PER_RATE = 4
 MAX_SHIFTS = 10
@@ -42,7 +43,7 @@ def climb(observe: Observe, start: int, tolerance: float) -> Bracket:
     bracket, rate = Bracket(None, None), start
     while True:
         kind = observe(rate)
-        if kind in (Kind.GENERATOR_BOUND, Kind.BROKER_BOUND):
+        if kind in NOT_THE_ENGINE:
             return Bracket(bracket.keeps_up, bracket.falls_behind, f"{kind} at {rate:,}/s")
         if kind is Kind.KEPT_UP:
             bracket = Bracket(rate, bracket.falls_behind)
@@ -61,8 +62,18 @@ def confirm(run: Observe, bracket: Bracket, tolerance: float) -> Bracket:
     """
     if bracket.keeps_up is None or bracket.falls_behind is None:
         return bracket
-    low = bracket.keeps_up
-    high = max(bracket.falls_behind, low + 1)
+    try:
+        return _confirmed(run, bracket.keeps_up, bracket.falls_behind, tolerance)
+    except _NotTheEngine as why:
+        return Bracket(None, None, str(why))
+
+
+class _NotTheEngine(Exception):
+    """Something else than the engine was the limit."""
+
+
+def _confirmed(run: Observe, low: int, high: int, tolerance: float) -> Bracket:
+    high = max(high, low + 1)
     step = 1 + tolerance
     low_holds = high_holds = False
     for _ in range(MAX_SHIFTS):
@@ -98,6 +109,8 @@ def _times(run: Observe, rate: int, wanted_kind: Kind, *, wanted: int, spare: in
     as_wanted = otherwise = 0
     for _ in range(wanted + spare + TRIES_PER_RATE):
         kind = run(rate)
+        if kind in NOT_THE_ENGINE:
+            raise _NotTheEngine(f"{kind} at {rate:,}/s")
         as_wanted += kind is wanted_kind
         otherwise += kind not in (wanted_kind, Kind.UNDECIDED)
         if as_wanted == wanted:

@@ -9,7 +9,7 @@ from typing import Any
 from racetrack import bracket as search
 from racetrack import engines, interrupts
 from racetrack.analysis import curves
-from racetrack.analysis.verdict import Kind, Verdict, judge
+from racetrack.analysis.verdict import RATE_TOLERANCE, Kind, Verdict, judge
 from racetrack.errors import RacetrackError
 from racetrack.experiment import Asked, describe_run
 from racetrack.runfolder import SCHEMA_VERSION, RunFolder, named_folder, read_run
@@ -154,7 +154,7 @@ class LimitSearch:
         self._write("unfinished")
         if verdict.kind is Kind.UNDECIDED and slope:
             return Kind.KEPT_UP if slope.pct < verdict.threshold_pct else Kind.FELL_BEHIND
-        return verdict.kind
+        return _if_offered(verdict.kind, verdict.throughput.handed_over_per_s, rate)
 
     def _judge(self, folder: RunFolder, start_ms: float, rate: int) -> Verdict:
         return judge(curves.read(folder.path), start_ms, time.time_ns() / 1e6, rate)
@@ -166,7 +166,8 @@ class LimitSearch:
         run = read_run(folder)
         if "results" not in run:
             raise RacetrackError(f"A run that was to confirm the limit failed: {run['outcome']}")
-        kind = Kind(run["results"]["verdict"]["kind"])
+        verdict = run["results"]["verdict"]
+        kind = _if_offered(Kind(verdict["kind"]), verdict["throughput"]["handed_over_per_s"], rate)
         self._found.confirm.append(
             {"pageviews_per_s": rate, "tag": folder.name, "verdict": str(kind)}
         )
@@ -180,6 +181,11 @@ class LimitSearch:
         unfinished = path.with_name(".limit.json.unfinished")
         unfinished.write_text(json.dumps(asdict(self._found), indent=2) + "\n")
         unfinished.replace(path)
+
+
+def _if_offered(kind: Kind, handed_over_per_s: float, rate: int) -> Kind:
+    """The verdict, unless the rate was not truly offered: then it says nothing about that rate."""
+    return kind if handed_over_per_s >= rate * (1 - RATE_TOLERANCE) else Kind.GENERATOR_BOUND
 
 
 def in_words(found: Limit) -> str:

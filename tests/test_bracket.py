@@ -79,6 +79,14 @@ def test_undecided_runs_are_repeated_and_never_counted() -> None:
     assert confirm(run, Bracket(9_800, 10_200), TOLERANCE) == Bracket(9_800, 10_200)
 
 
+def test_a_rate_that_was_not_truly_offered_confirms_nothing() -> None:
+    def run(rate: int) -> Kind:
+        return Kind.KEPT_UP if rate == 9_800 else Kind.GENERATOR_BOUND
+
+    found = confirm(run, Bracket(9_800, 10_200), TOLERANCE)
+    assert found == Bracket(None, None, "generator-bound at 10,200/s")
+
+
 def test_runs_that_contradict_each_other_are_said_to() -> None:
     chance = random.Random(1)  # noqa: S311  # chance is all that is wanted
     count = 0

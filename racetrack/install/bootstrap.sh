@@ -2,13 +2,13 @@
 # From a bare Debian or Ubuntu to a harness that can run: sourced by the front doors.
 #
 # `bootstrap` sets HARNESS_PYTHON and PYTHONPATH, and installs what is missing for that: with apt
-# what only the system can hold (apt-packages.txt), the rest in the cache folder. It needs nothing
-# but bash and what every Debian has. Where all is there it costs a few hundredths of a second.
+# what only the system can hold (apt-packages.txt, and whatever list a front door adds), the rest in
+# the cache folder. It needs nothing but bash and what every Debian has. Where all is there it costs a few hundredths of a second.
 #
 # Exit codes: 3 if something is missing and can't be installed, 130 if broken off.
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
-APT_PACKAGES="$REPO/racetrack/install/apt-packages.txt"
+APT_PACKAGES=("$REPO/racetrack/install/apt-packages.txt")
 CACHE="${RACETRACK_CACHE:-${XDG_CACHE_HOME:-${HOME:-$(getent passwd "$EUID" | cut -d: -f6)}/.cache}/racetrack}"
 # Stands while apt works, so that a set-up that was killed there is taken up again.
 APT_UNFINISHED="$CACHE/apt-unfinished"
@@ -66,15 +66,17 @@ find_python() {
 
 python_version_here() { python3 --version 2>/dev/null || echo none; }
 
-# Fills the named array with the lines of apt-packages.txt whose package is not there.
+# Fills the named array with the lines of the lists whose package is not there.
 missing_packages() {
     local -n found=$1
-    local package present why
-    while read -r package present why; do
-        if [[ -n $package && $package != '#'* ]] && ! is_present "$present"; then
-            found+=("$package $why")
-        fi
-    done <"$APT_PACKAGES"
+    local list package present why
+    for list in "${APT_PACKAGES[@]}"; do
+        while read -r package present why; do
+            if [[ -n $package && $package != '#'* ]] && ! is_present "$present"; then
+                found+=("$package $why")
+            fi
+        done <"$list"
+    done
 }
 
 is_present() {
@@ -84,7 +86,7 @@ is_present() {
         command:*) type -P "${1#*:}" >/dev/null ;;
         file:*) compgen -G "${1#*:}" >/dev/null ;;
         java:*) (($(java_major) >= ${1#*:})) ;;
-        *) fail "$APT_PACKAGES: no such check: $1" ;;
+        *) fail "apt-packages.txt: no such check: $1" ;;
     esac
 }
 

@@ -1,0 +1,37 @@
+"""The search for the limit, on an engine whose limit is known, with real broker and generator."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from racetrack import interrupts, limit
+from racetrack.lock import machine_lock
+from racetrack.screen import Screen, patient_console
+from racetrack.settings import load
+
+pytestmark = pytest.mark.e2e
+
+CAPACITY_PER_S = 8_000
+
+
+def test_a_programmed_capacity_is_found_as_the_limit() -> None:
+    settings = load({"CAL_CAPACITY_PER_S": str(CAPACITY_PER_S)})
+    with (
+        tempfile.TemporaryFile("w") as unseen,
+        interrupts.guarded(print) as guard,
+        machine_lock(),
+    ):
+        screen = Screen(patient_console(unseen))
+        search = limit.LimitSearch("cal", settings, screen, guard, limit.QUICK)
+        found = search.run(start=6_000)
+    held = json.loads((Path(search.folder) / "limit.json").read_text())
+    assert held["outcome"] == found.outcome == "ok", held
+    low, high = found.keeps_up_with_pageviews_per_s, found.falls_behind_at_pageviews_per_s
+    assert low is not None
+    assert high is not None
+    assert low == pytest.approx(CAPACITY_PER_S, rel=0.05)
+    assert CAPACITY_PER_S * 0.99 <= high <= low * 1.05 + 1
+    assert [run["verdict"] for run in held["confirm"]].count("kept up") >= 3
+    assert limit.in_words(found).startswith("cal keeps up with ")
