@@ -1,0 +1,9 @@
+"""What all tests need: signals as a terminal's child has them, however the tests were started."""
+
+import signal
+
+
+def pytest_configure() -> None:
+    """A background job or nohup has them ignored, and every child would inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
