@@ -83,13 +83,22 @@ class LimitSearch:
         self.folder = named_folder(LOGS, f"{engine_name}_limit")
         self._found = Limit(engine_name, self._stack.runtime, 100 * TOLERANCE)
         self._began = time.monotonic()
+        self._live = True
 
     def run(self, start: int = START_RATE) -> Limit:
         """Climb, then confirm.
 
         Raises:
-            Interrupted: by a signal; what was found so far stands in `limit.json`.
+            RacetrackError: a run failed, of which nothing can be said.
+            Interrupted: by a signal. Either way, what was found so far stands in `limit.json`.
         """
+        try:
+            return self._search(start)
+        except RacetrackError as error:
+            self._write(str(error))
+            raise
+
+    def _search(self, start: int) -> Limit:
         found = self._climb(start)
         if found.stopped_by is None:
             self._screen.heading(
@@ -112,7 +121,7 @@ class LimitSearch:
         try:
             track.start_stack()
             track.run_demo()
-            found = search.climb(lambda rate: self._observe(track, folder, rate), start, TOLERANCE)
+            found = search.climb(lambda rate: self._look(track, folder, rate), start, TOLERANCE)
             outcome = "ok"
             return found
         except BaseException as error:
@@ -123,6 +132,18 @@ class LimitSearch:
             folder.record({"outcome": outcome})
             track.stop()
             self._guard.rearm()
+
+    def _look(self, track: Track, folder: RunFolder, rate: int) -> Kind:
+        """Observe live for as long as that run lives. What an engine keeps of a whole climb may be
+        more than its memory holds; then each rate gets a run of its own."""
+        if self._live:
+            try:
+                return self._observe(track, folder, rate)
+            except RacetrackError as error:
+                self._live = False
+                self._screen.say(f"  {error}\n  Going on with fresh runs.")
+                track.stop()
+        return self._fresh_run(rate)
 
     def _observe(self, track: Track, folder: RunFolder, rate: int) -> Kind:
         """The verdict on one rate, from a window of its own; a longer one where it is undecided.
