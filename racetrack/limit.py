@@ -1,9 +1,7 @@
 """The highest rate that an engine keeps up with: found live in one run, confirmed by fresh ones."""
 
-import json
 import time
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from racetrack import bracket as search
@@ -12,7 +10,7 @@ from racetrack.analysis import curves
 from racetrack.analysis.verdict import RATE_TOLERANCE, Kind, Verdict, judge
 from racetrack.errors import RacetrackError
 from racetrack.experiment import Asked, describe_run
-from racetrack.runfolder import SCHEMA_VERSION, RunFolder, named_folder, read_run
+from racetrack.runfolder import SCHEMA_VERSION, RunFolder, named_folder, read_run, write_json
 from racetrack.runs import LOGS, run_once
 from racetrack.screen import Screen
 from racetrack.settings import Settings
@@ -205,10 +203,7 @@ class LimitSearch:
     def _write(self, outcome: str) -> None:
         self._found.outcome = outcome
         self._found.minutes = round((time.monotonic() - self._began) / 60, 1)
-        path: Path = self.folder / "limit.json"
-        unfinished = path.with_name(".limit.json.unfinished")
-        unfinished.write_text(json.dumps(asdict(self._found), indent=2) + "\n")
-        unfinished.replace(path)
+        write_json(self.folder / "limit.json", asdict(self._found))
 
 
 def _if_offered(kind: Kind, handed_over_per_s: float, rate: int) -> Kind:

@@ -16,6 +16,13 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a JSON file that nobody ever sees half written."""
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    unfinished.write_text(json.dumps(value, indent=2) + "\n")
+    unfinished.replace(path)
+
+
 class RunFolder:
     """One run's folder. `run.json` is rewritten whole at every change, so that a run that was
     killed still tells how far it came."""
@@ -45,9 +52,7 @@ class RunFolder:
     def record(self, facts: Mapping[str, Any]) -> None:
         """Merge facts into `run.json`; nested mappings are merged, everything else replaced."""
         _merge(self._run, facts)
-        unfinished = self.path / ".run.json.unfinished"
-        unfinished.write_text(json.dumps(self._run, indent=2) + "\n")
-        unfinished.replace(self.path / "run.json")
+        write_json(self.path / "run.json", self._run)
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from racetrack import interrupts
 from racetrack.errors import UsageError
 from racetrack.experiment import Asked
-from racetrack.runfolder import SCHEMA_VERSION, named_folder, read_run
+from racetrack.runfolder import SCHEMA_VERSION, named_folder, read_run, write_json
 from racetrack.runs import LOGS, run_once
 from racetrack.screen import Screen
 from racetrack.settings import load
@@ -119,6 +119,4 @@ def _progress(run: Run, done: int, of: int, took_s: Sequence[float]) -> str:
 
 
 def _write(folder: Path, sweep: Sweep) -> None:
-    unfinished = folder / f".{PLAN}.unfinished"
-    unfinished.write_text(json.dumps(asdict(sweep), indent=2) + "\n")
-    unfinished.replace(folder / PLAN)
+    write_json(folder / PLAN, asdict(sweep))

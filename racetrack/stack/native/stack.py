@@ -16,7 +16,7 @@ import tenacity
 
 from racetrack import install
 from racetrack.errors import BusyError, RacetrackError
-from racetrack.runfolder import utc_now
+from racetrack.runfolder import utc_now, write_json
 from racetrack.settings import Settings
 from racetrack.stack.contract import Endpoints, Say, Standing
 from racetrack.stack.native import leftovers, net, ports
@@ -146,11 +146,7 @@ class NativeStack:
     def keep_up(self, engine: str) -> None:
         """Let the stack stand when this command ends."""
         expected = sorted(self._running)
-        unfinished = self._note.with_suffix(".unfinished")
-        unfinished.write_text(
-            json.dumps({"engine": engine, "since": utc_now(), "expected": expected})
-        )
-        unfinished.replace(self._note)
+        write_json(self._note, {"engine": engine, "since": utc_now(), "expected": expected})
 
     def standing(self) -> Standing | None:
         """The stack that `keep_up` left standing, if anything of it still lives."""
