@@ -122,8 +122,9 @@ def prepare(screen: Screen) -> None:
     """Install what is missing, where it can be seen: the runs say nothing here."""
     from racetrack.track import services_of
 
-    services = services_of(engines.find_engine(ENGINE))
-    open_stack(load(FLAWLESS)).prepare(services, screen.say)
+    settings = load(FLAWLESS)
+    services = services_of(engines.find_engine(ENGINE), settings)
+    open_stack(settings).prepare(services, screen.say)
 
 
 def findings(folders: Sequence[Path]) -> list["Finding"]:

@@ -68,7 +68,7 @@ def up(engine: str) -> None:
         chosen = engines.find_engine(engine)
         settings = load()
         stack = open_stack(settings)
-        services = services_of(chosen)
+        services = services_of(chosen, settings)
         stack.prepare(services, screen.say)
         try:
             stack.start(services, None, screen.say)
@@ -77,7 +77,7 @@ def up(engine: str) -> None:
             guard.disarm()
             stack.stop(screen.say)
             raise
-    for line in chosen.where_to_play(settings):
+    for line in chosen.where_to_play(stack):
         screen.say(line)
     where = stack.endpoints
     screen.say(f"Change the load: nc {where.loadgen_host} {where.loadgen_port}, then `help`.")

@@ -112,7 +112,7 @@ class LimitSearch:
 
     def _climb(self, start: int) -> search.Bracket:
         """Within one run: the stack stays up, only the rate changes."""
-        self._stack.prepare(services_of(self._engine), self._screen.say)
+        self._stack.prepare(services_of(self._engine, self._settings), self._screen.say)
         folder = RunFolder.create(LOGS, self._engine.name, "climb")
         describe_run(folder, self._stack, Asked(start, self._pace.climb_settle_s, 1, 1.0))
         track = Track(self._engine, self._stack, folder, self._screen, 1.0)

@@ -24,7 +24,7 @@ def run_once(
     """
     engine = engines.find_engine(engine_name)
     stack = open_stack(settings)
-    stack.prepare(services_of(engine), screen.say)
+    stack.prepare(services_of(engine, settings), screen.say)
     folder = RunFolder.create(LOGS, engine_name, str(asked.pageviews_per_s))
     Experiment(asked, engine, stack, folder, screen).run(guard)
     return folder.path

@@ -18,6 +18,7 @@ from racetrack.probes.thread import Probe
 from racetrack.probes.usage import CpuAccount, UsageProbe
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
+from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 
 # Where every engine's input comes from; an engine names what it needs beside them.
@@ -29,9 +30,9 @@ DRAIN_WITHIN_S = 30.0
 LOOK_EVERY_S = 0.2
 
 
-def services_of(engine: Engine) -> list[str]:
+def services_of(engine: Engine, settings: Settings) -> list[str]:
     """The services that an experiment with this engine needs, and no others."""
-    return [*ALWAYS, *engine.needs, *engine.services]
+    return [*ALWAYS, *engine.needs, *engine.services_in(settings)]
 
 
 class Track:
@@ -47,9 +48,9 @@ class Track:
     ) -> None:
         self._engine, self._stack, self._folder, self._screen = engine, stack, folder, screen
         self._sample_every_s = sample_every_s
-        self._sampled = (*engine.services, "broker", "loadgen")
         self._closing = ExitStack()
         self._probes: list[Probe] = []
+        self._loading = False
         curves = CurvesFile(folder)
         self._closing.callback(curves.close)
         self._curves = curves
@@ -57,7 +58,7 @@ class Track:
 
     def start_stack(self) -> None:
         """Start what this engine needs, and the load at its start rates."""
-        services = services_of(self._engine)
+        services = services_of(self._engine, self._stack.settings)
         self._screen.say(f"  {', '.join(services)}, side by side")
         self._stack.start(services, self._folder.stack, self._screen.say)
         self._folder.record({"versions": dict(self._stack.versions())})
@@ -76,6 +77,7 @@ class Track:
         )
         self._begin(PublishedProbe(broker, self._curves))
         began = time.monotonic()
+        self._loading = True
         self._engine.load_demo(self._stack)
         self._screen.say(f"  demo loaded after {time.monotonic() - began:.1f} s")
         self._begin(self._delay)
@@ -84,7 +86,7 @@ class Track:
                 f"{self._engine.title} told no progress within {FIRST_UPDATE_WITHIN_S:.0f} s of"
                 f" loading the demo. Its logs are in {self._folder.stack}."
             )
-        self._begin(UsageProbe(self._stack, self._sampled, self._sample_every_s, self._folder))
+        self._begin(UsageProbe(self._sampled, self._sample_every_s, self._folder))
 
     def set_rate(self, pageviews_per_s: int) -> None:
         """Ask the generator for another rate, and show the dialogue."""
@@ -122,7 +124,7 @@ class Track:
 
         Returns what `run.json` holds of it under `measured`.
         """
-        sampled = {name: self._stack.pids(name) for name in self._sampled}
+        sampled = self._sampled()
         with self._screen.live("sampling") as status:
 
             def meanwhile() -> None:
@@ -171,10 +173,20 @@ class Track:
 
     def stop(self) -> None:
         """End the probes, then the stack, and leave nothing behind."""
-        try:
+        with ExitStack() as at_last:
+            at_last.callback(self._stack.stop, self._screen.say)
+            at_last.callback(self._unload)
             self._closing.close()
-        finally:
-            self._stack.stop(self._screen.say)
+
+    def _unload(self) -> None:
+        if self._loading:
+            self._loading = False
+            self._engine.unload(self._stack)
+
+    def _sampled(self) -> dict[str, list[int]]:
+        """What is sampled: service → its live processes, the engine's first."""
+        beside = {name: self._stack.pids(name) for name in ("broker", "loadgen")}
+        return {**self._engine.processes(self._stack), **beside}
 
     def _begin(self, probe: Probe) -> None:
         self._closing.callback(probe.stop)

@@ -4,18 +4,16 @@ against something known. It has no views, and no purchases reach it."""
 import threading
 from collections.abc import Iterator
 
-from racetrack.engines.contract import Progress, Summary
+from racetrack.engines.contract import Engine, Progress, Summary
 from racetrack.engines.told import updates_told
-from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 
 
-class Cal:
+class Cal(Engine):
     """See `racetrack.engines.contract.Engine`."""
 
     name = "cal"
     title = "Calibration engine"
-    needs = ()
     services = ("cal",)
 
     def load_demo(self, stack: Stack) -> None:
@@ -25,10 +23,10 @@ class Cal:
         """What the consumer writes to its output."""
         return updates_told(stack.log_of("cal"), stop)
 
-    def where_to_play(self, settings: Settings) -> list[str]:
+    def where_to_play(self, stack: Stack) -> list[str]:
         """What it reads; it has nothing to look at but its log."""
-        broker = f"{settings.reach_address}:{settings.kafka_port}"
-        return [f"It only counts {broker}'s pageviews; its log tells. CAL_* in .env flaw it."]
+        where = stack.endpoints.kafka
+        return [f"It only counts {where}'s pageviews; its log tells. CAL_* in .env flaw it."]
 
 
 ENGINE = Cal()

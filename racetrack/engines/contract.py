@@ -1,17 +1,25 @@
 """What the harness asks of an engine; a new engine is one module here and one script."""
 
 import threading
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from racetrack.errors import RacetrackError
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 
+if TYPE_CHECKING:
+    import pyarrow
+
 
 class DemoError(RacetrackError):
     """The engine refused the demo; the message holds what the engine said."""
+
+
+class NoSuchView(RacetrackError):
+    """The engine's demo does not make this view."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +46,27 @@ class Progress:
     max_received_at_ms: int
 
 
-class Engine(Protocol):
-    """One streaming engine. Every method may be called from a thread of its own."""
+class Engine(ABC):
+    """One streaming engine. Every method may be called from a thread of its own.
+
+    What an engine must say is abstract; the rest has the answer of an engine whose services belong
+    to the stack, that keeps nothing outside them, and that needs no warning.
+    """
 
     name: str  # as typed on the command line and as it stands in run folders
     title: str  # as a person knows it
-    needs: tuple[str, ...]  # services it needs beside the database, broker and generator
-    services: tuple[str, ...]  # its own services, those whose cost is the engine's cost
+    needs: tuple[str, ...] = ()  # services it needs beside the database, broker and generator
+    services: tuple[str, ...] = ()  # its own services, those whose cost is the engine's cost
 
+    def services_in(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
+        """Its own services that a stack of these settings starts: none if it runs elsewhere."""
+        return self.services
+
+    def processes(self, stack: Stack) -> Mapping[str, list[int]]:
+        """The live processes on this machine whose cost is the engine's cost, by service name."""
+        return {name: stack.pids(name) for name in self.services_in(stack.settings)}
+
+    @abstractmethod
     def load_demo(self, stack: Stack) -> None:
         """Run the demo's script in the engine and return when all its views are there.
 
@@ -53,8 +74,25 @@ class Engine(Protocol):
             DemoError: the engine refused it.
         """
 
+    @abstractmethod
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """Every change of the two progress views, as the engine tells it, until `stop` is set."""
 
-    def where_to_play(self, settings: Settings) -> list[str]:
+    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":  # noqa: ARG002
+        """What a view of the demo holds now: its rows, its columns by the names in the script.
+
+        Raises:
+            NoSuchView: this engine's demo has no such view.
+        """
+        raise NoSuchView(f"{self.title}'s demo has no view {view!r}.")
+
+    def unload(self, stack: Stack) -> None:  # noqa: B027
+        """Remove what `load_demo` made outside the stack; called before the stack ends."""
+
+    def caveats(self, settings: Settings) -> list[str]:  # noqa: ARG002
+        """What a reader must know before he compares a run of this engine with another."""
+        return []
+
+    @abstractmethod
+    def where_to_play(self, stack: Stack) -> list[str]:
         """Lines that tell a person how to use the engine by hand while the stack is up."""

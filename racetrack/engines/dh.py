@@ -4,9 +4,9 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from racetrack.engines.contract import DemoError, Progress, Summary
+from racetrack.engines.contract import DemoError, Engine, Progress, Summary
 from racetrack.engines.told import updates_told
-from racetrack.settings import REPO, Settings
+from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ exec(compile(open(path).read(), path, "exec"))
 """
 
 
-class Deephaven:
+class Deephaven(Engine):
     """See `racetrack.engines.contract.Engine`."""
 
     name = "dh"
@@ -48,13 +48,14 @@ class Deephaven:
         """What `sample_dt.py` writes to the server's output at every update."""
         return updates_told(stack.log_of("deephaven"), stop)
 
-    def where_to_play(self, settings: Settings) -> list[str]:
+    def where_to_play(self, stack: Stack) -> list[str]:
         """The IDE's address, and what to paste there."""
+        settings = stack.settings
         host = f"{settings.reach_address}:{settings.deephaven_port}"
         psk = settings.deephaven_psk.get_secret_value()
         return [
             f"IDE: http://{host}/ide/?psk={psk}",
-            f"In its console: exec(open('{REPO}/scripts/demo.py').read())",
+            f"In its console: exec(open('{stack.inside.scripts}/demo.py').read())",
         ]
 
 

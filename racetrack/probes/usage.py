@@ -3,14 +3,13 @@
 import contextlib
 import resource
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import psutil
 
 from racetrack.probes.thread import Probe
 from racetrack.runfolder import RunFolder
-from racetrack.stack.contract import Stack
 
 BYTES_PER_GIB = 1024**3
 LOOK_FOR_NEW_PROCESSES_EVERY_S = 5.0
@@ -81,10 +80,13 @@ class UsageProbe(Probe):
     name = "CPU and memory"
 
     def __init__(
-        self, stack: Stack, services: Sequence[str], every_s: float, folder: RunFolder
+        self,
+        processes: Callable[[], Mapping[str, Sequence[int]]],
+        every_s: float,
+        folder: RunFolder,
     ) -> None:
         super().__init__()
-        self._stack, self._services, self._every_s = stack, services, every_s
+        self._processes, self._every_s = processes, every_s
         self._csv = folder.open_for_lines("usage.csv")
 
     def run(self) -> None:
@@ -92,15 +94,12 @@ class UsageProbe(Probe):
         due_s = looked_s = time.monotonic()
         with self._csv:
             self._csv.write("at_ms,service,cpu_s,rss_gib\n")
-            pids = self._pids()
+            pids = self._processes()
             while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
                 if time.monotonic() - looked_s > LOOK_FOR_NEW_PROCESSES_EVERY_S:
-                    pids, looked_s = self._pids(), time.monotonic()
+                    pids, looked_s = self._processes(), time.monotonic()
                 self._write(pids)
                 due_s += self._every_s
-
-    def _pids(self) -> dict[str, list[int]]:
-        return {name: self._stack.pids(name) for name in self._services}
 
     def _write(self, processes: Mapping[str, Sequence[int]]) -> None:
         at_ms = time.time_ns() // 1_000_000

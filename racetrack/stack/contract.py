@@ -15,8 +15,20 @@ class Endpoints:
     """Where the harness reaches the services, as seen from this machine."""
 
     kafka: str  # host:port
+    registry: str  # URL of the Confluent-compatible API
+    mysql_host: str
+    mysql_port: int
     loadgen_host: str
     loadgen_port: int
+
+
+@dataclass(frozen=True)
+class Inside:
+    """Where the stack's own services find what an engine reads, as seen from where they run."""
+
+    kafka: str  # host:port
+    registry: str  # URL of the Confluent-compatible API
+    scripts: str  # the folder that holds scripts/
 
 
 @dataclass(frozen=True)
@@ -39,6 +51,10 @@ class Stack(Protocol):
     @property
     def endpoints(self) -> Endpoints:
         """Where the services listen, as seen from this machine."""
+
+    @property
+    def inside(self) -> Inside:
+        """Where an engine's service finds its input, as it sees it."""
 
     def prepare(self, services: Sequence[str], say: Say) -> None:
         """Install what is missing, and clear what a killed run left behind.

@@ -5,8 +5,6 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -39,8 +37,7 @@ def test_a_process_that_is_gone_uses_nothing() -> None:
 
 def test_the_probe_writes_rows_at_its_pace(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "dh", "1")
-    stack: Any = SimpleNamespace(pids=lambda _name: [os.getpid()])
-    probe = UsageProbe(stack, ["a", "b"], 0.05, folder)
+    probe = UsageProbe(lambda: {"a": [os.getpid()], "b": [os.getpid()]}, 0.05, folder)
     probe.start()
     threading.Event().wait(0.6)
     probe.check()
@@ -57,12 +54,11 @@ def wait_for_end(probe: UsageProbe) -> None:
 
 
 def test_a_failing_probe_is_noticed(tmp_path: Path) -> None:
-    def gone(_name: str) -> list[int]:
+    def gone() -> dict[str, list[int]]:
         raise LookupError("no such service")
 
     folder = RunFolder.create(tmp_path, "dh", "1")
-    stack: Any = SimpleNamespace(pids=gone)
-    probe = UsageProbe(stack, ["a"], 0.05, folder)
+    probe = UsageProbe(gone, 0.05, folder)
     probe.start()
     wait_for_end(probe)
     with pytest.raises(RacetrackError, match=r"CPU and memory.*no such service"):

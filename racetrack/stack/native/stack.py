@@ -17,9 +17,9 @@ import tenacity
 from racetrack import install
 from racetrack.errors import BusyError, RacetrackError
 from racetrack.runfolder import utc_now, write_json
-from racetrack.settings import Settings
-from racetrack.stack.contract import Endpoints, Say, Standing
-from racetrack.stack.native import leftovers, net, ports
+from racetrack.settings import REPO, Settings
+from racetrack.stack.contract import Endpoints, Inside, Say, Standing
+from racetrack.stack.native import leftovers, net, ports, registry
 from racetrack.stack.native.service import Context, NativeService, NotReady
 
 CHECK_EVERY_S = 0.1
@@ -61,9 +61,18 @@ class NativeStack:
         s = self.settings
         return Endpoints(
             kafka=net.kafka(s),
+            registry=registry.url(s),
+            mysql_host=net.host(s),
+            mysql_port=s.mysql_port,
             loadgen_host=net.host(s),
             loadgen_port=s.loadgen_port,
         )
+
+    @property
+    def inside(self) -> Inside:
+        """The same, since an engine's service runs on this machine too."""
+        where = self.endpoints
+        return Inside(where.kafka, where.registry, str(REPO / "scripts"))
 
     def prepare(self, services: Sequence[str], say: Say) -> None:
         """Clear what a killed run left behind; install the parts that the services need.
