@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from racetrack import bracket as search
-from racetrack import engines, interrupts
+from racetrack import engines, interrupts, machine
 from racetrack.analysis import curves
 from racetrack.analysis.verdict import RATE_TOLERANCE, Kind, Verdict, judge
 from racetrack.errors import RacetrackError
@@ -13,7 +13,7 @@ from racetrack.experiment import Asked, describe_run
 from racetrack.runfolder import SCHEMA_VERSION, RunFolder, named_folder, read_run, write_json
 from racetrack.runs import LOGS, run_once
 from racetrack.screen import Screen
-from racetrack.settings import Settings
+from racetrack.settings import Settings, for_record
 from racetrack.stack.runtime import open_stack
 from racetrack.track import Track, services_of
 
@@ -53,6 +53,8 @@ class Limit:
 
     engine: str
     runtime: str
+    machine: dict[str, object]
+    settings: dict[str, object]
     tolerance_pct: float
     outcome: str = "unfinished"
     keeps_up_with_pageviews_per_s: int | None = None
@@ -80,7 +82,13 @@ class LimitSearch:
         self._settings, self._screen, self._guard = settings, screen, guard
         self._stack = open_stack(settings)
         self.folder = named_folder(LOGS, f"{engine_name}_limit")
-        self._found = Limit(engine_name, self._stack.runtime, 100 * TOLERANCE)
+        self._found = Limit(
+            engine=engine_name,
+            runtime=self._stack.runtime,
+            machine=machine.describe(),
+            settings=for_record(settings),
+            tolerance_pct=100 * TOLERANCE,
+        )
         self._began = time.monotonic()
         self._live = True
 

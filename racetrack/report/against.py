@@ -55,10 +55,10 @@ def against_setting(table: Table, number: int, settings: Sequence[str]) -> list[
     return made
 
 
-def limits_chart(limits: Sequence[Mapping[str, Any]], runtime: str) -> Chart | None:
+def limits_chart(limits: Sequence[Mapping[str, Any]], number: int) -> Chart | None:
     """From the highest rate that was kept up with to the lowest that was not, an engine a row."""
     lines = []
-    for row, limit in enumerate(limit for limit in limits if limit["runtime"] == runtime):
+    for row, limit in enumerate(limits):
         ends = [
             limit[key]
             for key in ("keeps_up_with_pageviews_per_s", "falls_behind_at_pageviews_per_s")
@@ -71,7 +71,7 @@ def limits_chart(limits: Sequence[Mapping[str, Any]], runtime: str) -> Chart | N
     if not lines:
         return None
     return Chart(
-        name=f"limits_{runtime}",
+        name=f"limits{number}",
         title="Limit: keeps up at the first point, falls behind at the second",
         x_title="pageviews/s",
         y_title="",

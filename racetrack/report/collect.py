@@ -70,12 +70,17 @@ class Run:
     @property
     def track(self) -> tuple[str, str]:
         """Runtime and machine: runs that differ in them are never in one table."""
-        machine = self.json.get("machine", {})
-        where = (
-            f"{machine.get('cpu_model', 'unknown CPU')}, {machine.get('cores', '?')} cores,"
-            f" {machine.get('memory_gib', '?')} GiB"
-        )
-        return str(self.json.get("runtime", "unknown runtime")), where
+        return track_of(self.json)
+
+
+def track_of(described: Mapping[str, Any]) -> tuple[str, str]:
+    """Runtime and machine, of what a run or a limit holds of itself."""
+    machine = described.get("machine", {})
+    where = (
+        f"{machine.get('cpu_model', 'unknown CPU')}, {machine.get('cores', '?')} cores,"
+        f" {machine.get('memory_gib', '?')} GiB"
+    )
+    return str(described.get("runtime", "unknown runtime")), where
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,14 @@ class Collection:
     limits: tuple[Mapping[str, Any], ...]
     varied: tuple[str, ...]
     missing: tuple[str, ...]
+
+    @property
+    def limits_by_track(self) -> dict[str, list[Mapping[str, Any]]]:
+        """The limits that may stand side by side, by `<runtime>: <machine>`."""
+        by_track: dict[str, list[Mapping[str, Any]]] = {}
+        for limit in self.limits:
+            by_track.setdefault(": ".join(track_of(limit)), []).append(limit)
+        return by_track
 
 
 def collect(folders: Sequence[Path]) -> Collection:

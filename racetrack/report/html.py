@@ -36,7 +36,6 @@ def page(
 ) -> str:
     """The page's text; `plots` and `gaps` are those of `plots.plots`."""
     environment = _environment()
-    runtimes = dict.fromkeys(limit["runtime"] for limit in collection.limits)
     return environment.get_template("report.html.j2").render(
         title=_title(collection),
         css=_file("page.css"),
@@ -49,13 +48,9 @@ def page(
             _table(table, plots.get(f"table{i}", ())) for i, table in enumerate(tables, start=1)
         ],
         limits=collection.limits,
-        limits_by_runtime=[
-            (
-                runtime,
-                [limit for limit in collection.limits if limit["runtime"] == runtime],
-                next(map(_chart, plots.get(f"limits_{runtime}", ())), None),
-            )
-            for runtime in runtimes
+        limits_by_track=[
+            (track, limits, next(map(_chart, plots.get(f"limits{number}", ())), None))
+            for number, (track, limits) in enumerate(collection.limits_by_track.items(), start=1)
         ],
         missing=collection.missing,
         published=published,

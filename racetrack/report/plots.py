@@ -26,7 +26,7 @@ class Plot:
 def plots(
     collection: Collection, tables: Sequence[Table], published: Mapping[str, Any] | None
 ) -> tuple[dict[str, list[Plot]], dict[str, list[str]]]:
-    """The plots by run tag, `table<number>` and `limits_<runtime>`; by tag what runs lack."""
+    """The plots by run tag, `table<number>` and `limits<number>`; by tag what runs lack."""
     charts: dict[str, list[Chart]] = {}
     gaps: dict[str, list[str]] = {}
     for number, table in enumerate(tables, start=1):
@@ -34,9 +34,9 @@ def plots(
             *against.against_rate(table, number, published),
             *against.against_setting(table, number, collection.varied),
         ]
-    for runtime in dict.fromkeys(limit["runtime"] for limit in collection.limits):
-        one = against.limits_chart(collection.limits, runtime)
-        charts[f"limits_{runtime}"] = [one] if one else []
+    for number, limits in enumerate(collection.limits_by_track.values(), start=1):
+        one = against.limits_chart(limits, number)
+        charts[f"limits{number}"] = [one] if one else []
     for run in collection.runs:
         charts[run.tag], gaps[run.tag] = overtime.charts(run)
     made: dict[str, list[Plot]] = {}

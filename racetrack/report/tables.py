@@ -43,7 +43,7 @@ def show(
         told = [f"warning: {what} {whose}".rstrip() for what, whose in warnings_of_runs(table)]
         _lines(out, told, "yellow")
         _failed(out, table)
-    _limits(out, collection.limits)
+    _limits(out, collection.limits_by_track)
     _lines(out, [f"not in this report: {name}" for name in collection.missing], "yellow")
     if published:
         _published(out, published)
@@ -130,16 +130,16 @@ def _failed(out: Console, table: Table) -> None:
         _lines(out, [f"  {run.tag}: {run.why_not.splitlines()[0]}" for run in table.failed])
 
 
-def _limits(out: Console, limits: Sequence[Mapping[str, Any]]) -> None:
-    for runtime in dict.fromkeys(limit["runtime"] for limit in limits):
-        out.print(Text(f"\nLimits ({runtime})", style="bold"))
+def _limits(out: Console, by_track: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    for track, limits in by_track.items():
+        out.print(Text(f"\nLimits: {track}", style="bold"))
         grid = Grid(box=None, pad_edge=False, header_style="dim")
         grid.add_column("engine")
         grid.add_column("keeps up at\npageviews/s", justify="right")
         grid.add_column("falls behind at\npageviews/s", justify="right")
         grid.add_column("to within", justify="right")
         grid.add_column("outcome")
-        for limit in (limit for limit in limits if limit["runtime"] == runtime):
+        for limit in limits:
             rates = (
                 limit["keeps_up_with_pageviews_per_s"],
                 limit["falls_behind_at_pageviews_per_s"],

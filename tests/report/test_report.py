@@ -197,14 +197,15 @@ def test_what_a_sweep_varied_is_charted(tmp_path: Path) -> None:
 
 def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
     confirmed = run(tmp_path, Made())
-    for runtime in ("native", "../compose"):
-        folder = tmp_path / f"{len(runtime)}_UTC_dh_limit"
+    for runtime, cores in (("native", 2), ("native", 4), ("../compose", 2)):
+        folder = tmp_path / f"{len(runtime)}{cores}_UTC_dh_limit"
         folder.mkdir()
         limit = {
             "schema_version": 1,
             "kind": "limit",
             "engine": "dh",
             "runtime": runtime,
+            "machine": {"cpu_model": "A", "cores": cores, "memory_gib": 8},
             "tolerance_pct": 5.0,
             "outcome": "generator-bound",
             "keeps_up_with_pageviews_per_s": 41_000,
@@ -220,12 +221,13 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
     collection = collect(folders)
     assert [r.tag for r in collection.runs] == [confirmed.name]
     told = text_of(tables(collection.runs), folders)
-    assert "Limits (native)" in told and "Limits (../compose)" in told
+    for track in ("native: A, 2 cores", "native: A, 4 cores", "../compose: A, 2 cores"):
+        assert f"Limits: {track}, 8 GiB" in told
     assert "41,000" in told and "generator-bound" in told
     write(tmp_path / "out", collection, tables(collection.runs), None)
     page = words((tmp_path / "out" / "report.html").read_text())
     assert "41,000" in page and "-0.10, 0.00, 0.12" in page
-    assert len(list((tmp_path / "out" / "plots").glob("limits_*.svg"))) == 2
+    assert len(list((tmp_path / "out" / "plots").glob("limits*.svg"))) == 3
 
 
 def test_an_older_run_is_read_without_what_it_lacks(tmp_path: Path) -> None:
