@@ -81,10 +81,19 @@ class Engine(ABC):
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":  # noqa: ARG002
         """What a view of the demo holds now: its rows, its columns by the names in the script.
 
+        `racetrack/verify/catalogue.py` lists the views and columns that are verified, and which
+        types will do. Further columns and the order of rows are ignored. The engine may be behind
+        its input, but what is returned is one state of the view, with no uncommitted part of it.
+
         Raises:
             NoSuchView: this engine's demo has no such view.
         """
         raise NoSuchView(f"{self.title}'s demo has no view {view!r}.")
+
+    def clock_slack_ms(self, settings: Settings) -> int:  # noqa: ARG002
+        """How far behind the machine's clock the one may be by which a view that is read moves its
+        time window, in milliseconds: usually two update cycles."""
+        return 2_000
 
     def unload(self, stack: Stack) -> None:  # noqa: B027
         """Remove what `load_demo` made outside the stack; called before the stack ends."""

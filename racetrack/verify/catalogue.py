@@ -1,0 +1,167 @@
+"""The views that are verified, and how a row of each is told from another.
+
+This is what `Engine.read_view` has to deliver: an Arrow table with at least the columns named here,
+by these names; others are ignored, and so is the order of rows. What a view holds is said in
+`scripts/demo.py`, and computed from the sources by `racetrack/verify/views/<view>.sql`.
+
+Types may be the engine's own, as long as nothing is lost (`racetrack/verify/normal.py` has the
+rules): a time may be a timestamp, a number of epoch milliseconds, or ISO 8601 text.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """What a column holds, whatever type an engine gives it."""
+
+    INTEGER = "integer"  # compared exactly; a boolean counts as 0 or 1
+    TEXT = "text"  # compared exactly
+    DECIMAL = "decimal"  # compared exactly: never a binary floating point number
+    FLOAT = "float"  # compared to RELATIVE_ERROR
+    TIME = "time"  # an instant, compared to the millisecond
+
+
+INTEGER, TEXT, DECIMAL, FLOAT, TIME = Kind
+
+
+@dataclass(frozen=True)
+class Best:
+    """The view holds the first `limit` rows by `by`, descending, nulls last; of each `of` if any.
+
+    Which of equals are among them is left open, though the demo's scripts do decide it.
+    """
+
+    limit: int
+    by: str
+    of: str | None = None
+
+
+@dataclass(frozen=True)
+class View:
+    """One view: its columns, those that identify a row, and whether it is an extract.
+
+    `window` names a column that counts what is in a window that moves with the engine's clock. It
+    is held against a least and a greatest count, `<column>_least` and `<column>_most` in the SQL:
+    the clock that the engine went by lies between two instants, see `racetrack/verify/verify.py`.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    columns: Mapping[str, Kind]
+    best: Best | None = None
+    window: str | None = None
+
+
+_ITEM = {
+    "item_id": INTEGER,
+    "name": TEXT,
+    "category": TEXT,
+    "revenue": DECIMAL,
+    "orders": INTEGER,
+    "items_sold": INTEGER,
+    "pageviews": INTEGER,
+    "conversion_rate": FLOAT,
+}
+_HIGH_VALUE_USER = {
+    "id": INTEGER,
+    "email": TEXT,
+    "lifetime_value": DECIMAL,
+    "purchases": INTEGER,
+}
+_PROFILE_VIEW = {
+    "owner_id": INTEGER,
+    "viewer_id": INTEGER,
+    "received_at": TIME,
+    "partition": INTEGER,
+    "offset": INTEGER,
+}
+_MADE_AND_CHANGED = {"created_at": TIME, "updated_at": TIME}
+
+VIEWS = (
+    View(
+        "users",
+        ("id",),
+        {"id": INTEGER, "email": TEXT, "is_vip": INTEGER, **_MADE_AND_CHANGED},
+    ),
+    View(
+        "items",
+        ("id",),
+        {
+            "id": INTEGER,
+            "name": TEXT,
+            "category": TEXT,
+            "price": DECIMAL,
+            "inventory": INTEGER,
+            "inventory_updated_at": TIME,
+            **_MADE_AND_CHANGED,
+        },
+    ),
+    View(
+        "purchases",
+        ("id",),
+        {
+            "id": INTEGER,
+            "user_id": INTEGER,
+            "item_id": INTEGER,
+            "status": INTEGER,
+            "quantity": INTEGER,
+            "purchase_price": DECIMAL,
+            "deleted": INTEGER,
+            **_MADE_AND_CHANGED,
+        },
+    ),
+    View(
+        "pageviews_progress",
+        ("partition",),
+        {"partition": INTEGER, "total": INTEGER, "max_received_at": TIME},
+    ),
+    # One row: dt_ms is the engine's own clock, and not to be verified.
+    View("pageviews_summary", (), {"total": INTEGER, "max_received_at": TIME}),
+    View(
+        "purchases_by_item",
+        ("item_id",),
+        {"item_id": INTEGER, "revenue": DECIMAL, "orders": INTEGER, "items_sold": INTEGER},
+    ),
+    View("pageviews_by_item", ("item_id",), {"item_id": INTEGER, "pageviews": INTEGER}),
+    View("item_summary", ("item_id",), _ITEM),
+    View("top_viewed_items", ("item_id",), _ITEM, Best(20, "pageviews")),
+    View("top_converting_items", ("item_id",), _ITEM, Best(20, "conversion_rate")),
+    View(
+        "profile_views_per_minute_last_10",
+        ("user_id", "received_at_minute"),
+        {"user_id": INTEGER, "received_at_minute": TIME, "pageviews": INTEGER},
+        window="pageviews",
+    ),
+    View(
+        "profile_views",
+        ("partition", "offset"),
+        _PROFILE_VIEW,
+        Best(10, "received_at", of="owner_id"),
+    ),
+    View(
+        "profile_views_enriched",
+        ("partition", "offset"),
+        {**_PROFILE_VIEW, "owner_email": TEXT, "viewer_email": TEXT},
+        Best(10, "received_at", of="owner_id"),
+    ),
+    View("dd_flagged_profiles", ("user_id",), {"user_id": INTEGER}),
+    View(
+        "dd_flagged_profile_view",
+        ("partition", "offset"),
+        {
+            "user_id": INTEGER,
+            "url": TEXT,
+            "channel": TEXT,
+            "received_at": TIME,
+            "partition": INTEGER,
+            "offset": INTEGER,
+            "pageview_type": TEXT,
+            "target_id": INTEGER,
+        },
+    ),
+    View("high_value_users", ("id",), _HIGH_VALUE_USER),
+    # The topic high_value_users_sink, read back by the engine.
+    View("hvu_test", ("id",), _HIGH_VALUE_USER),
+)
