@@ -13,8 +13,9 @@ from racetrack.analysis.verdict import Kind
 Observe = Callable[[int], Kind]
 NOT_THE_ENGINE = (Kind.GENERATOR_BOUND, Kind.BROKER_BOUND)
 CLIMB_FACTOR = 2.0
-TRIES_PER_RATE = 4
-MAX_SHIFTS = 10
+MOST_UNDECIDED = 3  # of one rate; each is given a longer window than the one before
+BLUR_STEP = 1.25
+MAX_SHIFTS = 20
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,10 @@ def climb(observe: Observe, start: int, tolerance: float) -> Bracket:
 
 def confirm(run: Observe, bracket: Bracket, tolerance: float) -> Bracket:
     """Confirm a bracket with fresh runs: at the lower rate 3 of 3 must keep up, at the upper 2 of 3
-    must fall behind; else both rates are moved, and it begins anew.
+    must fall behind; else they are moved, and tried anew.
+
+    Near its limit an engine's lag may swing so much that no run decides. Then the rates move apart,
+    until both are confirmed, and `stopped_by` says that what is between them could not be told.
     """
     if bracket.keeps_up is None or bracket.falls_behind is None:
         return bracket
@@ -78,20 +82,37 @@ def _confirmed(run: Observe, low: int, high: int, tolerance: float) -> Bracket:
     low_holds = high_holds = False
     for _ in range(MAX_SHIFTS):
         if not low_holds:
-            low_holds = _times(run, low, Kind.KEPT_UP, wanted=3, spare=0)
-        if not low_holds:
-            low, high, high_holds = math.floor(low / step), low, False
-            continue
-        if not high_holds:
-            high_holds = _times(run, high, Kind.FELL_BEHIND, wanted=2, spare=1)
-        if high_holds:
-            return Bracket(low, high)
-        low, high, low_holds = high, math.ceil(high * step), False
+            found = _times(run, low, Kind.KEPT_UP, wanted=3, spare=0)
+            low_holds = found is Kind.KEPT_UP
+            if found is Kind.UNDECIDED:
+                low = math.floor(low / BLUR_STEP)
+            elif not low_holds:
+                low, high, high_holds = math.floor(low / step), low, False
+        elif not high_holds:
+            found = _times(run, high, Kind.FELL_BEHIND, wanted=2, spare=1)
+            high_holds = found is Kind.FELL_BEHIND
+            if found is Kind.UNDECIDED:
+                high = math.ceil(high * BLUR_STEP)
+            elif not high_holds:
+                low, high, low_holds = high, math.ceil(high * step), False
+        if low_holds and high_holds:
+            return _as_told(Bracket(low, high), tolerance)
     return Bracket(
         low if low_holds else None,
         high if high_holds else None,
-        f"no bracket could be confirmed in {MAX_SHIFTS} tries: the runs contradict each other",
+        f"no bracket could be confirmed in {MAX_SHIFTS} tries: the runs contradict each other, or"
+        " none decides",
     )
+
+
+def _as_told(bracket: Bracket, tolerance: float) -> Bracket:
+    if bracket.is_within(tolerance):
+        return bracket
+    why = (
+        f"between {bracket.keeps_up:,}/s, which it keeps up with, and {bracket.falls_behind:,}/s,"
+        " where it falls behind, its lag swings too much for any run to tell"
+    )
+    return Bracket(bracket.keeps_up, bracket.falls_behind, why)
 
 
 def _next_rate(bracket: Bracket) -> int:
@@ -103,18 +124,20 @@ def _next_rate(bracket: Bracket) -> int:
     return round(math.sqrt(bracket.keeps_up * bracket.falls_behind))
 
 
-def _times(run: Observe, rate: int, wanted_kind: Kind, *, wanted: int, spare: int) -> bool:
-    """Whether `wanted` fresh runs end as wanted, before more than `spare` end otherwise. Undecided
-    ones don't count, but can't go on for ever."""
-    as_wanted = otherwise = 0
-    for _ in range(wanted + spare + TRIES_PER_RATE):
+def _times(run: Observe, rate: int, wanted_kind: Kind, *, wanted: int, spare: int) -> Kind:
+    """`wanted_kind` if `wanted` fresh runs end so before more than `spare` end otherwise; undecided
+    if so many runs did not decide that it is no use to go on; else what they ended as."""
+    as_wanted = otherwise = undecided = 0
+    while True:
         kind = run(rate)
         if kind in NOT_THE_ENGINE:
             raise _NotTheEngine(f"{kind} at {rate:,}/s")
         as_wanted += kind is wanted_kind
+        undecided += kind is Kind.UNDECIDED
         otherwise += kind not in (wanted_kind, Kind.UNDECIDED)
         if as_wanted == wanted:
-            return True
+            return wanted_kind
         if otherwise > spare:
-            return False
-    return False
+            return kind
+        if undecided == MOST_UNDECIDED:
+            return Kind.UNDECIDED

@@ -128,7 +128,7 @@ def limit(engine: str, start: int) -> None:
 
     \b
     It climbs within one run, then confirms with fresh ones: 3 of 3 keep up at the lower rate,
-    2 of 3 fall behind at the upper one. Exit code 1 if something else than the engine ended it.
+    2 of 3 fall behind at the upper one. Exit code 1 if it was not found to 5 %.
     """
     from racetrack.limit import PACE, LimitSearch, in_words
 

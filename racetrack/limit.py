@@ -42,7 +42,7 @@ class Pace:
 
 
 # Real engines: 100 ms of noise need 30 s to be told from a growth of 1 %.
-PACE = Pace(climb_settle_s=5, climb_window_s=15, confirm_wait_s=10, confirm_samples=30)
+PACE = Pace(climb_settle_s=5, climb_window_s=15, confirm_wait_s=20, confirm_samples=30)
 # The calibration engine has no noise of its own.
 QUICK = Pace(climb_settle_s=2, climb_window_s=10, confirm_wait_s=3, confirm_samples=12)
 
@@ -120,9 +120,10 @@ class LimitSearch:
 
     def _climb(self, start: int) -> search.Bracket:
         """Within one run: the stack stays up, only the rate changes."""
-        self._stack.prepare(services_of(self._engine, self._settings), self._screen.say)
+        make_ready(self._engine, self._stack, self._screen.say)
         folder = RunFolder.create(LOGS, self._engine.name, "climb")
-        describe_run(folder, self._stack, Asked(start, self._pace.climb_settle_s, 1, 1.0))
+        asked = Asked(start, self._pace.climb_settle_s, 1, 1.0)
+        describe_run(folder, self._engine, self._stack, asked)
         track = Track(self._engine, self._stack, folder, self._screen, 1.0)
         outcome = "unfinished"
         try:
@@ -224,5 +225,5 @@ def in_words(found: Limit) -> str:
     low, high = found.keeps_up_with_pageviews_per_s, found.falls_behind_at_pageviews_per_s
     if found.outcome == "ok":
         return f"{found.engine} keeps up with {low:,} pageviews/s and falls behind at {high:,}/s"
-    least = f"; it kept up with {low:,}/s" if low else ""
-    return f"The limit of {found.engine} was not found: {found.outcome}{least}"
+    least = f"; it kept up with {low:,}/s" if low and not high else ""
+    return f"The limit of {found.engine} was not found to {TOLERANCE:.0%}: {found.outcome}{least}"

@@ -100,3 +100,26 @@ def test_runs_that_contradict_each_other_are_said_to() -> None:
     assert found.keeps_up is None
     assert "contradict" in (found.stopped_by or "")
     assert count <= 8 * MAX_SHIFTS
+
+
+def test_where_no_run_decides_the_rates_move_apart_and_it_is_said() -> None:
+    def run(rate: int) -> Kind:
+        if 9_000 < rate < 12_000:
+            return Kind.UNDECIDED
+        return Kind.KEPT_UP if rate <= 9_000 else Kind.FELL_BEHIND
+
+    found = confirm(run, Bracket(9_800, 10_200), TOLERANCE)
+    assert (found.keeps_up, found.falls_behind) == (7_840, 12_750)
+    assert "between 7,840/s" in (found.stopped_by or "")
+    assert "swings too much" in (found.stopped_by or "")
+
+
+def test_an_undecided_rate_is_given_up_after_three_runs() -> None:
+    runs: list[int] = []
+
+    def run(rate: int) -> Kind:
+        runs.append(rate)
+        return Kind.UNDECIDED
+
+    confirm(run, Bracket(9_800, 10_200), TOLERANCE)
+    assert runs[:4] == [9_800, 9_800, 9_800, 7_840]
