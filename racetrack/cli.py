@@ -61,7 +61,7 @@ def race() -> None:
 @engine_argument
 def up(engine: str) -> None:
     """Start the stack for ENGINE and leave it standing, with the load at its start rates."""
-    from racetrack.track import services_of
+    from racetrack.track import make_ready, services_of
 
     screen = Screen()
     with guarded(screen) as guard, machine_lock():
@@ -69,7 +69,7 @@ def up(engine: str) -> None:
         settings = load()
         stack = open_stack(settings)
         services = services_of(chosen, settings)
-        stack.prepare(services, screen.say)
+        make_ready(chosen, stack, screen.say)
         try:
             stack.start(services, None, screen.say)
             stack.keep_up(engine)

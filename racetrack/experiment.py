@@ -75,7 +75,7 @@ class Experiment:
         return result
 
     def _announce(self) -> None:
-        describe_run(self._folder, self._stack, self._asked)
+        describe_run(self._folder, self._engine, self._stack, self._asked)
         asked = self._asked
         self._screen.heading(
             f"{self._engine.title} at {asked.pageviews_per_s:,} pageviews/s"
@@ -125,7 +125,7 @@ class Experiment:
             self._screen.say(f"The experiment failed: {result}\nLogs: {shown(self._folder.path)}")
 
 
-def describe_run(folder: RunFolder, stack: Stack, asked: Asked) -> None:
+def describe_run(folder: RunFolder, engine: Engine, stack: Stack, asked: Asked) -> None:
     """Begin `run.json`: what was asked, with what settings, on what machine."""
     folder.record(
         {
@@ -133,6 +133,7 @@ def describe_run(folder: RunFolder, stack: Stack, asked: Asked) -> None:
             "asked": asdict(asked),
             "outcome": "unfinished",
             "settings": for_record(stack.settings),
+            "caveats": engine.caveats(stack.settings),
             "machine": machine.describe(),
             "versions": {"racetrack": __version__, "python": platform.python_version()},
         }

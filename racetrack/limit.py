@@ -15,7 +15,7 @@ from racetrack.runs import LOGS, run_once
 from racetrack.screen import Screen
 from racetrack.settings import Settings, for_record
 from racetrack.stack.runtime import open_stack
-from racetrack.track import Track, services_of
+from racetrack.track import Track, make_ready
 
 TOLERANCE = 0.05
 START_RATE = 1_000

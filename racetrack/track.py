@@ -19,7 +19,7 @@ from racetrack.probes.usage import CpuAccount, UsageProbe
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import Settings
-from racetrack.stack.contract import Stack
+from racetrack.stack.contract import Say, Stack
 
 # Where every engine's input comes from; an engine names what it needs beside them.
 ALWAYS = ("mysql", "broker", "loadgen")
@@ -33,6 +33,16 @@ LOOK_EVERY_S = 0.2
 def services_of(engine: Engine, settings: Settings) -> list[str]:
     """The services that an experiment with this engine needs, and no others."""
     return [*ALWAYS, *engine.needs, *engine.services_in(settings)]
+
+
+def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
+    """Before anything starts: can this engine run on this stack, and is all installed?
+
+    Raises:
+        UsageError, SetupError, BusyError: no; the message says what to do.
+    """
+    engine.check(stack)
+    stack.prepare(services_of(engine, stack.settings), say)
 
 
 class Track:
@@ -80,6 +90,9 @@ class Track:
         self._loading = True
         self._engine.load_demo(self._stack)
         self._screen.say(f"  demo loaded after {time.monotonic() - began:.1f} s")
+        for remark in self._engine.remarks(self._stack):
+            self._screen.say(f"  {remark}")
+        self._folder.record({"versions": dict(self._engine.versions(self._stack))})
         self._begin(self._delay)
         if not self._delay.wait_until(lambda _: True, FIRST_UPDATE_WITHIN_S, self.check):
             raise RacetrackError(
@@ -146,8 +159,7 @@ class Track:
         Returns what `run.json` holds of it under `measured`.
         """
         with self._talk_to_loadgen() as control:
-            control.ask("set purchases_per_second 0")
-            control.ask("set pageviews_per_second 0")
+            control.pause()
             counts = control.settled_counts()
         broker = BrokerProbe(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC)
         end_offsets = broker.end_offsets_reaching(counts["handed"], PUBLISHED_WITHIN_S)

@@ -66,6 +66,13 @@ class Engine(ABC):
         """The live processes on this machine whose cost is the engine's cost, by service name."""
         return {name: stack.pids(name) for name in self.services_in(stack.settings)}
 
+    def check(self, stack: Stack) -> None:  # noqa: B027
+        """Look at what can be known before anything starts; nothing has been prepared yet.
+
+        Raises:
+            RacetrackError: this engine can't run on this stack with these settings.
+        """
+
     @abstractmethod
     def load_demo(self, stack: Stack) -> None:
         """Run the demo's script in the engine and return when all its views are there.
@@ -97,6 +104,14 @@ class Engine(ABC):
 
     def unload(self, stack: Stack) -> None:  # noqa: B027
         """Remove what `load_demo` made outside the stack; called before the stack ends."""
+
+    def remarks(self, stack: Stack) -> list[str]:  # noqa: ARG002
+        """Lines for the person who runs it, said once the demo is loaded."""
+        return []
+
+    def versions(self, stack: Stack) -> Mapping[str, str]:  # noqa: ARG002
+        """Part → version of what runs outside the stack; asked once the demo is loaded."""
+        return {}
 
     def caveats(self, settings: Settings) -> list[str]:  # noqa: ARG002
         """What a reader must know before he compares a run of this engine with another."""

@@ -9,7 +9,9 @@ from typing import Any
 NOT_THE_ENGINE = ("broker", "redpanda", "loadgen")
 SHORT_WINDOW_S, FEW_SAMPLES = 30.0, 10
 BUSY_PCT, STOLEN_PCT = 90.0, 1.0
-EMULATOR = ("emulator", "materialize/materialized")
+NO_COST = (
+    "The engine's CPU and memory were not measured: none of its processes is known to be here."
+)
 
 _TOP_CPU = re.compile(r"^%Cpu\(s\):.*?([\d.]+) id,.*?([\d.]+) st", re.MULTILINE)
 
@@ -18,7 +20,7 @@ def figures_of(run: Mapping[str, Any], folder: Path) -> dict[str, float | None]:
     """The figures of `definitions.FIGURES`; None for what was not measured or not yet recorded."""
     results = run.get("results", {})
     processes = results.get("processes", {})
-    engine = [of for name, of in processes.items() if name not in NOT_THE_ENGINE]
+    engine = list(engine_of(processes).values())
     verdict = results.get("verdict", {})
     measured = verdict.get("measured") or {}
     busy, _ = machine_cpu(folder)
@@ -67,12 +69,15 @@ def warnings_of(run: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
             "Runtime native: Apache Kafka stands in for Redpanda, and Apicurio for its registry."
             " Don't compare with runs in containers."
         )
-    told = [*run.get("versions", {}).values(), *run.get("settings", {}).values()]
-    if any(word in str(value).lower() for value in told for word in EMULATOR):
-        found.append(
-            "Materialize's emulator image was measured: one process without the cloud's parts."
-        )
-    return tuple(found)
+    processes = run.get("results", {}).get("processes")
+    if processes is not None and not engine_of(processes):
+        found.append(NO_COST)
+    return (*found, *run.get("caveats", []))
+
+
+def engine_of(processes: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the sampled services, those that are the engine's own: none if it ran elsewhere."""
+    return {name: of for name, of in processes.items() if name not in NOT_THE_ENGINE}
 
 
 def _of_window(run: Mapping[str, Any], verdict: Mapping[str, Any]) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from racetrack.report.figures import NO_COST, engine_of
 from racetrack.runfolder import shown
 
 
@@ -40,6 +41,8 @@ def summary(run: Mapping[str, Any], folder: Path) -> list[str]:
         ),
     ]
     lines[2:2] = _verdict(results["verdict"])
+    if not engine_of(results["processes"]):
+        lines.append(f"  {run['engine']:<11} {NO_COST}")
     for name, figures in results["processes"].items():
         lines.append(
             f"  {name:<11} CPU mean {_number(figures['cpu_pct']['mean'], '{:.1f}')} % of a core,"
@@ -49,6 +52,7 @@ def summary(run: Mapping[str, Any], folder: Path) -> list[str]:
     lines.append(
         f"  harness     CPU {results['harness']['cpu_pct']:.1f} % of a core while sampling"
     )
+    lines += [f"  caveat      {caveat}" for caveat in run.get("caveats", [])]
     return [*lines, f"  logs        {shown(folder)}"]
 
 

@@ -16,7 +16,7 @@ from racetrack.experiment import Asked, Experiment
 from racetrack.interrupts import Guard
 from racetrack.runfolder import SCHEMA_VERSION, RunFolder
 from racetrack.screen import Screen
-from racetrack.settings import load
+from racetrack.settings import Settings, load
 from racetrack.stack.contract import Stack
 from tests.analysis import synthetic
 
@@ -37,6 +37,8 @@ class Made:
     window_s: float = 30.0
     seed: int = 1
     lost: int = 0
+    elsewhere: bool = False  # the engine runs where its processes can't be sampled
+    caveats: tuple[str, ...] = ()
     settings: dict[str, str] = field(default_factory=dict)
     asked: dict[str, Any] = field(default_factory=dict)
 
@@ -50,7 +52,9 @@ class PlayedBack:
             window_s=made.window_s, rate_per_s=made.rate, delay_ms=made.delay_ms, leak=made.leak
         )
         self._rng = np.random.default_rng(made.seed)
-        self._services = (SERVICE.get(made.engine, made.engine), "broker", "loadgen")
+        self._shares = {SERVICE.get(made.engine, made.engine): 1.0, "broker": 0.5, "loadgen": 0.1}
+        if made.elsewhere:
+            del self._shares[SERVICE.get(made.engine, made.engine)]
 
     def start_stack(self) -> None:
         record = json.loads((self._folder / "run.json").read_text())
@@ -80,7 +84,7 @@ class PlayedBack:
             due = rate * (s + 4)
             arrivals.append(f"{at},{due},{due}")
             delays.append(f"timestamp={at}, total={due}, max_received_at={at - 50}, dt_ms=50.5")
-            for name, share in zip(self._services, (1.0, 0.5, 0.1), strict=True):
+            for name, share in self._shares.items():
                 rss = self._made.rss_gib * share + 0.001 * n
                 rows.append(f"{at},{name},{used[n] * share:.2f},{rss:.6f}")
                 if 0 <= s < samples and name != "loadgen":
@@ -101,7 +105,7 @@ class PlayedBack:
             "window": {"start_ms": int(start_ms), "end_ms": int(end_ms)},
             "cpu_s": {
                 name: {"user": 0.8 * total_s * share, "system": 0.2 * total_s * share}
-                for name, share in zip(self._services, (1.0, 0.5, 0.1), strict=True)
+                for name, share in self._shares.items()
             },
             "harness_cpu_s": 0.4,
         }
@@ -130,10 +134,14 @@ class NamedEngine:
     """What it asks of an engine."""
 
     name: str
+    told: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
         return self.name
+
+    def caveats(self, settings: Settings) -> list[str]:
+        return list(self.told)
 
 
 def run(logs: Path, made: Made, tag: str | None = None) -> Path:
@@ -157,7 +165,7 @@ def run(logs: Path, made: Made, tag: str | None = None) -> Path:
         patch.setattr(experiment, "Track", lambda *_: PlayedBack(made, path))
         Experiment(
             asked,
-            cast(Engine, NamedEngine(made.engine)),
+            cast(Engine, NamedEngine(made.engine, made.caveats)),
             cast(Stack, stack),
             folder,
             Screen(Console(quiet=True)),

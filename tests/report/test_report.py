@@ -258,18 +258,43 @@ def test_a_run_that_broke_off_is_read(tmp_path: Path) -> None:
 
 def test_warnings_come_from_the_data(tmp_path: Path) -> None:
     short = run(tmp_path, Made(window_s=8.0))
-    busy = run(tmp_path, Made(engine="mz", runtime="compose"))
+    busy = run(tmp_path, Made(engine="mz", runtime="compose", caveats=("Only an image.",)))
     header = "%Cpu(s): 90.0 us, 5.0 sy, 0.0 ni, 5.0 id, 0.0 wa, 3.0 st\n"
     (busy / "top_details.log").write_text(header.replace(" 5.0 id", "99.0 id") + 3 * header)
-    edit(busy, versions={**read_run(busy)["versions"], "mz": "materialize/materialized:v26"})
     first, second = (collect([folder]).runs[0].warnings for folder in (short, busy))
     assert any("Short window, under 30 s" in warning for warning in first)
     assert any("Few samples" in warning for warning in first)
     assert any("Apache Kafka stands in for Redpanda" in warning for warning in first)
     assert "over 90 % of all cores were in use" in " ".join(second)
     assert any("hypervisor took over 1 %" in warning for warning in second)
-    assert any("emulator image" in warning for warning in second)
+    assert "Only an image." in second and "Only an image." not in first
+    assert not any("not measured" in warning for warning in (*first, *second))
     assert not any("Apache Kafka" in warning for warning in second)
+
+
+def test_an_engine_that_ran_elsewhere_has_no_cost(tmp_path: Path) -> None:
+    """No zero is made up for it, and it is not compared by what was not measured."""
+    for seed in (1, 2):
+        run(tmp_path, Made(seed=seed))
+        run(tmp_path, Made(engine="mz", elsewhere=True, seed=seed))
+        run(tmp_path, Made(engine="mz", elsewhere=True, seed=seed, rate=1_000))
+    collection = collect(sorted(tmp_path.iterdir()))
+    away = [r for r in collection.runs if r.engine == "mz"]
+    for one in away:
+        for key in ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "cpu_user_s"):
+            assert one.figures[key] is None
+        assert one.figures["lag_p50_ms"] is not None
+        assert one.figures["broker_cpu_mean_pct"] is not None
+        assert any("CPU and memory were not measured" in warning for warning in one.warnings)
+    (table,) = tables(collection.runs)
+    compared = {c.key: (c.ratio, c.why_not) for c in table.comparisons}
+    assert compared["cpu_mean_pct"] == (None, "not measured in every run")
+    assert compared["lag_p50_ms"][0] is not None
+    told = text_of((table,), sorted(tmp_path.iterdir()))
+    assert "n/a" in told and "not compared (not measured in every run)" in told
+    write(tmp_path / "out", collection, (table,), None)
+    rows = list(csv.DictReader((tmp_path / "out" / "report.csv").open()))
+    assert {row["cpu_mean_pct"] for row in rows if row["engine"] == "mz"} == {""}
 
 
 def test_the_page_needs_nothing_else(out: Path) -> None:

@@ -27,9 +27,17 @@ def test_it_is_a_schema_of_this_version() -> None:
         Made(leak=0.05),
         Made(window_s=5.0),
         Made(lost=7),
-        Made(engine="mz", runtime="compose"),
+        Made(engine="mz", runtime="compose", caveats=("Only an image.",)),
+        Made(engine="mz", elsewhere=True),
     ],
-    ids=["kept up", "fell behind", "too short", "lost some", "another engine and runtime"],
+    ids=[
+        "kept up",
+        "fell behind",
+        "too short",
+        "lost some",
+        "another engine and runtime",
+        "an engine elsewhere",
+    ],
 )
 def test_a_run_is_valid(tmp_path: Path, made: Made) -> None:
     told = read_run(run(tmp_path, made))

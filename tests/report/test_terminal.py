@@ -62,3 +62,27 @@ def test_the_summary_says_it_at_a_glance() -> None:
     assert "published 123,456, seen by the engine 123,400" in text
     assert "CPU mean 60.0 % of a core, memory max 2.50 GiB, 12.35 CPU-s per million" in text
     assert "logs/x_dh_5000" in text
+
+
+def test_an_engine_that_ran_elsewhere_has_no_cost_and_its_caveats_are_said() -> None:
+    results = {**RESULTS, "processes": {"broker": RESULTS["processes"]["deephaven"]}}
+    run = {
+        "engine": "mz",
+        "runtime": "native",
+        "outcome": "ok",
+        "asked": {"pageviews_per_s": 5000},
+        "results": results,
+        "caveats": ["It ran who knows where."],
+    }
+    lines = terminal.summary(run, Path("logs/x_mz_5000"))
+    assert [line for line in lines if line.startswith("  mz ")] == [
+        (
+            "  mz          The engine's CPU and memory were not measured: none of its processes is"
+            " known to be here."
+        )
+    ]
+    assert any(line.startswith("  broker      CPU mean 60.0 %") for line in lines)
+    assert "  caveat      It ran who knows where." in lines
+    assert not any(
+        "not measured" in line for line in terminal.summary({**run, "results": RESULTS}, Path("x"))
+    )
