@@ -7,12 +7,19 @@ from typing import Callable, NamedTuple
 
 from loadgen.config import MAX_RATE_PER_S, parse_rate_milli, show_rate
 
-KEYS = ("pageviews_per_second", "purchases_per_second")
+KEYS = (
+    "pageviews_per_second",
+    "purchases_per_second",
+    "updates_per_second",
+    "deletes_per_second",
+)
 HELP = """\
 Commands, one a line:
   set pageviews_per_second N    change the rate; 0 pauses (up to three decimals)
   set purchases_per_second N    the same for purchases
-  get KEY                       the current value of pageviews_per_second or purchases_per_second
+  set updates_per_second N      the same for updates: item prices, VIP flags, purchases' status
+  set deletes_per_second N      the same for cancelled purchases, whose rows are deleted
+  get KEY                       the current value of one of these four
   stats                         counts, rates and lateness so far, as one line of JSON
   watch                         that line every 100 ms, until you send another line
   flush                         wait until everything handed over has left the Kafka client's queue

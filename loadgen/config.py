@@ -40,6 +40,8 @@ class Config:
     mysql_password: str
     purchases_milli_per_s: int
     pageviews_milli_per_s: int
+    updates_milli_per_s: int
+    deletes_milli_per_s: int
     topic: str
     partitions: int
     acks: str
@@ -101,6 +103,8 @@ def load(env: Mapping[str, str] | None = None) -> Config:
         mysql_password=read.required("MYSQL_PASSWORD", "the password of MYSQL_USER"),
         purchases_milli_per_s=read.rate("PURCHASES_PER_SECOND_START", "3"),
         pageviews_milli_per_s=read.rate("PAGEVIEWS_PER_SECOND_START", "50"),
+        updates_milli_per_s=read.rate("UPDATES_PER_SECOND", "0"),
+        deletes_milli_per_s=read.rate("DELETES_PER_SECOND", "0"),
         topic=read.text("PAGEVIEWS_TOPIC", "pageviews"),
         partitions=read.whole("PAGEVIEWS_PARTITIONS", 6, 1, MAX_PARTITIONS),
         acks=read.choice("LOADGEN_ACKS", "0", ("0", "1", "all")),

@@ -1,5 +1,5 @@
-"""The load generator at work: one loop that drives the workers, the purchases, the control socket
-and the log.
+"""The load generator at work: one loop that drives the workers, the changes of the shop, the
+control socket and the log.
 """
 
 from __future__ import annotations
@@ -12,22 +12,27 @@ import time
 from typing import Any, Callable
 
 from loadgen import stats
+from loadgen.changes import Deletes, Updates
 from loadgen.clock import NS_PER_MS, NS_PER_S, Clock
-from loadgen.commands import Load
+from loadgen.commands import KEYS, Load
 from loadgen.config import Config, show_rate
 from loadgen.control import ControlServer, listen
 from loadgen.crew import Crew
 from loadgen.purchases import Purchases
 from loadgen.rdkafka import KafkaError
 from loadgen.schedule import Schedule
+from loadgen.source import Source
+from loadgen.writer import Writer
 
 # A new rate holds from this moment on, so that every worker has heard of it when it begins.
 RATE_LEAD_NS = 10 * NS_PER_MS
 LOOP_S = 0.005
 LOG_EVERY_S = 10.0
 FLUSH_WITHIN_S = 5.0
-DRAIN_PURCHASES_S = 1.0
+DRAIN_WRITER_S = 1.0
 STOP_KILL_S = 4.0
+# Changes and deletions are off as a rule, and then the log has nothing to say of them.
+ALWAYS_REPORTED = ("pageviews_per_second", "purchases_per_second")
 
 
 def pageview_schedules(start_ns: int, users_by_partition: list[list[int]]) -> list[Schedule]:
@@ -62,17 +67,20 @@ class Generator(Load):
         }
         self._schedules = pageview_schedules(self._started_ns, users_by_partition)
         self._crew = Crew(config, self._clock, self._selector, self._schedules, log)
-        self._purchases = Purchases(
-            config,
-            self._clock,
-            Schedule.starting(self._started_ns, 0, 1000 * NS_PER_S),
-            view=self._view,
-            log=log,
-        )
-        self._milli = {"pageviews_per_second": 0, "purchases_per_second": 0}
-        self._windows = {"pageviews": stats.Window(), "purchases": stats.Window()}
+        self._purchases = Purchases(config, self._no_rate_yet(), self._view)
+        self._sources: dict[str, Source] = {
+            "purchases_per_second": self._purchases,
+            "updates_per_second": Updates(config, self._no_rate_yet()),
+            "deletes_per_second": Deletes(config, self._no_rate_yet()),
+        }
+        self._writer = Writer(config, self._clock, list(self._sources.values()), log)
+        self._milli = dict.fromkeys(KEYS, 0)
+        self._windows = {key: stats.Window() for key in KEYS}
         self._stop_signal = 0
         self._flush_count = 0
+
+    def _no_rate_yet(self) -> Schedule:
+        return Schedule.starting(self._started_ns, 0, 1000 * NS_PER_S)
 
     def run(self) -> None:
         """Bring up the workers, begin the load, listen, and go on until SIGTERM or SIGINT."""
@@ -80,9 +88,13 @@ class Generator(Load):
         listener = listen(self._config.command_host, self._config.command_port)
         self._crew.want(self._config.pageviews_milli_per_s)
         self._wait_for_workers()
-        self._begin("pageviews_per_second", self._config.pageviews_milli_per_s, "pageview")
-        self._begin("purchases_per_second", self._config.purchases_milli_per_s, "purchase")
-        self._purchases.start()
+        self._begin("pageviews_per_second", self._config.pageviews_milli_per_s)
+        self._begin("purchases_per_second", self._config.purchases_milli_per_s)
+        if self._config.updates_milli_per_s:
+            self._begin("updates_per_second", self._config.updates_milli_per_s)
+        if self._config.deletes_milli_per_s:
+            self._begin("deletes_per_second", self._config.deletes_milli_per_s)
+        self._writer.start()
         server = ControlServer(listener, self._selector, self, self._log)
         self._log("Listening for commands on {}:{}".format(*listener.getsockname()[:2]))
         report = _Report(self._log)
@@ -90,7 +102,7 @@ class Generator(Load):
         while not self._stop_signal:
             self._step()
             now_ns = self._clock.now_ns()
-            self._purchases.tick(now_ns)
+            self._writer.tick(now_ns)
             if now_ns >= next_sample_ns:
                 # On a grid, but never twice to make up for a late one.
                 next_sample_ns += stats.SAMPLE_EVERY_NS * (
@@ -98,10 +110,8 @@ class Generator(Load):
                 )
                 self._sample()
                 server.broadcast()
-                report.maybe(
-                    sum(self._crew.handed()), sum(self._crew.refused()), self._purchases.done
-                )
-                self._purchases.say_refused()
+                report.maybe(self._done(), sum(self._crew.refused()))
+                self._writer.say_refused()
         self._end(server)
 
     def _wait_for_workers(self) -> None:
@@ -113,11 +123,16 @@ class Generator(Load):
                 raise KafkaError(f"No worker came up in {within_s} s. See the lines above for why.")
             self._step()
 
-    def _begin(self, key: str, milli: int, what: str) -> None:
+    def _begin(self, key: str, milli: int) -> None:
         self._change(key, milli)
         self._log(
-            f"Simulating {what} actions with an initial rate of {show_rate(milli)} per second"
+            f"Simulating {_noun(key)} actions with an initial rate of {show_rate(milli)} per second"
         )
+
+    def _done(self) -> dict[str, int]:
+        """How many of each are done, by their key."""
+        counts = {key: source.done for key, source in self._sources.items()}
+        return {"pageviews_per_second": sum(self._crew.handed()), **counts}
 
     def _step(self) -> None:
         """One turn of the loop: events, then the workers' state."""
@@ -151,7 +166,7 @@ class Generator(Load):
         deadline_s = time.monotonic() + STOP_KILL_S
         server.close()
         self._crew.stop()
-        self._purchases.stop(DRAIN_PURCHASES_S)
+        self._writer.stop(DRAIN_WRITER_S)
         while not self._crew.gone and time.monotonic() < deadline_s:
             self._step()
         self._crew.kill()
@@ -169,16 +184,16 @@ class Generator(Load):
     def set_rate_milli(self, key: str, milli_per_s: int) -> None:
         old = self._milli[key]
         self._change(key, milli_per_s)
-        what = "pageview" if key == "pageviews_per_second" else "purchase"
         self._log(
-            f"Changing {what} rate from {show_rate(old)} to {show_rate(milli_per_s)} per second"
+            f"Changing {_noun(key)} rate from {show_rate(old)} to {show_rate(milli_per_s)}"
+            " per second"
         )
 
     def _change(self, key: str, milli: int) -> None:
         self._milli[key] = milli
         at_ns = self._clock.now_ns() + RATE_LEAD_NS
-        if key == "purchases_per_second":
-            self._purchases.schedule.change(at_ns, milli)
+        if key in self._sources:
+            self._sources[key].schedule.change(at_ns, milli)
             return
         for schedule, users in zip(self._schedules, self._user_counts):
             schedule.change(at_ns, milli * users)
@@ -197,16 +212,17 @@ class Generator(Load):
                 "uptime_s": round((now_ns - self._started_ns) / NS_PER_S, 3),
                 "pageviews": stats.pageviews_entry(
                     self._milli["pageviews_per_second"],
-                    self._windows["pageviews"],
+                    self._windows["pageviews_per_second"],
                     due,
                     handed,
                     refused,
                 ),
-                "purchases": stats.purchases_entry(
-                    self._milli["purchases_per_second"],
-                    self._windows["purchases"],
-                    self._purchases.counts(now_ns),
-                ),
+                **{
+                    f"{source.name}s": stats.shop_entry(
+                        self._milli[key], self._windows[key], source.counts(now_ns)
+                    )
+                    for key, source in self._sources.items()
+                },
                 "workers": self._crew.describe(),
             }
         )
@@ -232,13 +248,17 @@ class Generator(Load):
 
     def _sample(self) -> None:
         now_ns = self._clock.now_ns()
-        lateness = self._crew.lateness()
-        self._windows["pageviews"].add(stats.Sample(now_ns, sum(self._crew.handed()), lateness))
-        self._windows["purchases"].add(
-            stats.Sample(now_ns, self._purchases.done, list(self._purchases.lateness))
-        )
+        lateness = {"pageviews_per_second": self._crew.lateness()}
+        lateness.update((key, list(source.lateness)) for key, source in self._sources.items())
+        for key, done in self._done().items():
+            self._windows[key].add(stats.Sample(now_ns, done, lateness[key]))
         for schedule, position in zip(self._schedules, self._crew.positions()):
             schedule.forget(position)
+
+
+def _noun(key: str) -> str:
+    """pageviews_per_second -> "pageview"."""
+    return key.partition("s_")[0]
 
 
 class _Report:
@@ -247,22 +267,23 @@ class _Report:
     def __init__(self, log: Callable[[str], None]) -> None:
         self._log = log
         self._since_s = time.monotonic()
-        self._counts: dict[str, int] = {"pageview": 0, "purchase": 0}
+        self._counts = dict.fromkeys(KEYS, 0)
         self._refused = 0
 
-    def maybe(self, pageviews: int, refused: int, purchases: int) -> None:
-        """Write it if ten seconds have passed; counts are totals since the start."""
+    def maybe(self, done: dict[str, int], refused: int) -> None:
+        """Write it if ten seconds have passed; counts are totals since the start, by key."""
         now_s = time.monotonic()
         elapsed_s = now_s - self._since_s
         if elapsed_s < LOG_EVERY_S:
             return
-        for what, total in (("pageview", pageviews), ("purchase", purchases)):
-            count = total - self._counts[what]
-            self._log(
-                f"Simulated {count} {what} actions in the last {elapsed_s:.1f} seconds, "
-                f"effective rate {count / elapsed_s:.2f}/s"
-            )
-            self._counts[what] = total
+        for key, total in done.items():
+            count = total - self._counts[key]
+            if count or key in ALWAYS_REPORTED:
+                self._log(
+                    f"Simulated {count} {_noun(key)} actions in the last {elapsed_s:.1f} seconds, "
+                    f"effective rate {count / elapsed_s:.2f}/s"
+                )
+            self._counts[key] = total
         if refused > self._refused:
             self._log(
                 f"Refused {refused - self._refused} pageviews in the last {elapsed_s:.1f} seconds: "

@@ -1,15 +1,16 @@
-"""The connection to MySQL: waiting for it, seeding the shop, and writing purchases. Blocking; its
-errors in words.
+"""The connection to MySQL: waiting for it, seeding the shop, and changing it. Blocking; its errors
+in words.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Callable
 
 from loadgen import shop
+from loadgen.changes import Change, Statement
 from loadgen.config import Config, ConfigError
 
 CONNECT_TIMEOUT_S = 5
@@ -34,64 +35,81 @@ class Shop:
         # What the last failed commit had written: (first id, user_id, item_id). Whether it counts
         # is asked before writing again.
         self._in_doubt: tuple[int, int, int] | None = None
+        # What changes of an unfinished transaction were decided to be. None: there is nothing to
+        # change.
+        self._decided: list[Statement | None] = []
 
-    def write_purchases(self, buys: Sequence[tuple[int, int, int]], prices: Sequence[int]) -> None:
+    def write_purchases(self, buys: Sequence[tuple[int, int, int]]) -> None:
         """Insert (user_id, item_id, quantity) in one transaction.
 
         After MySqlError call again with the same: no row comes twice.
         """
-        from mysql.connector import Error  # type: ignore[import-not-found]
+        with self._transaction() as cursor:
+            if self._in_doubt is None or not self._was_committed(cursor):
+                for sql, values in shop.purchase_rows(buys).statements():
+                    cursor.execute(sql, values)
+                    self._in_doubt = self._in_doubt or (cursor.lastrowid, buys[0][0], buys[0][1])
+        self._in_doubt = None
 
-        try:
-            connection = self._open()
-            if self._in_doubt is not None and self._was_committed(connection):
-                self._in_doubt = None
-                return
-            cursor = connection.cursor()
-            for sql, values in shop.purchase_rows(buys, prices).statements():
-                cursor.execute(sql, values)
-                self._in_doubt = self._in_doubt or (cursor.lastrowid, buys[0][0], buys[0][1])
-            connection.commit()
-            cursor.close()
-            self._in_doubt = None
-        except (Error, OSError) as error:
-            self.close()
-            raise MySqlError(_one_line(error)) from error
-
-    def _was_committed(self, connection: Any) -> bool:
+    def _was_committed(self, cursor: Any) -> bool:
         """The connection broke between commit and its answer: is the row there?"""
-        cursor = connection.cursor()
         cursor.execute(
             "SELECT COUNT(*) FROM shop.purchases WHERE id = %s AND user_id = %s AND item_id = %s",
             self._in_doubt,
         )
         found = bool(cursor.fetchone()[0])
-        cursor.close()
-        connection.rollback()
         if not found:
             self._in_doubt = None
         return found
 
-    def seed(self, log: Callable[[str], None]) -> None:
-        """Create what is missing of the shop.
+    def apply(self, changes: Sequence[Change]) -> int:
+        """Carry out changes in one transaction; how many of them had no row to change.
 
-        A table with rows is left as it is, if it has as many as the settings say.
+        After MySqlError call again with the same: what was decided stays, so that none has its
+        effect twice.
         """
-        from mysql.connector import Error
+        with self._transaction() as cursor:
+
+            def ask(sql: str, values: Sequence[object]) -> Any:
+                cursor.execute(sql, values)
+                return cursor.fetchone()
+
+            for number, change in enumerate(changes):
+                if number == len(self._decided):
+                    self._decided.append(change.decide(ask, self._config, change.which, change.how))
+                statement = self._decided[number]
+                if statement is not None:
+                    cursor.execute(*statement)
+        in_vain = self._decided.count(None)
+        self._decided = []
+        return in_vain
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[Any]:
+        """A cursor whose work is committed at the end: all or nothing."""
+        from mysql.connector import Error  # type: ignore[import-not-found]
 
         try:
             connection = self._open()
-            cursor = connection.cursor()
-            cursor.execute(f"CREATE DATABASE IF NOT EXISTS {shop.DATABASE}")
-            for sql in shop.TABLES.values():
-                cursor.execute(sql)
-            self._fill(cursor, log)
-            # All or nothing: a start that was broken off leaves no half-filled shop.
+            cursor = connection.cursor(buffered=True)
+            yield cursor
             connection.commit()
             cursor.close()
         except (Error, OSError) as error:
             self.close()
             raise MySqlError(_one_line(error)) from error
+
+    def seed(self, log: Callable[[str], None]) -> None:
+        """Create what is missing of the shop.
+
+        A table with rows is left as it is, if it has as many as the settings say. All or nothing: a
+        start that was broken off leaves no half-filled shop.
+        """
+        with self._transaction() as cursor:
+            cursor.execute(f"CREATE DATABASE IF NOT EXISTS {shop.DATABASE}")
+            for sql in shop.TABLES.values():
+                cursor.execute(sql)
+            self._fill(cursor, log)
 
     def _fill(self, cursor: Any, log: Callable[[str], None]) -> None:
         config = self._config

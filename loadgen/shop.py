@@ -28,6 +28,7 @@ PAST_PURCHASES = 1_000
 REGULAR_CUSTOMERS = 50
 ROWS_PER_INSERT = 1_000
 DATABASE = "shop"
+CLEARANCE = "clearance"
 
 _TIMES = """created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
     updated_at DATETIME DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP"""
@@ -86,18 +87,21 @@ _NOUNS = (
 
 
 class Insert(NamedTuple):
-    """Rows for a table: column names, and the rows as tuples of values."""
+    """Rows for a table: column names, and the rows as tuples of values; `row` is the SQL that a
+    row's values go into, where that is more than the values.
+    """
 
     table: str
     columns: tuple[str, ...]
     rows: Sequence[tuple[object, ...]]
+    row: str = ""
 
     def statements(self) -> Iterator[tuple[str, list[object]]]:
         """(SQL with placeholders, values) for ROWS_PER_INSERT rows at a time: a thousand times
         fewer round trips.
         """
         names = ", ".join(self.columns)
-        row = "(" + ", ".join(["%s"] * len(self.columns)) + ")"
+        row = self.row or "(" + ", ".join(["%s"] * len(self.columns)) + ")"
         for start in range(0, len(self.rows), ROWS_PER_INSERT):
             part = self.rows[start : start + ROWS_PER_INSERT]
             values = ", ".join([row] * len(part))
@@ -118,15 +122,13 @@ def decimal_text(cents: int) -> str:
     return f"{cents // 100}.{cents % 100:02d}"
 
 
-def price_cents(seed: int, item_id: int) -> int:
-    """What an item costs."""
-    return MIN_PRICE_CENTS + pick(
-        Stream(seed, "prices").draw(item_id)[0], MAX_PRICE_CENTS - MIN_PRICE_CENTS + 1
-    )
+def email(name: str, is_vip: object) -> str:
+    """A user's address: VIPs have one of their own."""
+    return f"{name}@{'vip.' if is_vip else ''}example.com"
 
 
 def prices_cents(seed: int, items: int) -> list[int]:
-    """What every item costs, by item id (index 0 is unused)."""
+    """What every item costs at first, by item id (index 0 is unused)."""
     stream = Stream(seed, "prices")
     return [
         MIN_PRICE_CENTS + pick(stream.draw(i)[0], MAX_PRICE_CENTS - MIN_PRICE_CENTS + 1)
@@ -140,10 +142,9 @@ def seed_users(seed: int, users: int) -> Insert:
     rows = []
     for user in range(1, users + 1):
         first, second = stream.draw(user)
-        name = f"{_choose(_ADJECTIVES, first)}.{_choose(_NOUNS, second)}"
-        rows.append(
-            (user, f"{name}.{user}@example.com", int(stream.draw(users + user)[0] % 6 == 0))
-        )
+        name = f"{_choose(_ADJECTIVES, first)}.{_choose(_NOUNS, second)}.{user}"
+        is_vip = int(stream.draw(users + user)[0] % 6 == 0)
+        rows.append((user, email(name, is_vip), is_vip))
     return Insert("users", ("id", "email", "is_vip"), rows)
 
 
@@ -168,13 +169,14 @@ def seed_items(seed: int, items: int) -> Insert:
     return Insert("items", ("id", "name", "category", "price", "inventory"), rows)
 
 
-def purchase_rows(buys: Sequence[tuple[int, int, int]], prices: Sequence[int]) -> Insert:
-    """Rows for (user_id, item_id, quantity) at these prices."""
-    rows = [
-        (user, item, 1, quantity, decimal_text(prices[item] * quantity))
-        for user, item, quantity in buys
-    ]
-    return Insert("purchases", ("user_id", "item_id", "status", "quantity", "purchase_price"), rows)
+def purchase_rows(buys: Sequence[tuple[int, int, int]]) -> Insert:
+    """Rows for (user_id, item_id, quantity), at the price that the item has when they are written:
+    a later one changes no purchase.
+    """
+    rows = [(user, item, quantity, item, quantity) for user, item, quantity in buys]
+    price = f"(SELECT price FROM {DATABASE}.items WHERE id = %s)"  # noqa: S608 - our own names
+    columns = ("user_id", "item_id", "quantity", "purchase_price")
+    return Insert("purchases", columns, rows, f"(%s, %s, %s, {price} * %s)")
 
 
 def seed_purchases(seed: int, users: int, items: int) -> Insert:
@@ -182,6 +184,4 @@ def seed_purchases(seed: int, users: int, items: int) -> Insert:
     stream = Stream(seed, "past purchases")
     regulars = min(users, REGULAR_CUSTOMERS)
     past = (purchase(stream, n, items, regulars) for n in range(PAST_PURCHASES))
-    return purchase_rows(
-        [(p.user_id, p.item_id, p.quantity) for p in past], prices_cents(seed, items)
-    )
+    return purchase_rows([(p.user_id, p.item_id, p.quantity) for p in past])

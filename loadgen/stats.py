@@ -81,8 +81,8 @@ def pageviews_entry(
     }
 
 
-def purchases_entry(milli_per_s: int, window: Window, counts: dict[str, int]) -> dict[str, Any]:
-    """The part on purchases."""
+def shop_entry(milli_per_s: int, window: Window, counts: dict[str, int]) -> dict[str, Any]:
+    """The part on purchases, updates or deletes."""
     return {
         "rate": rate_number(milli_per_s),
         "achieved_per_s": window.achieved_per_s(),

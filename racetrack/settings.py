@@ -60,6 +60,8 @@ class Settings(BaseSettings):
 
     purchases_per_second_start: Rate
     pageviews_per_second_start: Rate
+    updates_per_second: Rate
+    deletes_per_second: Rate
     pageviews_partitions: Count
     shop_users: Count
     shop_items: Count

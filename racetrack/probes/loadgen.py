@@ -16,6 +16,8 @@ GREETING = "LOADGEN Connected."
 ANSWER_WITHIN_S = 10.0
 SETTLED_WITHIN_S = 15.0
 ASK_EVERY_S = 0.1
+# The generator's kinds of events, and how it calls the count of those that are done.
+DONE = {"pageviews": "handed", "purchases": "done", "updates": "done", "deletes": "done"}
 
 
 class LoadgenError(RacetrackError):
@@ -71,9 +73,18 @@ class Control:
             raise LoadgenError(f"The load generator refused {command!r}: {answer}")
         return answer
 
+    def pause(self) -> None:
+        """No more of anything."""
+        rates = {kind: counts["rate"] for kind, counts in self._counts().items()}
+        # Changes are off as a rule, and then the dialogue has nothing to say of them.
+        changes = [kind for kind in ("updates", "deletes") if rates[kind]]
+        for kind in (*changes, "purchases", "pageviews"):
+            self.ask(f"set {kind}_per_second 0")
+
     def settled_counts(self) -> dict[str, list[int]]:
         """The pageview counts of a generator that has been paused, once all that is due has been
-        handed over and has left its Kafka client: `due`, `handed`, `refused`, by partition.
+        handed over and has left its Kafka client, or is in MySQL: `due`, `handed`, `refused`, by
+        partition.
 
         Raises:
             LoadgenError: that took more than SETTLED_WITHIN_S.
@@ -81,20 +92,21 @@ class Control:
         give_up = time.monotonic() + SETTLED_WITHIN_S
         counts, before = self._counts(), None
         # A new rate takes up to 50 ms to hold, so two looks have to agree.
-        while counts["due"] != before or _waiting(counts):
+        while (due := {kind: counts[kind]["due"] for kind in DONE}) != before or _behind(counts):
             if time.monotonic() > give_up:
                 raise LoadgenError(
-                    f"The load generator is {_waiting(counts):,} pageviews behind and did not catch"
-                    f" up within {SETTLED_WITHIN_S:.0f} s of being paused."
+                    f"The load generator is {_behind(counts)} behind and did not catch up within"
+                    f" {SETTLED_WITHIN_S:.0f} s of being paused."
                 )
             time.sleep(ASK_EVERY_S)
-            before, counts = counts["due"], self._counts()
+            before, counts = due, self._counts()
         self.ask("flush")
-        return self._counts()
+        pageviews: dict[str, list[int]] = self._counts()["pageviews"]
+        return pageviews
 
-    def _counts(self) -> dict[str, list[int]]:
-        counts: dict[str, list[int]] = self.stats(quietly=True)["pageviews"]
-        return counts
+    def _counts(self) -> dict[str, dict[str, Any]]:
+        stats = self.stats(quietly=True)
+        return {kind: stats[kind] for kind in DONE}
 
     def stats(self, *, quietly: bool = False) -> dict[str, Any]:
         """Its counts so far, with the keys that `loadgen/stats.py` gives them."""
@@ -116,9 +128,17 @@ class Control:
         return line.rstrip("\r\n")
 
 
-def _waiting(counts: dict[str, list[int]]) -> int:
-    """How many pageviews are due and neither handed over nor refused."""
-    return sum(counts["due"]) - sum(counts["handed"]) - sum(counts["refused"])
+def _behind(counts: dict[str, dict[str, Any]]) -> str:
+    """How many of what is due are neither done nor refused; empty if none are."""
+    waiting = {
+        kind: _total(of["due"]) - _total(of[DONE[kind]]) - _total(of["refused"])
+        for kind, of in counts.items()
+    }
+    return ", ".join(f"{count:,} {kind}" for kind, count in waiting.items() if count)
+
+
+def _total(count: int | list[int]) -> int:
+    return count if isinstance(count, int) else sum(count)
 
 
 class ArrivalsProbe(Probe):

@@ -20,6 +20,7 @@ def test_defaults_need_only_a_password() -> None:
     assert (loaded.command_host, loaded.command_port) == ("127.0.0.1", 8090)
     assert loaded.pageviews_milli_per_s == 50_000
     assert loaded.purchases_milli_per_s == 3_000
+    assert (loaded.updates_milli_per_s, loaded.deletes_milli_per_s) == (0, 0)
     assert (loaded.users, loaded.items, loaded.partitions) == (10_000, 1_000, 6)
 
 

@@ -37,20 +37,27 @@ def test_prices_are_exact_and_within_the_demo_s_range() -> None:
     assert all(price == price.quantize(Decimal("0.01")) for price in prices)
 
 
-def test_a_purchase_costs_quantity_times_price() -> None:
-    prices = shop.prices_cents(SEED, ITEMS)
-    [row] = shop.purchase_rows([(7, 3, 4)], prices).rows
-    assert row[:4] == (7, 3, 1, 4)
-    assert Decimal(str(row[4])) * 100 == prices[3] * 4
+def test_a_purchase_costs_quantity_times_the_price_of_that_moment() -> None:
+    [(sql, values)] = shop.purchase_rows([(7, 3, 4)]).statements()
+    price = "(SELECT price FROM shop.items WHERE id = %s)"
+    assert sql.endswith(f"VALUES (%s, %s, %s, {price} * %s)")
+    assert values == [7, 3, 4, 3, 4]
 
 
 def test_some_past_customer_is_of_high_value_and_the_item_exists() -> None:
-    spent: dict[object, Decimal] = {}
-    for user, item, _, _, price in shop.seed_purchases(SEED, USERS, ITEMS).rows:
+    prices = shop.prices_cents(SEED, ITEMS)
+    spent_cents: dict[object, int] = {}
+    for user, item, quantity, _, _ in shop.seed_purchases(SEED, USERS, ITEMS).rows:
         assert isinstance(item, int)
+        assert isinstance(quantity, int)
         assert 1 <= item <= ITEMS
-        spent[user] = spent.get(user, Decimal(0)) + Decimal(str(price))
-    assert max(spent.values()) > 10_000
+        spent_cents[user] = spent_cents.get(user, 0) + prices[item] * quantity
+    assert max(spent_cents.values()) > 10_000 * 100
+
+
+def test_a_vip_has_the_address_of_one() -> None:
+    for _, email, is_vip in shop.seed_users(SEED, USERS).rows:
+        assert (email.endswith("@vip.example.com")) is bool(is_vip)  # type: ignore[attr-defined]
 
 
 def test_a_shop_of_one_user_and_one_item_works() -> None:

@@ -1,15 +1,18 @@
-"""Purchases: a pageview and a row each, at their due times, with MySQL there or not."""
+"""Purchases and changes: each written once, in the order of their due times, with MySQL there or
+not."""
 
 import threading
 import time
 from collections.abc import Callable, Sequence
 
+from loadgen.changes import Change, Deletes, Updates
 from loadgen.clock import NS_PER_S, Clock
 from loadgen.config import Config, load
 from loadgen.mysql import MySqlError
 from loadgen.purchases import Purchases
 from loadgen.schedule import Schedule
 from loadgen.sequence import CHANNELS
+from loadgen.writer import Writer
 
 TIMEOUT_S = 10.0
 Row = tuple[int, int, int]
@@ -21,16 +24,26 @@ class FakeShop:
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self.tried: list[list[Row]] = []
+        self.order: list[str] = []
+        self.empty = False
         self.away = False
         self.go_on = threading.Event()
         self.go_on.set()
 
-    def write_purchases(self, buys: Sequence[Row], prices: Sequence[int]) -> None:
+    def write_purchases(self, buys: Sequence[Row]) -> None:
         self.go_on.wait(TIMEOUT_S)
         self.tried.append(list(buys))
         if self.away:
             raise MySqlError("2003: Can't connect")
         self.rows += buys
+        self.order += ["purchase"] * len(buys)
+
+    def apply(self, changes: Sequence[Change]) -> int:
+        self.go_on.wait(TIMEOUT_S)
+        if self.away:
+            raise MySqlError("2003: Can't connect")
+        self.order += [change.decide.__name__ for change in changes]
+        return len(changes) if self.empty else 0
 
 
 class Bench:
@@ -47,15 +60,21 @@ class Bench:
         self.shop = FakeShop()
         self.purchases = Purchases(
             self.config,
-            self.clock,
-            Schedule.starting(self.start_ns, 10_000, 1000 * NS_PER_S),
+            self.schedule(10),
             view=lambda user, page, due_ns: self.views.append((user, page, due_ns)),
-            log=self.logged.append,
-            shop=self.shop,
+        )
+        self.updates = Updates(self.config, self.schedule(0))
+        self.deletes = Deletes(self.config, self.schedule(0))
+        sources = [self.purchases, self.updates, self.deletes]
+        self.writer = Writer(
+            self.config, self.clock, sources, log=self.logged.append, shop=self.shop
         )
 
+    def schedule(self, per_s: int) -> Schedule:
+        return Schedule.starting(self.start_ns, per_s * 1000, 1000 * NS_PER_S)
+
     def tick(self, after_s: float) -> None:
-        self.purchases.tick(self.start_ns + int(after_s * NS_PER_S))
+        self.writer.tick(self.start_ns + int(after_s * NS_PER_S))
 
     def counts(self, after_s: float) -> dict[str, int]:
         return self.purchases.counts(self.start_ns + int(after_s * NS_PER_S))
@@ -70,9 +89,9 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 
 def test_each_purchase_is_a_view_of_the_product_by_the_customer_and_a_row() -> None:
     bench = Bench()
-    bench.purchases.start()
+    bench.writer.start()
     bench.tick(2.05)
-    bench.purchases.stop(TIMEOUT_S)
+    bench.writer.stop(TIMEOUT_S)
     assert len(bench.shop.rows) == 20
     viewed = [(user, page // len(CHANNELS) + 1) for user, page, _ in bench.views]
     assert viewed == [(user, item) for user, item, _ in bench.shop.rows]
@@ -84,7 +103,7 @@ def test_each_purchase_is_a_view_of_the_product_by_the_customer_and_a_row() -> N
 def test_views_do_not_wait_for_mysql_and_nothing_is_lost_when_it_is_back() -> None:
     bench = Bench()
     bench.shop.away = True
-    bench.purchases.start()
+    bench.writer.start()
     bench.tick(1.05)
     wait_until(lambda: any("fails" in line for line in bench.logged), "the complaint")
     bench.tick(3.05)
@@ -92,7 +111,7 @@ def test_views_do_not_wait_for_mysql_and_nothing_is_lost_when_it_is_back() -> No
     assert bench.purchases.done == 0
     bench.shop.away = False
     wait_until(lambda: bench.purchases.done == 30, "the thirtieth row")
-    bench.purchases.stop(TIMEOUT_S)
+    bench.writer.stop(TIMEOUT_S)
     assert len(bench.shop.rows) == 30
     assert any("is back" in line for line in bench.logged)
 
@@ -100,39 +119,87 @@ def test_views_do_not_wait_for_mysql_and_nothing_is_lost_when_it_is_back() -> No
 def test_a_failed_transaction_is_tried_again_as_it_was() -> None:
     bench = Bench()
     bench.shop.away = True
-    bench.purchases.start()
+    bench.writer.start()
     bench.tick(0.55)
     wait_until(lambda: bool(bench.shop.tried), "the first attempt")
     bench.tick(5.05)  # more wait now, but what failed may have been committed: it stays one piece
     wait_until(lambda: len(bench.shop.tried) >= 2, "the second attempt")
     bench.shop.away = False
-    bench.purchases.stop(TIMEOUT_S)
+    bench.writer.stop(TIMEOUT_S)
     assert bench.shop.tried[1] == bench.shop.tried[0]
 
 
 def test_beyond_the_backlog_purchases_are_refused_and_it_is_said() -> None:
     bench = Bench(backlog=5)
     bench.shop.go_on.clear()
-    bench.purchases.start()
+    bench.writer.start()
     bench.tick(1.05)
     assert bench.counts(1.05)["refused"] == 5
-    bench.purchases.say_refused()
-    assert bench.logged == ["Refused 5 purchases: 5 wait for MySQL already"]
-    bench.purchases.say_refused()
+    bench.writer.say_refused()
+    [line] = bench.logged
+    assert line.startswith("Refused 5 purchases: 5 changes wait for MySQL already")
+    bench.writer.say_refused()
     assert len(bench.logged) == 1
     bench.shop.go_on.set()
     wait_until(lambda: bench.purchases.done == 5, "the backlog's end")
-    bench.purchases.stop(TIMEOUT_S)
+    bench.writer.stop(TIMEOUT_S)
     assert len(bench.views) == 10
 
 
 def test_stopping_with_a_stuck_mysql_counts_what_is_left_and_does_not_wait() -> None:
     bench = Bench()
     bench.shop.go_on.clear()
-    bench.purchases.start()
+    bench.writer.start()
     bench.tick(1.05)
     start_s = time.monotonic()
-    bench.purchases.stop(0.05)
+    bench.writer.stop(0.05)
     assert time.monotonic() - start_s < 2.0
     assert bench.counts(1.05) == {"due": 10, "done": 0, "refused": 10}
     bench.shop.go_on.set()
+
+
+def test_what_is_due_first_is_written_first_whatever_it_is() -> None:
+    bench = Bench()
+    # Purchases at 100, 200, 300 ms; updates at 125, 250, 375 ms; a deletion at 334 ms.
+    bench.updates.schedule.change(bench.start_ns, 8_000)
+    bench.deletes.schedule.change(bench.start_ns, 3_000)
+    bench.shop.go_on.clear()
+    bench.writer.start()
+    bench.tick(0.38)
+    bench.shop.go_on.set()
+    bench.writer.stop(TIMEOUT_S)
+    assert bench.shop.order == [
+        "purchase",
+        "new_price",
+        "purchase",
+        "other_vip_flag",
+        "purchase",
+        "cancellation",
+        "next_status",
+    ]
+    assert (bench.purchases.done, bench.updates.done, bench.deletes.done) == (3, 3, 1)
+
+
+def test_a_change_that_finds_no_row_is_refused_and_it_is_said() -> None:
+    bench = Bench()
+    bench.shop.empty = True
+    bench.deletes.schedule.change(bench.start_ns, 10_000)
+    bench.writer.start()
+    bench.tick(1.05)
+    bench.writer.stop(TIMEOUT_S)
+    bench.writer.say_refused()
+    assert (bench.deletes.done, bench.deletes.refused) == (0, 10)
+    assert any("no row left to change" in line for line in bench.logged)
+
+
+def test_changes_wait_for_mysql_too() -> None:
+    bench = Bench()
+    bench.shop.away = True
+    bench.updates.schedule.change(bench.start_ns, 10_000)
+    bench.writer.start()
+    bench.tick(1.05)
+    wait_until(lambda: any("10 updates wait" in line for line in bench.logged), "the complaint")
+    bench.shop.away = False
+    wait_until(lambda: bench.updates.done == 10, "the tenth update")
+    bench.writer.stop(TIMEOUT_S)
+    assert bench.purchases.done == 10

@@ -1,5 +1,6 @@
 """Speaking with the generator: what a peer that is no generator, silent or gone leads to."""
 
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -86,8 +87,19 @@ def test_a_silent_peer_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatc
         control.ask("stats")
 
 
-def stats(due: int, handed: int) -> bytes:
-    return f'{{"pageviews": {{"due": [{due}], "handed": [{handed}], "refused": [0]}}}}\n'.encode()
+def stats(due: int, handed: int, updates_done: int = 5) -> bytes:
+    other = {"rate": 0, "due": 5, "done": 5, "refused": 0}
+    return (
+        json.dumps(
+            {
+                "pageviews": {"rate": 50, "due": [due], "handed": [handed], "refused": [0]},
+                "purchases": other,
+                "updates": {**other, "rate": 2, "done": updates_done},
+                "deletes": other,
+            }
+        ).encode()
+        + b"\n"
+    )
 
 
 def test_counts_are_settled_when_all_that_was_due_is_handed_over_and_flushed() -> None:
@@ -105,3 +117,25 @@ def test_a_generator_that_stays_behind_is_reported(monkeypatch: pytest.MonkeyPat
         pytest.raises(LoadgenError, match="3 pageviews behind"),
     ):
         control.settled_counts()
+
+
+def test_what_mysql_has_not_taken_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loadgen, "SETTLED_WITHIN_S", 0.0)
+    with (
+        peer(GREETING, stats(10, 10, updates_done=3)) as port,
+        Control("127.0.0.1", port) as control,
+        pytest.raises(LoadgenError, match="2 updates behind"),
+    ):
+        control.settled_counts()
+
+
+def test_pausing_takes_away_what_there_is_and_says_no_more() -> None:
+    said: list[str] = []
+    answers = (GREETING, stats(10, 10), b"done\n", b"done\n", b"done\n")
+    with peer(*answers) as port, Control("127.0.0.1", port, said.append) as control:
+        control.pause()
+    assert [line for line in said if line.startswith(">")] == [
+        "> set updates_per_second 0",
+        "> set purchases_per_second 0",
+        "> set pageviews_per_second 0",
+    ]

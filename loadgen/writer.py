@@ -1,0 +1,163 @@
+"""Writes what happens to the shop into MySQL, in the order in which it was due, by a thread of its
+own.
+
+MySQL may be slow or gone. Then all of it waits, up to a bound; what is beyond that is refused and
+counted. Neither the pageviews nor the control socket wait for it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Callable
+
+from loadgen import counters as c
+from loadgen.clock import Clock
+from loadgen.config import Config
+from loadgen.mysql import MySqlError, Shop
+from loadgen.source import Order, Source
+
+FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.2, 5.0
+# What waits together is written together: at high rates one transaction each would be the limit.
+MAX_PER_TRANSACTION = 200
+
+
+class Writer:
+    """Takes what is due from its sources (`tick`, in the control process's loop) and writes it (a
+    thread).
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock,
+        sources: Sequence[Source],
+        log: Callable[[str], None],
+        shop: Any = None,
+    ) -> None:
+        self._config, self._clock, self._sources, self._log = config, clock, sources, log
+        self._shop = shop or Shop(config)
+        self._waiting: deque[Order] = deque()
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._away_since_s = 0.0
+        self._refused_said = {source.name: 0 for source in sources}
+        self._thread = threading.Thread(target=self._write_all, name="writer", daemon=True)
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread.start()
+
+    def tick(self, now_ns: int) -> None:
+        """Make what has become due, and have it written in that order."""
+        if not self._thread.is_alive():
+            raise RuntimeError("the thread that writes to MySQL has died; its traceback says why")
+        due = itertools.chain.from_iterable(source.due(now_ns) for source in self._sources)
+        for order in sorted(due, key=lambda order: order.due_ns):
+            self._queue(order)
+
+    def _queue(self, order: Order) -> None:
+        with self._changed:
+            if len(self._waiting) >= self._config.purchase_backlog:
+                order.source.refused += 1
+            else:
+                self._waiting.append(order)
+                self._changed.notify()
+
+    def say_refused(self) -> None:
+        """Log how many were refused since the last call, if any."""
+        for source in self._sources:
+            refused, said = source.refused, self._refused_said[source.name]
+            if refused > said:
+                self._log(
+                    f"Refused {refused - said} {source.name}s: {self._config.purchase_backlog}"
+                    " changes wait for MySQL already, or there is no row left to change"
+                )
+                self._refused_said[source.name] = refused
+
+    def stop(self, within_s: float) -> None:
+        """Write what is waiting, for up to `within_s`; what is left then is refused."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        self._thread.join(within_s)
+        with self._changed:
+            left = len(self._waiting)
+            for order in self._waiting:
+                order.source.refused += 1
+            self._waiting.clear()
+        if left:
+            self._log(f"Gave up {left} changes of the shop that still waited for MySQL")
+
+    def _write_all(self) -> None:
+        """The thread: write what waits, in order, until stopped and nothing waits."""
+        backoff_s = FIRST_BACKOFF_S
+        batch: list[Order] = []
+        while True:
+            # After a failure the very same: part of it may be in MySQL already.
+            batch = batch or self._next_batch()
+            if not batch:
+                return
+            try:
+                in_vain = batch[0].source.write(self._shop, [order.work for order in batch])
+            except MySqlError as error:
+                self._mourn(error, backoff_s)
+                with self._changed:
+                    self._changed.wait_for(lambda: self._stopping, timeout=backoff_s)
+                    if self._stopping:
+                        return  # stop() counts what is left
+                backoff_s = min(backoff_s * 2, MAX_BACKOFF_S)
+                continue
+            backoff_s = FIRST_BACKOFF_S
+            self._rejoice()
+            self._count(batch, in_vain)
+            batch = []
+
+    def _next_batch(self) -> list[Order]:
+        """The oldest that wait, as many of one source as follow each other. They stay in the queue
+        until they are written. Nothing once stopped and all is written.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._stopping)
+            oldest = itertools.islice(self._waiting, MAX_PER_TRANSACTION)
+            return list(
+                itertools.takewhile(lambda order: order.source is self._waiting[0].source, oldest)
+            )
+
+    def _count(self, batch: list[Order], in_vain: int) -> None:
+        now_ns = self._clock.now_ns()
+        with self._changed:
+            for order in batch:
+                order.source.lateness[c.class_of((now_ns - order.due_ns) // 1000)] += 1
+            source = batch[0].source
+            if self._waiting:  # else stop() has given them up meanwhile
+                for _ in batch:
+                    self._waiting.popleft()
+                source.done += len(batch) - in_vain
+                source.refused += in_vain
+
+    def _mourn(self, error: MySqlError, backoff_s: float) -> None:
+        if not self._away_since_s:
+            self._away_since_s = time.monotonic()
+        self._log(
+            f"MySQL at {self._config.mysql_host}:{self._config.mysql_port} fails: {error}. "
+            f"Trying again in {backoff_s:.1f} s; {self._waiting_for_it()}."
+        )
+
+    def _rejoice(self) -> None:
+        if self._away_since_s:
+            self._log(
+                f"MySQL is back after {time.monotonic() - self._away_since_s:.1f} s; "
+                f"{self._waiting_for_it()}."
+            )
+            self._away_since_s = 0.0
+
+    def _waiting_for_it(self) -> str:
+        with self._changed:
+            count = {source.name: 0 for source in self._sources}
+            for order in self._waiting:
+                count[order.source.name] += 1
+        return ", ".join(f"{n} {name}s" for name, n in count.items() if n) + " wait"
