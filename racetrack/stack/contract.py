@@ -74,13 +74,33 @@ class Stack(Protocol):
         """
 
     def pids(self, service: str) -> list[int]:
-        """All live processes of a service, its main process first."""
+        """All live processes of a service, its main process first; none while it is killed."""
 
     def log_of(self, service: str) -> Path:
         """The file that the service's output goes to, growing while it runs."""
 
     def died(self) -> Mapping[str, str]:
-        """Services that ended though nobody asked them to: name → how, with their last words."""
+        """Services that ended though nobody asked them to: name → how, with their last words.
+        One that `kill` ended is not among them until it was started again."""
+
+    def kill(self, service: str) -> None:
+        """End a service as a crash does: all its processes, at once, unasked. Returns when they are
+        gone."""
+
+    def pause(self, service: str) -> None:
+        """Stop all processes of a service where they are; their connections stay open."""
+
+    def resume(self, service: str) -> None:
+        """Let a paused service go on."""
+
+    def restart(self, service: str) -> None:
+        """Start a service that was killed once more, on the data that it left, and return when it
+        is ready: MySQL has its tables, the broker its topics, Debezium the place where it was.
+        An engine starts empty.
+
+        Raises:
+            RacetrackError: it did not come up; the message ends with its last words.
+        """
 
     def versions(self) -> Mapping[str, str]:
         """The version of every part that was started, as the part itself or its archive says."""

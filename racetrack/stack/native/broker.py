@@ -113,7 +113,8 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
     configuration = context.work / "server.properties"
     lines = [f"{key}={value}\n" for key, value in server_properties(context).items()]
     configuration.write_text("".join(lines))
-    _format(context, configuration)
+    if not (context.work / "data").exists():  # else a killed broker left its topics there
+        _format(context, configuration)
     return Launch(
         argv=[
             str(jvm.java()),

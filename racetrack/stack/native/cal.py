@@ -24,6 +24,7 @@ class Cal:
 
     def launch(self, context: Context) -> Launch:
         settings = context.settings
+        (context.work / READY_FILE).unlink(missing_ok=True)  # of one that was killed
         knobs = {k.upper(): v for k, v in settings.model_dump().items() if k.startswith("cal_")}
         return Launch(
             argv=[sys.executable, "-m", "racetrack.stack.native.cal_consumer"],

@@ -86,6 +86,8 @@ def worker_properties(context: Context) -> dict[str, str]:
         "bootstrap.servers": net.kafka(settings),
         "listeners": f"http://{listener}",
         "offset.storage.file.filename": str(context.work / "offsets"),
+        # After a crash it goes on from what was noted last, and tells again what came after that.
+        "offset.flush.interval.ms": "1000",
         "plugin.path": str(no_plugins),
         "plugin.discovery": "service_load",
         "config.providers": "env",
@@ -152,7 +154,7 @@ def _converter(side: str, settings: Settings) -> dict[str, str]:
 
 def _launch(context: Context, options: Sequence[str]) -> Launch:
     settings = context.settings
-    (context.work / "plugins").mkdir()
+    (context.work / "plugins").mkdir(exist_ok=True)
     worker = context.work / "worker.properties"
     lines = [f"{key}={value}\n" for key, value in worker_properties(context).items()]
     worker.write_text("".join(lines))

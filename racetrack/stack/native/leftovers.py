@@ -70,6 +70,8 @@ def end(stack_name: str, grace_s: float = GRACE_S) -> list[Member]:
     inner = {member.process.pid for member in doomed}
     heads = [member.process for member in doomed if _parent_pid(member.process) not in inner]
     _signal_all(heads, signal.SIGTERM)
+    # One that was paused hears nothing before it goes on.
+    _signal_all([member.process for member in doomed], signal.SIGCONT)
     _wait_until_gone(heads, grace_s)
     for _ in range(KILL_ROUNDS):
         stubborn = [member.process for member in members(stack_name)]
@@ -77,6 +79,26 @@ def end(stack_name: str, grace_s: float = GRACE_S) -> list[Member]:
         if _wait_until_gone(stubborn, grace_s):
             return doomed
     raise RacetrackError(f"These processes can't be ended, even by SIGKILL: {stubborn}.")
+
+
+def kill(stack_name: str, service: str) -> None:
+    """SIGKILL to all processes of one service, until none is left.
+
+    Raises:
+        RacetrackError: one outlived it.
+    """
+    for _ in range(KILL_ROUNDS):  # one may have begun another meanwhile
+        victims = [m.process for m in members(stack_name) if m.service == service]
+        if not victims:
+            return
+        _signal_all(victims, signal.SIGKILL)
+        _wait_until_gone(victims, GRACE_S)
+    raise RacetrackError(f"{service} can't be ended, even by SIGKILL: {victims}.")
+
+
+def signal_service(stack_name: str, service: str, number: signal.Signals) -> None:
+    """Send a signal to all processes of one service."""
+    _signal_all([m.process for m in members(stack_name) if m.service == service], number)
 
 
 def clear(stack_name: str) -> str | None:

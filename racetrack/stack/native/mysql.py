@@ -145,7 +145,7 @@ def configuration(context: Context) -> dict[str, str]:
 
 def _write_configuration(context: Context) -> None:
     for folder in ("plugin", "tmp"):
-        (context.work / folder).mkdir()
+        (context.work / folder).mkdir(exist_ok=True)
     # The one plugin that the server asks for unbidden, copied: after it has given up root it may
     # not be able to look into the part's folder.
     plugins = context.parts["mysql"] / "usr/lib/mysql/plugin"
@@ -155,9 +155,12 @@ def _write_configuration(context: Context) -> None:
 
 
 def _make_data(context: Context) -> None:
-    """An initialised data folder without any password, copied if one was made before."""
+    """An initialised data folder without any password, copied if one was made before. One that a
+    killed server left is kept."""
     kept = made.made(context.parts["mysql"], "data")
     data = context.work / "data"
+    if data.exists():
+        return
     if os.access(kept, os.R_OK | os.X_OK):  # root may have made it for itself
         shutil.copytree(kept, data)
         return

@@ -17,7 +17,8 @@ class NotReady(Exception):
 class Context:
     """What a service may know: the settings, its own folders, and where its peers listen.
 
-    `work` is private, empty at the start, on tmpfs where there is one, and gone after the run.
+    `work` is private, on tmpfs where there is one, and gone after the run. It is empty at first;
+    when a service that was killed is launched again, it holds what that one left.
     `parts` holds what was installed, one folder a part.
     """
 
@@ -49,7 +50,8 @@ class NativeService(Protocol):
         """The TCP ports it will listen on, by the name of the setting that moves each."""
 
     def launch(self, context: Context) -> Launch:
-        """Write configuration and data into `context.work`; say what to start."""
+        """Write configuration and data into `context.work`, keeping what data is there already; say
+        what to start."""
 
     def check(self, context: Context) -> None:
         """Return when the service answers as its users need it; may do the last step of

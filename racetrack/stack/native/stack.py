@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -53,6 +54,7 @@ class NativeStack:
         self._say: Say = lambda _line: None
         self._root = leftovers.work_root(settings.stack_name)
         self._running: dict[str, _Running] = {}
+        self._killed: set[str] = set()  # on purpose, and not started again yet
         self._stopping = threading.Event()
 
     @property
@@ -117,9 +119,16 @@ class NativeStack:
                 raise
 
     def pids(self, service: str) -> list[int]:
-        """The service's main process and all its descendants."""
-        main = psutil.Process(self._running[service].process.pid)
-        return [main.pid, *(child.pid for child in main.children(recursive=True))]
+        """The service's main process and all its descendants; none while it is killed."""
+        if service in self._killed:
+            return []
+        try:
+            main = psutil.Process(self._running[service].process.pid)
+            return [main.pid, *(child.pid for child in main.children(recursive=True))]
+        except psutil.NoSuchProcess:
+            if service in self._killed:
+                return []
+            raise
 
     def log_of(self, service: str) -> Path:
         """The file that the service's output goes to."""
@@ -129,9 +138,34 @@ class NativeStack:
         """Services that ended though nobody asked them to, with their last words."""
         return {
             name: f"{_ending(running.process)}; its last words:\n{_last_words(running.log)}"
-            for name, running in self._running.items()
-            if running.process.poll() is not None
+            for name, running in list(self._running.items())
+            if running.process.poll() is not None and name not in self._killed
         }
+
+    def kill(self, service: str) -> None:
+        """End all processes of a service by SIGKILL; returns when they are gone."""
+        self._killed.add(service)
+        leftovers.kill(self.settings.stack_name, service)
+        self._running[service].process.wait()
+
+    def pause(self, service: str) -> None:
+        """Stop all processes of a service (SIGSTOP); their connections stay open."""
+        leftovers.signal_service(self.settings.stack_name, service, signal.SIGSTOP)
+
+    def resume(self, service: str) -> None:
+        """Let a paused service go on (SIGCONT)."""
+        leftovers.signal_service(self.settings.stack_name, service, signal.SIGCONT)
+
+    def restart(self, service: str) -> None:
+        """Start a killed service once more on the data it left; returns when it is ready.
+
+        Raises:
+            ServiceError: it did not come up; the message ends with its last words.
+        """
+        try:
+            self._launch(self._running[service].service)
+        except _Cancelled:
+            return  # the stack is being stopped: nobody waits for this one any more
 
     def versions(self) -> Mapping[str, str]:
         """Part → version, of everything that was started."""
@@ -180,14 +214,18 @@ class NativeStack:
         try:
             for name in service.after:
                 self._wait_for(ready[name])
-            log = self.log_of(service.name)
-            process = self._spawn(service, log)
-            self._running[service.name] = _Running(service, process, log)
-            self._wait_ready(self._running[service.name])
+            self._launch(service)
         except _Cancelled:
             return
         ready[service.name].set()
         say(f"  {service.name} ready after {time.monotonic() - began:.1f} s")
+
+    def _launch(self, service: NativeService) -> None:
+        log = self.log_of(service.name)
+        running = _Running(service, self._spawn(service, log), log)
+        self._running[service.name] = running
+        self._killed.discard(service.name)
+        self._wait_ready(running)
 
     def _wait_for(self, event: threading.Event) -> None:
         while not event.wait(CHECK_EVERY_S):
