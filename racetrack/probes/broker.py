@@ -28,16 +28,26 @@ class BrokerProbe:
         Raises:
             RacetrackError: the broker does not answer, or has no such topic.
         """
+        return self._offsets(OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def begin_offsets(self) -> list[int]:
+        """The offset of the oldest message that the broker still has, in the same order.
+
+        Raises:
+            RacetrackError: as above.
+        """
+        return self._offsets(OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+
+    def _offsets(self, which: OffsetSpec) -> list[int]:
         try:
             if not self._partitions:
                 self._partitions = self._find_partitions()
-            newest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-            latest = dict.fromkeys(self._partitions, newest)
-            answers = self._client.list_offsets(latest, request_timeout=ANSWER_WITHIN_S)
+            wanted = dict.fromkeys(self._partitions, which)
+            answers = self._client.list_offsets(wanted, request_timeout=ANSWER_WITHIN_S)
             return [answers[partition].result().offset for partition in self._partitions]
         except KafkaException as error:
             raise RacetrackError(
-                f"The broker at {self._bootstrap} does not tell the end offsets of"
+                f"The broker at {self._bootstrap} does not tell the offsets of"
                 f" {self._topic!r}: {error}. Its log is stack/broker.log."
             ) from error
 

@@ -44,7 +44,7 @@ class View:
 
     `window` names a column that counts what is in a window that moves with the engine's clock. It
     is held against a least and a greatest count, `<column>_least` and `<column>_most` in the SQL:
-    the clock that the engine went by lies between two instants, see `racetrack/verify/verify.py`.
+    the clock that the engine went by lies between two instants, see `verification.py`.
     """
 
     name: str
@@ -165,3 +165,8 @@ VIEWS = (
     # The topic high_value_users_sink, read back by the engine.
     View("hvu_test", ("id",), _HIGH_VALUE_USER),
 )
+
+
+def find_view(name: str) -> View:
+    """The view of that name."""
+    return next(view for view in VIEWS if view.name == name)

@@ -1,0 +1,161 @@
+"""What an engine's view holds against what it should hold: rows missing, extra and different."""
+# ruff: noqa: S608 - SQL is put together from names in the catalogue only
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from racetrack.verify import normal
+from racetrack.verify.catalogue import Kind, View
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow
+
+RELATIVE_ERROR = 1e-9
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A row that is not right: `missing`, `extra` or `different`, and what each side has of it.
+
+    Values are as people read them: times ISO 8601, decimals without trailing zeros.
+    """
+
+    finding: str
+    source: Row | None
+    engine: Row | None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A view against its sources, in rows.
+
+    `compared` are those that the sources demand and those that the engine has, taken together; what
+    is neither missing nor extra nor different is right. `findings` are the first of the others.
+    """
+
+    compared: int
+    missing: int
+    extra: int
+    different: int
+    findings: list[Finding]
+
+    @property
+    def right(self) -> bool:
+        """Every row is as the sources say, and no other is there."""
+        return not (self.missing or self.extra or self.different)
+
+
+def compare(
+    db: "duckdb.DuckDBPyConnection", view: View, delivered: "pyarrow.Table", most_findings: int
+) -> Compared:
+    """Compare what an engine delivered of a view with the table `expected.<view>`.
+
+    Raises:
+        WrongColumns: what it delivered lacks a column, or one can't be compared.
+    """
+    normal.of_engine(db, delivered, view, "held")
+    normal.of_sources(db, f"expected.{view.name}", view, "demanded")
+    db.execute(f"CREATE OR REPLACE TEMP TABLE judged AS {_judged(view, 'demanded', 'held')}")
+    counts = dict(db.execute("SELECT finding, count(*) FROM judged GROUP BY finding").fetchall())
+    rows = db.execute(_shown(view), [most_findings]).fetchall()
+    return Compared(
+        compared=sum(counts.values()),
+        missing=counts.get("missing", 0),
+        extra=counts.get("extra", 0),
+        different=counts.get("different", 0),
+        findings=[Finding(*row) for row in rows],
+    )
+
+
+def _judged(view: View, source: str, engine: str) -> str:
+    """A row for each that is wanted or there: `finding`, `source` and `engine`, the latter two as
+    structs."""
+    return f"""
+        WITH side_by_side AS ({_side_by_side(view, source, engine)}),
+             with_wanted AS (SELECT *, {_wanted(view)} AS wanted FROM side_by_side)
+        SELECT CASE WHEN source IS NULL THEN 'extra'
+                    WHEN engine IS NULL THEN 'missing'
+                    WHEN NOT wanted THEN 'extra'
+                    WHEN {_equal(view)} THEN 'right'
+                    ELSE 'different' END AS finding,
+               source, engine
+        FROM with_wanted
+        WHERE engine IS NOT NULL OR wanted"""
+
+
+def _side_by_side(view: View, source: str, engine: str) -> str:
+    """Rows of equal keys beside each other. A second row of a key finds no partner, so that what
+    is there twice is found."""
+    key = ", ".join(f'"{name}"' for name in view.key)
+    copy = f"row_number() OVER ({f'PARTITION BY {key}' if key else ''}) AS copy"
+    same = [f's.source."{name}" IS NOT DISTINCT FROM e.engine."{name}"' for name in view.key]
+    return f"""
+        SELECT source, engine
+        FROM (SELECT source, {copy} FROM {source} AS source) AS s
+        FULL JOIN (SELECT engine, {copy} FROM {engine} AS engine) AS e
+        ON {" AND ".join(["s.copy = e.copy", *same])}"""
+
+
+def _wanted(view: View) -> str:
+    """Whether the view has to hold a row of the source, or may. Of those that share the last place
+    within the limit, as many as there is room for, those first that the engine has chosen."""
+    if view.window:
+        return f'engine IS NOT NULL OR source."{view.window}_least" > 0'
+    if not view.best:
+        return "true"
+    groups = ["source.place", *([f'source."{view.best.of}"'] if view.best.of else [])]
+    order = ["engine IS NULL", *(f'source."{name}"' for name in view.key)]
+    return (
+        f"row_number() OVER (PARTITION BY {', '.join(groups)} ORDER BY {', '.join(order)})"
+        f" <= {view.best.limit} - source.place + 1"
+    )
+
+
+def _equal(view: View) -> str:
+    return " AND ".join(_equal_column(view, name, kind) for name, kind in view.columns.items())
+
+
+def _equal_column(view: View, name: str, kind: Kind) -> str:
+    source, engine = f'source."{name}"', f'engine."{name}"'
+    if name == view.window:
+        least, most = f'source."{name}_least"', f'source."{name}_most"'
+        return f"coalesce({engine} BETWEEN {least} AND {most}, false)"
+    if kind is Kind.FLOAT:
+        near = f"abs({source} - {engine}) <= {RELATIVE_ERROR} * abs({source})"
+        return f"coalesce({near}, {source} IS NULL AND {engine} IS NULL)"
+    return f"{source} IS NOT DISTINCT FROM {engine}"
+
+
+def _shown(view: View) -> str:
+    """SQL for the first rows that are not right, as Finding holds them."""
+    return f"""
+        SELECT finding,
+               CASE WHEN source IS NOT NULL THEN {_row(view, "source")} END,
+               CASE WHEN engine IS NOT NULL THEN {_row(view, "engine")} END
+        FROM judged
+        WHERE finding <> 'right'
+        ORDER BY {", ".join([*_key_of_either(view), "finding"])}
+        LIMIT ?"""
+
+
+def _key_of_either(view: View) -> list[str]:
+    return [f'coalesce(source."{name}", engine."{name}")' for name in view.key]
+
+
+def _row(view: View, side: str) -> str:
+    fields = (f'"{name}": {_value(view, name, kind, side)}' for name, kind in view.columns.items())
+    return "{" + ", ".join(fields) + "}"
+
+
+def _value(view: View, name: str, kind: Kind, side: str) -> str:
+    column = f'{side}."{name}"'
+    if name == view.window and side == "source":
+        return f'concat(source."{name}_least", \' to \', source."{name}_most")'
+    if kind is Kind.TIME:
+        return f"strftime(make_timestamp_ms({column}), '%Y-%m-%dT%H:%M:%S.%gZ')"
+    if kind is Kind.DECIMAL:
+        return f"rtrim(rtrim({column}::VARCHAR, '0'), '.')"
+    return column

@@ -1,0 +1,44 @@
+"""Reads the shop's tables from MySQL, all at one instant."""
+
+from typing import Any
+
+import pymysql
+
+from racetrack.errors import RacetrackError
+from racetrack.stack.contract import Stack
+from racetrack.verify.sources import TABLES
+
+ANSWER_WITHIN_S = 10
+
+
+def read_tables(stack: Stack) -> dict[str, tuple[tuple[Any, ...], ...]]:
+    """The rows of users, items and purchases by table, columns in the catalogue's order.
+
+    Raises:
+        RacetrackError: MySQL does not answer, or refuses.
+    """
+    where, settings = stack.endpoints, stack.settings
+    try:
+        connection = pymysql.connect(
+            host=where.mysql_host,
+            port=where.mysql_port,
+            user="shop",
+            password=settings.mysql_shop_password.get_secret_value(),
+            database="shop",
+            connect_timeout=ANSWER_WITHIN_S,
+            read_timeout=ANSWER_WITHIN_S,
+        )
+        with connection, connection.cursor() as cursor:
+            cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+            return {view.name: _read(cursor, view.name, view.columns) for view in TABLES}
+    except pymysql.MySQLError as error:
+        raise RacetrackError(
+            f"MySQL at {where.mysql_host}:{where.mysql_port} does not give its tables: {error}."
+            " Its log is stack/mysql.log."
+        ) from error
+
+
+def _read(cursor: Any, table: str, columns: Any) -> tuple[tuple[Any, ...], ...]:
+    cursor.execute(f"SELECT {', '.join(columns)} FROM {table}")  # noqa: S608  # our own names
+    rows: tuple[tuple[Any, ...], ...] = cursor.fetchall()
+    return rows
