@@ -72,6 +72,7 @@ def up(engine: str) -> None:
         make_ready(chosen, stack, screen.say)
         try:
             stack.start(services, None, screen.say)
+            chosen.lay_out(stack)
             stack.keep_up(engine)
         except BaseException:
             guard.disarm()

@@ -73,6 +73,12 @@ class Engine(ABC):
             RacetrackError: this engine can't run on this stack with these settings.
         """
 
+    def lay_out(self, stack: Stack) -> None:  # noqa: B027
+        """Make what the demo's script takes for granted and can't make itself, such as topics.
+
+        `./race up` calls it, since a person will paste the script; `load_demo` is on its own.
+        """
+
     @abstractmethod
     def load_demo(self, stack: Stack) -> None:
         """Run the demo's script in the engine and return when all its views are there.

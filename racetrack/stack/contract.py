@@ -79,6 +79,9 @@ class Stack(Protocol):
     def log_of(self, service: str) -> Path:
         """The file that the service's output goes to, growing while it runs."""
 
+    def program(self, service: str, name: str) -> str:
+        """What a person types to run a program that comes with a service, on the service's side."""
+
     def died(self) -> Mapping[str, str]:
         """Services that ended though nobody asked them to: name → how, with their last words.
         One that `kill` ended is not among them until it was started again."""

@@ -134,6 +134,11 @@ class NativeStack:
         """The file that the service's output goes to."""
         return self._logs / f"{service}.log"
 
+    def program(self, service: str, name: str) -> str:
+        """Its path, in one of the service's parts."""
+        programs = [self._parts[part] / "bin" / name for part in find_service(service).parts]
+        return str(next(path for path in programs if path.exists()))
+
     def died(self) -> Mapping[str, str]:
         """Services that ended though nobody asked them to, with their last words."""
         return {
