@@ -47,6 +47,12 @@ class Settings(BaseSettings):
     deephaven_heap: Heap
     deephaven_cycle_ms: Count
 
+    materialize_port: Port
+    mz_url: SecretStr  # it may hold a password
+    mz_kafka: str
+    mz_schema_registry_url: str
+    mz_pid: Annotated[str, StringConstraints(pattern=r"^[0-9]*(,[0-9]+)*$")]
+
     cal_delay_ms: Annotated[int, Field(ge=0)]
     cal_capacity_per_s: Rate
     cal_stalled_partition: Annotated[int, Field(ge=-1)]

@@ -7,6 +7,8 @@
 # - a view is a set of rows, except where an order is stated;
 # - ids and counts are 64-bit integers, money is exact decimal, nothing is rounded;
 # - times are exact to the millisecond, as they come.
+# Where the published scripts for Deephaven and Materialize differed (left joins here, inner joins
+# there), what is said here was decided for both; demo.sql lists it.
 
 import os
 import time

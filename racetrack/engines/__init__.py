@@ -7,7 +7,7 @@ from racetrack.engines.contract import Engine
 from racetrack.errors import UsageError
 
 # What engines share.
-_NOT_ENGINES = {"contract", "follow", "told"}
+_NOT_ENGINES = {"contract", "follow", "pgwire", "told"}
 
 
 def engine_names() -> list[str]:

@@ -11,7 +11,10 @@ from racetrack.report.figures import figures_of, warnings_of
 from racetrack.runfolder import SCHEMA_VERSION, read_run
 
 # Where a run was made and how it is shut off from others says nothing about the engine.
-PLACE_ONLY = ("_port", "_password", "_psk", "bind_address", "stack_name")
+PLACE_ONLY = (
+    *("_port", "_password", "_psk", "_pid", "_kafka", "_registry_url"),
+    *("bind_address", "stack_name"),
+)
 # Versions of what measures; they are in the run's details.
 RULER = ("racetrack", "python")
 WINDOW = "window"

@@ -1,0 +1,270 @@
+-- The shop's views, kept up to date by Materialize: row for row those of demo.py.
+--
+-- In psql: \i /scripts/demo.sql
+-- Addresses are psql variables, and the stack's own unless they are set before: \set kafka 'host:9092'
+-- Objects are made in the schema that is current. To begin anew:
+--   DROP CONNECTION kafka CASCADE; DROP CONNECTION registry CASCADE;
+--
+-- What each view holds is said in demo.py, exactly. Where the two published scripts differed, or left
+-- it open, both do now the same:
+-- - joins with `items` and `users` are left joins (this one had inner joins): an item that nobody
+--   bought or viewed has its row, and so has a view by, or a purchase of, somebody not in `users`;
+-- - item_summary has a row an item (this one: a row a name and category);
+-- - lifetime_value is exact (this one cut it to a whole number);
+-- - a profile that was flagged twice is flagged once;
+-- - of equals it is decided which comes first: the lower item_id, the later (received_at, partition,
+--   offset).
+-- A view here is a set of rows: who wants an order says ORDER BY. And what needs the clock at the
+-- time of reading is no column of a view: dt_ms is in the query that reads pageviews_summary.
+--
+-- What is kept where:
+-- - what people read, or Kafka, is a MATERIALIZED VIEW: kept up to date in storage, whether anybody
+--   looks or not, as published;
+-- - what other views read again is a view with an INDEX, on the column by which it is joined:
+--   computed once, in memory, and shared by all that read it. Without one each reader would compute
+--   it for itself.
+
+\set ON_ERROR_STOP on
+\if :{?kafka} \else \set kafka 'redpanda:9092' \endif
+\if :{?registry} \else \set registry 'http://redpanda:8081' \endif
+-- Named as it was published; demo.py's has another name, so that both can run side by side.
+\if :{?sink_topic} \else \set sink_topic 'high-value-users-sink' \endif
+
+CREATE CONNECTION kafka TO KAFKA (BROKER :'kafka', SECURITY PROTOCOL = 'PLAINTEXT');
+
+-- Its URL may have no path: the registry must answer at the root.
+CREATE CONNECTION registry TO CONFLUENT SCHEMA REGISTRY (URL :'registry');
+
+-- ---- Pageviews ----------------------------------------------------------------------------------
+-- A source x brings an object x_progress with it. So none may be named `pageviews`: its
+-- pageviews_progress would be in the way of the view.
+CREATE SOURCE pageviews_json
+FROM KAFKA CONNECTION kafka (TOPIC 'pageviews')
+FORMAT JSON
+INCLUDE PARTITION AS partition, OFFSET AS "offset";
+
+-- A message that is not JSON, or a time that is not an integer, is an error in this view and in all
+-- that depend on it. In a measurement, loud is right.
+CREATE VIEW pageviews AS
+SELECT
+    partition::bigint AS partition,
+    "offset"::bigint AS "offset",
+    (data ->> 'user_id')::bigint AS user_id,
+    data ->> 'url' AS url,
+    data ->> 'channel' AS channel,
+    to_timestamp((data ->> 'received_at')::bigint::double precision / 1000) AS received_at
+FROM pageviews_json;
+
+CREATE VIEW pageviews_stg AS
+SELECT
+    *,
+    CASE
+        WHEN url LIKE '/products/%' THEN 'products'
+        WHEN url LIKE '/profiles/%' THEN 'profiles'
+    END AS pageview_type,
+    CASE
+        WHEN url LIKE '/products/%' OR url LIKE '/profiles/%' THEN substring(url, 11)::bigint
+    END AS target_id
+FROM pageviews;
+
+-- By user, since dd_flagged_profile_view has to hold every pageview by its user in any case. So this
+-- costs no memory beside it, and the JSON is parsed once instead of once for each of the readers.
+CREATE INDEX pageviews_stg_by_user ON pageviews_stg (user_id);
+
+-- Stored, though pageviews_summary reads it: what is measured takes the way that all results take.
+CREATE MATERIALIZED VIEW pageviews_progress AS
+SELECT
+    partition,
+    count(*) AS total,
+    (1000 * extract(epoch FROM max(received_at)))::bigint AS max_received_at
+FROM pageviews_stg
+GROUP BY partition;
+
+-- From a few rows, instead of counting every pageview again.
+CREATE MATERIALIZED VIEW pageviews_summary AS
+SELECT total, max_received_at
+FROM (
+    SELECT sum(total)::bigint AS total, max(max_received_at) AS max_received_at
+    FROM pageviews_progress
+) AS all_partitions
+WHERE total > 0;
+
+-- ---- The shop's database ------------------------------------------------------------------------
+CREATE SOURCE users
+FROM KAFKA CONNECTION kafka (TOPIC 'mysql.shop.users')
+FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION registry
+ENVELOPE DEBEZIUM;
+
+CREATE SOURCE items
+FROM KAFKA CONNECTION kafka (TOPIC 'mysql.shop.items')
+FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION registry
+ENVELOPE DEBEZIUM;
+
+CREATE SOURCE purchases
+FROM KAFKA CONNECTION kafka (TOPIC 'mysql.shop.purchases')
+FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION registry
+ENVELOPE DEBEZIUM;
+
+-- Three joins look users up by their id.
+CREATE INDEX users_by_id ON users (id);
+
+-- ---- Summaries ----------------------------------------------------------------------------------
+CREATE VIEW purchases_by_item AS
+SELECT
+    item_id,
+    sum(purchase_price) AS revenue,
+    count(*) AS orders,
+    sum(quantity)::bigint AS items_sold
+FROM purchases
+GROUP BY item_id;
+
+CREATE INDEX purchases_by_item_by_item ON purchases_by_item (item_id);
+
+CREATE VIEW pageviews_by_item AS
+SELECT target_id AS item_id, count(*) AS pageviews
+FROM pageviews_stg
+WHERE pageview_type = 'products'
+GROUP BY target_id;
+
+CREATE INDEX pageviews_by_item_by_item ON pageviews_by_item (item_id);
+
+CREATE VIEW item_summary AS
+SELECT
+    items.id AS item_id,
+    items.name,
+    items.category,
+    coalesce(sold.revenue, 0) AS revenue,
+    coalesce(sold.orders, 0) AS orders,
+    coalesce(sold.items_sold, 0) AS items_sold,
+    coalesce(viewed.pageviews, 0) AS pageviews,
+    coalesce(sold.orders, 0)::double precision / nullif(viewed.pageviews, 0)::double precision
+        AS conversion_rate
+FROM items
+LEFT JOIN purchases_by_item AS sold ON sold.item_id = items.id
+LEFT JOIN pageviews_by_item AS viewed ON viewed.item_id = items.id;
+
+CREATE INDEX item_summary_by_item ON item_summary (item_id);
+
+CREATE MATERIALIZED VIEW top_viewed_items AS
+SELECT * FROM item_summary ORDER BY pageviews DESC, item_id LIMIT 20;
+
+CREATE MATERIALIZED VIEW top_converting_items AS
+SELECT * FROM item_summary ORDER BY conversion_rate DESC NULLS LAST, item_id LIMIT 20;
+
+-- ---- Who viewed my profile ----------------------------------------------------------------------
+-- The clock may only be compared with something: a pageview leaves when it has passed this.
+CREATE MATERIALIZED VIEW profile_views_per_minute_last_10 AS
+SELECT
+    target_id AS user_id,
+    date_trunc('minute', received_at) AS received_at_minute,
+    count(*) AS pageviews
+FROM pageviews_stg
+WHERE pageview_type = 'profiles' AND mz_now() < received_at + INTERVAL '10 minutes'
+GROUP BY target_id, date_trunc('minute', received_at);
+
+CREATE VIEW profile_views AS
+SELECT owners.owner_id, viewed.viewer_id, viewed.received_at, viewed.partition, viewed."offset"
+FROM
+    (
+        SELECT DISTINCT target_id AS owner_id
+        FROM pageviews_stg
+        WHERE pageview_type = 'profiles'
+    ) AS owners,
+    LATERAL (
+        SELECT user_id AS viewer_id, received_at, partition, "offset"
+        FROM pageviews_stg
+        WHERE pageview_type = 'profiles' AND target_id = owners.owner_id
+        ORDER BY received_at DESC, partition DESC, "offset" DESC
+        LIMIT 10
+    ) AS viewed;
+
+CREATE INDEX profile_views_by_owner ON profile_views (owner_id);
+
+CREATE MATERIALIZED VIEW profile_views_enriched AS
+SELECT viewed.*, owners.email AS owner_email, viewers.email AS viewer_email
+FROM profile_views AS viewed
+LEFT JOIN users AS owners ON owners.id = viewed.owner_id
+LEFT JOIN users AS viewers ON viewers.id = viewed.viewer_id;
+
+-- ---- Flagged profiles, on demand ----------------------------------------------------------------
+-- As bytes: text would have to be UTF-8, and one message that is not would be an error for good.
+CREATE SOURCE dd_flagged_profiles_bytes
+FROM KAFKA CONNECTION kafka (TOPIC 'dd_flagged_profiles')
+FORMAT BYTES;
+
+-- The CASE keeps what is no number from being read as one; a WHERE does not promise to come first.
+CREATE VIEW dd_flagged_profiles AS
+SELECT DISTINCT user_id
+FROM (
+    SELECT
+        CASE
+            WHEN message ~ '^"?[0-9]{1,18}"?$' THEN replace(message, '"', '')::bigint
+        END AS user_id
+    FROM (SELECT encode(data, 'escape') AS message FROM dd_flagged_profiles_bytes) AS messages
+) AS ids
+WHERE user_id IS NOT NULL;
+
+CREATE INDEX dd_flagged_profiles_by_user ON dd_flagged_profiles (user_id);
+
+CREATE MATERIALIZED VIEW dd_flagged_profile_view AS
+SELECT pageviews_stg.*
+FROM pageviews_stg
+JOIN dd_flagged_profiles ON dd_flagged_profiles.user_id = pageviews_stg.user_id;
+
+-- ---- High-value users, sent back to Kafka -------------------------------------------------------
+-- With its digits said: the schema of what the sink writes can't be read back without. Two behind
+-- the point are all that a price times a quantity has.
+CREATE MATERIALIZED VIEW high_value_users AS
+SELECT
+    bought.id,
+    users.email,
+    bought.lifetime_value::numeric(20, 2) AS lifetime_value,
+    bought.purchases
+FROM (
+    SELECT
+        user_id AS id,
+        sum(purchase_price * quantity) AS lifetime_value,
+        count(*) AS purchases
+    FROM purchases
+    GROUP BY user_id
+    HAVING sum(purchase_price * quantity) > 10000
+) AS bought
+LEFT JOIN users ON users.id = bought.id;
+
+-- It makes its topic and its schemas itself.
+CREATE SINK high_value_users_sink
+FROM high_value_users
+INTO KAFKA CONNECTION kafka (TOPIC :'sink_topic')
+KEY (id) NOT ENFORCED
+FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION registry
+ENVELOPE UPSERT;
+
+-- It does so a moment after the statement has returned, and what is not there can't be read back:
+-- wait until it says that it writes. If it never does, the next statement says what is missing.
+SELECT sinks.id AS sink_id
+FROM mz_sinks AS sinks
+JOIN mz_schemas AS schemas ON schemas.id = sinks.schema_id
+JOIN mz_databases AS databases ON databases.id = schemas.database_id
+WHERE sinks.name = 'high_value_users_sink'
+    AND schemas.name = current_schema()
+    AND databases.name = current_database()
+\gset
+
+BEGIN;
+DECLARE sink_runs CURSOR FOR SUBSCRIBE (
+    SELECT status
+    FROM mz_internal.mz_sink_statuses
+    WHERE id = :'sink_id' AND status = 'running'
+);
+FETCH 1 sink_runs WITH (timeout = '60s');
+COMMIT;
+
+-- Key and value both have an id, so the key's needs another name.
+CREATE SOURCE hvu_test_upserts
+FROM KAFKA CONNECTION kafka (TOPIC :'sink_topic')
+FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION registry
+INCLUDE KEY AS message_key
+ENVELOPE UPSERT;
+
+CREATE MATERIALIZED VIEW hvu_test AS
+SELECT id, email, lifetime_value, purchases FROM hvu_test_upserts;
