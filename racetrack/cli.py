@@ -13,6 +13,7 @@ from racetrack.runfolder import read_run
 from racetrack.screen import Screen
 from racetrack.settings import load
 from racetrack.stack.runtime import open_stack
+from racetrack.verify.command import verify as verify_command
 
 
 # So that `-5` is a rate to be refused with its reason, not an option that is not known.
@@ -22,20 +23,24 @@ from racetrack.stack.runtime import open_stack
 @click.argument("wait", metavar="WAIT", type=Seconds())
 @click.argument("samples", metavar="SAMPLES", type=click.IntRange(min=1))
 @click.argument("delay", metavar="DELAY", type=Seconds())
-def experiment(engine: str, rate: int, wait: float, samples: int, delay: float) -> None:
+@click.option("--verify", is_flag=True, help="Then compare every view with the sources.")
+def experiment(
+    engine: str, rate: int, wait: float, samples: int, delay: float, verify: bool
+) -> None:
     """Run one experiment: ENGINE at RATE pageviews per second; WAIT seconds to settle, then
     SAMPLES samples of top, DELAY seconds apart. Leaves a folder in logs/.
 
     \b
     Example:
         ./run_experiment.sh dh 5000 20 10 1.0
+        ./run_experiment.sh dh 5000 20 10 1.0 --verify
     """
     from racetrack.experiment import Asked
     from racetrack.runs import run_once
 
     screen = Screen()
     with guarded(screen) as guard, machine_lock():
-        asked = Asked(rate, wait, samples, delay)
+        asked = Asked(rate, wait, samples, delay, verify)
         folder = run_once(engine, asked, load(), screen, guard)
     sys.exit(0 if read_run(folder)["outcome"] == "ok" else 1)
 
@@ -49,6 +54,7 @@ def race() -> None:
         ./run_experiment.sh dh 5000 20 10 1.0   one experiment
         ./race up dh                            the same stack, for playing by hand
         ./race status
+        ./race verify                           are its views right?
         ./race down
         ./race limit dh                         the highest rate that it keeps up with
         ./race sweep dh --rates 500,5000        many runs
@@ -113,7 +119,7 @@ def status() -> None:
         sys.exit(1)
 
 
-for command in (cli_many.sweep, cli_many.vary, cli_many.limit, calibrate, report):
+for command in (cli_many.sweep, cli_many.vary, cli_many.limit, calibrate, report, verify_command):
     race.add_command(command)
 
 

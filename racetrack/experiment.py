@@ -24,6 +24,7 @@ STEPS = (
     "take samples of the engine and the broker",
     "stop everything",
 )
+VERIFY = "compare every view with the sources"
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Asked:
     wait_s: float
     samples: int
     delay_s: float
+    verify: bool = False
 
 
 class Experiment:
@@ -45,9 +47,10 @@ class Experiment:
         self._asked, self._engine, self._stack = asked, engine, stack
         self._folder, self._screen = folder, screen
         self._track = Track(engine, stack, folder, screen, asked.delay_s)
+        self._steps = (*STEPS[:-1], *([VERIFY] if asked.verify else []), STEPS[-1])
 
     def run(self, guard: interrupts.Guard) -> str:
-        """Do the six steps; returns the outcome, which `run.json` holds too: `ok` or what failed.
+        """Do the steps; returns the outcome, which `run.json` holds too: `ok` or what failed.
 
         Raises:
             Interrupted: by a signal; everything has been stopped, and `run.json` says so.
@@ -69,7 +72,7 @@ class Experiment:
                     # Again, because a full disk may keep the step from being recorded.
                     at_last.callback(self._track.stop)
                     self._folder.record({"outcome": result})
-                    with self._step(6):
+                    with self._step(len(self._steps)):
                         self._track.stop()
             self._report(result)
         return result
@@ -81,7 +84,7 @@ class Experiment:
             f"{self._engine.title} at {asked.pageviews_per_s:,} pageviews/s"
             f" ({self._stack.runtime}), into {shown(self._folder.path)}"
         )
-        for number, name in enumerate(STEPS, start=1):
+        for number, name in enumerate(self._steps, start=1):
             self._screen.say(f"  {number}. {name}{self._how_long(number)}")
 
     def _how_long(self, number: int) -> str:
@@ -104,13 +107,16 @@ class Experiment:
         with self._step(5):
             self._folder.record({"measured": self._track.sample(self._asked.samples)})
             self._folder.record({"measured": self._track.account()})
+        if self._asked.verify:
+            with self._step(6):
+                self._folder.record({"verified": self._track.verify()})
         self._folder.record({"results": figures.results(self._folder.path)})
         return outcome.of(read_run(self._folder.path))
 
     @contextmanager
     def _step(self, number: int) -> Iterator[None]:
-        name = STEPS[number - 1]
-        self._screen.heading(f"[{number}/{len(STEPS)}] {name}{self._how_long(number)}")
+        name = self._steps[number - 1]
+        self._screen.heading(f"[{number}/{len(self._steps)}] {name}{self._how_long(number)}")
         with self._folder.step(name):
             yield
 

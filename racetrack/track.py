@@ -61,6 +61,7 @@ class Track:
         self._closing = ExitStack()
         self._probes: list[Probe] = []
         self._loading = False
+        self._paused_s = 0.0
         curves = CurvesFile(folder)
         self._closing.callback(curves.close)
         self._curves = curves
@@ -160,6 +161,7 @@ class Track:
         """
         with self._talk_to_loadgen() as control:
             control.pause()
+            self._paused_s = time.monotonic()
             counts = control.settled_counts()
         broker = BrokerProbe(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC)
         end_offsets = broker.end_offsets_reaching(counts["handed"], PUBLISHED_WITHIN_S)
@@ -175,6 +177,25 @@ class Track:
             "engine_total": self._delay.newest.total if self._delay.newest else None,
             "engine_drained": drained,
         }
+
+    def verify(self) -> dict[str, Any]:
+        """Compare every view with the sources, once the load has been paused by `account`.
+
+        Returns what `run.json` holds under `verified`.
+        """
+        # It brings DuckDB and Arrow, and most runs do without.
+        from racetrack.verify.verification import Paused, Verification
+
+        ends = BrokerProbe(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC).end_offsets()
+        paused = Paused(self._paused_s, ends)
+        with self._screen.live("verifying") as status:
+
+            def meanwhile(what: str) -> None:
+                self.check()
+                status.update(what)
+
+            folder = self._folder.path / "verify"
+            return Verification(self._engine, self._stack, paused, folder, meanwhile).run()
 
     def check(self) -> None:
         """Raise if a part of the stack or a probe is no longer there."""

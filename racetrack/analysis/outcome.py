@@ -8,7 +8,10 @@ RATE_TOLERANCE = 0.01
 
 def of(run: Mapping[str, Any]) -> str:
     """`ok`, or the first reason why the figures of a finished `run.json` can't be trusted."""
-    reasons = (_lost(run), _refused(run), _rate_missed(run), _silent(run), _overcounted(run))
+    reasons = (
+        *(_lost(run), _refused(run), _rate_missed(run), _silent(run), _overcounted(run)),
+        *([wrong_views(run["verified"])] if "verified" in run else []),
+    )
     return next((reason for reason in reasons if reason), "ok")
 
 
@@ -51,3 +54,15 @@ def _overcounted(run: Mapping[str, Any]) -> str | None:
     if processed <= published:
         return None
     return f"The engine counted {processed:,} pageviews, though only {published:,} were published"
+
+
+def wrong_views(verified: Mapping[str, Any]) -> str | None:
+    """What is wrong with the views of an engine, by what `run.json` holds under `verified`."""
+    views = verified["views"]
+    wrong = [name for name, view in views.items() if view["status"] in {"wrong", "unreadable"}]
+    if wrong:
+        late = "" if verified["drained_after_s"] is not None else ", and the engine had not drained"
+        return f"Views are wrong: {', '.join(wrong)}{late}"
+    if all(view["status"] == "absent" for view in views.values()):
+        return "No view could be verified: this engine's demo has none of them"
+    return None

@@ -2,14 +2,17 @@
 
 import threading
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from racetrack.engines.contract import DemoError, Engine, Progress, Summary
+from racetrack.engines.contract import DemoError, Engine, NoSuchView, Progress, Summary
 from racetrack.engines.told import updates_told
+from racetrack.errors import RacetrackError
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 
 if TYPE_CHECKING:
+    import pyarrow
     from pydeephaven import Session
 
 _PSK_HANDLER = "io.deephaven.authentication.psk.PskAuthenticationHandler"
@@ -48,6 +51,25 @@ class Deephaven(Engine):
         """What `sample_dt.py` writes to the server's output at every update."""
         return updates_told(stack.log_of("deephaven"), stop)
 
+    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
+        """A snapshot of the table, which Deephaven takes between two update cycles."""
+        from pydeephaven import DHError
+
+        try:
+            session = connect(stack.settings)
+            try:
+                if view not in session.tables:
+                    raise NoSuchView(f"Deephaven has no table {view!r}.")
+                return with_decimals(session.open_table(view).to_arrow())
+            finally:
+                session.close()
+        except DHError as error:
+            raise RacetrackError(f"Deephaven does not give its table {view!r}: {error}") from error
+
+    def clock_slack_ms(self, settings: Settings) -> int:
+        """Time is that of a cycle's start: a cycle ago, and as long as the cycle took."""
+        return 2 * settings.deephaven_cycle_ms
+
     def where_to_play(self, stack: Stack) -> list[str]:
         """The IDE's address, and what to paste there."""
         settings = stack.settings
@@ -69,6 +91,26 @@ def connect(settings: Settings) -> "Session":
         auth_type=_PSK_HANDLER,
         auth_token=settings.deephaven_psk.get_secret_value(),
     )
+
+
+def with_decimals(table: "pyarrow.Table") -> "pyarrow.Table":
+    """The table with its BigDecimals as Arrow's decimals. Deephaven sends the bytes of one: four of
+    its scale, lowest first, then the unscaled value, highest first."""
+    import pyarrow as pa
+
+    for number, field in enumerate(table.schema):
+        if (field.metadata or {}).get(b"deephaven:type") == b"java.math.BigDecimal":
+            values = pa.array(
+                [None if raw is None else _decimal(raw) for raw in table.column(number).to_pylist()]
+            )
+            table = table.set_column(number, field.name, values)
+    return table
+
+
+def _decimal(raw: bytes) -> Decimal:
+    scale = int.from_bytes(raw[:4], "little", signed=True)
+    unscaled = int.from_bytes(raw[4:], "big", signed=True)
+    return Decimal(f"{unscaled}E{-scale}")  # exact, however many digits
 
 
 ENGINE = Deephaven()

@@ -4,7 +4,7 @@ import contextlib
 import json
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from racetrack.errors import RacetrackError
@@ -73,13 +73,20 @@ class Control:
             raise LoadgenError(f"The load generator refused {command!r}: {answer}")
         return answer
 
-    def pause(self) -> None:
-        """No more of anything."""
+    def pause(self) -> dict[str, float]:
+        """No more of anything; the rates until now, per second, as `resume` takes them."""
         rates = {kind: counts["rate"] for kind, counts in self._counts().items()}
         # Changes are off as a rule, and then the dialogue has nothing to say of them.
         changes = [kind for kind in ("updates", "deletes") if rates[kind]]
         for kind in (*changes, "purchases", "pageviews"):
             self.ask(f"set {kind}_per_second 0")
+        return rates
+
+    def resume(self, rates: Mapping[str, float]) -> None:
+        """Go on at these rates."""
+        for kind, rate in rates.items():
+            if rate:
+                self.ask(f"set {kind}_per_second {rate}")
 
     def settled_counts(self) -> dict[str, list[int]]:
         """The pageview counts of a generator that has been paused, once all that is due has been

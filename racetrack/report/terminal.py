@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from racetrack.report import verified
 from racetrack.report.figures import NO_COST, engine_of
 from racetrack.runfolder import shown
 
@@ -53,6 +54,8 @@ def summary(run: Mapping[str, Any], folder: Path) -> list[str]:
         f"  harness     CPU {results['harness']['cpu_pct']:.1f} % of a core while sampling"
     )
     lines += [f"  caveat      {caveat}" for caveat in run.get("caveats", [])]
+    if "verified" in run:
+        lines += verified.lines(run["verified"])
     return [*lines, f"  logs        {shown(folder)}"]
 
 

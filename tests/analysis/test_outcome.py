@@ -45,3 +45,23 @@ def test_each_reason_is_said(where: str, key: str, value: object, says: str) -> 
     bad = copy.deepcopy(GOOD)
     bad[where][key] = value
     assert says in outcome.of(bad)
+
+
+RIGHT, WRONG, ABSENT = {"status": "right"}, {"status": "wrong"}, {"status": "absent"}
+
+
+@pytest.mark.parametrize(
+    ("views", "drained_after_s", "says"),
+    [
+        ({"users": RIGHT, "hvu_test": ABSENT}, 1.0, "ok"),
+        ({"users": RIGHT, "items": WRONG}, 1.0, "Views are wrong: items"),
+        ({"items": WRONG}, None, "Views are wrong: items, and the engine had not drained"),
+        ({"users": {"status": "unreadable"}}, 0.0, "Views are wrong: users"),
+        ({"users": ABSENT}, 0.0, "No view could be verified"),
+    ],
+)
+def test_a_wrong_view_is_named(
+    views: dict[str, Any], drained_after_s: float | None, says: str
+) -> None:
+    verified = {"views": views, "drained_after_s": drained_after_s}
+    assert outcome.of({**GOOD, "verified": verified}).startswith(says)

@@ -39,6 +39,7 @@ class Made:
     lost: int = 0
     elsewhere: bool = False  # the engine runs where its processes can't be sampled
     caveats: tuple[str, ...] = ()
+    verified: dict[str, Any] | None = None  # what a verification found, if it was asked for
     settings: dict[str, str] = field(default_factory=dict)
     asked: dict[str, Any] = field(default_factory=dict)
 
@@ -120,6 +121,10 @@ class PlayedBack:
             "engine_drained": True,
         }
 
+    def verify(self) -> dict[str, Any]:
+        assert self._made.verified is not None
+        return self._made.verified
+
 
 @dataclass(frozen=True)
 class NoStack:
@@ -144,6 +149,46 @@ class NamedEngine:
         return list(self.told)
 
 
+def verified(**views: dict[str, Any]) -> dict[str, Any]:
+    """What a verification of these views found."""
+    return {
+        "drained_after_s": 1.25,
+        "drain_within_s": 60.0,
+        "source_read_s": 0.5,
+        "took_s": 2.0,
+        "end_offsets": [10, 20],
+        "source_rows": {"pageviews": 30, "purchases": 4},
+        "relative_error": 1e-9,
+        "views": views,
+    }
+
+
+RIGHT = {
+    "status": "right",
+    "compared": 7,
+    "missing": 0,
+    "extra": 0,
+    "different": 0,
+    "first": [],
+    "from_ms": synthetic.START_MS,
+    "until_ms": synthetic.START_MS + 5,
+}
+WRONG = {
+    **RIGHT,
+    "status": "wrong",
+    "different": 1,
+    "first": [
+        {
+            "finding": "different",
+            "source": {"item_id": 7, "revenue": "12.5"},
+            "engine": {"item_id": 7, "revenue": "<b>13</b>"},
+        }
+    ],
+}
+ABSENT = {"status": "absent"}
+UNREADABLE = {"status": "unreadable", "reason": "it is gone"}
+
+
 def run(logs: Path, made: Made, tag: str | None = None) -> Path:
     """A run folder under `logs`, written by the code that writes real ones."""
     number = len(list(logs.iterdir())) if logs.is_dir() else 0
@@ -157,6 +202,7 @@ def run(logs: Path, made: Made, tag: str | None = None) -> Path:
             "wait_s": 5.0,
             "samples": int(made.window_s),
             "delay_s": 1.0,
+            "verify": made.verified is not None,
             **made.asked,
         }
     )

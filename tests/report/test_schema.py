@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from racetrack.runfolder import SCHEMA_VERSION, RunFolder, read_run
 from racetrack.settings import REPO
-from tests.report.folders import Made, edit, run
+from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, Made, edit, run, verified
 
 SCHEMA: dict[str, Any] = json.loads((REPO / "docs" / "run.schema.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -29,6 +29,7 @@ def test_it_is_a_schema_of_this_version() -> None:
         Made(lost=7),
         Made(engine="mz", runtime="compose", caveats=("Only an image.",)),
         Made(engine="mz", elsewhere=True),
+        Made(verified=verified(users=RIGHT, items=WRONG, hvu_test=ABSENT, purchases=UNREADABLE)),
     ],
     ids=[
         "kept up",
@@ -37,6 +38,7 @@ def test_it_is_a_schema_of_this_version() -> None:
         "lost some",
         "another engine and runtime",
         "an engine elsewhere",
+        "verified",
     ],
 )
 def test_a_run_is_valid(tmp_path: Path, made: Made) -> None:

@@ -1,0 +1,82 @@
+"""`./race verify`: are the views right, on a stack that is up?"""
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from racetrack import engines
+from racetrack.cli_parts import guarded
+from racetrack.engines.contract import Engine
+from racetrack.errors import RacetrackError, UsageError
+from racetrack.lock import machine_lock
+from racetrack.probes.broker import BrokerProbe
+from racetrack.probes.loadgen import Control
+from racetrack.runfolder import named_folder, shown, write_json
+from racetrack.screen import Screen
+from racetrack.settings import load
+from racetrack.stack.contract import Stack
+from racetrack.stack.runtime import open_stack
+
+PUBLISHED_WITHIN_S = 5.0
+
+
+@click.command
+def verify() -> None:
+    """Compare every view of the engine on the stack that is up with what the sources say.
+
+    \b
+    The demo must have been loaded, as `./race up` says. The load is paused meanwhile, and goes on
+    afterwards. Leaves a folder in logs/. Exit code 1 if a view is wrong.
+    """
+    from racetrack.analysis.outcome import wrong_views
+    from racetrack.report import verified
+    from racetrack.runs import LOGS
+
+    screen = Screen()
+    with guarded(screen), machine_lock():
+        stack = open_stack(load())
+        standing = stack.standing()
+        if standing is None:
+            raise UsageError("No stack is up. Start one with `./race up ENGINE`.")
+        engine = engines.find_engine(standing.engine)
+        folder = named_folder(LOGS, f"{engine.name}_verify")
+        found = _verify(engine, stack, folder, screen)
+        write_json(folder / "verified.json", found)
+        wrong = wrong_views(found)
+        screen.heading(f"{engine.title}: {wrong or 'every view is right'}")
+        for line in verified.lines(found):
+            screen.say(line)
+        screen.say(f"  logs        {shown(folder)}")
+    sys.exit(1 if wrong else 0)
+
+
+def _verify(engine: Engine, stack: Stack, folder: Path, screen: Screen) -> dict[str, Any]:
+    """What `run.json` of an experiment would hold under `verified`.
+
+    Raises:
+        RacetrackError: none of the views is there, or a source can't be read.
+    """
+    from racetrack.verify.verification import Paused, Verification
+
+    where = stack.endpoints
+    with Control(where.loadgen_host, where.loadgen_port, lambda s: screen.say(f"  {s}")) as control:
+        rates = control.pause()
+        try:
+            since_s = time.monotonic()
+            handed_over = control.settled_counts()["handed"]
+            pageviews = BrokerProbe(where.kafka, "pageviews")
+            ends = pageviews.end_offsets_reaching(handed_over, PUBLISHED_WITHIN_S)
+            with screen.live("verifying") as status:
+                run = Verification(engine, stack, Paused(since_s, ends), folder, status.update)
+                found = run.run()
+        finally:
+            control.resume(rates)
+    if all(view["status"] == "absent" for view in found["views"].values()):
+        how = "\n".join(f"  {line}" for line in engine.where_to_play(stack))
+        raise RacetrackError(
+            f"{engine.title} has none of the demo's views: the demo is not loaded there.\n{how}"
+        )
+    return found

@@ -1,0 +1,182 @@
+"""Are the views right? On a stack whose load is paused: let the engine drain, read every view back,
+and compare it with the sources."""
+
+import csv
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from racetrack.engines.contract import Engine, NoSuchView
+from racetrack.errors import RacetrackError
+from racetrack.stack.contract import Stack
+from racetrack.verify import mysql, normal, sources, topics
+from racetrack.verify.catalogue import VIEWS, View, find_view
+from racetrack.verify.compare import RELATIVE_ERROR, Compared, Finding, compare
+
+# How long an engine may take to count what was there when the load was paused.
+DRAIN_WITHIN_S = 60.0
+# A view may be behind its neighbours: one that is wrong is read again for so long.
+AGAIN_WITHIN_S = 10.0
+LOOK_EVERY_S = 0.25
+KEPT_FINDINGS = 1_000
+SHOWN_FINDINGS = 5
+COUNTS = ("compared", "missing", "extra", "different")
+
+
+@dataclass(frozen=True)
+class Paused:
+    """What was there when the load was paused: the time (of `time.monotonic`), and the end offset
+    of each partition of the pageviews, up to which the sources are read."""
+
+    since_s: float
+    end_offsets: Sequence[int]
+
+
+class Verification:
+    """One verification of one engine."""
+
+    def __init__(
+        self, engine: Engine, stack: Stack, paused: Paused, folder: Path, say: Callable[[str], None]
+    ) -> None:
+        """`folder` gets a CSV file for each view that is wrong; `say` is called at every look with
+        what goes on, and may raise to end it."""
+        self._engine, self._stack, self._paused = engine, stack, paused
+        self._folder, self._say = folder, say
+        self._findings: dict[str, dict[str, Any]] = {}
+
+    def run(self) -> dict[str, Any]:
+        """Verify every view; returns what `run.json` holds under `verified`.
+
+        Raises:
+            RacetrackError: a source could not be read.
+        """
+        with (
+            tempfile.TemporaryDirectory(prefix="racetrack-verify-") as spill,
+            sources.open_database(Path(spill)) as db,
+        ):
+            self._take_tables(db)
+            drained_after_s = self._drain(db)
+            began_s = time.monotonic()
+            self._take_topics(db)
+            read_s = time.monotonic() - began_s
+            self._judge_all(db)
+            return {
+                "drained_after_s": drained_after_s,
+                "drain_within_s": DRAIN_WITHIN_S,
+                "source_read_s": round(read_s, 2),
+                "took_s": round(time.monotonic() - began_s, 2),
+                "end_offsets": list(self._paused.end_offsets),
+                "source_rows": _source_rows(db),
+                "relative_error": RELATIVE_ERROR,
+                "views": {view.name: self._findings[view.name] for view in VIEWS},
+            }
+
+    def _take_tables(self, db: duckdb.DuckDBPyConnection) -> None:
+        for name, rows in mysql.read_tables(self._stack).items():
+            sources.take_table(db, find_view(name), rows)
+            sources.expect(db, find_view(name))
+
+    def _drain(self, db: duckdb.DuckDBPyConnection) -> float | None:
+        """Wait until the engine has all of the sources, by what it counts and by the tables that it
+        holds; how many seconds after the pause that was seen, None if not in time."""
+        behind = [find_view("pageviews_progress"), *sources.TABLES]
+        while behind := [view for view in behind if not self._caught_up(db, view)]:
+            waited_s = time.monotonic() - self._paused.since_s
+            if waited_s > DRAIN_WITHIN_S:
+                return None
+            self._say(f"letting the engine drain, {waited_s:.0f} s")
+            time.sleep(LOOK_EVERY_S)
+        return round(time.monotonic() - self._paused.since_s, 2)
+
+    def _caught_up(self, db: duckdb.DuckDBPyConnection, view: View) -> bool:
+        try:
+            held = self._engine.read_view(self._stack, view.name)
+            if view.name != "pageviews_progress":
+                return compare(db, view, held, 0).right
+            normal.of_engine(db, held, view, "held")
+        except NoSuchView:
+            return True  # there is nothing to wait for; said as such in the result
+        except RacetrackError:
+            return False  # it may come; if not, the result says why
+        counted = dict(db.execute('SELECT "partition", total FROM held').fetchall())
+        return counted == {n: end for n, end in enumerate(self._paused.end_offsets) if end}
+
+    def _take_topics(self, db: duckdb.DuckDBPyConnection) -> None:
+        self._say(f"reading {sum(self._paused.end_offsets):,} pageviews")
+        where = self._stack.endpoints.kafka
+        topics.take_pageviews(db, where, self._paused.end_offsets)
+        topics.take_flagged(db, where)
+
+    def _judge_all(self, db: duckdb.DuckDBPyConnection) -> None:
+        """Judge every view, and those that are wrong again until they are right or time is up."""
+        for view in VIEWS:
+            if not view.window:
+                self._say(f"computing {view.name}")
+                sources.expect(db, view)
+        wrong: Sequence[View] = VIEWS
+        give_up_s = time.monotonic() + AGAIN_WITHIN_S
+        while True:
+            for view in wrong:
+                self._say(f"comparing {view.name}")
+                self._findings[view.name] = self._judge(db, view)
+            wrong = [
+                v for v in wrong if self._findings[v.name]["status"] in {"wrong", "unreadable"}
+            ]
+            if not wrong or time.monotonic() > give_up_s:
+                return
+            time.sleep(LOOK_EVERY_S)
+
+    def _judge(self, db: duckdb.DuckDBPyConnection, view: View) -> dict[str, Any]:
+        raw = self._folder / f"{view.name}.csv"
+        raw.unlink(missing_ok=True)  # of an earlier look
+        from_ms = _now_ms()
+        try:
+            held = self._engine.read_view(self._stack, view.name)
+            until_ms = _now_ms()
+            if view.window:
+                from_ms -= self._engine.clock_slack_ms(self._stack.settings)
+                sources.between(db, from_ms, until_ms)
+                sources.expect(db, view)
+            compared = compare(db, view, held, KEPT_FINDINGS)
+        except NoSuchView:
+            return {"status": "absent"}
+        except RacetrackError as error:
+            return {"status": "unreadable", "reason": str(error)}
+        if not compared.right:
+            _write(raw, view, compared.findings)
+        return {**_for_record(compared), "from_ms": from_ms, "until_ms": until_ms}
+
+
+def _for_record(compared: Compared) -> dict[str, Any]:
+    first = [asdict(finding) for finding in compared.findings[:SHOWN_FINDINGS]]
+    counts = {name: getattr(compared, name) for name in COUNTS}
+    return {"status": "right" if compared.right else "wrong", **counts, "first": first}
+
+
+def _write(path: Path, view: View, findings: Sequence[Finding]) -> None:
+    """`finding`, then each column twice: as the sources say, and as the engine has it."""
+    path.parent.mkdir(exist_ok=True)
+    sides = ("source", "engine")
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["finding", *(f"{side} {name}" for name in view.columns for side in sides)])
+        for found in findings:
+            both = ((found.source or {}).get, (found.engine or {}).get)
+            rows.writerow([found.finding, *(get(n) for n in view.columns for get in both)])
+
+
+def _source_rows(db: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    counts = {}
+    for table in ("users", "items", "purchases", "pageviews", "dd_flagged_profiles"):
+        row = db.execute(f"SELECT count(*) FROM source.{table}").fetchone()  # noqa: S608
+        counts[table] = row[0] if row else 0
+    return counts
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
