@@ -129,6 +129,8 @@ def collect(folders: Sequence[Path]) -> Collection:
                 values.setdefault(path, {})
         elif (folder / "report.json").is_file():
             continue  # an earlier report, caught by `logs/*`
+        elif (folder / "verified.json").is_file():
+            continue  # what `./race verify` found: no run, and no figures
         elif (folder / "run.json").is_file():
             values.setdefault(folder, {})
         else:

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from racetrack import __version__
 from racetrack.analysis.compare import CONFIDENCE
+from racetrack.report import verified
 from racetrack.report.collect import Collection, Run
 from racetrack.report.definitions import BY_KEY, COMPARED, FIGURES, SHOWN, number
 from racetrack.report.draw import inline
@@ -23,6 +24,9 @@ SIGNS = {
     "generator-bound": "⊘",
     "broker-bound": "⊘",
     "failed": "!",
+    "right": "✓",
+    "wrong": "✗",
+    "unreadable": "!",
 }
 
 
@@ -163,6 +167,38 @@ def _run(run: Run, plots: Sequence[Plot], gaps: Sequence[str]) -> dict[str, Any]
         "figures": run.figures,
         "charts": [_chart(plot) for plot in plots],
         "facts": [(name, list(pairs.items())) for name, pairs in facts.items() if pairs],
+        "verified": _verified(run.json["verified"]) if "verified" in run.json else None,
+    }
+
+
+def _verified(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The views against the sources, those that are wrong with their first rows."""
+    return {
+        "in_short": verified.in_short(found),
+        "drained": verified.drained(found),
+        "relative_error": found["relative_error"],
+        "views": [
+            {
+                "name": name,
+                "status": view["status"],
+                "compared": view.get("compared"),
+                "how_wrong": verified.how_wrong(view),
+                "first": [_both(row) for row in view.get("first", [])],
+            }
+            for name, view in found["views"].items()
+        ],
+    }
+
+
+def _both(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row that is not right: what is wrong, and (column, source, engine, whether they differ)."""
+    source, engine = row["source"] or {}, row["engine"] or {}
+    return {
+        "finding": row["finding"],
+        "cells": [
+            (name, source.get(name), engine.get(name), source.get(name) != engine.get(name))
+            for name in {**source, **engine}
+        ],
     }
 
 

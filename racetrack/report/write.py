@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from racetrack.analysis.compare import CONFIDENCE
+from racetrack.report import verified
 from racetrack.report.collect import Collection, Run
 from racetrack.report.definitions import FIGURES
 from racetrack.report.groups import Table
@@ -57,6 +58,19 @@ def row(run: Run) -> dict[str, Any]:
         "lag_slope_low_pct": slope.get("low_pct"),
         "lag_slope_high_pct": slope.get("high_pct"),
         **run.figures,
+        **_views(run.json.get("verified")),
+    }
+
+
+def _views(found: Mapping[str, Any] | None) -> dict[str, Any]:
+    """How many views were right, and which were not; None where nobody looked."""
+    if found is None:
+        return {"views_right": None, "views_wrong": None, "drained_after_s": None}
+    wrong = [name for status in ("wrong", "unreadable") for name in verified.named(found, status)]
+    return {
+        "views_right": len(verified.named(found, "right")),
+        "views_wrong": " ".join(wrong),
+        "drained_after_s": found["drained_after_s"],
     }
 
 

@@ -1,0 +1,65 @@
+"""What a verification found, on the terminal, on the page and in the table of runs."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from racetrack.report import terminal
+from racetrack.report.collect import collect
+from racetrack.report.groups import tables
+from racetrack.report.write import write
+from racetrack.runfolder import read_run
+from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, Made, run, verified
+from tests.report.test_report import words
+
+FOUND = verified(users=RIGHT, item_summary=WRONG, hvu_test=ABSENT, purchases=UNREADABLE)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run(tmp_path_factory.mktemp("logs"), Made(window_s=10.0, verified=FOUND))
+
+
+def test_a_run_with_a_wrong_view_is_not_ok(folder: Path) -> None:
+    told = read_run(folder)
+    assert told["outcome"] == "Views are wrong: item_summary, purchases"
+    assert [step["name"] for step in told["steps"]][-2:] == [
+        "compare every view with the sources",
+        "stop everything",
+    ]
+
+
+def test_a_run_that_did_not_ask_has_six_steps(tmp_path: Path) -> None:
+    told = read_run(run(tmp_path, Made(window_s=10.0)))
+    assert len(told["steps"]) == 6
+    assert "verified" not in told
+
+
+def test_the_terminal_names_view_and_row(folder: Path) -> None:
+    told = "\n".join(terminal.summary(read_run(folder), folder))
+    assert "1 of 3 right: 14 rows compared with 30 pageviews and 4 purchases" in told
+    assert "WRONG       item_summary: 1 different" in told
+    assert "source  item_id=7, revenue=12.5" in told
+    assert "engine  item_id=7, revenue=<b>13</b>" in told
+    assert "WRONG       purchases: unreadable: it is gone" in told
+    assert "not in this engine's demo: hvu_test" in told
+    assert "1.2 s after the pause" in told
+
+
+def test_the_page_and_the_table_have_it_too(folder: Path, tmp_path: Path) -> None:
+    collection = collect([folder])
+    write(tmp_path, collection, tables(collection.runs), None)
+    page = (tmp_path / "report.html").read_text()
+    assert "item_summary ✗ wrong 7 1 different" in words(page)
+    assert "source 12.5 , engine <b>13</b>" in words(page)
+    assert "<b>13</b></b>" not in page  # what an engine holds is text, not markup
+    (row,) = csv.DictReader(io.StringIO((tmp_path / "report.csv").read_text()))
+    assert row["views_right"] == "1"
+    assert row["views_wrong"] == "item_summary purchases"
+
+
+def test_a_folder_of_race_verify_is_no_run(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "verified.json").write_text("{}")
+    assert len(collect([folder, tmp_path]).runs) == 1
