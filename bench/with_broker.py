@@ -10,7 +10,7 @@ from racetrack import install, interrupts
 from racetrack.errors import RacetrackError
 from racetrack.lock import machine_lock
 from racetrack.settings import load
-from racetrack.stack.runtime import open_stack
+from racetrack.stack.native.stack import NativeStack
 
 BENCH = Path(__file__).with_name("loadgen_bench.py")
 
@@ -21,7 +21,7 @@ def main() -> int:
     if {"--help", "-h"} & set(sys.argv[1:]):
         return subprocess.run(arguments, check=False).returncode
     with interrupts.guarded(tell) as guard, machine_lock(), tempfile.TemporaryDirectory() as logs:
-        stack = open_stack(load())
+        stack = NativeStack(load())
         stack.prepare(["broker"], tell)
         try:
             stack.start(["broker"], Path(logs), tell)

@@ -124,7 +124,7 @@ def prepare(screen: Screen) -> None:
 
     settings = load(FLAWLESS)
     services = services_of(engines.find_engine(ENGINE), settings)
-    open_stack(settings).prepare(services, screen.say)
+    open_stack(settings, services, screen.say).prepare(services, screen.say)
 
 
 def findings(folders: Sequence[Path]) -> list["Finding"]:

@@ -12,7 +12,7 @@ from racetrack.report.command import report
 from racetrack.runfolder import read_run
 from racetrack.screen import Screen
 from racetrack.settings import load
-from racetrack.stack.runtime import open_stack
+from racetrack.stack.runtime import open_stack, stacks_that_may_stand, standing_stack
 from racetrack.verify.command import verify as verify_command
 
 
@@ -73,9 +73,9 @@ def up(engine: str) -> None:
     with guarded(screen) as guard, machine_lock():
         chosen = engines.find_engine(engine)
         settings = load()
-        stack = open_stack(settings)
         services = services_of(chosen, settings)
         make_ready(chosen, stack, screen.say)
+        stack = open_stack(settings, services, screen.say)
         try:
             stack.start(services, None, screen.say)
             chosen.lay_out(stack)
@@ -88,7 +88,7 @@ def up(engine: str) -> None:
         screen.say(line)
     where = stack.endpoints
     screen.say(f"Change the load: nc {where.loadgen_host} {where.loadgen_port}, then `help`.")
-    screen.say(f"Logs: {stack.log_of(services[0]).parent}. Take it down: ./race down")
+    screen.say(f"Logs: {stack.where_logs()}. Take it down: ./race down")
 
 
 @race.command()
@@ -96,10 +96,10 @@ def down() -> None:
     """Stop the stack that stands and remove its data, whatever started it."""
     screen = Screen()
     with guarded(screen), machine_lock():
-        stack = open_stack(load())
         said: list[str] = []
-        stack.stop(said.append)
-    screen.say(said[0].strip() if said else "No stack is up.")
+        for stack in stacks_that_may_stand(load()):
+            stack.stop(said.append)
+    screen.say("\n".join(line.strip() for line in said) or "No stack is up.")
 
 
 @race.command()
@@ -107,11 +107,12 @@ def status() -> None:
     """Say what stands: exit code 0 if a stack is up and whole, else 1."""
     screen = Screen()
     with guarded(screen):
-        standing = open_stack(load()).standing()
-    if standing is None:
+        found = standing_stack(load())
+    if found is None:
         screen.say("No stack is up. Start one with `./race up ENGINE`.")
         sys.exit(1)
     screen.say(f"Up since {standing.since}, for {standing.engine}:")
+    _, standing = found
     for name, pids in sorted(standing.services.items()):
         screen.say(f"  {name:<10} pid {', '.join(map(str, pids))}")
     if ended := sorted(set(standing.expected) - set(standing.services)):

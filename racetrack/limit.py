@@ -15,7 +15,7 @@ from racetrack.runs import LOGS, run_once
 from racetrack.screen import Screen
 from racetrack.settings import Settings, for_record
 from racetrack.stack.runtime import open_stack
-from racetrack.track import Track, make_ready
+from racetrack.track import Track, make_ready, services_of
 
 TOLERANCE = 0.05
 START_RATE = 1_000
@@ -80,7 +80,8 @@ class LimitSearch:
         self._pace = pace
         self._engine = engines.find_engine(engine_name)
         self._settings, self._screen, self._guard = settings, screen, guard
-        self._stack = open_stack(settings)
+        services = services_of(self._engine, settings)
+        self._stack = open_stack(settings, services, screen.say)
         self.folder = named_folder(LOGS, f"{engine_name}_limit")
         self._found = Limit(
             engine=engine_name,

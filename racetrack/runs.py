@@ -8,7 +8,7 @@ from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import REPO, Settings
 from racetrack.stack.runtime import open_stack
-from racetrack.track import make_ready
+from racetrack.track import make_ready, services_of
 
 LOGS = REPO / "logs"
 
@@ -23,7 +23,7 @@ def run_once(
         Interrupted: by a signal.
     """
     engine = engines.find_engine(engine_name)
-    stack = open_stack(settings)
+    stack = open_stack(settings, services_of(engine, settings), screen.say)
     make_ready(engine, stack, screen.say)
     folder = RunFolder.create(LOGS, engine_name, str(asked.pageviews_per_s))
     Experiment(asked, engine, stack, folder, screen).run(guard)

@@ -15,6 +15,7 @@ REPO = Path(__file__).resolve().parent.parent
 Port = Annotated[int, Field(ge=1, le=65535)]
 Heap = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*[mg]$")]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,30}$")]
+Size = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*[mMgG]$")]
 Address = Annotated[str, AfterValidator(lambda text: str(IPv4Address(text)))]
 Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[int, Field(ge=0)]
@@ -29,6 +30,9 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_file=REPO / ".env", frozen=True, extra="ignore", str_strip_whitespace=True
     )
+
+    runtime: Literal["auto", "compose", "native"]
+    airgap: bool
 
     bind_address: Address
     stack_name: Name
@@ -46,6 +50,10 @@ class Settings(BaseSettings):
     connect_heap: Heap
     deephaven_heap: Heap
     deephaven_cycle_ms: Count
+    redpanda_smp: Count
+    redpanda_memory: Size
+    redpanda_tmpfs: Size
+    mysql_tmpfs: Size
 
     materialize_port: Port
     mz_url: SecretStr  # it may hold a password

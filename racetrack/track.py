@@ -11,6 +11,7 @@ from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.probes import top
 from racetrack.probes.broker import BrokerProbe, PublishedProbe
+from racetrack.probes.cgroup import CgroupProbe
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.loadgen import ArrivalsProbe, Control
@@ -19,7 +20,7 @@ from racetrack.probes.usage import CpuAccount, UsageProbe
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import Settings
-from racetrack.stack.contract import Say, Stack
+from racetrack.stack.contract import Accounting, Say, Stack
 
 # Where every engine's input comes from; an engine names what it needs beside them.
 ALWAYS = ("mysql", "broker", "loadgen")
@@ -101,6 +102,8 @@ class Track:
                 f" loading the demo. Its logs are in {self._folder.stack}."
             )
         self._begin(UsageProbe(self._sampled, self._sample_every_s, self._folder))
+        if accounts := self._accounts():
+            self._begin(CgroupProbe(accounts, self._sample_every_s, self._folder))
 
     def set_rate(self, pageviews_per_s: int) -> None:
         """Ask the generator for another rate, and show the dialogue."""
@@ -220,6 +223,11 @@ class Track:
         """What is sampled: service → its live processes, the engine's first."""
         beside = {name: self._stack.pids(name) for name in ("broker", "loadgen")}
         return {**self._engine.processes(self._stack), **beside}
+
+    def _accounts(self) -> dict[str, Accounting]:
+        """The kernel's account of what is sampled, where the runtime has one."""
+        found = {name: self._stack.accounting(name) for name in self._sampled()}
+        return {name: account for name, account in found.items() if account}
 
     def _begin(self, probe: Probe) -> None:
         self._closing.callback(probe.stop)

@@ -10,6 +10,16 @@ from racetrack.settings import Settings
 Say = Callable[[str], None]
 
 
+class Accounting(Protocol):
+    """The kernel's account of all processes of a service, those that have ended too."""
+
+    def cpu_s(self) -> float:
+        """CPU seconds since the service was started."""
+
+    def memory_bytes(self) -> int:
+        """What it has in memory now, with the files that it caches or keeps on tmpfs."""
+
+
 @dataclass(frozen=True)
 class Endpoints:
     """Where the harness reaches the services, as seen from this machine."""
@@ -67,7 +77,8 @@ class Stack(Protocol):
     def start(self, services: Sequence[str], logs: Path | None, say: Say) -> None:
         """Start the services side by side and return when each has passed its health check.
 
-        Their output goes to `logs`; without it, to where the stack's data is, and goes with it.
+        Their output goes to `logs`, the `stack` folder of a run; without it, to where the stack's
+        data is, and goes with it.
 
         Raises:
             RacetrackError: a service did not come up; the message ends with its last words.
@@ -76,8 +87,14 @@ class Stack(Protocol):
     def pids(self, service: str) -> list[int]:
         """All live processes of a service, its main process first; none while it is killed."""
 
+    def accounting(self, service: str) -> Accounting | None:
+        """The kernel's account of a service, where services have one of their own."""
+
     def log_of(self, service: str) -> Path:
         """The file that the service's output goes to, growing while it runs."""
+
+    def where_logs(self) -> str:
+        """Where a person finds the output of a stack that stands."""
 
     def program(self, service: str, name: str) -> str:
         """What a person types to run a program that comes with a service, on the service's side."""

@@ -18,7 +18,7 @@ from racetrack.runfolder import named_folder, shown, write_json
 from racetrack.screen import Screen
 from racetrack.settings import load
 from racetrack.stack.contract import Stack
-from racetrack.stack.runtime import open_stack
+from racetrack.stack.runtime import standing_stack
 
 PUBLISHED_WITHIN_S = 5.0
 
@@ -37,10 +37,10 @@ def verify() -> None:
 
     screen = Screen()
     with guarded(screen), machine_lock():
-        stack = open_stack(load())
-        standing = stack.standing()
-        if standing is None:
+        up = standing_stack(load())
+        if up is None:
             raise UsageError("No stack is up. Start one with `./race up ENGINE`.")
+        stack, standing = up
         engine = engines.find_engine(standing.engine)
         folder = named_folder(LOGS, f"{engine.name}_verify")
         found = _verify(engine, stack, folder, screen)

@@ -130,9 +130,16 @@ class NativeStack:
                 return []
             raise
 
+    def accounting(self, service: str) -> None:
+        """There is none: processes of this user are not kept apart."""
+
     def log_of(self, service: str) -> Path:
         """The file that the service's output goes to."""
         return self._logs / f"{service}.log"
+
+    def where_logs(self) -> str:
+        """The folder with a file a service."""
+        return str(self._logs)
 
     def program(self, service: str, name: str) -> str:
         """Its path, in one of the service's parts."""

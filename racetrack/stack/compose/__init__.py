@@ -1,0 +1,1 @@
+"""The compose runtime: services as containers, as docker-compose.yml describes them."""

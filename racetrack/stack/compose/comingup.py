@@ -1,0 +1,123 @@
+"""Containers while they come up: tells what is ready, keeps what they say, says why one is not."""
+
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from racetrack.errors import RacetrackError
+from racetrack.stack.compose.containers import Container, Containers
+from racetrack.stack.compose.followers import Followers
+from racetrack.stack.compose.names import shown
+from racetrack.stack.compose.project import output_of, tail
+from racetrack.stack.contract import Say
+
+READY_WITHIN_S = 180.0
+LOOK_EVERY_S = 0.25
+ENDED = ("exited", "dead")
+
+
+class ServiceError(RacetrackError):
+    """A service did not come up; the message ends with its last words."""
+
+
+class ComingUp:
+    """The containers of one start. Names are those of docker-compose.yml."""
+
+    def __init__(self, containers: Containers, followers: Followers, logs: Path) -> None:
+        self._containers, self._followers, self._logs = containers, followers, logs
+        self.ids: dict[str, str] = {}  # name → container id, of those that were started
+
+    def log(self, name: str) -> Path:
+        """Where the output of a container goes."""
+        return self._logs / f"{shown(name)}.log"
+
+    def wait(self, up: "subprocess.Popen[str]", wanted: Sequence[str], say: Say) -> None:
+        """Return when all are healthy. `up` is the `docker compose up --wait` that starts them.
+
+        Raises:
+            ServiceError: one is not, and won't be.
+        """
+        began = time.monotonic()
+        ready: set[str] = set()
+        while True:
+            ended = _ends_within(up, LOOK_EVERY_S)
+            found = self._look(wanted)
+            for name in sorted(_healthy(found) - ready):
+                say(f"  {shown(name)} ready after {time.monotonic() - began:.1f} s")
+            ready |= _healthy(found)
+            self._raise_failed(found)
+            if ended:
+                break
+        if missing := [name for name in wanted if name not in ready]:
+            raise self._unfinished(up, missing)
+
+    def wait_again(self, name: str, since_s: float) -> None:
+        """Return when one that was started once more, at `since_s` (epoch), is healthy.
+
+        Raises:
+            ServiceError: it did not become so.
+        """
+        self._follow(name, self.ids[name], since_s)
+        give_up = time.monotonic() + READY_WITHIN_S
+        while name not in _healthy(found := self._look([name])):
+            self._raise_failed(found)
+            if time.monotonic() > give_up:
+                raise self._too_late(name)
+            time.sleep(LOOK_EVERY_S)
+
+    def last_words(self, name: str) -> str:
+        """The end of what a container said."""
+        self._followers.take_in(self.ids[name])
+        return tail(self.log(name).read_text(errors="replace").splitlines())
+
+    def _look(self, wanted: Sequence[str]) -> dict[str, Container]:
+        """What there is of the wanted by now; what they say is kept from then on."""
+        found = {each.service: each for each in self._containers.all() if each.service in wanted}
+        for name, container in found.items():
+            if name not in self.ids and container.state != "created":
+                self.ids[name] = container.id
+                self._follow(name, container.id)
+        return found
+
+    def _follow(self, name: str, container_id: str, since_s: float = 0.0) -> None:
+        self._followers.follow(container_id, shown(name), self.log(name), since_s)
+
+    def _raise_failed(self, found: Mapping[str, Container]) -> None:
+        for name, container in found.items():
+            if container.state in ENDED:
+                why = f"did not start: {self._containers.ending(container.id)}"
+            elif container.is_unhealthy:
+                why = f"is not well: {self._containers.why_not_healthy(container.id)}"
+            else:
+                continue
+            raise ServiceError(f"{shown(name)} {why}; its last words:\n{self.last_words(name)}")
+
+    def _unfinished(self, up: "subprocess.Popen[str]", missing: Sequence[str]) -> ServiceError:
+        """`docker compose up` has ended, and these are not ready."""
+        said = tail(output_of(up))
+        if up.returncode == 0:
+            return ServiceError(f"{', '.join(missing)}: no health check in docker-compose.yml.")
+        started = [name for name in missing if name in self.ids]
+        if not started:
+            return ServiceError(f"Docker did not start {', '.join(missing)}:\n{said}")
+        return self._too_late(started[0])
+
+    def _too_late(self, name: str) -> ServiceError:
+        why = self._containers.why_not_healthy(self.ids[name])
+        return ServiceError(
+            f"{shown(name)} was not ready within {READY_WITHIN_S:.0f} s: {why}; its last words:\n"
+            f"{self.last_words(name)}"
+        )
+
+
+def _healthy(found: Mapping[str, Container]) -> set[str]:
+    return {name for name, container in found.items() if container.is_healthy}
+
+
+def _ends_within(process: "subprocess.Popen[str]", seconds: float) -> bool:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True

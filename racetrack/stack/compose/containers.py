@@ -1,0 +1,169 @@
+"""The containers of one project, and of each: is it up, is it well, its processes, how it ended."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import docker
+import psutil
+from docker.errors import DockerException, NotFound
+
+from racetrack.errors import RacetrackError
+from racetrack.stack.compose.cgroup import CGroup
+from racetrack.stack.compose.project import HARNESS, STARTED_BY
+
+PROJECT = "com.docker.compose.project"
+SERVICE = "com.docker.compose.service"
+
+
+@dataclass(frozen=True)
+class Container:
+    """What the engine says of a container, once."""
+
+    id: str
+    service: str
+    state: str  # running, exited, paused, …
+    is_healthy: bool
+    is_unhealthy: bool
+    started_by_harness: bool
+
+
+@dataclass(frozen=True)
+class Live:
+    """A running container: its main process, and the control group of all of them."""
+
+    container_id: str
+    main: psutil.Process
+    group: CGroup
+
+    def runs(self) -> bool:
+        """Whether the main process is still there: asks the kernel, not the engine."""
+        try:
+            return self.main.is_running() and self.main.status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
+
+    def pids(self) -> list[int]:
+        """All live processes, the main one first."""
+        if not self.runs():
+            return []
+        try:
+            others = set(self.group.pids()) - {self.main.pid}
+        except FileNotFoundError:  # it ended in between
+            return []
+        return [self.main.pid, *sorted(others)]
+
+
+class Containers:
+    """Those of one compose project, whoever put them up."""
+
+    def __init__(self, client: docker.DockerClient, project: str) -> None:
+        self._client, self._project = client, project
+
+    def all(self) -> list[Container]:
+        """Every container of the project, one-off ones too.
+
+        Raises:
+            RacetrackError: the engine does not answer any more.
+        """
+        labels = {"label": f"{PROJECT}={self._project}"}
+        with _engine_answers():
+            return [_read(each) for each in self._client.api.containers(all=True, filters=labels)]
+
+    def anything_left(self) -> bool:
+        """Whether there is a container, a network or a volume of the project."""
+        labels = {"label": f"{PROJECT}={self._project}"}
+        with _engine_answers():
+            return bool(
+                self._client.api.containers(all=True, filters=labels)
+                or self._client.api.networks(filters=labels)
+                or self._client.api.volumes(filters=labels)["Volumes"]
+            )
+
+    def live(self, container_id: str) -> Live:
+        """The processes of a running container.
+
+        Raises:
+            NotVisible: they can't be seen on this machine.
+        """
+        pid = int(self._inspect(container_id)["State"]["Pid"])
+        group = CGroup.of(pid, container_id)
+        return Live(container_id, psutil.Process(pid), group)
+
+    def ending(self, container_id: str) -> str:
+        """How a container ended, in a few words."""
+        try:
+            state = self._inspect(container_id)["State"]
+        except NotFound:
+            return "its container was removed"
+        if state.get("OOMKilled"):
+            return "killed by the kernel, because memory ran out"
+        if state["Status"] != "exited":
+            return f"its container is {state['Status']}"
+        return f"exit code {state['ExitCode']}"
+
+    def why_not_healthy(self, container_id: str) -> str:
+        """What its health check said last."""
+        health = self._inspect(container_id)["State"].get("Health") or {}
+        told = [str(check["Output"]).strip() for check in health.get("Log") or []]
+        return next((text for text in reversed(told) if text), "its health check says nothing")
+
+    def image(self, container_id: str) -> str:
+        """The name of a container's image with its digest, or with its id if it has none."""
+        described = self._inspect(container_id)
+        name, image_id = described["Config"]["Image"], described["Image"]
+        with _engine_answers():
+            digests = self._client.images.get(image_id).attrs.get("RepoDigests") or []
+        digest = digests[0].rpartition("@")[2] if digests else ""
+        return f"{name}@{digest}" if digest else f"{name} (image id {image_id})"
+
+    def kill(self, container_id: str) -> None:
+        """SIGKILL to all of a container; returns when it has ended."""
+        with _engine_answers():
+            self._client.api.kill(container_id)
+            self._client.api.wait(container_id)
+
+    def pause(self, container_id: str) -> None:
+        """Freeze all processes of a container."""
+        with _engine_answers():
+            self._client.api.pause(container_id)
+
+    def resume(self, container_id: str) -> None:
+        """Let them go on."""
+        with _engine_answers():
+            self._client.api.unpause(container_id)
+
+    def start(self, container_id: str) -> None:
+        """Start a container that has ended once more."""
+        with _engine_answers():
+            self._client.api.start(container_id)
+
+    def _inspect(self, container_id: str) -> dict[str, Any]:
+        with _engine_answers():
+            described: dict[str, Any] = self._client.api.inspect_container(container_id)
+        return described
+
+
+@contextlib.contextmanager
+def _engine_answers() -> Iterator[None]:
+    try:
+        yield
+    except NotFound:
+        raise
+    except (DockerException, OSError) as error:
+        raise RacetrackError(
+            f"The Docker engine does not do as asked: {error}. Look at its own log."
+        ) from error
+
+
+def _read(described: dict[str, Any]) -> Container:
+    labels = described["Labels"]
+    return Container(
+        id=described["Id"],
+        service=labels.get(SERVICE, "?"),
+        state=described["State"],
+        is_healthy="(healthy)" in described["Status"],
+        is_unhealthy="(unhealthy)" in described["Status"],
+        started_by_harness=labels.get(STARTED_BY) == HARNESS,
+    )

@@ -1,0 +1,156 @@
+"""One compose project: the `docker compose` commands that act on it, and on nothing else."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import SecretStr
+
+from racetrack.errors import RacetrackError, SetupError
+from racetrack.settings import REPO, Settings
+
+STARTED_BY = "racetrack.started-by"  # a label: who put a container up
+HARNESS = "harness"
+LAST_LINES = 12
+
+
+class ComposeFailed(RacetrackError):
+    """`docker compose` gave up; the message ends with what it said."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """What the compose files say of a service, all settings filled in."""
+
+    image: str
+    is_built_here: bool
+    ports: Sequence[int]  # those it publishes
+
+
+class Project:
+    """The project called STACK_NAME, with every setting of a run in its files."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.name = settings.stack_name
+        self._settings = settings
+        files = ["docker-compose.yml", *(["docker-compose.airgap.yml"] if settings.airgap else [])]
+        self._command = ["docker", "compose", "--project-name", self.name]
+        self._command += ["--project-directory", str(REPO), "--ansi", "never"]
+        self._command += [argument for file in files for argument in ("--file", str(REPO / file))]
+
+    def services(self) -> dict[str, Service]:
+        """All services of the files.
+
+        Raises:
+            ComposeFailed: the files can't be read.
+        """
+        told = json.loads(self._run("config", "--format", "json"))
+        return {name: _service(described) for name, described in told["services"].items()}
+
+    def up(self, services: Sequence[str], within_s: float) -> "subprocess.Popen[str]":
+        """Begin to start services; the process ends with 0 when all are healthy."""
+        return self._open(
+            *("--progress", "quiet", "up", "--detach", "--wait", "--no-build"),
+            *("--wait-timeout", str(int(within_s)), *services),
+        )
+
+    def down(self) -> None:
+        """End the project's containers and remove them with networks and data."""
+        self._run("--progress", "quiet", "down", "--volumes", "--remove-orphans")
+
+    def build(self, services: Sequence[str], say: Callable[[str], None]) -> None:
+        """Build images, or find that they are up to date.
+
+        Raises:
+            SetupError: a build failed; the message ends with what it said last.
+        """
+        if not services:
+            return
+        say(f"  building the images of {', '.join(services)}, if something has changed")
+        process = self._open("--progress", "plain", "build", *services)
+        try:
+            lines = output_of(process)
+        finally:
+            end(process)
+        if process.returncode:
+            raise SetupError(
+                f"The images of {', '.join(services)} can't be built:\n{tail(lines)}\nCheck the"
+                " network, or do without: RUNTIME=native, or images made here (`./race images`,"
+                " AIRGAP=true)."
+            )
+
+    def _open(self, *arguments: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [*self._command, *arguments],
+            env=environment(self._settings),
+            cwd=REPO,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            # A Ctrl-C on the terminal is for the runner, which ends things in its own order.
+            start_new_session=True,
+        )
+
+    def _run(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [*self._command, *arguments],
+            env=environment(self._settings),
+            cwd=REPO,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            start_new_session=True,
+        )
+        if done.returncode:
+            raise ComposeFailed(
+                f"`docker compose {' '.join(arguments)}` failed:\n{tail(done.stderr.splitlines())}"
+            )
+        return done.stdout
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """What compose fills into its files: the settings of this run, whatever `.env` says.
+
+    The user's own COMPOSE_* variables would add files and profiles to a run.
+    """
+    outside = {name: v for name, v in os.environ.items() if not name.startswith("COMPOSE_")}
+    return {
+        **outside,
+        **{name.upper(): _text(value) for name, value in settings if value is not None},
+        "KAFKA_ADVERTISED_ADDRESS": settings.reach_address,
+        "RACETRACK_STARTED_BY": HARNESS,
+    }
+
+
+def end(process: "subprocess.Popen[str]") -> None:
+    """End a command that was begun, if it still runs."""
+    process.kill()
+    process.wait()
+
+
+def output_of(process: "subprocess.Popen[str]") -> list[str]:
+    """All lines that a command says, until it ends."""
+    return process.communicate()[0].splitlines()
+
+
+def tail(lines: Sequence[str]) -> str:
+    """The last lines of something, indented."""
+    return "\n".join(f"    {line}" for line in lines[-LAST_LINES:]) or "    (it said nothing)"
+
+
+def _service(described: Mapping[str, Any]) -> Service:
+    published = [
+        int(port["published"]) for port in described.get("ports", []) if "published" in port
+    ]
+    return Service(described["image"], "build" in described, published)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    return str(value).lower() if isinstance(value, bool) else str(value)

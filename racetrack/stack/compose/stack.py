@@ -1,0 +1,272 @@
+"""The compose stack: the services of docker-compose.yml, started and removed as one project."""
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from racetrack.errors import BusyError, RacetrackError, SetupError
+from racetrack.runfolder import utc_now, write_json
+from racetrack.settings import Settings
+from racetrack.stack.compose import engine, images, room
+from racetrack.stack.compose.cgroup import CGroup
+from racetrack.stack.compose.comingup import READY_WITHIN_S, ComingUp
+from racetrack.stack.compose.containers import Containers, Live
+from racetrack.stack.compose.followers import Followers
+from racetrack.stack.compose.names import called, each_once, shown
+from racetrack.stack.compose.project import Project, Service, end
+from racetrack.stack.contract import Endpoints, Inside, Say, Standing
+from racetrack.stack.native import ports
+
+ROUNDS = 3
+# What they keep is on tmpfs, which goes when a container ends.
+FORGET = ("mysql", "redpanda")
+# Images made here start afresh every time (racetrack/stack/native/serve.py).
+FORGET_AIRGAP = ("debezium",)
+
+
+class ComposeStack:
+    """Services as containers of one compose project; see `racetrack.stack.contract.Stack`."""
+
+    runtime = "compose"
+
+    def __init__(self, settings: Settings, docker: engine.Docker) -> None:
+        self.settings = settings
+        self._docker = docker
+        self._project = Project(settings)
+        self._containers = Containers(docker.client, self._project.name)
+        self._root = (
+            Path(tempfile.gettempdir()) / f"racetrack-{os.getuid()}-{self._project.name}.up"
+        )
+        self._started: _Started | None = None
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """Where the published ports are, as seen from this machine."""
+        s = self.settings
+        return Endpoints(
+            kafka=f"{s.reach_address}:{s.kafka_port}",
+            registry=f"http://{s.reach_address}:{s.schema_registry_port}",
+            mysql_host=s.reach_address,
+            mysql_port=s.mysql_port,
+            loadgen_host=s.reach_address,
+            loadgen_port=s.loadgen_port,
+        )
+
+    @property
+    def inside(self) -> Inside:
+        """What a container sees; it is what the scripts take if nothing else is said."""
+        return Inside("redpanda:9092", "http://redpanda:8081", "/scripts")
+
+    def missing(self, services: Sequence[str]) -> list[str]:
+        """Those that docker-compose.yml does not have."""
+        return [name for name in services if called(name) not in self._project.services()]
+
+    def prepare(self, services: Sequence[str], say: Say) -> None:
+        """Clear what a killed run left behind; look whether there is room; get missing images.
+
+        Raises:
+            SetupError: an image can't be had, or memory is short.
+            BusyError: a stack of this name was put up on purpose, or a port is taken.
+        """
+        self._clear_leftovers(say)
+        described = self._project.services()
+        wanted = {name: described[name] for name in each_once(services)}
+        room.require(self.settings, wanted)
+        ports.must_be_free(self.settings.bind_address, [self._ports(wanted.values())])
+        self._get_images(wanted, say)
+
+    def start(self, services: Sequence[str], logs: Path | None, say: Say) -> None:
+        """Start the services and return when all are healthy. Each one's output goes to a file in
+        `logs`, and all of it to `docker-compose.log` beside that folder.
+
+        Raises:
+            ServiceError: a service did not come up; the message ends with its last words.
+            NotVisible: what runs in the containers can't be measured from here.
+        """
+        wanted = each_once(services)
+        self._root.mkdir(mode=0o700, exist_ok=True)
+        logs = logs or self._root / "logs"
+        logs.mkdir(exist_ok=True)
+        followers = Followers(self._docker.client, logs.parent / "docker-compose.log")
+        self._started = _Started(ComingUp(self._containers, followers, logs), followers)
+        up = self._project.up(wanted, READY_WITHIN_S)
+        try:
+            self._started.coming.wait(up, wanted, say)
+        finally:
+            end(up)
+        for name, container_id in self._started.coming.ids.items():
+            self._started.live[name] = self._containers.live(container_id)
+
+    def pids(self, service: str) -> list[int]:
+        """All live processes of the service's container; none while it is killed."""
+        name = called(service)
+        return [] if name in self._up.killed else self._up.live[name].pids()
+
+    def accounting(self, service: str) -> CGroup | None:
+        """The kernel's account of the service's container, if it has one."""
+        live = self._up.live.get(called(service))
+        return live.group if live else None
+
+    def log_of(self, service: str) -> Path:
+        """The file that the output of the service's container goes to."""
+        return self._up.coming.log(called(service))
+
+    def program(self, service: str, name: str) -> str:
+        """By way of `docker compose exec`: it is in the container."""
+        return f"docker compose -p {self._project.name} exec {called(service)} {name}"
+
+    def where_logs(self) -> str:
+        """A stack that stands has nobody who copies its output into files."""
+        return f"docker compose -p {self._project.name} logs"
+
+    def died(self) -> Mapping[str, str]:
+        """Containers that ended though nobody asked them to, with their last words."""
+        return {
+            shown(name): f"{self._containers.ending(live.container_id)}; its last words:\n"
+            f"{self._up.coming.last_words(name)}"
+            for name, live in list(self._up.live.items())
+            if name not in self._up.killed and not live.runs()
+        }
+
+    def kill(self, service: str) -> None:
+        """SIGKILL to all processes of the container.
+
+        Raises:
+            RacetrackError: it could not be started again on what it had.
+        """
+        name = called(service)
+        if name in FORGET or (self.settings.airgap and name in FORGET_AIRGAP):
+            raise RacetrackError(
+                f"{service} can't be killed in a container: what it keeps would go with it."
+                " Pause it instead, or set RUNTIME=native."
+            )
+        self._up.killed.add(name)
+        self._containers.kill(self._up.live[name].container_id)
+
+    def pause(self, service: str) -> None:
+        """Freeze all processes of the container; their connections stay open."""
+        self._containers.pause(self._up.live[called(service)].container_id)
+
+    def resume(self, service: str) -> None:
+        """Let a paused container go on."""
+        self._containers.resume(self._up.live[called(service)].container_id)
+
+    def restart(self, service: str) -> None:
+        """Start a killed container once more, and return when it is healthy.
+
+        Raises:
+            ServiceError: it did not become so; the message ends with its last words.
+        """
+        name = called(service)
+        container_id, since_s = self._up.live[name].container_id, time.time()
+        self._containers.start(container_id)
+        self._up.coming.wait_again(name, since_s)
+        self._up.live[name] = self._containers.live(container_id)
+        self._up.killed.discard(name)
+
+    def versions(self) -> Mapping[str, str]:
+        """The image of every container with its digest, and the engine's version."""
+        return {
+            "docker": self._docker.version,
+            "docker-compose": self._docker.compose_version,
+            **{name: self._containers.image(id_) for name, id_ in self._up.coming.ids.items()},
+        }
+
+    def stop(self, say: Say) -> None:
+        """Remove the project's containers, networks and data, whoever put them up. Idempotent."""
+        began = time.monotonic()
+        names = sorted({container.service for container in self._containers.all()})
+        if self._started:
+            self._started.live.clear()
+        for _ in range(ROUNDS):
+            if not self._containers.anything_left():
+                break
+            self._project.down()
+        else:
+            raise RacetrackError(
+                f"Some of the project {self._project.name} can't be removed. See what is left:"
+                f" docker ps --all --filter label=com.docker.compose.project={self._project.name}"
+            )
+        if self._started:
+            self._started.followers.close()
+        if self._root.exists():
+            shutil.rmtree(self._root)
+        if names:
+            took_s = time.monotonic() - began
+            say(f"  removed {len(names)} containers ({', '.join(names)}) in {took_s:.1f} s")
+
+    def keep_up(self, engine: str) -> None:
+        """Let the stack stand when this command ends."""
+        expected = sorted(map(shown, self._up.live))
+        write_json(self._note, {"engine": engine, "since": utc_now(), "expected": expected})
+
+    def standing(self) -> Standing | None:
+        """The stack that `keep_up` left standing, if anything of it still lives."""
+        running = [each for each in self._containers.all() if each.state in ("running", "paused")]
+        if not running or not self._note.exists():
+            return None
+        services = {shown(each.service): self._containers.live(each.id).pids() for each in running}
+        return Standing(services=services, **json.loads(self._note.read_text()))
+
+    @property
+    def _up(self) -> "_Started":
+        if self._started is None:
+            raise RacetrackError("This stack has not been started.")
+        return self._started
+
+    @property
+    def _note(self) -> Path:
+        return self._root / "up.json"
+
+    def _clear_leftovers(self, say: Say) -> None:
+        if up := self.standing():
+            raise BusyError(
+                f"A stack is up since {up.since} (`./race up {up.engine}`)."
+                " Take it down with `./race down`, or set another STACK_NAME and other ports."
+            )
+        if not all(each.started_by_harness for each in self._containers.all()):
+            raise BusyError(
+                f"The compose project {self._project.name} was put up by hand. Take it down"
+                " (`./race down`), or set another STACK_NAME and other ports."
+            )
+        if self._containers.anything_left():
+            said: list[str] = []
+            self.stop(said.append)
+            say("\n".join(["Cleared what a run that was killed left behind.", *said]))
+
+    def _ports(self, services: Iterable[Service]) -> dict[str, int]:
+        """The published ports, by the setting that moves each."""
+        settings = self.settings.model_dump()
+        moved_by = {port: name.upper() for name, port in settings.items() if name.endswith("_port")}
+        return {moved_by[port]: port for service in services for port in service.ports}
+
+    def _get_images(self, wanted: Mapping[str, Service], say: Say) -> None:
+        client = self._docker.client
+        missing = [s.image for s in wanted.values() if not images.have(client, s.image)]
+        if self.settings.airgap:
+            if missing:
+                raise SetupError(
+                    f"These images have not been made yet: {', '.join(missing)}. Make them with"
+                    " `./race images`."
+                )
+            return
+        built_here = [name for name, service in wanted.items() if service.is_built_here]
+        self._project.build(built_here, say)
+        for service in wanted.values():
+            if service.image in missing and not service.is_built_here:
+                images.pull(client, service.image, say)
+
+
+@dataclass
+class _Started:
+    """What `start` made, by the names in docker-compose.yml."""
+
+    coming: ComingUp
+    followers: Followers
+    live: dict[str, Live] = field(default_factory=dict)
+    killed: set[str] = field(default_factory=set)
