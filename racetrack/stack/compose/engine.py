@@ -84,10 +84,11 @@ def _require_this_machine(client: docker.DockerClient) -> None:
     host = os.environ.get("DOCKER_HOST", "")
     scheme = urlparse(host or str(client.api.base_url)).scheme
     system = str(client.info().get("OperatingSystem", ""))
-    if scheme in ("tcp", "ssh") or "Docker Desktop" in system:
+    remote = scheme in ("tcp", "ssh")
+    if remote or "Docker Desktop" in system:
         raise NoDocker(
-            f"the Docker engine runs elsewhere ({host or system}), and what is in its containers"
-            " can't be measured from here",
+            f"the Docker engine runs elsewhere ({host if remote else system}), and what is in its"
+            " containers can't be measured from here",
             "Run Racetrack where the engine is",
         )
 

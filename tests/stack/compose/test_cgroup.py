@@ -1,0 +1,84 @@
+"""The kernel's account of a container, read from control groups of both versions."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from racetrack.stack.compose.cgroup import CGroup, NotVisible
+
+ID = "0123456789abcdef" * 4
+V1 = f"""\
+12:memory:/docker/{ID}
+5:cpuacct:/docker/{ID}
+1:name=systemd:/docker/{ID}
+0::/
+"""
+V2 = f"0::/system.slice/docker-{ID}.scope\n"
+
+
+def mounted(tmp_path: Path, pid: int, groups: str, mounts: list[str]) -> Path:
+    """A /proc with one process and these mounts."""
+    proc = tmp_path / "proc"
+    (proc / str(pid)).mkdir(parents=True)
+    (proc / str(pid) / "cgroup").write_text(groups)
+    (proc / "self").mkdir()
+    (proc / "self/mountinfo").write_text("".join(f"{line}\n" for line in mounts))
+    return proc
+
+
+def mount(root: str, folder: Path, kind: str, options: str) -> str:
+    """A line of /proc/self/mountinfo."""
+    return f"30 23 0:26 {root} {folder} rw,nosuid - {kind} {kind} {options}"
+
+
+def test_version_1(tmp_path: Path) -> None:
+    cpuacct, memory = tmp_path / "cpuacct", tmp_path / "memory"
+    mounts = [
+        mount("/", tmp_path / "unified", "cgroup2", "rw"),
+        mount("/", cpuacct, "cgroup", "rw,cpu,cpuacct"),
+        mount("/", memory, "cgroup", "rw,memory"),
+    ]
+    within = cpuacct / "docker" / ID / "a-group-in-it"
+    within.mkdir(parents=True)
+    (memory / "docker" / ID).mkdir(parents=True)
+    (within.parent / "cgroup.procs").write_text("70\n71\n")
+    (within / "cgroup.procs").write_text("72\n")
+    (within.parent / "cpuacct.usage").write_text("1500000000\n")
+    (memory / "docker" / ID / "memory.usage_in_bytes").write_text("4096\n")
+
+    group = CGroup.of(70, ID, mounted(tmp_path, 70, V1, mounts))
+
+    assert (sorted(group.pids()), group.cpu_s(), group.memory_bytes()) == ([70, 71, 72], 1.5, 4096)
+
+
+@pytest.mark.parametrize("root", ["/", "/system.slice"], ids=["all of it", "mounted in part"])
+def test_version_2(tmp_path: Path, root: str) -> None:
+    unified = tmp_path / "unified"
+    folder = unified / V2.strip().removeprefix("0::").removeprefix(root).lstrip("/")
+    folder.mkdir(parents=True)
+    (folder / "cgroup.procs").write_text("70\n")
+    (folder / "cpu.stat").write_text("usage_usec 2500000\nuser_usec 2000000\n")
+    (folder / "memory.current").write_text("8192\n")
+    mounts = [mount(root, unified, "cgroup2", "rw")]
+
+    group = CGroup.of(70, ID, mounted(tmp_path, 70, V2, mounts))
+
+    assert (group.pids(), group.cpu_s(), group.memory_bytes()) == ([70], 2.5, 8192)
+
+
+def test_a_process_of_another_machine(tmp_path: Path) -> None:
+    proc = mounted(tmp_path, 70, V2.replace(ID, "f" * 64), [])
+    with pytest.raises(NotVisible, match="can't be seen on this machine"):
+        CGroup.of(70, ID, proc)  # another process has that number here
+    with pytest.raises(NotVisible, match="can't be seen on this machine"):
+        CGroup.of(71, ID, proc)
+
+
+def test_the_group_of_this_very_process() -> None:
+    group = CGroup.of(os.getpid(), "")
+    before = group.cpu_s()
+    sum(number * number for number in range(2_000_000))
+    assert os.getpid() in group.pids()
+    assert group.cpu_s() > before > 0
+    assert group.memory_bytes() > 0

@@ -1,0 +1,65 @@
+"""Images that have to be pulled: how far it is, and why it can't be."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import docker
+import pytest
+from docker.errors import APIError
+
+from racetrack.errors import SetupError
+from racetrack.stack.compose import images
+
+
+class Registry:
+    """A client that tells these events of a pull, as an engine does."""
+
+    def __init__(self, *events: dict[str, Any] | Exception) -> None:
+        self._events = events
+        self.api = self
+
+    def pull(self, name: str, tag: str, *, stream: bool, decode: bool) -> Iterator[dict[str, Any]]:
+        assert (name, tag, stream, decode) == ("registry.example/mysql", "8.4.10", True, True)
+        for event in self._events:
+            if isinstance(event, Exception):
+                raise event
+            yield event
+
+
+def pulled(*events: dict[str, Any] | Exception) -> list[str]:
+    said: list[str] = []
+    client: docker.DockerClient = Registry(*events)  # type: ignore[assignment]
+    images.pull(client, "registry.example/mysql:8.4.10", said.append)
+    return said
+
+
+def downloading(layer: str, here: int, of: int) -> dict[str, Any]:
+    detail = {"current": here, "total": of}
+    return {"status": "Downloading", "id": layer, "progressDetail": detail}
+
+
+def test_it_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images, "TELL_EVERY_S", -1.0)
+    said = pulled(
+        {"status": "Pulling from mysql", "id": "8.4.10"},
+        downloading("a", 1_000_000, 30_000_000),
+        downloading("b", 2_000_000, 10_000_000),
+        {"status": "Download complete", "progressDetail": {}, "id": "a"},
+    )
+    image = "registry.example/mysql:8.4.10"
+    assert said[0] == f"  pulling {image}"
+    assert said[-2] == f"  {image}: 32 of 40 MB"
+    assert said[-1].startswith(f"  pulled {image}, 40 MB in ")
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        {"error": "no route to host", "errorDetail": {"message": "no route to host"}},
+        APIError("500 Server Error", explanation="no route to host"),
+    ],
+    ids=["in the middle", "at once"],
+)
+def test_it_says_why_and_what_to_do(failure: dict[str, Any] | Exception) -> None:
+    with pytest.raises(SetupError, match=r"can't be pulled: no route to host\..*`./race images`"):
+        pulled(downloading("a", 1, 2), failure)
