@@ -1,4 +1,4 @@
-"""Materialize: the demo goes in through psql, its progress comes by SUBSCRIBE, its delay by a query.
+"""Materialize: the demo goes in through psql, progress comes by SUBSCRIBE, delay by a query.
 
 All SQL that only Materialize understands stands here and in scripts/demo.sql. It runs in the stack,
 or elsewhere: where MZ_URL says. There its objects get a schema of their own, dropped at the end.
@@ -161,8 +161,8 @@ class Materialize(Engine):
         return [
             f"its objects are in the schema {SCHEMA} at {server}, and will be dropped",
             *(
-                f"also there: {schema}, of a run that goes on, or was killed. If it was: DROP SCHEMA"
-                f" {schema} CASCADE;"
+                f"also there: {schema}, of a run that goes on, or was killed. If it was:"
+                f" DROP SCHEMA {schema} CASCADE;"
                 for schema in schemas
                 if schema != SCHEMA
             ),

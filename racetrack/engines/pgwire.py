@@ -1,4 +1,4 @@
-"""What engines that speak PostgreSQL's protocol share: a script goes in through psql, rows come out."""
+"""What engines that speak PostgreSQL's protocol share: psql for scripts, and rows as they come."""
 
 import os
 import select
@@ -25,9 +25,17 @@ CONNECT_WITHIN_S = 10
 LOAD_WITHIN_S = 300.0
 LOOK_EVERY_S = 0.05
 
-# PostgreSQL's type numbers, where an Arrow column can't be guessed from its values.
-_INTEGERS, _FLOATS, _BOOLEAN, _DECIMAL = {20, 21, 23}, {700, 701}, {16}, {1700}
-_TIMES_OF_UTC, _TIMES = {1184}, {1114}
+# What a column of one of PostgreSQL's types becomes in Arrow; anything else becomes text. A decimal
+# gets as many digits behind its point as its values have.
+_DECIMAL = "decimal"
+_ARROW = {
+    **dict.fromkeys((20, 21, 23), "int64"),
+    **dict.fromkeys((700, 701), "float64"),
+    16: "bool",
+    1114: "timestamp[us]",
+    1184: "timestamp[us, UTC]",
+    1700: _DECIMAL,
+}
 
 
 @dataclass(frozen=True)
@@ -209,7 +217,7 @@ class CopyOut:
             yield bytes(line[1]).decode().rstrip("\n")
         if line[0] < 0:
             for result in _results(self._wire):
-                _must_be(result, ExecStatus.COPY_OUT)  # an error has its own words
+                _must_be(result, ExecStatus.COMMAND_OK)  # an error has its own words
             raise RacetrackError("The server ended what should have no end.")
 
 
@@ -266,17 +274,10 @@ def _arrow(columns: Sequence[tuple[str, int]], rows: Sequence[Sequence[Any]]) ->
 def _arrow_type(kind: int, values: Sequence[Any]) -> "pyarrow.DataType":
     import pyarrow as pa
 
-    if kind in _INTEGERS:
-        return pa.int64()
-    if kind in _FLOATS:
-        return pa.float64()
-    if kind in _BOOLEAN:
-        return pa.bool_()
-    if kind in _DECIMAL:
+    name = _ARROW.get(kind, "string")
+    if name == "timestamp[us, UTC]":
+        return pa.timestamp("us", tz="UTC")
+    if name == _DECIMAL:
         digits = [-int(value.as_tuple().exponent) for value in values if value is not None]
         return pa.decimal128(38, max([0, *digits]))
-    if kind in _TIMES_OF_UTC:
-        return pa.timestamp("us", tz="UTC")
-    if kind in _TIMES:
-        return pa.timestamp("us")
-    return pa.string()
+    return pa.type_for_alias(name)
