@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from racetrack.verify import sources
-from racetrack.verify.catalogue import VIEWS, find_view
+from racetrack.verify.catalogue import VIEWS, View, find_view
 from racetrack.verify.compare import Compared, compare
 from tests.verify.shop import Shop
 
@@ -39,14 +39,24 @@ def judge(db: duckdb.DuckDBPyConnection) -> Judge:
 def load(db: duckdb.DuckDBPyConnection, shop: Shop) -> None:
     """Put a shop where the harness puts what it has read."""
     for view in sources.TABLES:
-        rows = getattr(shop, view.name)
-        sources.take_table(db, view, [[_as_in_mysql(row[n]) for n in view.columns] for row in rows])
+        sources.take_table(db, view, rows_of(shop, view))
+    load_topics(db, shop)
+    sources.between(db, shop.now_ms, shop.now_ms)
+
+
+def load_topics(db: duckdb.DuckDBPyConnection, shop: Shop) -> None:
+    """The topics' part of it."""
     if shop.pageviews:
         db.register("messages", pa.Table.from_pylist(shop.pageviews))
         db.execute("INSERT INTO source.pageviews BY NAME SELECT * FROM messages")
     for flag in shop.flags:
         db.execute("INSERT INTO source.dd_flagged_profiles VALUES (?)", [flag])
-    sources.between(db, shop.now_ms, shop.now_ms)
+
+
+def rows_of(shop: Shop, view: View) -> list[list[Any]]:
+    """A table's rows as PyMySQL has them."""
+    rows = getattr(shop, view.name)
+    return [[_as_in_mysql(row[name]) for name in view.columns] for row in rows]
 
 
 def _as_in_mysql(value: Any) -> Any:

@@ -1,0 +1,113 @@
+"""Topics are taken whole or not at all: what goes wrong between kcat and DuckDB is said. kcat is
+played by a script; the real one reads in the end-to-end tests."""
+
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+import duckdb
+import pytest
+
+from racetrack.errors import RacetrackError, SetupError
+from racetrack.verify import topics
+
+VIEW = '{"user_id": 7, "url": "/products/1", "channel": "social", "received_at": 1790000000000}'
+
+
+class Broker:
+    """A broker that has all of the topic, or lost its beginning."""
+
+    begin: ClassVar = [0, 0]
+
+    def __init__(self, *_: str) -> None:
+        pass
+
+    def begin_offsets(self) -> list[int]:
+        return self.begin
+
+    def end_offsets(self) -> list[int]:
+        return [2]
+
+
+@pytest.fixture(autouse=True)
+def broker(monkeypatch: pytest.MonkeyPatch) -> type[Broker]:
+    monkeypatch.setattr(topics, "BrokerProbe", Broker)
+    return Broker
+
+
+@pytest.fixture
+def kcat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The script that plays kcat; it sees the partition as `partition`, the count as `count`."""
+    script = tmp_path / "kcat"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return script
+
+
+def play(script: Path, body: str) -> None:
+    asked = (
+        "import sys; a = sys.argv; partition, count = a[a.index('-p') + 1], a[a.index('-c') + 1]"
+    )
+    script.write_text(f"#!{sys.executable}\n{asked}\n{body}\n")
+    script.chmod(0o755)
+
+
+def line(value: str) -> str:
+    return f"""
+for n in range(int(count)):
+    print('{{"partition":%s,"offset":%d,"value":%s}}' % (partition, n, '''{value}'''))
+"""
+
+
+def test_every_partition_is_taken_up_to_its_end(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
+    play(kcat, line(VIEW))
+    topics.take_pageviews(db, "somewhere", [3, 0, 1])
+    rows = db.execute('SELECT "partition", "offset" FROM source.pageviews ORDER BY ALL').fetchall()
+    assert rows == [(0, 0), (0, 1), (0, 2), (2, 0)]
+    whole = db.execute('SELECT * EXCLUDE ("partition", "offset") FROM source.pageviews').fetchone()
+    assert whole == (7, "/products/1", "social", 1_790_000_000_000)
+
+
+def test_flags_are_taken_as_they_are(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
+    play(kcat, r"""print('{"payload": "\\"17\\""}'); print('{"payload": null}')""")
+    topics.take_flagged(db, "somewhere")
+    assert db.execute("SELECT * FROM source.dd_flagged_profiles").fetchall() == [('"17"',), (None,)]
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (line(VIEW) + "print('no broker', file=sys.stderr); sys.exit(1)", "no broker"),
+        ("count = 1" + line(VIEW), "Partition 0 of 'pageviews' gave 1 messages of 3"),
+        (line("what is this"), "Malformed JSON"),
+        (line('{"user_id": 7}'), "offset 0 of 'pageviews' is no pageview"),
+        (line(VIEW.replace("7,", '"seven",')), "seven"),
+    ],
+)
+def test_what_goes_wrong_is_said(
+    db: duckdb.DuckDBPyConnection, kcat: Path, body: str, says: str
+) -> None:
+    play(kcat, body)
+    with pytest.raises(RacetrackError, match=says):
+        topics.take_pageviews(db, "somewhere", [3])
+
+
+def test_one_that_never_ends_is_ended(
+    db: duckdb.DuckDBPyConnection, kcat: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topics, "READ_WITHIN_S", 0.5)
+    play(kcat, "import time; time.sleep(60)")
+    with pytest.raises(RacetrackError, match="ended with -9"):
+        topics.take_pageviews(db, "somewhere", [3])
+
+
+def test_without_kcat_it_says_what_to_install(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
+    with pytest.raises(SetupError, match="apt-get install kcat"):
+        topics.take_pageviews(db, "somewhere", [3])
+
+
+def test_a_topic_that_has_lost_its_beginning_is_refused(
+    db: duckdb.DuckDBPyConnection, kcat: Path, broker: type[Broker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker, "begin", [0, 12])
+    with pytest.raises(RacetrackError, match=r"first 12 messages.*KAFKA_RETENTION_BYTES"):
+        topics.take_pageviews(db, "somewhere", [3, 20])

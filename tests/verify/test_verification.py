@@ -1,0 +1,167 @@
+"""The whole verification, with an engine and sources that are made up: waiting, late views, and
+what is recorded of each kind of view."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from racetrack.engines.contract import Engine, NoSuchView
+from racetrack.errors import RacetrackError
+from racetrack.settings import load
+from racetrack.stack.contract import Stack
+from racetrack.verify import mysql, topics, verification
+from racetrack.verify.catalogue import VIEWS, find_view
+from racetrack.verify.verification import Paused, Verification
+from tests.verify import conftest, shop
+from tests.verify.shop import Shop
+
+ReadView = Callable[[str], pa.Table]
+
+
+class MadeUp:
+    """What a verification asks of an engine."""
+
+    def __init__(self, read_view: ReadView) -> None:
+        self._read_view = read_view
+
+    def read_view(self, stack: Stack, view: str) -> pa.Table:
+        return self._read_view(view)
+
+    def clock_slack_ms(self, settings: object) -> int:
+        return 0
+
+
+class Place:
+    """What it asks of a stack."""
+
+    settings = load()
+
+    class endpoints:  # noqa: N801
+        kafka = "nowhere:0"
+
+
+@pytest.fixture
+def truth(monkeypatch: pytest.MonkeyPatch) -> Shop:
+    """A shop whose tables and topics are what is read; waits are short."""
+    made = shop.make()
+    made.now_ms = time.time_ns() // 1_000_000
+    for (
+        row
+    ) in made.pageviews:  # the last ones now, so that some are in the window, none at its edge
+        row["received_at"] += made.now_ms - shop.START_MS - 900_600
+
+    def take(db: duckdb.DuckDBPyConnection, where: str, ends: object) -> None:
+        conftest.load_topics(db, made)
+
+    tables = {view.name: conftest.rows_of(made, view) for view in VIEWS[:3]}
+    monkeypatch.setattr(mysql, "read_tables", lambda _: tables)
+    monkeypatch.setattr(topics, "take_pageviews", take)
+    monkeypatch.setattr(topics, "take_flagged", lambda *_: None)
+    monkeypatch.setattr(verification, "AGAIN_WITHIN_S", 1.0)
+    monkeypatch.setattr(verification, "DRAIN_WITHIN_S", 1.0)
+    monkeypatch.setattr(verification, "LOOK_EVERY_S", 0.01)
+    return made
+
+
+def verify(truth: Shop, folder: Path, read_view: ReadView) -> dict[str, Any]:
+    progress = shop.views(truth)["pageviews_progress"].to_pylist()
+    ends = [row["total"] for row in sorted(progress, key=lambda row: row["partition"])]
+    engine, place = cast(Engine, MadeUp(read_view)), cast(Stack, Place())
+    return Verification(engine, place, Paused(time.monotonic(), ends), folder, lambda _: None).run()
+
+
+def statuses(found: dict[str, Any]) -> dict[str, str]:
+    return {name: view["status"] for name, view in found["views"].items()}
+
+
+def test_a_faultless_engine(truth: Shop, tmp_path: Path) -> None:
+    held = shop.views(truth)
+    found = verify(truth, tmp_path / "verify", held.__getitem__)
+    assert statuses(found) == {view.name: "right" for view in VIEWS}
+    assert found["drained_after_s"] is not None
+    assert found["source_rows"]["pageviews"] == len(truth.pageviews)
+    assert not (tmp_path / "verify").exists()
+
+
+def test_views_that_are_late_are_waited_for(truth: Shop, tmp_path: Path) -> None:
+    held, early, reads = shop.views(truth), shop.views(earlier(truth)), dict[str, int]()
+
+    def read_view(view: str) -> pa.Table:
+        reads[view] = reads.get(view, 0) + 1
+        return (early if reads[view] < 4 else held)[view]
+
+    found = verify(truth, tmp_path / "verify", read_view)
+    assert set(statuses(found).values()) == {"right"}
+    assert not list((tmp_path / "verify").glob("*"))
+
+
+def test_an_engine_that_never_drains_is_compared_as_it_is(truth: Shop, tmp_path: Path) -> None:
+    early = shop.views(earlier(truth))
+    found = verify(truth, tmp_path / "verify", early.__getitem__)
+    assert found["drained_after_s"] is None
+    assert statuses(found)["purchases"] == statuses(found)["pageviews_progress"] == "wrong"
+    assert statuses(found)["users"] == "right"
+    view = found["views"]["purchases"]
+    assert (view["compared"], view["missing"]) == (200, 1)
+    assert view["first"][0]["source"]["id"] == 200
+    lines = (tmp_path / "verify" / "purchases.csv").read_text().splitlines()
+    assert lines[0].startswith("finding,source id,engine id,source user_id,engine user_id,")
+    assert lines[1].startswith("missing,200,,")
+
+
+def test_a_view_that_the_demo_does_not_have_is_absent(truth: Shop, tmp_path: Path) -> None:
+    held = shop.views(truth)
+
+    def read_view(view: str) -> pa.Table:
+        if view == "hvu_test":
+            raise NoSuchView("no such view")
+        return held[view]
+
+    found = verify(truth, tmp_path, read_view)
+    assert found["views"]["hvu_test"] == {"status": "absent"}
+    assert statuses(found)["high_value_users"] == "right"
+
+
+def test_a_view_that_fails_is_no_right_view(truth: Shop, tmp_path: Path) -> None:
+    held = shop.views(truth)
+
+    def read_view(view: str) -> pa.Table:
+        if view == "items":
+            raise RacetrackError("it is gone")
+        return held[view].drop_columns(["total"]) if view == "pageviews_summary" else held[view]
+
+    found = verify(truth, tmp_path, read_view)
+    assert found["views"]["items"] == {"status": "unreadable", "reason": "it is gone"}
+    assert "has no column total" in found["views"]["pageviews_summary"]["reason"]
+
+
+def test_a_count_may_be_that_of_any_time_in_the_interval(
+    db: duckdb.DuckDBPyConnection, truth: Shop
+) -> None:
+    from racetrack.verify import sources
+    from racetrack.verify.compare import compare
+
+    view = find_view("profile_views_per_minute_last_10")
+    conftest.load(db, truth)
+    verdicts = []
+    sources.between(db, truth.now_ms - 30_000, truth.now_ms + 30_000)
+    sources.expect(db, view)
+    for off_ms in (-40_000, -30_000, -1, 0, 30_000, 40_000):
+        truth.now_ms += off_ms
+        held = shop.views(truth)[view.name]
+        truth.now_ms -= off_ms
+        verdicts.append(compare(db, view, held, 5).right)
+    assert verdicts == [False, True, True, True, True, False]
+
+
+def earlier(truth: Shop) -> Shop:
+    """The shop before the last pageview and the last purchase."""
+    before = truth.copy()
+    before.purchases.pop()
+    before.pageviews.pop()
+    return before
