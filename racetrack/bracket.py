@@ -13,8 +13,8 @@ from racetrack.analysis.verdict import Kind
 Observe = Callable[[int], Kind]
 NOT_THE_ENGINE = (Kind.GENERATOR_BOUND, Kind.BROKER_BOUND)
 CLIMB_FACTOR = 2.0
-MOST_UNDECIDED = 3  # of one rate; each is given a longer window than the one before
-BLUR_STEP = 1.25
+MOST_UNDECIDED = 2  # of one rate; the next is given a longer window
+BLUR_STEP = 1.5
 MAX_SHIFTS = 20
 
 

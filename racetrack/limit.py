@@ -190,12 +190,9 @@ class LimitSearch:
         return judge(curves.read(folder.path), start_ms, time.time_ns() / 1e6, rate)
 
     def _fresh_run(self, rate: int) -> Kind:
-        # A window that did not decide is not tried again: the next one is twice as long.
-        undecided = [
-            run["verdict"] for run in self._found.confirm if run["pageviews_per_s"] == rate
-        ]
-        longer = 2 ** undecided.count(str(Kind.UNDECIDED))
-        samples = min(self._pace.confirm_samples * longer, MOST_SAMPLES)
+        # A window that did not decide is not tried again: from then on each is twice as long.
+        undecided = [run["verdict"] for run in self._found.confirm].count(str(Kind.UNDECIDED))
+        samples = min(self._pace.confirm_samples * 2**undecided, MOST_SAMPLES)
         asked = Asked(rate, self._pace.confirm_wait_s, samples, 1.0)
         folder = run_once(self._engine.name, asked, self._settings, self._screen, self._guard)
         self._guard.rearm()

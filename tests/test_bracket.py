@@ -71,7 +71,7 @@ def test_a_wrong_bracket_is_moved_to_the_truth(first: Bracket) -> None:
 
 
 def test_undecided_runs_are_repeated_and_never_counted() -> None:
-    answers = iter([Kind.UNDECIDED, Kind.KEPT_UP, Kind.KEPT_UP, Kind.UNDECIDED, Kind.KEPT_UP])
+    answers = iter([Kind.KEPT_UP, Kind.KEPT_UP, Kind.UNDECIDED, Kind.KEPT_UP])
 
     def run(rate: int) -> Kind:
         return next(answers) if rate == 9_800 else Kind.FELL_BEHIND
@@ -109,12 +109,12 @@ def test_where_no_run_decides_the_rates_move_apart_and_it_is_said() -> None:
         return Kind.KEPT_UP if rate <= 9_000 else Kind.FELL_BEHIND
 
     found = confirm(run, Bracket(9_800, 10_200), TOLERANCE)
-    assert (found.keeps_up, found.falls_behind) == (7_840, 12_750)
-    assert "between 7,840/s" in (found.stopped_by or "")
+    assert (found.keeps_up, found.falls_behind) == (6_533, 15_300)
+    assert "between 6,533/s" in (found.stopped_by or "")
     assert "swings too much" in (found.stopped_by or "")
 
 
-def test_an_undecided_rate_is_given_up_after_three_runs() -> None:
+def test_an_undecided_rate_is_given_up_after_two_runs() -> None:
     runs: list[int] = []
 
     def run(rate: int) -> Kind:
@@ -122,4 +122,4 @@ def test_an_undecided_rate_is_given_up_after_three_runs() -> None:
         return Kind.UNDECIDED
 
     confirm(run, Bracket(9_800, 10_200), TOLERANCE)
-    assert runs[:4] == [9_800, 9_800, 9_800, 7_840]
+    assert runs[:3] == [9_800, 9_800, 6_533]
