@@ -3,7 +3,7 @@
 import json
 import socketserver
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from docker.errors import DockerException
 
 from racetrack.stack.compose import engine
 
+Program = Callable[[str], None]
 COMPOSE = '#!/bin/sh\necho \'{"version": "%s"}\'\n'
 
 
@@ -51,7 +52,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program) -> Iterator[Any]:
     """What `find` says of an engine like this, with this compose plugin."""
     servers: list[FakeEngine] = []
 
@@ -64,7 +65,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     ) -> engine.Docker | str:
         servers.append(FakeEngine(tmp_path / f"{len(servers)}.sock", api, system))
         monkeypatch.setenv("DOCKER_HOST", servers[-1].url)
-        program(tmp_path, monkeypatch, compose or "#!/bin/sh\nexit 1\n")
+        program(compose or "#!/bin/sh\nexit 1\n")
         try:
             return engine.find(airgap=airgap)
         except engine.NoDocker as reason:
@@ -75,13 +76,6 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     for server in servers:
         server.shutdown()
         server.server_close()
-
-
-def program(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """Make `docker` be this."""
-    (folder / "docker").write_text(text)
-    (folder / "docker").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
 
 
 def test_one_that_will_do(told: Any) -> None:
@@ -95,16 +89,18 @@ def test_no_docker_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         engine.find(airgap=False)
 
 
-def test_one_that_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program(tmp_path, monkeypatch, "#!/bin/sh\n")
+def test_one_that_does_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program
+) -> None:
+    program("#!/bin/sh\n")
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
     with pytest.raises(engine.NoDocker, match=r"No Docker engine answers at unix://.*\. Start it"):
         engine.find(airgap=False)
 
 
-def test_one_that_is_not_for_this_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_is_not_for_this_user(monkeypatch: pytest.MonkeyPatch, program: Program) -> None:
     """Root may everything, so the answer is that of the client library."""
-    program(tmp_path, monkeypatch, "#!/bin/sh\n")
+    program("#!/bin/sh\n")
 
     def refuse(**_: object) -> None:
         raise DockerException(
@@ -128,7 +124,7 @@ def test_one_that_runs_elsewhere(told: Any) -> None:
     assert "runs elsewhere (Docker Desktop)" in told(system="Docker Desktop")
 
 
-def test_one_on_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_on_another_machine(monkeypatch: pytest.MonkeyPatch, program: Program) -> None:
     class Far:
         api = None
 
@@ -138,7 +134,7 @@ def test_one_on_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         def info(self) -> dict[str, str]:
             return {"OperatingSystem": "Debian GNU/Linux 12"}
 
-    program(tmp_path, monkeypatch, COMPOSE % "2.39.1")
+    program(COMPOSE % "2.39.1")
     monkeypatch.setenv("DOCKER_HOST", "tcp://192.0.2.1:2376")
     monkeypatch.setattr(docker, "from_env", lambda **_: Far())
     with pytest.raises(engine.NoDocker, match=r"runs elsewhere \(tcp://192.0.2.1:2376\)"):

@@ -1,0 +1,218 @@
+"""The stack as published: what `docker compose` understands of it."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from racetrack.settings import REPO, Settings, load
+from racetrack.stack.compose.project import HARNESS, STARTED_BY, Project, environment
+from racetrack.stack.native import debezium, mysql
+from racetrack.stack.native.service import Context
+from tests.stack.compose.conftest import Describe
+
+PUBLISHED = "docker-compose.yml"
+AIRGAP = "docker-compose.airgap.yml"
+SERVICES = {"mysql", "redpanda", "debezium", "loadgen", "materialized", "deephaven"}
+CLIENTS = {"mzcli"}  # they run once, for a person
+
+
+@pytest.fixture(scope="module")
+def services(described: Describe) -> dict[str, Any]:
+    found: dict[str, Any] = described(PUBLISHED)["services"]
+    return found
+
+
+def test_it_is_all_there(services: dict[str, Any], described: Describe) -> None:
+    assert services.keys() == SERVICES | CLIENTS
+    # What needs no person is what `up` starts.
+    assert described(PUBLISHED, profile="none")["services"].keys() == SERVICES
+
+
+def test_every_image_is_pinned(services: dict[str, Any]) -> None:
+    for name, service in services.items():
+        tag = service["image"].rpartition(":")[2]
+        assert re.search(r"\d+\.\d+", tag), (name, service["image"])
+        assert "latest" not in tag
+    bases = [
+        line
+        for file in REPO.glob("*/Dockerfile")
+        for line in file.read_text().splitlines()
+        if line.startswith("FROM")
+    ]
+    assert len(bases) >= 4
+    # All of them by an argument, which docker-compose.yml fills from .env.
+    assert [base for base in bases if not re.search(r":\$\{\w+_VERSION\}( AS \w+)?$", base)] == []
+
+
+def test_every_service_has_a_health_check_that_is_asked_often_only_at_the_start(
+    services: dict[str, Any],
+) -> None:
+    for name in SERVICES:
+        health = services[name]["healthcheck"]
+        assert health["test"], name
+        assert (health["start_interval"], health["interval"]) == ("1s", "30s"), name
+
+
+def test_dependencies_are_waited_for_until_they_are_well(services: dict[str, Any]) -> None:
+    for name, service in services.items():
+        for other, how in service.get("depends_on", {}).items():
+            assert how["condition"] == "service_healthy", (name, other)
+    assert services["debezium"]["depends_on"].keys() == {"redpanda", "loadgen"}
+
+
+@pytest.mark.parametrize("files", [(PUBLISHED,), (PUBLISHED, AIRGAP)], ids=["published", "airgap"])
+def test_ports_are_published_on_loopback_and_move_with_their_settings(
+    files: tuple[str, ...], described: Describe
+) -> None:
+    ports = {
+        name: f"5{number:03}"
+        for number, name in enumerate(
+            name for name in environment(load()) if name.endswith("_PORT")
+        )
+    }
+    moved = described(*files, **ports)["services"]
+    published = [port for service in moved.values() for port in service.get("ports", [])]
+    assert len(published) >= 6
+    assert {port["host_ip"] for port in published} == {"127.0.0.1"}
+    assert {port["published"] for port in published} <= set(ports.values())
+    elsewhere = described(*files, BIND_ADDRESS="192.0.2.1")["services"]
+    bound = {p["host_ip"] for service in elsewhere.values() for p in service.get("ports", [])}
+    assert bound == {"192.0.2.1"}
+
+
+def test_what_is_kept_is_in_memory_and_of_the_size_that_was_set(described: Describe) -> None:
+    sized = described(PUBLISHED, MYSQL_TMPFS="123m", REDPANDA_TMPFS="7g")
+    assert sized["services"]["mysql"]["tmpfs"] == ["/var/lib/mysql:size=123m"]
+    (redpanda,) = sized["services"]["redpanda"]["tmpfs"]
+    assert redpanda.startswith("/var/lib/redpanda/data:size=7g,")
+    assert "volumes" not in sized  # nothing outlives `down`
+
+
+def test_redpanda_heeds_its_settings(described: Describe) -> None:
+    told = described(
+        PUBLISHED,
+        REDPANDA_SMP="3",
+        REDPANDA_MEMORY="5G",
+        KAFKA_PORT="50592",
+        KAFKA_ADVERTISED_ADDRESS="192.0.2.7",
+    )
+    (command,) = told["services"]["redpanda"]["command"]
+    assert "--smp 3 --memory 5G " in command
+    assert "inside://redpanda:9092,outside://192.0.2.7:50592" in command
+    file = (REPO / "redpanda.yaml").read_text()
+    assert re.search(r"^  developer_mode: false$", file, re.MULTILINE)
+
+
+def test_materialize_gets_exactly_the_workers_asked_for(described: Describe) -> None:
+    told = described(PUBLISHED, MATERIALIZE_WORKERS="5")["services"]["materialized"]["environment"]
+    sizes = json.loads(told["MZ_CLUSTER_REPLICA_SIZES"])
+    chosen = told["MZ_BOOTSTRAP_DEFAULT_CLUSTER_REPLICA_SIZE"]
+    assert (sizes[chosen]["workers"], sizes[chosen]["scale"]) == (5, 1)
+    used = {value for name, value in told.items() if name.endswith("CLUSTER_REPLICA_SIZE")}
+    assert used == sizes.keys()
+    assert told["MZ_NO_TELEMETRY"] == "1"
+
+
+def test_deephaven_heeds_its_settings(described: Describe) -> None:
+    told = described(PUBLISHED, DEEPHAVEN_HEAP="3g", DEEPHAVEN_CYCLE_MS="250", DEEPHAVEN_PSK="key")
+    options = told["services"]["deephaven"]["environment"]["START_OPTS"].split()
+    for option in (
+        "-Xmx3g",
+        "-DPeriodicUpdateGraph.targetCycleDurationMillis=250",
+        "-Dauthentication.psk=key",
+    ):
+        assert option in options
+
+
+def test_scripts_are_where_people_paste_them_from(services: dict[str, Any]) -> None:
+    for name in ("deephaven", "mzcli"):
+        mounts = {each["target"]: each for each in services[name]["volumes"]}
+        assert mounts["/scripts"]["source"] == str(REPO / "scripts")
+        assert mounts["/scripts"]["read_only"]
+
+
+def test_a_run_fills_in_its_own_settings(described: Describe) -> None:
+    settings = load({"STACK_NAME": "another", "KAFKA_PORT": "50592", "DEEPHAVEN_HEAP": "3g"})
+    told = described(PUBLISHED, **environment(settings))
+    assert told["name"] == "another"
+    assert told["services"]["redpanda"]["ports"][0]["published"] == "50592"
+    labels = {
+        service["labels"][STARTED_BY] for n, service in told["services"].items() if n in SERVICES
+    }
+    assert labels == {HARNESS}
+    by_hand = described(PUBLISHED)["services"]
+    assert by_hand["mysql"]["labels"][STARTED_BY] != HARNESS
+
+
+def test_the_users_own_compose_variables_have_no_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPOSE_FILE", "/nowhere.yml")
+    monkeypatch.setenv("COMPOSE_PROFILES", "tools")
+    told = environment(load({"AIRGAP": "true"}))
+    assert not [name for name in told if name.startswith("COMPOSE_")]
+    assert told["AIRGAP"] == "true"
+    assert told["MYSQL_SHOP_PASSWORD"] == load().mysql_shop_password.get_secret_value()
+
+
+def test_the_harness_reads_the_same(
+    compose_plugin: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in dict(compose_plugin).items():  # type: ignore[call-overload]
+        monkeypatch.setenv(name, value)
+    told = Project(load({"LOADGEN_PORT": "50590"})).services()
+    assert told.keys() == SERVICES  # clients are no service of a run
+    assert told["loadgen"].is_built_here
+    assert not told["mysql"].is_built_here
+    assert told["loadgen"].ports == [50590]
+
+
+def test_the_connector_is_the_native_one(context: Context) -> None:
+    ours = json.loads((REPO / "debezium/connector.json").read_text())
+    native = debezium.connector_config(context)
+    elsewhere = {"database.hostname", "database.port", "schema.history.internal.file.filename"}
+    assert ours.keys() == native.keys()
+    assert {k: v for k, v in ours.items() if k not in elsewhere} == {
+        k: v for k, v in native.items() if k not in elsewhere
+    }
+
+
+def test_mysql_is_set_up_as_natively(services: dict[str, Any], context: Context) -> None:
+    options = dict(
+        option.removeprefix("--").split("=", 1) for option in services["mysql"]["command"]
+    )
+    native = mysql.configuration(context)
+    assert {name: native[name] for name in options.keys() & native.keys()} == {
+        name: options[name] for name in options.keys() & native.keys()
+    }
+    assert options["log-bin"]
+    assert (options["binlog-format"], options["binlog-row-image"]) == ("ROW", "FULL")
+    of_this_machine = re.compile("dir$|^user$|^socket$|^port$|^pid-file$|^bind|secure")
+    assert not [n for n in native.keys() - options.keys() if not of_this_machine.search(n)]
+
+
+def test_debeziums_user_has_the_native_rights_and_any_password(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    (tmp_path / "mysql").write_text(f'#!/bin/sh\n[ "$MYSQL_PWD" = root ] && cat > {said}\n')
+    (tmp_path / "mysql").chmod(0o755)
+    subprocess.run(
+        ["bash", str(REPO / "debezium/mysql-user.sh")],
+        env={
+            "PATH": f"{tmp_path}:/usr/bin:/bin",
+            "MYSQL_ROOT_PASSWORD": "root",
+            "MYSQL_DEBEZIUM_PASSWORD": "it's a \\ word",
+        },
+        check=True,
+    )
+    statements = " ".join(said.read_text().split())
+    assert f"GRANT {mysql.DEBEZIUM_RIGHTS} ON *.* TO 'debezium'@'%';" in statements
+    assert r"IDENTIFIED BY 'it\'s a \\ word';" in statements
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Context:
+    """Of a native service; nothing of it is started."""
+    settings: Settings = load()
+    return Context(settings, tmp_path, {"mysql": tmp_path / "mysql", "debezium": tmp_path})

@@ -1,0 +1,136 @@
+"""The scripts that images run: the connector gets registered, and health is told truly."""
+
+import json
+import os
+import socket
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from racetrack.settings import REPO
+
+RUNNING = '{"name":"shop","connector":{"state":"RUNNING"},"tasks":[{"id":0,"state":"RUNNING"}]}'
+SUBJECTS = '["mysql.shop.users-value","mysql.shop.items-value","mysql.shop.purchases-value"]'
+# Answers by the last part of the URL from a folder; what is not there fails as HTTP 404 would.
+CURL = """#!/bin/sh
+for last; do :; done
+echo "$@" >> "$ANSWERS/asked"
+name=${last##*/}
+[ -e "$ANSWERS/$name.once" ] && { cat "$ANSWERS/$name.once"; rm "$ANSWERS/$name.once"; exit 22; }
+cat "$ANSWERS/$name" 2>/dev/null || exit 22
+"""
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    """What Connect and the registry answer, a file each."""
+    (tmp_path / "curl").write_text(CURL)
+    (tmp_path / "curl").chmod(0o755)
+    for name, text in {"status": RUNNING, "subjects": SUBJECTS, "connectors": "[]"}.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.fixture
+def run(answers: Path) -> Run:
+    def script(*command: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            ["bash", *(str(REPO / part) if "/" in part else part for part in command)],
+            env={
+                "PATH": f"{answers}:/usr/bin:/bin",
+                "ANSWERS": str(answers),
+                "SCHEMA_REGISTRY_URL": "http://redpanda:8081",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=20,
+        )
+
+    return script
+
+
+def test_debezium_is_healthy_when_the_changes_of_all_tables_flow(run: Run) -> None:
+    assert run("debezium/healthy.sh").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "why"),
+    [
+        ("status", None, "not registered yet"),
+        ("status", RUNNING.replace('[{"id":0,"state":"RUNNING"}]', "[]"), "does not run"),
+        ("status", RUNNING.replace('0,"state":"RUNNING"', '0,"state":"FAILED"'), "FAILED"),
+        ("subjects", None, "registry does not answer at http://redpanda:8081"),
+        ("subjects", SUBJECTS.replace("items", "other"), "schema of items is not registered"),
+    ],
+    ids=["not registered", "no task", "failed", "no registry", "a schema is missing"],
+)
+def test_debezium_says_why_it_is_not(
+    run: Run, answers: Path, name: str, answer: str | None, why: str
+) -> None:
+    (answers / name).unlink()
+    if answer is not None:
+        (answers / name).write_text(answer)
+    done = run("debezium/healthy.sh")
+    assert done.returncode == 1
+    assert why in done.stdout
+
+
+def test_the_connector_is_registered_as_soon_as_connect_takes_it(run: Run, answers: Path) -> None:
+    (answers / "connectors.once").write_text("")  # not up yet
+    (answers / "config.once").write_text('{"error_code":500,"message":"no MySQL yet"}')
+    (answers / "config").write_text("{}")
+    done = run("debezium/register.sh")
+    assert done.returncode == 0
+    first, last = done.stdout.splitlines()
+    assert "no MySQL yet" in first
+    assert last == "register.sh: the connector is registered"
+    put = (answers / "asked").read_text().splitlines()[-1]
+    assert put.endswith("http://localhost:8083/connectors/shop/config")
+    file = put.partition("--data @")[2].split()[0]
+    assert json.loads(Path(file).read_text())["topic.prefix"] == "mysql"
+
+
+def test_the_container_is_what_it_was_told_to_run(run: Run, answers: Path) -> None:
+    (answers / "config").write_text("{}")
+    done = run("debezium/start.sh", "echo", "instead of Kafka Connect")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "instead of Kafka Connect" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("greeting", "code"), [(b"LOADGEN Connected.\n", 0), (b"SSH-2.0\n", 1), (b"", 1)]
+)
+def test_the_load_generator_is_healthy_when_it_greets(greeting: bytes, code: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def greet() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(greeting)
+
+        threading.Thread(target=greet, daemon=True).start()
+        assert healthy(server.getsockname()[1]) == code
+
+
+def test_the_load_generator_is_not_healthy_where_nothing_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    assert healthy(port) == 1
+
+
+def healthy(port: int) -> int:
+    """The exit code of the load generator's health check."""
+    done = subprocess.run(
+        ["bash", str(REPO / "loadgen/healthy.sh")],
+        env={**os.environ, "COMMAND_ENDPOINT": f"0.0.0.0:{port}"},
+        capture_output=True,
+        check=False,
+        timeout=20,
+    )
+    return done.returncode
