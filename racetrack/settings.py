@@ -82,6 +82,13 @@ class Settings(BaseSettings):
     loadgen_seed: int
     loadgen_acks: Literal["0", "1", "all"]
 
+    # Set inside containers only: the names of the peers that are not on this machine, and what the
+    # broker tells clients outside the containers (`host:port`). A run has no say in them.
+    peer_mysql: str = Field(default="", exclude=True)
+    peer_kafka: str = Field(default="", exclude=True)
+    peer_registry: str = Field(default="", exclude=True)
+    kafka_outside: str = Field(default="", exclude=True)
+
     mysql_root_password: SecretStr
     mysql_shop_password: SecretStr
     mysql_debezium_password: SecretStr

@@ -6,18 +6,24 @@ import sys
 from pathlib import Path
 
 from racetrack.errors import SetupError
-from racetrack.install import PARTS, ensure, folder_of, read_versions
+from racetrack.install import ON_REQUEST, PARTS, ensure, folder_of, read_versions
 
 
 def main(arguments: list[str]) -> int:
     """Install the named parts (all, if none is named); the exit code."""
     parser = argparse.ArgumentParser(prog="python3 -m racetrack.install", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(PARTS)}")
+    parser.add_argument(
+        "parts",
+        nargs="*",
+        metavar="part",
+        help=f"of {', '.join(PARTS)} (all, if none is named), or one of {', '.join(ON_REQUEST)}",
+    )
     parser.add_argument("--prefix", type=Path, help="put the parts there, not into the cache")
     parser.add_argument("--where", metavar="PART", help="print its folder; exit 1 if not installed")
     asked = parser.parse_args(arguments)
-    if unknown := [part for part in asked.parts if part not in PARTS]:
-        parser.error(f"no such part: {', '.join(unknown)}; the parts are {', '.join(PARTS)}")
+    known = (*PARTS, *ON_REQUEST)
+    if unknown := [part for part in asked.parts if part not in known]:
+        parser.error(f"no such part: {', '.join(unknown)}; the parts are {', '.join(known)}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         versions = read_versions()

@@ -20,6 +20,10 @@ COMMAND = "pip install uv && python3 -m racetrack.install.lock"
 # Lock file → what it is made from, and the oldest Python that it must serve.
 PYPI_LOCKS = {
     pypi.HARNESS_LOCK: (["--extra", "dev", "pyproject.toml"], "3.11"),
+    pypi.SERVE_LOCK: (
+        ["--constraint", "requirements/harness.lock", "requirements/serve.in"],
+        "3.11",
+    ),
     pypi.DEEPHAVEN_LOCK: (["requirements/deephaven.in"], "3.11"),
     pypi.LIBRDKAFKA_LOCK: (["requirements/librdkafka.in"], "3.11"),
     pypi.LOADGEN_LOCK: (["loadgen/requirements.in"], "3.9"),

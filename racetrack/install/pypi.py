@@ -16,6 +16,7 @@ from racetrack.install.recipe import Recipe, Site
 from racetrack.install.versions import REPO
 
 HARNESS_LOCK = REPO / "requirements" / "harness.lock"
+SERVE_LOCK = REPO / "requirements" / "serve.lock"
 DEEPHAVEN_LOCK = REPO / "requirements" / "deephaven.lock"
 LIBRDKAFKA_LOCK = REPO / "requirements" / "librdkafka.lock"
 LOADGEN_LOCK = REPO / "loadgen" / "requirements.lock"
@@ -31,6 +32,19 @@ def harness() -> Recipe:
         needs=(),
         content=(HARNESS_LOCK.read_bytes(), sys.base_prefix.encode()),
         build=lambda site: _environment(site, _base_python(), HARNESS_LOCK),
+    )
+
+
+def serve() -> Recipe:
+    """CPython environment with just what starts a native service inside a container."""
+    return Recipe(
+        part="serve",
+        label=_this_python(),
+        why="what starts a service inside a container (PyPI)",
+        download_mb=12,
+        needs=(),
+        content=(SERVE_LOCK.read_bytes(), sys.base_prefix.encode()),
+        build=lambda site: _environment(site, _base_python(), SERVE_LOCK),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from racetrack.errors import SetupError
-from racetrack.install import central, debian, pypi
+from racetrack.install import base, central, debian, pypi
 from racetrack.install.recipe import Recipe
 
 _BY_NAME: dict[str, Callable[[Mapping[str, str]], Recipe]] = {
@@ -13,10 +13,18 @@ _BY_NAME: dict[str, Callable[[Mapping[str, str]], Recipe]] = {
     "mysql": lambda _: debian.mysql(),
     "kafka": central.kafka,
     "registry": central.registry,
+    "nginx": lambda _: debian.nginx(),
     "debezium": central.debezium,
     "loadgen": lambda _: pypi.loadgen(),
 }
 PARTS = tuple(_BY_NAME)
+# What the native runtime does without: set up only where it is asked for by name.
+_ON_REQUEST: dict[str, Callable[[Mapping[str, str]], Recipe]] = {
+    "serve": lambda _: pypi.serve(),
+    "base": lambda _: base.base(),
+    "compose": lambda _: debian.compose(),
+}
+ON_REQUEST = tuple(_ON_REQUEST)
 
 
 def recipe(part: str, versions: Mapping[str, str]) -> Recipe:
@@ -25,6 +33,8 @@ def recipe(part: str, versions: Mapping[str, str]) -> Recipe:
     Raises:
         SetupError: no such part.
     """
-    if part not in _BY_NAME:
-        raise SetupError(f"There is no part {part!r}. The parts are: {', '.join(PARTS)}.")
-    return _BY_NAME[part](versions)
+    found = {**_BY_NAME, **_ON_REQUEST}.get(part)
+    if found is None:
+        parts = ", ".join((*PARTS, *ON_REQUEST))
+        raise SetupError(f"There is no part {part!r}. The parts are: {parts}.")
+    return found(versions)

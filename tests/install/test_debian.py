@@ -1,11 +1,11 @@
-"""MySQL's packages: which of them, from where, and that they are still what was downloaded."""
+"""Packages of Debian: which of them, from where, and that they are still what was downloaded."""
 
 from pathlib import Path
 
 import pytest
 
 from racetrack.errors import SetupError
-from racetrack.install import debian
+from racetrack.install import apt, debian
 
 UBUNTU = 'NAME="Ubuntu"\nVERSION_CODENAME=noble\nID=ubuntu\nID_LIKE=debian\n'
 DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nVERSION_CODENAME=bookworm\nID=debian\n'
@@ -15,7 +15,7 @@ DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nVERSION_CODENAME=bookwor
 def test_debian_has_it_in_sid_and_ubuntu_in_its_own_archive(
     text: str, suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(debian, "OS_RELEASE", tmp_path / "os-release")
+    monkeypatch.setattr(apt, "OS_RELEASE", tmp_path / "os-release")
     (tmp_path / "os-release").write_text(text)
     assert debian.mysql().label == suite
 
@@ -28,18 +28,42 @@ def test_debian_has_it_in_sid_and_ubuntu_in_its_own_archive(
     ],
 )
 def test_what_the_server_links_to_and_no_more(package: str, needed: bool) -> None:
-    assert bool(debian.NEEDED.match(package)) == needed
+    assert bool(debian.MYSQL_NEEDS.match(package)) == needed
 
 
 def test_a_package_that_has_changed_on_disk_is_refused_and_named(tmp_path: Path) -> None:
     deb = tmp_path / "libc6.deb"
     deb.write_bytes(b"as downloaded")
     sums = tmp_path / "SHA256SUMS"
-    sums.write_text(f"{debian._sha256(deb)}  {deb.name}\n")
-    debian._check(sums)
+    sums.write_text(f"{apt._sha256(deb)}  {deb.name}\n")
+    apt._check("mysql", sums)
     deb.write_bytes(b"changed")
     with pytest.raises(SetupError, match=r"libc6\.deb"):
-        debian._check(sums)
+        apt._check("mysql", sums)
     deb.unlink()
     with pytest.raises(SetupError, match=r"libc6\.deb"):
-        debian._check(sums)
+        apt._check("mysql", sums)
+
+
+@pytest.mark.parametrize(
+    ("package", "needed"),
+    [
+        *[("nginx", True), ("nginx-core", True), ("libc6", True), ("libpcre2-8-0", True)],
+        *[("libssl3", True), ("libssl3t64", True), ("nginx-common", False), ("iproute2", False)],
+    ],
+)
+def test_what_nginx_links_to_and_no_more(package: str, needed: bool) -> None:
+    assert bool(debian.NGINX_NEEDS.match(package)) == needed
+
+
+@pytest.mark.parametrize("libraries", ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"])
+def test_an_unpacked_program_runs_with_what_is_beside_it(libraries: str, tmp_path: Path) -> None:
+    loader = tmp_path / libraries / "ld-linux-x86-64.so.2"
+    (tmp_path / "usr/lib/x86_64-linux-gnu").mkdir(parents=True)
+    loader.parent.mkdir(parents=True, exist_ok=True)
+    loader.touch()
+    command = apt.own_loader(tmp_path, "usr/sbin/nginx", "usr/lib/not-there")
+    assert command[0] == str(loader)
+    assert str(loader.parent) in command[2].split(":")
+    assert "not-there" not in command[2]
+    assert command[3] == str(tmp_path / "usr/sbin/nginx")

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -19,6 +20,7 @@ from racetrack.stack.native.service import Context, Launch, NotReady
 
 LOG4J = Path(__file__).with_name("log4j2.properties")
 ANSWER_S = 2.0
+OUTSIDE_PORT = 19092  # as in Redpanda's own examples
 
 
 class Broker:
@@ -37,7 +39,8 @@ class Broker:
 
     def launch(self, context: Context) -> Launch:
         # Who waits for the broker must not get the training in its stead.
-        elsewhere = net.elsewhere(context, "kafka_port", "kafka_controller_port")
+        ports = net.elsewhere(context.settings, "kafka_port", "kafka_controller_port")
+        elsewhere = replace(context, settings=ports)
         archive = Archive(self.name, "kafka", class_path(context), _train, self.check)
         return _launch(context, archive.option(elsewhere))
 
@@ -79,6 +82,12 @@ def server_properties(context: Context) -> dict[str, str]:
     client = net.endpoint(settings.bind_address, settings.kafka_port)
     controller = net.endpoint(settings.bind_address, settings.kafka_controller_port)
     reached = net.endpoint(net.host(settings), settings.kafka_controller_port)
+    listeners = {"CLIENT": client, "CONTROLLER": controller}
+    advertised = {"CLIENT": net.kafka(settings)}
+    if settings.kafka_outside:
+        # Whom it tells where it is must be able to go there: in a container there are two answers.
+        listeners["OUTSIDE"] = net.endpoint(settings.bind_address, OUTSIDE_PORT)
+        advertised["OUTSIDE"] = settings.kafka_outside
     single_node = {
         f"{name}.replication.factor": "1"
         for name in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
@@ -88,9 +97,9 @@ def server_properties(context: Context) -> dict[str, str]:
         "node.id": "1",
         "controller.quorum.voters": f"1@{reached}",
         "controller.listener.names": "CONTROLLER",
-        "listeners": f"CLIENT://{client},CONTROLLER://{controller}",
-        "advertised.listeners": f"CLIENT://{net.kafka(settings)}",
-        "listener.security.protocol.map": "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listeners": _listed(listeners, "://"),
+        "advertised.listeners": _listed(advertised, "://"),
+        "listener.security.protocol.map": _listed(dict.fromkeys(listeners, "PLAINTEXT"), ":"),
         "inter.broker.listener.name": "CLIENT",
         "log.dirs": str(context.work / "data"),
         **single_node,
@@ -107,6 +116,10 @@ def server_properties(context: Context) -> dict[str, str]:
         "log.retention.check.interval.ms": "5000",
         "message.max.bytes": str(8 << 20),
     }
+
+
+def _listed(by_listener: Mapping[str, str], between: str) -> str:
+    return ",".join(f"{name}{between}{value}" for name, value in by_listener.items())
 
 
 def _launch(context: Context, options: Sequence[str]) -> Launch:

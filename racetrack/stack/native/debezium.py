@@ -110,7 +110,7 @@ def connector_config(context: Context) -> dict[str, str]:
         "topic.prefix": PREFIX,
         "topic.creation.default.partitions": "1",
         "topic.creation.default.replication.factor": "1",
-        "database.hostname": net.host(settings),
+        "database.hostname": net.mysql_host(settings),
         "database.port": str(settings.mysql_port),
         "database.user": "debezium",
         "database.password": f"${{env:{PASSWORD_VARIABLE}}}",
@@ -219,7 +219,7 @@ def _require_peers(settings: Settings) -> None:
 
 
 def _require_mysql(settings: Settings, condition: str) -> None:
-    net.require_listener(settings, settings.mysql_port)
+    net.require_listener(settings, settings.mysql_port, net.mysql_host(settings))
     try:
         connection = mysql.connect(settings, "debezium")
         with connection, connection.cursor() as cursor:

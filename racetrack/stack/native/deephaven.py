@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from racetrack.settings import REPO, Settings
@@ -26,7 +27,8 @@ class Deephaven:
     def launch(self, context: Context) -> Launch:
         jars = _packages(context) / "deephaven_server/jars"
         archive = Archive(self.name, "deephaven", jvm.class_path(jars), _train, _never)
-        return _launch(context, archive.file(net.elsewhere(context, "deephaven_port")))
+        elsewhere = replace(context, settings=net.elsewhere(context.settings, "deephaven_port"))
+        return _launch(context, archive.file(elsewhere))
 
     def check(self, context: Context) -> None:
         """The IDE is served; whether a session opens, the engine's own module sees."""

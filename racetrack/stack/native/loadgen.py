@@ -52,7 +52,7 @@ def environment(context: Context) -> dict[str, str]:
     return {
         "COMMAND_ENDPOINT": net.endpoint(settings.bind_address, settings.loadgen_port),
         "KAFKA_BOOTSTRAP": net.kafka(settings),
-        "MYSQL_HOST": net.host(settings),
+        "MYSQL_HOST": net.mysql_host(settings),
         "MYSQL_PORT": str(settings.mysql_port),
         "MYSQL_USER": "shop",
         "MYSQL_PASSWORD": settings.mysql_shop_password.get_secret_value(),

@@ -9,6 +9,8 @@ from pathlib import Path
 import pymysql
 
 from racetrack.errors import RacetrackError
+from racetrack.install.apt import own_loader
+from racetrack.install.debian import MYSQL_LIBRARIES
 from racetrack.settings import Settings
 from racetrack.stack.native import leftovers, made, net
 from racetrack.stack.native.service import Context, Launch, NotReady
@@ -70,7 +72,7 @@ def connect(settings: Settings, user: str, database: str | None = None) -> "pymy
     """
     secret = {"shop": settings.mysql_shop_password, "debezium": settings.mysql_debezium_password}
     return pymysql.connect(
-        host=net.host(settings),
+        host=net.mysql_host(settings),
         port=settings.mysql_port,
         user=user,
         password=secret[user].get_secret_value(),
@@ -181,13 +183,8 @@ def _make_data(context: Context) -> None:
 
 def _server(context: Context, *options: str) -> list[str]:
     """mysqld with its own libraries and loader, whatever the machine has."""
-    prefix = context.parts["mysql"] / "usr"
-    libraries = prefix / "lib/x86_64-linux-gnu"
     return [
-        str(libraries / "ld-linux-x86-64.so.2"),
-        "--library-path",
-        f"{libraries}:{prefix / 'lib/mysql/private'}",
-        str(prefix / "sbin/mysqld"),
+        *own_loader(context.parts["mysql"], "usr/sbin/mysqld", *MYSQL_LIBRARIES),
         f"--defaults-file={context.work / 'my.cnf'}",
         *options,
     ]

@@ -5,17 +5,16 @@ import json
 import socket
 import urllib.error
 import urllib.request
-from dataclasses import replace
 
 from racetrack.settings import Settings
-from racetrack.stack.native.service import Context, NotReady
+from racetrack.stack.native.service import NotReady
 
 # Peers listen on this machine: no proxy of the environment may stand between.
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def host(settings: Settings) -> str:
-    """Where this machine reaches what listens on BIND_ADDRESS."""
+    """Where this machine (or this container) reaches what listens on BIND_ADDRESS."""
     return settings.reach_address
 
 
@@ -26,28 +25,38 @@ def endpoint(address: str, port: int) -> str:
 
 def kafka(settings: Settings) -> str:
     """The broker's `host:port`."""
-    return endpoint(host(settings), settings.kafka_port)
+    return endpoint(settings.peer_kafka or host(settings), settings.kafka_port)
 
 
-def elsewhere(context: Context, *settings: str) -> Context:
-    """The same context with each of these settings (ports) at a free port that nobody knows."""
+def registry(settings: Settings) -> str:
+    """The schema registry's `host:port`."""
+    return endpoint(settings.peer_registry or host(settings), settings.schema_registry_port)
+
+
+def mysql_host(settings: Settings) -> str:
+    """Where MySQL listens on MYSQL_PORT."""
+    return settings.peer_mysql or host(settings)
+
+
+def elsewhere(settings: Settings, *names: str) -> Settings:
+    """The same settings with each of those (ports) at a free port that nobody knows."""
     with contextlib.ExitStack() as sockets:
         ports = {}
-        for setting in settings:
+        for name in names:
             taken = sockets.enter_context(socket.socket())
-            taken.bind((context.settings.bind_address, 0))
-            ports[setting] = taken.getsockname()[1]
-    return replace(context, settings=context.settings.model_copy(update=ports))
+            taken.bind((settings.bind_address, 0))
+            ports[name] = taken.getsockname()[1]
+    return settings.model_copy(update=ports)
 
 
-def require_listener(settings: Settings, port: int) -> None:
-    """Return if something listens there.
+def require_listener(settings: Settings, port: int, address: str = "") -> None:
+    """Return if something listens there: on this machine, if no address is given.
 
     Raises:
         NotReady: nothing does.
     """
     try:
-        socket.create_connection((host(settings), port), timeout=1).close()
+        socket.create_connection((address or host(settings), port), timeout=1).close()
     except OSError as error:
         raise NotReady(f"nothing answers on port {port} ({error.strerror or error})") from None
 

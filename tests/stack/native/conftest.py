@@ -17,7 +17,9 @@ FILES = {
         "VERSION",
         "made/data/ibdata1",
         "usr/lib/mysql/plugin/component_reference_cache.so",
+        "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
     ),
+    "nginx": ("VERSION", "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"),
     "kafka": (
         "libs/kafka_2.13-4.3.1.jar",
         "libs/kafka-clients-4.3.1.jar",

@@ -89,6 +89,7 @@ def test_versions_are_those_of_the_parts(context: Context) -> None:
         "kafka": "4.3.1",
         "java": "17.0.99",
         "apicurio": "2.6.13.Final",
+        "nginx": "9.9",
         "debezium": "3.6.1.Final",
         "avro-converter": "2.6.13.Final",
         "kafka-connect": "4.3.1",

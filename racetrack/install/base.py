@@ -1,0 +1,83 @@
+"""The Debian that images are built on where none can be pulled: made by debootstrap, as a tar file.
+
+One base for all images, with the languages that services are written in: they share it on disk.
+Everything is fetched by this machine, so that no image needs to know of its mirror or certificates.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+from racetrack.errors import SetupError
+from racetrack.install import apt
+from racetrack.install.recipe import Recipe, Site
+
+SUITE = "bookworm"
+PACKAGES = (
+    "python3",  # starts the services, and Deephaven lives in it
+    "python3-venv",
+    "libpython3.11",
+    "openjdk-17-jre-headless",
+    "pypy3",  # the load generator
+    "pypy3-venv",
+    "postgresql-client",  # psql, for Materialize
+)
+# What no program of ours looks at; in an image nobody reads manuals.
+NOT_NEEDED = (
+    "usr/share/doc",
+    "usr/share/man",
+    "usr/share/locale",
+    "usr/share/info",
+    "var/cache/apt",
+    "var/lib/apt/lists",
+    "var/log",
+    "debootstrap",
+    # Of this machine.
+    "etc/hostname",
+    "etc/resolv.conf",
+)
+SOURCES = f"deb http://deb.debian.org/debian {SUITE} main\n"
+TAR = "rootfs.tar"
+
+
+def base() -> Recipe:
+    """`rootfs.tar`: a Debian with Python, Java, PyPy and psql."""
+    return Recipe(
+        part="base",
+        label=SUITE,
+        why=f"Debian {SUITE} with Python, Java, PyPy and psql, for images (debootstrap)",
+        download_mb=220,
+        needs=("debootstrap", "apt-get"),
+        content=("\n".join((*PACKAGES, *NOT_NEEDED)).encode(),),
+        build=_build,
+    )
+
+
+def _build(site: Site) -> str:
+    if os.geteuid() != 0:
+        raise SetupError("base: debootstrap needs root. Call it again with sudo.")
+    root = site.folder / "root"
+    kept = site.downloads / f"base-{SUITE}"
+    kept.mkdir(exist_ok=True)
+    site.run(
+        *("debootstrap", "--variant=minbase", f"--keyring={apt.DEBIAN_KEYRING}"),
+        *(f"--cache-dir={kept}", f"--include={','.join(PACKAGES)}"),
+        *(SUITE, root, apt.mirror(site)),
+        doing="making a Debian",
+    )
+    for name in NOT_NEEDED:
+        _empty(root / name)
+    (root / "etc/apt/sources.list").write_text(SOURCES)
+    site.run("tar", "--numeric-owner", "-cf", site.folder / TAR, "-C", root, ".", doing="packing")
+    version = (root / "etc/debian_version").read_text().strip()
+    shutil.rmtree(root)
+    return version
+
+
+def _empty(path: Path) -> None:
+    """Remove a file, or all in a folder: packages may count on the folder."""
+    if not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    shutil.rmtree(path)
+    path.mkdir()

@@ -1,0 +1,220 @@
+"""Runs native services in the foreground of a container, as the native stack does on a machine.
+
+    python -m racetrack.stack.native.serve broker registry
+
+They listen on BIND_ADDRESS, say what they say on standard output, and end together: by SIGTERM, or
+when the first of them ends. When each has passed its check, the file `ready` stands in
+RACETRACK_WORK (/var/lib/racetrack), which holds their data as well and is emptied at the start.
+RACETRACK_PARTS names the folder with the parts, `parts` beside the package by default.
+
+With --prepare, all but the last are brought up, so that the last finds its peers, and what makes
+later starts faster is made (see made.py); then they end. That is for building an image: they listen
+on free ports, since a build may share the machine's.
+
+Exit codes: 0 ended by SIGTERM, or prepared; 1 one did not come up, or ended unasked.
+"""
+
+import argparse
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import tenacity
+
+from racetrack.errors import RacetrackError
+from racetrack.settings import REPO, Settings, load
+from racetrack.stack.native import net
+from racetrack.stack.native.service import Context, NativeService, NotReady
+from racetrack.stack.native.stack import find_service
+
+WORK = "/var/lib/racetrack"
+READY = "ready"
+CHECK_EVERY_S = 0.2
+GRACE_S = 8.0
+
+
+class Asked(BaseException):
+    """Somebody wants this to end."""
+
+
+class Foreground:
+    """Services as children of this process."""
+
+    def __init__(self, settings: Settings, parts: Path, work: Path) -> None:
+        self._settings, self._work = settings, work
+        self._parts = {path.name: path.resolve() for path in parts.iterdir()}
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        _empty(work)
+
+    def bring_up(self, services: Sequence[NativeService]) -> None:
+        """Start the services and return when each has passed its check.
+
+        Raises:
+            RacetrackError: one did not come up.
+        """
+        named = {service.name: service for service in services}
+        after = {name: [n for n in s.after if n in named] for name, s in named.items()}
+        began = time.monotonic()
+        for name in TopologicalSorter(after).static_order():
+            for earlier in after[name]:
+                self._wait_ready(named[earlier])
+            self._start(named[name])
+        for service in services:
+            self._wait_ready(service)
+            _say(f"{service.name} ready after {time.monotonic() - began:.1f} s")
+
+    def launch(self, service: NativeService) -> None:
+        """Let a service make what it needs, and start nothing."""
+        service.launch(self._context(service))
+
+    def tell_ready(self) -> None:
+        """From now on the container is healthy."""
+        (self._work / READY).touch()
+
+    def wait(self) -> str:
+        """Wait for the first service that ends; which, and how.
+
+        Takes in what others have left behind, too: in a container this is process 1.
+        """
+        names = {process.pid: name for name, process in self._running.items()}
+        while True:
+            pid, status = os.wait()
+            if pid in names:
+                return f"{names[pid]} ended ({os.waitstatus_to_exitcode(status)})"
+
+    def end(self) -> None:
+        """End all services; what does not listen is killed."""
+        (self._work / READY).unlink(missing_ok=True)
+        for process in self._running.values():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGTERM)
+        give_up = time.monotonic() + GRACE_S
+        for process in self._running.values():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, give_up - time.monotonic()))
+            # Its children, which are in its group, too.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _start(self, service: NativeService) -> None:
+        launch = service.launch(self._context(service))
+        self._running[service.name] = subprocess.Popen(
+            launch.argv,
+            env={**os.environ, **launch.env},
+            cwd=launch.cwd,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def _wait_ready(self, service: NativeService) -> None:
+        context = self._context(service)
+
+        def check() -> None:
+            for name, process in self._running.items():
+                if (code := process.poll()) is not None:
+                    raise RacetrackError(f"{name} did not come up: it ended ({code})")
+            service.check(context)
+
+        try:
+            tenacity.Retrying(
+                retry=tenacity.retry_if_exception_type(NotReady),
+                wait=tenacity.wait_fixed(CHECK_EVERY_S),
+                stop=tenacity.stop_after_delay(service.ready_within_s),
+                reraise=True,
+            )(check)
+        except NotReady as still_missing:
+            raise RacetrackError(
+                f"{service.name} was not ready within {service.ready_within_s:.0f} s:"
+                f" {still_missing}"
+            ) from None
+
+    def _context(self, service: NativeService) -> Context:
+        work = self._work / service.name
+        work.mkdir(mode=0o700, exist_ok=True)
+        return Context(self._settings, work, self._parts, _say)
+
+
+def serve(foreground: Foreground, services: Sequence[NativeService]) -> None:
+    """Bring the services up and wait for the first that ends.
+
+    Raises:
+        RacetrackError: always, sooner or later, if nobody asks for the end.
+    """
+    foreground.bring_up(services)
+    foreground.tell_ready()
+    raise RacetrackError(foreground.wait())
+
+
+def prepare(foreground: Foreground, services: Sequence[NativeService]) -> None:
+    """Let each service make what makes its later starts faster."""
+    *peers, last = services
+    foreground.bring_up(peers)
+    foreground.launch(last)
+
+
+def main(arguments: list[str]) -> int:
+    """Serve or prepare; the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m racetrack.stack.native.serve",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("services", nargs="+", metavar="service")
+    parser.add_argument("--prepare", action="store_true", help="make later starts faster, then end")
+    asked = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, _end_is_asked)
+    signal.signal(signal.SIGINT, _end_is_asked)
+    parts = Path(os.environ.get("RACETRACK_PARTS") or REPO / "parts")
+    settings = _on_free_ports(load()) if asked.prepare else load()
+    foreground = Foreground(settings, parts, Path(os.environ.get("RACETRACK_WORK") or WORK))
+    try:
+        carry_out = prepare if asked.prepare else serve
+        carry_out(foreground, [find_service(name) for name in asked.services])
+    except RacetrackError as error:
+        _say(str(error))
+        return 1
+    except Asked:
+        _say("ended as asked")
+    finally:
+        foreground.end()
+    return 0
+
+
+def _on_free_ports(settings: Settings) -> Settings:
+    names = [name for name in Settings.model_fields if name.endswith("_port")]
+    return net.elsewhere(settings, *names)
+
+
+def _end_is_asked(_number: int, _frame: object) -> None:
+    # Once is enough: a second signal must not break the ending off.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise Asked
+
+
+def _empty(folder: Path) -> None:
+    """Remove what an earlier start left; the folder itself may be a mount."""
+    # Services that give up root must still reach their own folders: others may pass, not look.
+    folder.mkdir(mode=0o711, parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _say(line: str) -> None:
+    print(f"[serve] {line.strip()}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

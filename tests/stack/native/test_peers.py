@@ -1,0 +1,86 @@
+"""In containers peers have names, and the broker tells clients outside another address."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from racetrack.stack.native import broker, debezium, net, nginx, registry
+from racetrack.stack.native.service import Context
+from racetrack.stack.native.stack import find_service
+
+PEERS = {
+    "bind_address": "0.0.0.0",  # noqa: S104
+    "peer_mysql": "mysql",
+    "peer_kafka": "redpanda",
+    "peer_registry": "redpanda",
+    "kafka_outside": "192.0.2.7:29092",
+}
+
+
+@pytest.fixture
+def inside(context: Context) -> Context:
+    """As in a container."""
+    return replace(context, settings=context.settings.model_copy(update=PEERS))
+
+
+def test_natively_all_peers_are_on_this_machine(context: Context) -> None:
+    settings = context.settings
+    assert net.kafka(settings) == f"127.0.0.1:{settings.kafka_port}"
+    assert registry.url(settings) == f"http://127.0.0.1:{settings.schema_registry_port}"
+    assert net.mysql_host(settings) == "127.0.0.1"
+
+
+def test_debezium_goes_to_its_peers_by_name(inside: Context) -> None:
+    assert debezium.connector_config(inside)["database.hostname"] == "mysql"
+    worker = debezium.worker_properties(inside)
+    assert worker["bootstrap.servers"] == f"redpanda:{inside.settings.kafka_port}"
+    port = inside.settings.schema_registry_port
+    assert worker["value.converter.apicurio.registry.url"] == (
+        f"http://redpanda:{port}/apis/registry/v2"
+    )
+
+
+def test_deephaven_is_told_the_registry_s_root(inside: Context) -> None:
+    env = find_service("deephaven").launch(inside).env
+    port = inside.settings.schema_registry_port
+    assert env["SCHEMA_REGISTRY_URL"] == f"http://redpanda:{port}"
+    assert env["KAFKA_BOOTSTRAP"] == f"redpanda:{inside.settings.kafka_port}"
+
+
+def test_the_broker_has_a_listener_for_clients_outside(inside: Context) -> None:
+    rendered = broker.server_properties(inside)
+    assert rendered["advertised.listeners"] == (
+        f"CLIENT://redpanda:{inside.settings.kafka_port},OUTSIDE://192.0.2.7:29092"
+    )
+    assert "OUTSIDE://0.0.0.0:19092" in rendered["listeners"].split(",")
+    assert "OUTSIDE:PLAINTEXT" in rendered["listener.security.protocol.map"].split(",")
+
+
+def test_settings_for_containers_are_no_part_of_a_record(inside: Context) -> None:
+    assert not set(PEERS) - {"bind_address"} & set(inside.settings.model_dump())
+
+
+def test_nginx_gives_the_api_at_the_root_and_apicurio_s_paths_as_they_are(tmp_path: Path) -> None:
+    text = nginx.configuration(tmp_path, "127.0.0.1:8081", "127.0.0.2:4711")
+    assert "listen 127.0.0.1:8081;" in text
+    assert "server 127.0.0.2:4711;" in text
+    assert "location / { proxy_pass http://apicurio/apis/ccompat/v7$request_uri; }" in text
+    assert "location /apis/ { proxy_pass http://apicurio; }" in text
+    assert ("user nobody nogroup;" in text) == (os.geteuid() == 0)
+
+
+def test_the_registry_is_both_and_only_nginx_is_seen(context: Context) -> None:
+    (_, _, script) = find_service("registry").launch(context).argv
+    port = (context.work / registry.BEHIND_FILE).read_text()
+    assert f"-Dquarkus.http.port={port} " in script
+    assert f"-Dquarkus.http.host={registry.BEHIND} " in script
+    configuration = (context.work / "nginx.conf").read_text()
+    assert f"listen 127.0.0.1:{context.settings.schema_registry_port};" in configuration
+    assert f"server {registry.BEHIND}:{port};" in configuration
+
+
+def test_a_registry_that_was_killed_is_launched_again(context: Context) -> None:
+    find_service("registry").launch(context)
+    find_service("registry").launch(context)

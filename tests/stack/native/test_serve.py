@@ -1,0 +1,151 @@
+"""Services in the foreground of a container: together up, together down."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from racetrack.errors import RacetrackError
+from racetrack.settings import Settings
+from racetrack.stack.native import serve
+from racetrack.stack.native.serve import Foreground
+from racetrack.stack.native.service import Context, Launch, NotReady
+
+WAITS = "import pathlib, signal; pathlib.Path('up').touch(); signal.pause()"
+DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + WAITS
+ENDS = "import pathlib; pathlib.Path('up').touch(); raise SystemExit(3)"
+FAILS = "raise SystemExit(4)"
+
+
+@dataclass
+class Fake:
+    """A service that is some Python; it is ready when it has made the file `up`."""
+
+    name: str
+    code: str
+    after: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    ready_within_s: float = 20.0
+    launched: list[str] = field(default_factory=list)
+
+    def ports(self, settings: Settings) -> Mapping[str, int]:
+        return {}
+
+    def launch(self, context: Context) -> Launch:
+        self.launched.append(self.name)
+        return Launch([sys.executable, "-c", self.code], cwd=context.work)
+
+    def check(self, context: Context) -> None:
+        if not (context.work / "up").exists():
+            raise NotReady("not up")
+
+    def versions(self, context: Context) -> Mapping[str, str]:
+        return {}
+
+
+@pytest.fixture
+def foreground(settings: Settings, tmp_path: Path) -> Iterator[Foreground]:
+    (tmp_path / "parts/kafka").mkdir(parents=True)
+    here = Foreground(settings, tmp_path / "parts", tmp_path / "serve")
+    yield here
+    here.end()
+
+
+def test_it_is_ready_when_all_are(foreground: Foreground, tmp_path: Path) -> None:
+    foreground.bring_up([Fake("a", WAITS), Fake("b", WAITS)])
+    assert not (tmp_path / "serve/ready").exists()
+    foreground.tell_ready()
+    assert (tmp_path / "serve/ready").exists()
+
+
+def test_it_starts_in_the_order_that_services_need(foreground: Foreground) -> None:
+    launched: list[str] = []
+    first = Fake("first", WAITS, launched=launched)
+    # `elsewhere` runs in another container: nothing here can wait for it.
+    second = Fake("second", WAITS, after=("first", "elsewhere"), launched=launched)
+    foreground.bring_up([second, first])
+    assert launched == ["first", "second"]
+
+
+def test_it_ends_with_the_first_that_ends(foreground: Foreground) -> None:
+    with pytest.raises(RacetrackError, match=r"b .*ended.*3"):
+        serve.serve(foreground, [Fake("a", WAITS), Fake("b", ENDS)])
+
+
+def test_one_that_does_not_come_up_is_named(foreground: Foreground) -> None:
+    with pytest.raises(RacetrackError, match=r"b did not come up: it ended \(4\)"):
+        foreground.bring_up([Fake("a", WAITS), Fake("b", FAILS)])
+
+
+def test_one_that_is_never_ready_says_what_is_missing(foreground: Foreground) -> None:
+    silent = Fake("a", "import signal; signal.pause()", ready_within_s=0.3)
+    with pytest.raises(RacetrackError, match="a was not ready within 0 s: not up"):
+        foreground.bring_up([silent])
+
+
+def test_what_does_not_listen_is_killed(
+    foreground: Foreground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve, "GRACE_S", 0.2)
+    foreground.bring_up([Fake("a", DEAF)])
+    began = time.monotonic()
+    foreground.end()
+    assert time.monotonic() - began < 5
+
+
+def test_the_last_is_only_prepared(foreground: Foreground, tmp_path: Path) -> None:
+    peer, last = Fake("peer", WAITS), Fake("last", WAITS)
+    serve.prepare(foreground, [peer, last])
+    assert (tmp_path / "serve/peer/up").exists()
+    assert last.launched == ["last"]
+    assert not (tmp_path / "serve/last/up").exists()
+
+
+def test_an_earlier_start_leaves_nothing(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    left = tmp_path / "serve/mysql/data"
+    left.mkdir(parents=True)
+    (tmp_path / "serve/ready").touch()
+    Foreground(settings, tmp_path / "parts", tmp_path / "serve")
+    assert not list((tmp_path / "serve").iterdir())
+
+
+def test_sigterm_ends_it_with_all_it_started(tmp_path: Path) -> None:
+    """The real program, with a broker that is no Kafka: it never answers."""
+    java = tmp_path / "bin/java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\ntouch started\nexec sleep 1000\n")
+    java.chmod(0o755)
+    (tmp_path / "release").write_text('JAVA_VERSION="17.0.99"\n')
+    for name in ("libs/kafka_2.13-4.3.1.jar", "made/bootstrap.checkpoint"):
+        path = tmp_path / "parts/kafka" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    (tmp_path / "parts/kafka/made").chmod(0o500)
+    work = tmp_path / "work"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "racetrack.stack.native.serve", "broker"],
+        env={
+            **os.environ,
+            "PATH": f"{java.parent}:/usr/bin:/bin",
+            "RACETRACK_PARTS": str(tmp_path / "parts"),
+            "RACETRACK_WORK": str(work),
+        },
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    give_up = time.monotonic() + 60
+    while not list(work.rglob("started")):
+        assert process.poll() is None
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    said, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert "ended as asked" in said
