@@ -1,0 +1,203 @@
+"""A Docker engine for the tests: the one that answers, or one that is started here and ended after.
+
+    python -m tests.docker_engine up      # start one, say how to reach it, leave it running
+    python -m tests.docker_engine down
+
+Packages bring the programs: docker.io (tests/apt-packages.txt), and the compose plugin out of a
+private folder where the command line has none. What the engine keeps is in the cache folder, so
+that layers of images are there the next time.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from racetrack import install
+from racetrack.errors import SetupError
+from racetrack.install import cache
+from racetrack.install.debian import COMPOSE_PLUGIN
+
+UP_WITHIN_S = 60.0
+DOWN_WITHIN_S = 30.0
+LAST_WORDS_LINES = 8
+
+
+class NoEngine(Exception):
+    """Docker can't run here; the message says why."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How to reach an engine: variables for the environment of whatever calls Docker."""
+
+    environment: dict[str, str]
+    is_ours: bool
+
+
+def home() -> Path:
+    """Where an engine of ours lives."""
+    return cache.root() / "docker"
+
+
+def up() -> Engine:
+    """An engine that answers, with `docker compose`, started if need be.
+
+    Raises:
+        NoEngine: there is none, and none can be started.
+    """
+    if shutil.which("docker") is None:
+        raise NoEngine("there is no `docker` on PATH")
+    socket = f"unix://{home() / 'docker.sock'}"
+    for host in (os.environ.get("DOCKER_HOST"), socket):
+        environment = {"DOCKER_HOST": host} if host else {}
+        if _answers(environment):
+            return Engine({**environment, **_compose()}, is_ours=host == socket)
+    _start()
+    return Engine({"DOCKER_HOST": socket, **_compose()}, is_ours=True)
+
+
+def down() -> bool:
+    """End an engine of ours; False if none runs."""
+    process = _ours()
+    if process is None:
+        return False
+    process.terminate()
+    try:
+        process.wait(DOWN_WITHIN_S)
+    except psutil.TimeoutExpired:
+        process.kill()
+        process.wait(DOWN_WITHIN_S)
+    return True
+
+
+@contextlib.contextmanager
+def running() -> Iterator[Engine]:
+    """An engine for as long as this lasts; one that ran before goes on running.
+
+    Raises:
+        NoEngine: see `up`.
+    """
+    ran_before = _ours() is not None
+    engine = up()
+    before = {name: os.environ.get(name) for name in engine.environment}
+    os.environ.update(engine.environment)
+    try:
+        yield engine
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+        if engine.is_ours and not ran_before:
+            down()
+
+
+def _answers(environment: dict[str, str]) -> bool:
+    asked = subprocess.run(
+        ["docker", "version", "--format", "{{.Server.Version}}"],
+        env={**os.environ, **environment},
+        capture_output=True,
+        check=False,
+    )
+    return asked.returncode == 0
+
+
+def _start() -> None:
+    if os.geteuid() != 0:
+        raise NoEngine("no engine answers, and only root can start one")
+    if shutil.which("dockerd") is None:
+        raise NoEngine("no engine answers, and there is no `dockerd` on PATH (package docker.io)")
+    here = home()
+    here.mkdir(mode=0o700, parents=True, exist_ok=True)
+    log = here / "dockerd.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [
+                "dockerd",
+                *("--host", f"unix://{here / 'docker.sock'}"),
+                *("--data-root", str(here / "data")),
+                *("--exec-root", str(here / "exec")),
+                *("--pidfile", str(here / "dockerd.pid")),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # A Ctrl-C is for the tests, which end it when their containers are gone.
+            start_new_session=True,
+        )
+    give_up = time.monotonic() + UP_WITHIN_S
+    while not _answers({"DOCKER_HOST": f"unix://{here / 'docker.sock'}"}):
+        if process.poll() is not None or time.monotonic() > give_up:
+            process.kill()
+            process.wait()
+            words = "\n".join(log.read_text(errors="replace").splitlines()[-LAST_WORDS_LINES:])
+            raise NoEngine(f"dockerd did not come up; its last words ({log}):\n{words}")
+        time.sleep(0.1)
+
+
+def _ours() -> psutil.Process | None:
+    """The dockerd of the cache folder, if it runs."""
+    pidfile = home() / "dockerd.pid"
+    with contextlib.suppress(FileNotFoundError, ValueError, psutil.NoSuchProcess):
+        process = psutil.Process(int(pidfile.read_text()))
+        if str(pidfile) in process.cmdline():
+            return process
+    return None
+
+
+def _compose() -> dict[str, str]:
+    """What gives the command line `docker compose`, if it has none of its own."""
+    if (
+        subprocess.run(
+            ["docker", "compose", "version"], capture_output=True, check=False
+        ).returncode
+        == 0
+    ):
+        return {}
+    try:
+        parts = install.ensure(["compose"], install.read_versions(), _say)
+    except SetupError as error:
+        raise NoEngine(
+            f"there is no `docker compose`, and it can't be installed: {error}"
+        ) from None
+    configuration = home() / "config"
+    configuration.mkdir(parents=True, exist_ok=True)
+    plugins = (parts["compose"] / COMPOSE_PLUGIN).parent
+    (configuration / "config.json").write_text(json.dumps({"cliPluginsExtraDirs": [str(plugins)]}))
+    return {"DOCKER_CONFIG": str(configuration)}
+
+
+def _say(line: str) -> None:
+    print(f"[docker] {line}", file=sys.stderr, flush=True)
+
+
+def main(arguments: list[str]) -> int:
+    """Up or down, by hand."""
+    if arguments == ["up"]:
+        try:
+            engine = up()
+        except NoEngine as error:
+            _say(f"Docker can't run here: {error}")
+            return 1
+        for name, value in engine.environment.items():
+            print(f"export {name}={value}")
+        return 0
+    if arguments == ["down"]:
+        _say("ended" if down() else "no engine of ours runs")
+        return 0
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
