@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from racetrack.errors import UsageError
-from racetrack.report.figures import figures_of, warnings_of
+from racetrack.report.figures import figures_of, runtime_of, warnings_of
 from racetrack.runfolder import SCHEMA_VERSION, read_run
 
 # Where a run was made and how it is shut off from others says nothing about the engine.
 PLACE_ONLY = (
     *("_port", "_password", "_psk", "_pid", "_kafka", "_registry_url"),
-    *("bind_address", "stack_name"),
+    # The runtime that was chosen stands in `runtime`, however it was chosen.
+    *("bind_address", "stack_name", "runtime"),
 )
 # Versions of what measures; they are in the run's details.
 RULER = ("racetrack", "python")
@@ -83,7 +84,7 @@ def track_of(described: Mapping[str, Any]) -> tuple[str, str]:
         f"{machine.get('cpu_model', 'unknown CPU')}, {machine.get('cores', '?')} cores,"
         f" {machine.get('memory_gib', '?')} GiB"
     )
-    return str(described.get("runtime", "unknown runtime")), where
+    return runtime_of(described), where
 
 
 @dataclass(frozen=True)

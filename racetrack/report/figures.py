@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+NATIVE, MADE_HERE = "native", "compose, images made here"
 # All that a run samples beside the engine's own services.
 NOT_THE_ENGINE = ("broker", "redpanda", "loadgen")
 SHORT_WINDOW_S, FEW_SAMPLES = 30.0, 10
@@ -64,15 +65,22 @@ def warnings_of(run: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
     """What a reader has to know before believing the figures."""
     verdict = run.get("results", {}).get("verdict", {})
     found = [*verdict.get("warnings", []), *_of_window(run, verdict), *_of_machine(folder)]
-    if run.get("runtime") == "native":
+    if (runtime := runtime_of(run)) in (NATIVE, MADE_HERE):
         found.append(
-            "Runtime native: Apache Kafka stands in for Redpanda, and Apicurio for its registry."
-            " Don't compare with runs in containers."
+            f"Runtime {runtime}: Apache Kafka stands in for Redpanda, and Apicurio for its"
+            " registry. Don't compare with runs of another runtime."
         )
     processes = run.get("results", {}).get("processes")
     if processes is not None and not engine_of(processes):
         found.append(NO_COST)
     return (*found, *run.get("caveats", []))
+
+
+def runtime_of(described: Mapping[str, Any]) -> str:
+    """What the services ran as: containers on images made here have another broker in them."""
+    runtime = str(described.get("runtime", "unknown runtime"))
+    airgap = described.get("settings", {}).get("airgap", False)
+    return MADE_HERE if runtime == "compose" and airgap else runtime
 
 
 def engine_of(processes: Mapping[str, Any]) -> dict[str, Any]:

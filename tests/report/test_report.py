@@ -135,11 +135,13 @@ def test_alike_engines_show_no_difference(tmp_path: Path) -> None:
 def test_runtimes_and_machines_have_tables_of_their_own(tmp_path: Path) -> None:
     run(tmp_path, Made())
     run(tmp_path, Made(runtime="compose", engine="mz"))
+    run(tmp_path, Made(runtime="compose", settings={"AIRGAP": "true"}))
     edit(run(tmp_path, Made()), machine={"cpu_model": "other", "cores": 1, "memory_gib": 1})
     made = of(tmp_path)
     assert [(t.runtime, len(t.groups), len(t.comparisons)) for t in made] == [
         ("native", 1, 0),
         ("compose", 1, 0),
+        ("compose, images made here", 1, 0),
         ("native", 1, 0),
     ]
 

@@ -1,6 +1,7 @@
 """The containers of one project, and of each: is it up, is it well, its processes, how it ended."""
 
 import contextlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from racetrack.stack.compose.project import HARNESS, STARTED_BY
 
 PROJECT = "com.docker.compose.project"
 SERVICE = "com.docker.compose.service"
+VERSIONS = "racetrack.versions"  # part → version, as JSON, in images that were made here
 
 
 @dataclass(frozen=True)
@@ -110,13 +112,17 @@ class Containers:
         return next((text for text in reversed(told) if text), "its health check says nothing")
 
     def image(self, container_id: str) -> str:
-        """The name of a container's image with its digest, or with its id if it has none."""
+        """The name of a container's image with its digest; with its id, and with the parts that it
+        says it holds, if it was made here."""
         described = self._inspect(container_id)
-        name, image_id = described["Config"]["Image"], described["Image"]
         with _engine_answers():
-            digests = self._client.images.get(image_id).attrs.get("RepoDigests") or []
-        digest = digests[0].rpartition("@")[2] if digests else ""
-        return f"{name}@{digest}" if digest else f"{name} (image id {image_id})"
+            image = self._client.images.get(described["Image"])
+        name = str(described["Config"]["Image"])
+        if digests := image.attrs.get("RepoDigests"):
+            return f"{name}@{digests[0].rpartition('@')[2]}"
+        holds = json.loads(image.labels.get(VERSIONS, "{}"))
+        parts = "".join(f", {part} {version}" for part, version in sorted(holds.items()))
+        return f"{name} (id {image.id}{parts})"
 
     def kill(self, container_id: str) -> None:
         """SIGKILL to all of a container; returns when it has ended."""
