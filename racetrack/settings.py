@@ -56,6 +56,8 @@ class Settings(BaseSettings):
     mysql_tmpfs: Size
 
     materialize_port: Port
+    materialize_workers: Count
+    materialize_memory_mib: Count
     mz_url: SecretStr  # it may hold a password
     mz_kafka: str
     mz_schema_registry_url: str

@@ -84,11 +84,12 @@ class Materialize(Engine):
         if not _is_elsewhere(settings):
             if settings.mz_pid:
                 raise UsageError("MZ_PID is for a Materialize that runs elsewhere: set MZ_URL too.")
-            if stack.runtime == "native":
+            if stack.runtime == "native" or settings.airgap:
                 raise UsageError(
-                    "Materialize has no packages, so the native runtime can't start it. Use its"
-                    " image (RUNTIME=compose, with a Docker engine), or set MZ_URL to one that runs"
-                    " elsewhere: MZ_URL=postgres://user@host:port/database."
+                    "Materialize has no packages, so neither the native runtime nor an image made"
+                    " here has it. Use its own image (RUNTIME=compose, with a Docker engine that"
+                    " may pull it), or one that runs elsewhere:"
+                    " MZ_URL=postgres://user@host:port/database."
                 )
             return
         _own_processes(settings)
@@ -98,7 +99,10 @@ class Materialize(Engine):
                 f"MZ_SCHEMA_REGISTRY_URL: {_registry(stack)} won't do. Materialize wants a URL"
                 " without a path, such as http://host:8081."
             )
-        _server(settings).execute("SELECT 1")
+        try:
+            _server(settings).execute("SELECT 1")
+        except RacetrackError as error:
+            raise UsageError(f"MZ_URL: {error}\nStart it, or set MZ_URL to where it is.") from error
 
     def processes(self, stack: Stack) -> Mapping[str, list[int]]:
         """Elsewhere, those that MZ_PID names and their descendants; none if it names none."""

@@ -1,0 +1,14 @@
+"""The front door with another script for Materialize: `python -m tests.e2e.mz_front_door SCRIPT
+ARGUMENTS…` is `./run_experiment.sh mz ARGUMENTS…`, where SCRIPT is what PostgreSQL understands."""
+
+import sys
+from pathlib import Path
+
+from racetrack import cli
+from racetrack.engines import mz
+
+if __name__ == "__main__":
+    script, *arguments = sys.argv[1:]
+    mz.ENGINE = mz.Materialize(Path(script))
+    sys.argv[1:] = ["experiment", "mz", *arguments]
+    cli.main()
