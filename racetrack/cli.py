@@ -24,23 +24,40 @@ from racetrack.verify.command import verify as verify_command
 @click.argument("samples", metavar="SAMPLES", type=click.IntRange(min=1))
 @click.argument("delay", metavar="DELAY", type=Seconds())
 @click.option("--verify", is_flag=True, help="Then compare every view with the sources.")
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="FAULT",
+    help="Trouble on purpose, so many seconds after the rate was set: kill:SERVICE@10s,"
+    " kill:SERVICE@10s+5s (stays dead for 5 s), pause:SERVICE@10s+5s. SERVICE is engine, broker,"
+    " debezium or mysql. The run goes on until lag is back to normal, for 120 s at most. May be"
+    " given several times.",
+)
 def experiment(
-    engine: str, rate: int, wait: float, samples: int, delay: float, verify: bool
+    engine: str,
+    rate: int,
+    wait: float,
+    samples: int,
+    delay: float,
+    verify: bool,
+    faults: tuple[str, ...],
 ) -> None:
     """Run one experiment: ENGINE at RATE pageviews per second; WAIT seconds to settle, then
     SAMPLES samples of top, DELAY seconds apart. Leaves a folder in logs/.
 
     \b
-    Example:
+    Examples:
         ./run_experiment.sh dh 5000 20 10 1.0
         ./run_experiment.sh dh 5000 20 10 1.0 --verify
+        ./run_experiment.sh dh 2000 20 30 1.0 --fault kill:debezium@30s
     """
     from racetrack.experiment import Asked
     from racetrack.runs import run_once
 
     screen = Screen()
     with guarded(screen) as guard, machine_lock():
-        asked = Asked(rate, wait, samples, delay, verify)
+        asked = Asked(rate, wait, samples, delay, verify, faults)
         folder = run_once(engine, asked, load(), screen, guard)
     sys.exit(0 if read_run(folder)["outcome"] == "ok" else 1)
 

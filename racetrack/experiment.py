@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 
-from racetrack import __version__, interrupts, machine
+from racetrack import __version__, faults, interrupts, machine
 from racetrack.analysis import figures, outcome
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
@@ -36,6 +36,7 @@ class Asked:
     samples: int
     delay_s: float
     verify: bool = False
+    faults: tuple[str, ...] = ()
 
 
 class Experiment:
@@ -46,7 +47,9 @@ class Experiment:
     ) -> None:
         self._asked, self._engine, self._stack = asked, engine, stack
         self._folder, self._screen = folder, screen
-        self._track = Track(engine, stack, folder, screen, asked.delay_s)
+        self._track = Track(
+            engine, stack, folder, screen, asked.delay_s, [faults.parse(f) for f in asked.faults]
+        )
         self._steps = (*STEPS[:-1], *([VERIFY] if asked.verify else []), STEPS[-1])
 
     def run(self, guard: interrupts.Guard) -> str:
@@ -102,10 +105,12 @@ class Experiment:
             self._track.run_demo()
         with self._step(3):
             self._track.set_rate(self._asked.pageviews_per_s)
+            self._track.begin_faults()
         with self._step(4):
             self._track.watch(self._asked.wait_s, "settling")
         with self._step(5):
             self._folder.record({"measured": self._track.sample(self._asked.samples)})
+            self._track.watch_recovery()
             self._folder.record({"measured": self._track.account()})
         if self._asked.verify:
             with self._step(6):

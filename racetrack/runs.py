@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from racetrack import engines, interrupts
+from racetrack import engines, faults, interrupts
 from racetrack.experiment import Asked, Experiment
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
@@ -23,6 +23,8 @@ def run_once(
         Interrupted: by a signal.
     """
     engine = engines.find_engine(engine_name)
+    for fault in asked.faults:
+        faults.services_hit(faults.parse(fault), engine, settings)
     stack = open_stack(settings, services_of(engine, settings), screen.say)
     make_ready(engine, stack, screen.say)
     folder = RunFolder.create(LOGS, engine_name, str(asked.pageviews_per_s))

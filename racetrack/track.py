@@ -4,19 +4,23 @@ The experiment and the search for the limit both drive this; it decides nothing.
 """
 
 import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from racetrack.analysis import recovery
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
+from racetrack.faults import Away, Fault, Faults
 from racetrack.probes import top
 from racetrack.probes.broker import BrokerProbe, PublishedProbe
 from racetrack.probes.cgroup import CgroupProbe
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.loadgen import ArrivalsProbe, Control
+from racetrack.probes.purchases import PurchasesProbe
 from racetrack.probes.thread import Probe
-from racetrack.probes.usage import CpuAccount, UsageProbe
+from racetrack.probes.usage import CpuAccount, Meter, UsageProbe
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import Settings
@@ -29,6 +33,9 @@ FIRST_UPDATE_WITHIN_S = 60.0
 PUBLISHED_WITHIN_S = 5.0
 DRAIN_WITHIN_S = 30.0
 LOOK_EVERY_S = 0.2
+# After a fault lag is waited for so long; it is looked at in all its rows, so not at every look.
+NORMAL_WITHIN_S = 120.0
+LAG_EVERY_S = 2.0
 
 
 def services_of(engine: Engine, settings: Settings) -> list[str]:
@@ -56,6 +63,7 @@ class Track:
         folder: RunFolder,
         screen: Screen,
         sample_every_s: float,
+        faults: Sequence[Fault] = (),
     ) -> None:
         self._engine, self._stack, self._folder, self._screen = engine, stack, folder, screen
         self._sample_every_s = sample_every_s
@@ -66,7 +74,21 @@ class Track:
         curves = CurvesFile(folder)
         self._closing.callback(curves.close)
         self._curves = curves
-        self._delay = DelayProbe(engine, stack, folder, curves)
+        self._away = Away()
+        self._delay = DelayProbe(
+            engine, stack, folder, curves, self._excused_by(*engine.services_in(stack.settings))
+        )
+        self._meter = Meter(self._sampled)
+        self._faults = Faults(
+            faults,
+            engine=engine,
+            stack=stack,
+            away=self._away,
+            meter=self._meter,
+            delay=self._delay,
+            say=screen.say,
+        )
+        self._recorded: dict[str, object] = {}
 
     def start_stack(self) -> None:
         """Start what this engine needs, and the load at its start rates."""
@@ -87,7 +109,7 @@ class Track:
         self._begin(
             ArrivalsProbe(where.loadgen_host, where.loadgen_port, self._folder, self._curves)
         )
-        self._begin(PublishedProbe(broker, self._curves))
+        self._begin(PublishedProbe(broker, self._curves, self._excused_by("broker")))
         began = time.monotonic()
         self._loading = True
         self._engine.load_demo(self._stack)
@@ -101,14 +123,49 @@ class Track:
                 f"{self._engine.title} told no progress within {FIRST_UPDATE_WITHIN_S:.0f} s of"
                 f" loading the demo. Its logs are in {self._folder.stack}."
             )
-        self._begin(UsageProbe(self._sampled, self._sample_every_s, self._folder))
+        self._begin(UsageProbe(self._meter, self._sample_every_s, self._folder))
         if accounts := self._accounts():
             self._begin(CgroupProbe(accounts, self._sample_every_s, self._folder))
+        if not self._faults.all_done and "debezium" in self._engine.needs:
+            self._begin(
+                PurchasesProbe(
+                    where.kafka,
+                    Control(where.loadgen_host, where.loadgen_port),
+                    self._folder,
+                    self._excused_by("broker"),
+                )
+            )
 
     def set_rate(self, pageviews_per_s: int) -> None:
         """Ask the generator for another rate, and show the dialogue."""
         with self._talk_to_loadgen() as control:
             control.ask(f"set pageviews_per_second {pageviews_per_s}")
+
+    def begin_faults(self) -> None:
+        """From now on the seconds of the faults that were asked for count."""
+        if not self._faults.all_done:
+            self._begin(self._faults)
+
+    def watch_recovery(self) -> None:
+        """Wait until every fault has been done and lag is back to normal, for NORMAL_WITHIN_S at
+        most after the last: that it never came back is a result too."""
+        give_up: float | None = None
+        with self._screen.live("waiting for lag to be normal again") as status:
+            while self._recorded and (give_up is None or time.monotonic() < give_up):
+                self._let_pass(LAG_EVERY_S)
+                status.update(f"waiting for lag to be normal again; {self._progress()}")
+                if not self._faults.all_done:
+                    continue
+                if give_up is None:
+                    give_up = time.monotonic() + NORMAL_WITHIN_S
+                if recovery.is_over(recovery.of_run(self._folder.path, self._faults.record())):
+                    return
+
+    def _let_pass(self, seconds: float) -> None:
+        until_s = time.monotonic() + seconds
+        while time.monotonic() < until_s:
+            self.check()
+            time.sleep(LOOK_EVERY_S)
 
     def watch(self, seconds: float, what: str) -> None:
         """Let time pass, with a live line, while everything is checked."""
@@ -148,9 +205,10 @@ class Track:
                 self.check()
                 status.update(f"sampling; {self._progress()}")
 
-            start_ms, before = _now_ms(), CpuAccount.read(sampled)
-            top.take(sampled, samples, self._sample_every_s, self._folder, meanwhile)
-            end_ms, used = _now_ms(), CpuAccount.read(sampled).since(before)
+            start_ms, before = _now_ms(), CpuAccount.read(self._meter)
+            changing = self._meter.pids if self._recorded else None
+            top.take(sampled, samples, self._sample_every_s, self._folder, meanwhile, changing)
+            end_ms, used = _now_ms(), CpuAccount.read(self._meter).since(before)
         return {
             "window": {"start_ms": start_ms, "end_ms": end_ms},
             "cpu_s": used.by_service,
@@ -206,10 +264,17 @@ class Track:
             raise RacetrackError(f"{name} ended in mid-run: {how}")
         for probe in self._probes:
             probe.check()
+        # Here, in the main thread, which alone writes `run.json`.
+        if self._faults.began_ms and (done := self._faults.record()) != self._recorded:
+            self._recorded = done
+            self._folder.record({"faults": done})
 
     def stop(self) -> None:
         """End the probes, then the stack, and leave nothing behind."""
         with ExitStack() as at_last:
+            # Again, because a fault may have been about to start a service once more.
+            at_last.callback(self._stack.stop, self._screen.say)
+            at_last.callback(self._faults.join)
             at_last.callback(self._stack.stop, self._screen.say)
             at_last.callback(self._unload)
             self._closing.close()
@@ -228,6 +293,10 @@ class Track:
         """The kernel's account of what is sampled, where the runtime has one."""
         found = {name: self._stack.accounting(name) for name in self._sampled()}
         return {name: account for name, account in found.items() if account}
+
+    def _excused_by(self, *services: str) -> Callable[[float], bool]:
+        """Whether one of these services is or was away on purpose since a time."""
+        return lambda since_s: self._away.at_any_time_since(since_s, services)
 
     def _begin(self, probe: Probe) -> None:
         self._closing.callback(probe.stop)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from racetrack.analysis import curves, raw
+from racetrack.analysis import curves, raw, recovery
 from racetrack.analysis.verdict import judge
 from racetrack.runfolder import read_run
 
@@ -41,6 +41,7 @@ def results(folder: Path) -> dict[str, Any]:
             )
             for name, samples in raw.top_samples(folder).items()
         },
+        **({"faults": recovery.of_run(folder, run["faults"])} if "faults" in run else {}),
         "harness": {
             "cpu_s": round(harness_cpu_s, 3),
             "cpu_pct": round(100 * harness_cpu_s / seconds, 2),

@@ -87,6 +87,15 @@ class Engine(ABC):
             DemoError: the engine refused it.
         """
 
+    def load_again(self, stack: Stack) -> None:
+        """Have the demo's views again after the engine's services were killed and started anew:
+        the whole demo once more, for an engine whose memory is gone with its process.
+
+        Raises:
+            DemoError: the engine refused it.
+        """
+        self.load_demo(stack)
+
     @abstractmethod
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """Every change of the two progress views, as the engine tells it, until `stop` is set."""

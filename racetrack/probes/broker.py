@@ -1,6 +1,7 @@
 """Asks the broker for the end offsets of a topic: what was truly published."""
 
 import time
+from collections.abc import Callable
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
@@ -74,14 +75,26 @@ class PublishedProbe(Probe):
 
     name = "What the broker has published"
 
-    def __init__(self, broker: BrokerProbe, curves: CurvesFile) -> None:
+    def __init__(
+        self,
+        broker: BrokerProbe,
+        curves: CurvesFile,
+        excused: Callable[[float], bool] = lambda _since_s: False,
+    ) -> None:
         super().__init__()
-        self._broker, self._curves = broker, curves
+        self._broker, self._curves, self._excused = broker, curves, excused
 
     def run(self) -> None:
-        """Ask on a grid; a broker that is slow to answer is asked less often."""
+        """Ask on a grid; a broker that is slow to answer is asked less often, and one that was away
+        on purpose since it was asked is asked again."""
         due_s = time.monotonic()
         while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
-            offsets = self._broker.end_offsets()
-            self._curves.write(time.time_ns() // 1_000_000, "published", enumerate(offsets))
+            asked_s = time.monotonic()
+            try:
+                offsets = self._broker.end_offsets()
+            except RacetrackError:
+                if not self._excused(asked_s):
+                    raise
+            else:
+                self._curves.write(time.time_ns() // 1_000_000, "published", enumerate(offsets))
             due_s = max(due_s + PUBLISHED_EVERY_S, time.monotonic())

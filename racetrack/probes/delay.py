@@ -16,8 +16,18 @@ class DelayProbe(Probe):
     """Follows the engine's two progress views: the summary into `<engine>_sample_dt.log`, a line
     per update, and each partition's count into the `processed` curve."""
 
-    def __init__(self, engine: Engine, stack: Stack, folder: RunFolder, curves: CurvesFile) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        stack: Stack,
+        folder: RunFolder,
+        curves: CurvesFile,
+        excused: Callable[[float], bool] = lambda _since_s: False,
+    ) -> None:
         super().__init__()
+        self._excused = excused
+        self._partitions: set[int] = set()
+        self._lost_ms: int | None = None
         self.name = f"The progress of {engine.title}"
         self.newest: Summary | None = None
         self._engine, self._stack, self._curves = engine, stack, curves
@@ -42,20 +52,49 @@ class DelayProbe(Probe):
         return False
 
     def run(self) -> None:
-        """Take what the engine tells."""
+        """Take what the engine tells; ask it again if it was killed on purpose meanwhile."""
         with self._dt_log:
-            for update in self._engine.updates(self._stack, self.stopping):
-                if isinstance(update, Summary):
-                    self._take_summary(update)
-                else:
-                    self._take_progress(update)
+            while True:
+                asked_s = time.monotonic()
+                try:
+                    self._take_all()
+                    break
+                except Exception:
+                    if self.stopping.is_set() or not self._excused(asked_s):
+                        raise
+                while self._excused(time.monotonic()) and not self.stopping.wait(LOOK_EVERY_S):
+                    pass
+            self._write_loss()
+
+    def lost(self, at_ms: int) -> None:
+        """The engine was killed, and all that it had counted is gone with it: the curve falls to
+        zero at this time (epoch milliseconds)."""
+        self._lost_ms, self.newest = at_ms, None
+
+    def _take_all(self) -> None:
+        for update in self._engine.updates(self._stack, self.stopping):
+            if self._lost_ms is not None and update.timestamp_ms >= self._lost_ms:
+                self._write_loss()
+            if isinstance(update, Summary):
+                self._take_summary(update)
+            else:
+                self._take_progress(update)
+
+    def _write_loss(self) -> None:
+        """Here, so that the rows of the curve stay in the order of their times."""
+        if self._lost_ms is not None:
+            zeros = [(partition, 0) for partition in sorted(self._partitions)]
+            self._curves.write(self._lost_ms, "processed", zeros)
+            self._lost_ms = None
 
     def _take_summary(self, now: Summary) -> None:
         self._dt_log.write(
             f"timestamp={now.timestamp_ms}, total={now.total},"
             f" max_received_at={now.max_received_at_ms}, dt_ms={now.dt_ms:g}\n"
         )
-        self.newest = now
+        if self._lost_ms is None:
+            self.newest = now
 
     def _take_progress(self, now: Progress) -> None:
+        self._partitions.add(now.partition)
         self._curves.write(now.timestamp_ms, "processed", [(now.partition, now.total)])

@@ -30,17 +30,21 @@ def take(
     delay_s: float,
     folder: RunFolder,
     meanwhile: Callable[[], None],
+    changing: Callable[[], Mapping[str, Sequence[int]]] | None = None,
 ) -> dict[str, list[Sample]]:
     """Run `top -b` on the processes of each service; name → its samples, in order.
 
     Leaves `top_details.log` (all that top printed) and `top_samples.log`. `meanwhile` is called
     a few times a second and may raise to end the sampling early.
+
+    Where services will be killed on purpose, `changing` tells the processes at any time: then top
+    shows all processes there are, and a service without one counts as zero.
     """
     pids = [pid for group in processes.values() for pid in group]
     # top's first screen is an average since boot or an instant, never an interval: take one more.
     argv = ["top", "-b", "-w", "512", "-E", "k", "-e", "k", "-d", str(delay_s)]
     argv += ["-n", str(samples + 1)]
-    if len(pids) <= MAX_PIDS:  # else it shows all there are
+    if len(pids) <= MAX_PIDS and not changing:  # else it shows all there are
         argv += [arg for pid in pids for arg in ("-p", str(pid))]
     with folder.open_for_lines("top_details.log") as details:
         top = subprocess.Popen(
@@ -53,6 +57,8 @@ def take(
         try:
             while _still_runs(top):
                 meanwhile()
+                if changing:
+                    processes = _both(processes, changing())
         finally:
             top.terminate()
             top.wait()
@@ -64,7 +70,8 @@ def take(
             f"top printed {len(screens)} samples instead of {samples}: see top_details.log."
         )
     taken = {
-        name: [_add_up(screen, group) for screen in screens] for name, group in processes.items()
+        name: [_add_up(screen, group, may_be_gone=changing is not None) for screen in screens]
+        for name, group in processes.items()
     }
     _write_samples(taken, folder)
     return taken
@@ -101,9 +108,16 @@ def _still_runs(process: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-def _add_up(screen: Mapping[int, Sample], pids: Sequence[int]) -> Sample:
+def _both(
+    before: Mapping[str, Sequence[int]], now: Mapping[str, Sequence[int]]
+) -> dict[str, Sequence[int]]:
+    """Those that ever were a service's processes."""
+    return {name: list(dict.fromkeys([*before[name], *now.get(name, ())])) for name in before}
+
+
+def _add_up(screen: Mapping[int, Sample], pids: Sequence[int], *, may_be_gone: bool) -> Sample:
     rows = [screen[pid] for pid in pids if pid in screen]
-    if not rows:
+    if not rows and not may_be_gone:
         raise RacetrackError(f"top saw none of the processes {list(pids)}: see top_details.log.")
     return Sample(sum(row.cpu_pct for row in rows), sum(row.rss_gib for row in rows))
 

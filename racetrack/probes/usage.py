@@ -2,8 +2,9 @@
 
 import contextlib
 import resource
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import psutil
@@ -50,6 +51,55 @@ def harness_cpu_s() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in own)
 
 
+class Meter:
+    """What services have used since they were first started, over the deaths of their processes."""
+
+    def __init__(self, processes: Callable[[], Mapping[str, Sequence[int]]]) -> None:
+        self._processes = processes
+        self._pids: Mapping[str, Sequence[int]] = {}
+        self._looked_s = -LOOK_FOR_NEW_PROCESSES_EVERY_S
+        self._dead: dict[str, Usage] = {}
+        self._lock = threading.Lock()
+
+    def read(self) -> dict[str, Usage]:
+        """The account now, by service; one without a process has no memory and uses no more CPU."""
+        with self._lock:
+            self._look()
+            return {name: self._with_dead(name, usage_of(of)) for name, of in self._pids.items()}
+
+    def pids(self) -> Mapping[str, Sequence[int]]:
+        """The processes that it counts now, by service."""
+        with self._lock:
+            self._look()
+            return dict(self._pids)
+
+    @contextlib.contextmanager
+    def ending(self, services: Sequence[str]) -> Iterator[None]:
+        """Kill processes of these services in here. What they have used up to now stays in the
+        account; what they use between this and their death, some milliseconds, is not."""
+        with self._lock:
+            self._pids = self._processes()
+            for name in services:
+                if name in self._pids:
+                    used = self._with_dead(name, usage_of(self._pids[name]))
+                    self._dead[name] = Usage(used.user_s, used.system_s, 0.0)
+            yield
+            self._looked_s = -LOOK_FOR_NEW_PROCESSES_EVERY_S
+
+    def look_anew(self) -> None:
+        """Others run now than before."""
+        with self._lock:
+            self._looked_s = -LOOK_FOR_NEW_PROCESSES_EVERY_S
+
+    def _look(self) -> None:
+        if time.monotonic() - self._looked_s >= LOOK_FOR_NEW_PROCESSES_EVERY_S:
+            self._pids, self._looked_s = self._processes(), time.monotonic()
+
+    def _with_dead(self, name: str, now: Usage) -> Usage:
+        dead = self._dead.get(name, Usage(0.0, 0.0, 0.0))
+        return Usage(now.user_s + dead.user_s, now.system_s + dead.system_s, now.rss_gib)
+
+
 @dataclass(frozen=True)
 class CpuAccount:
     """CPU seconds used so far: by service, in user mode and in the kernel, and by the harness."""
@@ -58,10 +108,9 @@ class CpuAccount:
     harness_s: float
 
     @classmethod
-    def read(cls, processes: Mapping[str, Sequence[int]]) -> "CpuAccount":
-        """The account now of the given processes (service → pids)."""
-        usages = {name: usage_of(pids) for name, pids in processes.items()}
-        services = {n: {"user": u.user_s, "system": u.system_s} for n, u in usages.items()}
+    def read(cls, meter: Meter) -> "CpuAccount":
+        """The account now of the services of a meter."""
+        services = {n: {"user": u.user_s, "system": u.system_s} for n, u in meter.read().items()}
         return cls(services, harness_cpu_s())
 
     def since(self, earlier: "CpuAccount") -> "CpuAccount":
@@ -79,30 +128,21 @@ class UsageProbe(Probe):
 
     name = "CPU and memory"
 
-    def __init__(
-        self,
-        processes: Callable[[], Mapping[str, Sequence[int]]],
-        every_s: float,
-        folder: RunFolder,
-    ) -> None:
+    def __init__(self, meter: Meter, every_s: float, folder: RunFolder) -> None:
         super().__init__()
-        self._processes, self._every_s = processes, every_s
+        self._meter, self._every_s = meter, every_s
         self._csv = folder.open_for_lines("usage.csv")
 
     def run(self) -> None:
         """Sample on a grid, so that lateness does not add up."""
-        due_s = looked_s = time.monotonic()
+        due_s = time.monotonic()
         with self._csv:
             self._csv.write("at_ms,service,cpu_s,rss_gib\n")
-            pids = self._processes()
             while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
-                if time.monotonic() - looked_s > LOOK_FOR_NEW_PROCESSES_EVERY_S:
-                    pids, looked_s = self._processes(), time.monotonic()
-                self._write(pids)
+                self._write()
                 due_s += self._every_s
 
-    def _write(self, processes: Mapping[str, Sequence[int]]) -> None:
+    def _write(self) -> None:
         at_ms = time.time_ns() // 1_000_000
-        for name, pids in processes.items():
-            usage = usage_of(pids)
+        for name, usage in self._meter.read().items():
             self._csv.write(f"{at_ms},{name},{usage.cpu_s:.2f},{usage.rss_gib:.6f}\n")

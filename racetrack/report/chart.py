@@ -26,11 +26,21 @@ class Line:
     half: Floats | None = None
 
 
+@dataclass(frozen=True)
+class Mark:
+    """Something that happened from one x to another, `end` is None where it never ended."""
+
+    name: str
+    begin: float
+    end: float | None
+
+
 @dataclass(frozen=True, eq=False)
 class Chart:
     """One pair of axes. `name` is the stem of its files, `x_form` and `y_form` format values,
-    `x_unit` and `y_unit` follow them; `band` shades a span of x (the sampling window); `meaning`
-    defines what is drawn and `note` says what of it was left out."""
+    `x_unit` and `y_unit` follow them; `band` shades a span of x (the sampling window), `marks` are
+    what was done to the stack on purpose; `meaning` defines what is drawn and `note` says what of
+    it was left out."""
 
     name: str
     title: str
@@ -44,6 +54,7 @@ class Chart:
     log_x: bool = False
     log_y: bool = False
     band: tuple[float, float] | None = None
+    marks: tuple[Mark, ...] = ()
     meaning: str = ""
     note: str = ""
 

@@ -185,7 +185,7 @@ def _run(path: Path, varied: Mapping[str, str]) -> Run:
         for key, value in run.get("versions", {}).items()
         if key not in RULER
     }
-    config = {**settings, **versions, **_window(run), **varied}
+    config = {**settings, **versions, **_window(run), **_faults(run), **varied}
     return Run(path, run, figures_of(run, path), warnings_of(run, path), config)
 
 
@@ -198,6 +198,12 @@ def _window(run: Mapping[str, Any]) -> dict[str, str]:
         WINDOW: f"{asked['samples']} samples {asked['delay_s']:g} s apart after"
         f" {asked['wait_s']:g} s"
     }
+
+
+def _faults(run: Mapping[str, Any]) -> dict[str, str]:
+    """A run under trouble is no repeat of one without."""
+    asked = run.get("asked", {}).get("faults")
+    return {"faults": ", ".join(asked) if asked else "none"}
 
 
 def _read(path: Path) -> dict[str, Any]:

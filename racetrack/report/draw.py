@@ -13,7 +13,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from racetrack.report.chart import Chart, Line
+from racetrack.report.chart import Chart, Line, Mark
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart (the yellow, too pale
 # on white, is left out), each with a stroke and a marker of its own.
@@ -111,6 +111,8 @@ def _axes(axes: Axes, chart: Chart) -> None:
     axes.spines[["top", "right", "left"]].set_visible(False)
     if chart.band:
         axes.axvspan(*chart.band, color=BAND, zorder=0, linewidth=0)
+    for mark in chart.marks:
+        _mark(axes, mark)
     if chart.log_x:
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(numticks=6))
@@ -124,6 +126,24 @@ def _axes(axes: Axes, chart: Chart) -> None:
     else:
         axes.yaxis.set_major_locator(MaxNLocator(5) if chart.y_form else NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: _tick(y)))
+
+
+def _mark(axes: Axes, mark: Mark) -> None:
+    """A line where it began, with its name, and one where it ended."""
+    axes.axvline(mark.begin, color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
+    axes.annotate(
+        mark.name,
+        (mark.begin, 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(2, -2),
+        textcoords="offset points",
+        rotation=90,
+        va="top",
+        color=MUTED,
+        fontsize=7,
+    )
+    if mark.end is not None:
+        axes.axvline(mark.end, color=MUTED, linewidth=0.8, linestyle=(0, (1, 3)))
 
 
 def _fit(axes: Axes, chart: Chart) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from racetrack.analysis import curves as curve_files
 from racetrack.analysis import lag, raw
 from racetrack.analysis.curves import Curve, Curves
-from racetrack.report.chart import Chart, Floats, Line, thinned
+from racetrack.report.chart import Chart, Floats, Line, Mark, thinned
 from racetrack.report.collect import Run
 from racetrack.report.definitions import BY_KEY
 
@@ -52,7 +52,20 @@ def _chart(run: Run, kind: str, window: tuple[float, float], **more: object) -> 
         x_form="{:.1f}",
         x_unit=" s",
         band=(0.0, (end_ms - start_ms) / 1000),
+        marks=_marks(run, start_ms),
         **more,  # type: ignore[arg-type]
+    )
+
+
+def _marks(run: Run, start_ms: float) -> tuple[Mark, ...]:
+    """The faults of a run, from when each began until what it hit was back."""
+    return tuple(
+        Mark(
+            done["fault"],
+            (done["at_ms"] - start_ms) / 1000,
+            None if done["until_ms"] is None else (done["until_ms"] - start_ms) / 1000,
+        )
+        for done in run.json.get("faults", {}).get("done", [])
     )
 
 

@@ -8,6 +8,8 @@ from racetrack.report import verified
 from racetrack.report.figures import NO_COST, engine_of
 from racetrack.runfolder import shown
 
+TOOK = (("restart_s", "up again in"), ("reload_s", "demo loaded again in"))
+
 
 def sample_lines(results: Mapping[str, Any]) -> list[str]:
     """`name=…, tag=CPU_PCT, mean=…, sd=…, sem=…, samples=[…]` and `RES_GiB`, for each process."""
@@ -41,7 +43,7 @@ def summary(run: Mapping[str, Any], folder: Path) -> list[str]:
             f" over {dt['updates']} updates"
         ),
     ]
-    lines[2:2] = _verdict(results["verdict"])
+    lines[2:2] = [*_verdict(results["verdict"]), *fault_lines(run)]
     if not engine_of(results["processes"]):
         lines.append(f"  {run['engine']:<11} {NO_COST}")
     for name, figures in results["processes"].items():
@@ -70,6 +72,31 @@ def _verdict(verdict: Mapping[str, Any]) -> list[str]:
     if verdict["shortest_window_s"]:
         lines.append(f"              a window of {verdict['shortest_window_s']:.0f} s would decide")
     return [*lines, *(f"  warning     {warning}" for warning in verdict["warnings"])]
+
+
+def fault_lines(run: Mapping[str, Any]) -> list[str]:
+    """What was done on purpose, how long it took to undo, and when lag was normal again."""
+    lines = []
+    for done, came_back in zip(
+        run.get("faults", {}).get("done", []), run["results"].get("faults", []), strict=False
+    ):
+        took = [f"{name} {_number(done[key], '{:.1f}')} s" for key, name in TOOK if done[key]]
+        lags = [
+            f"lag of {name} {_back(came_back[name])}"
+            for name in ("pageviews", "purchases")
+            if name in came_back
+        ]
+        lines.append(f"  fault       {done['fault']}: {', '.join([*took, *lags])}")
+    return lines
+
+
+def _back(recovery: Mapping[str, Any]) -> str:
+    if recovery["after_s"] is None:
+        return "never normal again while it was watched"
+    worst = _number(recovery["worst_ms"], "{:,.0f}")
+    if recovery["after_s"] == 0:
+        return f"never above normal (at most {worst} ms)"
+    return f"normal again after {recovery['after_s']:.1f} s (at most {worst} ms)"
 
 
 def _sample_line(

@@ -63,3 +63,17 @@ def test_the_sampling_can_be_ended_early(folder: RunFolder) -> None:
 
     with pytest.raises(RacetrackError, match="the broker ended"):
         top.take({"tests": [os.getpid()]}, 100, 10.0, folder, broken)
+
+
+def test_where_services_are_killed_on_purpose_all_that_ever_ran_is_added_up(
+    folder: RunFolder,
+) -> None:
+    gone, here = 2**22 - 1, os.getpid()
+    now: dict[str, list[int]] = {"engine": [gone], "dead": [gone]}
+
+    def meanwhile() -> None:
+        now["engine"] = [here]
+
+    taken = top.take(now, 3, 0.2, folder, meanwhile, changing=lambda: now)
+    assert taken["engine"][-1].rss_gib > 0.001
+    assert [sample.rss_gib for sample in taken["dead"]] == [0, 0, 0]

@@ -10,18 +10,44 @@ import pytest
 
 from racetrack.analysis import raw
 from racetrack.errors import RacetrackError
-from racetrack.probes.usage import CpuAccount, UsageProbe, usage_of
+from racetrack.probes.usage import CpuAccount, Meter, UsageProbe, usage_of
 from racetrack.runfolder import RunFolder
 
 BURN = "import time\nwhile time.process_time() < 0.3: pass"
 
 
 def test_cpu_of_a_child_that_was_waited_for_still_counts() -> None:
-    before = CpuAccount.read({"tests": [os.getpid()]})
+    meter = Meter(lambda: {"tests": [os.getpid()]})
+    before = CpuAccount.read(meter)
     subprocess.run([sys.executable, "-c", BURN], check=True)
-    used = CpuAccount.read({"tests": [os.getpid()]}).since(before)
+    used = CpuAccount.read(meter).since(before)
     assert used.by_service["tests"]["user"] + used.by_service["tests"]["system"] >= 0.28  # ticks
     assert used.harness_s >= 0.3
+
+
+def test_what_a_killed_process_has_used_stays_in_the_account() -> None:
+    busy = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ntime.sleep(60)"
+    running: list[int] = []
+    meter = Meter(lambda: {"engine": running, "broker": [os.getpid()]})
+    with subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE) as first:
+        assert first.stdout
+        first.stdout.readline()
+        running[:] = [first.pid]
+        with meter.ending(["engine", "not measured"]):
+            first.kill()
+            running.clear()
+    dead = meter.read()["engine"]
+    assert dead.cpu_s >= 0.28  # ticks
+    assert dead.rss_gib == 0
+    with subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE) as second:
+        assert second.stdout
+        second.stdout.readline()
+        running[:] = [second.pid]
+        meter.look_anew()
+        both = meter.read()["engine"]
+        second.kill()
+    assert both.cpu_s >= dead.cpu_s + 0.28
+    assert both.rss_gib > 0
 
 
 def test_memory_is_not_rounded() -> None:
@@ -37,7 +63,8 @@ def test_a_process_that_is_gone_uses_nothing() -> None:
 
 def test_the_probe_writes_rows_at_its_pace(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "dh", "1")
-    probe = UsageProbe(lambda: {"a": [os.getpid()], "b": [os.getpid()]}, 0.05, folder)
+    meter = Meter(lambda: {"a": [os.getpid()], "b": [os.getpid()]})
+    probe = UsageProbe(meter, 0.05, folder)
     probe.start()
     threading.Event().wait(0.6)
     probe.check()
@@ -58,7 +85,7 @@ def test_a_failing_probe_is_noticed(tmp_path: Path) -> None:
         raise LookupError("no such service")
 
     folder = RunFolder.create(tmp_path, "dh", "1")
-    probe = UsageProbe(gone, 0.05, folder)
+    probe = UsageProbe(Meter(gone), 0.05, folder)
     probe.start()
     wait_for_end(probe)
     with pytest.raises(RacetrackError, match=r"CPU and memory.*no such service"):

@@ -47,8 +47,8 @@ class Made:
 class PlayedBack:
     """Stands in for `racetrack.track.Track`: writes its raw files, and returns what it returns."""
 
-    def __init__(self, made: Made, folder: Path) -> None:
-        self._made, self._folder = made, folder
+    def __init__(self, made: Made, folder: RunFolder) -> None:
+        self._made, self._folder, self._record = made, folder.path, folder.record
         self._race = synthetic.Race(
             window_s=made.window_s, rate_per_s=made.rate, delay_ms=made.delay_ms, leak=made.leak
         )
@@ -66,6 +66,39 @@ class PlayedBack:
 
     def set_rate(self, pageviews_per_s: int) -> None:
         assert pageviews_per_s == self._made.rate
+
+    def begin_faults(self) -> None:
+        """What was asked for, ten seconds into the window and five seconds long each."""
+        from_ms = int(self._race.window[0]) - 5_000
+        done = [
+            {
+                "fault": fault,
+                "how": fault.partition(":")[0],
+                "services": ["debezium"],
+                "at_ms": from_ms + 15_000,
+                "until_ms": from_ms + 20_000,
+                "restart_s": 4.5,
+                "reload_s": None,
+            }
+            for fault in self._made.asked.get("faults", ())
+        ]
+        if done:
+            self._record({"faults": {"from_ms": from_ms, "done": done}})
+
+            def captured(tick: int) -> int:
+                """None comes out of Debezium while it is away."""
+                return 150 if 150 < tick < 200 else tick
+
+            # A purchase every three ticks of 100 ms.
+            rows = [
+                f"{from_ms + 100 * n},{n // 3},0,{n // 3},{1000 + captured(n) // 3}"
+                for n in range(350)
+            ]
+            text = "\n".join(["at_ms,due,refused,done,captured", *rows]) + "\n"
+            (self._folder / "purchases.csv").write_text(text)
+
+    def watch_recovery(self) -> None:
+        pass
 
     def watch(self, seconds: float, what: str) -> None:
         pass
@@ -208,7 +241,7 @@ def run(logs: Path, made: Made, tag: str | None = None) -> Path:
     )
     stack = NoStack(made.runtime, load(made.settings))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "Track", lambda *_: PlayedBack(made, path))
+        patch.setattr(experiment, "Track", lambda *_: PlayedBack(made, folder))
         Experiment(
             asked,
             cast(Engine, NamedEngine(made.engine, made.caveats)),

@@ -366,3 +366,19 @@ def test_the_same_data_make_the_same_plots(logs: Path, out: Path, tmp_path: Path
     write(tmp_path, collection, tables(collection.runs), None)
     for path in (tmp_path / "plots").glob("*.svg"):
         assert path.read_bytes() == (out / "plots" / path.name).read_bytes()
+
+
+def test_a_run_under_trouble_is_marked_and_is_no_repeat_of_one_without(tmp_path: Path) -> None:
+    run(tmp_path, DH)
+    path = run(tmp_path, Made(asked={"faults": ("kill:debezium@15s",)}))
+    [back] = read_run(path)["results"]["faults"]
+    assert back["purchases"]["after_s"] == pytest.approx(5.0, abs=0.2)
+    assert back["purchases"]["worst_ms"] == pytest.approx(4_700, abs=400)
+    assert back["pageviews"]["after_s"] == 0
+    [table] = of(tmp_path)
+    assert sorted(table.labels) == ["dh [faults kill:debezium@15s]", "dh [faults none]"]
+    collection = collect([path])
+    out = tmp_path / "out"
+    out.mkdir()
+    write(out, collection, tables(collection.runs), None)
+    assert "kill:debezium@15s" in (out / "plots" / f"{path.name}_lag.svg").read_text()

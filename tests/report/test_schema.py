@@ -30,6 +30,7 @@ def test_it_is_a_schema_of_this_version() -> None:
         Made(engine="mz", runtime="compose", caveats=("Only an image.",)),
         Made(engine="mz", elsewhere=True),
         Made(verified=verified(users=RIGHT, items=WRONG, hvu_test=ABSENT, purchases=UNREADABLE)),
+        Made(asked={"faults": ("kill:debezium@15s",)}),
     ],
     ids=[
         "kept up",
@@ -39,6 +40,7 @@ def test_it_is_a_schema_of_this_version() -> None:
         "another engine and runtime",
         "an engine elsewhere",
         "verified",
+        "under trouble",
     ],
 )
 def test_a_run_is_valid(tmp_path: Path, made: Made) -> None:

@@ -86,3 +86,26 @@ def test_an_engine_that_ran_elsewhere_has_no_cost_and_its_caveats_are_said() -> 
     assert not any(
         "not measured" in line for line in terminal.summary({**run, "results": RESULTS}, Path("x"))
     )
+
+
+def test_a_fault_is_a_line_that_says_what_it_took() -> None:
+    done = {"fault": "kill:engine@10s", "restart_s": 6.25, "reload_s": 4.0}
+    calm = {"normal_ms": 2000.0, "worst_ms": 400.0, "after_s": 0}
+    lost = {"normal_ms": 2000.0, "worst_ms": None, "after_s": None}
+    back = {"normal_ms": 2000.0, "worst_ms": 8123.4, "after_s": 12.34}
+    run = {"faults": {"done": [done, done]}, "results": {}}
+    run["results"]["faults"] = [
+        {"fault": "", "pageviews": back, "purchases": calm},
+        {"fault": "", "pageviews": lost},
+    ]
+    assert terminal.fault_lines(run) == [
+        (
+            "  fault       kill:engine@10s: up again in 6.2 s, demo loaded again in 4.0 s,"
+            " lag of pageviews normal again after 12.3 s (at most 8,123 ms),"
+            " lag of purchases never above normal (at most 400 ms)"
+        ),
+        (
+            "  fault       kill:engine@10s: up again in 6.2 s, demo loaded again in 4.0 s,"
+            " lag of pageviews never normal again while it was watched"
+        ),
+    ]

@@ -124,6 +124,8 @@ def connector_config(context: Context) -> dict[str, str]:
         # position would be in neither. This one is held for some milliseconds.
         "snapshot.locking.mode": "minimal",
         "poll.interval.ms": "5",
+        # How soon it notices that MySQL was away: a minute unless told otherwise.
+        "connect.keep.alive.interval.ms": "5000",
         "decimal.handling.mode": "precise",
         "include.schema.changes": "false",
         # With tombstones a deleted row would stay, in Deephaven, as a row of nulls.

@@ -1,0 +1,125 @@
+"""When was lag back to normal after a fault: pure functions, and the files that they need.
+
+Normal is what lag was at most in the BEFORE_S seconds before the fault (no earlier than the rate
+was set), or FLOOR_MS if that is more. It is back at the first moment from which it stays normal
+until HOLD_S seconds have passed with the service running again. Lag is the age of the oldest that
+is due and not there yet: of pageviews, not counted by the engine (as in docs/verdict.md, just
+before each update, which is when it is largest); of purchases, not in the topic that Debezium
+writes.
+"""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from racetrack.analysis import curves, lag
+from racetrack.analysis.lag import Floats
+
+BEFORE_S, HOLD_S = 10.0, 5.0
+FLOOR_MS = 2_000.0
+PURCHASES = "purchases.csv"
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Lag over time: epoch milliseconds and milliseconds, of one length."""
+
+    at_ms: Floats
+    lag_ms: Floats
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """`normal_ms` is the bound, `worst_ms` the largest lag from the fault until the service ran and
+    lag was normal again (None: without end). `after_s` is from the fault's beginning; None: not
+    within the record."""
+
+    normal_ms: float
+    worst_ms: float | None
+    after_s: float | None
+
+
+def recovery(series: Series, from_ms: float, at_ms: float, until_ms: float) -> Recovery:
+    """How lag came back after a fault from `at_ms` to `until_ms`, at a rate set at `from_ms`."""
+    before = (series.at_ms >= max(from_ms, at_ms - BEFORE_S * 1000)) & (series.at_ms < at_ms)
+    normal_ms = float(np.max(series.lag_ms[before], initial=FLOOR_MS))
+    after = series.at_ms >= at_ms
+    times_ms, lags_ms = series.at_ms[after], series.lag_ms[after]
+    high_ms = times_ms[lags_ms > normal_ms]
+    next_rows = np.searchsorted(times_ms, high_ms, "right")
+    back_ms = None
+    for since_ms in (at_ms, *times_ms[next_rows[next_rows < len(times_ms)]]):
+        to_ms = max(since_ms, until_ms) + HOLD_S * 1000
+        calm = not np.any((high_ms >= since_ms) & (high_ms <= to_ms))
+        if calm and len(times_ms) and times_ms[-1] >= to_ms:
+            back_ms = float(since_ms)
+            break
+    over_ms = np.inf if back_ms is None else max(back_ms, until_ms)
+    worst = lags_ms[times_ms <= over_ms]
+    worst_ms = float(np.max(worst, initial=0.0))
+    return Recovery(
+        round(normal_ms, 1),
+        round(worst_ms, 1) if np.isfinite(worst_ms) else None,
+        None if back_ms is None else round((back_ms - at_ms) / 1000, 3),
+    )
+
+
+def purchases_lag(at_ms: Floats, due: Floats, captured: Floats) -> Floats:
+    """The age of the oldest purchase that is due and not captured, at each row.
+
+    What was captured counts those of before the race too; as many are taken off as make it never
+    more than what was due.
+    """
+    if not len(at_ms):
+        return at_ms
+    captured = captured - np.max(captured - due)
+    first = np.searchsorted(due, captured, "right")  # the first row where one more was due
+    waiting = captured < due
+    came_ms = at_ms[np.minimum(first, len(at_ms) - 1)]
+    return np.where(waiting, at_ms - came_ms, 0.0)
+
+
+def pageviews(folder: Path, from_ms: float) -> Series:
+    """The lag of pageviews since a time, from `curves.csv`."""
+    told = lag.trusted(curves.read(folder))
+    series = lag.lag_series(told, from_ms, lag.recorded_until_ms(told))
+    return Series(series.at_ms, np.maximum(series.lag_ms, series.stale_ms))
+
+
+def purchases(folder: Path) -> Series | None:
+    """The lag of purchases, from `purchases.csv`; None in a run without Debezium."""
+    path = folder / PURCHASES
+    if not path.exists():
+        return None
+    text = path.read_text()
+    rows = csv.DictReader(text[: text.rfind("\n") + 1].splitlines())
+    table = np.array([[float(value) for value in row.values()] for row in rows]).reshape(-1, 5)
+    at_ms, due, refused, _, captured = table.T
+    return Series(at_ms, purchases_lag(at_ms, due - refused, captured))
+
+
+def is_over(recoveries: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether all lags of `of_run` are back."""
+    lags = [of for each in recoveries for of in each.values() if isinstance(of, dict)]
+    return all(of["after_s"] is not None for of in lags)
+
+
+def of_run(folder: Path, faults: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """For each fault of `run.json` that has passed: the fault, and how both lags came back."""
+    series = {"pageviews": pageviews(folder, faults["from_ms"]), "purchases": purchases(folder)}
+    return [
+        {
+            "fault": done["fault"],
+            **{
+                name: asdict(recovery(of, faults["from_ms"], done["at_ms"], done["until_ms"]))
+                for name, of in series.items()
+                if of is not None
+            },
+        }
+        for done in faults["done"]
+        if done["until_ms"] is not None
+    ]

@@ -1,0 +1,218 @@
+"""Trouble made on purpose while the stack is measured: what `--fault` may say, and doing it."""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from racetrack.engines.contract import Engine
+from racetrack.errors import UsageError
+from racetrack.probes.delay import DelayProbe
+from racetrack.probes.thread import Probe
+from racetrack.probes.usage import Meter
+from racetrack.settings import Settings
+from racetrack.stack.contract import Say, Stack
+
+_FORM = re.compile(r"(kill|pause):([a-z]+)@(\d+(?:\.\d+)?)s(?:\+(\d+(?:\.\d+)?)s)?")
+FORM = "kill:SERVICE@10s, kill:SERVICE@10s+5s (it stays dead for 5 s) or pause:SERVICE@10s+5s"
+ENGINE = "engine"
+# What may be killed. The registry has its schemas in memory only, so that what is in the topics
+# could not be read any more; without the generator nothing is measured.
+KILLED = ("broker", "debezium", "mysql")
+PAUSED = (*KILLED, "registry")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`how` is `kill` or `pause`, `whom` a service or `engine`. It begins `at_s` seconds after the
+    rate was set; the service goes on, or is started again, `for_s` seconds later."""
+
+    text: str
+    how: str
+    whom: str
+    at_s: float
+    for_s: float
+
+
+def parse(text: str) -> Fault:
+    """A fault as `--fault` takes it: `kill:debezium@10s`, `pause:broker@10s+5s`.
+
+    Raises:
+        UsageError: it is not of that form, or names what can't be killed or paused.
+    """
+    found = _FORM.fullmatch(text)
+    if not found:
+        raise UsageError(f"{text!r} is no fault: it takes {FORM}.")
+    how, whom, at_s, for_s = found.groups()
+    allowed = (ENGINE, *(KILLED if how == "kill" else PAUSED))
+    if whom not in allowed:
+        raise UsageError(f"{text!r}: {how} takes one of {', '.join(allowed)}, not {whom!r}.")
+    if how == "pause" and for_s is None:
+        raise UsageError(f"{text!r} does not say for how long: pause:{whom}@{at_s}s+5s.")
+    return Fault(text, how, whom, float(at_s), float(for_s or 0))
+
+
+def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str, ...]:
+    """The services that a fault is done to.
+
+    Raises:
+        UsageError: an experiment with this engine has none of them.
+    """
+    if fault.whom != ENGINE:
+        if fault.whom in ("debezium", "registry") and fault.whom not in engine.needs:
+            raise UsageError(f"{fault.text!r}: {engine.title} runs without {fault.whom}.")
+        return (fault.whom,)
+    services = engine.services_in(settings)
+    if not services:
+        raise UsageError(f"{fault.text!r}: {engine.title} runs elsewhere, out of reach.")
+    return services
+
+
+class Away:
+    """Which services are away on purpose, and when they were: a question to one of them that got no
+    answer meanwhile is no news."""
+
+    def __init__(self) -> None:
+        self._spans: list[tuple[str, float | None]] = []  # service, until when (None: still)
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def of(self, services: Sequence[str]) -> Iterator[None]:
+        """They are away in here."""
+        with self._lock:
+            self._spans += [(service, None) for service in services]
+        try:
+            yield
+        finally:
+            with self._lock:
+                for service in services:
+                    self._spans[self._spans.index((service, None))] = (service, time.monotonic())
+
+    def at_any_time_since(self, since_s: float, services: Sequence[str]) -> bool:
+        """Whether one of them is away, or was since then (a time of time.monotonic())."""
+        with self._lock:
+            return any(
+                service in services and (until_s is None or until_s >= since_s)
+                for service, until_s in self._spans
+            )
+
+
+@dataclass
+class Done:
+    """What was done, for `run.json`; times in epoch milliseconds, None while they have not come.
+
+    `until_ms`: the service runs again and, if it is the engine, the demo does. `restart_s` is from
+    the order to start it until it was ready, `reload_s` until the demo's views were there after.
+    """
+
+    fault: str
+    how: str
+    services: Sequence[str]
+    at_ms: int
+    until_ms: int | None = None
+    restart_s: float | None = None
+    reload_s: float | None = None
+
+
+class Faults(Probe):
+    """Does one fault after the other, each at its time or, if the one before lasted longer, after
+    that. Their seconds count from `start`."""
+
+    name = "What was to be done to the stack"
+
+    def __init__(
+        self,
+        faults: Sequence[Fault],
+        *,
+        engine: Engine,
+        stack: Stack,
+        away: Away,
+        meter: Meter,
+        delay: DelayProbe,
+        say: Say,
+    ) -> None:
+        super().__init__()
+        self._faults = sorted(faults, key=lambda fault: fault.at_s)
+        self._engine, self._stack, self._away = engine, stack, away
+        self._meter, self._delay, self._say = meter, delay, say
+        self._done: list[Done] = []
+        self.began_ms = 0
+        self.all_done = not faults
+
+    def start(self) -> None:
+        """From now on their seconds count."""
+        self.began_ms = _now_ms()
+        super().start()
+
+    def stop(self) -> None:
+        """Ask it to end. It ends once the stack does: it may be waiting for a service to start."""
+        self.stopping.set()
+
+    def join(self) -> None:
+        """Wait for its end; after the stack has been stopped."""
+        if self._thread.ident:
+            self._thread.join()
+
+    def record(self) -> dict[str, Any]:
+        """What `run.json` holds of them under `faults`."""
+        return {"from_ms": self.began_ms, "done": [asdict(done) for done in self._done]}
+
+    def run(self) -> None:
+        """Do them all."""
+        began_s = time.monotonic()
+        for fault in self._faults:
+            if self.stopping.wait(max(0.0, began_s + fault.at_s - time.monotonic())):
+                return
+            services = services_hit(fault, self._engine, self._stack.settings)
+            self._say(f"  {fault.text}: {fault.how} {', '.join(services)}")
+            done = Done(fault.text, fault.how, services, _now_ms())
+            self._done.append(done)
+            with self._away.of(services):
+                (self._kill if fault.how == "kill" else self._pause)(fault, done)
+            if self.stopping.is_set():
+                return
+            done.until_ms = _now_ms()
+            self._say(
+                f"  {fault.text}: {', '.join(services)} back after"
+                f" {(done.until_ms - done.at_ms) / 1000:.1f} s"
+            )
+        self.all_done = True
+
+    def _pause(self, fault: Fault, done: Done) -> None:
+        try:
+            for service in done.services:
+                self._stack.pause(service)
+            self.stopping.wait(fault.for_s)
+        finally:
+            for service in done.services:
+                self._stack.resume(service)
+
+    def _kill(self, fault: Fault, done: Done) -> None:
+        with self._meter.ending(done.services):
+            for service in done.services:
+                self._stack.kill(service)
+        if fault.whom == ENGINE:
+            self._delay.lost(_now_ms())
+        if self.stopping.wait(fault.for_s):
+            return
+        done.restart_s = _seconds(lambda: self._restart(done.services))
+        self._meter.look_anew()
+        if fault.whom == ENGINE and not self.stopping.is_set():
+            done.reload_s = _seconds(lambda: self._engine.load_again(self._stack))
+
+    def _restart(self, services: Sequence[str]) -> None:
+        for service in services:
+            self._stack.restart(service)
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    began_s = time.monotonic()
+    work()
+    return round(time.monotonic() - began_s, 3)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

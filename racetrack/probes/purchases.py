@@ -1,0 +1,83 @@
+"""How far purchases have come: due, in MySQL, and out of Debezium again, in their topic."""
+
+import contextlib
+import time
+from collections.abc import Callable
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+
+from racetrack.errors import RacetrackError
+from racetrack.probes.loadgen import Control
+from racetrack.probes.thread import Probe
+from racetrack.runfolder import RunFolder
+
+TOPIC = "mysql.shop.purchases"
+FILE, TITLES = "purchases.csv", "at_ms,due,refused,done,captured\n"
+EVERY_S = 0.1
+BATCH = 10_000
+HEADER_BYTES = 5
+
+
+class PurchasesProbe(Probe):
+    """Keeps `purchases.csv`, ten rows a second: how many purchases were due, refused and in MySQL
+    since the generator's start, and how many different ones were ever seen in their topic (those of
+    before the race too). A message that comes twice counts once."""
+
+    name = "What Debezium has captured"
+
+    def __init__(
+        self, kafka: str, control: Control, folder: RunFolder, excused: Callable[[float], bool]
+    ) -> None:
+        super().__init__()
+        self._control, self._excused = control, excused
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": kafka,
+                "group.id": "racetrack-purchases",
+                "enable.auto.commit": False,
+                "log_level": 2,
+            }
+        )
+        self._csv = folder.open_for_lines(FILE)
+        self._ids: set[int] = set()
+
+    def run(self) -> None:
+        """Ask and read on a grid."""
+        with self._csv, contextlib.closing(self._consumer):
+            self._csv.write(TITLES)
+            self._consumer.assign([TopicPartition(TOPIC, 0, OFFSET_BEGINNING)])
+            due_s = time.monotonic()
+            while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
+                self._take()
+                # After it: so never more is captured than was due.
+                of = self._control.stats(quietly=True)["purchases"]
+                now_ms = time.time_ns() // 1_000_000
+                self._csv.write(
+                    f"{now_ms},{of['due']},{of['refused']},{of['done']},{len(self._ids)}\n"
+                )
+                due_s = max(due_s + EVERY_S, time.monotonic())
+
+    def stop(self) -> None:
+        """End the thread, then the conversation."""
+        super().stop()
+        self._control.close()
+
+    def _take(self) -> None:
+        asked_s = time.monotonic()
+        for message in self._consumer.consume(BATCH, 0):
+            if error := message.error():
+                if not self._excused(asked_s):
+                    raise RacetrackError(f"{TOPIC} can't be read: {error}.")
+            else:
+                self._ids.add(purchase_id(message.key() or b""))
+
+
+def purchase_id(key: bytes) -> int:
+    """The id in a message's key: Confluent's header (a zero and the schema's id, five bytes), then
+    Avro's only field, a long: seven bits a byte, the lowest first, its sign in the lowest bit."""
+    if len(key) < HEADER_BYTES + 1:
+        raise RacetrackError(f"A message in {TOPIC} has no key that names its purchase: {key!r}.")
+    number = 0
+    for place, byte in enumerate(key[HEADER_BYTES:]):
+        number |= (byte & 0x7F) << 7 * place
+    return (number >> 1) ^ -(number & 1)

@@ -1,0 +1,101 @@
+"""When lag was back to normal: series made by hand, whose answer is known."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from racetrack.analysis import recovery
+from racetrack.analysis.lag import Floats
+from racetrack.analysis.recovery import Series
+
+RATE_SET_MS, FAULT_MS = 0.0, 20_000.0
+CALM_MS = 900.0
+
+
+def series(*episodes: tuple[float, float, float], until_ms: float = 60_000.0) -> Series:
+    """A point a second with a calm lag, but for episodes (from_ms, to_ms without it, lag_ms)."""
+    at_ms = np.arange(0.0, until_ms + 1, 1000.0)
+    lag_ms = np.full(len(at_ms), CALM_MS)
+    for from_ms, to_ms, value in episodes:
+        lag_ms[(at_ms >= from_ms) & (at_ms < to_ms)] = value
+    return Series(at_ms, lag_ms)
+
+
+def after_s(of: Series, until_ms: float = FAULT_MS) -> float | None:
+    return recovery.recovery(of, RATE_SET_MS, FAULT_MS, until_ms).after_s
+
+
+def test_lag_that_never_left_normal_is_back_at_once() -> None:
+    found = recovery.recovery(series(), RATE_SET_MS, FAULT_MS, FAULT_MS + 3000)
+    assert (found.normal_ms, found.worst_ms, found.after_s) == (2000.0, CALM_MS, 0.0)
+
+
+def test_an_episode_ends_at_the_first_normal_point() -> None:
+    found = recovery.recovery(
+        series((22_000, 31_000, 8_000)), RATE_SET_MS, FAULT_MS, FAULT_MS + 5_000
+    )
+    assert found.after_s == pytest.approx(11.0)
+    assert found.worst_ms == 8_000
+
+
+def test_a_calm_of_less_than_five_seconds_is_none() -> None:
+    assert after_s(series((22_000, 25_000, 8_000), (29_000, 33_000, 8_000))) == pytest.approx(13.0)
+    # Six seconds are one.
+    assert after_s(series((22_000, 25_000, 8_000), (32_000, 33_000, 8_000))) == pytest.approx(5.0)
+
+
+def test_a_service_that_is_still_away_has_not_recovered() -> None:
+    quiet_then_late = series((40_000, 45_000, 9_000))
+    assert after_s(quiet_then_late, until_ms=38_000) == pytest.approx(25.0)
+
+
+def test_lag_that_stays_high_never_came_back_and_neither_did_a_calm_that_was_cut_off() -> None:
+    assert after_s(series((22_000, 61_000, 8_000))) is None
+    assert after_s(series((22_000, 57_000, 8_000))) is None
+
+
+def test_what_was_normal_before_is_normal_after() -> None:
+    slow = series((0, 61_000, 6_000))
+    assert recovery.recovery(slow, RATE_SET_MS, FAULT_MS, FAULT_MS).normal_ms == 6_000
+    assert after_s(slow) == 0.0
+
+
+def test_what_was_before_the_rate_was_set_is_not_normal() -> None:
+    start_up = series((0, 14_000, 50_000))
+    assert recovery.recovery(start_up, 15_000, FAULT_MS, FAULT_MS).normal_ms == 2000
+
+
+def test_a_lag_without_end_is_none_in_the_record() -> None:
+    of = series((21_000, 25_000, np.inf))
+    found = recovery.recovery(of, RATE_SET_MS, FAULT_MS, 24_000)
+    assert (found.worst_ms, found.after_s) == (None, 5.0)
+
+
+def lags(due: list[float], captured: list[float]) -> Floats:
+    """A row a second."""
+    at_ms = np.arange(len(due), dtype=np.float64) * 1000
+    return recovery.purchases_lag(at_ms, np.array(due), np.array(captured))
+
+
+def test_purchases_wait_from_when_they_were_due() -> None:
+    # 1,000 are from before the race; the topic stands still at the third row and is up at the last.
+    found = lags([0, 1, 2, 3, 4, 5, 5], [1000, 1001, 1001, 1001, 1001, 1003, 1005])
+    assert list(found) == [0, 0, 0, 1000, 2000, 1000, 0]
+
+
+def test_the_files_of_a_run_that_goes_on_are_read_up_to_their_last_whole_line(
+    tmp_path: Path,
+) -> None:
+    text = "at_ms,due,refused,done,captured\n1000,1,0,1,1001\n2000,3,1,2,1002\n3000,9,1"
+    (tmp_path / recovery.PURCHASES).write_text(text)
+    found = recovery.purchases(tmp_path)
+    assert found
+    assert list(found.lag_ms) == [0, 0]
+    assert recovery.purchases(tmp_path / "elsewhere") is None
+
+
+def test_it_is_over_when_every_lag_is_back() -> None:
+    back, not_back = {"after_s": 1.0}, {"after_s": None}
+    assert recovery.is_over([{"fault": "x", "pageviews": back}])
+    assert not recovery.is_over([{"fault": "x", "pageviews": back, "purchases": not_back}])

@@ -1,0 +1,201 @@
+"""`--fault`: what it may say, what is done then and when, and what is written down of it."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import pytest
+
+from racetrack import faults
+from racetrack.engines import find_engine
+from racetrack.engines.contract import Engine
+from racetrack.errors import RacetrackError, UsageError
+from racetrack.faults import Away, Fault, Faults
+from racetrack.probes.delay import DelayProbe
+from racetrack.probes.usage import Meter
+from racetrack.settings import load
+from racetrack.stack.contract import Stack
+
+TIMEOUT_S = 10.0
+
+
+@pytest.mark.parametrize(
+    ("text", "how", "whom", "at_s", "for_s"),
+    [
+        ("kill:debezium@10s", "kill", "debezium", 10, 0),
+        ("kill:engine@10s+5s", "kill", "engine", 10, 5),
+        ("pause:broker@10s+5s", "pause", "broker", 10, 5),
+        ("pause:registry@0.5s+1.25s", "pause", "registry", 0.5, 1.25),
+    ],
+)
+def test_what_a_fault_says(text: str, how: str, whom: str, at_s: float, for_s: float) -> None:
+    assert faults.parse(text) == Fault(text, how, whom, at_s, for_s)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("kill:debezium", "it takes kill:SERVICE@10s"),
+        ("kill:debezium@10", "it takes"),
+        ("stop:debezium@10s", "it takes"),
+        ("kill:debezium@-1s", "it takes"),
+        ("pause:broker@10s", "does not say for how long"),
+        ("kill:registry@10s", "kill takes one of engine, broker, debezium, mysql"),
+        ("kill:loadgen@10s", "not 'loadgen'"),
+        ("pause:nothing@10s+1s", "not 'nothing'"),
+    ],
+)
+def test_what_is_no_fault_is_refused_with_the_reason(text: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        faults.parse(text)
+
+
+def test_an_engine_is_its_services_and_one_without_debezium_can_not_lose_it() -> None:
+    settings = load()
+    kill_engine, kill_debezium = faults.parse("kill:engine@1s"), faults.parse("kill:debezium@1s")
+    assert faults.services_hit(kill_engine, find_engine("dh"), settings) == ("deephaven",)
+    with pytest.raises(UsageError, match="runs without debezium"):
+        faults.services_hit(kill_debezium, find_engine("cal"), settings)
+
+
+class FakeStack:
+    """Notes what is done to it; starting again takes `start_s`."""
+
+    def __init__(self) -> None:
+        self.settings = load()
+        self.did: list[tuple[str, str]] = []
+        self.start_s = 0.0
+        self.refuses = False
+
+    def note(what: str) -> Callable[["FakeStack", str], None]:  # type: ignore[misc]  # noqa: N805
+        return lambda self, service: self.did.append((what, service))
+
+    kill, pause, resume = note("kill"), note("pause"), note("resume")
+
+    def restart(self, service: str) -> None:
+        self.did.append(("restart", service))
+        threading.Event().wait(self.start_s)
+        if self.refuses:
+            raise RacetrackError(f"{service} did not start")
+
+
+class FakeEngine:
+    """Two services of its own; loading its demo again is noted where the stack notes all."""
+
+    title = "Fake"
+    needs = ("debezium",)
+
+    def __init__(self, stack: FakeStack) -> None:
+        self._stack = stack
+
+    def services_in(self, _settings: object) -> tuple[str, ...]:
+        return ("manager", "worker")
+
+    def load_again(self, _stack: object) -> None:
+        self._stack.did.append(("load", "demo"))
+
+
+class FakeDelay:
+    def __init__(self, stack: FakeStack) -> None:
+        self._stack = stack
+
+    def lost(self, _at_ms: int) -> None:
+        self._stack.did.append(("lost", "counts"))
+
+
+class Bench:
+    def __init__(self, *texts: str) -> None:
+        self.stack = FakeStack()
+        self.said: list[str] = []
+        self.away = Away()
+        nobody: Callable[[], Mapping[str, Sequence[int]]] = dict
+        self.faults = Faults(
+            [faults.parse(text) for text in texts],
+            engine=cast(Engine, FakeEngine(self.stack)),
+            stack=cast(Stack, self.stack),
+            away=self.away,
+            meter=Meter(nobody),
+            delay=cast(DelayProbe, FakeDelay(self.stack)),
+            say=self.said.append,
+        )
+
+    def run(self) -> list[dict[str, Any]]:
+        self.faults.start()
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while not self.faults.all_done:
+            self.faults.check()
+            assert time.monotonic() < deadline_s
+            time.sleep(0.001)
+        done: list[dict[str, Any]] = self.faults.record()["done"]
+        return done
+
+
+def test_a_pause_lasts_as_long_as_it_says_and_begins_when_it_says() -> None:
+    bench = Bench("pause:broker@0.2s+0.1s")
+    [done] = bench.run()
+    assert bench.stack.did == [("pause", "broker"), ("resume", "broker")]
+    assert done["at_ms"] - bench.faults.began_ms == pytest.approx(200, abs=100)
+    assert done["until_ms"] - done["at_ms"] == pytest.approx(100, abs=100)
+    assert (done["restart_s"], done["reload_s"]) == (None, None)
+
+
+def test_what_was_killed_is_started_again_and_the_time_is_taken() -> None:
+    bench = Bench("kill:mysql@0s")
+    bench.stack.start_s = 0.1
+    [done] = bench.run()
+    assert bench.stack.did == [("kill", "mysql"), ("restart", "mysql")]
+    assert done["restart_s"] >= 0.1
+    assert done["reload_s"] is None
+
+
+def test_an_engine_s_counts_are_gone_and_its_demo_is_loaded_again() -> None:
+    bench = Bench("kill:engine@0s")
+    [done] = bench.run()
+    assert bench.stack.did == [
+        ("kill", "manager"),
+        ("kill", "worker"),
+        ("lost", "counts"),
+        ("restart", "manager"),
+        ("restart", "worker"),
+        ("load", "demo"),
+    ]
+    assert done["services"] == ("manager", "worker")
+    assert done["reload_s"] is not None
+
+
+def test_faults_are_done_in_the_order_of_their_times() -> None:
+    bench = Bench("kill:mysql@0.1s", "kill:debezium@0s")
+    bench.run()
+    assert [service for what, service in bench.stack.did if what == "kill"] == ["debezium", "mysql"]
+
+
+def test_a_service_that_does_not_come_back_ends_the_run() -> None:
+    bench = Bench("kill:mysql@0s")
+    bench.stack.refuses = True
+    with pytest.raises(RacetrackError, match="mysql did not start"):
+        bench.run()
+    assert bench.faults.record()["done"][0]["until_ms"] is None
+
+
+def test_a_run_that_ends_does_not_wait_for_faults_to_come_and_leaves_nobody_paused() -> None:
+    bench = Bench("pause:broker@0s+1000s", "kill:mysql@1000s")
+    bench.faults.start()
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while not bench.stack.did:
+        assert time.monotonic() < deadline_s
+        time.sleep(0.001)
+    bench.faults.stop()
+    bench.faults.join()
+    assert bench.stack.did == [("pause", "broker"), ("resume", "broker")]
+
+
+def test_who_was_away_on_purpose_is_excused_and_nobody_else() -> None:
+    away = Away()
+    before_s = time.monotonic()
+    assert not away.at_any_time_since(before_s, ["broker"])
+    with away.of(["broker"]):
+        assert away.at_any_time_since(time.monotonic(), ["broker", "mysql"])
+        assert not away.at_any_time_since(before_s, ["mysql"])
+    assert away.at_any_time_since(before_s, ["broker"])
+    assert not away.at_any_time_since(time.monotonic(), ["broker"])
