@@ -4,7 +4,6 @@ Materialize's client drops the path of the URL that it is given, so that the API
 root, as it is in Redpanda; Apicurio has it under a path.
 """
 
-import os
 from pathlib import Path
 
 from racetrack.install.apt import own_loader
@@ -25,12 +24,13 @@ def command(part: Path, work: Path, listen: str, upstream: str) -> list[str]:
 
 
 def configuration(work: Path, listen: str, upstream: str) -> str:
-    """nginx.conf. Nothing is buffered, so that its unprivileged worker needs no file."""
+    """nginx.conf. Nothing is buffered, so that it needs no file."""
     folders = "\n".join(f"    {name}_temp_path {work}/nginx-{name};" for name in TEMPORARY)
     return f"""\
 daemon off;
-{"user nobody nogroup;" if os.geteuid() == 0 else ""}
-worker_processes 1;
+# One process: a master writes its title over its environment, and so over the mark by which the
+# stack finds what it has to end.
+master_process off;
 pid {work}/nginx.pid;
 # That Apicurio is not up yet is no error: who waits for it asks again.
 error_log stderr crit;
