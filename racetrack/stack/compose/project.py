@@ -1,5 +1,6 @@
 """One compose project: the `docker compose` commands that act on it, and on nothing else."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -7,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import psutil
 from pydantic import SecretStr
 
 from racetrack.errors import RacetrackError, SetupError
@@ -128,8 +130,15 @@ def environment(settings: Settings) -> dict[str, str]:
 
 
 def end(process: "subprocess.Popen[str]") -> None:
-    """End a command that was begun, if it still runs."""
-    process.kill()
+    """End a command that was begun, if it still runs: `docker` and the plugin that it started."""
+    try:
+        plugin = psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        plugin = []
+    programs: list[subprocess.Popen[str] | psutil.Process] = [process, *plugin]
+    for each in programs:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            each.kill()
     process.wait()
 
 

@@ -198,7 +198,8 @@ class ComposeStack:
             shutil.rmtree(self._root)
         if names:
             took_s = time.monotonic() - began
-            say(f"  removed {len(names)} containers ({', '.join(names)}) in {took_s:.1f} s")
+            what = f"{len(names)} container{'s' if len(names) > 1 else ''} ({', '.join(names)})"
+            say(f"  removed {what} in {took_s:.1f} s")
 
     def keep_up(self, engine: str) -> None:
         """Let the stack stand when this command ends."""

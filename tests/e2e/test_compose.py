@@ -1,0 +1,213 @@
+"""The experiment in containers, on images built here: its figures, its ports, and both ways to end
+it. The same runs as natively, so only what is different is looked at."""
+
+import csv
+import json
+import re
+import signal
+import socket
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import docker
+import psutil
+import pytest
+from jsonschema import Draft202012Validator
+
+from racetrack.runfolder import read_run
+from racetrack.settings import REPO, Settings, load
+from tests.docker_engine import Engine
+from tests.e2e.conftest import Door, run_folder
+
+pytestmark = pytest.mark.e2e
+
+LABEL = "com.docker.compose.project"
+CONTAINERS = {"mysql", "redpanda", "debezium", "loadgen", "deephaven"}
+SERVICES = {"mysql", "broker", "debezium", "loadgen", "deephaven"}
+OPTIONS = {"RUNTIME": "compose", "AIRGAP": "true"}
+BYSTANDER = "-of-somebody-else"
+
+
+@pytest.fixture(scope="module")
+def client(docker_engine: Engine) -> docker.DockerClient:
+    return docker.from_env()
+
+
+@pytest.fixture(scope="module")
+def contained(docker_engine: Engine, airgap_images: None) -> Iterator[Settings]:
+    """Front doors that are opened from now on run the stack in containers."""
+    name = f"{load().stack_name}-contained"
+    with pytest.MonkeyPatch.context() as environment:
+        for variable, value in {**OPTIONS, "STACK_NAME": name}.items():
+            environment.setenv(variable, value)
+        yield load()
+
+
+@pytest.fixture(scope="module")
+def bystander(client: docker.DockerClient, contained: Settings) -> Iterator[Any]:
+    """A container of another project whose name begins like ours."""
+    container = client.containers.run(
+        client.images.list("racetrack/airgap-loadgen")[0],
+        ["sleep", "1000"],
+        entrypoint=[],
+        detach=True,
+        labels={LABEL: contained.stack_name + BYSTANDER},
+        network_mode="none",
+    )
+    yield container
+    container.remove(force=True)
+
+
+@pytest.fixture
+def nothing_left(
+    client: docker.DockerClient, contained: Settings, bystander: Any
+) -> Callable[[], None]:
+    """A check that all of the project is gone, and that nobody else was touched."""
+
+    def check() -> None:
+        ours = {"label": f"{LABEL}={contained.stack_name}"}
+        assert client.api.containers(all=True, filters=ours) == []
+        assert client.api.networks(filters=ours) == []
+        assert not client.api.volumes(filters=ours)["Volumes"]
+        assert listening(contained) == {}
+        bystander.reload()
+        assert bystander.status == "running"
+
+    return check
+
+
+@pytest.fixture(scope="module")
+def finished(contained: Settings, bystander: Any) -> Door:
+    """One experiment at 1,000/s to its end, after one that was killed."""
+    killed = Door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")
+    killed.until("ready after")
+    killed.signal(signal.SIGKILL)
+    killed.wait()
+    door = Door("run_experiment.sh", "dh", "1000", "10", "5", "1.0")
+    assert door.wait() == 0, door.output
+    return door
+
+
+@pytest.fixture(scope="module")
+def folder(finished: Door) -> Path:
+    return run_folder(finished.output)
+
+
+def test_it_clears_what_a_killed_run_left_and_leaves_nothing(
+    finished: Door, nothing_left: Callable[[], None]
+) -> None:
+    assert "Cleared what a run that was killed left behind." in finished.output
+    nothing_left()
+
+
+def test_its_run_json_is_valid_and_names_runtime_and_images(folder: Path) -> None:
+    schema = json.loads((REPO / "docs" / "run.schema.json").read_text())
+    run = read_run(folder)
+    Draft202012Validator(schema).validate(run)
+    assert (run["outcome"], run["runtime"]) == ("ok", "compose")
+    for name in CONTAINERS:
+        assert re.search(r"racetrack/\S+:\S+.*sha256:[0-9a-f]{64}", run["versions"][name]), name
+    assert re.match(r"\d+\.\d+", run["versions"]["docker"])
+
+
+def test_everything_published_was_counted_by_the_engine(folder: Path) -> None:
+    run = read_run(folder)
+    assert run["measured"]["handed_over"] == run["measured"]["end_offsets"]
+    assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"] > 10_000
+
+
+def test_every_containers_output_is_kept_alone_and_with_the_others(folder: Path) -> None:
+    alone = {path.stem: path.read_text() for path in (folder / "stack").glob("*.log")}
+    assert alone.keys() == SERVICES
+    together = (folder / "docker-compose.log").read_text()
+    for name, said in alone.items():
+        lines = said.splitlines()
+        assert lines, name
+        for line in (lines[0], lines[-1]):
+            assert f"{name:<12}| {line}" in together
+
+
+def test_the_kernels_account_of_containers_agrees_with_that_of_their_processes(
+    folder: Path,
+) -> None:
+    by_group, by_process = used(folder / "cgroup.csv"), used(folder / "usage.csv")
+    assert by_group.keys() == by_process.keys() == {"deephaven", "broker", "loadgen"}
+    for name, cpu_s in by_process.items():
+        # The group also counts health checks, which come and go.
+        assert 0.9 * cpu_s - 0.1 <= by_group[name] <= 1.5 * cpu_s + 3.0, name
+
+
+def test_watching_costs_little(folder: Path) -> None:
+    measured = read_run(folder)["measured"]
+    window = measured["window"]
+    assert measured["harness_cpu_s"] < 0.05 * (window["end_ms"] - window["start_ms"]) / 1000
+
+
+def test_ctrl_c_while_it_runs(
+    contained: Settings, door: Callable[..., Door], nothing_left: Callable[[], None]
+) -> None:
+    run = door("run_experiment.sh", "dh", "1000", "60", "2", "1.0")
+    run.until(r"^\[4/6\]")
+    found = listening(contained)
+    assert {
+        contained.kafka_port,
+        contained.schema_registry_port,
+        contained.mysql_port,
+    } < found.keys()
+    assert {contained.connect_port, contained.deephaven_port, contained.loadgen_port} < found.keys()
+    assert set().union(*found.values()) == {"127.0.0.1"}
+    assert page(f"http://127.0.0.1:{contained.deephaven_port}/ide/").startswith("<!")
+    with socket.create_connection(("127.0.0.1", contained.loadgen_port), 5) as control:
+        assert control.makefile().readline() == "LOADGEN Connected.\n"
+    assert "mysql.shop.users-value" in page(
+        f"http://127.0.0.1:{contained.schema_registry_port}/subjects"
+    )
+    run.signal(signal.SIGINT)
+    assert run.wait() == 128 + signal.SIGINT
+    nothing_left()
+    assert read_run(run_folder(run.output))["outcome"] == "interrupted by SIGINT"
+
+
+def test_sigterm_while_it_starts(
+    door: Callable[..., Door], nothing_left: Callable[[], None]
+) -> None:
+    run = door("run_experiment.sh", "dh", "1000", "60", "2", "1.0")
+    run.until("ready after")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 128 + signal.SIGTERM
+    nothing_left()
+    assert read_run(run_folder(run.output))["outcome"] == "interrupted by SIGTERM"
+
+
+def listening(settings: Settings) -> dict[int, set[str]]:
+    """Which of the stack's ports something listens on, and at what addresses."""
+    ours = {port for name, port in settings.model_dump().items() if name.endswith("_port")}
+    found: dict[int, set[str]] = {}
+    for connection in psutil.net_connections(kind="tcp"):
+        local = connection.laddr
+        if connection.status == psutil.CONN_LISTEN and local and local.port in ours:
+            found.setdefault(local.port, set()).add(local.ip)
+    return found
+
+
+def page(url: str) -> str:
+    """What is served there."""
+    with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310  # of this machine
+        text: str = answer.read().decode()
+        return text
+
+
+def used(path: Path) -> Mapping[str, float]:
+    """CPU seconds between the first and the last row of each service."""
+    rows: dict[str, list[float]] = {}
+    with path.open() as file:
+        for row in csv.DictReader(file):
+            rows.setdefault(row["service"], []).append(float(row["cpu_s"]))
+    return {name: _last(values) - values[0] for name, values in rows.items()}
+
+
+def _last(values: Sequence[float]) -> float:
+    assert len(values) > 5
+    return values[-1]
