@@ -43,6 +43,7 @@ class Settings(BaseSettings):
     connect_port: Port
     deephaven_port: Port
     loadgen_port: Port
+    flink_port: Port
 
     kafka_heap: Heap
     kafka_retention_bytes: Annotated[int, Field(ge=-1)]
@@ -63,6 +64,13 @@ class Settings(BaseSettings):
     mz_schema_registry_url: str
     mz_pid: Annotated[str, StringConstraints(pattern=r"^[0-9]*(,[0-9]+)*$")]
 
+    flink_heap: Heap
+    flink_parallelism: Count
+    flink_mini_batch_ms: Annotated[int, Field(ge=0)]
+    flink_state_backend: Literal["hashmap", "rocksdb"]
+    flink_checkpoint_ms: Annotated[int, Field(ge=0)]
+    flink_upsert_materialize: Literal["AUTO", "FORCE", "NONE"]
+
     cal_delay_ms: Annotated[int, Field(ge=0)]
     cal_capacity_per_s: Rate
     cal_stalled_partition: Annotated[int, Field(ge=-1)]
@@ -73,6 +81,8 @@ class Settings(BaseSettings):
     apicurio_version: str
     debezium_version: str
     deephaven_version: str
+    flink_version: str
+    flink_kafka_version: str
 
     purchases_per_second_start: Rate
     pageviews_per_second_start: Rate

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from racetrack.install import central, pypi
+from racetrack.install import central, flink, pypi
 from racetrack.install.commands import Children, Runner
 from racetrack.install.recipe import Site
 from racetrack.install.versions import REPO, read_versions
@@ -25,6 +25,7 @@ PYPI_LOCKS = {
         "3.11",
     ),
     pypi.DEEPHAVEN_LOCK: (["requirements/deephaven.in"], "3.11"),
+    flink.LOCK: (["requirements/flink.in"], "3.11"),
     pypi.LIBRDKAFKA_LOCK: (["requirements/librdkafka.in"], "3.11"),
     pypi.LOADGEN_LOCK: (["loadgen/requirements.in"], "3.9"),
 }
@@ -32,6 +33,7 @@ MAVEN_PARTS = {
     "kafka": ("KAFKA_VERSION",),
     "registry": ("APICURIO_VERSION",),
     "debezium": ("DEBEZIUM_VERSION", "APICURIO_VERSION"),
+    "flink": flink.NAMES,
 }
 
 

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping
 
 from racetrack.errors import SetupError
-from racetrack.install import base, central, debian, pypi
+from racetrack.install import base, central, debian, flink, pypi
 from racetrack.install.recipe import Recipe
 
 _BY_NAME: dict[str, Callable[[Mapping[str, str]], Recipe]] = {
     # The slowest first: side by side, the rest hides behind it.
     "harness": lambda _: pypi.harness(),
     "deephaven": lambda versions: pypi.deephaven(versions["DEEPHAVEN_VERSION"]),
+    "flink": flink.flink,
     "mysql": lambda _: debian.mysql(),
     "kafka": central.kafka,
     "registry": central.registry,

@@ -7,7 +7,10 @@ from pathlib import Path
 from racetrack.errors import SetupError
 
 REPO = Path(__file__).resolve().parents[2]
-NAMES = ("KAFKA_VERSION", "APICURIO_VERSION", "DEBEZIUM_VERSION", "DEEPHAVEN_VERSION")
+NAMES = (
+    *("KAFKA_VERSION", "APICURIO_VERSION", "DEBEZIUM_VERSION", "DEEPHAVEN_VERSION"),
+    *("FLINK_VERSION", "FLINK_KAFKA_VERSION"),
+)
 
 
 def parse_env_file(text: str) -> dict[str, str]:

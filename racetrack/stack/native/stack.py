@@ -50,9 +50,9 @@ class NativeStack:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._parts: Mapping[str, Path] = {}
-        self._logs = Path()
         self._say: Say = lambda _line: None
         self._root = leftovers.work_root(settings.stack_name)
+        self._logs = self._root / "logs"  # where those of a stack that stands are
         self._running: dict[str, _Running] = {}
         self._killed: set[str] = set()  # on purpose, and not started again yet
         self._stopping = threading.Event()
@@ -105,7 +105,7 @@ class NativeStack:
         wanted = [find_service(name) for name in services]
         # mysqld gives up root and must still reach its own folder, so others may pass, not look.
         self._root.mkdir(mode=0o711)
-        self._logs, self._say = logs or self._root / "logs", say
+        self._logs, self._say = logs or self._logs, say
         self._logs.mkdir(exist_ok=True)
         ready = {service.name: threading.Event() for service in wanted}
         with ThreadPoolExecutor(max_workers=len(wanted)) as pool:

@@ -37,6 +37,7 @@ FILES = {
         "lib/python3.11/site-packages/deephaven_server-42.7.dist-info/METADATA",
         "lib/python3.11/site-packages/deephaven_server/jars/a-1.0.jar",
     ),
+    "flink": ("lib/flink-dist-2.3.0.jar", "lib/flink-sql-connector-kafka-5.0.0-2.2.jar"),
     "loadgen": ("VERSION", "bin/pypy3", "lib/librdkafka-0.so.1"),
 }
 FAILS = "#!/bin/sh\nexit 1\n"
@@ -47,6 +48,7 @@ PORTS = (
     "mysql_port",
     "connect_port",
     "deephaven_port",
+    "flink_port",
     "loadgen_port",
 )
 

@@ -8,7 +8,7 @@ from racetrack.stack.native import broker, cal, mysql
 from racetrack.stack.native.service import Context
 from racetrack.stack.native.stack import find_service
 
-SERVICES = ("mysql", "broker", "debezium", "loadgen", "deephaven", "cal")
+SERVICES = ("mysql", "broker", "debezium", "loadgen", "deephaven", "flink", "cal")
 
 
 @pytest.mark.parametrize("name", SERVICES)

@@ -10,7 +10,7 @@ from racetrack.settings import Settings
 from racetrack.stack.native.service import Context, Launch
 from racetrack.stack.native.stack import find_service
 
-SERVICES = ("mysql", "broker", "registry", "debezium", "loadgen", "deephaven")
+SERVICES = ("mysql", "broker", "registry", "debezium", "loadgen", "deephaven", "flink")
 
 
 def written(context: Context) -> str:
@@ -96,6 +96,8 @@ def test_versions_are_those_of_the_parts(context: Context) -> None:
         "kafka-connect": "4.3.1",
         "loadgen": "9.9",
         "deephaven": "42.7",
+        "flink": "2.3.0",
+        "flink-kafka": "5.0.0-2.2",
     }
 
 

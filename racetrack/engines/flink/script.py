@@ -1,0 +1,52 @@
+"""Takes `scripts/demo.flink.sql` apart: its statements, and the topics that it writes to."""
+
+import re
+from collections.abc import Iterator
+
+# What a semicolon may stand in without ending anything: comments, texts, quoted names.
+_PIECE = re.compile(r"--[^\n]*|'(?:[^']|'')*'|`[^`]*`|;|[^-'`;]+|-")
+_OPENS_SET = re.compile(r"EXECUTE\s+STATEMENT\s+SET\s+BEGIN\b", re.IGNORECASE)
+_TOPIC = re.compile(r"'topic'\s*=\s*'([^']+)'")
+# The others belong to the load generator, to Debezium, or to everyone.
+_OWN = re.compile(r"flink\.|high_value_users_sink$")
+
+
+def statements(sql: str) -> list[str]:
+    """The statements of a script, without comments; a statement set, BEGIN to END, is one.
+
+    Raises:
+        ValueError: the last one has no end.
+    """
+    found: list[str] = []
+    in_set = False
+    for part in _parts(sql):
+        if in_set:
+            found[-1] += f";\n{part}"
+        else:
+            found.append(part)
+        in_set = bool(_OPENS_SET.match(found[-1])) and part.upper() != "END"
+    if in_set:
+        raise ValueError("The script ends within a statement set: END is missing.")
+    return [f"{statement};" if _OPENS_SET.match(statement) else statement for statement in found]
+
+
+def own_topics(sql: str) -> list[str]:
+    """The topics that the script writes to, in its order."""
+    return [topic for topic in _TOPIC.findall(sql) if _OWN.match(topic)]
+
+
+def _parts(sql: str) -> Iterator[str]:
+    """What stands between semicolons, without comments and empty lines."""
+    part = ""
+    for piece in _PIECE.findall(sql):
+        if piece == ";":
+            yield _tidy(part)
+            part = ""
+        elif not piece.startswith("--"):
+            part += piece
+    if part.strip():
+        raise ValueError(f"The script's last statement has no end: {part.strip()[:80]}")
+
+
+def _tidy(part: str) -> str:
+    return "\n".join(line.rstrip() for line in part.splitlines() if line.strip())
