@@ -77,6 +77,7 @@ def race() -> None:
         ./race sweep dh --rates 500,5000        many runs
         ./race report logs/…                    what they say
         ./race calibrate                        how far the figures can be trusted here
+        ./race images                           images for where none can be pulled
     """
 
 
@@ -91,8 +92,8 @@ def up(engine: str) -> None:
         chosen = engines.find_engine(engine)
         settings = load()
         services = services_of(chosen, settings)
-        make_ready(chosen, stack, screen.say)
         stack = open_stack(settings, services, screen.say)
+        make_ready(chosen, stack, screen.say)
         try:
             stack.start(services, None, screen.say)
             chosen.lay_out(stack)
@@ -128,13 +129,32 @@ def status() -> None:
     if found is None:
         screen.say("No stack is up. Start one with `./race up ENGINE`.")
         sys.exit(1)
-    screen.say(f"Up since {standing.since}, for {standing.engine}:")
     _, standing = found
+    screen.say(f"Up since {standing.since}, for {standing.engine}:")
     for name, pids in sorted(standing.services.items()):
         screen.say(f"  {name:<10} pid {', '.join(map(str, pids))}")
     if ended := sorted(set(standing.expected) - set(standing.services)):
         screen.say(f"Ended since: {', '.join(ended)}. Their logs: `./race up` said where.")
         sys.exit(1)
+
+
+@race.command()
+def images() -> None:
+    """Build the compose stack's images on the spot, for where none can be pulled (AIRGAP=true).
+
+    \b
+    Everything comes from package registries, Apache Kafka in Redpanda's place; there is no
+    Materialize. Builds only what is missing or was built from something else. Needs root.
+
+    \b
+    Example:
+        ./race images && AIRGAP=true ./run_experiment.sh dh 1000 10 10 1.0
+    """
+    from racetrack.images.build import build
+
+    screen = Screen()
+    with guarded(screen):
+        build(load(), screen.say)
 
 
 for command in (cli_many.sweep, cli_many.vary, cli_many.limit, calibrate, report, verify_command):

@@ -1,7 +1,15 @@
-"""What all tests need: signals as a terminal's child has them, however the tests were started."""
+"""What all tests need: signals as a terminal's child has them, and for some a Docker engine."""
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from racetrack.images.build import build
+from racetrack.settings import load
+from tests import docker_engine as engine
 
 
 def pytest_configure() -> None:
@@ -10,3 +18,20 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     # A Docker engine that happens to answer changes no test. Tests of containers ask for them.
     os.environ["RUNTIME"] = "native"
+
+
+@pytest.fixture(scope="session")
+def docker_engine() -> Iterator[engine.Engine]:
+    """A Docker engine with compose, reached by the environment; skips where none can run."""
+    with ExitStack() as closing:
+        try:
+            found = closing.enter_context(engine.running())
+        except engine.NoEngine as error:
+            pytest.skip(f"Docker can't run here: {error}")
+        yield found
+
+
+@pytest.fixture(scope="session")
+def airgap_images(docker_engine: engine.Engine) -> None:
+    """The images that docker-compose.airgap.yml names, built from what is here now."""
+    build(load(), print)

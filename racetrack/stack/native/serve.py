@@ -11,7 +11,8 @@ With --prepare, all but the last are brought up, so that the last finds its peer
 later starts faster is made (see made.py); then they end. That is for building an image: they listen
 on free ports, since a build may share the machine's.
 
-Exit codes: 0 ended by SIGTERM, or prepared; 1 one did not come up, or ended unasked.
+Exit codes: 0 ended by SIGTERM, or prepared; 1 one did not come up, or ended unasked; 2 a setting
+can't be used.
 """
 
 import argparse
@@ -37,6 +38,8 @@ from racetrack.stack.native.stack import find_service
 WORK = "/var/lib/racetrack"
 READY = "ready"
 CHECK_EVERY_S = 0.2
+# As long as the stack waits (start_period in docker-compose.yml): peers may be coming up, too.
+PATIENCE_S = 180.0
 GRACE_S = 8.0
 
 
@@ -117,6 +120,7 @@ class Foreground:
 
     def _wait_ready(self, service: NativeService) -> None:
         context = self._context(service)
+        within_s = max(PATIENCE_S, service.ready_within_s)
 
         def check() -> None:
             for name, process in self._running.items():
@@ -128,13 +132,12 @@ class Foreground:
             tenacity.Retrying(
                 retry=tenacity.retry_if_exception_type(NotReady),
                 wait=tenacity.wait_fixed(CHECK_EVERY_S),
-                stop=tenacity.stop_after_delay(service.ready_within_s),
+                stop=tenacity.stop_after_delay(within_s),
                 reraise=True,
             )(check)
         except NotReady as still_missing:
             raise RacetrackError(
-                f"{service.name} was not ready within {service.ready_within_s:.0f} s:"
-                f" {still_missing}"
+                f"{service.name} was not ready within {within_s:.0f} s: {still_missing}"
             ) from None
 
     def _context(self, service: NativeService) -> Context:
@@ -174,7 +177,11 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, _end_is_asked)
     signal.signal(signal.SIGINT, _end_is_asked)
     parts = Path(os.environ.get("RACETRACK_PARTS") or REPO / "parts")
-    settings = _on_free_ports(load()) if asked.prepare else load()
+    try:
+        settings = _on_free_ports(load()) if asked.prepare else load()
+    except RacetrackError as error:
+        _say(str(error))
+        return error.exit_code
     foreground = Foreground(settings, parts, Path(os.environ.get("RACETRACK_WORK") or WORK))
     try:
         carry_out = prepare if asked.prepare else serve

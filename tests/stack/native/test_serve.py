@@ -83,7 +83,10 @@ def test_one_that_does_not_come_up_is_named(foreground: Foreground) -> None:
         foreground.bring_up([Fake("a", WAITS), Fake("b", FAILS)])
 
 
-def test_one_that_is_never_ready_says_what_is_missing(foreground: Foreground) -> None:
+def test_one_that_is_never_ready_says_what_is_missing(
+    foreground: Foreground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve, "PATIENCE_S", 0.1)
     silent = Fake("a", "import signal; signal.pause()", ready_within_s=0.3)
     with pytest.raises(RacetrackError, match="a was not ready within 0 s: not up"):
         foreground.bring_up([silent])

@@ -1,0 +1,4 @@
+# psql, for a Materialize that runs elsewhere.
+ARG BASE
+FROM ${BASE}
+ENTRYPOINT ["psql"]

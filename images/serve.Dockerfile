@@ -1,0 +1,13 @@
+# What starts native services in a container: a small Python environment on the base. How this machine
+# reaches PyPI (its mirror, its certificates) stays in the first stage.
+ARG BASE
+FROM ${BASE} AS installed
+COPY . /opt/racetrack
+RUN sh /opt/racetrack/install.sh serve
+
+FROM ${BASE}
+COPY --from=installed /opt/parts /opt/serve
+ENV PATH=/opt/serve/serve/bin:$PATH \
+    PYTHONPATH=/opt/racetrack \
+    PYTHONDONTWRITEBYTECODE=1
+WORKDIR /opt/racetrack

@@ -1,0 +1,18 @@
+# Services that the native runtime has too, with its parts and its code: MySQL, the broker with the
+# schema registry, Debezium. PREPARE names what is run once, the last one being what the image is
+# for; SERVICES what its containers run.
+ARG SERVE
+FROM ${SERVE} AS prepared
+ARG PREPARE
+ARG NOT_KEPT
+COPY parts /opt/racetrack/parts
+COPY code /opt/racetrack
+RUN set -a && . /opt/racetrack/prepare.env \
+ && python -m racetrack.stack.native.serve --prepare ${PREPARE} \
+ && rm -rf prepare.env ${NOT_KEPT}
+
+FROM ${SERVE}
+ARG SERVICES
+COPY --from=prepared /opt/racetrack /opt/racetrack
+ENV SERVICES=${SERVICES}
+CMD ["sh", "-c", "exec python -m racetrack.stack.native.serve $SERVICES"]

@@ -1,0 +1,192 @@
+"""Builds the images with whatever Docker engine answers; what is there and right is left alone."""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import docker
+from docker.errors import APIError, DockerException, ImageNotFound
+
+from racetrack import __version__, install
+from racetrack.errors import SetupError
+from racetrack.images import FROM_CACHE, NAMES, SERVICES, image_name, pip_config, repository
+from racetrack.images.context import BuildContext
+from racetrack.images.contexts import Contexts
+from racetrack.install import cache
+from racetrack.install.base import TAR
+from racetrack.settings import Settings
+from racetrack.stack.native.service import Context
+from racetrack.stack.native.stack import find_service
+
+Say = Callable[[str], None]
+CONTENT = "racetrack.content"  # label: the digest of what an image was made from
+VERSIONS = "racetrack.versions"  # label: part → version, as JSON
+BUILD_WITHIN_S = 1800
+AT_A_TIME = 3
+LAST_LINES = 12
+
+
+def build(settings: Settings, say: Say) -> None:
+    """Build what is missing or was made from something else, and say what there is.
+
+    Raises:
+        SetupError: no Docker engine answers, debootstrap is missing, a part can't be installed, or
+            an image not be built.
+    """
+    if shutil.which("debootstrap") is None:
+        raise SetupError(
+            "The images stand on a Debian that debootstrap makes, and that is not on PATH. Install"
+            " it (apt-get install debootstrap), then try again."
+        )
+    builder = _Builder(settings, say)
+    builder.build_all()
+    for name, (whole_mb, own_mb) in builder.sizes_mb().items():
+        say(f"{image_name(name):<34} {whole_mb:>5,} MB, of which its own {own_mb:>5,} MB")
+
+
+def missing(images: Sequence[str]) -> list[str]:
+    """Which of these images are not there.
+
+    Raises:
+        SetupError: no Docker engine answers.
+    """
+    client = _connect()
+    return [name for name in images if _labels(client, name) is None]
+
+
+class _Builder:
+    def __init__(self, settings: Settings, say: Say) -> None:
+        self._settings, self._say = settings, say
+        self._client = _connect()
+        self._parts: Mapping[str, Path] = {}
+
+    def build_all(self) -> None:
+        """The shared images first, then the others side by side."""
+        versions = install.read_versions()
+        self._parts = install.ensure(FROM_CACHE, versions, self._say)
+        contexts = Contexts(self._settings, self._parts, versions)
+        contexts.digests["base"] = self._parts["base"].name
+        self._import_base(self._parts["base"])
+        serve = contexts.serve()
+        contexts.digests["serve"] = serve.digest
+        self._build("serve", serve)
+        with ThreadPoolExecutor(AT_A_TIME) as pool:
+            futures = [pool.submit(self._build, *each) for each in contexts.services().items()]
+        failures = [error for future in futures if (error := future.exception())]
+        for error in failures:
+            if not isinstance(error, SetupError):
+                raise error
+        if failures:
+            raise SetupError("\n".join(map(str, failures)))
+
+    def sizes_mb(self) -> dict[str, tuple[int, int]]:
+        """Image → its size, and what of it is not in the image below, in MB."""
+        sizes = {name: self._client.images.get(image_name(name)).attrs["Size"] for name in NAMES}
+        on_base = dict.fromkeys(("serve", "loadgen", "mzcli"), sizes["base"])
+        below = {**dict.fromkeys(NAMES, sizes["serve"]), **on_base, "base": 0}
+        return {
+            name: (round(size / 1e6), round((size - below[name]) / 1e6))
+            for name, size in sizes.items()
+        }
+
+    def _import_base(self, folder: Path) -> None:
+        if self._is_there("base", folder.name):
+            return
+        began = time.monotonic()
+        said = self._client.api.import_image_from_file(
+            str(folder / TAR),
+            repository=repository("base"),
+            tag=__version__,
+            changes=[f'LABEL {CONTENT}="{folder.name}"'],
+        )
+        if "error" in said:
+            raise SetupError(f"{image_name('base')} could not be imported: {said}")
+        self._say(f"{image_name('base')}: imported in {time.monotonic() - began:.1f} s")
+
+    def _build(self, name: str, context: BuildContext) -> None:
+        if self._is_there(name, context.digest):
+            return
+        self._say(f"{image_name(name)}: building")
+        began = time.monotonic()
+        with context.tar() as content:
+            said = self._client.api.build(
+                fileobj=content,
+                custom_context=True,
+                tag=image_name(name),
+                rm=True,
+                forcerm=True,
+                network_mode="host",  # as this machine reaches the registries, so does the build
+                timeout=BUILD_WITHIN_S,
+                buildargs=_arguments(name),
+                labels={CONTENT: context.digest, VERSIONS: json.dumps(self._versions_in(name))},
+                decode=True,
+            )
+            _follow(name, said)
+        self._say(f"{image_name(name)}: built in {time.monotonic() - began:.1f} s")
+
+    def _is_there(self, name: str, digest: str) -> bool:
+        labels = _labels(self._client, name)
+        return labels is not None and labels.get(CONTENT) == digest
+
+    def _versions_in(self, name: str) -> dict[str, str]:
+        if name == "deephaven":
+            return {"deephaven": self._settings.deephaven_version}
+        found: dict[str, str] = {}
+        context = Context(self._settings, Path(), self._parts)
+        for run in (run for service in SERVICES if service.name == name for run in service.runs):
+            found.update(find_service(run).versions(context))
+        found.pop("java", None)  # this machine's, not the image's
+        return found
+
+
+def _arguments(name: str) -> dict[str, str]:
+    """Build arguments: the images below, what is particular to a service, and proxies."""
+    found = {"BASE": image_name("base"), "SERVE": image_name("serve"), **pip_config.proxies()}
+    for service in SERVICES:
+        if service.name == name:
+            found["PREPARE"] = " ".join(service.prepare)
+            found["SERVICES"] = " ".join(service.runs)
+            found["NOT_KEPT"] = " ".join(f"parts/{part}" for part in service.only_to_prepare)
+    return found
+
+
+def _follow(name: str, said: Iterable[Mapping[str, Any]]) -> None:
+    """Keep what a build says; raise if it failed."""
+    log = cache.root() / "log" / f"image-{name}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w") as file:
+        for message in said:
+            file.write(str(message.get("stream") or message.get("error") or ""))
+            if "error" in message:
+                file.close()
+                lines = log.read_text().strip().splitlines()[-LAST_LINES:]
+                raise SetupError(
+                    f"{image_name(name)} could not be built:\n"
+                    + "\n".join(f"    {line}" for line in lines)
+                    + f"\n  The whole of it: {log}. If that was the network, mend it and call"
+                    " again: what was finished is kept."
+                )
+
+
+def _connect() -> docker.DockerClient:
+    try:
+        return docker.from_env(timeout=BUILD_WITHIN_S)
+    except (DockerException, OSError, ValueError) as error:
+        raise SetupError(
+            f"No Docker engine answers, so that no image can be built ({error}). Install and start"
+            " one (Debian: apt-get install docker.io), and see that you may use it (group docker)."
+        ) from None
+
+
+def _labels(client: docker.DockerClient, name: str) -> Mapping[str, str] | None:
+    """The labels of an image, None if it is not there."""
+    try:
+        return client.images.get(image_name(name)).labels
+    except ImageNotFound:
+        return None
+    except APIError as error:
+        raise SetupError(f"The Docker engine can't tell of its images: {error}") from None

@@ -1,0 +1,99 @@
+"""The images that `./race images` builds, looked into and run by themselves."""
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from racetrack import images
+from racetrack.images.build import VERSIONS
+from racetrack.settings import REPO
+from tests.docker_engine import Engine
+
+pytestmark = pytest.mark.e2e
+
+AGAIN_WITHIN_S = 15.0
+UP_WITHIN_S = 90.0
+
+
+def docker(*arguments: str) -> str:
+    done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _built(airgap_images: None) -> None:
+    """All tests here need them."""
+
+
+def test_a_second_call_builds_nothing(docker_engine: Engine) -> None:
+    began = time.monotonic()
+    done = subprocess.run(
+        [str(REPO / "race"), "images"], capture_output=True, text=True, check=True
+    )
+    assert "built in" not in done.stdout
+    assert time.monotonic() - began < AGAIN_WITHIN_S
+    for name in images.NAMES:
+        assert images.image_name(name) in done.stdout
+
+
+@pytest.mark.parametrize("name", [n for n in images.NAMES if n != "base"])
+def test_how_this_machine_reaches_pypi_is_not_in_an_image(name: str) -> None:
+    image = images.image_name(name)
+    looked = docker(
+        *("run", "--rm", "--network", "none", "--entrypoint", "sh", image, "-c"),
+        "ls /opt/racetrack /etc/pip.conf 2>/dev/null; grep -c BEGIN /etc/ssl/certs/*.crt",
+    )
+    assert "pip.conf" not in looked
+    assert "prepare.env" not in looked
+    assert "ca-certificates.crt\n" not in looked.split(":")[0]
+    history = docker("history", "--no-trunc", "--format", "{{.CreatedBy}}", image)
+    assert "http_proxy" not in history.lower()
+
+
+def test_versions_stand_in_the_label() -> None:
+    label = docker(
+        *("image", "inspect", "--format", f'{{{{index .Config.Labels "{VERSIONS}"}}}}'),
+        images.image_name("redpanda"),
+    )
+    assert {"kafka", "apicurio", "nginx"} <= set(json.loads(label))
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """Redpanda's stand-in by itself: its container, and where its registry answers."""
+    (tmp_path / "env").write_text(
+        "BIND_ADDRESS=0.0.0.0\nSTACK_NAME=in-a-test\nKAFKA_PORT=9092\nSCHEMA_REGISTRY_PORT=8081\n"
+    )
+    container = docker(
+        *("run", "--detach", "--publish", "127.0.0.1::8081"),
+        *("--env-file", str(REPO / ".env"), "--env-file", str(tmp_path / "env")),
+        *("--tmpfs", "/var/lib/racetrack:exec,mode=0711,size=1g", images.image_name("redpanda")),
+    )
+    try:
+        yield container, docker("port", container, "8081/tcp")
+    finally:
+        docker("rm", "--force", container)
+
+
+def test_the_registry_answers_at_the_root_and_by_apicurio_s_paths(broker: tuple[str, str]) -> None:
+    container, address = broker
+    give_up = time.monotonic() + UP_WITHIN_S
+    ready = ["docker", "exec", container, "test", "-e", "/var/lib/racetrack/ready"]
+    while subprocess.run(ready, check=False, capture_output=True).returncode:
+        assert time.monotonic() < give_up, docker("logs", container)
+        time.sleep(0.2)
+    with httpx.Client(base_url=f"http://{address}", timeout=10) as registry:
+        for path in ("/subjects", "/apis/ccompat/v7/subjects"):
+            assert registry.get(path).json() == []
+        schema = {"schema": '{"type": "string"}'}
+        number = registry.post("/subjects/a%2Fb-value/versions", json=schema).json()["id"]
+        assert registry.get("/subjects").json() == ["a/b-value"]
+        assert registry.get(f"/schemas/ids/{number}").json()["schema"] == schema["schema"]
+        assert registry.get("/apis/registry/v2/search/artifacts").json()["count"] == 1
+    docker("stop", "--time", "10", container)
