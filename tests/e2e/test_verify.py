@@ -22,6 +22,8 @@ from tests.e2e.conftest import Door, run_folder
 pytestmark = pytest.mark.e2e
 
 CHANGES = {"UPDATES_PER_SECOND": "30", "DELETES_PER_SECOND": "5"}
+# A verification of what is wrong waits a minute for it to come right.
+WITHIN_S = 600.0
 NAMES = {view.name for view in VIEWS}
 
 
@@ -32,7 +34,7 @@ def finished() -> Iterator[Door]:
         for name, value in CHANGES.items():
             patch.setenv(name, value)
         door = Door("run_experiment.sh", "dh", "2000", "10", "10", "1.0", "--verify")
-        code = door.wait()
+        code = door.wait(WITHIN_S)
     assert code == 0, door.output
     yield door
 
@@ -63,7 +65,7 @@ def up() -> Iterator[Door]:
     """A stack that was put up by hand; the demo is not loaded yet."""
     door = Door("race", "up", "dh")
     try:
-        assert door.wait() == 0, door.output
+        assert door.wait(WITHIN_S) == 0, door.output
         yield door
     finally:
         down = Door("race", "down")
@@ -82,7 +84,7 @@ def loaded(up: Door, settings: Settings) -> Iterator[None]:
 def verify() -> tuple[int, Door, dict[str, Any]]:
     """`./race verify`: its exit code, what it said, and what it left in its folder."""
     door = Door("race", "verify")
-    code = door.wait()
+    code = door.wait(WITHIN_S)
     folders = [line.split()[-1] for line in door.lines if line.startswith("  logs  ")]
     found = json.loads((REPO / folders[0] / "verified.json").read_text()) if folders else {}
     return code, door, found
