@@ -43,7 +43,8 @@ def build(settings: Settings, say: Say) -> None:
             " it (apt-get install debootstrap), then try again."
         )
     builder = _Builder(settings, say)
-    builder.build_all()
+    with cache.locked(cache.root() / "images", say):  # two would build the same
+        builder.build_all()
     for name, (whole_mb, own_mb) in builder.sizes_mb().items():
         say(f"{image_name(name):<34} {whole_mb:>5,} MB, of which its own {own_mb:>5,} MB")
 
