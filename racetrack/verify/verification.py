@@ -2,6 +2,7 @@
 and compare it with the sources."""
 
 import csv
+import resource
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -70,6 +71,7 @@ class Verification:
                 "drain_within_s": DRAIN_WITHIN_S,
                 "source_read_s": round(read_s, 2),
                 "took_s": round(time.monotonic() - began_s, 2),
+                "harness_peak_rss_gib": round(_peak_rss_gib(), 3),
                 "end_offsets": list(self._paused.end_offsets),
                 "source_rows": _source_rows(db),
                 "relative_error": RELATIVE_ERROR,
@@ -176,6 +178,11 @@ def _source_rows(db: duckdb.DuckDBPyConnection) -> dict[str, int]:
         row = db.execute(f"SELECT count(*) FROM source.{table}").fetchone()  # noqa: S608
         counts[table] = row[0] if row else 0
     return counts
+
+
+def _peak_rss_gib() -> float:
+    """The most memory that this process has ever had resident; Linux counts in KiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 def _now_ms() -> int:

@@ -189,6 +189,7 @@ def verified(**views: dict[str, Any]) -> dict[str, Any]:
         "drain_within_s": 60.0,
         "source_read_s": 0.5,
         "took_s": 2.0,
+        "harness_peak_rss_gib": 0.5,
         "end_offsets": [10, 20],
         "source_rows": {"pageviews": 30, "purchases": 4},
         "relative_error": 1e-9,
