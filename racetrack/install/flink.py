@@ -14,11 +14,11 @@ from racetrack.install.versions import REPO
 LOCK = REPO / "requirements" / "flink.lock"
 NAMES = ("FLINK_VERSION", "FLINK_KAFKA_VERSION")
 PACKAGE, JARS = "apache-flink-libraries", "pyflink/lib/"
-PROGRAM = Path(__file__).with_name("flink-sql-client.sh")
+PROGRAM = Path(__file__).with_name("sql-client.sh")
 
 
 def flink(versions: Mapping[str, str]) -> Recipe:
-    """`lib/*.jar`: the gateway with all that it needs; `bin/sql-client`: its command line."""
+    """`lib/*.jar`: the gateway with all that it needs; `bin/sql-client.sh`: its command line."""
     asked = {name: versions[name] for name in NAMES}
     maven = central.MAVEN / "flink.sha256"
 
@@ -27,7 +27,7 @@ def flink(versions: Mapping[str, str]) -> Recipe:
         central.fetch(site, "flink", asked, jars)
         central.check(site, maven, asked, jars)
         _distribution(site, asked["FLINK_VERSION"], jars)
-        program = site.folder / "bin" / "sql-client"
+        program = site.folder / "bin" / PROGRAM.name
         program.parent.mkdir()
         shutil.copyfile(PROGRAM, program)
         program.chmod(0o755)

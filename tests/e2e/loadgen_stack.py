@@ -87,8 +87,8 @@ class LoadgenStack:
 
     def pause(self) -> tuple[list[int], list[int]]:
         """Stop the load: what was handed over, and what the broker has of it, by partition."""
-        self.rates(0)
         with self.control() as control:
+            control.pause()
             counts = control.settled_counts()
         handed = counts["handed"]
         assert counts["due"] == [a + b for a, b in zip(handed, counts["refused"], strict=True)]
@@ -117,13 +117,11 @@ class LoadgenStack:
 
     def kill(self, service: str) -> Callable[[], None]:
         """Kill all of a service at once; what starts it again."""
+        self.native.kill(service)
         members = leftovers.members(self.settings.stack_name)
-        processes = [member.process for member in members if member.service == service]
-        again = as_started(processes[0], self.native.log_of(service))
-        for process in processes:
-            process.kill()
-        psutil.wait_procs(processes, timeout=10)
-        return again
+        assert service not in {member.service for member in members}
+        assert self.native.died() == {}
+        return lambda: self.native.restart(service)
 
     def sql(self, query: str) -> list[tuple[Any, ...]]:
         with contextlib.closing(mysql.connect(self.settings, "shop", "shop")) as connection:
@@ -140,9 +138,7 @@ def message_of(message: Any) -> Message:
 
 def as_started(process: psutil.Process, log: Path) -> Callable[[], None]:
     """What starts a process once more, as it was started first."""
-    # MySQL's first words to itself hold passwords, and are gone once it has read them.
-    argv = [word for word in process.cmdline() if not word.startswith("--init-file=")]
-    environment, folder = process.environ(), process.cwd()
+    argv, environment, folder = process.cmdline(), process.environ(), process.cwd()
 
     def start() -> None:
         with log.open("ab") as output:

@@ -145,6 +145,40 @@ def test_a_purchase_is_a_row_and_a_pageview(loadgen: LoadgenStack, wait_until: W
     assert viewed.total() == purchases["done"] - done
 
 
+def test_updates_and_deletions_change_what_is_there(
+    loadgen: LoadgenStack, wait_until: WaitUntil
+) -> None:
+    loadgen.rates(0)
+    ((rows_before,),) = loadgen.sql("SELECT COUNT(*) FROM purchases")
+    vips = dict(loadgen.sql("SELECT id, is_vip FROM users"))
+    prices = dict(loadgen.sql("SELECT id, price FROM items"))
+    paid = dict(loadgen.sql("SELECT id, purchase_price FROM purchases"))
+    loadgen.ask("set updates_per_second 60")
+    loadgen.ask("set deletes_per_second 20")
+    wait_until(lambda: loadgen.stats()["updates"]["done"] >= 60, "60 updates")
+    wait_until(lambda: loadgen.stats()["deletes"]["done"] >= 20, "20 deletions")
+    with loadgen.control() as control:
+        control.pause()
+        control.settled_counts()
+    counts = loadgen.stats()
+    for kind in ("updates", "deletes"):
+        assert counts[kind]["due"] == counts[kind]["done"] > 0
+    rows = loadgen.sql("SELECT id, status, purchase_price FROM purchases")
+    assert len(rows) == rows_before - counts["deletes"]["done"]
+    assert {2, 1} <= {status for _, status, _ in rows}
+    # A purchase costs what it did, whatever its item costs now.
+    assert all(price == paid[row] for row, _, price in rows)
+    users = loadgen.sql("SELECT id, is_vip, email FROM users")
+    assert [row for row, is_vip, _ in users if is_vip != vips[row]]
+    assert all(("@vip." in email) is bool(is_vip) for _, is_vip, email in users)
+    cheaper = {
+        category
+        for row, price, category in loadgen.sql("SELECT id, price, category FROM items")
+        if price < prices[row]
+    }
+    assert cheaper == {"clearance"}
+
+
 def test_rogue_clients_disturb_neither_the_load_nor_the_polite(loadgen: LoadgenStack) -> None:
     address = (loadgen.settings.bind_address, loadgen.settings.loadgen_port)
     loadgen.rates(10_000)

@@ -167,7 +167,7 @@ def test_the_scripts_templates_get_the_stacks_addresses() -> None:
 
 def test_where_to_play_can_be_pasted() -> None:
     said = "\n".join(FLINK.where_to_play(stack()))
-    assert f"/parts/flink/bin/sql-client gateway --endpoint 127.0.0.1:{port()}" in said
+    assert f"/parts/flink/bin/sql-client.sh gateway --endpoint 127.0.0.1:{port()}" in said
     assert _addresses(stack()) in said
     assert "demo.flink.sql" in said
 
@@ -176,10 +176,11 @@ def port() -> int:
     return settings.load().flink_port
 
 
-def test_a_setting_that_makes_it_wrong_is_a_caveat() -> None:
-    wrong = settings.load({"FLINK_UPSERT_MATERIALIZE": "NONE"})
-    assert [c for c in FLINK.caveats(wrong) if "NONE" in c]
-    assert not [c for c in FLINK.caveats(settings.load()) if "NONE" in c]
+@pytest.mark.parametrize("value", ["AUTO", "NONE"])
+def test_a_setting_that_makes_it_wrong_is_a_caveat(value: str) -> None:
+    wrong = settings.load({"FLINK_UPSERT_MATERIALIZE": value})
+    assert [c for c in FLINK.caveats(wrong) if f"UPSERT_MATERIALIZE={value}" in c]
+    assert not [c for c in FLINK.caveats(settings.load()) if "UPSERT" in c]
 
 
 def test_progress_is_what_the_topics_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -83,9 +83,10 @@ class Flink(Engine):
     def caveats(self, settings: Settings) -> list[str]:
         """Settings that make it another engine than the default one."""
         found = []
-        if settings.flink_upsert_materialize == "NONE":
+        if settings.flink_upsert_materialize != "FORCE":
             found.append(
-                "FLINK_UPSERT_MATERIALIZE=NONE: rows of joined views may be wrong or missing."
+                f"FLINK_UPSERT_MATERIALIZE={settings.flink_upsert_materialize}: rows of joined"
+                " views may be wrong or missing."
             )
         if not settings.flink_checkpoint_ms:
             found.append("Flink ran without checkpoints: a job that fails is not restored.")
@@ -94,7 +95,7 @@ class Flink(Engine):
     def where_to_play(self, stack: Stack) -> list[str]:
         """Flink's own SQL client, and what to paste there."""
         settings = stack.settings
-        client = stack.program("flink", "sql-client")
+        client = stack.program("flink", "sql-client.sh")
         return [
             f"SQL client: {client} gateway --endpoint {_gateway_address(settings)}",
             "In it, paste these lines, which say where Kafka and the registry are:",

@@ -1,0 +1,98 @@
+"""Trouble on purpose, done to the real stack: it is recorded, it passes, the views are right."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from racetrack.analysis import curves, raw
+from racetrack.runfolder import read_run
+from tests.e2e.conftest import Door, run_folder
+
+pytestmark = pytest.mark.e2e
+
+FAULTS = ("kill:debezium@2s", "pause:broker@12s+2s", "kill:mysql@16s", "kill:engine@24s")
+
+
+@pytest.fixture(scope="module")
+def changing() -> Iterator[None]:
+    """With updates and deletions: what is lost or counted twice then shows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("UPDATES_PER_SECOND", "10")
+        patch.setenv("DELETES_PER_SECOND", "5")
+        yield
+
+
+@pytest.fixture(scope="module")
+def finished(changing: None) -> Door:
+    """One experiment at 500/s under all the trouble there is, verified at its end."""
+    faults = [word for fault in FAULTS for word in ("--fault", fault)]
+    door = Door("run_experiment.sh", "dh", "500", "5", "25", "1.0", "--verify", *faults)
+    assert door.wait(within_s=600) == 0, door.output
+    return door
+
+
+@pytest.fixture(scope="module")
+def run(finished: Door) -> dict[str, Any]:
+    return read_run(run_folder(finished.output))
+
+
+@pytest.fixture(scope="module")
+def folder(finished: Door) -> Path:
+    return run_folder(finished.output)
+
+
+def test_it_leaves_nothing_behind(finished: Door, nothing_left: Callable[[], None]) -> None:
+    nothing_left()
+
+
+def test_each_fault_was_done_and_recorded(run: dict[str, Any]) -> None:
+    done = run["faults"]["done"]
+    assert [each["fault"] for each in done] == list(FAULTS)
+    assert [each["services"] for each in done] == [
+        ["debezium"],
+        ["broker"],
+        ["mysql"],
+        ["deephaven"],
+    ]
+    first, pause, _, engine = done
+    # A look at the clock every so often, on a machine that may be busy.
+    assert first["at_ms"] - run["faults"]["from_ms"] == pytest.approx(2000, abs=500)
+    assert pause["until_ms"] - pause["at_ms"] == pytest.approx(2000, abs=500)
+    assert pause["restart_s"] is None
+    assert engine["restart_s"] > 0
+    assert engine["reload_s"] > 0
+
+
+def test_nothing_was_lost_and_nothing_counted_twice(run: dict[str, Any]) -> None:
+    assert run["outcome"] == "ok"
+    assert run["measured"]["handed_over"] == run["measured"]["end_offsets"]
+    assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"]
+    assert {view["status"] for view in run["verified"]["views"].values()} == {"right"}
+
+
+def test_lag_came_back_each_time(run: dict[str, Any], finished: Door) -> None:
+    for back in run["results"]["faults"]:
+        assert back["pageviews"]["after_s"] is not None, back
+        assert back["purchases"]["after_s"] is not None, back
+    debezium, _, _, engine = run["results"]["faults"]
+    assert debezium["purchases"]["after_s"] > 0
+    assert engine["pageviews"]["after_s"] > run["faults"]["done"][3]["restart_s"]
+    assert len(re.findall(r"^  fault +(?:kill|pause):", finished.output, re.MULTILINE)) == 4
+
+
+def test_the_engine_s_counts_fell_to_zero(folder: Path, run: dict[str, Any]) -> None:
+    killed_ms = run["faults"]["done"][3]["at_ms"]
+    for curve in curves.read(folder).processed:
+        after = curve.count[curve.at_ms >= killed_ms]
+        assert after[0] <= curve.count[curve.at_ms < killed_ms][-1]
+        assert 0 in after
+        assert after[-1] > 0
+
+
+def test_cpu_that_the_dead_have_used_stays_in_the_account(folder: Path) -> None:
+    for service, readings in raw.usage(folder).items():
+        used = [reading.cpu_s for reading in readings]
+        assert used == sorted(used), service
