@@ -60,7 +60,7 @@ class Server:
         if not parts.get("host"):
             raise UsageError(f"{setting} is no URL like postgres://user@host:port/database.")
         password = str(parts.pop("password", None) or "")
-        return cls(make_conninfo("", connect_timeout=CONNECT_WITHIN_S, **parts), password)
+        return cls(make_conninfo("", **{"connect_timeout": CONNECT_WITHIN_S, **parts}), password)
 
     def __str__(self) -> str:
         parts = conninfo_to_dict(self.conninfo)

@@ -202,6 +202,7 @@ def test_a_password_is_in_no_command_line_and_in_no_record(
     assert "psql's exit code -9" in str(refusal[0])
     assert PASSWORD not in json.dumps(for_record(attached.settings))
     assert PASSWORD not in repr(Server.at(postgres.url, "MZ_URL"))
+    assert "connect_timeout=3" in Server.at(f"{postgres.url}&connect_timeout=3", "").conninfo
 
 
 # ---- A schema of its own, and its end ------------------------------------------------------------
