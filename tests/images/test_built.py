@@ -16,8 +16,8 @@ from tests.docker_engine import Engine
 
 pytestmark = pytest.mark.e2e
 
-AGAIN_WITHIN_S = 15.0
-UP_WITHIN_S = 90.0
+AGAIN_WITHIN_S = 60.0  # seconds, even where the machine is busy
+UP_WITHIN_S = 180.0
 
 
 def docker(*arguments: str) -> str:
