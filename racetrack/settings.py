@@ -43,6 +43,7 @@ class Settings(BaseSettings):
     connect_port: Port
     deephaven_port: Port
     loadgen_port: Port
+    postgres_port: Port
     flink_port: Port
 
     kafka_heap: Heap
@@ -70,6 +71,9 @@ class Settings(BaseSettings):
     flink_state_backend: Literal["hashmap", "rocksdb"]
     flink_checkpoint_ms: Annotated[int, Field(ge=0)]
     flink_upsert_materialize: Literal["AUTO", "FORCE", "NONE"]
+
+    postgres_shared_buffers: Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*(MB|GB)$")]
+    postgres_batch_ms: Count
 
     cal_delay_ms: Annotated[int, Field(ge=0)]
     cal_capacity_per_s: Rate
@@ -105,6 +109,7 @@ class Settings(BaseSettings):
     mysql_shop_password: SecretStr
     mysql_debezium_password: SecretStr
     deephaven_psk: SecretStr
+    postgres_password: SecretStr
 
     @property
     def reach_address(self) -> str:

@@ -15,6 +15,7 @@ _BY_NAME: dict[str, Callable[[Mapping[str, str]], Recipe]] = {
     "kafka": central.kafka,
     "registry": central.registry,
     "nginx": lambda _: debian.nginx(),
+    "postgres": lambda _: debian.postgres(),
     "debezium": central.debezium,
     "loadgen": lambda _: pypi.loadgen(),
 }

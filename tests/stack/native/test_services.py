@@ -1,6 +1,7 @@
 """What every service promises before it runs: loopback, announced ports, hidden secrets."""
 
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from racetrack.settings import Settings
 from racetrack.stack.native.service import Context, Launch
 from racetrack.stack.native.stack import find_service
 
-SERVICES = ("mysql", "broker", "registry", "debezium", "loadgen", "deephaven", "flink")
+SERVICES = ("mysql", "broker", "registry", "debezium", "loadgen", "deephaven", "flink", "pgfeed")
 
 
 def written(context: Context) -> str:
@@ -26,7 +27,7 @@ def launch(name: str, context: Context) -> Launch:
 def secrets(settings: Settings) -> list[str]:
     values = [value.get_secret_value() for _, value in settings if isinstance(value, SecretStr)]
     given = [value for value in values if value]  # MZ_URL is empty
-    assert len(given) == 4
+    assert len(given) == 5
     return given
 
 
@@ -98,6 +99,7 @@ def test_versions_are_those_of_the_parts(context: Context) -> None:
         "deephaven": "42.7",
         "flink": "2.3.0",
         "flink-kafka": "5.0.0-2.2",
+        **{name: version(name) for name in ("confluent-kafka", "fastavro", "psycopg")},
     }
 
 

@@ -1,0 +1,233 @@
+-- The shop's views in PostgreSQL, as plain views over tables: row for row those of demo.py.
+--
+-- In psql: \i /scripts/demo.pg.sql
+-- To begin anew: DROP SCHEMA public CASCADE; CREATE SCHEMA public;
+--
+-- What each view holds is said in demo.py, exactly. PostgreSQL reads no Kafka, so a small consumer
+-- (racetrack/stack/native/pgfeed_consumer.py) brings the topics into the tables, batch by batch. It
+-- begins when these tables are there, and keeps in feed_positions how far it has read, in the same
+-- transaction as what it read: after a crash of either, nothing is lost and nothing counted twice.
+--
+-- Nothing is computed ahead: a view costs nothing until somebody reads it, and then all of it. Its
+-- tables are the state, its indexes what keeps a look at a few rows from becoming one at all.
+
+\set ON_ERROR_STOP on
+BEGIN;
+
+-- ---- Pageviews ----------------------------------------------------------------------------------
+-- A message that is not such JSON ends the consumer. In a measurement, loud is right.
+-- What a url says is computed once, as it comes, since most views read it.
+CREATE TABLE pageviews (
+    partition integer NOT NULL,
+    "offset" bigint NOT NULL,
+    user_id bigint NOT NULL,
+    url text NOT NULL,
+    channel text NOT NULL,
+    received_at timestamptz NOT NULL,
+    pageview_type text GENERATED ALWAYS AS (
+        CASE
+            WHEN starts_with(url, '/products/') THEN 'products'
+            WHEN starts_with(url, '/profiles/') THEN 'profiles'
+        END
+    ) STORED,
+    target_id bigint GENERATED ALWAYS AS (
+        CASE
+            WHEN starts_with(url, '/products/') OR starts_with(url, '/profiles/')
+                THEN substring(url, 11)::bigint
+        END
+    ) STORED
+);
+
+-- By user, for those that are flagged; by owner, newest first, for the last ten of each. What came
+-- in the last minutes lies together in the table, so that a rough index finds it.
+CREATE INDEX pageviews_by_user ON pageviews (user_id);
+
+CREATE INDEX profile_pageviews ON pageviews (target_id, received_at, partition, "offset")
+WHERE pageview_type = 'profiles';
+
+CREATE INDEX pageviews_by_time ON pageviews USING brin (received_at);
+
+CREATE VIEW pageviews_stg AS SELECT * FROM pageviews;
+
+-- A table: the consumer counts each batch in the transaction that brings it, which is when all views
+-- have it. Counting all pageviews at every look would be a cost that grows without end.
+CREATE TABLE pageviews_progress (
+    partition integer PRIMARY KEY,
+    total bigint NOT NULL,
+    max_received_at bigint NOT NULL
+);
+
+-- dt_ms is as of the time of reading: whoever reads late sees an old pageview.
+CREATE VIEW pageviews_summary AS
+SELECT
+    sum(total)::bigint AS total,
+    max(max_received_at) AS max_received_at,
+    1000 * extract(epoch FROM clock_timestamp())::double precision - max(max_received_at) AS dt_ms
+FROM pageviews_progress
+HAVING count(*) > 0;
+
+-- ---- The shop's database ------------------------------------------------------------------------
+-- With the types that Debezium gives them: a DATETIME comes as epoch milliseconds.
+CREATE TABLE users (
+    id bigint PRIMARY KEY,
+    email text,
+    is_vip integer,
+    created_at timestamptz,
+    updated_at bigint
+);
+
+CREATE TABLE items (
+    id bigint PRIMARY KEY,
+    name text,
+    category text,
+    price numeric(7, 2),
+    inventory integer,
+    inventory_updated_at timestamptz,
+    created_at timestamptz,
+    updated_at bigint
+);
+
+CREATE TABLE purchases (
+    id bigint PRIMARY KEY,
+    user_id bigint,
+    item_id bigint,
+    status integer,
+    quantity bigint,
+    purchase_price numeric(12, 2),
+    deleted integer,
+    created_at timestamptz,
+    updated_at bigint
+);
+
+-- ---- Summaries ----------------------------------------------------------------------------------
+CREATE VIEW purchases_by_item AS
+SELECT
+    item_id,
+    sum(purchase_price) AS revenue,
+    count(*) AS orders,
+    sum(quantity)::bigint AS items_sold
+FROM purchases
+GROUP BY item_id;
+
+CREATE VIEW pageviews_by_item AS
+SELECT target_id AS item_id, count(*) AS pageviews
+FROM pageviews
+WHERE pageview_type = 'products'
+GROUP BY target_id;
+
+CREATE VIEW item_summary AS
+SELECT
+    items.id AS item_id,
+    items.name,
+    items.category,
+    coalesce(sold.revenue, 0) AS revenue,
+    coalesce(sold.orders, 0) AS orders,
+    coalesce(sold.items_sold, 0) AS items_sold,
+    coalesce(viewed.pageviews, 0) AS pageviews,
+    coalesce(sold.orders, 0)::double precision / viewed.pageviews AS conversion_rate
+FROM items
+LEFT JOIN purchases_by_item AS sold ON sold.item_id = items.id
+LEFT JOIN pageviews_by_item AS viewed ON viewed.item_id = items.id;
+
+CREATE VIEW top_viewed_items AS
+SELECT * FROM item_summary ORDER BY pageviews DESC, item_id LIMIT 20;
+
+CREATE VIEW top_converting_items AS
+SELECT * FROM item_summary ORDER BY conversion_rate DESC NULLS LAST, item_id LIMIT 20;
+
+-- ---- Who viewed my profile ----------------------------------------------------------------------
+-- The clock is that of the reading transaction's start.
+CREATE VIEW profile_views_per_minute_last_10 AS
+SELECT
+    target_id AS user_id,
+    date_trunc('minute', received_at) AS received_at_minute,
+    count(*) AS pageviews
+FROM pageviews
+WHERE pageview_type = 'profiles' AND received_at > now() - INTERVAL '10 minutes'
+GROUP BY target_id, date_trunc('minute', received_at)
+ORDER BY user_id, received_at_minute;
+
+-- Ten looks into the index for each owner.
+CREATE VIEW profile_views AS
+SELECT owners.owner_id, viewed.viewer_id, viewed.received_at, viewed.partition, viewed."offset"
+FROM
+    (
+        SELECT DISTINCT target_id AS owner_id
+        FROM pageviews
+        WHERE pageview_type = 'profiles'
+    ) AS owners,
+    LATERAL (
+        SELECT user_id AS viewer_id, received_at, partition, "offset"
+        FROM pageviews
+        WHERE pageview_type = 'profiles' AND target_id = owners.owner_id
+        ORDER BY received_at DESC, partition DESC, "offset" DESC
+        LIMIT 10
+    ) AS viewed;
+
+CREATE VIEW profile_views_enriched AS
+SELECT viewed.*, owners.email AS owner_email, viewers.email AS viewer_email
+FROM profile_views AS viewed
+LEFT JOIN users AS owners ON owners.id = viewed.owner_id
+LEFT JOIN users AS viewers ON viewers.id = viewed.viewer_id;
+
+-- ---- Flagged profiles, on demand ----------------------------------------------------------------
+-- The consumer leaves out what is no id.
+CREATE TABLE dd_flagged_profiles (user_id bigint PRIMARY KEY);
+
+CREATE VIEW dd_flagged_profile_view AS
+SELECT pageviews.*
+FROM pageviews
+JOIN dd_flagged_profiles ON dd_flagged_profiles.user_id = pageviews.user_id;
+
+-- ---- High-value users, sent back to Kafka -------------------------------------------------------
+CREATE VIEW high_value_users AS
+SELECT bought.id, users.email, bought.lifetime_value, bought.purchases
+FROM (
+    SELECT
+        user_id AS id,
+        sum(purchase_price * quantity)::numeric(20, 2) AS lifetime_value,
+        count(*) AS purchases
+    FROM purchases
+    GROUP BY user_id
+    HAVING sum(purchase_price * quantity) > 10000
+) AS bought
+LEFT JOIN users ON users.id = bought.id;
+
+-- PostgreSQL writes no Kafka either. The consumer compares the view with what it has sent, sends
+-- what is not the same, and notes it here.
+CREATE TABLE high_value_users_sent (
+    id bigint PRIMARY KEY,
+    email text,
+    lifetime_value numeric(20, 2),
+    purchases bigint
+);
+
+CREATE VIEW high_value_users_to_send AS
+SELECT
+    coalesce(sent.id, now.id) AS id,
+    now.id IS NULL AS gone,
+    now.email,
+    now.lifetime_value,
+    now.purchases
+FROM high_value_users AS now
+FULL JOIN high_value_users_sent AS sent ON sent.id = now.id
+WHERE (now.email, now.lifetime_value, now.purchases)
+    IS DISTINCT FROM (sent.email, sent.lifetime_value, sent.purchases);
+
+-- The topic, read back by the consumer.
+CREATE TABLE hvu_test (
+    id bigint PRIMARY KEY,
+    email text,
+    lifetime_value numeric(20, 2),
+    purchases bigint
+);
+
+-- ---- How far the consumer has read --------------------------------------------------------------
+CREATE TABLE feed_positions (
+    topic text NOT NULL,
+    partition integer NOT NULL,
+    next_offset bigint NOT NULL,
+    PRIMARY KEY (topic, partition)
+);
+
+COMMIT;
