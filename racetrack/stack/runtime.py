@@ -27,7 +27,8 @@ def open_stack(settings: Settings, services: Sequence[str], say: Say) -> Stack:
         docker = find(airgap=settings.airgap)
         stack = ComposeStack(settings, docker)
         if missing := ", ".join(stack.missing(services)):
-            why = f"docker-compose.yml has no service {missing}"
+            where = "docker-compose.airgap.yml" if settings.airgap else "docker-compose.yml"
+            why = f"{where} has no service {missing}"
             raise _NotThere(f"{why}. Set RUNTIME=native, or describe the service there.", why)
     except (NoDocker, _NotThere) as reason:
         if settings.runtime == "compose":
