@@ -23,7 +23,9 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, list[str
     ) -> tuple[str, list[str]]:
         monkeypatch.setattr(engine, "find", found if docker else missing)
         said: list[str] = []
-        stack: Stack = runtime.open_stack(load({"RUNTIME": setting}), services, said.append)
+        stack: Stack = runtime.open_stack(
+            load({"RUNTIME": setting, "AIRGAP": "false"}), services, said.append
+        )
         return stack.runtime, said
 
     def found(**_: object) -> object:
@@ -74,7 +76,7 @@ def test_a_service_that_has_no_container(chosen: Chosen) -> None:
 
 def test_what_may_stand(monkeypatch: pytest.MonkeyPatch, chosen: Chosen) -> None:
     def runtimes(setting: str) -> list[str]:
-        settings: Settings = load({"RUNTIME": setting})
+        settings: Settings = load({"RUNTIME": setting, "AIRGAP": "false"})
         return [stack.runtime for stack in runtime.stacks_that_may_stand(settings)]
 
     chosen("auto", docker=True)
