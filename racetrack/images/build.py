@@ -83,6 +83,8 @@ class _Builder:
                 raise error
         if failures:
             raise SetupError("\n".join(map(str, failures)))
+        # Those that these have taken the name from, unless a container still runs on one.
+        self._client.images.prune(filters={"dangling": True, "label": CONTENT})
 
     def sizes_mb(self) -> dict[str, tuple[int, int]]:
         """Image → its size, and what of it is not in the image below, in MB."""
