@@ -13,7 +13,7 @@
 --   asked for (auto.create.topics.enable). They are `flink.` and the name of the view.
 -- - How Flink runs (parallelism, mini-batches, state, checkpoints) is not set here but in its
 --   configuration: the knobs FLINK_* in .env. One thing should never be set:
---   table.exec.sink.upsert-materialize=NONE. It makes Flink fast and wrong: see profile_views.
+--   table.exec.sink.upsert-materialize=NONE. It makes Flink fast and wrong: see the end.
 
 -- ---- Where Kafka and the registry are -------------------------------------------------------------
 -- All addresses stand in these templates; no query reads them. Where there is a table of that name
@@ -201,20 +201,42 @@ FROM pageviews_stg
 WHERE pageview_type = 'products'
 GROUP BY target_id;
 
+-- What is to be a left join of items is a sum over all three: with mini-batches, Flink 2.3 was seen to
+-- lose rows of such a join. Where purchases are deleted, 23 and 112 rows of items that have none were
+-- missing or told of purchases that had gone, in two verified runs, with upsert-materialize AUTO and
+-- FORCE alike.
 CREATE VIEW item_summary_query AS
 SELECT
     item_id, name, category, revenue, orders, items_sold, pageviews,
     CASE WHEN pageviews > 0 THEN CAST(orders AS DOUBLE) / pageviews END AS conversion_rate
 FROM (
     SELECT
-        items.id AS item_id, items.name, items.category,
-        COALESCE(bought.revenue, CAST(0 AS DECIMAL(38, 2))) AS revenue,
-        COALESCE(bought.orders, CAST(0 AS BIGINT)) AS orders,
-        COALESCE(bought.items_sold, CAST(0 AS BIGINT)) AS items_sold,
-        COALESCE(viewed.pageviews, CAST(0 AS BIGINT)) AS pageviews
-    FROM mysql_items AS items
-    LEFT JOIN purchases_by_item_query AS bought ON bought.item_id = items.id
-    LEFT JOIN pageviews_by_item_query AS viewed ON viewed.item_id = items.id
+        item_id,
+        MAX(name) AS name,
+        MAX(category) AS category,
+        SUM(revenue) AS revenue,
+        SUM(orders) AS orders,
+        SUM(items_sold) AS items_sold,
+        SUM(pageviews) AS pageviews
+    FROM (
+        SELECT
+            id AS item_id, name, category, CAST(0 AS DECIMAL(38, 2)) AS revenue,
+            CAST(0 AS BIGINT) AS orders, CAST(0 AS BIGINT) AS items_sold,
+            CAST(0 AS BIGINT) AS pageviews, 1 AS is_item
+        FROM mysql_items
+        UNION ALL
+        SELECT
+            item_id, CAST(NULL AS STRING), CAST(NULL AS STRING), revenue,
+            orders, items_sold, CAST(0 AS BIGINT), 0
+        FROM purchases_by_item_query
+        UNION ALL
+        SELECT
+            item_id, CAST(NULL AS STRING), CAST(NULL AS STRING), CAST(0 AS DECIMAL(38, 2)),
+            CAST(0 AS BIGINT), CAST(0 AS BIGINT), pageviews, 0
+        FROM pageviews_by_item_query
+    )
+    GROUP BY item_id
+    HAVING SUM(is_item) > 0
 );
 
 -- The position is not written: when one item overtakes another, two rows change instead of all those
@@ -458,10 +480,10 @@ CREATE TABLE hvu_test WITH ('topic' = 'flink.hvu_test') LIKE high_value_users;
 -- All of it as one job, so that every topic is read once, and what several views need is computed
 -- once. The job goes on when the client is closed.
 --
--- ON CONFLICT DO DEDUPLICATE: these views are keyed by the message's partition and offset, of which
--- Flink does not know that they are unique. On their way through joins the old and the new state of
--- one row may overtake each other, and with it Flink keeps both until it can tell which holds. Without
--- it (upsert-materialize=NONE) the old one may come last, and the row is wrong or gone for good.
+-- ON CONFLICT DO DEDUPLICATE: these views are keyed by what Flink does not know to be unique, such as a
+-- message's partition and offset. On their way through joins the old and the new state of one row may
+-- overtake each other, and with it Flink keeps both until it can tell which holds. Without it
+-- (upsert-materialize=NONE) the old one may come last, and the row is wrong or gone for good.
 EXECUTE STATEMENT SET
 BEGIN
 

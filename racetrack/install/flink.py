@@ -37,7 +37,7 @@ def flink(versions: Mapping[str, str]) -> Recipe:
         part="flink",
         label="-".join(asked.values()),
         why="Apache Flink, an engine under test (PyPI and Maven Central)",
-        download_mb=345,
+        download_mb=365,
         needs=("java", "mvn"),
         content=(
             LOCK.read_bytes(),

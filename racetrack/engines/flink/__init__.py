@@ -83,10 +83,9 @@ class Flink(Engine):
     def caveats(self, settings: Settings) -> list[str]:
         """Settings that make it another engine than the default one."""
         found = []
-        if settings.flink_upsert_materialize != "FORCE":
+        if settings.flink_upsert_materialize == "NONE":
             found.append(
-                f"FLINK_UPSERT_MATERIALIZE={settings.flink_upsert_materialize}: rows of joined"
-                " views may be wrong or missing."
+                "FLINK_UPSERT_MATERIALIZE=NONE: rows of joined views may be wrong or missing."
             )
         if not settings.flink_checkpoint_ms:
             found.append("Flink ran without checkpoints: a job that fails is not restored.")
