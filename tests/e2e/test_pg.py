@@ -1,0 +1,33 @@
+"""The baseline on the real stack: all its views are right after updates and deletions, and after
+both of its services were killed."""
+
+from collections.abc import Callable
+
+import pytest
+
+from racetrack.runfolder import read_run
+from racetrack.verify.catalogue import VIEWS
+from tests.e2e.conftest import Door, run_folder
+
+pytestmark = pytest.mark.e2e
+
+
+def test_every_view_is_right_after_updates_deletions_and_a_crash(
+    door: Callable[..., Door], nothing_left: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UPDATES_PER_SECOND", "30")
+    monkeypatch.setenv("DELETES_PER_SECOND", "5")
+    arguments = ("2000", "5", "15", "1.0", "--verify", "--fault", "kill:engine@6s")
+    run_experiment = door("run_experiment.sh", "pg", *arguments)
+    assert run_experiment.wait() == 0, run_experiment.output
+    run = read_run(run_folder(run_experiment.output))
+    assert run["outcome"] == "ok"
+    found = {name: view["status"] for name, view in run["verified"]["views"].items()}
+    assert found == {view.name: "right" for view in VIEWS}
+    for name, view in run["verified"]["views"].items():
+        assert view["compared"] > 0, name
+    # The shop began with 1,000 purchases, and three a second came.
+    assert run["verified"]["source_rows"]["purchases"] < 1_000
+    assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"] > 20_000
+    assert set(run["measured"]["cpu_s"]) >= {"postgres", "pgfeed"}
+    nothing_left()
