@@ -17,7 +17,7 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     # A Docker engine that happens to answer changes no test. Tests of containers ask for them.
-    os.environ["RUNTIME"] = "native"
+    os.environ |= {"RUNTIME": "native", "AIRGAP": "false"}
 
 
 @pytest.fixture(scope="session")

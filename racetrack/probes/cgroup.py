@@ -36,5 +36,8 @@ class CgroupProbe(Probe):
     def _write(self) -> None:
         at_ms = time.time_ns() // 1_000_000
         for name, account in self._accounts.items():
-            memory_gib = account.memory_bytes() / BYTES_PER_GIB
-            self._csv.write(f"{at_ms},{name},{account.cpu_s():.3f},{memory_gib:.6f}\n")
+            try:
+                cpu_s, memory_gib = account.cpu_s(), account.memory_bytes() / BYTES_PER_GIB
+            except OSError:
+                continue  # a service that is down has no account; whoever watches it says so
+            self._csv.write(f"{at_ms},{name},{cpu_s:.3f},{memory_gib:.6f}\n")

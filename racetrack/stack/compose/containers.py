@@ -52,7 +52,7 @@ class Live:
             return []
         try:
             others = set(self.group.pids()) - {self.main.pid}
-        except FileNotFoundError:  # it ended in between
+        except OSError:  # it ended in between, and its group with it
             return []
         return [self.main.pid, *sorted(others)]
 
