@@ -1,0 +1,51 @@
+"""The account of each container, a row at a time, while containers come and go."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+from racetrack.probes.cgroup import CgroupProbe
+from racetrack.runfolder import RunFolder
+
+
+class Account:
+    """Counts up at each look, unless its service is down."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+        self.is_down = False
+
+    def cpu_s(self) -> float:
+        if self.is_down:
+            raise FileNotFoundError("cpuacct.usage")
+        self.looks += 1
+        return self.looks / 4
+
+    def memory_bytes(self) -> int:
+        return 3 << 29
+
+
+def test_one_row_a_look_with_its_units(tmp_path: Path) -> None:
+    up, down = Account(), Account()
+    down.is_down = True
+    folder = RunFolder(tmp_path)
+    probe = CgroupProbe({"broker": up, "deephaven": down}, 0.01, folder)
+    probe.start()
+    _until(lambda: up.looks >= 3)
+    down.is_down = False
+    _until(lambda: down.looks >= 1)
+    probe.check()
+    probe.stop()
+    rows = list(csv.DictReader((tmp_path / "cgroup.csv").open()))
+    assert rows[0].keys() == {"at_ms", "service", "cpu_s", "memory_gib"}
+    broker = [row for row in rows if row["service"] == "broker"]
+    assert [float(row["cpu_s"]) for row in broker[:3]] == [0.25, 0.5, 0.75]
+    assert {float(row["memory_gib"]) for row in rows} == {1.5}
+    # The one that was down is written from when it is up again.
+    assert [row["service"] for row in rows[:3]] == ["broker"] * 3
+    assert "deephaven" in {row["service"] for row in rows}
+
+
+def _until(reached: Callable[[], bool]) -> None:
+    while not reached():
+        pass
