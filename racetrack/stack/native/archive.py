@@ -6,7 +6,6 @@ finds an archive unfit for itself says so in its log and starts without.
 """
 
 import hashlib
-import os
 import shutil
 import signal
 import subprocess
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from racetrack.stack.native import jvm, made
 from racetrack.stack.native.leftovers import mark
-from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.stack.native.service import Context, Launch, NotReady, spawn
 
 TRAINING_S = 180.0
 ASK_EVERY_S = 0.1
@@ -73,17 +72,8 @@ class Archive:
 
     def _run(self, context: Context, launch: Launch) -> bool:
         """Start, wait, end; True if that went as it should."""
-        env = {**os.environ, **launch.env, **mark(context.settings.stack_name, self.service)}
         with (context.work / "training.log").open("wb") as log:
-            process = subprocess.Popen(
-                launch.argv,
-                env=env,
-                cwd=launch.cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            process = spawn(launch, log, mark(context.settings.stack_name, self.service))
         try:
             answered = self._wait(context, process)
             process.terminate()

@@ -123,9 +123,7 @@ def _listed(by_listener: Mapping[str, str], between: str) -> str:
 
 
 def _launch(context: Context, options: Sequence[str]) -> Launch:
-    configuration = context.work / "server.properties"
-    lines = [f"{key}={value}\n" for key, value in server_properties(context).items()]
-    configuration.write_text("".join(lines))
+    configuration = jvm.properties(context.work / "server.properties", server_properties(context))
     if not (context.work / "data").exists():  # else a killed broker left its topics there
         _format(context, configuration)
     return Launch(

@@ -157,9 +157,7 @@ def _converter(side: str, settings: Settings) -> dict[str, str]:
 def _launch(context: Context, options: Sequence[str]) -> Launch:
     settings = context.settings
     (context.work / "plugins").mkdir(exist_ok=True)
-    worker = context.work / "worker.properties"
-    lines = [f"{key}={value}\n" for key, value in worker_properties(context).items()]
-    worker.write_text("".join(lines))
+    worker = jvm.properties(context.work / "worker.properties", worker_properties(context))
     return Launch(
         argv=[
             str(jvm.java()),

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from racetrack.errors import SetupError
@@ -46,6 +47,12 @@ def options(heap: str, work: Path) -> list[str]:
 def for_a_small_part() -> list[str]:
     """For services whose speed and cost are not measured: least CPU and memory at the start."""
     return ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+
+
+def properties(file: Path, settings: Mapping[str, str]) -> Path:
+    """Write a Java properties file; the file."""
+    file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    return file
 
 
 def class_path(*folders: Path) -> str:

@@ -32,7 +32,7 @@ import tenacity
 from racetrack.errors import RacetrackError
 from racetrack.settings import REPO, Settings, load
 from racetrack.stack.native import net
-from racetrack.stack.native.service import Context, NativeService, NotReady
+from racetrack.stack.native.service import Context, NativeService, NotReady, spawn
 from racetrack.stack.native.stack import find_service
 
 WORK = "/var/lib/racetrack"
@@ -109,14 +109,7 @@ class Foreground:
 
     def _start(self, service: NativeService) -> None:
         launch = service.launch(self._context(service))
-        self._running[service.name] = subprocess.Popen(
-            launch.argv,
-            env={**os.environ, **launch.env},
-            cwd=launch.cwd,
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        self._running[service.name] = spawn(launch, output=None, mark={})
 
     def _wait_ready(self, service: NativeService) -> None:
         context = self._context(service)

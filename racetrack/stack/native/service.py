@@ -1,10 +1,12 @@
 """What one native service must say of itself: how it is launched, when it is ready, its version."""
 
+import os
+import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 from racetrack.settings import Settings
 
@@ -36,6 +38,25 @@ class Launch:
     argv: Sequence[str]
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
+
+
+def spawn(
+    launch: Launch, output: IO[bytes] | None, mark: Mapping[str, str]
+) -> "subprocess.Popen[bytes]":
+    """Start it, with `mark` in its environment; it writes to `output`, None: to ours.
+
+    It gets a session of its own: a Ctrl-C on the terminal is for whoever started it, and ends it in
+    an order of its own.
+    """
+    return subprocess.Popen(
+        launch.argv,
+        env={**os.environ, **launch.env, **mark},
+        cwd=launch.cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
 
 
 class NativeService(Protocol):

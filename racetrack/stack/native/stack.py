@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import os
 import signal
 import subprocess
 import threading
@@ -21,7 +20,7 @@ from racetrack.runfolder import utc_now, write_json
 from racetrack.settings import REPO, Settings
 from racetrack.stack.contract import Endpoints, Inside, Say, Standing
 from racetrack.stack.native import leftovers, net, ports, registry
-from racetrack.stack.native.service import Context, NativeService, NotReady
+from racetrack.stack.native.service import Context, NativeService, NotReady, spawn
 
 CHECK_EVERY_S = 0.1
 LAST_WORDS_LINES = 12
@@ -255,19 +254,8 @@ class NativeStack:
         self._check_not_stopping()
         launch = service.launch(self._context(service))
         self._check_not_stopping()
-        environment = {**os.environ, **launch.env}
-        environment |= leftovers.mark(self.settings.stack_name, service.name)
         with log.open("ab") as output:
-            return subprocess.Popen(
-                launch.argv,
-                env=environment,
-                cwd=launch.cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                # A Ctrl-C on the terminal is for the runner, which ends them in its own order.
-                start_new_session=True,
-            )
+            return spawn(launch, output, leftovers.mark(self.settings.stack_name, service.name))
 
     def _wait_ready(self, running: _Running) -> None:
         service = running.service
