@@ -1,5 +1,6 @@
 """Builds the images with whatever Docker engine answers; what is there and right is left alone."""
 
+import contextlib
 import json
 import shutil
 import time
@@ -10,6 +11,7 @@ from typing import Any
 
 import docker
 from docker.errors import APIError, DockerException, ImageNotFound
+from docker.models.images import Image
 
 from racetrack import __version__, install
 from racetrack.errors import SetupError
@@ -83,8 +85,6 @@ class _Builder:
                 raise error
         if failures:
             raise SetupError("\n".join(map(str, failures)))
-        # Those that these have taken the name from, unless a container still runs on one.
-        self._client.images.prune(filters={"dangling": True, "label": CONTENT})
 
     def sizes_mb(self) -> dict[str, tuple[int, int]]:
         """Image → its size, and what of it is not in the image below, in MB."""
@@ -115,6 +115,7 @@ class _Builder:
             return
         self._say(f"{image_name(name)}: building")
         began = time.monotonic()
+        replaced = _find(self._client, name)
         with context.tar() as content:
             said = self._client.api.build(
                 fileobj=content,
@@ -129,6 +130,10 @@ class _Builder:
                 decode=True,
             )
             _follow(name, said)
+        if replaced and replaced.id != self._client.images.get(image_name(name)).id:
+            # Not one that a container runs on. The layers that a build can take up again stay.
+            with contextlib.suppress(APIError):
+                replaced.remove(noprune=True)
         self._say(f"{image_name(name)}: built in {time.monotonic() - began:.1f} s")
 
     def _is_there(self, name: str, digest: str) -> bool:
@@ -187,8 +192,13 @@ def _connect() -> docker.DockerClient:
 
 def _labels(client: docker.DockerClient, name: str) -> Mapping[str, str] | None:
     """The labels of an image, None if it is not there."""
+    image = _find(client, name)
+    return image.labels if image else None
+
+
+def _find(client: docker.DockerClient, name: str) -> Image | None:
     try:
-        return client.images.get(image_name(name)).labels
+        return client.images.get(image_name(name))
     except ImageNotFound:
         return None
     except APIError as error:
