@@ -71,6 +71,20 @@ def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str,
     return services
 
 
+def require_possible(fault: Fault, services: Sequence[str], stack: Stack) -> None:
+    """Look before anything starts whether what is killed can go on afterwards.
+
+    Raises:
+        UsageError: in this runtime, it would have lost what it kept.
+    """
+    lost = [name for name in services if fault.how == "kill" and not stack.survives_kill(name)]
+    if lost:
+        raise UsageError(
+            f"{fault.text!r}: in containers, what {', '.join(lost)} keeps would go with it. Pause"
+            " it instead, or set RUNTIME=native."
+        )
+
+
 class Away:
     """Which services are away on purpose, and when they were: a question to one of them that got no
     answer meanwhile is no news."""

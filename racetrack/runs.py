@@ -23,9 +23,13 @@ def run_once(
         Interrupted: by a signal.
     """
     engine = engines.find_engine(engine_name)
-    for fault in asked.faults:
-        faults.services_hit(faults.parse(fault), engine, settings)
+    hit = {
+        fault: faults.services_hit(fault, engine, settings)
+        for fault in map(faults.parse, asked.faults)
+    }
     stack = open_stack(settings, services_of(engine, settings), screen.say)
+    for fault, services in hit.items():
+        faults.require_possible(fault, services, stack)
     make_ready(engine, stack, screen.say)
     folder = RunFolder.create(LOGS, engine_name, str(asked.pageviews_per_s))
     Experiment(asked, engine, stack, folder, screen).run(guard)

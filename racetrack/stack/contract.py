@@ -103,6 +103,9 @@ class Stack(Protocol):
         """Services that ended though nobody asked them to: name → how, with their last words.
         One that `kill` ended is not among them until it was started again."""
 
+    def survives_kill(self, service: str) -> bool:
+        """Whether `restart` finds what a killed service kept; an engine keeps nothing anyway."""
+
     def kill(self, service: str) -> None:
         """End a service as a crash does: all its processes, at once, unasked. Returns when they are
         gone."""

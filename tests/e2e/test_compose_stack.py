@@ -9,7 +9,8 @@ import psutil
 import pytest
 from docker.models.containers import Container
 
-from racetrack.errors import BusyError, RacetrackError
+from racetrack import faults
+from racetrack.errors import BusyError, RacetrackError, UsageError
 from racetrack.probes.loadgen import Control
 from racetrack.settings import Settings, load
 from racetrack.stack.compose.engine import find
@@ -115,6 +116,10 @@ def test_a_killed_container_is_missed_by_nobody_and_comes_back(
 def test_what_would_forget_is_not_killed(stack: ComposeStack, service: str) -> None:
     with pytest.raises(RacetrackError, match=f"{service} can't be killed in a container"):
         stack.kill(service)
+    asked = faults.parse(f"kill:{service}@5s") if service != "registry" else None
+    if asked:
+        with pytest.raises(UsageError, match=rf"in containers, what {service} keeps would go"):
+            faults.require_possible(asked, [service], stack)
 
 
 def test_a_stack_that_stands_is_seen_by_others_and_not_cleared(

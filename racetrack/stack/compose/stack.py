@@ -133,6 +133,11 @@ class ComposeStack:
             if name not in self._up.killed and not live.runs()
         }
 
+    def survives_kill(self, service: str) -> bool:
+        """Not if what it keeps is on tmpfs, or in a container that starts afresh every time."""
+        forgetful = (*FORGET, *(FORGET_AIRGAP if self.settings.airgap else ()))
+        return called(service) not in forgetful
+
     def kill(self, service: str) -> None:
         """SIGKILL to all processes of the container.
 
@@ -140,7 +145,7 @@ class ComposeStack:
             RacetrackError: it could not be started again on what it had.
         """
         name = called(service)
-        if name in FORGET or (self.settings.airgap and name in FORGET_AIRGAP):
+        if not self.survives_kill(service):
             raise RacetrackError(
                 f"{service} can't be killed in a container: what it keeps would go with it."
                 " Pause it instead, or set RUNTIME=native."

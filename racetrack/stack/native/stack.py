@@ -154,6 +154,10 @@ class NativeStack:
             if name not in self._killed and running.process.poll() is not None
         }
 
+    def survives_kill(self, service: str) -> bool:  # noqa: ARG002
+        """Always: its folder stays."""
+        return True
+
     def kill(self, service: str) -> None:
         """End all processes of a service by SIGKILL; returns when they are gone."""
         self._killed.add(service)
