@@ -64,7 +64,8 @@ class ComposeStack:
 
     def missing(self, services: Sequence[str]) -> list[str]:
         """Those that docker-compose.yml does not have."""
-        return [name for name in services if called(name) not in self._project.services()]
+        described = self._project.services()
+        return [name for name in services if called(name) not in described]
 
     def prepare(self, services: Sequence[str], say: Say) -> None:
         """Clear what a killed run left behind; look whether there is room; get missing images.
