@@ -1,3 +1,4 @@
+#!/bin/sh
 # Installs a part into /opt/parts by the same recipe as on a machine. For a stage whose files do not
 # get into an image: pip.conf and ca-certificates.crt are how the building machine reaches PyPI.
 set -eu
@@ -6,5 +7,6 @@ mkdir -p /etc/ssl/certs
 cp ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 cp pip.conf /etc/pip.conf
 set -a
+# shellcheck source=/dev/null  # made beside it when an image is built
 . ./versions.env
 RACETRACK_CACHE=/tmp/cache python3 -m racetrack.install "$1" --prefix /opt/parts

@@ -51,11 +51,11 @@ class Settings(BaseSettings):
     schema_registry_heap: Heap
     connect_heap: Heap
     deephaven_heap: Heap
-    deephaven_cycle_ms: Count
     redpanda_smp: Count
     redpanda_memory: Size
     redpanda_tmpfs: Size
     mysql_tmpfs: Size
+    deephaven_cycle_ms: Count
 
     materialize_port: Port
     materialize_workers: Count
