@@ -85,6 +85,7 @@ def configuration(context: Context) -> dict[str, str]:
         "listen_addresses": context.settings.bind_address,
         "port": str(context.settings.postgres_port),
         "unix_socket_directories": "",
+        "dynamic_shared_memory_type": "mmap",  # in its data folder: gone with it, after a kill too
         "shared_buffers": context.settings.postgres_shared_buffers,
         "fsync": "off",
         "synchronous_commit": "off",
