@@ -47,14 +47,17 @@ def work_root(stack_name: str) -> Path:
 
 
 def members(stack_name: str) -> list[Member]:
-    """All live processes of a stack, oldest first."""
-    found: list[Member] = []
-    for process in psutil.process_iter():
+    """All live processes of a stack, oldest first: those with its mark, and their children, since
+    some programs write over their environment (PostgreSQL does, to show what each process does)."""
+    found: dict[int, Member] = {}
+    for process in sorted(psutil.process_iter(), key=lambda p: (p.create_time(), p.pid)):
         with contextlib.suppress(psutil.AccessDenied, psutil.NoSuchProcess):
             environment = process.environ()
             if environment.get(STACK_MARK) == _owner(stack_name):
-                found.append(Member(process, environment.get(SERVICE_MARK, "?")))
-    return sorted(found, key=lambda member: (member.process.create_time(), member.process.pid))
+                found[process.pid] = Member(process, environment.get(SERVICE_MARK, "?"))
+            elif parent := found.get(process.ppid()):
+                found[process.pid] = Member(process, parent.service)
+    return list(found.values())
 
 
 def end(stack_name: str, grace_s: float = GRACE_S) -> list[Member]:

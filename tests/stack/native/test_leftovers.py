@@ -16,6 +16,7 @@ import subprocess, sys
 code = "import sys; print('up', flush=True); sys.stdin.read()"
 subprocess.Popen([sys.executable, "-c", code]).wait()
 """
+WITH_CHILD_UNMARKED = WITH_CHILD.replace("code])", "code], env={})")
 STUBBORN = """
 import signal, sys
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -61,6 +62,11 @@ def test_an_orphan_is_found_though_its_parent_is_gone(stack_name: str) -> None:
     parent.wait()
     assert len(leftovers.members(stack_name)) == 1
     assert "1 processes (broker)" in (leftovers.clear(stack_name) or "")
+
+
+def test_a_child_that_writes_over_its_environment_is_found_by_its_parent(stack_name: str) -> None:
+    start(WITH_CHILD_UNMARKED, leftovers.mark(stack_name, "postgres"))
+    assert [member.service for member in leftovers.members(stack_name)] == ["postgres"] * 2
 
 
 def test_one_that_ignores_sigterm_is_killed(stack_name: str) -> None:
