@@ -16,6 +16,7 @@ from racetrack.settings import REPO, Settings
 
 STARTED_BY = "racetrack.started-by"  # a label: who put a container up
 HARNESS = "harness"
+MEMORY = "racetrack.memory"  # a label: what a service may come to use
 LAST_LINES = 12
 
 
@@ -30,6 +31,7 @@ class Service:
     image: str
     is_built_here: bool
     ports: Sequence[int]  # those it publishes
+    memory: str  # sizes that it may come to use together, such as `4g 300m`
 
 
 class Project:
@@ -156,7 +158,8 @@ def _service(described: Mapping[str, Any]) -> Service:
     published = [
         int(port["published"]) for port in described.get("ports", []) if "published" in port
     ]
-    return Service(described["image"], "build" in described, published)
+    memory = described.get("labels", {}).get(MEMORY, "")
+    return Service(described["image"], "build" in described, published, memory)
 
 
 def _text(value: object) -> str:

@@ -77,7 +77,7 @@ class ComposeStack:
         self._clear_leftovers(say)
         described = self._project.services()
         wanted = {name: described[name] for name in each_once(services)}
-        room.require(self.settings, wanted)
+        room.require({name: service.memory for name, service in wanted.items()})
         ports.must_be_free(self.settings.bind_address, [self._ports(wanted.values())])
         self._get_images(wanted, say)
 

@@ -136,6 +136,21 @@ def test_scripts_are_where_people_paste_them_from(services: dict[str, Any]) -> N
         assert mounts["/scripts"]["read_only"]
 
 
+@pytest.mark.parametrize("airgap", ["false", "true"])
+def test_every_service_says_how_much_memory_it_may_use(
+    compose_plugin: object, monkeypatch: pytest.MonkeyPatch, airgap: str
+) -> None:
+    for name, value in dict(compose_plugin).items():  # type: ignore[call-overload]
+        monkeypatch.setenv(name, value)
+    knobs = {"DEEPHAVEN_HEAP": "7g", "CONNECT_HEAP": "6g"}
+    knobs |= {"KAFKA_HEAP": "5g"} if airgap == "true" else {"REDPANDA_MEMORY": "5G"}
+    told = Project(load({"AIRGAP": airgap, **knobs})).services()
+    for service in told.values():
+        assert re.fullmatch(r"\d+[mgMG]( \d+[mgMG])*", service.memory), service
+    for name, size in (("deephaven", "7g"), ("debezium", "6g"), ("redpanda", "5")):
+        assert told[name].memory.startswith(size)
+
+
 def test_a_run_fills_in_its_own_settings(described: Describe) -> None:
     settings = load({"STACK_NAME": "another", "KAFKA_PORT": "50592", "DEEPHAVEN_HEAP": "3g"})
     told = described(PUBLISHED, **environment(settings))
