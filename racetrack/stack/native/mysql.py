@@ -16,6 +16,7 @@ from racetrack.stack.native import leftovers, made, net
 from racetrack.stack.native.service import Context, Launch, NotReady
 
 UNPRIVILEGED = "nobody"
+SOCKET = "mysql.sock"
 END_WITHIN_S = 2
 # A Unix socket's path ends here, and MySQL refuses a longer one.
 SOCKET_PATH_BYTES = 107
@@ -38,6 +39,9 @@ class Mysql:
     def launch(self, context: Context) -> Launch:
         _write_configuration(context)
         _make_data(context)
+        # Of one that was killed. It names a process that may stay a zombie for a while, and a new
+        # server would take that for one that uses the socket.
+        (context.work / f"{SOCKET}.lock").unlink(missing_ok=True)
         users = _users_file(context)
         users.touch(mode=0o600)
         users.write_text("".join(f"{statement};\n" for statement in users_sql(context.settings)))
@@ -111,7 +115,7 @@ def users_sql(settings: Settings) -> list[str]:
 def configuration(context: Context) -> dict[str, str]:
     """The `[mysqld]` section. The data is thrown away after the run, so that nothing is synced."""
     prefix, work = context.parts["mysql"] / "usr", context.work
-    socket_path = work / "mysql.sock"
+    socket_path = work / SOCKET
     if len(os.fsencode(socket_path)) > SOCKET_PATH_BYTES:
         raise RacetrackError(
             f"MySQL can't listen on {socket_path}: a socket's path has {SOCKET_PATH_BYTES} bytes at"
