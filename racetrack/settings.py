@@ -55,6 +55,7 @@ class Settings(BaseSettings):
     redpanda_memory: Size
     redpanda_tmpfs: Size
     mysql_tmpfs: Size
+    postgres_tmpfs: Size
     deephaven_cycle_ms: Count
 
     materialize_port: Port

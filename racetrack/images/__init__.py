@@ -36,10 +36,13 @@ SERVICES = (
         ("debezium",),
         only_to_prepare=("mysql",),
     ),
+    Service("flink", ("flink",), ("flink",), ("flink",)),
+    Service("postgres", ("postgres",), ("postgres",), ("postgres",)),
 )
-# The others install Python environments, each in its own way. In the order of `./race images`.
-NAMES = ("base", "serve", "mysql", "redpanda", "debezium", "deephaven", "loadgen", "mzcli")
-FROM_CACHE = ("mysql", "kafka", "registry", "nginx", "debezium", "base")
+# The others install Python environments, each in its own way.
+ENVIRONMENTS = ("deephaven", "loadgen", "pgfeed", "mzcli")
+NAMES = ("base", "serve", *(service.name for service in SERVICES), *ENVIRONMENTS)
+FROM_CACHE = (*dict.fromkeys(part for service in SERVICES for part in service.parts), "base")
 
 
 def repository(image: str) -> str:

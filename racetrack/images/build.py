@@ -89,7 +89,7 @@ class _Builder:
     def sizes_mb(self) -> dict[str, tuple[int, int]]:
         """Image → its size, and what of it is not in the image below, in MB."""
         sizes = {name: self._client.images.get(image_name(name)).attrs["Size"] for name in NAMES}
-        on_base = dict.fromkeys(("serve", "loadgen", "mzcli"), sizes["base"])
+        on_base = dict.fromkeys(("serve", "loadgen", "pgfeed", "mzcli"), sizes["base"])
         below = {**dict.fromkeys(NAMES, sizes["serve"]), **on_base, "base": 0}
         return {
             name: (round(size / 1e6), round((size - below[name]) / 1e6))

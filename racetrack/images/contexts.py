@@ -17,8 +17,8 @@ CODE = (
     "racetrack/install",
 )
 NATIVE = REPO / "racetrack/stack/native"
-# Services that no image holds: a change of theirs is no reason to build one.
-NOT_IN_IMAGES = ("cal", "flink", "pgfeed", "postgres", "loadgen")
+# Services that none of those images holds: a change of theirs is no reason to build one.
+NOT_IN_IMAGES = ("cal", "pgfeed", "loadgen")
 RECIPES = ("racetrack/__init__.py", "racetrack/errors.py", "racetrack/install")
 
 
@@ -42,6 +42,7 @@ class Contexts:
             **{service.name: self._service(service) for service in SERVICES},
             "deephaven": self._deephaven(),
             "loadgen": self._loadgen(),
+            "pgfeed": self._pgfeed(),
             "mzcli": self._new("mzcli.Dockerfile", "base"),
         }
 
@@ -68,6 +69,13 @@ class Contexts:
         context.files(REPO, ["loadgen"])
         return context
 
+    def _pgfeed(self) -> BuildContext:
+        context = self._installing("pgfeed", "pgfeed.Dockerfile")
+        feed = [str(file.relative_to(REPO)) for file in sorted(NATIVE.glob("pgfeed_*.py"))]
+        shared = [f"racetrack/stack/native/{name}.py" for name in ("__init__", "net", "service")]
+        context.files(REPO, (*CODE, *shared, *feed), "code/")
+        return context
+
     def _add_code(self, context: BuildContext) -> None:
         native = [
             str(file.relative_to(REPO))
@@ -85,6 +93,7 @@ class Contexts:
         locks = {
             "serve": ["requirements/serve.lock"],
             "deephaven": ["requirements/deephaven.lock"],
+            "pgfeed": ["requirements/pgfeed.lock"],
             "loadgen": ["requirements/librdkafka.lock", "loadgen/requirements.lock"],
         }
         context.files(REPO, RECIPES, under, counts=False)  # what they install, the locks decide

@@ -24,6 +24,10 @@ PYPI_LOCKS = {
         ["--constraint", "requirements/harness.lock", "requirements/serve.in"],
         "3.11",
     ),
+    pypi.PGFEED_LOCK: (
+        ["--constraint", "requirements/harness.lock", "requirements/pgfeed.in"],
+        "3.11",
+    ),
     pypi.DEEPHAVEN_LOCK: (["requirements/deephaven.in"], "3.11"),
     flink.LOCK: (["requirements/flink.in"], "3.11"),
     pypi.LIBRDKAFKA_LOCK: (["requirements/librdkafka.in"], "3.11"),

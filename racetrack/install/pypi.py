@@ -17,6 +17,7 @@ from racetrack.install.versions import REPO
 
 HARNESS_LOCK = REPO / "requirements" / "harness.lock"
 SERVE_LOCK = REPO / "requirements" / "serve.lock"
+PGFEED_LOCK = REPO / "requirements" / "pgfeed.lock"
 DEEPHAVEN_LOCK = REPO / "requirements" / "deephaven.lock"
 LIBRDKAFKA_LOCK = REPO / "requirements" / "librdkafka.lock"
 LOADGEN_LOCK = REPO / "loadgen" / "requirements.lock"
@@ -45,6 +46,19 @@ def serve() -> Recipe:
         needs=(),
         content=(SERVE_LOCK.read_bytes(), sys.base_prefix.encode()),
         build=lambda site: _environment(site, _base_python(), SERVE_LOCK),
+    )
+
+
+def pgfeed() -> Recipe:
+    """CPython environment with just what feeds PostgreSQL inside a container."""
+    return Recipe(
+        part="pgfeed",
+        label=_this_python(),
+        why="what feeds PostgreSQL inside a container (PyPI)",
+        download_mb=60,
+        needs=(),
+        content=(PGFEED_LOCK.read_bytes(), sys.base_prefix.encode()),
+        build=lambda site: _environment(site, _base_python(), PGFEED_LOCK),
     )
 
 

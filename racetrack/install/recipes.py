@@ -23,6 +23,7 @@ PARTS = tuple(_BY_NAME)
 # What the native runtime does without: set up only where it is asked for by name.
 _ON_REQUEST: dict[str, Callable[[Mapping[str, str]], Recipe]] = {
     "serve": lambda _: pypi.serve(),
+    "pgfeed": lambda _: pypi.pgfeed(),
     "base": lambda _: base.base(),
     "compose": lambda _: debian.compose(),
 }

@@ -17,6 +17,7 @@ from racetrack.stack.native import leftovers
 from tests.e2e.loadgen_stack import LoadgenStack
 
 LINE_WITHIN_S = 120.0
+CONTAINED = {"RUNTIME": "compose", "AIRGAP": "true"}
 
 
 class Door:
@@ -118,6 +119,16 @@ def loadgen(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield stack
     finally:
         stack.down()
+
+
+@pytest.fixture(scope="module")
+def contained(docker_engine: object, airgap_images: None) -> Iterator[Settings]:
+    """Front doors that are opened from now on run the stack in containers."""
+    name = f"{load().stack_name}-contained"
+    with pytest.MonkeyPatch.context() as environment:
+        for variable, value in {**CONTAINED, "STACK_NAME": name}.items():
+            environment.setenv(variable, value)
+        yield load()
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from racetrack.runfolder import read_run
-from racetrack.settings import REPO, Settings, load
+from racetrack.settings import REPO, Settings
 from tests.docker_engine import Engine
 from tests.e2e.conftest import Door, run_folder
 
@@ -26,23 +26,12 @@ pytestmark = pytest.mark.e2e
 LABEL = "com.docker.compose.project"
 CONTAINERS = {"mysql", "redpanda", "debezium", "loadgen", "deephaven"}
 SERVICES = {"mysql", "broker", "debezium", "loadgen", "deephaven"}
-OPTIONS = {"RUNTIME": "compose", "AIRGAP": "true"}
 BYSTANDER = "-of-somebody-else"
 
 
 @pytest.fixture(scope="module")
 def client(docker_engine: Engine) -> docker.DockerClient:
     return docker.from_env()
-
-
-@pytest.fixture(scope="module")
-def contained(docker_engine: Engine, airgap_images: None) -> Iterator[Settings]:
-    """Front doors that are opened from now on run the stack in containers."""
-    name = f"{load().stack_name}-contained"
-    with pytest.MonkeyPatch.context() as environment:
-        for variable, value in {**OPTIONS, "STACK_NAME": name}.items():
-            environment.setenv(variable, value)
-        yield load()
 
 
 @pytest.fixture(scope="module")

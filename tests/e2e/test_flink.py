@@ -146,6 +146,6 @@ def test_the_script_can_be_pasted_into_flinks_own_client(
 def rows(stack: Stack, view: str) -> int:
     """How many rows a view has; none while its job has written nothing yet."""
     try:
-        return find_engine("flink").read_view(stack, view).num_rows
+        return int(find_engine("flink").read_view(stack, view).num_rows)
     except NoSuchView:
         return 0

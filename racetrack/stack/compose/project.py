@@ -17,6 +17,7 @@ from racetrack.settings import REPO, Settings
 STARTED_BY = "racetrack.started-by"  # a label: who put a container up
 HARNESS = "harness"
 MEMORY = "racetrack.memory"  # a label: what a service may come to use
+ENGINES = "engines"  # a profile: services that only those want who name them
 LAST_LINES = 12
 
 
@@ -41,7 +42,7 @@ class Project:
         self.name = settings.stack_name
         self._settings = settings
         files = ["docker-compose.yml", *(["docker-compose.airgap.yml"] if settings.airgap else [])]
-        self._command = ["docker", "compose", "--project-name", self.name]
+        self._command = ["docker", "compose", "--project-name", self.name, "--profile", ENGINES]
         self._command += ["--project-directory", str(REPO), "--ansi", "never"]
         self._command += [argument for file in files for argument in ("--file", str(REPO / file))]
 

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,20 @@ import pytest
 
 from racetrack.settings import REPO, Settings, load
 from racetrack.stack.compose.project import HARNESS, STARTED_BY, Project, environment
-from racetrack.stack.native import debezium, mysql
+from racetrack.stack.native import debezium, mysql, pgfeed, postgres
 from racetrack.stack.native.service import Context
 from tests.stack.compose.conftest import Describe
 
 PUBLISHED = "docker-compose.yml"
 AIRGAP = "docker-compose.airgap.yml"
 SERVICES = {"mysql", "redpanda", "debezium", "loadgen", "materialized", "deephaven"}
+ENGINES = {"flink", "postgres", "pgfeed"}  # they run where they are asked for by name
+WHAT_IT_IMPORTS = """
+import sys, racetrack.stack.native.pgfeed_consumer
+for name, module in sys.modules.items():
+    if name.startswith("racetrack"):
+        print(module.__file__)
+"""
 CLIENTS = {"mzcli"}  # they run once, for a person
 
 
@@ -27,10 +35,9 @@ def services(described: Describe) -> dict[str, Any]:
 
 
 def test_it_is_all_there(services: dict[str, Any], described: Describe) -> None:
-    assert services.keys() >= SERVICES | CLIENTS
+    assert services.keys() == SERVICES | ENGINES | CLIENTS
     # `up` starts both engines of the published experiment, and nothing that wants a person.
-    started = described(PUBLISHED, profile="none")["services"].keys()
-    assert SERVICES <= started <= services.keys() - CLIENTS
+    assert described(PUBLISHED, profile="none")["services"].keys() == SERVICES
 
 
 def test_every_image_is_pinned(services: dict[str, Any]) -> None:
@@ -179,8 +186,7 @@ def test_the_harness_reads_the_same(
     for name, value in dict(compose_plugin).items():  # type: ignore[call-overload]
         monkeypatch.setenv(name, value)
     told = Project(load({"LOADGEN_PORT": "50590"})).services()
-    assert told.keys() >= SERVICES
-    assert not told.keys() & CLIENTS  # they are no services of a run
+    assert told.keys() == SERVICES | ENGINES  # clients are no services of a run
     assert told["loadgen"].is_built_here
     assert not told["mysql"].is_built_here
     assert told["loadgen"].ports == [50590]
@@ -208,6 +214,47 @@ def test_mysql_is_set_up_as_natively(services: dict[str, Any], context: Context)
     assert (options["binlog-format"], options["binlog-row-image"]) == ("ROW", "FULL")
     of_this_machine = re.compile("dir$|^user$|^socket$|^port$|^pid-file$|^bind|secure")
     assert not [n for n in native.keys() - options.keys() if not of_this_machine.search(n)]
+
+
+def test_postgresql_is_set_up_as_natively(services: dict[str, Any], context: Context) -> None:
+    options = dict(
+        option.removeprefix("-c").split("=") for option in services["postgres"]["command"]
+    )
+    native = postgres.configuration(context)
+    of_this_machine = {"listen_addresses", "port", "unix_socket_directories"}
+    assert options == {name: v for name, v in native.items() if name not in of_this_machine}
+
+
+def test_what_feeds_postgresql_is_told_the_same_as_natively(
+    services: dict[str, Any], context: Context
+) -> None:
+    native = {**pgfeed.PgFeed().launch(context).env}
+    ours = services["pgfeed"]["environment"]
+    of_this_machine = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
+    assert ours.keys() == native.keys() - of_this_machine
+    for name in ("PGUSER", "PGDATABASE", "PGPASSWORD", "POSTGRES_BATCH_MS"):
+        assert ours[name] == native[name]
+
+
+def test_its_image_holds_all_that_it_imports() -> None:
+    """The lists of files, in both kinds of image; what it imports is in them."""
+    ignored = (REPO / "pgfeed/Dockerfile.dockerignore").read_text()
+    listed = {
+        path
+        for line in ignored.splitlines()
+        if line.startswith("!racetrack/")
+        for path in REPO.glob(line.removeprefix("!"))
+    }
+    imported = subprocess.run(
+        [
+            *(sys.executable, "-c", WHAT_IT_IMPORTS),
+        ],
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {Path(line) for line in imported.stdout.splitlines()} <= listed
 
 
 def test_debeziums_user_has_the_native_rights_and_any_password(tmp_path: Path) -> None:
