@@ -15,7 +15,8 @@ NOT_THE_ENGINE = (Kind.GENERATOR_BOUND, Kind.BROKER_BOUND)
 CLIMB_FACTOR = 2.0
 MOST_UNDECIDED = 2  # of one rate; the next is given a longer window
 BLUR_STEP = 1.5
-MAX_SHIFTS = 20
+LONGEST_STRIDE = 1.5
+MAX_SHIFTS = 25
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ def climb(observe: Observe, start: int, tolerance: float) -> Bracket:
 
 def confirm(run: Observe, bracket: Bracket, tolerance: float) -> Bracket:
     """Confirm a bracket with fresh runs: at the lower rate 3 of 3 must keep up, at the upper 2 of 3
-    must fall behind; else they are moved, and tried anew.
+    must fall behind; else they are moved, and tried anew: further each time, since the climb may
+    have been far off (it saw an engine that was still warming up), and then halved again.
 
     Near its limit an engine's lag may swing so much that no run decides. Then the rates move apart,
     until both are confirmed, and `stopped_by` says that what is between them could not be told.
@@ -78,25 +80,36 @@ class _NotTheEngine(Exception):
 
 def _confirmed(run: Observe, low: int, high: int, tolerance: float) -> Bracket:
     high = max(high, low + 1)
-    step = 1 + tolerance
-    low_holds = high_holds = False
+    low_holds = high_holds = rising = blurred = False
+    stride = 1 + tolerance
     for _ in range(MAX_SHIFTS):
-        if not low_holds:
+        if not low_holds and not rising:
             found = _times(run, low, Kind.KEPT_UP, wanted=3, spare=0)
             low_holds = found is Kind.KEPT_UP
             if found is Kind.UNDECIDED:
-                low = math.floor(low / BLUR_STEP)
+                low, blurred = math.floor(low / BLUR_STEP), True
             elif not low_holds:
-                low, high, high_holds = math.floor(low / step), low, False
+                low, high, high_holds = math.floor(low / stride), low, False
+                stride = min(stride**2, LONGEST_STRIDE)
         elif not high_holds:
             found = _times(run, high, Kind.FELL_BEHIND, wanted=2, spare=1)
             high_holds = found is Kind.FELL_BEHIND
+            rising = found is Kind.KEPT_UP
             if found is Kind.UNDECIDED:
-                high = math.ceil(high * BLUR_STEP)
-            elif not high_holds:
-                low, high, low_holds = high, math.ceil(high * step), False
-        if low_holds and high_holds:
+                high, blurred = math.ceil(high * BLUR_STEP), True
+            elif rising:
+                low, high, low_holds = high, math.ceil(high * stride), False
+                stride = min(stride**2, LONGEST_STRIDE)
+        elif blurred or Bracket(low, high).is_within(tolerance):
             return _as_told(Bracket(low, high), tolerance)
+        else:
+            middle = round(math.sqrt(low * high))
+            found = _times(run, middle, Kind.KEPT_UP, wanted=3, spare=0)
+            blurred = found is Kind.UNDECIDED
+            if found is Kind.KEPT_UP:
+                low = middle
+            elif not blurred:
+                high, high_holds = middle, False
     return Bracket(
         low if low_holds else None,
         high if high_holds else None,

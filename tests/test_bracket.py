@@ -70,6 +70,24 @@ def test_a_wrong_bracket_is_moved_to_the_truth(first: Bracket) -> None:
     assert found.falls_behind <= found.keeps_up * 1.051 + 1
 
 
+@given(limit=st.integers(1_000, 1_000_000), wrong_by=st.floats(0.2, 5))
+def test_however_wrong_the_climb_was_a_few_rates_are_enough(limit: int, wrong_by: float) -> None:
+    rates: set[int] = set()
+
+    def run(rate: int) -> Kind:
+        rates.add(rate)
+        return engine(limit)(rate)
+
+    low = max(1, round(limit * wrong_by))
+    found = confirm(run, Bracket(low, round(low * 1.05) + 1), TOLERANCE)
+    assert found.stopped_by is None
+    assert found.keeps_up is not None
+    assert found.falls_behind is not None
+    assert found.keeps_up <= limit < found.falls_behind
+    assert found.is_within(0.051)
+    assert len(rates) <= 13
+
+
 def test_undecided_runs_are_repeated_and_never_counted() -> None:
     answers = iter([Kind.KEPT_UP, Kind.KEPT_UP, Kind.UNDECIDED, Kind.KEPT_UP])
 
