@@ -206,8 +206,7 @@ class Faults(Probe):
 
     def _kill(self, fault: Fault, done: Done) -> None:
         with self._meter.ending(done.services):
-            for service in done.services:
-                self._stack.kill(service)
+            self._stack.kill(done.services)
         if fault.whom == ENGINE:
             self._delay.lost(_now_ms())
         if self.stopping.wait(fault.for_s):

@@ -106,9 +106,9 @@ class Stack(Protocol):
     def survives_kill(self, service: str) -> bool:
         """Whether `restart` finds what a killed service kept; an engine keeps nothing anyway."""
 
-    def kill(self, service: str) -> None:
-        """End a service as a crash does: all its processes, at once, unasked. Returns when they are
-        gone."""
+    def kill(self, services: Sequence[str]) -> None:
+        """End services as a crash does: all their processes, at once, unasked. One may end because
+        of another. Returns when they are gone."""
 
     def pause(self, service: str) -> None:
         """Stop all processes of a service where they are; their connections stay open."""

@@ -117,7 +117,7 @@ class LoadgenStack:
 
     def kill(self, service: str) -> Callable[[], None]:
         """Kill all of a service at once; what starts it again."""
-        self.native.kill(service)
+        self.native.kill([service])
         members = leftovers.members(self.settings.stack_name)
         assert service not in {member.service for member in members}
         assert service not in self.native.died()

@@ -104,7 +104,7 @@ def test_a_paused_container_stands_still_and_goes_on(
 def test_a_killed_container_is_missed_by_nobody_and_comes_back(
     stack: ComposeStack, settings: Settings
 ) -> None:
-    stack.kill("loadgen")
+    stack.kill(["loadgen"])
     assert (stack.pids("loadgen"), stack.died()) == ([], {})
     stack.restart("loadgen")
     assert len(stack.pids("loadgen")) > 1
@@ -115,7 +115,7 @@ def test_a_killed_container_is_missed_by_nobody_and_comes_back(
 @pytest.mark.parametrize("service", ["mysql", "broker", "registry", "debezium"])
 def test_what_would_forget_is_not_killed(stack: ComposeStack, service: str) -> None:
     with pytest.raises(RacetrackError, match=f"{service} can't be killed in a container"):
-        stack.kill(service)
+        stack.kill([service])
     asked = faults.parse(f"kill:{service}@5s") if service != "registry" else None
     if asked:
         with pytest.raises(UsageError, match=rf"in containers, what {service} keeps would go"):

@@ -4,11 +4,12 @@ import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import docker
 import psutil
-from docker.errors import DockerException, NotFound
+from docker.errors import APIError, DockerException, NotFound
 
 from racetrack.errors import RacetrackError
 from racetrack.stack.compose.cgroup import CGroup
@@ -125,9 +126,13 @@ class Containers:
         return f"{name} (id {image.id}{parts})"
 
     def kill(self, container_id: str) -> None:
-        """SIGKILL to all of a container; returns when it has ended."""
+        """SIGKILL to all of a container, if it still runs; returns when it has ended."""
         with _engine_answers():
-            self._client.api.kill(container_id)
+            try:
+                self._client.api.kill(container_id)
+            except APIError as refusal:
+                if refusal.status_code != HTTPStatus.CONFLICT:  # which says that it does not run
+                    raise
             self._client.api.wait(container_id)
 
     def pause(self, container_id: str) -> None:

@@ -139,20 +139,22 @@ class ComposeStack:
         forgetful = (*FORGET, *(FORGET_AIRGAP if self.settings.airgap else ()))
         return called(service) not in forgetful
 
-    def kill(self, service: str) -> None:
-        """SIGKILL to all processes of the container.
+    def kill(self, services: Sequence[str]) -> None:
+        """SIGKILL to all processes of their containers.
 
         Raises:
-            RacetrackError: it could not be started again on what it had.
+            RacetrackError: one could not be started again on what it had.
         """
-        name = called(service)
-        if not self.survives_kill(service):
-            raise RacetrackError(
-                f"{service} can't be killed in a container: what it keeps would go with it."
-                " Pause it instead, or set RUNTIME=native."
-            )
-        self._up.killed.add(name)
-        self._containers.kill(self._up.live[name].container_id)
+        for service in services:
+            if not self.survives_kill(service):
+                raise RacetrackError(
+                    f"{service} can't be killed in a container: what it keeps would go with it."
+                    " Pause it instead, or set RUNTIME=native."
+                )
+        names = each_once(services)
+        self._up.killed.update(names)
+        for name in names:
+            self._containers.kill(self._up.live[name].container_id)
 
     def pause(self, service: str) -> None:
         """Freeze all processes of the container; their connections stay open."""

@@ -158,13 +158,14 @@ class NativeStack:
         """Always: its folder stays."""
         return True
 
-    def kill(self, service: str) -> None:
-        """End all processes of a service by SIGKILL; returns when they are gone."""
-        self._killed.add(service)
-        leftovers.kill(self.settings.stack_name, service)
-        # Waited for only when the stack stops: the kernel would add its CPU time to that of this
-        # process's children, which is the harness's own account.
-        self._dead.append(self._running[service].process)
+    def kill(self, services: Sequence[str]) -> None:
+        """End all processes of some services by SIGKILL; returns when they are gone."""
+        self._killed.update(services)
+        for service in services:
+            leftovers.kill(self.settings.stack_name, service)
+            # Waited for only when the stack stops: the kernel would add its CPU time to that of
+            # this process's children, which is the harness's own account.
+            self._dead.append(self._running[service].process)
 
     def pause(self, service: str) -> None:
         """Stop all processes of a service (SIGSTOP); their connections stay open."""
