@@ -150,7 +150,8 @@ def _times(run: Observe, rate: int, wanted_kind: Kind, *, wanted: int, spare: in
         otherwise += kind not in (wanted_kind, Kind.UNDECIDED)
         if as_wanted == wanted:
             return wanted_kind
-        if otherwise > spare:
+        # Where not even the first decided run ended so, the next rate says more than another run.
+        if otherwise > (spare if as_wanted else 0):
             return kind
         if undecided == MOST_UNDECIDED:
             return Kind.UNDECIDED
