@@ -21,8 +21,9 @@ def test_every_view_is_right(
     monkeypatch.setenv("UPDATES_PER_SECOND", "30")
     monkeypatch.setenv("DELETES_PER_SECOND", "5")
     trouble = {"pause": "pause:engine@4s+2s", "kill": "kill:engine@4s"}[fault]
+    # Long enough for containers to be up again, and to tell of updates.
     door = Door(
-        "run_experiment.sh", engine, "500", "5", "10", "1.0", "--verify", "--fault", trouble
+        "run_experiment.sh", engine, "500", "5", "25", "1.0", "--verify", "--fault", trouble
     )
     assert door.wait(400) == 0, door.output
     run = read_run(run_folder(door.output))
