@@ -105,8 +105,8 @@ class ComposeStack:
 
     def pids(self, service: str) -> list[int]:
         """All live processes of the service's container; none while it is killed."""
-        name = called(service)
-        return [] if name in self._up.killed else self._up.live[name].pids()
+        live = self._up.live[called(service)]
+        return [] if live in self._up.killed else live.pids()
 
     def accounting(self, service: str) -> CGroup | None:
         """The kernel's account of the service's container, if it has one."""
@@ -131,7 +131,7 @@ class ComposeStack:
             shown(name): f"{self._containers.ending(live.container_id)}; its last words:\n"
             f"{self._up.coming.last_words(name)}"
             for name, live in list(self._up.live.items())
-            if name not in self._up.killed and not live.runs()
+            if live not in self._up.killed and not live.runs()
         }
 
     def survives_kill(self, service: str) -> bool:
@@ -151,10 +151,10 @@ class ComposeStack:
                     f"{service} can't be killed in a container: what it keeps would go with it."
                     " Pause it instead, or set RUNTIME=native."
                 )
-        names = each_once(services)
-        self._up.killed.update(names)
-        for name in names:
-            self._containers.kill(self._up.live[name].container_id)
+        doomed = [self._up.live[name] for name in each_once(services)]
+        self._up.killed.update(doomed)
+        for live in doomed:
+            self._containers.kill(live.container_id)
 
     def pause(self, service: str) -> None:
         """Freeze all processes of the container; their connections stay open."""
@@ -175,7 +175,6 @@ class ComposeStack:
         self._containers.start(container_id)
         self._up.coming.wait_again(name, since_s)
         self._up.live[name] = self._containers.live(container_id)
-        self._up.killed.discard(name)
 
     def versions(self) -> Mapping[str, str]:
         """The image of every container with its digest, and the engine's version."""
@@ -278,4 +277,4 @@ class _Started:
     coming: ComingUp
     followers: Followers
     live: dict[str, Live] = field(default_factory=dict)
-    killed: set[str] = field(default_factory=set)
+    killed: set[Live] = field(default_factory=set)  # on purpose

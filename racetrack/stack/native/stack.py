@@ -39,6 +39,7 @@ class _Running:
     service: NativeService
     process: subprocess.Popen[bytes]
     log: Path
+    was_killed: bool = False  # on purpose
 
 
 class NativeStack:
@@ -53,7 +54,6 @@ class NativeStack:
         self._root = leftovers.work_root(settings.stack_name)
         self._logs = self._root / "logs"  # where those of a stack that stands are
         self._running: dict[str, _Running] = {}
-        self._killed: set[str] = set()  # on purpose, and not started again yet
         self._stopping = threading.Event()
         self._dead: list[subprocess.Popen[bytes]] = []
 
@@ -120,13 +120,14 @@ class NativeStack:
 
     def pids(self, service: str) -> list[int]:
         """The service's main process and all its descendants; none while it is killed."""
-        if service in self._killed:
+        running = self._running[service]
+        if running.was_killed:
             return []
         try:
-            main = psutil.Process(self._running[service].process.pid)
+            main = psutil.Process(running.process.pid)
             return [main.pid, *(child.pid for child in main.children(recursive=True))]
         except psutil.NoSuchProcess:
-            if service in self._killed:
+            if running.was_killed:
                 return []
             raise
 
@@ -151,7 +152,7 @@ class NativeStack:
         return {
             name: f"{_ending(running.process)}; its last words:\n{_last_words(running.log)}"
             for name, running in list(self._running.items())
-            if name not in self._killed and running.process.poll() is not None
+            if not running.was_killed and running.process.poll() is not None
         }
 
     def survives_kill(self, service: str) -> bool:  # noqa: ARG002
@@ -160,7 +161,8 @@ class NativeStack:
 
     def kill(self, services: Sequence[str]) -> None:
         """End all processes of some services by SIGKILL; returns when they are gone."""
-        self._killed.update(services)
+        for service in services:
+            self._running[service].was_killed = True
         for service in services:
             leftovers.kill(self.settings.stack_name, service)
             # Waited for only when the stack stops: the kernel would add its CPU time to that of
@@ -244,7 +246,6 @@ class NativeStack:
         log = self.log_of(service.name)
         running = _Running(service, self._spawn(service, log), log)
         self._running[service.name] = running
-        self._killed.discard(service.name)
         self._wait_ready(running)
 
     def _wait_for(self, event: threading.Event) -> None:
