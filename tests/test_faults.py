@@ -71,7 +71,10 @@ class FakeStack:
     def note(what: str) -> Callable[["FakeStack", str], None]:  # type: ignore[misc]  # noqa: N805
         return lambda self, service: self.did.append((what, service))
 
-    kill, pause, resume = note("kill"), note("pause"), note("resume")
+    pause, resume = note("pause"), note("resume")
+
+    def kill(self, services: Sequence[str]) -> None:
+        self.did += [("kill", service) for service in services]
 
     def restart(self, service: str) -> None:
         self.did.append(("restart", service))
