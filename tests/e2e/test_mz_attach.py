@@ -59,7 +59,9 @@ class Counting:
             self._failure = failure
 
     def _count(self, connection: psycopg.Connection, schema: str) -> None:
-        consumer = Consumer({"bootstrap.servers": self._kafka, "group.id": "counting"})
+        # Without commits, or `close` waits for a broker that has gone with the run.
+        settings = {"bootstrap.servers": self._kafka, "group.id": "counting"}
+        consumer = Consumer({**settings, "enable.auto.commit": False})
         partitions = consumer.list_topics("pageviews", 10).topics["pageviews"].partitions
         consumer.assign([TopicPartition("pageviews", n, OFFSET_BEGINNING) for n in partitions])
         counts: dict[int, tuple[int, int]] = {}
