@@ -9,6 +9,7 @@ from collections.abc import Callable
 import psutil
 import pytest
 
+from racetrack.errors import RacetrackError
 from racetrack.probes.loadgen import LoadgenError
 from tests.e2e.loadgen_stack import LoadgenStack, Message, as_started
 
@@ -96,6 +97,7 @@ def test_it_goes_on_when_the_broker_is_back(loadgen: LoadgenStack, wait_until: W
     assert (due[1] - due[0]) / seconds == pytest.approx(5_000, rel=0.005)
     start_broker()
     wait_until(lambda: "Kafka: no more errors" in loadgen.log(), "return of the broker")
+    wait_until(lambda: tells_offsets(loadgen), "leaders of the partitions")
     # With acks=0 what was under way is gone, but not what waited in the queue.
     assert 0 <= loss(loadgen) < 5_000
     assert sum(loadgen.stats()["pageviews"]["refused"]) == 0
@@ -126,6 +128,15 @@ def answers(loadgen: LoadgenStack) -> bool:
     try:
         loadgen.stats()
     except LoadgenError:
+        return False
+    return True
+
+
+def tells_offsets(loadgen: LoadgenStack) -> bool:
+    """A broker that is back may have no leader for a partition yet."""
+    try:
+        loadgen.broker.end_offsets()
+    except RacetrackError:
         return False
     return True
 
