@@ -138,8 +138,9 @@ def _next_rate(bracket: Bracket) -> int:
 
 
 def _times(run: Observe, rate: int, wanted_kind: Kind, *, wanted: int, spare: int) -> Kind:
-    """`wanted_kind` if `wanted` fresh runs end so before more than `spare` end otherwise; undecided
-    if so many runs did not decide that it is no use to go on; else what they ended as."""
+    """`wanted_kind` if `wanted` fresh runs end so before more than `spare` end otherwise, the first
+    that decides not among those; undecided if so many runs did not decide that it is no use to go
+    on; else what they ended as."""
     as_wanted = otherwise = undecided = 0
     while True:
         kind = run(rate)

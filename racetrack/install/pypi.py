@@ -25,40 +25,30 @@ LOADGEN_LOCK = REPO / "loadgen" / "requirements.lock"
 
 def harness() -> Recipe:
     """CPython environment of the harness, with the tools that test it."""
-    return Recipe(
-        part="harness",
-        label=_this_python(),
-        why="the program that runs experiments, and its test tools (PyPI)",
-        download_mb=145,
-        needs=(),
-        content=(HARNESS_LOCK.read_bytes(), sys.base_prefix.encode()),
-        build=lambda site: _environment(site, _base_python(), HARNESS_LOCK),
-    )
+    why = "the program that runs experiments, and its test tools (PyPI)"
+    return _locked("harness", why, 145, HARNESS_LOCK)
 
 
 def serve() -> Recipe:
     """CPython environment with just what starts a native service inside a container."""
-    return Recipe(
-        part="serve",
-        label=_this_python(),
-        why="what starts a service inside a container (PyPI)",
-        download_mb=12,
-        needs=(),
-        content=(SERVE_LOCK.read_bytes(), sys.base_prefix.encode()),
-        build=lambda site: _environment(site, _base_python(), SERVE_LOCK),
-    )
+    return _locked("serve", "what starts a service inside a container (PyPI)", 12, SERVE_LOCK)
 
 
 def pgfeed() -> Recipe:
     """CPython environment with just what feeds PostgreSQL inside a container."""
+    return _locked("pgfeed", "what feeds PostgreSQL inside a container (PyPI)", 60, PGFEED_LOCK)
+
+
+def _locked(part: str, why: str, download_mb: int, lock: Path) -> Recipe:
+    """CPython environment that a lock file alone decides."""
     return Recipe(
-        part="pgfeed",
+        part=part,
         label=_this_python(),
-        why="what feeds PostgreSQL inside a container (PyPI)",
-        download_mb=60,
+        why=why,
+        download_mb=download_mb,
         needs=(),
-        content=(PGFEED_LOCK.read_bytes(), sys.base_prefix.encode()),
-        build=lambda site: _environment(site, _base_python(), PGFEED_LOCK),
+        content=(lock.read_bytes(), sys.base_prefix.encode()),
+        build=lambda site: _environment(site, _base_python(), lock),
     )
 
 

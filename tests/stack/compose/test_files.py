@@ -228,7 +228,7 @@ def test_postgresql_is_set_up_as_natively(services: dict[str, Any], context: Con
 def test_what_feeds_postgresql_is_told_the_same_as_natively(
     services: dict[str, Any], context: Context
 ) -> None:
-    native = {**pgfeed.PgFeed().launch(context).env}
+    native = pgfeed.PgFeed().launch(context).env
     ours = services["pgfeed"]["environment"]
     of_this_machine = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
     assert ours.keys() == native.keys() - of_this_machine
@@ -236,8 +236,7 @@ def test_what_feeds_postgresql_is_told_the_same_as_natively(
         assert ours[name] == native[name]
 
 
-def test_its_image_holds_all_that_it_imports() -> None:
-    """The lists of files, in both kinds of image; what it imports is in them."""
+def test_its_published_image_is_given_all_that_it_imports() -> None:
     ignored = (REPO / "pgfeed/Dockerfile.dockerignore").read_text()
     listed = {
         path
@@ -246,9 +245,7 @@ def test_its_image_holds_all_that_it_imports() -> None:
         for path in REPO.glob(line.removeprefix("!"))
     }
     imported = subprocess.run(
-        [
-            *(sys.executable, "-c", WHAT_IT_IMPORTS),
-        ],
+        [sys.executable, "-c", WHAT_IT_IMPORTS],
         cwd=REPO,
         capture_output=True,
         text=True,
