@@ -5,6 +5,7 @@ that are made up.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,9 +15,10 @@ Observe = Callable[[int], Kind]
 NOT_THE_ENGINE = (Kind.GENERATOR_BOUND, Kind.BROKER_BOUND)
 CLIMB_FACTOR = 2.0
 MOST_UNDECIDED = 2  # of one rate; the next is given a longer window
-BLUR_STEP = 1.5
 LONGEST_STRIDE = 1.5
-MAX_SHIFTS = 25
+MOST_FOG = 8  # rates that could not be told
+MAX_STEPS = 60
+NOT_EVEN_ONE = "it does not keep up with one pageview per second"
 
 
 @dataclass(frozen=True)
@@ -28,131 +30,196 @@ class Bracket:
     falls_behind: int | None
     stopped_by: str | None = None
 
-    def is_within(self, tolerance: float) -> bool:
-        """Whether the two rates are no further apart than the tolerance."""
-        if self.keeps_up is None or self.falls_behind is None:
-            return False
-        return self.falls_behind <= self.keeps_up * (1 + tolerance) + 1
-
 
 def climb(observe: Observe, start: int, tolerance: float) -> Bracket:
-    """Bracket the limit: double from `start` until the engine falls behind, halve until it keeps
-    up, then take the geometric mean until both are within `tolerance`.
+    """Guess the limit: double from `start` until the engine falls behind, halve until it keeps up,
+    then take the geometric mean until both are within `tolerance`.
 
-    An undecided rate is taken for one that it falls behind at: the search becomes careful, and the
-    confirmation decides.
+    The guess only has to say where fresh runs should look. So a rate that stays undecided is passed
+    over while rates are doubled, and ends the climb after that: to look closer would be to measure
+    noise. A rate that was not truly offered counts as too high.
     """
-    bracket, rate = Bracket(None, None), start
+    low: int | None = None
+    high: int | None = None
+    rate = start
     while True:
         kind = observe(rate)
-        if kind in NOT_THE_ENGINE:
-            return Bracket(bracket.keeps_up, bracket.falls_behind, f"{kind} at {rate:,}/s")
         if kind is Kind.KEPT_UP:
-            bracket = Bracket(rate, bracket.falls_behind)
+            low = rate
+        elif kind is not Kind.UNDECIDED:
+            high = rate
+        elif high is not None:
+            return Bracket(low or rate, high)
+        if high is None:
+            rate = round(rate * CLIMB_FACTOR)
+        elif high <= 1:
+            return Bracket(None, 1, NOT_EVEN_ONE)
+        elif low is None:
+            rate = max(1, round(high / CLIMB_FACTOR))
+        elif is_within(low, high, tolerance):
+            return Bracket(low, high)
         else:
-            bracket = Bracket(bracket.keeps_up, rate)
-        if bracket.is_within(tolerance):
-            return bracket
-        if bracket.falls_behind is not None and bracket.falls_behind <= 1:
-            return Bracket(None, 1, "it does not keep up with one pageview per second")
-        rate = _next_rate(bracket)
+            rate = _middle(low, high)
 
 
-def confirm(run: Observe, bracket: Bracket, tolerance: float) -> Bracket:
-    """Confirm a bracket with fresh runs: at the lower rate 3 of 3 must keep up, at the upper 2 of 3
-    must fall behind; else they are moved, and tried anew: further each time, since the climb may
-    have been far off (it saw an engine that was still warming up), and then halved again.
+def confirm(run: Observe, guess: Bracket, tolerance: float) -> Bracket:
+    """Find the limit with fresh runs, beginning at a guess: at the lower rate 3 of 3 must keep up,
+    at the upper 2 of 3 must fall behind.
 
-    Near its limit an engine's lag may swing so much that no run decides. Then the rates move apart,
-    until both are confirmed, and `stopped_by` says that what is between them could not be told.
+    One run of a rate says where to go on, since most rates will not be the last: up from a rate
+    that is kept up with and down from one that falls behind, in growing strides (the climb may have
+    been far off: it saw an engine that was still warming up), then by halves. Only the two rates
+    that are left are run again.
+
+    Near its limit an engine's lag may swing so much that no run decides, or that runs contradict
+    each other. Such rates are left out, and if they keep the two apart, `stopped_by` says so.
     """
-    if bracket.keeps_up is None or bracket.falls_behind is None:
-        return bracket
-    try:
-        return _confirmed(run, bracket.keeps_up, bracket.falls_behind, tolerance)
-    except _NotTheEngine as why:
-        return Bracket(None, None, str(why))
+    if guess.keeps_up is None or guess.falls_behind is None:
+        return guess
+    return _Search(run, guess.keeps_up, guess.falls_behind, tolerance).result()
 
 
-class _NotTheEngine(Exception):
-    """Something else than the engine was the limit."""
+def is_within(low: int, high: int, tolerance: float) -> bool:
+    """Whether two rates are no further apart than the tolerance; one pageview always is."""
+    return high <= low * (1 + tolerance) + 1
 
 
-def _confirmed(run: Observe, low: int, high: int, tolerance: float) -> Bracket:
-    high = max(high, low + 1)
-    low_holds = high_holds = rising = blurred = False
-    stride = 1 + tolerance
-    for _ in range(MAX_SHIFTS):
-        if not low_holds and not rising:
-            found = _times(run, low, Kind.KEPT_UP, wanted=3, spare=0)
-            low_holds = found is Kind.KEPT_UP
-            if found is Kind.UNDECIDED:
-                low, blurred = math.floor(low / BLUR_STEP), True
-            elif not low_holds:
-                low, high, high_holds = math.floor(low / stride), low, False
-                stride = min(stride**2, LONGEST_STRIDE)
-        elif not high_holds:
-            found = _times(run, high, Kind.FELL_BEHIND, wanted=2, spare=1)
-            high_holds = found is Kind.FELL_BEHIND
-            rising = found is Kind.KEPT_UP
-            if found is Kind.UNDECIDED:
-                high, blurred = math.ceil(high * BLUR_STEP), True
-            elif rising:
-                low, high, low_holds = high, math.ceil(high * stride), False
-                stride = min(stride**2, LONGEST_STRIDE)
-        elif blurred or Bracket(low, high).is_within(tolerance):
-            return _as_told(Bracket(low, high), tolerance)
-        else:
-            middle = round(math.sqrt(low * high))
-            found = _times(run, middle, Kind.KEPT_UP, wanted=3, spare=0)
-            blurred = found is Kind.UNDECIDED
-            if found is Kind.KEPT_UP:
-                low = middle
-            elif not blurred:
-                high, high_holds = middle, False
-    return Bracket(
-        low if low_holds else None,
-        high if high_holds else None,
-        f"no bracket could be confirmed in {MAX_SHIFTS} tries: the runs contradict each other, or"
-        " none decides",
-    )
+class _Runs:
+    """Fresh runs of any rate, each kept: none is made twice to learn the same."""
+
+    def __init__(self, run: Observe) -> None:
+        self._run = run
+        self._ended: dict[int, list[Kind]] = defaultdict(list)
+
+    def first(self, rate: int) -> Kind:
+        """What is settled of a rate, else what its first run that decided said."""
+        ended = self._ended[rate]
+        while (kind := _settled(ended) or _first_decided(ended)) is None:
+            ended.append(self._run(rate))
+        return kind
+
+    def standing(self, rate: int) -> Kind:
+        """What is settled of a rate, after as many runs as that takes."""
+        ended = self._ended[rate]
+        while (kind := _settled(ended)) is None:
+            ended.append(self._run(rate))
+        return kind
 
 
-def _as_told(bracket: Bracket, tolerance: float) -> Bracket:
-    if bracket.is_within(tolerance):
-        return bracket
-    why = (
-        f"between {bracket.keeps_up:,}/s, which it keeps up with, and {bracket.falls_behind:,}/s,"
-        " where it falls behind, its lag swings too much for any run to tell"
-    )
-    return Bracket(bracket.keeps_up, bracket.falls_behind, why)
-
-
-def _next_rate(bracket: Bracket) -> int:
-    if bracket.falls_behind is None:
-        assert bracket.keeps_up is not None  # noqa: S101  # one of the two was just observed
-        return round(bracket.keeps_up * CLIMB_FACTOR)
-    if bracket.keeps_up is None:
-        return max(1, round(bracket.falls_behind / CLIMB_FACTOR))
-    return round(math.sqrt(bracket.keeps_up * bracket.falls_behind))
-
-
-def _times(run: Observe, rate: int, wanted_kind: Kind, *, wanted: int, spare: int) -> Kind:
-    """`wanted_kind` if `wanted` fresh runs end so before more than `spare` end otherwise, the first
-    that decides not among those; undecided if so many runs did not decide that it is no use to go
-    on; else what they ended as."""
-    as_wanted = otherwise = undecided = 0
-    while True:
-        kind = run(rate)
-        if kind in NOT_THE_ENGINE:
-            raise _NotTheEngine(f"{kind} at {rate:,}/s")
-        as_wanted += kind is wanted_kind
-        undecided += kind is Kind.UNDECIDED
-        otherwise += kind not in (wanted_kind, Kind.UNDECIDED)
-        if as_wanted == wanted:
-            return wanted_kind
-        # Where not even the first decided run ended so, the next rate says more than another run.
-        if otherwise > (spare if as_wanted else 0):
+def _settled(ended: list[Kind]) -> Kind | None:
+    """Kept up: 3 of 3. Fell behind: 2 of 3. Undecided: neither can be reached any more, or too many
+    runs did not decide. None: it takes more runs."""
+    kept, fell = ended.count(Kind.KEPT_UP), ended.count(Kind.FELL_BEHIND)
+    for kind in NOT_THE_ENGINE:
+        if kind in ended:
             return kind
-        if undecided == MOST_UNDECIDED:
-            return Kind.UNDECIDED
+    if fell == 2:
+        return Kind.FELL_BEHIND
+    if kept == 3:
+        return Kind.KEPT_UP
+    if (kept == 2 and fell == 1) or ended.count(Kind.UNDECIDED) == MOST_UNDECIDED:
+        return Kind.UNDECIDED
+    return None
+
+
+def _first_decided(ended: list[Kind]) -> Kind | None:
+    return next((kind for kind in ended if kind is not Kind.UNDECIDED), None)
+
+
+class _Search:
+    """Two rates that close in on the limit; `fog` are the rates that no run could tell."""
+
+    def __init__(self, run: Observe, low: int, high: int, tolerance: float) -> None:
+        self._runs, self._tolerance = _Runs(run), tolerance
+        self._low, self._high = low, max(high, low + 1)
+        self._stride = min(max(1 + tolerance, self._high / low), LONGEST_STRIDE)
+        self._fog: set[int] = set()
+        self._not_offered: int | None = None
+
+    def result(self) -> Bracket:
+        """The confirmed rates, or why there are none."""
+        for _ in range(MAX_STEPS):
+            found = self._step()
+            if found is not None:
+                return found
+            if self._low < 1:
+                return Bracket(None, self._high, NOT_EVEN_ONE)
+            if len(self._fog) > MOST_FOG:
+                break
+        why = "no two rates could be confirmed: its runs contradict each other, or do not decide"
+        return Bracket(None, None, why)
+
+    def _step(self) -> Bracket | None:
+        """Move one of the rates; the result if there is nothing left to move."""
+        above = self._runs.first(self._high)
+        if above in NOT_THE_ENGINE:
+            return self._below(self._high, above)
+        if above is Kind.KEPT_UP:
+            self._up(above)
+        elif (below := self._runs.first(self._low)) is not Kind.KEPT_UP:
+            self._down(below)
+        elif above is Kind.UNDECIDED:
+            self._up(above)
+        elif (between := self._next_between()) is not None:
+            self._narrow(between)
+        elif self._runs.standing(self._high) is Kind.FELL_BEHIND:
+            below = self._runs.standing(self._low)
+            return self._as_told() if below is Kind.KEPT_UP else None
+        return None
+
+    def _up(self, seen: Kind) -> None:
+        if seen is Kind.KEPT_UP:
+            self._low = self._high
+        else:
+            self._fog.add(self._high)
+        further = math.ceil(self._high * self._longer_stride())
+        self._high = min(further, self._not_offered or further)
+
+    def _down(self, seen: Kind) -> None:
+        if seen is Kind.UNDECIDED:
+            self._fog.add(self._low)
+        else:
+            self._high = self._low
+        self._low = math.floor(self._low / self._longer_stride())
+
+    def _below(self, rate: int, kind: Kind) -> Bracket | None:
+        """A rate that was not truly offered: go on below it, as long as there is room."""
+        self._not_offered = rate
+        if not is_within(self._low, rate, self._tolerance):
+            self._high = _middle(self._low, rate)
+            return None
+        stands = self._runs.standing(self._low) is Kind.KEPT_UP
+        return Bracket(self._low if stands else None, None, f"{kind} at {rate:,}/s")
+
+    def _narrow(self, rate: int) -> None:
+        seen = self._runs.first(rate)
+        if seen is Kind.KEPT_UP:
+            self._low = rate
+        elif seen is Kind.UNDECIDED:
+            self._fog.add(rate)
+        else:
+            self._high = rate
+
+    def _next_between(self) -> int | None:
+        """The middle of what lies below the fog, or above it, where that is too wide."""
+        fog = [rate for rate in self._fog if self._low < rate < self._high]
+        gaps = [(self._low, min(fog)), (max(fog), self._high)] if fog else [(self._low, self._high)]
+        wide = [gap for gap in gaps if not is_within(*gap, self._tolerance)]
+        return _middle(*wide[0]) if wide else None
+
+    def _longer_stride(self) -> float:
+        stride, self._stride = self._stride, min(self._stride**2, LONGEST_STRIDE)
+        return stride
+
+    def _as_told(self) -> Bracket:
+        if is_within(self._low, self._high, self._tolerance):
+            return Bracket(self._low, self._high)
+        why = (
+            f"between {self._low:,}/s, which it keeps up with, and {self._high:,}/s, where it falls"
+            " behind, its lag swings too much for runs to tell"
+        )
+        return Bracket(self._low, self._high, why)
+
+
+def _middle(low: int, high: int) -> int:
+    return round(math.sqrt(low * high))

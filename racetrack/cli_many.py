@@ -127,15 +127,19 @@ def limit(engine: str, start: int) -> None:
     """Find the highest rate that ENGINE keeps up with, to 5 %.
 
     \b
-    It climbs within one run, then confirms with fresh ones: 3 of 3 keep up at the lower rate,
-    2 of 3 fall behind at the upper one. Exit code 1 if it was not found to 5 %.
+    It climbs within one run to see where to look, then searches with fresh ones until 3 of 3 keep
+    up at the lower rate and 2 of 3 fall behind at the upper one. Exit code 1 if it was not found
+    to 5 %.
     """
     from racetrack.limit import PACE, LimitSearch, in_words
 
     screen = Screen()
     with guarded(screen) as guard, machine_lock():
         least, most = PACE.expected_minutes()
-        screen.say(f"This takes about {least:.0f} to {most:.0f} minutes.")
+        screen.say(
+            f"This takes about {least:.0f} to {most:.0f} minutes, and longer where the lag swings"
+            " so much that runs do not decide: the next are then made longer."
+        )
         search = LimitSearch(engine, load(), screen, guard)
         found = search.run(start)
         screen.heading(in_words(found))

@@ -110,8 +110,8 @@ class LimitSearch:
         found = self._climb(start)
         if found.stopped_by is None:
             self._screen.heading(
-                f"== between {found.keeps_up:,} and {found.falls_behind:,}/s; confirming with"
-                " fresh runs"
+                f"== probably between {found.keeps_up:,} and {found.falls_behind:,}/s; fresh runs"
+                " decide"
             )
             found = search.confirm(self._fresh_run, found, TOLERANCE)
         self._found.keeps_up_with_pageviews_per_s = found.keeps_up
@@ -155,11 +155,7 @@ class LimitSearch:
         return self._fresh_run(rate)
 
     def _observe(self, track: Track, folder: RunFolder, rate: int) -> Kind:
-        """The verdict on one rate, from a window of its own; a longer one where it is undecided.
-
-        What stays undecided goes by its slope: the climb only has to find where to look, and the
-        fresh runs decide.
-        """
+        """The verdict on one rate, from a window of its own; a longer one where it is undecided."""
         self._screen.heading(f"== {rate:,} pageviews/s")
         track.recover(RECOVER_WITHIN_S)
         track.set_rate(rate)
@@ -182,8 +178,6 @@ class LimitSearch:
             }
         )
         self._write("unfinished")
-        if verdict.kind is Kind.UNDECIDED and slope:
-            return Kind.KEPT_UP if slope.pct < verdict.threshold_pct else Kind.FELL_BEHIND
         return _if_offered(verdict.kind, verdict.throughput.handed_over_per_s, rate)
 
     def _judge(self, folder: RunFolder, start_ms: float, rate: int) -> Verdict:

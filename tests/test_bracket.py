@@ -1,6 +1,7 @@
 """The search for the limit, on engines that are made up: it ends, near the truth, and honestly."""
 
 import random
+from collections import defaultdict
 from collections.abc import Callable
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from racetrack.analysis.verdict import Kind
-from racetrack.bracket import MAX_SHIFTS, Bracket, climb, confirm
+from racetrack.bracket import MAX_STEPS, Bracket, climb, confirm, is_within
 
 TOLERANCE = 0.05
 
@@ -38,10 +39,36 @@ def test_a_generator_at_its_end_is_not_taken_for_the_engines_limit() -> None:
     def observe(rate: int) -> Kind:
         return Kind.KEPT_UP if rate < 30_000 else Kind.GENERATOR_BOUND
 
-    found = climb(observe, 1_000, TOLERANCE)
+    found = confirm(observe, climb(observe, 1_000, TOLERANCE), TOLERANCE)
     assert found.falls_behind is None
-    assert found.keeps_up == 16_000
-    assert "generator-bound at 32,000/s" in (found.stopped_by or "")
+    assert found.keeps_up is not None
+    assert 30_000 / 1.06 < found.keeps_up < 30_000
+    assert "generator-bound at 30," in (found.stopped_by or "")
+
+
+def test_below_a_generator_at_its_end_the_engines_limit_is_still_found() -> None:
+    def observe(rate: int) -> Kind:
+        return engine(20_000)(rate) if rate < 30_000 else Kind.GENERATOR_BOUND
+
+    found = confirm(observe, Bracket(8_000, 32_000), TOLERANCE)
+    assert found.stopped_by is None
+    assert found.keeps_up is not None
+    assert found.falls_behind is not None
+    assert found.keeps_up <= 20_000 < found.falls_behind
+
+
+def test_the_climb_passes_over_what_it_cannot_tell_and_leaves_it_to_fresh_runs() -> None:
+    """Deephaven, live: noise from 64,000/s on, behind at 320,000/s."""
+    seen: list[int] = []
+
+    def observe(rate: int) -> Kind:
+        seen.append(rate)
+        if 60_000 < rate < 300_000:
+            return Kind.UNDECIDED
+        return engine(60_000)(rate)
+
+    assert climb(observe, 8_000, TOLERANCE) == Bracket(32_000, 512_000)
+    assert seen == [8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000, 128_000]
 
 
 def test_an_engine_that_keeps_up_with_nothing_ends_the_climb() -> None:
@@ -50,7 +77,7 @@ def test_an_engine_that_keeps_up_with_nothing_ends_the_climb() -> None:
     assert found.stopped_by
 
 
-def test_a_right_bracket_is_confirmed_by_five_runs() -> None:
+def test_a_right_guess_is_confirmed_by_five_runs() -> None:
     runs: list[int] = []
 
     def run(rate: int) -> Kind:
@@ -58,7 +85,7 @@ def test_a_right_bracket_is_confirmed_by_five_runs() -> None:
         return engine(10_000)(rate)
 
     assert confirm(run, Bracket(9_800, 10_200), TOLERANCE) == Bracket(9_800, 10_200)
-    assert runs == [9_800] * 3 + [10_200] * 2
+    assert sorted(runs) == [9_800] * 3 + [10_200] * 2
 
 
 @pytest.mark.parametrize("first", [Bracket(7_500, 7_800), Bracket(12_000, 12_500)])
@@ -71,11 +98,11 @@ def test_a_wrong_bracket_is_moved_to_the_truth(first: Bracket) -> None:
 
 
 @given(limit=st.integers(1_000, 1_000_000), wrong_by=st.floats(0.2, 5))
-def test_however_wrong_the_climb_was_a_few_rates_are_enough(limit: int, wrong_by: float) -> None:
-    rates: set[int] = set()
+def test_however_wrong_the_climb_was_few_runs_are_enough(limit: int, wrong_by: float) -> None:
+    runs: list[int] = []
 
     def run(rate: int) -> Kind:
-        rates.add(rate)
+        runs.append(rate)
         return engine(limit)(rate)
 
     low = max(1, round(limit * wrong_by))
@@ -84,8 +111,8 @@ def test_however_wrong_the_climb_was_a_few_rates_are_enough(limit: int, wrong_by
     assert found.keeps_up is not None
     assert found.falls_behind is not None
     assert found.keeps_up <= limit < found.falls_behind
-    assert found.is_within(0.051)
-    assert len(rates) <= 13
+    assert is_within(found.keeps_up, found.falls_behind, TOLERANCE)
+    assert len(runs) <= 16
 
 
 def test_undecided_runs_are_repeated_and_never_counted() -> None:
@@ -97,47 +124,67 @@ def test_undecided_runs_are_repeated_and_never_counted() -> None:
     assert confirm(run, Bracket(9_800, 10_200), TOLERANCE) == Bracket(9_800, 10_200)
 
 
-def test_a_rate_that_was_not_truly_offered_confirms_nothing() -> None:
+def test_a_rate_that_was_not_truly_offered_confirms_nothing_above_it() -> None:
     def run(rate: int) -> Kind:
         return Kind.KEPT_UP if rate == 9_800 else Kind.GENERATOR_BOUND
 
     found = confirm(run, Bracket(9_800, 10_200), TOLERANCE)
-    assert found == Bracket(None, None, "generator-bound at 10,200/s")
+    assert found == Bracket(9_800, None, "generator-bound at 10,200/s")
 
 
-def test_runs_that_contradict_each_other_are_said_to() -> None:
-    chance = random.Random(1)  # noqa: S311  # chance is all that is wanted
-    count = 0
+@given(seed=st.integers(0, 100_000), kinds=st.sets(st.sampled_from(list(Kind)), min_size=1))
+def test_it_ends_whatever_the_runs_say_and_claims_only_what_they_said(
+    seed: int, kinds: set[Kind]
+) -> None:
+    chance = random.Random(seed)  # noqa: S311  # chance is all that is wanted
+    ended: dict[int, list[Kind]] = defaultdict(list)
 
-    def run(_rate: int) -> Kind:
-        nonlocal count
-        count += 1
-        return chance.choice([Kind.UNDECIDED, Kind.UNDECIDED, Kind.FELL_BEHIND])
+    def run(rate: int) -> Kind:
+        ended[rate].append(chance.choice(sorted(kinds)))
+        return ended[rate][-1]
 
     found = confirm(run, Bracket(9_800, 10_200), TOLERANCE)
-    assert found.keeps_up is None
-    assert "contradict" in (found.stopped_by or "")
-    assert count <= 8 * MAX_SHIFTS
+    assert len(ended) <= MAX_STEPS
+    assert max(map(len, ended.values())) <= 4
+    if found.keeps_up is not None:
+        kept = ended[found.keeps_up]
+        assert kept.count(Kind.KEPT_UP) == 3
+        assert Kind.FELL_BEHIND not in kept
+    if found.falls_behind is not None and found.keeps_up is not None:
+        fell = ended[found.falls_behind]
+        assert fell.count(Kind.FELL_BEHIND) == 2
+        assert fell.count(Kind.KEPT_UP) <= 1
+    if found.stopped_by is None:
+        assert found.keeps_up is not None
+        assert found.falls_behind is not None
+        assert is_within(found.keeps_up, found.falls_behind, TOLERANCE)
 
 
-def test_where_no_run_decides_the_rates_move_apart_and_it_is_said() -> None:
+def test_where_no_run_decides_the_rates_stay_apart_and_it_is_said() -> None:
     def run(rate: int) -> Kind:
         if 9_000 < rate < 12_000:
             return Kind.UNDECIDED
         return Kind.KEPT_UP if rate <= 9_000 else Kind.FELL_BEHIND
 
     found = confirm(run, Bracket(9_800, 10_200), TOLERANCE)
-    assert (found.keeps_up, found.falls_behind) == (6_533, 15_300)
-    assert "between 6,533/s" in (found.stopped_by or "")
+    assert found.keeps_up is not None
+    assert found.falls_behind is not None
+    assert 9_000 / 1.06 < found.keeps_up <= 9_000
+    assert 12_000 <= found.falls_behind < 12_000 * 1.06
+    assert f"between {found.keeps_up:,}/s" in (found.stopped_by or "")
     assert "swings too much" in (found.stopped_by or "")
 
 
-def test_an_undecided_rate_is_given_up_after_two_runs() -> None:
+def test_an_engine_of_which_no_run_decides_is_given_up_and_never_driven_up() -> None:
     runs: list[int] = []
 
     def run(rate: int) -> Kind:
         runs.append(rate)
         return Kind.UNDECIDED
 
-    confirm(run, Bracket(9_800, 10_200), TOLERANCE)
-    assert runs[:3] == [9_800, 9_800, 6_533]
+    found = confirm(run, Bracket(9_800, 10_200), TOLERANCE)
+    assert runs[:4] == [10_200, 10_200, 9_800, 9_800]
+    assert max(runs) == 10_200
+    assert found.keeps_up is None
+    assert found.falls_behind is None
+    assert "do not decide" in (found.stopped_by or "")
