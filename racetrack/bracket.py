@@ -14,7 +14,8 @@ from racetrack.analysis.verdict import Kind
 Observe = Callable[[int], Kind]
 NOT_THE_ENGINE = (Kind.GENERATOR_BOUND, Kind.BROKER_BOUND)
 CLIMB_FACTOR = 2.0
-MOST_UNDECIDED = 2  # of one rate; the next is given a longer window
+MOST_UNDECIDED = 2  # of one rate
+NEAR_FOG = 0.15  # beside a rate that no run could tell, the limit is not found closer anyway
 LONGEST_STRIDE = 1.5
 MOST_FOG = 8  # rates that could not be told
 MAX_STEPS = 60
@@ -92,11 +93,15 @@ class _Runs:
         self._ended: dict[int, list[Kind]] = defaultdict(list)
 
     def first(self, rate: int) -> Kind:
-        """What is settled of a rate, else what its first run that decided said."""
+        """What is settled of a rate, else what its first run said."""
         ended = self._ended[rate]
-        while (kind := _settled(ended) or _first_decided(ended)) is None:
+        if not ended:
             ended.append(self._run(rate))
-        return kind
+        return _settled(ended) or ended[0]
+
+    def seen(self, kind: Kind) -> list[int]:
+        """The rates of which that was said, first or for good."""
+        return [rate for rate in self._ended if self.first(rate) is kind]
 
     def standing(self, rate: int) -> Kind:
         """What is settled of a rate, after as many runs as that takes."""
@@ -119,11 +124,8 @@ def _settled(ended: list[Kind]) -> Kind | None:
         return Kind.KEPT_UP
     if (kept == 2 and fell == 1) or ended.count(Kind.UNDECIDED) == MOST_UNDECIDED:
         return Kind.UNDECIDED
-    return None
-
-
-def _first_decided(ended: list[Kind]) -> Kind | None:
-    return next((kind for kind in ended if kind is not Kind.UNDECIDED), None)
+    # A first run that does not decide says as much of a rate as another would.
+    return Kind.UNDECIDED if ended == [Kind.UNDECIDED] else None
 
 
 class _Search:
@@ -172,7 +174,8 @@ class _Search:
             self._low = self._high
         else:
             self._fog.add(self._high)
-        further = math.ceil(self._high * self._longer_stride())
+        known = [rate for rate in self._runs.seen(Kind.FELL_BEHIND) if rate > self._high]
+        further = min(known, default=math.ceil(self._high * self._longer_stride()))
         self._high = min(further, self._not_offered or further)
 
     def _down(self, seen: Kind) -> None:
@@ -180,7 +183,8 @@ class _Search:
             self._fog.add(self._low)
         else:
             self._high = self._low
-        self._low = math.floor(self._low / self._longer_stride())
+        known = [rate for rate in self._runs.seen(Kind.KEPT_UP) if rate < self._low]
+        self._low = max(known, default=math.floor(self._low / self._longer_stride()))
 
     def _below(self, rate: int, kind: Kind) -> Bracket | None:
         """A rate that was not truly offered: go on below it, as long as there is room."""
@@ -204,7 +208,8 @@ class _Search:
         """The middle of what lies below the fog, or above it, where that is too wide."""
         fog = [rate for rate in self._fog if self._low < rate < self._high]
         gaps = [(self._low, min(fog)), (max(fog), self._high)] if fog else [(self._low, self._high)]
-        wide = [gap for gap in gaps if not is_within(*gap, self._tolerance)]
+        near = NEAR_FOG if fog else self._tolerance
+        wide = [gap for gap in gaps if not is_within(*gap, near)]
         return _middle(*wide[0]) if wide else None
 
     def _longer_stride(self) -> float:

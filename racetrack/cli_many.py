@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from racetrack.sweep import Sweep
 
 WAIT_OPTION = click.option(
-    "--wait", type=Seconds(), default=10.0, show_default=True, help="Seconds to settle."
+    "--wait",
+    type=Seconds(),
+    default=60.0,
+    show_default=True,
+    help="Seconds to settle; a Java machine compiles for about a minute.",
 )
 SAMPLES_OPTION = click.option(
     "--samples",

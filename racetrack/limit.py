@@ -28,23 +28,25 @@ MOST_SAMPLES = 120
 class Pace:
     """How long each look takes, in seconds; what an engine needs to be decided on."""
 
+    warm_up_s: float
     climb_settle_s: float
     climb_window_s: float
-    confirm_wait_s: float
     confirm_samples: int
 
     def expected_minutes(self) -> tuple[float, float]:
         """How long a search takes if every run decides: for an engine that keeps up with 2 to 100
         times the start rate. Starting and stopping are reckoned with 15 s a run."""
         look_s = self.climb_settle_s + self.climb_window_s
-        run_s = 15 + self.confirm_wait_s + self.confirm_samples
-        return (5 * look_s + 5 * run_s) / 60, (14 * 2 * look_s + 8 * run_s) / 60
+        run_s = 15 + self.warm_up_s + self.confirm_samples
+        climb_s = 15 + self.warm_up_s
+        return (climb_s + 5 * look_s + 5 * run_s) / 60, (climb_s + 28 * look_s + 8 * run_s) / 60
 
 
-# Real engines: 100 ms of noise need 30 s to be told from a growth of 1 %.
-PACE = Pace(climb_settle_s=5, climb_window_s=15, confirm_wait_s=20, confirm_samples=30)
+# Real engines: a Java machine compiles for about a minute, and 100 ms of noise need 30 s to be told
+# from a growth of 1 %.
+PACE = Pace(warm_up_s=60, climb_settle_s=5, climb_window_s=15, confirm_samples=30)
 # The calibration engine has no noise of its own.
-QUICK = Pace(climb_settle_s=2, climb_window_s=10, confirm_wait_s=3, confirm_samples=12)
+QUICK = Pace(warm_up_s=3, climb_settle_s=2, climb_window_s=10, confirm_samples=12)
 
 
 @dataclass
@@ -77,7 +79,7 @@ class LimitSearch:
         guard: interrupts.Guard,
         pace: Pace = PACE,
     ) -> None:
-        self._pace = pace
+        self._pace, self._samples = pace, pace.confirm_samples
         self._engine = engines.find_engine(engine_name)
         self._settings, self._screen, self._guard = settings, screen, guard
         services = services_of(self._engine, settings)
@@ -130,6 +132,8 @@ class LimitSearch:
         try:
             track.start_stack()
             track.run_demo()
+            track.set_rate(start)
+            track.watch(self._pace.warm_up_s, "warming up")
             found = search.climb(lambda rate: self._look(track, folder, rate), start, TOLERANCE)
             outcome = "ok"
             return found
@@ -184,10 +188,15 @@ class LimitSearch:
         return judge(curves.read(folder.path), start_ms, time.time_ns() / 1e6, rate)
 
     def _fresh_run(self, rate: int) -> Kind:
-        # A window that did not decide is not tried again: from then on each is twice as long.
-        undecided = [run["verdict"] for run in self._found.confirm].count(str(Kind.UNDECIDED))
-        samples = min(self._pace.confirm_samples * 2**undecided, MOST_SAMPLES)
-        asked = Asked(rate, self._pace.confirm_wait_s, samples, 1.0)
+        """The verdict of a fresh run. Once a window did not decide, all are as long as may be."""
+        kind = self._run_once(rate)
+        if kind is Kind.UNDECIDED and self._samples < MOST_SAMPLES:
+            self._samples = MOST_SAMPLES
+            kind = self._run_once(rate)
+        return kind
+
+    def _run_once(self, rate: int) -> Kind:
+        asked = Asked(rate, self._pace.warm_up_s, self._samples, 1.0)
         folder = run_once(self._engine.name, asked, self._settings, self._screen, self._guard)
         self._guard.rearm()
         run = read_run(folder)

@@ -169,8 +169,8 @@ def test_where_no_run_decides_the_rates_stay_apart_and_it_is_said() -> None:
     found = confirm(run, Bracket(9_800, 10_200), TOLERANCE)
     assert found.keeps_up is not None
     assert found.falls_behind is not None
-    assert 9_000 / 1.06 < found.keeps_up <= 9_000
-    assert 12_000 <= found.falls_behind < 12_000 * 1.06
+    assert 9_000 / 1.16 < found.keeps_up <= 9_000
+    assert 12_000 <= found.falls_behind < 12_000 * 1.16
     assert f"between {found.keeps_up:,}/s" in (found.stopped_by or "")
     assert "swings too much" in (found.stopped_by or "")
 
@@ -183,8 +183,26 @@ def test_an_engine_of_which_no_run_decides_is_given_up_and_never_driven_up() -> 
         return Kind.UNDECIDED
 
     found = confirm(run, Bracket(9_800, 10_200), TOLERANCE)
-    assert runs[:4] == [10_200, 10_200, 9_800, 9_800]
+    assert runs[:2] == [10_200, 9_800]
+    assert len(runs) == len(set(runs)) < 12
     assert max(runs) == 10_200
     assert found.keeps_up is None
     assert found.falls_behind is None
     assert "do not decide" in (found.stopped_by or "")
+
+
+def test_a_rate_that_does_not_stand_gives_way_to_the_next_that_was_seen() -> None:
+    """Deephaven at 293,441/s: behind in the first run, undecided in the next two."""
+    runs: list[int] = []
+
+    def run(rate: int) -> Kind:
+        runs.append(rate)
+        if 190_000 < rate < 290_000 or (200_000 < rate < 300_000 and runs.count(rate) > 1):
+            return Kind.UNDECIDED
+        return engine(190_000)(rate)
+
+    found = confirm(run, Bracket(160_000, 320_000), TOLERANCE)
+    assert found.keeps_up is not None
+    assert 160_000 <= found.keeps_up <= 190_000
+    assert found.falls_behind == 320_000
+    assert max(runs) == 320_000

@@ -67,7 +67,8 @@ def limits_chart(limits: Sequence[Mapping[str, Any]], number: int) -> Chart | No
         if ends:
             y = np.full(len(ends), float(row))
             x = np.array(ends, dtype=np.float64)
-            lines.append(Line(f"{limit['engine']} ({limit['outcome']})", x, y, row, "points"))
+            found = "" if limit["outcome"] == "ok" else f" (not to {limit['tolerance_pct']:g} %)"
+            lines.append(Line(f"{limit['engine']}{found}", x, y, row, "points"))
     if not lines:
         return None
     return Chart(
