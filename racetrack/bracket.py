@@ -17,7 +17,8 @@ CLIMB_FACTOR = 2.0
 MOST_UNDECIDED = 2  # of one rate
 NEAR_FOG = 0.15  # beside a rate that no run could tell, the limit is not found closer anyway
 LONGEST_STRIDE = 1.5
-MOST_FOG = 8  # rates that could not be told
+ENOUGH_FOG = 6  # rates that could not be told, after which nothing is narrowed any more
+MOST_FOG = 10
 MAX_STEPS = 60
 NOT_EVEN_ONE = "it does not keep up with one pageview per second"
 
@@ -99,6 +100,10 @@ class _Runs:
             ended.append(self._run(rate))
         return _settled(ended) or ended[0]
 
+    def stands(self, rate: int, kind: Kind) -> bool:
+        """Whether that is settled of a rate by the runs there were."""
+        return _settled(self._ended[rate]) is kind
+
     def seen(self, kind: Kind) -> list[int]:
         """The rates of which that was said, first or for good."""
         return [rate for rate in self._ended if self.first(rate) is kind]
@@ -148,8 +153,11 @@ class _Search:
                 return Bracket(None, self._high, NOT_EVEN_ONE)
             if len(self._fog) > MOST_FOG:
                 break
-        why = "no two rates could be confirmed: its runs contradict each other, or do not decide"
-        return Bracket(None, None, why)
+        return Bracket(
+            self._low if self._runs.stands(self._low, Kind.KEPT_UP) else None,
+            self._high if self._runs.stands(self._high, Kind.FELL_BEHIND) else None,
+            "no two rates could be confirmed: its runs contradict each other, or do not decide",
+        )
 
     def _step(self) -> Bracket | None:
         """Move one of the rates; the result if there is nothing left to move."""
@@ -206,6 +214,8 @@ class _Search:
 
     def _next_between(self) -> int | None:
         """The middle of what lies below the fog, or above it, where that is too wide."""
+        if len(self._fog) > ENOUGH_FOG:
+            return None
         fog = [rate for rate in self._fog if self._low < rate < self._high]
         gaps = [(self._low, min(fog)), (max(fog), self._high)] if fog else [(self._low, self._high)]
         near = NEAR_FOG if fog else self._tolerance

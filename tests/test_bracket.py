@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from racetrack.analysis.verdict import Kind
-from racetrack.bracket import MAX_STEPS, Bracket, climb, confirm, is_within
+from racetrack.bracket import MAX_STEPS, MOST_FOG, Bracket, climb, confirm, is_within
 
 TOLERANCE = 0.05
 
@@ -184,7 +184,7 @@ def test_an_engine_of_which_no_run_decides_is_given_up_and_never_driven_up() -> 
 
     found = confirm(run, Bracket(9_800, 10_200), TOLERANCE)
     assert runs[:2] == [10_200, 9_800]
-    assert len(runs) == len(set(runs)) < 12
+    assert len(runs) == len(set(runs)) <= MOST_FOG + 2
     assert max(runs) == 10_200
     assert found.keeps_up is None
     assert found.falls_behind is None
@@ -206,3 +206,18 @@ def test_a_rate_that_does_not_stand_gives_way_to_the_next_that_was_seen() -> Non
     assert 160_000 <= found.keeps_up <= 190_000
     assert found.falls_behind == 320_000
     assert max(runs) == 320_000
+
+
+def test_where_hardly_any_rate_can_be_told_the_two_that_can_are_still_found() -> None:
+    """Deephaven on two cores: nothing sure between 107,000 and 320,000/s."""
+
+    def run(rate: int) -> Kind:
+        if rate <= 110_000:
+            return Kind.KEPT_UP
+        return Kind.FELL_BEHIND if rate >= 320_000 else Kind.UNDECIDED
+
+    found = confirm(run, Bracket(160_000, 320_000), TOLERANCE)
+    assert found.keeps_up is not None
+    assert found.keeps_up <= 110_000
+    assert found.falls_behind == 320_000
+    assert "swings too much" in (found.stopped_by or "")

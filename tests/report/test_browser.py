@@ -51,7 +51,8 @@ document.getElementById("page").addEventListener("load", () => {{
   seen.textContent = JSON.stringify({{ charts, width: inner.documentElement.scrollWidth,
     paper: view.getComputedStyle(inner.body).backgroundColor,
     ink: view.getComputedStyle(inner.body).color,
-    line: view.getComputedStyle(inner.querySelector("svg path[style*='var(--s0)']")).stroke }});
+    line: [...inner.querySelectorAll("svg path")].map((path) => view.getComputedStyle(path)).find(
+      (look) => look.strokeWidth === "1.3px").stroke }});
   document.body.append(seen);
 }});
 </script>"""
