@@ -149,14 +149,15 @@ class _Search:
             found = self._step()
             if found is not None:
                 return found
-            if self._low < 1:
-                return Bracket(None, self._high, NOT_EVEN_ONE)
-            if len(self._fog) > MOST_FOG:
+            if self._low < 1 or len(self._fog) > MOST_FOG:
                 break
+        why = "no two rates could be confirmed: its runs contradict each other, or do not decide"
+        if self._high == 1 and self._runs.first(1) is Kind.FELL_BEHIND:
+            why = NOT_EVEN_ONE
         return Bracket(
             self._low if self._runs.stands(self._low, Kind.KEPT_UP) else None,
             self._high if self._runs.stands(self._high, Kind.FELL_BEHIND) else None,
-            "no two rates could be confirmed: its runs contradict each other, or do not decide",
+            why,
         )
 
     def _step(self) -> Bracket | None:

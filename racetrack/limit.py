@@ -37,9 +37,9 @@ class Pace:
         """How long a search takes if every run decides: for an engine that keeps up with 2 to 100
         times the start rate. Starting and stopping are reckoned with 15 s a run."""
         look_s = self.climb_settle_s + self.climb_window_s
-        run_s = 15 + self.warm_up_s + self.confirm_samples
-        climb_s = 15 + self.warm_up_s
-        return (climb_s + 5 * look_s + 5 * run_s) / 60, (climb_s + 28 * look_s + 8 * run_s) / 60
+        begin_s = 15 + self.warm_up_s
+        run_s = begin_s + self.confirm_samples
+        return (begin_s + 5 * look_s + 5 * run_s) / 60, (begin_s + 28 * look_s + 8 * run_s) / 60
 
 
 # Real engines: a Java machine compiles for about a minute, and 100 ms of noise need 30 s to be told

@@ -150,7 +150,7 @@ def test_it_ends_whatever_the_runs_say_and_claims_only_what_they_said(
         kept = ended[found.keeps_up]
         assert kept.count(Kind.KEPT_UP) == 3
         assert Kind.FELL_BEHIND not in kept
-    if found.falls_behind is not None and found.keeps_up is not None:
+    if found.falls_behind is not None:
         fell = ended[found.falls_behind]
         assert fell.count(Kind.FELL_BEHIND) == 2
         assert fell.count(Kind.KEPT_UP) <= 1
@@ -221,3 +221,9 @@ def test_where_hardly_any_rate_can_be_told_the_two_that_can_are_still_found() ->
     assert found.keeps_up <= 110_000
     assert found.falls_behind == 320_000
     assert "swings too much" in (found.stopped_by or "")
+
+
+def test_a_slow_engine_of_which_no_run_decides_is_not_said_to_keep_up_with_nothing() -> None:
+    found = confirm(lambda _rate: Kind.UNDECIDED, Bracket(3, 4), TOLERANCE)
+    assert (found.keeps_up, found.falls_behind) == (None, None)
+    assert "do not decide" in (found.stopped_by or "")

@@ -40,37 +40,30 @@ def page(
     created_at: str,
 ) -> str:
     """The page's text; `plots` and `gaps` are those of `plots.plots`."""
-    rendered = (
-        _environment()
-        .get_template("report.html.j2")
-        .render(
-            title=_title(collection),
-            css=_file("page.css"),
-            js=_file("page.js"),
-            created_at=created_at,
-            version=__version__,
-            confidence=f"{CONFIDENCE:.0%}",
-            run_count=len(collection.runs),
-            tables=[
-                _table(table, plots.get(f"table{i}", ())) for i, table in enumerate(tables, start=1)
-            ],
-            limits=collection.limits,
-            limits_by_track=[
-                (track, limits, next(map(_chart, plots.get(f"limits{number}", ())), None))
-                for number, (track, limits) in enumerate(
-                    collection.limits_by_track.items(), start=1
-                )
-            ],
-            missing=collection.missing,
-            published=published,
-            runs=[
-                _run(run, plots.get(run.tag, ()), gaps.get(run.tag, ())) for run in collection.runs
-            ],
-            shown=SHOWN,
-            compared=COMPARED,
-            figures=BY_KEY,
-            all_figures=FIGURES,
-        )
+    template = _environment().get_template("report.html.j2")
+    rendered = template.render(
+        title=_title(collection),
+        css=_file("page.css"),
+        js=_file("page.js"),
+        created_at=created_at,
+        version=__version__,
+        confidence=f"{CONFIDENCE:.0%}",
+        run_count=len(collection.runs),
+        tables=[
+            _table(table, plots.get(f"table{i}", ())) for i, table in enumerate(tables, start=1)
+        ],
+        limits=collection.limits,
+        limits_by_track=[
+            (track, limits, next(map(_chart, plots.get(f"limits{number}", ())), None))
+            for number, (track, limits) in enumerate(collection.limits_by_track.items(), start=1)
+        ],
+        missing=collection.missing,
+        published=published,
+        runs=[_run(run, plots.get(run.tag, ()), gaps.get(run.tag, ())) for run in collection.runs],
+        shown=SHOWN,
+        compared=COMPARED,
+        figures=BY_KEY,
+        all_figures=FIGURES,
     )
     return _each_look_once(rendered)
 

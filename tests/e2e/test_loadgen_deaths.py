@@ -33,6 +33,7 @@ def test_sigterm_ends_it_in_order_and_the_same_seed_gives_the_same_again(
         lambda: sum(loadgen.broker.end_offsets()) == int(stopped), "the last of them", within_s=5
     )
     loadgen.before = loadgen.broker.end_offsets()
+    assert int(stopped) == sum(loadgen.before)
 
     again()
     wait_until(lambda: answers(loadgen), "answer of the successor")
