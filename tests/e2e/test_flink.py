@@ -72,10 +72,17 @@ def test_it_leaves_nothing_behind(finished: Door, nothing_left: Callable[[], Non
     nothing_left()
 
 
+def test_every_view_is_right_where_tasks_run_side_by_side_and_may_overtake_each_other() -> None:
+    door = run(FLINK_PARALLELISM="2")
+    views = read_run(run_folder(door.output))["verified"]["views"]
+    assert {view["status"] for view in views.values()} == {"right"}, door.output
+    assert door.process.returncode == 0
+
+
 def test_verification_catches_what_is_fast_and_wrong() -> None:
     """The trap of upsert-materialize=NONE: emails change while profiles are viewed, and the old
     state of a row may come after the new one."""
-    door = run(FLINK_UPSERT_MATERIALIZE="NONE", UPDATES_PER_SECOND="300")
+    door = run(FLINK_UPSERT_MATERIALIZE="NONE", FLINK_PARALLELISM="2", UPDATES_PER_SECOND="300")
     run_json = read_run(run_folder(door.output))
     wrong = {
         name for name, view in run_json["verified"]["views"].items() if view["status"] == "wrong"

@@ -11,6 +11,8 @@ from racetrack.stack.native.service import Context, Launch
 
 GATEWAY = "org.apache.flink.table.gateway.SqlGateway"
 LOG4J = Path(__file__).with_name("flink-log4j2.properties")
+# With few cores, Java's usual G1 takes too much of them from the job (docs/measured.md, Flink).
+COLLECTOR = "-XX:+UseParallelGC"
 # Inside itself it needs nobody from outside.
 WITHIN = "127.0.0.1"
 # What Flink's own start scripts open to it.
@@ -41,6 +43,7 @@ class Flink:
             argv=[
                 str(jvm.java()),
                 *jvm.options(context.settings.flink_heap, context.work),
+                COLLECTOR,
                 *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED),
                 f"-Dlog4j2.configurationFile={LOG4J}",
                 "-cp",
