@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 ANSWER_S = 10.0
 WAIT_S = 0.05
 MESSAGES_AT_ONCE = 10_000
+# How long the broker holds a fetch to which it has nothing to answer. Who looks once is told soon
+# that there is nothing; who follows gets every message at once anyway, and should ask seldom, since
+# asking costs the machine that is measured.
+SOON_MS, IDLE_FETCH_MS = 20, 500
 # The last message of each key is what counts, so the broker may drop the others; or the topics of a
 # long run would outgrow its memory. A reader has a minute to see that a row has gone. `delete` lets
 # `make` empty them; nothing else does.
@@ -68,7 +72,7 @@ def follow(kafka: str, names: Sequence[str], stop: threading.Event) -> Iterator[
 
     What was there when `stop` was set is still yielded. None says that nothing came for a while.
     """
-    with _Reader(kafka, names) as reader:
+    with _Reader(kafka, names, IDLE_FETCH_MS) as reader:
         while True:
             last_look = stop.is_set()
             messages = reader.messages()
@@ -103,7 +107,7 @@ def is_written(kafka: str, name: str) -> bool:
 class _Reader:
     """The first partition of some topics, from the beginning."""
 
-    def __init__(self, kafka: str, names: Sequence[str]) -> None:
+    def __init__(self, kafka: str, names: Sequence[str], fetch_wait_ms: int = SOON_MS) -> None:
         from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
         self.position = 0  # the offset after the newest message seen, of whatever topic
@@ -114,7 +118,7 @@ class _Reader:
             "group.id": "racetrack-reader",  # a consumer must name one; nothing is committed to it
             "enable.auto.commit": False,
             "enable.partition.eof": True,
-            "fetch.wait.max.ms": 20,
+            "fetch.wait.max.ms": fetch_wait_ms,
         }
         self._consumer = Consumer(settings)
         self._consumer.assign([TopicPartition(name, 0, OFFSET_BEGINNING) for name in names])

@@ -52,14 +52,24 @@ class Broker:
         }
         try:
             # Fetching metadata is all: ours answers with the cluster id that we gave it.
-            found = AdminClient(quiet).list_topics(timeout=ANSWER_S).cluster_id
+            metadata = AdminClient(quiet).list_topics(timeout=ANSWER_S)
         except KafkaException as error:
             raise NotReady(f"no metadata within {ANSWER_S:.0f} s: {error.args[0].str()}") from None
-        if found != (expected := cluster_id_file(context).read_text()):
+        if metadata.cluster_id != (expected := cluster_id_file(context).read_text()):
             raise RacetrackError(
                 f"Port {context.settings.kafka_port} is answered by another Kafka cluster"
-                f" ({found}, not {expected}). Stop it, or set KAFKA_PORT to a free port."
+                f" ({metadata.cluster_id}, not {expected}). Stop it, or set KAFKA_PORT to a free"
+                " port."
             )
+        # One that was killed and started again answers before it leads what it has.
+        leaderless = [
+            f"{name}/{number}"
+            for name, topic in metadata.topics.items()
+            for number, partition in topic.partitions.items()
+            if partition.leader < 0
+        ]
+        if leaderless:
+            raise NotReady(f"partitions without a leader: {', '.join(leaderless)}")
 
     def versions(self, context: Context) -> Mapping[str, str]:
         jar = next((context.parts["kafka"] / "libs").glob("kafka_*.jar"))

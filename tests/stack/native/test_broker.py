@@ -1,11 +1,14 @@
 """The broker's configuration and its formatted data folder."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
 from racetrack.stack.native import broker
-from racetrack.stack.native.service import Context
+from racetrack.stack.native.service import Context, NotReady
+
+from .conftest import Answer
 
 
 @pytest.mark.parametrize(
@@ -42,3 +45,24 @@ def test_the_folder_is_formatted_with_ids_of_its_own(context: Context) -> None:
     for name in ("cluster.id", "directory.id"):
         assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{21}", told[name])
     assert told["cluster.id"] != told["directory.id"]
+
+
+@pytest.mark.parametrize("leaders", [(1, 1), (1, -1)])
+def test_it_is_ready_when_it_leads_what_it_kept(
+    leaders: tuple[int, int], context: Context, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that was killed, in the moment after it answers again, can't be had on demand."""
+    broker.SERVICE.launch(context)
+    partitions = {n: SimpleNamespace(leader=leader) for n, leader in enumerate(leaders)}
+    metadata = SimpleNamespace(
+        cluster_id=broker.cluster_id_file(context).read_text(),
+        topics={"pageviews": SimpleNamespace(partitions=partitions)},
+    )
+    client = SimpleNamespace(list_topics=lambda **_: metadata)
+    monkeypatch.setattr(broker, "AdminClient", lambda _: client)
+    answer(context.settings.kafka_port, b"")
+    if -1 in leaders:
+        with pytest.raises(NotReady, match="without a leader: pageviews/1"):
+            broker.SERVICE.check(context)
+    else:
+        broker.SERVICE.check(context)
