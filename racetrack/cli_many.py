@@ -1,6 +1,7 @@
 """The commands that make many runs: sweep, vary, limit."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -127,7 +128,14 @@ def _carry_out(plan: "Sweep", resume: Path | None) -> None:
     show_default=True,
     help="The rate to begin with; near the limit saves time.",
 )
-def limit(engine: str, start: int) -> None:
+@click.option(
+    "--warm-up",
+    type=Seconds(),
+    default=60.0,
+    show_default=True,
+    help="Seconds at half the rate with which each run begins; Java compiles for about a minute.",
+)
+def limit(engine: str, start: int, warm_up: float) -> None:
     """Find the highest rate that ENGINE keeps up with, to 5 %.
 
     \b
@@ -139,12 +147,13 @@ def limit(engine: str, start: int) -> None:
 
     screen = Screen()
     with guarded(screen) as guard, machine_lock():
-        least, most = PACE.expected_minutes()
+        pace = replace(PACE, warm_up_s=warm_up)
+        least, most = pace.expected_minutes()
         screen.say(
             f"This takes about {least:.0f} to {most:.0f} minutes, and longer where the lag swings"
             " so much that runs do not decide: the next are then made longer."
         )
-        search = LimitSearch(engine, load(), screen, guard)
+        search = LimitSearch(engine, load(), screen, guard, pace)
         found = search.run(start)
         screen.heading(in_words(found))
         screen.say(f"  {shown(search.folder)}")

@@ -194,9 +194,10 @@ def _window(run: Mapping[str, Any]) -> dict[str, str]:
     asked = run.get("asked")
     if not asked:
         return {}
+    warm_up_s = asked.get("warm_up_s")
     return {
         WINDOW: f"{asked['samples']} samples {asked['delay_s']:g} s apart after"
-        f" {asked['wait_s']:g} s"
+        f" {asked['wait_s']:g} s" + (f" and {warm_up_s:g} s of warm-up" if warm_up_s else "")
     }
 
 

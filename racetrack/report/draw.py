@@ -197,13 +197,15 @@ def _draw(axes: Axes, line: Line) -> None:
 
 
 def _readings(axes: Axes, chart: Chart) -> dict[str, Any]:
-    """x in the SVG's units (points)."""
+    """Each line's points as one text, `at|x|y;at|x|y`, `at` in the SVG's units (points): as lists
+    they were the larger half of the page."""
     scale = 72 / axes.figure.dpi
     found = []
     for line in chart.lines:
         at = axes.transData.transform(np.column_stack([line.x, line.y]))[:, 0] * scale
-        points = [[round(float(px), 1), *_told(chart, line, index)] for index, px in enumerate(at)]
-        found.append({"name": line.name, "look": line.look % len(COLOURS), "points": points})
+        points = ("|".join((f"{px:.1f}", *_told(chart, line, n))) for n, px in enumerate(at))
+        look = line.look % len(COLOURS)
+        found.append({"name": line.name, "look": look, "points": ";".join(points)})
     return {"lines": found, "units": [chart.x_unit, chart.y_unit]}
 
 

@@ -1,6 +1,7 @@
 """The search for the limit, on an engine whose limit is known, with real broker and generator."""
 
 import json
+import re
 import tempfile
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from racetrack import interrupts, limit
 from racetrack.lock import machine_lock
+from racetrack.runs import LOGS
 from racetrack.screen import Screen, patient_console
 from racetrack.settings import load
 
@@ -34,4 +36,13 @@ def test_a_programmed_capacity_is_found_as_the_limit() -> None:
     assert low == pytest.approx(CAPACITY_PER_S, rel=0.05)
     assert CAPACITY_PER_S * 0.99 <= high <= low * 1.05 + 1
     assert [run["verdict"] for run in held["confirm"]].count("kept up") >= 3
+    assert held["warm_up_s"] == limit.QUICK.warm_up_s
+    for run in held["confirm"]:
+        assert rates_set(run["tag"])[:2] == [run["pageviews_per_s"] // 2, run["pageviews_per_s"]]
     assert limit.in_words(found).startswith("cal keeps up with ")
+
+
+def rates_set(tag: str) -> list[int]:
+    """The rates that a run asked of the generator, one after the other."""
+    said = (LOGS / tag / "start.log").read_text()
+    return [int(rate) for rate in re.findall(r"> set pageviews_per_second (\d+)", said)]

@@ -34,7 +34,8 @@ document.getElementById("page").addEventListener("load", () => {{
     const svg = chart.querySelector("svg"), box = svg.getBoundingClientRect();
     const {{ lines, units }} = JSON.parse(chart.querySelector("script").textContent);
     const line = lines[0];
-    const point = line.points[Math.floor(line.points.length / 2)];
+    const points = line.points.split(";");
+    const point = points[Math.floor(points.length / 2)].split("|");
     const clientX = box.left + point[0] * box.width / svg.viewBox.baseVal.width;
     const tip = chart.querySelector(".tip"), plot = chart.querySelector(".plot");
     const before = tip.hidden;

@@ -16,7 +16,8 @@ for (const chart of document.querySelectorAll("[data-chart]")) {
   const show = (event) => {
     if (!lines) {
       ({ lines, units } = JSON.parse(chart.querySelector("script").textContent));
-      lines = lines.filter((line) => line.points.length);
+      lines = lines.filter((line) => line.points).map((line) => (
+        { ...line, points: line.points.split(";").map((point) => point.split("|")) }));
     }
     if (!lines.length) return;
     const box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width;
