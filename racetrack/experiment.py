@@ -123,8 +123,8 @@ class Experiment:
         return outcome.of(read_run(self._folder.path))
 
     def _warm_up(self) -> None:
-        """Who begins at its limit, while it still compiles, gathers a backlog that it may never be
-        rid of, though it could hold that rate (docs/measured.md, the limit of Flink)."""
+        """Who begins near its limit may gather a backlog that it keeps for minutes, at a rate that
+        it holds once it runs (docs/measured.md, the limit of Flink)."""
         if self._asked.warm_up_s:
             self._track.set_rate(max(1, self._asked.pageviews_per_s // 2))
             self._track.watch(self._asked.warm_up_s, "warming up")

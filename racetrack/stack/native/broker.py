@@ -51,7 +51,7 @@ class Broker:
             "bootstrap.servers": net.kafka(context.settings),
         }
         try:
-            # Fetching metadata is all: ours answers with the cluster id that we gave it.
+            # Metadata says all: ours answers with the cluster id that we gave it, and its leaders.
             metadata = AdminClient(quiet).list_topics(timeout=ANSWER_S)
         except KafkaException as error:
             raise NotReady(f"no metadata within {ANSWER_S:.0f} s: {error.args[0].str()}") from None
