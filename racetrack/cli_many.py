@@ -142,6 +142,11 @@ def limit(engine: str, start: int, warm_up: float) -> None:
     It climbs within one run to see where to look, then searches with fresh ones until 3 of 3 keep
     up at the lower rate and 2 of 3 fall behind at the upper one. Exit code 1 if it was not found
     to 5 %.
+
+    \b
+    Examples:
+        ./race limit pg --start 48000
+        ./race limit flink --start 8000 --warm-up 180
     """
     from racetrack.limit import PACE, LimitSearch, in_words
 

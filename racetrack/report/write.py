@@ -49,6 +49,7 @@ def row(run: Run) -> dict[str, Any]:
         "runtime": run.track[0],
         "machine": run.track[1],
         "asked_pageviews_per_s": asked.get("pageviews_per_s"),
+        "warm_up_s": asked.get("warm_up_s"),
         "wait_s": asked.get("wait_s"),
         "samples": asked.get("samples"),
         "delay_s": asked.get("delay_s"),

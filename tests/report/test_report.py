@@ -154,6 +154,8 @@ def test_runs_of_other_settings_or_windows_are_no_repeats(tmp_path: Path) -> Non
     assert labels == {"dh [deephaven_heap 4g]": 2, "dh [deephaven_heap 8g]": 1}
     run(tmp_path, Made(asked={"wait_s": 99.0}))
     assert len(of(tmp_path)[0].groups) == 3
+    run(tmp_path, Made(asked={"warm_up_s": 60.0}))
+    assert len(of(tmp_path)[0].groups) == 4
 
 
 def test_other_windows_at_another_rate_are_no_other_engine(tmp_path: Path) -> None:

@@ -11,12 +11,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
 
 ANSWER_S = 10.0
-WAIT_S = 0.05
 MESSAGES_AT_ONCE = 10_000
-# How long the broker holds a fetch to which it has nothing to answer. Who looks once is told soon
-# that there is nothing; who follows gets every message at once anyway, and should ask seldom, since
-# asking costs the machine that is measured.
-SOON_MS, IDLE_FETCH_MS = 20, 500
 # The last message of each key is what counts, so the broker may drop the others; or the topics of a
 # long run would outgrow its memory. A reader has a minute to see that a row has gone. `delete` lets
 # `make` empty them; nothing else does.
@@ -27,6 +22,24 @@ CONFIG = {
     "segment.bytes": str(32 << 20),
     "delete.retention.ms": "60000",
 }
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How often a reader asks. `fetch_ms`: how long the broker holds a fetch until it has
+    `fetch_bytes` to answer. `wait_s`: how long messages are collected; longer than a fetch is held,
+    so that to have collected none means that there was none."""
+
+    fetch_ms: int
+    fetch_bytes: int
+    wait_s: float
+
+
+# Who looks once is told soon.
+AT_ONCE = Pace(fetch_ms=20, fetch_bytes=1, wait_s=0.05)
+# Messages carry the time they were written at, so who follows loses nothing by fetching a few at a
+# time; each fetch costs the machine that is measured.
+SELDOM = Pace(fetch_ms=200, fetch_bytes=1 << 20, wait_s=0.3)
 
 
 @dataclass(frozen=True)
@@ -72,7 +85,7 @@ def follow(kafka: str, names: Sequence[str], stop: threading.Event) -> Iterator[
 
     What was there when `stop` was set is still yielded. None says that nothing came for a while.
     """
-    with _Reader(kafka, names, IDLE_FETCH_MS) as reader:
+    with _Reader(kafka, names, SELDOM) as reader:
         while True:
             last_look = stop.is_set()
             messages = reader.messages()
@@ -107,18 +120,19 @@ def is_written(kafka: str, name: str) -> bool:
 class _Reader:
     """The first partition of some topics, from the beginning."""
 
-    def __init__(self, kafka: str, names: Sequence[str], fetch_wait_ms: int = SOON_MS) -> None:
+    def __init__(self, kafka: str, names: Sequence[str], pace: Pace = AT_ONCE) -> None:
         from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
         self.position = 0  # the offset after the newest message seen, of whatever topic
         self.at_end = False
-        self._kafka = kafka
+        self._kafka, self._wait_s = kafka, pace.wait_s
         settings: dict[str, Any] = {
             "bootstrap.servers": kafka,
             "group.id": "racetrack-reader",  # a consumer must name one; nothing is committed to it
             "enable.auto.commit": False,
             "enable.partition.eof": True,
-            "fetch.wait.max.ms": fetch_wait_ms,
+            "fetch.wait.max.ms": pace.fetch_ms,
+            "fetch.min.bytes": pace.fetch_bytes,
         }
         self._consumer = Consumer(settings)
         self._consumer.assign([TopicPartition(name, 0, OFFSET_BEGINNING) for name in names])
@@ -137,11 +151,11 @@ class _Reader:
         return int(found[0]), int(found[1])
 
     def messages(self) -> list[Written]:
-        """What has come; empty if nothing does for WAIT_S."""
+        """What has come; empty if nothing does for a while."""
         from confluent_kafka import KafkaError
 
         found = []
-        for message in self._consumer.consume(MESSAGES_AT_ONCE, WAIT_S):
+        for message in self._consumer.consume(MESSAGES_AT_ONCE, self._wait_s):
             error = message.error()
             if error is None:
                 found.append(_written(message))
