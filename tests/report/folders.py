@@ -53,7 +53,7 @@ class PlayedBack:
             window_s=made.window_s, rate_per_s=made.rate, delay_ms=made.delay_ms, leak=made.leak
         )
         self._rng = np.random.default_rng(made.seed)
-        self._rate_set = 0
+        self._rates_set: list[int] = []
         self._shares = {SERVICE.get(made.engine, made.engine): 1.0, "broker": 0.5, "loadgen": 0.1}
         if made.elsewhere:
             del self._shares[SERVICE.get(made.engine, made.engine)]
@@ -66,7 +66,7 @@ class PlayedBack:
         synthetic.write(synthetic.curves(self._race, self._rng), self._folder)
 
     def set_rate(self, pageviews_per_s: int) -> None:
-        self._rate_set = pageviews_per_s
+        self._rates_set.append(pageviews_per_s)
 
     def begin_faults(self) -> None:
         """What was asked for, ten seconds into the window and five seconds long each."""
@@ -108,7 +108,8 @@ class PlayedBack:
         pass
 
     def sample(self, samples: int) -> dict[str, Any]:
-        assert self._rate_set == self._made.rate  # not that of a warm-up
+        half = [self._made.rate // 2] if self._made.asked.get("warm_up_s") else []
+        assert self._rates_set == [*half, self._made.rate]
         start_ms, end_ms = self._race.window
         seconds = range(-4, int(self._made.window_s) + 2)
         rate, engine = self._made.rate, self._made.engine
