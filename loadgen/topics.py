@@ -12,6 +12,9 @@ from loadgen.rdkafka import Client, KafkaError, Library, deadline_ms, producer_s
 from loadgen.sequence import Stream, pick
 
 FLAGGED_TOPIC = "dd_flagged_profiles"
+# Where a demo may send its high-value users. It is there beforehand, so that reading it back can
+# begin before anything has been written to it.
+SINK_TOPIC = "high-value-users-sink"
 SAY_EVERY_S = 5.0
 
 
@@ -28,7 +31,7 @@ def flagged_profiles(seed: int, users: int, count: int) -> list[int]:
 def prepare(
     config: Config, library: Library, deadline_s: float, log: Callable[[str], None]
 ) -> None:
-    """Have both topics ready by `deadline_s` (a time of time.monotonic()).
+    """Have all topics ready by `deadline_s` (a time of time.monotonic()).
 
     KafkaError if the broker does not do its part by then, ConfigError if a topic has another shape
     than the settings say.
@@ -44,6 +47,7 @@ def prepare(
         topics = _Topics(config, client, deadline_s, log)
         topics.have(config.topic, config.partitions)
         topics.have(FLAGGED_TOPIC, 1)
+        topics.have(SINK_TOPIC, 1)
         topics.fill_flagged(library)
     finally:
         client.close()

@@ -1,5 +1,5 @@
 """The front door with another script for Materialize: `python -m tests.e2e.mz_front_door SCRIPT
-ARGUMENTS…` is `./run_experiment.sh mz ARGUMENTS…`, where SCRIPT is what PostgreSQL understands."""
+ARGUMENTS…` is `./run_experiment.sh mz ARGUMENTS…` with SCRIPT in the place of scripts/demo.sql."""
 
 import sys
 from pathlib import Path

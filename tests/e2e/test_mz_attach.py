@@ -1,5 +1,6 @@
-"""A Materialize that runs elsewhere: the whole experiment on the native stack, with a PostgreSQL at
-MZ_URL in its place. A thread of the test counts the pageviews for it."""
+"""A Materialize that runs elsewhere: the whole experiment on the native stack, scripts/demo.sql and
+all, and at MZ_URL the tests' own Materialize, which asks the stack's broker and registry. A thread
+of the test brings it the pageviews."""
 
 import json
 import signal
@@ -17,9 +18,9 @@ from jsonschema import Draft202012Validator
 
 from racetrack.analysis import raw
 from racetrack.runfolder import read_run
-from racetrack.settings import REPO, Settings
+from racetrack.settings import REPO, Settings, load
 from tests.e2e.conftest import Door, run_folder
-from tests.materialize import STAND_IN, subscribing
+from tests.materialize import Materialize, Running, running_materialize
 from tests.postgres import PASSWORD, Postgres, running_postgres
 
 pytestmark = pytest.mark.e2e
@@ -27,11 +28,11 @@ pytestmark = pytest.mark.e2e
 NothingLeft = Callable[[], None]
 WRITE_EVERY_S = 0.1
 SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'racetrack%'"
-COUNTED = "SELECT schemaname FROM pg_tables WHERE tablename = 'pageviews_progress'"
+SOURCE = "SELECT schemaname FROM pg_tables WHERE tablename = 'pageviews_json'"
 
 
-class Counting:
-    """Does in PostgreSQL what Materialize does by itself: keeps pageviews_progress up to date."""
+class Bringing:
+    """Does in PostgreSQL what Materialize's source does by itself: has what is in the topic."""
 
     def __init__(self, postgres: Postgres, kafka: str) -> None:
         self._postgres, self._kafka = postgres, kafka
@@ -39,7 +40,7 @@ class Counting:
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._guarded)
 
-    def __enter__(self) -> "Counting":
+    def __enter__(self) -> "Bringing":
         self._thread.start()
         return self
 
@@ -53,35 +54,28 @@ class Counting:
         try:
             with psycopg.connect(self._postgres.url, autocommit=True) as connection:
                 while not self._stop.wait(WRITE_EVERY_S):
-                    if found := connection.execute(COUNTED).fetchone():
-                        self._count(connection, str(found[0]))
+                    if found := connection.execute(SOURCE).fetchone():
+                        self._bring(connection, str(found[0]))
         except Exception as failure:  # noqa: BLE001  # raised where the test looks
             self._failure = failure
 
-    def _count(self, connection: psycopg.Connection, schema: str) -> None:
+    def _bring(self, connection: psycopg.Connection, schema: str) -> None:
         # Without commits, or `close` waits for a broker that has gone with the run.
-        settings = {"bootstrap.servers": self._kafka, "group.id": "counting"}
+        settings = {"bootstrap.servers": self._kafka, "group.id": "bringing"}
         consumer = Consumer({**settings, "enable.auto.commit": False})
         partitions = consumer.list_topics("pageviews", 10).topics["pageviews"].partitions
         consumer.assign([TopicPartition("pageviews", n, OFFSET_BEGINNING) for n in partitions])
-        counts: dict[int, tuple[int, int]] = {}
-        upsert = (
-            f"INSERT INTO {schema}.pageviews_progress VALUES (%s, %s, %s) ON CONFLICT (partition)"  # noqa: S608
-            " DO UPDATE SET total = excluded.total, max_received_at = excluded.max_received_at"
-        )
+        columns = "data, partition, message_offset"
+        insert = f"INSERT INTO {schema}.pageviews_json ({columns}) VALUES (%s, %s, %s)"  # noqa: S608
         try:
             while not self._stop.is_set():
-                changed = set()
+                rows = []
                 for message in consumer.consume(5_000, WRITE_EVERY_S):
-                    value, partition = message.value(), message.partition()
-                    assert value is not None and partition is not None, message.error()
-                    total, newest = counts.get(partition, (0, 0))
-                    received_at = json.loads(value)["received_at"]
-                    counts[partition] = (total + 1, max(newest, received_at))
-                    changed.add(partition)
-                rows = [(partition, *counts[partition]) for partition in sorted(changed)]
+                    value = message.value()
+                    assert value is not None, message.error()
+                    rows.append((value.decode(), message.partition(), message.offset()))
                 with connection.transaction():
-                    connection.cursor().executemany(upsert.encode(), rows)
+                    connection.cursor().executemany(insert.encode(), rows)
         except psycopg.errors.UndefinedTable:
             return  # the run has dropped its schema
         finally:
@@ -95,28 +89,25 @@ def postgres() -> Iterator[Postgres]:
 
 
 @pytest.fixture(scope="module")
-def url(postgres: Postgres) -> Iterator[str]:
-    with subscribing(postgres) as found:
-        yield found
-
-
-@pytest.fixture
-def script(tmp_path: Path) -> Path:
-    path = tmp_path / "scripts" / "demo.sql"
-    path.parent.mkdir()
-    path.write_text(STAND_IN)
-    return path
+def materialize(postgres: Postgres) -> Iterator[Materialize]:
+    settings = load()
+    where = settings.reach_address
+    outside = Running(
+        f"{where}:{settings.kafka_port}", f"http://{where}:{settings.schema_registry_port}"
+    )
+    with running_materialize(postgres, outside) as server:
+        yield server
 
 
 @pytest.fixture
 def mz_door(
-    door: Callable[..., Door], url: str, script: Path, monkeypatch: pytest.MonkeyPatch
+    door: Callable[..., Door], materialize: Materialize, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Door]:
-    """`./run_experiment.sh mz …` with MZ_URL at PostgreSQL."""
-    monkeypatch.setenv("MZ_URL", url)
+    """`./run_experiment.sh mz …` with MZ_URL at the tests' Materialize."""
+    monkeypatch.setenv("MZ_URL", materialize.url)
 
     def open_door(*arguments: str) -> Door:
-        return door(sys.executable, "-m", "tests.e2e.mz_front_door", str(script), *arguments)
+        return door("run_experiment.sh", "mz", *arguments)
 
     return open_door
 
@@ -133,7 +124,7 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("MZ_PID", str(postgres.pid))
-    with Counting(postgres, f"{settings.reach_address}:{settings.kafka_port}"):
+    with Bringing(postgres, f"{settings.reach_address}:{settings.kafka_port}"):
         run = mz_door("500", "3", "5", "1.0")
         run.until(r"will be dropped$")
         (schema,) = schemas(postgres)
@@ -180,7 +171,7 @@ def test_an_engine_whose_processes_nobody_named_has_no_cost_and_ctrl_c_drops_its
     settings: Settings,
     nothing_left: NothingLeft,
 ) -> None:
-    with Counting(postgres, f"{settings.reach_address}:{settings.kafka_port}"):
+    with Bringing(postgres, f"{settings.reach_address}:{settings.kafka_port}"):
         run = mz_door("500", "60", "5", "1.0")
         run.until(r"^\[4/6\]")
         assert len(schemas(postgres)) == 1
@@ -197,15 +188,22 @@ def test_an_engine_whose_processes_nobody_named_has_no_cost_and_ctrl_c_drops_its
 
 
 def test_a_statement_that_fails_ends_the_run_with_it_and_leaves_nothing(
-    mz_door: Callable[..., Door], postgres: Postgres, script: Path, nothing_left: NothingLeft
+    door: Callable[..., Door],
+    materialize: Materialize,
+    tmp_path: Path,
+    nothing_left: NothingLeft,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("MZ_URL", materialize.url)
+    script = tmp_path / "scripts" / "demo.sql"
+    script.parent.mkdir()
     script.write_text("CREATE TABLE made (a int);\nSELECT b\nFROM made;\n")
-    run = mz_door("500", "3", "5", "1.0")
+    run = door(sys.executable, "-m", "tests.e2e.mz_front_door", str(script), "500", "3", "5", "1.0")
     assert run.wait() == 1, run.output
     assert 'psql:scripts/demo.sql:3: ERROR:  column "b" does not exist' in run.output
     assert "STATEMENT:  SELECT b\nFROM made;" in run.output
     assert 'column "b" does not exist' in read_run(run_folder(run.output))["outcome"]
-    assert schemas(postgres) == []
+    assert schemas(materialize.postgres) == []
     nothing_left()
 
 

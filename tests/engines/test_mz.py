@@ -31,7 +31,7 @@ from racetrack.probes.usage import usage_of
 from racetrack.runfolder import RunFolder
 from racetrack.settings import Settings, for_record, load
 from racetrack.stack.contract import Inside, Stack
-from tests.materialize import STAND_IN, subscribing
+from tests.materialize import STAND_IN, Materialize, running_materialize
 from tests.postgres import PASSWORD, Postgres, running_postgres
 
 WITHIN_S = 10.0
@@ -67,9 +67,15 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def materialize(postgres: Postgres) -> Iterator[Materialize]:
+    with running_materialize(postgres) as server:
+        yield server
+
+
 @pytest.fixture
-def attached(postgres: Postgres) -> Stack:
-    return stack(MZ_URL=postgres.url)
+def attached(materialize: Materialize) -> Stack:
+    return stack(MZ_URL=materialize.url)
 
 
 def schemas(postgres: Postgres) -> set[str]:
@@ -138,7 +144,7 @@ def test_of_several_times_that_are_complete_at_once_the_newest_is_told() -> None
 
 
 def test_a_failing_statement_ends_the_script_and_is_shown_with_its_error(
-    attached: Stack, postgres: Postgres, script: Path
+    attached: Stack, materialize: Materialize, script: Path
 ) -> None:
     script.write_text("CREATE TABLE before (a int);\n\nSELECT a\n  FROM not_there;\nSELECT 1/0;\n")
     engine = mz.Materialize(script)
@@ -148,7 +154,7 @@ def test_a_failing_statement_ends_the_script_and_is_shown_with_its_error(
     finally:
         engine.unload(attached)
     told = str(refused.value)
-    assert f"scripts/demo.sql was refused by 127.0.0.1:{postgres.port}/materialize" in told
+    assert f"scripts/demo.sql was refused by {Server.at(materialize.url, 'MZ_URL')}" in told
     assert 'psql:scripts/demo.sql:4: ERROR:  relation "not_there" does not exist' in told
     assert "STATEMENT:  SELECT a\n  FROM not_there;" in told
     assert "division by zero" not in told
@@ -156,7 +162,7 @@ def test_a_failing_statement_ends_the_script_and_is_shown_with_its_error(
 
 
 def test_the_demo_gets_the_stacks_addresses_unless_its_own_are_set(
-    postgres: Postgres, script: Path
+    materialize: Materialize, postgres: Postgres, script: Path
 ) -> None:
     script.write_text("SELECT :'kafka' || ' ' || :'registry' AS asked INTO asked;")
     engine = mz.Materialize(script)
@@ -167,7 +173,7 @@ def test_the_demo_gets_the_stacks_addresses_unless_its_own_are_set(
             "seen:1 http://seen:2",
         ),
     ):
-        where = stack(MZ_URL=postgres.url, **given)
+        where = stack(MZ_URL=materialize.url, **given)
         try:
             engine.load_demo(where)
             assert postgres.rows(f"SELECT asked FROM {mz.SCHEMA}.asked") == [(expected,)]
@@ -439,28 +445,26 @@ def probing(engine: mz.Materialize, where: Stack, folder: RunFolder) -> Iterator
 
 
 def test_delay_and_progress_are_written_in_the_format_of_every_engine(
-    postgres: Postgres, script: Path, tmp_path: Path
+    attached: Stack, postgres: Postgres, script: Path, tmp_path: Path
 ) -> None:
     """The engine as it is, against PostgreSQL, with SUBSCRIBE answered before it."""
     (tmp_path / "logs").mkdir()
     folder = RunFolder.create(tmp_path / "logs", "mz", "1")
     engine = mz.Materialize(script)
-    with subscribing(postgres) as url:
-        where = stack(MZ_URL=url)
-        try:
-            engine.load_demo(where)
-            rows = f"{mz.SCHEMA}.pageviews_progress"
-            with probing(engine, where, folder) as probe:
-                time.sleep(0.5)
-                assert probe.newest is None  # no row before the first pageview
-                received_ms = time.time_ns() // 1_000_000 - 250
-                postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, {received_ms}), (1, 7, 1000)")
-                assert probe.wait_until(lambda n: n.total == 12, WITHIN_S, probe.check)
-                first = probe.newest
-                postgres.rows(f"UPDATE {rows} SET total = 9 WHERE partition = 1")
-                assert probe.wait_until(lambda n: n.total == 14, WITHIN_S, probe.check)
-        finally:
-            engine.unload(where)
+    try:
+        engine.load_demo(attached)
+        rows = f"{mz.SCHEMA}.pageviews_progress"
+        with probing(engine, attached, folder) as probe:
+            time.sleep(0.5)
+            assert probe.newest is None  # no row before the first pageview
+            received_ms = time.time_ns() // 1_000_000 - 250
+            postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, {received_ms}), (1, 7, 1000)")
+            assert probe.wait_until(lambda n: n.total == 12, WITHIN_S, probe.check)
+            first = probe.newest
+            postgres.rows(f"UPDATE {rows} SET total = 9 WHERE partition = 1")
+            assert probe.wait_until(lambda n: n.total == 14, WITHIN_S, probe.check)
+    finally:
+        engine.unload(attached)
     assert first and first.max_received_at_ms == received_ms
     assert 250 <= first.dt_ms <= first.timestamp_ms - received_ms + 1
     lines = (folder.path / "mz_sample_dt.log").read_text().splitlines()
@@ -476,31 +480,29 @@ def test_delay_and_progress_are_written_in_the_format_of_every_engine(
     assert all(abs(int(row[0]) - time.time_ns() / 1e6) < 60_000 for row in curve)
 
 
-def test_progress_does_not_wait_for_a_slow_query(postgres: Postgres, script: Path) -> None:
+def test_progress_does_not_wait_for_a_slow_query(
+    attached: Stack, postgres: Postgres, script: Path
+) -> None:
     """Materialize answers the query as of its own clock, and may take a second to: SUBSCRIBE's
     lines are recorded when they come nevertheless."""
-    script.write_text(
-        STAND_IN.replace("SELECT (1000 *", "SELECT pg_sleep(2); SELECT (1000 *").replace(
-            "HAVING sum(total) > 0", ""
-        )
-    )
+    slow_clock = """CREATE FUNCTION mz_now() RETURNS bigint LANGUAGE sql AS
+        $$ SELECT pg_sleep(2); SELECT mz_catalog.mz_now() $$;"""
+    script.write_text(STAND_IN.replace("HAVING sum(total) > 0", "") + slow_clock)
     engine = mz.Materialize(script)
     stop = threading.Event()
-    with subscribing(postgres) as url:
-        where = stack(MZ_URL=url)
-        try:
-            engine.load_demo(where)
-            updates = engine.updates(where, stop)
-            rows = f"{mz.SCHEMA}.pageviews_progress"
-            postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, 1000)")
-            began = time.monotonic()
-            first = next(updates)
-            assert time.monotonic() - began < 1.5
-            second = next(updates)
-            stop.set()
-            assert list(updates) is not None
-        finally:
-            engine.unload(where)
+    try:
+        engine.load_demo(attached)
+        updates = engine.updates(attached, stop)
+        rows = f"{mz.SCHEMA}.pageviews_progress"
+        postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, 1000)")
+        began = time.monotonic()
+        first = next(updates)
+        assert time.monotonic() - began < 1.5
+        second = next(updates)
+        stop.set()
+        assert list(updates) is not None
+    finally:
+        engine.unload(attached)
     assert isinstance(first, Progress) and isinstance(second, Summary)
 
 

@@ -1,8 +1,7 @@
-"""What Materialize has and PostgreSQL has not, for tests: mz_now(), mz_version(), and SUBSCRIBE.
+"""Between a client and PostgreSQL: Materialize's banner, its statements, and SUBSCRIBE.
 
-`STAND_IN` makes the demo's two progress views as tables. `subscribing` stands between a client and
-PostgreSQL, and answers `COPY (SUBSCRIBE …) TO STDOUT` itself: from what is in pageviews_progress,
-with the lines that a real Materialize was seen to send. All else goes through untouched.
+`COPY (SUBSCRIBE …) TO STDOUT` is answered here, from what is in pageviews_progress, with the lines
+that a real Materialize was seen to send. Plain SQL goes through untouched.
 """
 
 import re
@@ -10,76 +9,60 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
+from typing import BinaryIO
 
 import psycopg
 
+from tests.materialize.statements import Refused, Statements
 from tests.postgres import Postgres
 
 LOOK_EVERY_S = 0.1
 COLUMNS = 6  # mz_timestamp, mz_progressed, mz_diff, and those of the query
 
-STAND_IN = """
-\\echo :kafka :registry
-CREATE FUNCTION mz_now() RETURNS bigint LANGUAGE sql AS
-    $$ SELECT (1000 * extract(epoch FROM clock_timestamp()))::bigint $$;
-CREATE FUNCTION mz_version() RETURNS text LANGUAGE sql AS $$ SELECT 'v0 (of the tests)' $$;
-CREATE TABLE pageviews_progress (
-    partition bigint PRIMARY KEY, total bigint, max_received_at bigint);
-CREATE VIEW pageviews_summary AS
-SELECT sum(total)::bigint AS total, max(max_received_at) AS max_received_at
-FROM pageviews_progress
-HAVING sum(total) > 0;
-"""
+# Sent as a notice to whoever does not decline it.
+WELCOME = "connected to Materialize v0 (of the tests)\n  Need help? Not here."
+DECLINED = b"--welcome_message=off"
 
 
-@contextmanager
-def subscribing(postgres: Postgres) -> Iterator[str]:
-    """The URL of a PostgreSQL that knows SUBSCRIBE."""
-    stop = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as door, ExitStack() as threads:
-        door.settimeout(LOOK_EVERY_S)
-
-        def serve() -> None:
-            while not stop.is_set():
-                with suppress(TimeoutError):
-                    client = door.accept()[0]
-                    start(_Session(client, postgres, stop).run)
-
-        def start(work: object) -> None:
-            thread = threading.Thread(target=work)  # type: ignore[arg-type]
-            thread.start()
-            threads.callback(thread.join)
-
-        start(serve)
-        threads.callback(stop.set)
-        port = door.getsockname()[1]
-        yield postgres.url.replace(f":{postgres.port}/", f":{port}/")
-
-
-class _Session:
+class Session:
     """One client and its connection to PostgreSQL."""
 
-    def __init__(self, client: socket.socket, postgres: Postgres, stop: threading.Event) -> None:
+    def __init__(
+        self,
+        client: socket.socket,
+        postgres: Postgres,
+        statements: Statements,
+        stop: threading.Event,
+    ) -> None:
         self._client, self._postgres, self._stop = client, postgres, stop
+        self._statements = statements
         self._server = socket.create_connection(("127.0.0.1", postgres.port))
         self._schema = "public"
 
     def run(self) -> None:
         """Until either side leaves, the demo's schema is dropped, or the tests end."""
         back = threading.Thread(target=self._pass_back)
-        back.start()
         with self._client, self._server:
             with suppress(OSError, EOFError, psycopg.Error):
+                self._welcome = self._begin()
+                back.start()
                 self._pass_on()
             with suppress(OSError):  # it may have gone first
                 self._server.shutdown(socket.SHUT_RDWR)  # which ends what waits for it
-            back.join()
+            if back.ident:
+                back.join()
+
+    def _begin(self) -> bool:
+        """Pass on who the client is and what it wishes, without what PostgreSQL does not know.
+        Whether it wants to be welcomed."""
+        (length,) = struct.unpack("!I", self._read(4))
+        wishes = self._read(length - 4)
+        known = wishes.replace(DECLINED, b"")
+        self._server.sendall(struct.pack("!I", 4 + len(known)) + known)
+        return known == wishes
 
     def _pass_on(self) -> None:
-        (length,) = struct.unpack("!I", self._read(4))
-        self._server.sendall(struct.pack("!I", length) + self._read(length - 4))
         while True:
             kind, (length,) = self._read(1), struct.unpack("!I", self._read(4))
             body = self._read(length - 4)
@@ -88,7 +71,17 @@ class _Session:
             if kind == b"Q" and body.split()[:2] == [b"COPY", b"(SUBSCRIBE"]:
                 self._subscribe()
             else:
-                self._server.sendall(kind + struct.pack("!I", length) + body)
+                if kind == b"Q":
+                    body = self._translated(body)
+                self._server.sendall(kind + struct.pack("!I", 4 + len(body)) + body)
+
+    def _translated(self, body: bytes) -> bytes:
+        """What PostgreSQL is to do; a refusal is left to it too, so that it is one in every way."""
+        try:
+            return self._statements.translated(body.rstrip(b"\0").decode()).encode() + b"\0"
+        except Refused as refusal:
+            reason = str(refusal).replace("'", "''")
+            return f"DO $$ BEGIN RAISE EXCEPTION '{reason}'; END $$".encode() + b"\0"
 
     def _read(self, count: int) -> bytes:
         self._client.settimeout(LOOK_EVERY_S)
@@ -106,9 +99,24 @@ class _Session:
         return found
 
     def _pass_back(self) -> None:
-        with suppress(OSError):
-            while part := self._server.recv(65536):
+        with suppress(OSError), self._server.makefile("rb") as answers:
+            if self._welcome:
+                self._pass_back_with_welcome(answers)
+            while part := answers.read1():
                 self._client.sendall(part)
+
+    def _pass_back_with_welcome(self, answers: BinaryIO) -> None:
+        """Up to where PostgreSQL is ready for the first query, with the banner before that."""
+        fields = {"S": "NOTICE", "V": "NOTICE", "C": "00000", "M": WELCOME}
+        while kind := answers.read(1):
+            length = answers.read(4)
+            body = answers.read(struct.unpack("!I", length)[0] - 4)
+            if kind == b"Z":
+                notice = "".join(f"{code}{text}\0" for code, text in fields.items())
+                self._send(b"N", notice.encode() + b"\0")
+            self._client.sendall(kind + length + body)
+            if kind == b"Z":
+                return
 
     def _subscribe(self) -> None:
         formats = struct.pack("!bH", 0, COLUMNS) + COLUMNS * struct.pack("!H", 0)
