@@ -40,6 +40,8 @@ PROGRESS = """
 COPY (SUBSCRIBE (SELECT partition, total, max_received_at FROM pageviews_progress)
     WITH (PROGRESS)) TO STDOUT"""
 VERSION = "SELECT mz_version()"
+# psql prints the banner as a notice, and it would stand before what a failing statement said.
+NO_BANNER = "--welcome_message=off"
 SCHEMAS = "SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname ~ '^racetrack_'"
 
 # One name for all that this process makes elsewhere: no two runs share it, and whoever finds it
@@ -116,7 +118,8 @@ class Materialize(Engine):
         new = [f"CREATE SCHEMA {SCHEMA}", f"SET search_path = {SCHEMA}"]
         addresses = {"kafka": _kafka(stack), "registry": _registry(stack)}
         before = new if _is_elsewhere(stack.settings) else []
-        _server(stack.settings).run_script(self._script, addresses, before)
+        server = _server(stack.settings).with_option(NO_BANNER)
+        server.run_script(self._script, addresses, before)
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """The summary once a second; each partition's progress when Materialize tells it."""

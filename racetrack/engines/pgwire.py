@@ -6,7 +6,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +66,15 @@ class Server:
         parts = conninfo_to_dict(self.conninfo)
         database = parts.get("dbname", parts.get("user", ""))
         return f"{parts['host']}:{parts.get('port', 5432)}/{database}"
+
+    def with_option(self, option: str) -> "Server":
+        """The same, with one more option for the session (`--name=value`) beside those that the URL
+        or PGOPTIONS ask for.
+        """
+        parts = conninfo_to_dict(self.conninfo)
+        asked = parts.get("options") or os.environ.get("PGOPTIONS", "")
+        options = f"{asked} {option}".strip()
+        return replace(self, conninfo=make_conninfo("", **{**parts, "options": options}))
 
     def connect(self) -> "closing[psycopg.Connection[Any]]":
         """A connection that commits each statement, to be used in `with`.

@@ -202,6 +202,7 @@ def test_a_statement_that_fails_ends_the_run_with_it_and_leaves_nothing(
     assert run.wait() == 1, run.output
     assert 'psql:scripts/demo.sql:3: ERROR:  column "b" does not exist' in run.output
     assert "STATEMENT:  SELECT b\nFROM made;" in run.output
+    assert "NOTICE" not in run.output
     assert 'column "b" does not exist' in read_run(run_folder(run.output))["outcome"]
     assert schemas(materialize.postgres) == []
     nothing_left()

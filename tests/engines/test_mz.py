@@ -32,6 +32,7 @@ from racetrack.runfolder import RunFolder
 from racetrack.settings import Settings, for_record, load
 from racetrack.stack.contract import Inside, Stack
 from tests.materialize import STAND_IN, Materialize, running_materialize
+from tests.materialize.wire import WELCOME
 from tests.postgres import PASSWORD, Postgres, running_postgres
 
 WITHIN_S = 10.0
@@ -154,11 +155,42 @@ def test_a_failing_statement_ends_the_script_and_is_shown_with_its_error(
     finally:
         engine.unload(attached)
     told = str(refused.value)
-    assert f"scripts/demo.sql was refused by {Server.at(materialize.url, 'MZ_URL')}" in told
+    server = Server.at(materialize.url, "MZ_URL")
+    assert told.startswith(f"scripts/demo.sql was refused by {server} (psql's exit code 3):\npsql:")
     assert 'psql:scripts/demo.sql:4: ERROR:  relation "not_there" does not exist' in told
     assert "STATEMENT:  SELECT a\n  FROM not_there;" in told
     assert "division by zero" not in told
     assert PASSWORD not in told
+
+
+def test_materializes_banner_is_kept_out_and_other_options_are_kept(
+    materialize: Materialize, script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = subprocess.run(
+        ["psql", "-X", "-d", materialize.url, "-c", "SELECT 1/0"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert plain.stderr.startswith(f"NOTICE:  {WELCOME}\nERROR:  division by zero")
+    script.write_text(
+        "SELECT current_setting('statement_timeout') || current_setting('lock_timeout') AS both_are"
+        " \\gset\n\\warn :both_are\nSELECT 1/0;\n"
+    )
+    engine = mz.Materialize(script)
+    monkeypatch.setenv("PGOPTIONS", "--lock_timeout=3s")
+    for url, said in (
+        (materialize.url, "03s"),
+        (f"{materialize.url}&options=--statement_timeout%3D7s", "7s0"),  # it goes before PGOPTIONS
+    ):
+        where = stack(MZ_URL=url)
+        try:
+            with pytest.raises(
+                DemoError, match=f"exit code 3\\):\n{said}\npsql:.*division by zero"
+            ):
+                engine.load_demo(where)
+        finally:
+            engine.unload(where)
 
 
 def test_the_demo_gets_the_stacks_addresses_unless_its_own_are_set(
