@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Start the published image by its own entrypoint, which is the argument, with Flink configured by the
-# settings of .env as racetrack/stack/native/flink.py does it.
+# settings of .env as racetrack/stack/native/flink.py does it. The image has one slot and one port for
+# files, which is enough for one job without parallelism: each job starts a cluster of its own.
 set -euo pipefail
 
 properties="sql-gateway.endpoint.rest.address: 0.0.0.0
@@ -10,6 +11,8 @@ execution.target: local
 taskmanager.memory.network.min: 256m
 taskmanager.memory.network.max: 256m
 parallelism.default: $FLINK_PARALLELISM
+taskmanager.numberOfTaskSlots: $FLINK_PARALLELISM
+blob.server.port: 0
 state.backend.type: $FLINK_STATE_BACKEND
 table.exec.sink.upsert-materialize: $FLINK_UPSERT_MATERIALIZE"
 if [[ $FLINK_MINI_BATCH_MS != 0 ]]; then

@@ -86,6 +86,7 @@ def configured(context: Context) -> dict[str, str]:
         "taskmanager.memory.network.min": "256m",
         "taskmanager.memory.network.max": "256m",
         "parallelism.default": str(settings.flink_parallelism),
+        "taskmanager.numberOfTaskSlots": str(settings.flink_parallelism),
         **_mini_batches(settings.flink_mini_batch_ms),
         **_state(settings, context.work),
         "table.exec.sink.upsert-materialize": settings.flink_upsert_materialize,

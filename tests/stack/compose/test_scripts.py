@@ -166,3 +166,6 @@ def test_flink_is_configured_as_natively(tmp_path: Path, knobs: dict[str, str]) 
     }
     assert ours["sql-gateway.endpoint.rest.port"] == str(settings.flink_port)
     assert ours["sql-gateway.session.idle-timeout"] == native["sql-gateway.session.idle-timeout"]
+    # The image itself has one slot, and one port for the files of all jobs' clusters.
+    assert ours["taskmanager.numberOfTaskSlots"] == ours["parallelism.default"]
+    assert ours["blob.server.port"] == "0"
