@@ -1,11 +1,21 @@
 """`.env` and the environment become one frozen Settings; nothing else reads either."""
 
+import re
 from collections.abc import Mapping
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, SecretStr, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    Field,
+    SecretStr,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from racetrack.errors import UsageError
@@ -17,6 +27,7 @@ Heap = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*[mg]$")]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,30}$")]
 Size = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*[mMgG]$")]
 Address = Annotated[str, AfterValidator(lambda text: str(IPv4Address(text)))]
+HostOrNothing = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9.-]*$")]
 Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[int, Field(ge=0)]
 
@@ -45,6 +56,7 @@ class Settings(BaseSettings):
     loadgen_port: Port
     postgres_port: Port
     flink_port: Port
+    kafka_advertised_address: HostOrNothing
 
     kafka_heap: Heap
     kafka_retention_bytes: Annotated[int, Field(ge=-1)]
@@ -52,7 +64,7 @@ class Settings(BaseSettings):
     connect_heap: Heap
     deephaven_heap: Heap
     redpanda_smp: Count
-    redpanda_memory: Size
+    redpanda_memory: str
     redpanda_tmpfs: Size
     mysql_tmpfs: Size
     postgres_tmpfs: Size
@@ -111,6 +123,29 @@ class Settings(BaseSettings):
     mysql_debezium_password: SecretStr
     deephaven_psk: SecretStr
     postgres_password: SecretStr
+
+    @field_validator("redpanda_memory")
+    @classmethod
+    def _redpanda_starts_with_it(cls, size: str, info: ValidationInfo) -> str:
+        if not re.fullmatch(r"[1-9][0-9]*[MG]", size):
+            raise PydanticCustomError(
+                "redpanda_memory", "Redpanda reads sizes such as 1500M or 2G, with a capital letter"
+            )
+        gib = int(size[:-1]) / (1 if size.endswith("G") else 1024)
+        cores: int = info.data.get("redpanda_smp", 1)
+        if gib < cores:
+            raise PydanticCustomError(
+                "redpanda_memory",
+                "Redpanda does not start with less than 1 GiB for each core, and REDPANDA_SMP is"
+                " {cores}: make it {cores}G or more",
+                {"cores": cores},
+            )
+        return size
+
+    @property
+    def advertised_address(self) -> str:
+        """Where the broker tells its clients to find it."""
+        return self.kafka_advertised_address or self.reach_address
 
     @property
     def reach_address(self) -> str:

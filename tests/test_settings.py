@@ -27,6 +27,7 @@ def test_the_environment_wins_over_the_file(monkeypatch: pytest.MonkeyPatch) -> 
         ("BIND_ADDRESS", "::1"),
         ("BIND_ADDRESS", ""),
         ("BIND_ADDRESS", "localhost"),
+        ("KAFKA_ADVERTISED_ADDRESS", "kafka:9092"),
         ("LOADGEN_ACKS", "2"),
         ("PAGEVIEWS_PARTITIONS", "0"),
     ],
@@ -37,6 +38,48 @@ def test_a_bad_value_is_refused_by_name(
     monkeypatch.setenv(variable, value)
     with pytest.raises(UsageError, match=variable):
         settings.load()
+
+
+@pytest.mark.parametrize(
+    ("knobs", "why"),
+    [
+        ({"REDPANDA_MEMORY": "2g"}, "capital"),
+        ({"REDPANDA_MEMORY": "512m"}, "capital"),
+        ({"REDPANDA_MEMORY": "2GB"}, "capital"),
+        ({"REDPANDA_MEMORY": "1023M"}, "make it 1G or more"),
+        ({"REDPANDA_MEMORY": "1G", "REDPANDA_SMP": "2"}, "REDPANDA_SMP is 2: make it 2G or more"),
+        ({"REDPANDA_MEMORY": "4095M", "REDPANDA_SMP": "4"}, "make it 4G or more"),
+    ],
+)
+def test_memory_that_redpanda_would_not_start_with_is_refused(
+    knobs: dict[str, str], why: str
+) -> None:
+    with pytest.raises(UsageError, match=rf"REDPANDA_MEMORY: .*{why}"):
+        settings.load(knobs)
+
+
+@pytest.mark.parametrize(
+    ("memory", "cores"), [("1G", "1"), ("1024M", "1"), ("1500M", "1"), ("4G", "4")]
+)
+def test_memory_that_redpanda_starts_with(memory: str, cores: str) -> None:
+    loaded = settings.load({"REDPANDA_MEMORY": memory, "REDPANDA_SMP": cores})
+    assert loaded.redpanda_memory == memory
+
+
+@pytest.mark.parametrize(
+    ("bind", "advertised", "told"),
+    [
+        ("127.0.0.1", "", "127.0.0.1"),
+        ("0.0.0.0", "", "127.0.0.1"),  # noqa: S104
+        ("192.0.2.1", "", "192.0.2.1"),
+        ("0.0.0.0", "kafka.example", "kafka.example"),  # noqa: S104
+    ],
+)
+def test_clients_of_the_broker_are_sent_where_the_settings_say(
+    bind: str, advertised: str, told: str
+) -> None:
+    knobs = {"BIND_ADDRESS": bind, "KAFKA_ADVERTISED_ADDRESS": advertised}
+    assert settings.load(knobs).advertised_address == told
 
 
 def test_an_override_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

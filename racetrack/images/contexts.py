@@ -117,6 +117,7 @@ def prepare_env(settings: Settings) -> str:
             value = getattr(settings, name)
             given[name.upper()] = "prepare" if isinstance(value, SecretStr) else str(value)
     given["BIND_ADDRESS"] = "127.0.0.1"
+    given["KAFKA_ADVERTISED_ADDRESS"] = ""
     given["STACK_NAME"] = "image"  # or the end of a native stack on this machine would end it
     given["RACETRACK_WORK"] = "/tmp/prepare"  # noqa: S108  # in the image's own stage
     return "".join(f"{name}={shlex.quote(value)}\n" for name, value in given.items())

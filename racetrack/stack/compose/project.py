@@ -127,7 +127,7 @@ def environment(settings: Settings) -> dict[str, str]:
     return {
         **outside,
         **{name.upper(): _text(value) for name, value in settings if value is not None},
-        "KAFKA_ADVERTISED_ADDRESS": settings.reach_address,
+        "KAFKA_ADVERTISED_ADDRESS": settings.advertised_address,
         "RACETRACK_STARTED_BY": HARNESS,
     }
 

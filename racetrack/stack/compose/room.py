@@ -25,7 +25,7 @@ def require(needed: Mapping[str, str]) -> None:
         raise SetupError(
             f"Not enough memory: the services may use {sum(sizes.values()) / GIB:.1f} GiB"
             f" ({largest}), and {available / GIB:.1f} GiB are available. Stop something, or lower"
-            " their heaps and memory in .env."
+            " their heaps, memory and tmpfs in .env."
         )
 
 

@@ -94,6 +94,9 @@ def server_properties(context: Context) -> dict[str, str]:
     reached = net.endpoint(net.host(settings), settings.kafka_controller_port)
     listeners = {"CLIENT": client, "CONTROLLER": controller}
     advertised = {"CLIENT": net.kafka(settings)}
+    if settings.kafka_advertised_address:
+        told = settings.kafka_advertised_address
+        advertised["CLIENT"] = net.endpoint(told, settings.kafka_port)
     if settings.kafka_outside:
         # Whom it tells where it is must be able to go there: in a container there are two answers.
         listeners["OUTSIDE"] = net.endpoint(settings.bind_address, OUTSIDE_PORT)

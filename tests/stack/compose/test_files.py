@@ -115,6 +115,46 @@ def test_redpanda_heeds_its_settings(described: Describe) -> None:
     assert re.search(r"^  developer_mode: false$", file, re.MULTILINE)
 
 
+def test_memory_that_is_counted_for_a_service_has_its_tmpfs_in_it(
+    compose_plugin: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in dict(compose_plugin).items():  # type: ignore[call-overload]
+        monkeypatch.setenv(name, value)
+    sizes = {"MYSQL_TMPFS": "123m", "REDPANDA_TMPFS": "7g", "POSTGRES_TMPFS": "9g"}
+    counted = Project(load(sizes)).services()
+    for name, size in (("mysql", "123m"), ("redpanda", "7g"), ("postgres", "9g")):
+        assert size in counted[name].memory.split()
+
+
+@pytest.mark.parametrize("files", [(PUBLISHED,), (PUBLISHED, AIRGAP)], ids=["published", "airgap"])
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({}, "127.0.0.1"),
+        ({"BIND_ADDRESS": "0.0.0.0"}, "127.0.0.1"),  # noqa: S104
+        ({"BIND_ADDRESS": "192.0.2.1"}, "192.0.2.1"),
+        ({"BIND_ADDRESS": "0.0.0.0", "KAFKA_ADVERTISED_ADDRESS": "a.example"}, "a.example"),  # noqa: S104
+    ],
+)
+def test_the_broker_tells_its_clients_what_the_setting_says(
+    files: tuple[str, ...], settings: dict[str, str], told: str, described: Describe
+) -> None:
+    broker = described(*files, **environment(load(settings)))["services"]["redpanda"]
+    where = f"{told}:{load().kafka_port}"
+    if AIRGAP in files:
+        assert broker["environment"]["KAFKA_OUTSIDE"] == where
+        assert broker["environment"]["KAFKA_ADVERTISED_ADDRESS"] == ""  # of the listener inside
+    else:
+        assert f"outside://{where} " in broker["command"][0]
+
+
+def test_the_broker_is_where_the_stack_binds_it_when_compose_is_called_by_hand(
+    described: Describe,
+) -> None:
+    (command,) = described(PUBLISHED, BIND_ADDRESS="192.0.2.1")["services"]["redpanda"]["command"]
+    assert "outside://192.0.2.1:" in command
+
+
 def test_materialize_gets_exactly_the_workers_asked_for(described: Describe) -> None:
     told = described(PUBLISHED, MATERIALIZE_WORKERS="5")["services"]["materialized"]["environment"]
     sizes = json.loads(told["MZ_CLUSTER_REPLICA_SIZES"])

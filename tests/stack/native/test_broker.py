@@ -24,6 +24,13 @@ def test_listeners_and_what_clients_are_told(bind: str, advertised: str, context
     assert rendered["advertised.listeners"] == f"CLIENT://{advertised}:{port}"
 
 
+def test_clients_are_told_the_address_that_was_set(context: Context) -> None:
+    elsewhere = {"bind_address": "0.0.0.0", "kafka_advertised_address": "a.example"}  # noqa: S104
+    settings = context.settings.model_copy(update=elsewhere)
+    rendered = broker.server_properties(Context(settings, context.work, context.parts))
+    assert rendered["advertised.listeners"] == f"CLIENT://a.example:{settings.kafka_port}"
+
+
 def test_clients_are_never_told_the_wildcard(context: Context) -> None:
     everywhere = {"bind_address": "0.0.0.0"}  # noqa: S104
     settings = context.settings.model_copy(update=everywhere)

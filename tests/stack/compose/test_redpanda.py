@@ -1,0 +1,81 @@
+"""What Redpanda is started with: it can be written to, and retention reaches it."""
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from racetrack.settings import REPO
+from tests.stack.compose.conftest import Describe
+
+MIB = 1 << 20
+# Shows the configuration that it is given; rpk starts Redpanda with it.
+RPK = """#!/bin/sh
+while [ "$1" != --config ]; do shift; done
+cat "$2"
+"""
+
+
+@pytest.fixture
+def configuration(described: Describe, tmp_path: Path) -> "Configuration":
+    return Configuration(described, tmp_path)
+
+
+class Configuration:
+    """The redpanda.yaml that `rpk redpanda start` gets."""
+
+    def __init__(self, described: Describe, folder: Path) -> None:
+        self._described, self._folder = described, folder
+
+    def __call__(self, **variables: str) -> Mapping[str, Any]:
+        service = self._described("docker-compose.yml", **variables)["services"]["redpanda"]
+        (script,) = service["command"]
+        (self._folder / "rpk").write_text(RPK)
+        (self._folder / "rpk").chmod(0o755)
+        for there, here in (
+            ("/etc/racetrack/", f"{REPO}/"),
+            ("/tmp/", f"{self._folder}/"),  # in the container
+            ("$$", "$"),  # compose doubles what it shows
+        ):
+            script = script.replace(there, here)
+        done = subprocess.run(
+            [*service["entrypoint"], script],
+            env={"PATH": f"{self._folder}:/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        found: Mapping[str, Any] = yaml.safe_load(done.stdout)
+        return found
+
+
+def test_it_takes_writes_on_the_disk_that_it_is_given(configuration: Configuration) -> None:
+    """By default it wants 5 GiB free, and a tmpfs of 4 GiB never has that."""
+    assert configuration()["redpanda"]["storage_min_free_bytes"] == 10 * MIB  # the least it takes
+
+
+def test_what_it_takes_ahead_is_small_where_disk_is_memory(configuration: Configuration) -> None:
+    assert configuration()["redpanda"]["segment_fallocation_step"] == MIB
+
+
+def test_it_sends_nobody_statistics(configuration: Configuration) -> None:
+    found = configuration()
+    assert found["redpanda"]["enable_metrics_reporter"] is False
+    assert "enable_usage_stats" not in str(found)
+
+
+def test_all_is_kept_unless_asked(configuration: Configuration) -> None:
+    assert "retention_bytes" not in configuration(KAFKA_RETENTION_BYTES="-1")["redpanda"]
+
+
+@pytest.mark.parametrize("limit", ["0", "100000000"])
+def test_it_keeps_as_much_of_a_partition_as_was_set(
+    limit: str, configuration: Configuration
+) -> None:
+    with_limit = configuration(KAFKA_RETENTION_BYTES=limit)
+    assert with_limit["redpanda"].pop("retention_bytes") == int(limit)
+    assert with_limit == yaml.safe_load((REPO / "redpanda.yaml").read_text())
