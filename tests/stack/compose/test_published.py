@@ -1,21 +1,193 @@
 """What docker-compose.yml asks of the published images is what they have."""
 
+import fnmatch
+import re
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from racetrack.errors import UsageError
+from racetrack.settings import REPO, load
+from racetrack.stack.compose import published
+from racetrack.stack.compose.published import IMAGES, Image
 from tests.stack.compose.conftest import Describe
 
-# Of Kafka's own start script (bin/kafka-run-class.sh), unless KAFKA_JVM_PERFORMANCE_OPTS is set.
-KAFKA_JVM_DEFAULTS = "-server -XX:+UseG1GC -XX:MaxGCPauseMillis=20"
+# What those that we build are built on, and where their own programs and variables come from.
+BUILT = {
+    "loadgen": (published.PYPY, ("loadgen",)),
+    "debezium": (published.DEBEZIUM, ("debezium",)),
+    "flink": (published.FLINK, ("flink",)),
+    "pgfeed": (published.PYTHON, ("racetrack/stack/native",)),
+}
+# Folders and files that containers of published images are given.
+GIVEN = {"mysql": ("debezium/mysql-user.sh",)}
+SERVICES = ("mysql", "redpanda", "debezium", "materialized", "deephaven", "flink", "postgres")
+JAVA_SERVICES = ("debezium", "deephaven", "flink")
+SCRIPTS = {
+    "debezium": ("healthy.sh", "register.sh", "start.sh"),
+    "flink": ("start.sh",),
+    "loadgen": ("healthy.sh",),
+}
+RUNNING = '"tasks":[{"id":0,"state":"RUNNING"}]'
+SUBJECTS = '"mysql.shop.users-value" "mysql.shop.items-value" "mysql.shop.purchases-value"'
+FLINK_KNOBS = ("PORT", "HEAP", "PARALLELISM", "STATE_BACKEND", "UPSERT_MATERIALIZE")
 
 
 @pytest.fixture(scope="module")
 def services(described: Describe) -> dict[str, Any]:
     found: dict[str, Any] = described("docker-compose.yml")["services"]
     return found
+
+
+@pytest.fixture
+def only(tmp_path: Path) -> "Only":
+    return Only(tmp_path)
+
+
+class Only:
+    """A machine that has the programs of an image, which all succeed, and no others."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "bin"
+        self._folder.mkdir()
+
+    def run(self, image: Image, *command: str, **variables: str) -> None:
+        """Fails if the command looks for a program that the image does not have."""
+        for name in image.programs.value:
+            stub = self._folder / Path(name).name
+            # Shells are real, or nothing would run. `curl` answers what a health check wants.
+            if name in ("sh", "bash"):
+                stub.symlink_to(f"/bin/{name}")
+            else:
+                stub.write_text(f"#!/bin/sh\necho '{RUNNING} {SUBJECTS}'\n")
+                stub.chmod(0o755)
+        done = subprocess.run(
+            [str(self._folder / command[0]), *command[1:]],
+            env={"PATH": str(self._folder), **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+        )
+        assert "not found" not in done.stderr, done.stderr
+
+
+def image_of(name: str, service: dict[str, Any]) -> Image:
+    return BUILT[name][0] if name in BUILT else IMAGES[service["image"].rpartition(":")[0]]
+
+
+def test_every_image_is_in_the_table(services: dict[str, Any]) -> None:
+    files = [REPO / "docker-compose.yml", *REPO.glob("*/Dockerfile")]
+    for file in files:
+        for found in re.findall(r"^(?:FROM|    image:) (\S+?):\$\{", file.read_text(), re.M):
+            assert found in IMAGES or found.startswith("racetrack/"), (file, found)
+    assert {image_of(name, service).name for name, service in services.items()} < IMAGES.keys()
+
+
+def test_every_fact_has_a_source_that_can_be_looked_up() -> None:
+    for image in IMAGES.values():
+        facts = [image.programs, image.user, image.data, image.variables, image.health, image.jvm]
+        for fact in (*facts, *image.defaults.values()):
+            if fact is not None:
+                assert re.fullmatch(r"[\w.-]+/[\w.-]+", fact.source.repository), fact
+                assert fact.source.path, fact
+                assert fact.source.at, fact
+
+
+@pytest.mark.parametrize("name", [*SERVICES, "loadgen", "pgfeed"])
+def test_health_is_asked_by_programs_that_the_image_has(
+    name: str, services: dict[str, Any], only: Only
+) -> None:
+    image = image_of(name, services[name])
+    how, *command = services[name]["healthcheck"]["test"]
+    if how == "CMD-SHELL":
+        only.run(image, "sh", "-c", command[0].replace("$$", "$"))
+    else:
+        assert command[0] in image.programs.value
+
+
+def test_a_health_check_that_the_image_brings_is_used(services: dict[str, Any]) -> None:
+    for name in SERVICES:
+        if health := image_of(name, services[name]).health:
+            assert " ".join(services[name]["healthcheck"]["test"][1:]) == health.value
+
+
+@pytest.mark.parametrize(
+    ("name", "script"), [(name, script) for name, all_ in SCRIPTS.items() for script in all_]
+)
+def test_scripts_in_an_image_call_programs_that_it_has(name: str, script: str, only: Only) -> None:
+    needed = {f"FLINK_{knob}": "1" for knob in (*FLINK_KNOBS, "MINI_BATCH_MS", "CHECKPOINT_MS")}
+    needed |= {"SCHEMA_REGISTRY_URL": "http://x", "COMMAND_ENDPOINT": "127.0.0.1:1"}
+    only.run(BUILT[name][0], "bash", str(REPO / name / script), "bash", "-c", "true", **needed)
+
+
+def test_what_mysql_runs_calls_programs_that_it_has(only: Only) -> None:
+    passwords = {"MYSQL_ROOT_PASSWORD": "a", "MYSQL_DEBEZIUM_PASSWORD": "b"}
+    only.run(published.MYSQL, "bash", str(REPO / "debezium/mysql-user.sh"), **passwords)
+
+
+def test_a_program_that_an_image_lacks_is_found(only: Only) -> None:
+    with pytest.raises(AssertionError, match="curl"):
+        only.run(published.PYPY, "sh", "-c", "curl --fail http://localhost/")
+
+
+@pytest.mark.parametrize("name", [*SERVICES, "loadgen", "pgfeed"])
+def test_variables_are_heeded_by_the_image_or_by_what_we_put_into_it(
+    name: str, services: dict[str, Any]
+) -> None:
+    heeded = image_of(name, services[name]).variables
+    ours = "\n".join(map(text_of, (*GIVEN.get(name, ()), *BUILT.get(name, ((), ()))[1])))
+    for variable in services[name].get("environment", {}):
+        known = heeded and any(fnmatch.fnmatchcase(variable, each) for each in heeded.value)
+        # libpq's own are those of the program that pgfeed is.
+        assert known or re.search(rf"\b{variable}\b", ours) or variable.startswith("PG"), variable
+
+
+def text_of(path: str) -> str:
+    """A file, or all files of a folder."""
+    files = [REPO / path] if (REPO / path).is_file() else sorted((REPO / path).glob("*"))
+    return "\n".join(file.read_text() for file in files if file.is_file())
+
+
+def test_what_is_kept_is_kept_where_the_image_has_it_and_by_whom(services: dict[str, Any]) -> None:
+    kept = {"mysql", "redpanda", "postgres"}
+    for name in kept:
+        image = image_of(name, services[name])
+        assert image.data
+        assert image.user
+        (mount,) = services[name]["tmpfs"]
+        path, _, text = mount.partition(":")
+        assert path == image.data.value
+        options = dict(option.partition("=")[::2] for option in text.split(","))
+        if not image.user.value.starts_as_root:
+            assert options["uid"] == options["gid"] == str(image.user.value.uid)
+
+
+@pytest.mark.parametrize("name", JAVA_SERVICES)
+def test_a_jvm_starts_with_the_image_s_flags_and_ours(name: str, services: dict[str, Any]) -> None:
+    told = services[name]["environment"]
+    flags = image_of(name, services[name]).jvm
+    assert flags
+    # That each is one of ours is not enough: the start script has to hand it on.
+    ours = {each for each in told if re.search(r"OPTS|JVM_ARGS", each)}
+    assert ours <= {each.variable for each in flags.value}
+    java_starts_with(" ".join(told.get(each.variable, each.otherwise) for each in flags.value))
+
+
+def test_flags_that_a_jvm_does_not_start_with_are_found() -> None:
+    kafka = published.DEBEZIUM.jvm
+    assert kafka
+    with pytest.raises(AssertionError, match="Multiple garbage collectors"):
+        java_starts_with(" ".join(each.otherwise for each in kafka.value) + " -XX:+UseSerialGC")
+
+
+@pytest.mark.parametrize("heap", ["512m", "1g"])
+def test_a_jvm_takes_heaps_as_the_settings_do(heap: str) -> None:
+    assert load({"DEEPHAVEN_HEAP": heap}).deephaven_heap == heap
+    java_starts_with(f"-Xmx{heap}")
 
 
 def java_starts_with(flags: str) -> None:
@@ -28,12 +200,19 @@ def java_starts_with(flags: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_kafka_connect_s_jvm_starts_with_our_flags(services: dict[str, Any]) -> None:
-    told = services["debezium"]["environment"]
-    tuned = told.get("KAFKA_JVM_PERFORMANCE_OPTS", KAFKA_JVM_DEFAULTS)
-    java_starts_with(f"{told['HEAP_OPTS']} {tuned} {told.get('KAFKA_OPTS', '')}")
+def test_memory_of_redpanda_is_taken_only_as_seastar_reads_it() -> None:
+    known = published.REDPANDA.defaults["suffixes of --memory"].value
+    for suffix in "kKmMgGtT":
+        try:
+            load({"REDPANDA_MEMORY": f"9{suffix}", "REDPANDA_SMP": "1"})
+        except UsageError:
+            continue
+        assert suffix in known
 
 
-def test_deephaven_s_health_is_asked_by_what_its_image_has(services: dict[str, Any]) -> None:
-    (_, program, *_) = services["deephaven"]["healthcheck"]["test"]
-    assert program == "/opt/grpc_health_probe/grpc_health_probe"
+def test_the_least_memory_of_a_core_is_redpanda_s() -> None:
+    least = int(published.REDPANDA.defaults["least memory of a core, in bytes"].value)
+    mib = least >> 20
+    load({"REDPANDA_MEMORY": f"{2 * mib}M", "REDPANDA_SMP": "2"})
+    with pytest.raises(UsageError, match="REDPANDA_SMP"):
+        load({"REDPANDA_MEMORY": f"{2 * mib - 1}M", "REDPANDA_SMP": "2"})

@@ -1,5 +1,6 @@
 """What Redpanda is started with: it can be written to, and retention reaches it."""
 
+import json
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,9 @@ from racetrack.settings import REPO
 from tests.stack.compose.conftest import Describe
 
 MIB = 1 << 20
+# What Redpanda publishes of the properties that we set, and of what they are like: no others.
+LIST = Path(__file__).with_name("redpanda_properties.json")
+TYPES = {"boolean": bool, "integer": int, "string": str, "array": list, "object": dict}
 # Shows the configuration that it is given; rpk starts Redpanda with it.
 RPK = """#!/bin/sh
 while [ "$1" != --config ]; do shift; done
@@ -51,6 +55,56 @@ class Configuration:
         assert done.returncode == 0, done.stderr
         found: Mapping[str, Any] = yaml.safe_load(done.stdout)
         return found
+
+
+def test_all_that_is_set_is_in_the_published_list_and_within_its_bounds(
+    configuration: Configuration,
+) -> None:
+    published = json.loads(LIST.read_text())["properties"]
+    told = configuration(KAFKA_RETENTION_BYTES="100000000")
+    assert told.keys() <= published.keys()
+    for section, properties in told.items():
+        for name, value in properties.items():
+            assert fault(published[section].get(name), value) == "", (section, name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("storage_min_free_bytes", 1 << 20, "less"),
+        ("segment_fallocation_step", 5000, "no multiple"),
+        ("segment_fallocation_step", 2 << 30, "more"),
+        ("developer_mode", "no", "type"),
+        ("enable_usage_stats", False, "not published"),
+        ("kafka_api", [{"adress": "127.0.0.1"}], "adress"),
+    ],
+)
+def test_the_list_finds_what_redpanda_would_not_take(name: str, value: object, why: str) -> None:
+    known = json.loads(LIST.read_text())["properties"]["redpanda"].get(name)
+    assert why in fault(known, value)
+
+
+def fault(known: Mapping[str, Any] | None, value: object) -> str:
+    """Why Redpanda would not take the value of a property; nothing if it does."""
+    if known is None:
+        return "not published"
+    if value is None and known.get("nullable"):
+        return ""
+    if type(value) is not TYPES[known["type"]]:
+        return "the type"
+    if isinstance(value, int):
+        return out_of_bounds(known, value)
+    entries = value if isinstance(value, list) else [value] if isinstance(value, dict) else []
+    unknown = {key for entry in entries for key in entry} - set(known.get("of", []))
+    return f"it has no {', '.join(sorted(unknown))}" if unknown else ""
+
+
+def out_of_bounds(known: Mapping[str, Any], value: int) -> str:
+    if value < known.get("minimum", value):
+        return "less than it may be"
+    if value > known.get("maximum", value):
+        return "more than it may be"
+    return "no multiple of what it must be" if value % known.get("multiple_of", 1) else ""
 
 
 def test_it_takes_writes_on_the_disk_that_it_is_given(configuration: Configuration) -> None:
