@@ -95,12 +95,13 @@ def vary(
         ./race vary dh DEEPHAVEN_HEAP 2g,4g,8g --rate 5000
         ./race vary dh DEEPHAVEN_CYCLE_MS 100,1000 --repeat 1
     """
-    from racetrack.sweep import Sweep
+    from racetrack.sweep import Sweep, require_heeded
 
     each = values.split(",")
     with errors_to_exit_codes():
         for value in each:
             load({setting: value})  # a bad value is told before the first run, not at its turn
+        require_heeded(setting, engine, load())
     _carry_out(Sweep([engine], [rate], repeat, wait, samples, 1.0, setting, each), None)
 
 

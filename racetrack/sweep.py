@@ -8,12 +8,16 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from racetrack import interrupts
+from racetrack.engines import find_engine
 from racetrack.errors import UsageError
 from racetrack.experiment import Asked
 from racetrack.runfolder import SCHEMA_VERSION, named_folder, read_run, write_json
 from racetrack.runs import LOGS, run_once
 from racetrack.screen import Screen
-from racetrack.settings import load
+from racetrack.settings import Settings, load
+from racetrack.stack.heeded import why_not
+from racetrack.stack.runtime import open_stack
+from racetrack.track import services_of
 
 PLAN = "sweep.json"
 
@@ -59,6 +63,19 @@ def planned(sweep: Sweep) -> Sweep:
         for engine in sweep.engines
     ]
     return replace(sweep, runs=runs)
+
+
+def require_heeded(setting: str, engine: str, settings: Settings) -> None:
+    """Look whether to vary the setting does anything, before hours of runs show that it does not.
+
+    Raises:
+        UsageError: what the services would run as does not heed it.
+    """
+    services = services_of(find_engine(engine), settings)
+    stack = open_stack(settings, services, lambda _: None)
+    if why := why_not(setting, stack.runtime, airgap=settings.airgap):
+        how = "in containers" if stack.runtime == "compose" else "natively"
+        raise UsageError(f"{setting.upper()} does nothing to a stack that runs {how}: {why}.")
 
 
 def begin(sweep: Sweep) -> Path:

@@ -10,7 +10,8 @@ from racetrack import interrupts, sweep
 from racetrack.errors import UsageError
 from racetrack.experiment import Asked
 from racetrack.screen import Screen
-from racetrack.settings import Settings
+from racetrack.settings import Settings, load
+from racetrack.stack.heeded import why_not
 from racetrack.sweep import Sweep
 
 PLAN = Sweep(engines=["dh", "mz"], rates=[50, 500], repeat=2, wait_s=1, samples=1, delay_s=1)
@@ -69,6 +70,31 @@ def test_each_value_of_a_varied_setting_reaches_its_run(ran: list[tuple[str, int
     plan = Sweep(["dh"], [0], 1, 1, 1, 1, vary="DEEPHAVEN_HEAP", values=["2g", "8g"])
     carry_out(sweep.begin(plan))
     assert [heap for _engine, _rate, heap in ran] == ["2g", "8g"]
+
+
+@pytest.mark.parametrize("setting", ["REDPANDA_MEMORY", "mysql_tmpfs", "MATERIALIZE_WORKERS"])
+def test_a_setting_that_would_do_nothing_is_not_varied(setting: str) -> None:
+    with pytest.raises(UsageError, match=f"{setting.upper()} does nothing .* natively: "):
+        sweep.require_heeded(setting, "dh", load({"RUNTIME": "native"}))
+
+
+def test_a_setting_that_does_something_is_varied() -> None:
+    sweep.require_heeded("DEEPHAVEN_HEAP", "dh", load({"RUNTIME": "native"}))
+
+
+@pytest.mark.parametrize(
+    ("setting", "airgap", "heeded"),
+    [
+        ("KAFKA_HEAP", False, False),
+        ("KAFKA_HEAP", True, True),
+        ("REDPANDA_SMP", False, True),
+        ("REDPANDA_SMP", True, False),
+        ("KAFKA_RETENTION_BYTES", False, True),
+        ("FLINK_PARALLELISM", False, True),
+    ],
+)
+def test_which_images_heed_a_setting(setting: str, airgap: bool, heeded: bool) -> None:
+    assert (why_not(setting, "compose", airgap=airgap) == "") == heeded
 
 
 def test_a_folder_without_a_plan_is_refused(tmp_path: Path) -> None:
