@@ -49,9 +49,11 @@ class Flags:
 
 @dataclass(frozen=True)
 class Image:
-    """One image, by its name without a tag."""
+    """One image, by its name without a tag. Its lines are taken to hold for tags that begin as
+    `holds_for` does; some could only be read in a neighbouring version, which `at` says."""
 
     name: str
+    holds_for: str
     programs: Fact[frozenset[str]]  # those that we call, not all that it has
     user: Fact[User] | None = None
     data: Fact[str] | None = None  # where what it keeps is
@@ -66,11 +68,12 @@ def _names(text: str) -> frozenset[str]:
 
 
 _MYSQL = "docker-library/mysql", "7f30fdb07380"
-_MYSQL_FILE = Source(_MYSQL[0], "8.4/Dockerfile.oracle", _MYSQL[1])
-_MYSQL_ENTRY = Source(_MYSQL[0], "8.4/docker-entrypoint.sh", _MYSQL[1])
+_MYSQL_FILE = Source(_MYSQL[0], "9.7/Dockerfile.oracle", _MYSQL[1])
+_MYSQL_ENTRY = Source(_MYSQL[0], "9.7/docker-entrypoint.sh", _MYSQL[1])
 
 MYSQL = Image(
     "mysql",
+    "9.7.",
     programs=Fact(_names("bash sh mysql"), _MYSQL_FILE),
     user=Fact(User("mysql", 999, starts_as_root=True), _MYSQL_ENTRY),
     data=Fact("/var/lib/mysql", _MYSQL_FILE),
@@ -90,11 +93,12 @@ MYSQL = Image(
 )
 
 _POSTGRES = "docker-library/postgres", "6edb0a8c4def"
-_POSTGRES_FILE = Source(_POSTGRES[0], "17/bookworm/Dockerfile", _POSTGRES[1])
-_POSTGRES_ENTRY = Source(_POSTGRES[0], "17/bookworm/docker-entrypoint.sh", _POSTGRES[1])
+_POSTGRES_FILE = Source(_POSTGRES[0], "17/trixie/Dockerfile", _POSTGRES[1])
+_POSTGRES_ENTRY = Source(_POSTGRES[0], "17/trixie/docker-entrypoint.sh", _POSTGRES[1])
 
 POSTGRES = Image(
     "postgres",
+    "17.",
     programs=Fact(_names("bash sh postgres psql pg_isready"), _POSTGRES_FILE),
     user=Fact(User("postgres", 999, starts_as_root=True), _POSTGRES_ENTRY),
     # Of 17. From 18 on PGDATA is /var/lib/postgresql/18/docker, and that mount is an error.
@@ -116,6 +120,7 @@ _REDPANDA_CONFIG = Source(_REDPANDA[0], "src/v/config/configuration.cc", _REDPAN
 
 REDPANDA = Image(
     "docker.redpanda.com/redpandadata/redpanda",
+    "v26.2.",
     # That curl is in it is seen from the start-up probe, which is run in the container.
     programs=Fact(
         _names("bash sh cp sed rpk curl"),
@@ -155,6 +160,7 @@ _KAFKA_RUN = Source("apache/kafka", "bin/kafka-run-class.sh", "1eb7644349cb")
 
 DEBEZIUM = Image(
     "quay.io/debezium/connect",
+    "3.6.",
     programs=Fact(_names("bash sh curl sleep dirname"), _DEBEZIUM_KAFKA),
     user=Fact(User("kafka", 1001, starts_as_root=False), _DEBEZIUM_KAFKA),
     variables=Fact(
@@ -196,6 +202,7 @@ _MATERIALIZE_FILE = Source(
 
 MATERIALIZE = Image(
     "materialize/materialized",
+    "v26.",
     programs=Fact(_names("bash sh curl"), _MATERIALIZE_FILE),
     user=Fact(User("materialize", 999, starts_as_root=False), _MATERIALIZE_FILE),
     data=Fact("/mzdata", _MATERIALIZE_FILE),
@@ -223,6 +230,7 @@ _DEEPHAVEN_APP = Source("deephaven/deephaven-core", "server/jetty-app/build.grad
 
 DEEPHAVEN = Image(
     "ghcr.io/deephaven/server",
+    "42.",
     # No curl and no wget.
     programs=Fact(_names("sh /opt/grpc_health_probe/grpc_health_probe"), _DEEPHAVEN_FILE),
     user=Fact(User("root", 0, starts_as_root=True), _DEEPHAVEN_FILE),
@@ -261,6 +269,7 @@ _FLINK_SCRIPT = Source(
 
 FLINK = Image(
     "flink",
+    "2.3.",
     programs=Fact(
         _names("bash sh curl"),
         Source("adoptium/containers", "17/jre/ubuntu/noble/Dockerfile", "d8d18d67a32e"),
@@ -290,6 +299,7 @@ FLINK = Image(
 
 PYPY = Image(
     "pypy",
+    "3.11-7.3.",
     programs=Fact(
         _names("bash sh pypy3 ln mv uname basename"),
         Source("docker-library/pypy", "3.11/bookworm/Dockerfile", "84c50d19b0b9"),
@@ -297,6 +307,7 @@ PYPY = Image(
 )
 PYTHON = Image(
     "python",
+    "3.11.",
     programs=Fact(
         _names("sh python pip test"),
         Source("docker-library/python", "3.11/slim-bookworm/Dockerfile", "4f07059567fa"),
@@ -304,6 +315,7 @@ PYTHON = Image(
 )
 MAVEN = Image(
     "maven",
+    "3.9.",
     programs=Fact(
         _names("sh mvn"),
         Source("carlossg/docker-maven", "eclipse-temurin-21-noble/Dockerfile", "0170c5bc5c25"),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from racetrack.errors import UsageError
+from racetrack.install.versions import parse_env_file
 from racetrack.settings import REPO, load
 from racetrack.stack.compose import published
 from racetrack.stack.compose.published import IMAGES, Image
@@ -85,6 +86,16 @@ def test_every_image_is_in_the_table(services: dict[str, Any]) -> None:
         for found in re.findall(r"^(?:FROM|    image:) (\S+?):\$\{", file.read_text(), re.M):
             assert found in IMAGES or found.startswith("racetrack/"), (file, found)
     assert {image_of(name, service).name for name, service in services.items()} < IMAGES.keys()
+
+
+def test_the_table_is_of_the_versions_in_env(services: dict[str, Any]) -> None:
+    """Another one means to read an image's lines again, and then to say so in the table."""
+    pinned = parse_env_file((REPO / ".env").read_text())
+    files = [REPO / "docker-compose.yml", *REPO.glob("*/Dockerfile")]
+    asked = re.compile(r"^(?:FROM|    image:) ([^\s:]+):\$\{(\w+)\}", re.MULTILINE)
+    tags = dict(found for file in files for found in asked.findall(file.read_text()))
+    for image in IMAGES.values():
+        assert pinned[tags[image.name]].startswith(image.holds_for), image.name
 
 
 def test_every_fact_has_a_source_that_can_be_looked_up() -> None:

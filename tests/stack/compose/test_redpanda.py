@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from racetrack.install.versions import parse_env_file
 from racetrack.settings import REPO
 from tests.stack.compose.conftest import Describe
 
@@ -66,6 +67,12 @@ def test_all_that_is_set_is_in_the_published_list_and_within_its_bounds(
     for section, properties in told.items():
         for name, value in properties.items():
             assert fault(published[section].get(name), value) == "", (section, name, value)
+
+
+def test_the_list_is_of_the_version_in_env() -> None:
+    pinned = parse_env_file((REPO / ".env").read_text())["REDPANDA_VERSION"]
+    listed = json.loads(LIST.read_text())["version"]
+    assert pinned.rpartition(".")[0] == listed.rpartition(".")[0]
 
 
 @pytest.mark.parametrize(
