@@ -92,7 +92,7 @@ def up(engine: str) -> None:
         chosen = engines.find_engine(engine)
         settings = load()
         services = services_of(chosen, settings)
-        stack = open_stack(settings, services, screen.say)
+        stack = open_stack(settings, services, screen.say, to_play=True)
         make_ready(chosen, stack, screen.say)
         try:
             stack.start(services, None, screen.say)
@@ -107,6 +107,11 @@ def up(engine: str) -> None:
     where = stack.endpoints
     screen.say(f"Change the load: nc {where.loadgen_host} {where.loadgen_port}, then `help`.")
     screen.say(f"Logs: {stack.where_logs()}. Take it down: ./race down")
+    if stack.unmeasurable:
+        screen.say(
+            f"Good for playing only. {stack.unmeasurable.why}: CPU and memory can't be measured,"
+            f" and `./run_experiment.sh` refuses. {stack.unmeasurable.remedy}."
+        )
 
 
 @race.command()
@@ -132,7 +137,9 @@ def status() -> None:
     _, standing = found
     screen.say(f"Up since {standing.since}, for {standing.engine}:")
     for name, pids in sorted(standing.services.items()):
-        screen.say(f"  {name:<10} pid {', '.join(map(str, pids))}")
+        # In a virtual machine it has none that means anything here.
+        seen = f"pid {', '.join(map(str, pids))}" if pids else "running"
+        screen.say(f"  {name:<10} {seen}")
     if ended := sorted(set(standing.expected) - set(standing.services)):
         screen.say(f"Ended since: {', '.join(ended)}. Their logs: `./race up` said where.")
         sys.exit(1)

@@ -7,6 +7,11 @@ from pathlib import Path
 import psutil
 
 
+def runs_native() -> bool:
+    """Whether the native runtime can run here: its programs are built for Linux."""
+    return platform.system() == "Linux"
+
+
 def describe() -> dict[str, object]:
     """CPU model, cores, memory, kernel and distribution of this machine."""
     return {

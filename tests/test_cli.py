@@ -1,9 +1,13 @@
 """The command line: wrong arguments end in one clear line, the usage, and exit code 2."""
 
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import pytest
 from click.testing import CliRunner
 
-from racetrack import cli
+from racetrack import cli, engines
+from racetrack.stack.contract import Standing, Unmeasurable
 
 
 @pytest.mark.parametrize(
@@ -46,3 +50,54 @@ def test_a_bad_setting_ends_in_one_line(
     result = CliRunner().invoke(cli.race, ["status"])
     assert result.exit_code == 2
     assert "KAFKA_PORT" in result.output
+
+
+def test_status_tells_processes_only_where_they_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    services = {"mysql": [70, 71], "broker": []}
+    up = Standing("dh", "2026-11-22T08:00:00Z", list(services), services)
+    monkeypatch.setattr(cli, "standing_stack", lambda _: (None, up))
+    result = CliRunner().invoke(cli.race, ["status"])
+    assert result.exit_code == 0
+    assert "  mysql      pid 70, 71\n" in result.output
+    assert "  broker     running\n" in result.output
+
+
+@pytest.mark.parametrize("unmeasurable", [None, Unmeasurable("They are in there", "Go inside")])
+def test_up_says_at_its_end_what_can_not_be_measured(
+    monkeypatch: pytest.MonkeyPatch, unmeasurable: Unmeasurable | None
+) -> None:
+    stack = SimpleNamespace(
+        unmeasurable=unmeasurable,
+        endpoints=SimpleNamespace(loadgen_host="127.0.0.1", loadgen_port=8090),
+        settings=SimpleNamespace(),
+        prepare=lambda *_: None,
+        start=lambda *_: None,
+        keep_up=lambda _: None,
+        where_logs=lambda: "logs",
+    )
+    engine = SimpleNamespace(
+        needs=(),
+        services_in=lambda _: (),
+        check=lambda _: None,
+        lay_out=lambda _: None,
+        where_to_play=lambda _: ["IDE: there"],
+    )
+    asked: dict[str, bool] = {}
+
+    def open_stack(*_: object, **how: bool) -> object:
+        asked.update(how)
+        return stack
+
+    monkeypatch.setattr(cli, "open_stack", open_stack)
+    monkeypatch.setattr(cli, "machine_lock", nullcontext)  # a run may be under way
+    monkeypatch.setattr(engines, "find_engine", lambda _: engine)
+    result = CliRunner().invoke(cli.race, ["up", "dh"])
+    assert result.exit_code == 0, result.output
+    assert asked == {"to_play": True}
+    last = result.output.splitlines()[-1]
+    assert last == (
+        "Good for playing only. They are in there: CPU and memory can't be measured, and"
+        " `./run_experiment.sh` refuses. Go inside."
+        if unmeasurable
+        else "Logs: logs. Take it down: ./race down"
+    )

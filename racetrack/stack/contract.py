@@ -42,13 +42,23 @@ class Inside:
 
 
 @dataclass(frozen=True)
+class Unmeasurable:
+    """Why CPU and memory of a stack's services can't be read from here, and what to do: two clauses
+    without a full stop."""
+
+    why: str
+    remedy: str
+
+
+@dataclass(frozen=True)
 class Standing:
     """A stack that was put up on purpose: for which engine, since when, and what lives of it."""
 
     engine: str
     since: str
     expected: Sequence[str]  # the services that were started
-    services: Mapping[str, Sequence[int]]  # those that live: name → pids
+    # Those that live: name → pids, none where they can't be seen.
+    services: Mapping[str, Sequence[int]]
 
 
 class Stack(Protocol):
@@ -57,6 +67,11 @@ class Stack(Protocol):
 
     runtime: str
     settings: Settings
+
+    @property
+    def unmeasurable(self) -> Unmeasurable | None:
+        """Set where the services' processes can't be seen from here. Such a stack is good for
+        playing: `pids` names none, `accounting` is None, and there is no experiment."""
 
     @property
     def endpoints(self) -> Endpoints:
@@ -85,7 +100,8 @@ class Stack(Protocol):
         """
 
     def pids(self, service: str) -> list[int]:
-        """All live processes of a service, its main process first; none while it is killed."""
+        """All live processes of a service, its main process first; none while it is killed, or
+        where they can't be seen."""
 
     def accounting(self, service: str) -> Accounting | None:
         """The kernel's account of a service, where services have one of their own."""

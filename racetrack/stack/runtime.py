@@ -2,24 +2,29 @@
 
 from collections.abc import Sequence
 
-from racetrack.errors import UsageError
+from racetrack import machine
+from racetrack.errors import SetupError, UsageError
 from racetrack.settings import Settings
-from racetrack.stack.contract import Say, Stack, Standing
+from racetrack.stack.contract import Say, Stack, Standing, Unmeasurable
 from racetrack.stack.native.stack import NativeStack
 
 
-def open_stack(settings: Settings, services: Sequence[str], say: Say) -> Stack:
+def open_stack(
+    settings: Settings, services: Sequence[str], say: Say, *, to_play: bool = False
+) -> Stack:
     """A stack of these settings that has these services; nothing is started yet.
 
-    RUNTIME=auto is compose where a Docker engine answers and docker-compose.yml has all of the
-    services, else native; `say` gets a line that tells which, and why.
+    RUNTIME=auto is compose where a Docker engine answers, docker-compose.yml has all of the
+    services and they can be measured, else native; `say` gets a line that tells which, and why.
+    `to_play` takes one that can't be measured, too, where there is no other.
 
     Raises:
         NoDocker: RUNTIME=compose, and there is no Docker that can be used.
         UsageError: RUNTIME=compose, and docker-compose.yml lacks a service.
+        SetupError: what runs in containers can't be measured from here, or not natively either.
     """
     if settings.runtime == "native":
-        return NativeStack(settings)
+        return _native(settings)
     from racetrack.stack.compose.engine import NoDocker, find
     from racetrack.stack.compose.stack import ComposeStack
 
@@ -28,16 +33,31 @@ def open_stack(settings: Settings, services: Sequence[str], say: Say) -> Stack:
         stack = ComposeStack(settings, docker)
         if missing := ", ".join(stack.missing(services)):
             where = "docker-compose.airgap.yml" if settings.airgap else "docker-compose.yml"
-            why = f"{where} has no service {missing}"
-            raise _NotThere(f"{why}. Set RUNTIME=native, or describe the service there.", why)
-    except (NoDocker, _NotThere) as reason:
-        if settings.runtime == "compose":
+            raise _NotThere(f"{where} has no service {missing}")
+        if stack.unmeasurable and not (to_play and _must_be_compose(settings)):
+            raise _NotMeasured(stack.unmeasurable)
+    except (NoDocker, _NotThere, _NotMeasured) as reason:
+        if _must_be_compose(settings):
             raise
         say(f"Runtime native: {reason.why}.")
         return NativeStack(settings)
     if settings.runtime == "auto":
         say(f"Runtime compose: Docker {docker.version} answers.")
     return stack
+
+
+def _must_be_compose(settings: Settings) -> bool:
+    """Whether plain processes are no way out: by the setting, or because of the machine."""
+    return settings.runtime == "compose" or not machine.runs_native()
+
+
+def _native(settings: Settings) -> NativeStack:
+    if not machine.runs_native():
+        raise SetupError(
+            "RUNTIME=native takes its programs from Debian, and this is no Linux. Use Docker"
+            " (RUNTIME=compose)."
+        )
+    return NativeStack(settings)
 
 
 def standing_stack(settings: Settings) -> tuple[Stack, Standing] | None:
@@ -51,20 +71,31 @@ def standing_stack(settings: Settings) -> tuple[Stack, Standing] | None:
 def stacks_that_may_stand(settings: Settings) -> list[Stack]:
     """A stack of each runtime that could have put one up under this name."""
     if settings.runtime == "native":
-        return [NativeStack(settings)]
+        return [_native(settings)]
     from racetrack.stack.compose.engine import NoDocker, find
     from racetrack.stack.compose.stack import ComposeStack
 
     try:
         compose: list[Stack] = [ComposeStack(settings, find(airgap=settings.airgap))]
     except NoDocker:
-        if settings.runtime == "compose":
+        if _must_be_compose(settings):
             raise
         compose = []
-    return [*compose, *([NativeStack(settings)] if settings.runtime == "auto" else [])]
+    return [*compose, *([] if _must_be_compose(settings) else [NativeStack(settings)])]
 
 
 class _NotThere(UsageError):
-    def __init__(self, message: str, why: str) -> None:
-        super().__init__(message)
+    def __init__(self, why: str) -> None:
+        native = "Set RUNTIME=native" if machine.runs_native() else "Run it on Linux"
+        super().__init__(f"{why}. {native}, or describe the service there.")
         self.why = why
+
+
+class _NotMeasured(SetupError):
+    def __init__(self, unmeasurable: Unmeasurable) -> None:
+        native = ", or set RUNTIME=native" if machine.runs_native() else ""
+        super().__init__(
+            f"{unmeasurable.why}: CPU and memory can't be measured, and nothing has been started."
+            f" {unmeasurable.remedy}{native}. To play without measuring: `./race up ENGINE`."
+        )
+        self.why = unmeasurable.why

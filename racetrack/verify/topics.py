@@ -135,7 +135,9 @@ def _start(arguments: Sequence[str], said: IO[bytes]) -> subprocess.Popen[bytes]
             stderr=said,
         )
     except FileNotFoundError:
-        raise SetupError("kcat, which reads topics, is missing: apt-get install kcat.") from None
+        raise SetupError(
+            "kcat, which reads topics, is missing: apt-get install kcat (macOS: brew install kcat)."
+        ) from None
 
 
 def _end(kcat: subprocess.Popen[bytes]) -> int:

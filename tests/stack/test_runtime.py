@@ -1,5 +1,6 @@
 """Which runtime is chosen, and what is said of it."""
 
+import platform
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -9,9 +10,10 @@ from racetrack.settings import Settings, load
 from racetrack.stack import runtime
 from racetrack.stack.compose import engine
 from racetrack.stack.compose import stack as compose
-from racetrack.stack.contract import Stack
+from racetrack.stack.contract import Stack, Unmeasurable
 
 NOT_THERE = engine.NoDocker("no Docker engine answers", "Start it")
+IN_A_MACHINE = Unmeasurable("It is in a machine of its own", "Go inside")
 
 
 @pytest.fixture
@@ -19,24 +21,27 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, list[str
     """The runtime for a setting on a machine that has Docker or not, and what was said."""
 
     def choose(
-        setting: str, services: Sequence[str] = ("mysql",), *, docker: bool
+        setting: str,
+        services: Sequence[str] = ("mysql",),
+        *,
+        docker: bool,
+        virtual: bool = False,
+        to_play: bool = False,
     ) -> tuple[str, list[str]]:
-        monkeypatch.setattr(engine, "find", found if docker else missing)
+        found = Answering(virtual)
+        monkeypatch.setattr(engine, "find", (lambda **_: found) if docker else raise_no_docker)
         said: list[str] = []
         stack: Stack = runtime.open_stack(
-            load({"RUNTIME": setting, "AIRGAP": "false"}), services, said.append
+            load({"RUNTIME": setting, "AIRGAP": "false"}), services, said.append, to_play=to_play
         )
         return stack.runtime, said
 
-    def found(**_: object) -> object:
-        class Answering:
-            client = None
-            version = "99.1"
+    class Answering:
+        client = None
+        version = "99.1"
 
-        return Answering()
-
-    def missing(**_: object) -> object:
-        raise NOT_THERE
+        def __init__(self, virtual: bool) -> None:
+            self.unmeasurable = IN_A_MACHINE if virtual else None
 
     monkeypatch.setattr(
         compose.ComposeStack, "missing", lambda _, names: [n for n in names if n == "cal"]
@@ -84,3 +89,66 @@ def test_what_may_stand(monkeypatch: pytest.MonkeyPatch, chosen: Chosen) -> None
     assert runtimes("compose") == ["compose"]
     chosen("auto", docker=False)
     assert runtimes("auto") == runtimes("native") == ["native"]
+
+
+@pytest.fixture
+def mac(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all that a Mac is, what the choice goes by."""
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+
+
+def test_what_can_not_be_measured_is_refused_or_run_natively(chosen: Chosen) -> None:
+    assert chosen("auto", docker=True, virtual=True) == (
+        "native",
+        ["Runtime native: It is in a machine of its own."],
+    )
+    with pytest.raises(
+        RacetrackError,
+        match=r"machine of its own: CPU .* nothing has been started\. Go inside, or set RUNTIME="
+        r"native\. To play .* `./race up ENGINE`",
+    ) as refusal:
+        chosen("compose", docker=True, virtual=True)
+    assert refusal.value.exit_code == 3
+
+
+def test_to_play_it_is_taken_where_it_is_wanted(chosen: Chosen) -> None:
+    assert chosen("compose", docker=True, virtual=True, to_play=True) == ("compose", [])
+    # Who leaves it open gets what can be measured, too.
+    assert chosen("auto", docker=True, virtual=True, to_play=True)[0] == "native"
+
+
+def test_a_mac_has_containers_to_play_with_and_nothing_else(chosen: Chosen, mac: None) -> None:
+    assert chosen("auto", docker=True, virtual=True, to_play=True) == (
+        "compose",
+        ["Runtime compose: Docker 99.1 answers."],
+    )
+    with pytest.raises(RacetrackError, match=r"nothing has been started\. Go inside\. To play"):
+        chosen("auto", docker=True, virtual=True)
+    with pytest.raises(RacetrackError, match=r"no service cal\. Run it on Linux, or describe"):
+        chosen("auto", ["cal"], docker=True, virtual=True)
+    for to_play in (False, True):
+        with pytest.raises(RacetrackError, match="No Docker engine answers"):
+            chosen("auto", docker=False, to_play=to_play)
+        with pytest.raises(RacetrackError, match=r"from Debian, and this is no Linux\. Use Docker"):
+            chosen("native", docker=False, to_play=to_play)
+
+
+def test_what_may_stand_on_a_mac(
+    monkeypatch: pytest.MonkeyPatch, chosen: Chosen, mac: None
+) -> None:
+    settings: Settings = load({"RUNTIME": "auto", "AIRGAP": "false"})
+    chosen("auto", docker=True, virtual=True, to_play=True)
+    assert [each.runtime for each in runtime.stacks_that_may_stand(settings)] == ["compose"]
+    monkeypatch.setattr(engine, "find", raise_no_docker)
+    with pytest.raises(RacetrackError, match="No Docker engine answers"):
+        runtime.stacks_that_may_stand(settings)
+
+
+def raise_no_docker(**_: object) -> None:
+    raise NOT_THERE
+
+
+def test_native_is_no_way_out_on_a_mac(mac: None) -> None:
+    assert str(engine.NoDocker("no Docker engine answers", "Start it")) == (
+        "No Docker engine answers. Start it."
+    )

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -58,11 +58,25 @@ class Live:
         return [self.main.pid, *sorted(others)]
 
 
-class Containers:
-    """Those of one compose project, whoever put them up."""
+@dataclass(frozen=True)
+class Unseen:
+    """A running container whose processes can't be seen from here: the engine has to be asked."""
 
-    def __init__(self, client: docker.DockerClient, project: str) -> None:
-        self._client, self._project = client, project
+    container_id: str
+    runs: Callable[[], bool]
+    group: None = None
+
+    def pids(self) -> list[int]:
+        """None that would mean anything here."""
+        return []
+
+
+class Containers:
+    """Those of one compose project, whoever put them up. Unless they are `visible`, their processes
+    are not looked for on this machine."""
+
+    def __init__(self, client: docker.DockerClient, project: str, *, visible: bool) -> None:
+        self._client, self._project, self._visible = client, project, visible
 
     def all(self) -> list[Container]:
         """Every container of the project, one-off ones too.
@@ -84,15 +98,23 @@ class Containers:
                 or self._client.api.volumes(filters=labels)["Volumes"]
             )
 
-    def live(self, container_id: str) -> Live:
+    def live(self, container_id: str) -> Live | Unseen:
         """The processes of a running container.
 
         Raises:
-            NotVisible: they can't be seen on this machine.
+            NotVisible: they can't be seen on this machine, against what was expected.
         """
+        if not self._visible:
+            return Unseen(container_id, lambda: self._runs(container_id))
         pid = int(self._inspect(container_id)["State"]["Pid"])
         group = CGroup.of(pid, container_id)
         return Live(container_id, psutil.Process(pid), group)
+
+    def _runs(self, container_id: str) -> bool:
+        try:
+            return bool(self._inspect(container_id)["State"]["Running"])
+        except NotFound:
+            return False
 
     def ending(self, container_id: str) -> str:
         """How a container ended, in a few words."""

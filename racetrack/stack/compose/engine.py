@@ -7,12 +7,17 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlparse
 
 import docker
+from docker.context import ContextAPI
 from docker.errors import DockerException
 
+from racetrack import machine
 from racetrack.errors import SetupError
+from racetrack.stack.compose import visible
+from racetrack.stack.contract import Unmeasurable
 
 # `start_interval` of a health check. Images made here do without (docker-compose.airgap.yml).
 NEEDS_API = (1, 44)
@@ -27,17 +32,20 @@ class NoDocker(SetupError):
     """Containers can't be started here: `why`, and what to do, in one line."""
 
     def __init__(self, why: str, remedy: str) -> None:
-        super().__init__(f"{why[0].upper()}{why[1:]}. {remedy}, or set RUNTIME=native.")
+        native = ", or set RUNTIME=native" if machine.runs_native() else ""
+        super().__init__(f"{why[0].upper()}{why[1:]}. {remedy}{native}.")
         self.why = why
 
 
 @dataclass(frozen=True)
 class Docker:
-    """An engine that answers, on this machine, new enough."""
+    """An engine that answers and is new enough, on this machine or in a virtual machine on it."""
 
     client: docker.DockerClient
     version: str
     compose_version: str
+    memory_bytes: int  # of the machine that containers run on
+    unmeasurable: Unmeasurable | None  # set if that is a virtual machine
 
 
 def find(*, airgap: bool) -> Docker:
@@ -48,11 +56,43 @@ def find(*, airgap: bool) -> Docker:
     """
     if shutil.which("docker") is None:
         raise NoDocker("there is no `docker` on PATH", "Install Docker")
+    where = _endpoint()
+    if urlparse(where).scheme in ("tcp", "ssh", "http", "https"):
+        raise NoDocker(
+            f"the Docker engine runs elsewhere ({where}), where this folder's files are not, and"
+            " what is in its containers can't be measured from here",
+            "Run Racetrack where the engine is",
+        )
     client = _connect()
     told = client.version()
+    _require_docker(told)
     _require_api(told, NEEDS_API_AIRGAP if airgap else NEEDS_API)
-    _require_this_machine(client)
-    return Docker(client, str(told["Version"]), _compose_version())
+    info = client.info()
+    unmeasurable = visible.why_not(info)
+    if unmeasurable is None and not visible.listener_is_seen(urlparse(where).path):
+        raise NoDocker(
+            "Racetrack runs in a container itself, and the Docker engine outside of it, where its"
+            " containers can't be seen",
+            "Run Racetrack outside, or in a container with the machine's own processes"
+            " (--pid=host)",
+        )
+    return Docker(
+        client, str(told["Version"]), _compose_version(), int(info["MemTotal"]), unmeasurable
+    )
+
+
+def _endpoint() -> str:
+    """The address that the `docker` command goes to: DOCKER_HOST, or that of its context."""
+    if host := os.environ.get("DOCKER_HOST"):
+        return host
+    name = os.environ.get("DOCKER_CONTEXT")
+    context = ContextAPI.get_context(name)
+    if context is None:
+        raise NoDocker(
+            f"the Docker context {name or 'that is set'} can't be found",
+            "Choose one of `docker context ls` with `docker context use`",
+        )
+    return str(context.Host)
 
 
 def _connect() -> docker.DockerClient:
@@ -65,8 +105,17 @@ def _connect() -> docker.DockerClient:
                 "this user may not talk to the Docker engine (permission denied)",
                 "Have it added to the group `docker` and log in again",
             ) from None
-        where = f" at {host}" if (host := os.environ.get("DOCKER_HOST")) else ""
-        raise NoDocker(f"no Docker engine answers{where}", "Start it") from None
+        raise NoDocker(f"no Docker engine answers at {_endpoint()}", "Start it") from None
+
+
+def _require_docker(told: Mapping[str, Any]) -> None:
+    """Podman answers as Docker does, by now with an API that would do."""
+    if any(part.get("Name") == "Podman Engine" for part in told.get("Components") or []):
+        raise NoDocker(
+            f"it is Podman {told.get('Version')} that answers in Docker's place, and these"
+            " containers have never been run with it",
+            "Install Docker, and point DOCKER_HOST at it",
+        )
 
 
 def _require_api(told: Mapping[str, object], needed: tuple[int, int]) -> None:
@@ -76,20 +125,6 @@ def _require_api(told: Mapping[str, object], needed: tuple[int, int]) -> None:
         raise NoDocker(
             f"Docker {told.get('Version')} is too old: its API is {api}, and {wanted} is needed",
             "Upgrade it",
-        )
-
-
-def _require_this_machine(client: docker.DockerClient) -> None:
-    """CPU and memory of a container are read from this machine's kernel."""
-    host = os.environ.get("DOCKER_HOST", "")
-    scheme = urlparse(host or str(client.api.base_url)).scheme
-    system = str(client.info().get("OperatingSystem", ""))
-    remote = scheme in ("tcp", "ssh")
-    if remote or "Docker Desktop" in system:
-        raise NoDocker(
-            f"the Docker engine runs elsewhere ({host if remote else system}), and what is in its"
-            " containers can't be measured from here",
-            "Run Racetrack where the engine is",
         )
 
 

@@ -15,7 +15,7 @@ from racetrack.settings import Settings
 from racetrack.stack.compose import engine, images, room
 from racetrack.stack.compose.cgroup import CGroup
 from racetrack.stack.compose.comingup import READY_WITHIN_S, ComingUp
-from racetrack.stack.compose.containers import Containers, Live
+from racetrack.stack.compose.containers import Containers, Live, Unseen
 from racetrack.stack.compose.followers import Followers
 from racetrack.stack.compose.names import called, each_once, shown
 from racetrack.stack.compose.project import Project, Service, end
@@ -37,8 +37,11 @@ class ComposeStack:
     def __init__(self, settings: Settings, docker: engine.Docker) -> None:
         self.settings = settings
         self._docker = docker
+        self.unmeasurable = docker.unmeasurable
         self._project = Project(settings)
-        self._containers = Containers(docker.client, self._project.name)
+        self._containers = Containers(
+            docker.client, self._project.name, visible=docker.unmeasurable is None
+        )
         self._root = (
             Path(tempfile.gettempdir()) / f"racetrack-{os.getuid()}-{self._project.name}.up"
         )
@@ -77,7 +80,8 @@ class ComposeStack:
         self._clear_leftovers(say)
         described = self._project.services()
         wanted = {name: described[name] for name in each_once(services)}
-        room.require({name: service.memory for name, service in wanted.items()})
+        needed = {name: service.memory for name, service in wanted.items()}
+        room.require(needed, self._docker.memory_bytes if self.unmeasurable else None)
         ports.must_be_free(self.settings.bind_address, [self._ports(wanted.values())])
         self._get_images(wanted, say)
 
@@ -87,7 +91,8 @@ class ComposeStack:
 
         Raises:
             ServiceError: a service did not come up; the message ends with its last words.
-            NotVisible: what runs in the containers can't be measured from here.
+            NotVisible: what runs in the containers can't be measured from here, against what
+                the engine says of itself.
         """
         wanted = each_once(services)
         self._root.mkdir(mode=0o700, exist_ok=True)
@@ -104,7 +109,7 @@ class ComposeStack:
             self._started.live[name] = self._containers.live(container_id)
 
     def pids(self, service: str) -> list[int]:
-        """All live processes of the service's container; none while it is killed."""
+        """All live processes of the service's container; none while it is killed, or unseen."""
         live = self._up.live[called(service)]
         return [] if live in self._up.killed else live.pids()
 
@@ -276,5 +281,5 @@ class _Started:
 
     coming: ComingUp
     followers: Followers
-    live: dict[str, Live] = field(default_factory=dict)
-    killed: set[Live] = field(default_factory=set)  # on purpose
+    live: dict[str, Live | Unseen] = field(default_factory=dict)
+    killed: set[Live | Unseen] = field(default_factory=set)  # on purpose

@@ -18,7 +18,7 @@ from racetrack import install
 from racetrack.errors import BusyError, RacetrackError
 from racetrack.runfolder import utc_now, write_json
 from racetrack.settings import REPO, Settings
-from racetrack.stack.contract import Endpoints, Inside, Say, Standing
+from racetrack.stack.contract import Endpoints, Inside, Say, Standing, Unmeasurable
 from racetrack.stack.native import leftovers, net, ports, registry
 from racetrack.stack.native.service import Context, NativeService, NotReady, spawn
 
@@ -46,6 +46,7 @@ class NativeStack:
     """Services as plain processes of this user; see `racetrack.stack.contract.Stack`."""
 
     runtime = "native"
+    unmeasurable: Unmeasurable | None = None
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

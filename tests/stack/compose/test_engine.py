@@ -1,7 +1,11 @@
 """What stands in the way of containers is told in one line, before anything starts."""
 
+import hashlib
 import json
+import platform
 import socketserver
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
@@ -12,10 +16,19 @@ import docker
 import pytest
 from docker.errors import DockerException
 
-from racetrack.stack.compose import engine
+from racetrack.settings import REPO
+from racetrack.stack.compose import engine, visible
 
 Program = Callable[[str], None]
 COMPOSE = '#!/bin/sh\necho \'{"version": "%s"}\'\n'
+
+
+HERE = {
+    "Name": "debian",
+    "OperatingSystem": "Debian GNU/Linux 12",
+    "KernelVersion": platform.release(),
+    "MemTotal": 24 << 30,
+}
 
 
 class FakeEngine(socketserver.ThreadingUnixStreamServer):
@@ -23,10 +36,10 @@ class FakeEngine(socketserver.ThreadingUnixStreamServer):
 
     daemon_threads = True
 
-    def __init__(self, path: Path, api: str, system: str) -> None:
+    def __init__(self, path: Path, version: dict[str, Any], info: dict[str, Any]) -> None:
         self.answers = {
-            "version": {"Version": "99.1.2", "ApiVersion": api, "MinAPIVersion": "1.24"},
-            "info": {"OperatingSystem": system},
+            "version": {"Version": "99.1.2", "MinAPIVersion": "1.24", **version},
+            "info": {**HERE, **info},
         }
         super().__init__(str(path), _Handler)
         self.url = f"unix://{path}"
@@ -58,12 +71,14 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program) -> I
 
     def tell(
         api: str = "1.47",
-        system: str = "Debian GNU/Linux 12",
         compose: str | None = COMPOSE % "2.39.1-0debian1",
         *,
         airgap: bool = False,
+        version: dict[str, Any] | None = None,
+        **info: object,
     ) -> engine.Docker | str:
-        servers.append(FakeEngine(tmp_path / f"{len(servers)}.sock", api, system))
+        version = {"ApiVersion": api, **(version or {})}
+        servers.append(FakeEngine(tmp_path / f"{len(servers)}.sock", version, info))
         monkeypatch.setenv("DOCKER_HOST", servers[-1].url)
         program(compose or "#!/bin/sh\nexit 1\n")
         try:
@@ -81,6 +96,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program) -> I
 def test_one_that_will_do(told: Any) -> None:
     found = told()
     assert (found.version, found.compose_version) == ("99.1.2", "2.39.1-0debian1")
+    assert (found.unmeasurable, found.memory_bytes) == (None, 24 << 30)
 
 
 def test_no_docker_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,24 +136,148 @@ def test_one_that_is_too_old(told: Any) -> None:
     assert told(api="1.41", airgap=True).version == "99.1.2"
 
 
-def test_one_that_runs_elsewhere(told: Any) -> None:
-    assert "runs elsewhere (Docker Desktop)" in told(system="Docker Desktop")
+# What these engines say of themselves, as their users have reported it.
+VIRTUAL = {
+    "Docker Desktop": {
+        "Name": "docker-desktop",
+        "OperatingSystem": "Docker Desktop",
+        "KernelVersion": "6.10.14-linuxkit",
+    },
+    "OrbStack": {
+        "Name": "orbstack",
+        "OperatingSystem": "OrbStack",
+        "KernelVersion": "6.17.8-orbstack-00308-g8f9c941121b1",
+    },
+    "Colima": {
+        "Name": "colima",
+        "OperatingSystem": "Ubuntu 24.04.2 LTS",
+        "KernelVersion": "6.8.0-64-generic",
+    },
+    "Lima": {
+        "Name": "lima-docker",
+        "OperatingSystem": "Ubuntu 25.04",
+        "KernelVersion": "6.14.0-23-generic",
+    },
+    "Rancher Desktop": {
+        "Name": "lima-rancher-desktop",
+        "OperatingSystem": "Alpine Linux v3.21",
+        "KernelVersion": "6.6.71-0-virt",
+    },
+    "built-by-hand, Debian GNU/Linux 13": {
+        "Name": "built-by-hand",
+        "OperatingSystem": "Debian GNU/Linux 13",
+        "KernelVersion": "6.12.43+deb13-arm64",
+    },
+}
 
 
-def test_one_on_another_machine(monkeypatch: pytest.MonkeyPatch, program: Program) -> None:
-    class Far:
-        api = None
+@pytest.mark.parametrize("title", VIRTUAL)
+def test_one_in_a_virtual_machine_will_do_to_play(told: Any, title: str) -> None:
+    unmeasurable = told(**VIRTUAL[title]).unmeasurable
+    kernel = VIRTUAL[title]["KernelVersion"]
+    assert f"in a virtual machine ({title}, kernel {kernel}; " in unmeasurable.why
+    assert platform.release() in unmeasurable.why
+    assert unmeasurable.remedy.startswith("Run Racetrack ")
 
-        def version(self) -> dict[str, str]:
-            return {"Version": "99.1", "ApiVersion": "1.47"}
 
-        def info(self) -> dict[str, str]:
-            return {"OperatingSystem": "Debian GNU/Linux 12"}
+@pytest.mark.parametrize("system", ["Docker Desktop", "Rancher Desktop WSL Distribution"])
+def test_one_beside_this_linux_on_windows_has_this_kernel(told: Any, system: str) -> None:
+    unmeasurable = told(OperatingSystem=system).unmeasurable
+    assert "in another Linux on this kernel" in unmeasurable.why
+    assert "Install a Docker engine in this Linux" in unmeasurable.remedy
+
+
+def test_one_outside_of_the_container_that_racetrack_runs_in(
+    told: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visible, "listener_is_seen", lambda _: False)
+    assert "Racetrack runs in a container itself" in told()
+
+
+def test_whether_who_listens_is_seen(tmp_path: Path) -> None:
+    """Asked from here, and from a process that has process ids of its own."""
+    with socketserver.UnixStreamServer(str(tmp_path / "socket"), _Handler):
+        assert visible.listener_is_seen(str(tmp_path / "socket"))
+        ask = (
+            "from racetrack.stack.compose import visible;"
+            f"print(visible.listener_is_seen({str(tmp_path / 'socket')!r}))"
+        )
+        apart = subprocess.run(
+            ["unshare", "--user", "--map-root-user", "--pid", "--fork", sys.executable, "-c", ask],
+            cwd=REPO,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if "unshare" in apart.stderr:
+        pytest.skip(f"no namespaces for this user: {apart.stderr}")
+    assert apart.stdout == "False\n", apart.stderr
+
+
+@pytest.mark.parametrize("version", [{"ApiVersion": "1.41"}, {"ApiVersion": "1.44"}])
+@pytest.mark.parametrize("airgap", [False, True])
+def test_podman_is_called_by_its_name(told: Any, version: dict[str, str], airgap: bool) -> None:
+    """Its API was 1.41 for years, and is 1.44 since 2026:
+    https://github.com/containers/podman/pull/27915."""
+    podman = {**version, "Version": "5.8.0", "Components": [{"Name": "Podman Engine"}]}
+    assert "It is Podman 5.8.0 that answers in Docker's place" in told(
+        version=podman, airgap=airgap
+    )
+
+
+@pytest.fixture
+def no_client(monkeypatch: pytest.MonkeyPatch, program: Program) -> None:
+    """Whoever asks an engine that is far away fails."""
+
+    def refuse(**_: object) -> None:
+        raise AssertionError("it was asked")
 
     program(COMPOSE % "2.39.1")
-    monkeypatch.setenv("DOCKER_HOST", "tcp://192.0.2.1:2376")
-    monkeypatch.setattr(docker, "from_env", lambda **_: Far())
-    with pytest.raises(engine.NoDocker, match=r"runs elsewhere \(tcp://192.0.2.1:2376\)"):
+    monkeypatch.setattr(docker, "from_env", refuse)
+
+
+@pytest.mark.parametrize("host", ["tcp://192.0.2.1:2376", "ssh://me@192.0.2.1"])
+def test_one_on_another_machine(
+    no_client: None, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", host)
+    with pytest.raises(engine.NoDocker, match=rf"runs elsewhere \({host}\)"):
+        engine.find(airgap=False)
+
+
+@pytest.mark.parametrize(
+    ("current", "variables"), [("far", {}), ("default", {"DOCKER_CONTEXT": "far"})]
+)
+def test_one_on_another_machine_by_its_context(
+    no_client: None,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    current: str,
+    variables: dict[str, str],
+) -> None:
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    meta = tmp_path / "contexts/meta" / hashlib.sha256(b"far").hexdigest()
+    meta.mkdir(parents=True)
+    endpoint = {"docker": {"Host": "ssh://me@192.0.2.1", "SkipTLSVerify": False}}
+    (meta / "meta.json").write_text(
+        json.dumps({"Name": "far", "Metadata": {}, "Endpoints": endpoint})
+    )
+    (tmp_path / "config.json").write_text(json.dumps({"currentContext": current}))
+    monkeypatch.delenv("DOCKER_CONTEXT", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(engine.NoDocker, match=r"runs elsewhere \(ssh://me@192.0.2.1"):
+        engine.find(airgap=False)
+
+
+def test_a_context_that_there_is_not(
+    no_client: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    monkeypatch.setenv("DOCKER_CONTEXT", "colima")
+    with pytest.raises(engine.NoDocker, match=r"context colima can't be found\. Choose one"):
         engine.find(airgap=False)
 
 

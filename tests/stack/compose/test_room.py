@@ -26,3 +26,12 @@ def test_too_little_names_who_needs_most(monkeypatch: pytest.MonkeyPatch) -> Non
     available(monkeypatch, 10)
     with pytest.raises(SetupError, match=r"10\.1 GiB \(deephaven 8\.3, .* 10\.0 GiB are "):
         room.require(NEEDED)
+
+
+def test_what_a_virtual_machine_has_counts_for_what_runs_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    available(monkeypatch, 100)
+    room.require(NEEDED, 11 * room.GIB)
+    with pytest.raises(SetupError, match=r"2\.0 GiB are what Docker's virtual machine has\. Give"):
+        room.require(NEEDED, 2 * room.GIB)
