@@ -10,6 +10,7 @@ from typing import Any
 import docker
 import psutil
 from docker.errors import APIError, DockerException, NotFound
+from docker.models.images import Image
 
 from racetrack.errors import RacetrackError
 from racetrack.stack.compose.cgroup import CGroup
@@ -141,7 +142,8 @@ class Containers:
         with _engine_answers():
             image = self._client.images.get(described["Image"])
         name = str(described["Config"]["Image"])
-        if digests := image.attrs.get("RepoDigests"):
+        digests = image.attrs.get("RepoDigests")
+        if digests and not _was_made_here(image):
             return f"{name}@{digests[0].rpartition('@')[2]}"
         holds = json.loads(image.labels.get(VERSIONS, "{}"))
         parts = "".join(f", {part} {version}" for part, version in sorted(holds.items()))
@@ -188,6 +190,14 @@ def _engine_answers() -> Iterator[None]:
         raise RacetrackError(
             f"The Docker engine does not do as asked: {error}. Look at its own log."
         ) from error
+
+
+def _was_made_here(image: Image) -> bool:
+    """Whether no registry has it. In the containerd image store, the usual one since Docker 29, an
+    image that was built has RepoDigests as one that was pulled has. Ours are told by their label,
+    others by where the engine (API 1.53) says they come from."""
+    identity = image.attrs.get("Identity") or {}
+    return VERSIONS in image.labels or bool(identity.get("Build") and not identity.get("Pull"))
 
 
 def _read(described: dict[str, Any]) -> Container:

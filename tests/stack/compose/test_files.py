@@ -5,11 +5,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import pytest
 
 from racetrack.settings import REPO, Settings, load
+from racetrack.stack.compose.containers import VERSIONS
 from racetrack.stack.compose.project import HARNESS, STARTED_BY, Project, environment
 from racetrack.stack.native import debezium, mysql, pgfeed, postgres
 from racetrack.stack.native.service import Context
@@ -54,6 +56,23 @@ def test_every_image_is_pinned(services: dict[str, Any]) -> None:
     assert len(bases) >= 4
     # All of them by an argument, which docker-compose.yml fills from .env.
     assert [base for base in bases if not re.search(r":\$\{\w+_VERSION\}( AS \w+)?$", base)] == []
+
+
+def test_every_image_that_is_built_here_says_so_with_its_versions(
+    services: dict[str, Any],
+) -> None:
+    """So that no run names a digest of it, which nobody could pull."""
+    built = {name: service["build"] for name, service in services.items() if "build" in service}
+    assert built.keys() == {"loadgen", "debezium", "flink", "pgfeed"}
+    for name, build in built.items():
+        file = Path(build["context"]) / build.get("dockerfile", "Dockerfile")
+        last = re.split(r"^FROM ", file.read_text(), flags=re.MULTILINE)[-1]
+        (label,) = re.findall(rf'^LABEL {re.escape(VERSIONS)}="(.*)"$', last, re.MULTILINE)
+        # What a stage is not told anew is empty in it.
+        known = re.findall(r"^ARG (\w+)$", last, re.MULTILINE)
+        args = {arg: value for arg, value in build["args"].items() if arg in known}
+        told = json.loads(Template(label.replace("\\", "")).substitute(args))
+        assert all(re.search(r"\d", version) for version in told.values()), name
 
 
 def test_every_service_has_a_health_check_that_is_asked_often_only_at_the_start(
