@@ -5,6 +5,9 @@
 # what only the system can hold (apt-packages.txt, and whatever list a front door adds), the rest in
 # the cache folder. It needs nothing but bash and what every Debian has. Where all is there it costs a few hundredths of a second.
 #
+# On a Mac, where the stack runs in Docker only, a Python is all that it asks for, and what macOS
+# brings has to do: bash 3.2, without `local -n` and with `set -u` that minds empty arrays.
+#
 # Exit codes: 3 if something is missing and can't be installed, 130 if broken off.
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
@@ -14,26 +17,27 @@ CACHE="${RACETRACK_CACHE:-${XDG_CACHE_HOME:-${HOME:-$(getent passwd "$EUID" | cu
 APT_UNFINISHED="$CACHE/apt-unfinished"
 SYSTEM_PYTHON=
 PYTHON_WILL_DO='
-import glob, importlib.util, sys
+import glob, importlib.util, os, sys
 library = "lib{}/libpython%d.%d.so*" % sys.version_info[:2]
+if sys.platform == "darwin":
+    fits = os.uname().machine == "arm64"
+else:
+    fits = any(glob.glob(f"{sys.base_prefix}/{library.format(sub)}") for sub in ("", "/*-linux-gnu*", "64"))
 if not (
     sys.version_info >= (3, 11)
     and importlib.util.find_spec("ensurepip")
-    and any(glob.glob(f"{sys.base_prefix}/{library.format(sub)}") for sub in ("", "/*-linux-gnu*", "64"))
+    and fits
 ):
     sys.exit(1)
 print(sys.executable)'
 
 bootstrap() {
     find_python || true
-    local rows=()
-    missing_packages rows
-    if ((${#rows[@]})); then
-        with_set_up_lock install_packages "${rows[@]}"
+    if [[ $OSTYPE == darwin* ]]; then
+        require_python_on_a_mac
+    else
+        install_what_is_missing
     fi
-    find_python || fail "There is no Python 3.11 or newer with venv here, and apt brought $(python_version_here)." \
-        "Install one by hand (Ubuntu 22.04: apt-get install python3.11 python3.11-venv), or use" \
-        "Debian 12 or Ubuntu 24.04, or Docker."
     export PYTHONPATH="$REPO"
     local harness
     if ! harness=$("$SYSTEM_PYTHON" -m racetrack.install --where harness); then
@@ -43,6 +47,24 @@ bootstrap() {
     fi
     # shellcheck disable=SC2034  # the front doors use it
     HARNESS_PYTHON="$harness/bin/python3"
+}
+
+install_what_is_missing() {
+    local rows=()
+    missing_packages rows
+    if ((${#rows[@]})); then
+        with_set_up_lock install_packages "${rows[@]}"
+    fi
+    find_python || fail "There is no Python 3.11 or newer with venv here, and apt brought $(python_version_here)." \
+        "Install one by hand (Ubuntu 22.04: apt-get install python3.11 python3.11-venv), or use" \
+        "Debian 12 or Ubuntu 24.04, or Docker."
+}
+
+require_python_on_a_mac() {
+    [[ -n $SYSTEM_PYTHON ]] || fail "There is no Python 3.11 or newer for Apple silicon here ($(python_version_here))." \
+        "Install one (brew install python@3.13, or https://www.python.org/downloads/macos/), and call" \
+        "again; the stack itself runs in Docker. On an Intel Mac the harness can't run: cryptography is" \
+        "no longer built for it."
 }
 
 say() { printf '[set-up] %s\n' "$*" >&2; }
@@ -55,7 +77,7 @@ fail() {
 }
 
 # The first Python on PATH that will do: new enough, able to make environments, and with its shared
-# library (Debian packages that apart). The user's own comes first.
+# library (Debian packages that apart; on a Mac nothing needs it). The user's own comes first.
 find_python() {
     local candidate
     for candidate in python3 python3.{14,13,12,11} /usr/bin/python3; do

@@ -156,3 +156,29 @@ def test_nothing_to_do_touches_nothing(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("/bin/python3\n")
+
+
+@pytest.fixture
+def mac(path: Path) -> dict[str, str]:
+    """What bash says of a Mac, where no program of Debian's may be called."""
+    for name in ("apt-get", "sudo", "dpkg", "flock", "getent"):
+        (path / name).unlink(missing_ok=True)
+        add(path, name, f"echo {name} was called >&2; exit 99")
+    return {"OSTYPE": "darwin24"}
+
+
+def test_on_a_mac_a_python_is_all_that_is_asked_for(path: Path, mac: dict[str, str]) -> None:
+    harness = path.parent / "harness"
+    add(path, "python3", f'[[ $1 == -ISc ]] && echo "$0" || echo {harness}')
+    done = call(path, "bootstrap; echo $HARNESS_PYTHON", **mac)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{harness}/bin/python3\n"
+
+
+def test_on_a_mac_without_one_it_says_how_to_get_it(path: Path, mac: dict[str, str]) -> None:
+    add(path, "python3", '[[ $1 == --version ]] && echo "Python 3.9.6"')
+    done = call(path, "find_python() { return 1; }; bootstrap", **mac)
+    assert done.returncode == 3
+    assert "for Apple silicon here (Python 3.9.6)." in done.stderr
+    assert "brew install python@" in done.stderr
+    assert "was called" not in done.stderr
