@@ -202,6 +202,17 @@ def test_scripts_are_where_people_paste_them_from(services: dict[str, Any]) -> N
         assert mounts["/scripts"]["read_only"]
 
 
+@pytest.mark.parametrize("files", [(PUBLISHED,), (PUBLISHED, AIRGAP)], ids=["published", "airgap"])
+def test_selinux_lets_containers_read_what_is_mounted(
+    files: tuple[str, ...], described: Describe
+) -> None:
+    found = described(*files)["services"].values()
+    mounts = [mount for service in found for mount in service.get("volumes", [])]
+    assert mounts
+    # Shared by several containers: `Z` would take it away from the others.
+    assert {(mount["type"], mount["bind"].get("selinux")) for mount in mounts} == {("bind", "z")}
+
+
 @pytest.mark.parametrize("airgap", ["false", "true"])
 def test_every_service_says_how_much_memory_it_may_use(
     compose_plugin: object, monkeypatch: pytest.MonkeyPatch, airgap: str
