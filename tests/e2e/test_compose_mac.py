@@ -1,0 +1,95 @@
+"""The stack to play with where Docker runs in a virtual machine: on a Mac, of which only what
+Python says of the machine is made up. The containers are real; nobody looks for their processes."""
+
+import platform
+from collections.abc import Iterator
+
+import pytest
+from click.testing import CliRunner, Result
+from pydeephaven import Session
+
+from racetrack import cli
+from racetrack.engines import dh
+from racetrack.settings import Settings
+from racetrack.stack.compose.cgroup import CGroup
+from tests.e2e.test_by_hand import nc
+
+pytestmark = pytest.mark.e2e
+
+SERVICES = ("mysql", "broker", "debezium", "deephaven", "loadgen")
+DARWIN = "24.6.0"
+
+
+def race(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.race, arguments)
+
+
+@pytest.fixture(scope="module")
+def mac(contained: Settings) -> Iterator[None]:
+    """Nobody may look for processes of containers: their numbers are those of others there."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("there are no control groups on a Mac")
+
+    with pytest.MonkeyPatch.context() as told:
+        told.setattr(platform, "system", lambda: "Darwin")
+        told.setattr(platform, "release", lambda: DARWIN)
+        told.setattr(CGroup, "of", refuse)
+        told.setenv("RUNTIME", "auto")
+        yield
+
+
+@pytest.fixture(scope="module")
+def up(mac: None) -> Iterator[str]:
+    """What `./race up` said; all tests of this file play with that stack."""
+    try:
+        result = race("up", "dh")
+        assert result.exit_code == 0, result.output
+        yield result.output
+    finally:
+        down = race("down")
+        assert down.exit_code == 0, down.output
+
+
+@pytest.fixture(scope="module")
+def session(up: str, contained: Settings) -> Iterator[Session]:
+    """A session on the server in which the demo was pasted."""
+    session = dh.connect(contained)
+    session.run_script("exec(open('/scripts/demo.py').read())")
+    yield session
+    session.close()
+
+
+def test_it_says_what_can_not_be_measured(up: str) -> None:
+    assert "Runtime compose: Docker " in up
+    assert "/ide/" in up
+    assert f"Docker's containers run in a virtual machine ({platform.node()}, " in up
+    assert f"; the kernel here is {DARWIN})" in up
+    assert "CPU and memory can't be measured, and `./run_experiment.sh` refuses." in up
+
+
+def test_status_says_what_runs_without_numbers_of_processes(up: str) -> None:
+    status = race("status")
+    assert status.exit_code == 0, status.output
+    for service in SERVICES:
+        assert f"  {service:<10} running\n" in status.output
+    assert "pid" not in status.output
+
+
+def test_experiments_are_refused_with_the_reason(up: str) -> None:
+    arguments = ["dh", "1000", "1", "1", "1.0"]
+    refused = CliRunner().invoke(cli.experiment, arguments)
+    assert refused.exit_code == 3
+    assert "virtual machine" in refused.output
+    assert "nothing has been started. Run Racetrack on a Linux machine" in refused.output
+    assert "RUNTIME=native" not in refused.output
+
+
+def test_the_load_can_be_changed(up: str, contained: Settings) -> None:
+    assert "200" in nc(contained, "set pageviews_per_second 200")[1]
+
+
+def test_every_view_is_right(session: Session) -> None:
+    verified = race("verify")
+    assert verified.exit_code == 0, verified.output
+    assert "every view is right" in verified.output
