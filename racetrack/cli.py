@@ -85,7 +85,7 @@ def race() -> None:
 @engine_argument
 def up(engine: str) -> None:
     """Start the stack for ENGINE and leave it standing, with the load at its start rates."""
-    from racetrack.track import make_ready, services_of
+    from racetrack.track import check_writes, make_ready, services_of
 
     screen = Screen()
     with guarded(screen) as guard, machine_lock():
@@ -96,6 +96,7 @@ def up(engine: str) -> None:
         make_ready(chosen, stack, screen.say)
         try:
             stack.start(services, None, screen.say)
+            check_writes(stack, screen.say, lambda: None)
             chosen.lay_out(stack)
             stack.keep_up(engine)
         except BaseException:

@@ -21,6 +21,7 @@ from racetrack.probes.loadgen import ArrivalsProbe, Control
 from racetrack.probes.purchases import PurchasesProbe
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import CpuAccount, Meter, UsageProbe
+from racetrack.probes.write_check import WriteCheck
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import Settings
@@ -51,6 +52,16 @@ def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
     """
     engine.check(stack)
     stack.prepare(services_of(engine, stack.settings), say)
+
+
+def check_writes(stack: Stack, say: Say, meanwhile: Callable[[], None]) -> None:
+    """Does the broker of a stack that is up take writes, and keep what the generator sends?
+
+    Raises:
+        WriteCheckError: no; the message says why, as far as is known.
+    """
+    log = stack.log_of("broker")
+    WriteCheck(stack.endpoints, PAGEVIEWS_TOPIC, log, say, meanwhile).run()
 
 
 class Track:
@@ -91,11 +102,16 @@ class Track:
         self._recorded: dict[str, object] = {}
 
     def start_stack(self) -> None:
-        """Start what this engine needs, and the load at its start rates."""
+        """Start what this engine needs, and the load at its start rates.
+
+        Raises:
+            RacetrackError: a service did not come up, or the broker does not keep what it is sent.
+        """
         services = services_of(self._engine, self._stack.settings)
         self._screen.say(f"  {', '.join(services)}, side by side")
         self._stack.start(services, self._folder.stack, self._screen.say)
         self._folder.record({"versions": dict(self._stack.versions())})
+        check_writes(self._stack, self._screen.say, self.check)
 
     def run_demo(self) -> None:
         """Load the demo; from now on everything is recorded.
@@ -137,9 +153,13 @@ class Track:
             )
 
     def set_rate(self, pageviews_per_s: int) -> None:
-        """Ask the generator for another rate, and show the dialogue."""
-        with self._talk_to_loadgen() as control:
-            control.ask(f"set pageviews_per_second {pageviews_per_s}")
+        """Ask the generator for another rate, show the dialogue, and see that the load arrives.
+
+        Raises:
+            RacetrackError: the broker does not keep what it is sent.
+        """
+        self._ask_for(pageviews_per_s)
+        check_writes(self._stack, self._screen.say, self.check)
 
     def begin_faults(self) -> None:
         """From now on the seconds of the faults that were asked for count."""
@@ -182,7 +202,7 @@ class Track:
         Raises:
             RacetrackError: that took longer than `within_s`.
         """
-        self.set_rate(self._stack.settings.pageviews_per_second_start)
+        self._ask_for(self._stack.settings.pageviews_per_second_start)
         published = sum(BrokerProbe(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC).end_offsets())
         with self._screen.live("letting the engine catch up"):
             if not self._delay.wait_until(
@@ -302,6 +322,10 @@ class Track:
         self._closing.callback(probe.stop)
         self._probes.append(probe)
         probe.start()
+
+    def _ask_for(self, pageviews_per_s: int) -> None:
+        with self._talk_to_loadgen() as control:
+            control.ask(f"set pageviews_per_second {pageviews_per_s}")
 
     def _talk_to_loadgen(self) -> Control:
         where = self._stack.endpoints

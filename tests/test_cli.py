@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from racetrack import cli, engines
+from racetrack import cli, engines, track
 from racetrack.stack.contract import Standing, Unmeasurable
 
 
@@ -88,12 +88,15 @@ def test_up_says_at_its_end_what_can_not_be_measured(
         asked.update(how)
         return stack
 
+    checked: list[object] = []
+    monkeypatch.setattr(track, "check_writes", lambda of, *_: checked.append(of))
     monkeypatch.setattr(cli, "open_stack", open_stack)
     monkeypatch.setattr(cli, "machine_lock", nullcontext)  # a run may be under way
     monkeypatch.setattr(engines, "find_engine", lambda _: engine)
     result = CliRunner().invoke(cli.race, ["up", "dh"])
     assert result.exit_code == 0, result.output
     assert asked == {"to_play": True}
+    assert checked == [stack]
     last = result.output.splitlines()[-1]
     assert last == (
         "Good for playing only. They are in there: CPU and memory can't be measured, and"

@@ -9,6 +9,8 @@ import pytest
 from pydeephaven import Session
 
 from racetrack.engines import dh
+from racetrack.probes.broker import BrokerProbe
+from racetrack.probes.own_record import TOPIC
 from racetrack.settings import REPO, Settings
 from tests.e2e.conftest import Door
 
@@ -59,6 +61,11 @@ def nc(settings: Settings, *commands: str) -> list[str]:
 def test_it_says_where_to_play(up: Door, settings: Settings) -> None:
     assert f":{settings.deephaven_port}/ide/" in up.output
     assert "scripts/demo.py" in up.output
+
+
+def test_it_wrote_a_record_of_its_own(up: Door, settings: Settings) -> None:
+    broker = BrokerProbe(f"{settings.reach_address}:{settings.kafka_port}", TOPIC)
+    assert broker.end_offsets() == [1]
 
 
 def test_status_knows_every_service(up: Door) -> None:

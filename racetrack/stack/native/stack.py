@@ -19,11 +19,11 @@ from racetrack.errors import BusyError, RacetrackError
 from racetrack.runfolder import utc_now, write_json
 from racetrack.settings import REPO, Settings
 from racetrack.stack.contract import Endpoints, Inside, Say, Standing, Unmeasurable
+from racetrack.stack.last_words import last_words
 from racetrack.stack.native import leftovers, net, ports, registry
 from racetrack.stack.native.service import Context, NativeService, NotReady, spawn
 
 CHECK_EVERY_S = 0.1
-LAST_WORDS_LINES = 12
 
 
 class ServiceError(RacetrackError):
@@ -151,7 +151,7 @@ class NativeStack:
     def died(self) -> Mapping[str, str]:
         """Services that ended though nobody asked them to, with their last words."""
         return {
-            name: f"{_ending(running.process)}; its last words:\n{_last_words(running.log)}"
+            name: f"{_ending(running.process)}; its last words:\n{last_words(running.log)}"
             for name, running in list(self._running.items())
             if not running.was_killed and running.process.poll() is not None
         }
@@ -273,7 +273,7 @@ class NativeStack:
             if running.process.poll() is not None:
                 raise ServiceError(
                     f"{service.name} did not start: {_ending(running.process)}; its last words:\n"
-                    f"{_last_words(running.log)}"
+                    f"{last_words(running.log)}"
                 )
             service.check(context)
 
@@ -287,7 +287,7 @@ class NativeStack:
         except NotReady as still_missing:
             raise ServiceError(
                 f"{service.name} was not ready within {service.ready_within_s:.0f} s:"
-                f" {still_missing}; its last words:\n{_last_words(running.log)}"
+                f" {still_missing}; its last words:\n{last_words(running.log)}"
             ) from None
 
     def _context(self, service: NativeService) -> Context:
@@ -314,8 +314,3 @@ def _versions_of(settings: Settings) -> dict[str, str]:
 def _ending(process: subprocess.Popen[bytes]) -> str:
     code = process.poll()
     return f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-
-
-def _last_words(log: Path) -> str:
-    lines = log.read_text(errors="replace").splitlines()[-LAST_WORDS_LINES:]
-    return "\n".join(f"    {line}" for line in lines) or "    (it said nothing)"

@@ -1,0 +1,148 @@
+"""A real broker that refuses writes, or drops what acks=0 sends, ends a run at once and says why;
+one that is slow does not."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
+from rich.console import Console
+
+from racetrack import interrupts
+from racetrack.engines.cal import Cal
+from racetrack.experiment import STEPS, Asked, Experiment
+from racetrack.lock import machine_lock
+from racetrack.probes.own_record import TOPIC, OwnRecord
+from racetrack.runfolder import RunFolder, read_run
+from racetrack.screen import Screen
+from racetrack.settings import Settings, load
+from racetrack.stack.contract import Say, Stack
+from racetrack.stack.native.stack import NativeStack
+from racetrack.track import check_writes, make_ready
+from tests.e2e.loadgen_stack import LoadgenStack
+
+pytestmark = pytest.mark.e2e
+
+RATE = 5_000
+# A batch has 61 bytes before its first record: none fits. One pageview alone takes about 170, and
+# what 5 ms of RATE bring to a partition more than twice as much.
+NONE_FITS, ONE_FITS = "60", "250"
+
+
+def limit_messages(stack: Stack, resource: ConfigResource) -> None:
+    client = AdminClient({"bootstrap.servers": stack.endpoints.kafka, "log_level": 2})
+    for changed in client.incremental_alter_configs([resource]).values():
+        changed.result(10)
+
+
+def limited_topic(limit: str) -> ConfigResource:
+    entry = ConfigEntry("max.message.bytes", limit, incremental_operation=AlterConfigOpType.SET)
+    return ConfigResource(ResourceType.TOPIC, "pageviews", incremental_configs=[entry])
+
+
+class Tampering(Cal):
+    """While it loads its demo, the topic gets a limit."""
+
+    def __init__(self, limit: str) -> None:
+        self._limit = limit
+
+    def load_demo(self, stack: Stack) -> None:
+        limit_messages(stack, limited_topic(self._limit))
+
+
+class Refusing(NativeStack):
+    """As soon as it is up, its broker takes no record any more."""
+
+    def start(self, services: Sequence[str], logs: Path | None, say: Say) -> None:
+        super().start(services, logs, say)
+        entry = ConfigEntry(
+            "message.max.bytes", NONE_FITS, incremental_operation=AlterConfigOpType.SET
+        )
+        whole = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[entry])
+        limit_messages(self, whole)
+
+
+@pytest.fixture
+def guard() -> Iterator[interrupts.Guard]:
+    with machine_lock(), interrupts.guarded(print) as guard:
+        yield guard
+
+
+def outcome(
+    engine: Cal, stack: Stack, logs: Path, guard: interrupts.Guard
+) -> tuple[Mapping[str, Any], str]:
+    """What the run says of itself: `run.json`, and what it ended with."""
+    make_ready(engine, stack, print)
+    folder = RunFolder.create(logs, engine.name, str(RATE))
+    asked = Asked(RATE, 60.0, 10, 1.0)
+    result = Experiment(asked, engine, stack, folder, Screen(Console())).run(guard)
+    return read_run(folder.path), result
+
+
+def steps_done(run: Mapping[str, Any]) -> list[str]:
+    return [step["name"] for step in run["steps"]]
+
+
+@pytest.mark.parametrize("limit", [NONE_FITS, ONE_FITS])
+def test_a_broker_that_drops_the_load_ends_the_run_when_the_rate_is_set(
+    limit: str, tmp_path: Path, guard: interrupts.Guard, nothing_left: Callable[[], None]
+) -> None:
+    stack = NativeStack(load())
+    run, said = outcome(Tampering(limit), stack, tmp_path, guard)
+    # It neither settled nor took samples.
+    assert steps_done(run) == [*STEPS[:3], STEPS[-1]]
+    assert said == run["outcome"]
+    assert said.startswith(f"The broker at {stack.endpoints.kafka} does not keep the pageviews")
+    assert f"max.message.bytes={limit}" in said
+    # The broker's own words.
+    assert "RecordTooLargeException" in said
+    nothing_left()
+
+
+def test_a_broker_that_refuses_ends_the_run_before_the_demo(
+    settings: Settings, tmp_path: Path, guard: interrupts.Guard, nothing_left: Callable[[], None]
+) -> None:
+    run, said = outcome(Cal(), Refusing(settings), tmp_path, guard)
+    assert steps_done(run) == [STEPS[0], STEPS[-1]]
+    assert said.startswith(f"The broker at {Refusing(settings).endpoints.kafka} refuses writes")
+    assert "MSG_SIZE_TOO_LARGE" in said and "max.message.bytes" in said
+    nothing_left()
+
+
+def test_a_broker_that_is_paused_for_a_while_passes(loadgen: LoadgenStack) -> None:
+    loadgen.rates(RATE)
+    loadgen.native.pause("broker")
+    going_on = threading.Timer(2.0, loadgen.native.resume, ["broker"])
+    going_on.start()
+    try:
+        check_writes(loadgen.native, print, lambda: None)
+    finally:
+        going_on.join()
+        loadgen.rates(0)
+
+
+def test_more_than_the_machine_can_take_passes(loadgen: LoadgenStack) -> None:
+    loadgen.rates(2_000_000)
+    try:
+        check_writes(loadgen.native, print, lambda: None)
+    finally:
+        loadgen.rates(0)
+
+
+def test_no_load_at_all_passes(loadgen: LoadgenStack) -> None:
+    loadgen.rates(0)
+    check_writes(loadgen.native, print, lambda: None)
+
+
+def test_the_record_has_a_topic_of_its_own(loadgen: LoadgenStack) -> None:
+    OwnRecord(loadgen.native.endpoints.kafka, lambda: None).there_and_back(10)
+    client = AdminClient({"bootstrap.servers": loadgen.native.endpoints.kafka, "log_level": 2})
+    assert len(client.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions) == 1
