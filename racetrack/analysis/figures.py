@@ -25,7 +25,8 @@ def results(folder: Path) -> dict[str, Any]:
     harness_cpu_s = measured["harness_cpu_s"]
     usage = raw.usage(folder)
     judged = verdict(folder, start_ms, end_ms, run["asked"]["pageviews_per_s"])
-    millions = judged["throughput"]["processed_per_s"] * judged["window_s"] / 1e6
+    # None counted: not known, and no cost of each.
+    millions = (judged["throughput"]["processed_per_s"] or 0) * judged["window_s"] / 1e6
     return {
         **rates(raw.arrivals(folder), start_ms, end_ms),
         "published_pageviews": sum(measured["end_offsets"]),
@@ -80,13 +81,16 @@ def rates(arrivals: Sequence[raw.Arrival], start_ms: int, end_ms: int) -> dict[s
 
 def delay(delays: Sequence[raw.Delay], start_ms: int, end_ms: int) -> dict[str, float | int | None]:
     """Mean, median and maximum of the published freshness over the engine's updates in the
-    window, in milliseconds, and how many updates there were."""
+    window, in milliseconds; how many updates there were, and how many seconds after the window the
+    next came."""
     within = [d.dt_ms for d in delays if start_ms <= d.timestamp_ms <= end_ms]
+    later_ms = min((d.timestamp_ms for d in delays if d.timestamp_ms > end_ms), default=None)
     return {
         "mean": round(statistics.fmean(within), 1) if within else None,
         "p50": round(statistics.median(within), 1) if within else None,
         "max": max(within, default=None),
         "updates": len(within),
+        "next_update_s": None if later_ms is None else (later_ms - end_ms) / 1000,
     }
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from racetrack.analysis.curves import NAMES, SAMPLED, Curve, Curves
+from racetrack.analysis.silence import LONG_MS, rhythm_ms, update_times_ms
 
 Floats = NDArray[np.float64]
 
@@ -15,9 +16,10 @@ Floats = NDArray[np.float64]
 # slope over 30 s by at most 0.1 % of real time (1.5 x step / window), a tenth of the threshold.
 CLOCK_STEP_MS = 20.0
 # Silent is who says nothing for two of its usual gaps; but 2 s is normal for a 1 s cycle with a
-# hiccup, and after 10 s a view is stale whatever its rhythm.
+# hiccup. Fewer than 3 updates in a window have no usual gap: then those before it say.
 SILENT_GAPS = 2.0
-SILENT_MIN_MS, SILENT_MAX_MS = 2_000.0, 10_000.0
+SILENT_MIN_MS, SILENT_MAX_MS = 2_000.0, LONG_MS
+FEW_UPDATES = 3
 SILENT_GRID_MS = 1_000.0
 # Engines count in cycles of about a second: a shorter bin would see the cycle, not the lag. With
 # more than 60 of them only the work grows.
@@ -61,12 +63,14 @@ class LagSeries:
 
 @dataclass(frozen=True)
 class Throughput:
-    """Pageviews per second, all partitions together."""
+    """Pageviews per second, all partitions together; `processed_per_s` is None where the engine
+    told of no update: how many of those that it told of later it had counted by then, nobody knows.
+    """
 
     offered_per_s: float
     handed_over_per_s: float
     published_per_s: float
-    processed_per_s: float
+    processed_per_s: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,16 +200,22 @@ def throughput(curves: Curves, start_ms: float, end_ms: float) -> Throughput:
         grown = sum(float(count[1] - count[0]) for count in counts)
         return grown / (end_ms - start_ms) * 1000 if end_ms > start_ms else 0.0
 
-    return Throughput(*(per_s(getattr(curves, name)) for name in NAMES))
+    offered, handed_over, published, processed = (per_s(getattr(curves, name)) for name in NAMES)
+    told = update_times_ms(curves)
+    silent = not np.any((told >= start_ms) & (told <= end_ms))
+    return Throughput(offered, handed_over, published, None if silent else processed)
 
 
 def _points(curves: Curves, start_ms: float, end_ms: float) -> tuple[Floats, NDArray[np.bool_]]:
     """When lag is looked at, and which of these instants are only a look at one who is silent."""
-    every = np.unique(np.concatenate([curve.at_ms for curve in curves.processed]))
+    every = update_times_ms(curves)
     updates = every[(every >= start_ms) & (every <= end_ms)]
     if end_ms <= start_ms:
         return updates, np.zeros(len(updates), dtype=np.bool_)
-    usual_ms = float(np.median(np.diff(updates))) if len(updates) > 1 else 0.0
+    if len(updates) < FEW_UPDATES:
+        usual_ms = rhythm_ms(every, start_ms) or 0.0
+    else:
+        usual_ms = float(np.median(np.diff(updates)))
     limit_ms = float(np.clip(SILENT_GAPS * usual_ms, SILENT_MIN_MS, SILENT_MAX_MS))
     edges = np.concatenate([[start_ms], updates, [end_ms]])
     gaps = [(a, b) for a, b in pairwise(edges) if b - a > limit_ms]

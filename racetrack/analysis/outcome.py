@@ -43,9 +43,16 @@ def _rate_missed(run: Mapping[str, Any]) -> str | None:
 
 
 def _silent(run: Mapping[str, Any]) -> str | None:
-    if run["results"]["dt_ms"]["updates"]:
+    """One that tells on later is behind, and that is a result. One that never does may as well
+    have counted all, and only what is read of it be broken: that can't be told from outside."""
+    told = run["results"]["dt_ms"], run["results"]["verdict"]
+    if all(of["updates"] or of["next_update_s"] is not None for of in told):
         return None
-    return "The engine told of no update while samples were taken"
+    return (
+        "The engine told of no update while samples were taken, nor while it was given time to"
+        " catch up: it has ended or hangs, or what it counts can't be read any more. Look at its"
+        " log in stack/, and run it again"
+    )
 
 
 def _overcounted(run: Mapping[str, Any]) -> str | None:

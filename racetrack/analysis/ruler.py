@@ -88,6 +88,8 @@ def capacity(below: Path, above: Path) -> Finding:
     if reason := _useless(runs[0]) or _useless(runs[1]):
         return Finding(what, reason, bound, within=False)
     counted_per_s = runs[1]["results"]["verdict"]["throughput"]["processed_per_s"]
+    if counted_per_s is None:
+        return Finding(what, runs[1]["results"]["verdict"]["reason"], bound, within=False)
     shown = (
         f"{_kind(runs[0])} at {low:,}/s, {_kind(runs[1])} at {high:,}/s,"
         f" counting {counted_per_s:,.0f}/s"

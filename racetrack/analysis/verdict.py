@@ -16,6 +16,7 @@ import numpy as np
 from racetrack.analysis.curves import Curves
 from racetrack.analysis.lag import (
     BIN_MS,
+    SILENT_GAPS,
     ClockStep,
     Floats,
     LagSeries,
@@ -23,9 +24,11 @@ from racetrack.analysis.lag import (
     binned,
     lag_series,
     quantile_ms,
+    recorded_until_ms,
     throughput,
     trusted,
 )
+from racetrack.analysis.silence import Silence, around
 from racetrack.analysis.slope import (
     CONFIDENCE,
     MIN_BINS,
@@ -84,8 +87,9 @@ class Measured:
 class Verdict:
     """A kind, why, and the numbers. `measured` is None where no slope could be computed.
 
-    `window_s` was judged. `shortest_window_s` is an estimate, given only for an undecided run that
-    a longer window would decide.
+    `window_s` was judged. `next_update_s` is how long after its end the engine told of the next
+    update; None if it is not known to have told of any. `shortest_window_s` is an estimate, given
+    only for an undecided run that a longer window would decide.
     """
 
     kind: Kind
@@ -94,6 +98,7 @@ class Verdict:
     threshold_pct: float
     window_s: float
     updates: int
+    next_update_s: float | None
     asked_per_s: float
     throughput: Throughput
     measured: Measured | None
@@ -121,27 +126,37 @@ def judge(
     series = lag_series(curves, start_ms, end_ms)
     rates = throughput(curves, start_ms, end_ms)
     asked = rates.offered_per_s if asked_per_s is None else asked_per_s
-    window_s = (series.end_ms - start_ms) / 1000
+    window_s = _window_s(series)
     short = _shortfalls(rates, asked, window_s)
+    silence = around(curves, start_ms, end_ms, recorded_until_ms(curves))
+    updates = int(np.count_nonzero(~series.silent))
     measured, kind, longer_s = None, Kind.UNDECIDED, None
-    reason = _useless(series, rates, step)
+    reason = _useless(series, rates, step) or _ended(series, silence, updates)
     bins = len(binned(series, series.lag_ms)[0]) if reason is None else 0
     if reason is None and bins < MIN_BINS:
-        longer_s = max(TRY_S, math.ceil(window_s * MIN_BINS / max(bins, 1)))
+        cycles_s = MIN_BINS * (silence.rhythm_ms or 0.0) / 1000
+        longer_s = max(TRY_S, math.ceil(window_s * MIN_BINS / max(bins, 1)), math.ceil(cycles_s))
         reason = f"Undecided: too few updates of the engine in {window_s:.1f} s for a slope"
     if reason is None:
         measured = _measure(series, threshold_pct)
         kind = _decide(measured, short, threshold_pct)
         reason = _reason(kind, measured, short, threshold_pct)
-        if kind is Kind.UNDECIDED:
+        rhythm_s = _rhythm_s(measured, silence, updates)
+        if rhythm_s and kind in (Kind.FELL_BEHIND, Kind.UNDECIDED):
+            kind, longer_s = Kind.UNDECIDED, math.ceil(MIN_BINS * rhythm_s)
+            reason = _slow_rhythm(measured, rhythm_s, updates, window_s)
+        elif kind is Kind.UNDECIDED:
             longer_s = shortest_window_s(measured.slope, window_s, threshold_pct)
+        elif kind is Kind.FELL_BEHIND and not updates:
+            reason = _silent(series, silence, window_s)
     return Verdict(
         kind=kind,
         reason=reason,
         warnings=_warnings(series, step, end_ms, kind, short),
         threshold_pct=threshold_pct,
         window_s=window_s,
-        updates=int(np.count_nonzero(~series.silent)),
+        updates=updates,
+        next_update_s=silence.next_update_s,
         asked_per_s=asked,
         throughput=rates,
         measured=measured,
@@ -253,6 +268,49 @@ def _useless(series: LagSeries, rates: Throughput, step: ClockStep | None) -> st
     return None
 
 
+def _ended(series: LagSeries, silence: Silence, updates: int) -> str | None:
+    """Why there is no verdict on an engine that tells nothing any more: it may have counted all."""
+    if updates or not silence.is_for_good:
+        return None
+    return (
+        f"Undecided: the engine told of no update in the {_window_s(series):.1f} s of the window,"
+        f" nor in the {silence.recorded_s:.0f} s after it: it has ended or hangs, or what it counts"
+        " can't be read any more"
+    )
+
+
+def _rhythm_s(measured: Measured, silence: Silence, updates: int) -> float | None:
+    """The time between two updates before the window, if that alone makes it look like falling
+    behind: between them every view gets staler. Without any update in the window, that explains a
+    lag of two such times, and no more."""
+    if silence.rhythm_ms is None or updates >= MIN_BINS:
+        return None
+    most_ms = SILENT_GAPS * silence.rhythm_ms
+    explained = silence.longest_ms <= most_ms and (updates or measured.stale_max_ms <= most_ms)
+    return silence.rhythm_ms / 1000 if explained else None
+
+
+def _slow_rhythm(measured: Measured, rhythm_s: float, updates: int, window_s: float) -> str:
+    return (
+        f"Undecided: the engine tells of an update every {rhythm_s:.1f} s, and the window of"
+        f" {window_s:.1f} s has {updates or 'none'}, too few for a slope; its lag was"
+        f" {measured.stale_max_ms / 1000:.1f} s at most"
+    )
+
+
+def _silent(series: LagSeries, silence: Silence, window_s: float) -> str:
+    after_s = silence.next_update_s
+    then = "" if after_s is None else f"; it told of the next update {after_s:.1f} s later"
+    return (
+        f"Fell behind: the engine told of no update in the {window_s:.1f} s of the window, at whose"
+        f" end the oldest pageview not counted was {series.lag_ms[-1] / 1000:.1f} s old{then}"
+    )
+
+
+def _window_s(series: LagSeries) -> float:
+    return (series.end_ms - series.start_ms) / 1000
+
+
 def _ago(step: ClockStep) -> str:
     return f"{step.from_ms - step.to_ms:,.0f} ms (rows of {step.curve}/{step.partition})"
 
@@ -292,7 +350,8 @@ def _warnings(
         )
     if kind is Kind.FELL_BEHIND and short.generator:
         found.append(f"It fell behind at less than was asked: the generator {short.generator}")
-    silence_s = float(np.max(np.diff(series.at_ms[~series.silent]), initial=0.0)) / 1000
     if series.silent.any():
-        found.append(f"The engine was silent ({silence_s:.1f} s between updates at the longest)")
+        ends_ms = [series.start_ms, *series.at_ms[~series.silent], series.end_ms]
+        silence_s = float(np.max(np.diff(ends_ms))) / 1000
+        found.append(f"The engine was silent (for {silence_s:.1f} s of the window at the longest)")
     return tuple(found)

@@ -112,7 +112,8 @@ FIGURES = (
         "processed",
         "pageviews/s",
         "{:,.1f}",
-        "Pageviews per second that the engine counted in the window.",
+        "Pageviews per second that the engine counted in the window; absent where it told of no"
+        " update.",
     ),
     Figure(
         "broker_cpu_mean_pct",

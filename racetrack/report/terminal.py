@@ -37,11 +37,7 @@ def summary(run: Mapping[str, Any], folder: Path) -> list[str]:
             f"  pageviews   published {results['published_pageviews']:,},"
             f" seen by the engine {results['processed_pageviews']:,}"
         ),
-        (
-            f"  delay       dt_ms mean {_number(dt['mean'], '{:,.0f}')},"
-            f" p50 {_number(dt['p50'], '{:,.0f}')}, max {_number(dt['max'], '{:,.0f}')}"
-            f" over {dt['updates']} updates"
-        ),
+        _delay(dt),
     ]
     lines[2:2] = [*_verdict(results["verdict"]), *fault_lines(run)]
     if not engine_of(results["processes"]):
@@ -59,6 +55,16 @@ def summary(run: Mapping[str, Any], folder: Path) -> list[str]:
     if "verified" in run:
         lines += verified.lines(run["verified"])
     return [*lines, f"  logs        {shown(folder)}"]
+
+
+def _delay(dt: Mapping[str, Any]) -> str:
+    if not dt["updates"]:
+        return "  delay       dt_ms n/a: no update in the window"
+    return (
+        f"  delay       dt_ms mean {_number(dt['mean'], '{:,.0f}')},"
+        f" p50 {_number(dt['p50'], '{:,.0f}')}, max {_number(dt['max'], '{:,.0f}')}"
+        f" over {dt['updates']} updates"
+    )
 
 
 def _verdict(verdict: Mapping[str, Any]) -> list[str]:

@@ -29,6 +29,8 @@ class Race:
     """
 
     window_s: float = 30.0
+    warm_up_ms: float = WARM_UP_MS
+    recorded_after_ms: float = 1_000.0
     partitions: int = 4
     rate_per_s: float = 4_000.0
     cycle_ms: float = 1_000.0
@@ -53,10 +55,10 @@ class Race:
 
 
 def curves(race: Race, rng: np.random.Generator) -> Curves:
-    """What would stand in `curves.csv`: from WARM_UP_MS before the window to 1 s after it."""
-    end_ms = race.window_s * 1000 + 1_000
-    due_at = np.arange(-WARM_UP_MS, end_ms, SAMPLE_MS)
-    asked_at = np.arange(-WARM_UP_MS, end_ms, SAMPLE_MS) + 37.0  # the harness' own rhythm
+    """What would stand in `curves.csv`, from the warm-up before the window on."""
+    end_ms = race.window_s * 1000 + race.recorded_after_ms
+    due_at = np.arange(-race.warm_up_ms, end_ms, SAMPLE_MS)
+    asked_at = np.arange(-race.warm_up_ms, end_ms, SAMPLE_MS) + 37.0  # the harness' own rhythm
     handed = due_at - race.generator_delay_ms - race.generator_leak * np.maximum(due_at, 0)
     published = _through_broker(race, asked_at)
     updates = _updates(race, end_ms, race.cycle_ms, rng)
@@ -65,7 +67,7 @@ def curves(race: Race, rng: np.random.Generator) -> Curves:
 
     def rows(at: Floats, schedule_ms: Floats) -> tuple[Curve, ...]:
         per_ms = race.rate_per_s / 1000 / race.partitions
-        sent = np.maximum(schedule_ms + WARM_UP_MS, 0) * per_ms
+        sent = np.maximum(schedule_ms + race.warm_up_ms, 0) * per_ms
         stamps = np.round(at) + START_MS
         return tuple(Curve(stamps, np.floor(sent + phase)) for phase in phases)
 
@@ -95,7 +97,7 @@ def _through_broker(race: Race, at: Floats) -> Floats:
 
 def _updates(race: Race, end_ms: float, cycle_ms: float, rng: np.random.Generator) -> Floats:
     """When the engine says something: each cycle, up to 2 % late, but not while it pauses."""
-    first_ms = -WARM_UP_MS + rng.random() * cycle_ms
+    first_ms = -race.warm_up_ms + rng.random() * cycle_ms
     at = np.arange(first_ms, end_ms, cycle_ms)
     at += rng.random(len(at)) * 0.02 * cycle_ms
     if race.pause_at_ms is not None:

@@ -67,7 +67,16 @@ def test_the_rates_are_those_of_the_window(folder: Path) -> None:
 
 def test_the_delay_is_that_of_updates_in_the_window(folder: Path) -> None:
     expected = {"mean": 200.2, "p50": 200.2, "max": 300.5, "updates": 2}
-    assert figures.results(folder)["dt_ms"] == pytest.approx(expected, abs=0.06)
+    told = figures.results(folder)["dt_ms"]
+    assert told.pop("next_update_s") is None
+    assert told == pytest.approx(expected, abs=0.06)
+
+
+def test_a_window_without_an_update_has_no_delay(folder: Path) -> None:
+    told = raw.delays(folder, "dh")
+    found = figures.delay(told, START_MS + 600, START_MS + 1_000)
+    none = dict.fromkeys(("mean", "p50", "max"))
+    assert found == {**none, "updates": 0, "next_update_s": 0.5}
 
 
 def test_processes_have_both_of_tops_figures_and_the_kernels(folder: Path) -> None:
@@ -98,8 +107,8 @@ def test_the_verdict_stands_with_its_numbers_and_as_plain_json(folder: Path) -> 
 
 
 def test_what_was_not_measured_is_none() -> None:
-    nothing = figures.delay([], 0, 1)
-    assert nothing == {"mean": None, "p50": None, "max": None, "updates": 0}
+    none = dict.fromkeys(("mean", "p50", "max", "next_update_s"))
+    assert figures.delay([], 0, 1) == {**none, "updates": 0}
     assert figures.rates([raw.Arrival(0, 1, 1)], 0, 1)["achieved_pageviews_per_s"] is None
     assert figures.spread([1.0])["sd"] is None
 

@@ -14,7 +14,8 @@ GOOD: dict[str, Any] = {
         "achieved_pageviews_per_s": 5003.1,
         "published_pageviews": 30,
         "processed_pageviews": 30,
-        "dt_ms": {"updates": 10},
+        "dt_ms": {"updates": 10, "next_update_s": 0.4},
+        "verdict": {"updates": 20, "next_update_s": 0.4},
     },
 }
 
@@ -29,6 +30,13 @@ def test_an_engine_that_is_behind_is_no_failure_of_the_run() -> None:
     assert outcome.of(behind) == "ok"
 
 
+def test_an_engine_that_told_nothing_in_the_window_but_did_later_is_no_failure() -> None:
+    behind = copy.deepcopy(GOOD)
+    for name in ("dt_ms", "verdict"):
+        behind["results"][name] = {"updates": 0, "next_update_s": 17.5}
+    assert outcome.of(behind) == "ok"
+
+
 @pytest.mark.parametrize(
     ("where", "key", "value", "says"),
     [
@@ -37,7 +45,8 @@ def test_an_engine_that_is_behind_is_no_failure_of_the_run() -> None:
         ("measured", "refused", [0, 7], "could not publish 7"),
         ("results", "achieved_pageviews_per_s", 4900.0, "achieved 4,900.0"),
         ("results", "achieved_pageviews_per_s", None, "too short"),
-        ("results", "dt_ms", {"updates": 0}, "no update"),
+        ("results", "dt_ms", {"updates": 0, "next_update_s": None}, "no update"),
+        ("results", "verdict", {"updates": 0, "next_update_s": None}, "can't be read any more"),
         ("results", "processed_pageviews", 31, "counted 31"),
     ],
 )

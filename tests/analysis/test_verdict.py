@@ -1,5 +1,6 @@
 """The verdict on runs whose truth is known: how often it is false, and what it says."""
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -51,6 +52,29 @@ def pause_cut_off(rng: Generator) -> tuple[Race, Curves]:
     return race, synthetic.curves(race, rng)
 
 
+def slow_cycle(window_s: float) -> Make:
+    """An update every 9 to 20 s, which is its rhythm: nothing can be said after so few."""
+
+    def make(rng: Generator) -> tuple[Race, Curves]:
+        cycle_ms = rng.uniform(9_000, 20_000)
+        race = Race(window_s=window_s, cycle_ms=cycle_ms, warm_up_ms=60_000)
+        return race, synthetic.curves(race, rng)
+
+    return make
+
+
+def silent_throughout(rng: Generator) -> tuple[Race, Curves]:
+    """Nothing from shortly before the window until up to 5 s after it."""
+    before_ms, after_ms = rng.uniform(0, 5_000, 2)
+    race = Race(
+        warm_up_ms=30_000,
+        pause_at_ms=-before_ms,
+        pause_ms=before_ms + 30_000 + after_ms,
+        recorded_after_ms=15_000,
+    )
+    return race, synthetic.curves(race, rng)
+
+
 def stalled(latest_ms: float) -> Make:
     def make(rng: Generator) -> tuple[Race, Curves]:
         at_ms = rng.uniform(0, latest_ms)
@@ -98,6 +122,9 @@ KINDS = {
     "one of 16 stalls later": Truth(stalled(27_000), FELL),
     "pause and catch-up": Truth(pause_and_catch_up, KEPT),
     "pause, cut off": Truth(pause_cut_off, frozenset()),
+    "update every 9-20 s, 10 s": Truth(slow_cycle(10), frozenset()),
+    "update every 9-20 s, 30 s": Truth(slow_cycle(30), frozenset()),
+    "silent throughout": Truth(silent_throughout, FELL, decided_at_least=0.95),
     "generator late": Truth(
         late("generator"), frozenset({Kind.GENERATOR_BOUND}), decided_at_least=0.95
     ),
@@ -185,6 +212,60 @@ def test_a_silent_engine_fell_behind_and_is_said_to_be_silent() -> None:
     found = verdict(Race(pause_at_ms=1_000, pause_ms=60_000))
     assert found.kind is Kind.FELL_BEHIND
     assert any("silent" in warning for warning in found.warnings)
+
+
+SILENT = Race(
+    warm_up_ms=30_000, pause_at_ms=-2_000, pause_ms=35_000, recorded_after_ms=15_000, noise_ms=1
+)
+
+
+def test_an_engine_that_tells_nothing_in_the_window_and_counts_on_fell_behind() -> None:
+    found = verdict(SILENT)
+    assert (found.kind, found.updates) == (Kind.FELL_BEHIND, 0)
+    assert found.next_update_s and 2.9 < found.next_update_s < 4.1
+    assert "told of no update in the 30.0 s of the window" in found.reason
+    assert re.search(r"oldest pageview not counted was 3[2-4]\.\d s old", found.reason)
+    assert f"told of the next update {found.next_update_s:.1f} s later" in found.reason
+    # What it had counted by then nobody knows.
+    assert found.throughput.processed_per_s is None
+    assert found.measured and found.measured.lag_max_ms > 30_000
+
+
+def test_while_nobody_knows_of_later_a_silent_engine_fell_behind_too() -> None:
+    """The search for the limit judges at the end of the window."""
+    found = verdict(replace(SILENT, recorded_after_ms=100))
+    assert (found.kind, found.next_update_s) == (Kind.FELL_BEHIND, None)
+    assert found.reason.endswith("s old")
+
+
+def test_an_engine_that_never_tells_anything_again_is_not_judged() -> None:
+    found = verdict(replace(SILENT, pause_ms=90_000, recorded_after_ms=31_000))
+    assert (found.kind, found.measured) == (Kind.UNDECIDED, None)
+    assert "nor in the 31 s after it: it has ended or hangs, or" in found.reason
+
+
+@pytest.mark.parametrize("window_s", [10.0, 30.0])
+@pytest.mark.parametrize("delay_ms", [500.0, 40_000.0])
+def test_a_slow_rhythm_is_not_falling_behind(window_s: float, delay_ms: float) -> None:
+    race = Race(window_s=window_s, cycle_ms=16_000, warm_up_ms=90_000, delay_ms=delay_ms)
+    for seed in range(20):
+        found = verdict(race, seed=seed)
+        assert found.kind is Kind.UNDECIDED
+        # Eight of its cycles.
+        assert found.shortest_window_s in range(124, 134)
+
+
+def test_the_rhythm_is_said() -> None:
+    race = Race(cycle_ms=16_000, warm_up_ms=60_000)
+    assert "tells of an update every 1" in verdict(race).reason
+
+
+def test_a_rhythm_does_not_excuse_a_lag_of_many_cycles() -> None:
+    """An update every 8 s, and none in a window of 12 s in which it is 40 s behind."""
+    race = Race(window_s=12, cycle_ms=8_000, delay_ms=40_000, warm_up_ms=90_000, noise_ms=1)
+    silent = replace(race, pause_at_ms=-500, pause_ms=14_000, recorded_after_ms=5_000)
+    found = verdict(silent)
+    assert (found.kind, found.updates) == (Kind.FELL_BEHIND, 0)
 
 
 def test_an_undecided_run_says_how_long_would_do() -> None:

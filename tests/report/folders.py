@@ -37,6 +37,7 @@ class Made:
     window_s: float = 30.0
     seed: int = 1
     lost: int = 0
+    silent: bool = False  # the engine tells of nothing in the window, and of all after it
     elsewhere: bool = False  # the engine runs where its processes can't be sampled
     caveats: tuple[str, ...] = ()
     verified: dict[str, Any] | None = None  # what a verification found, if it was asked for
@@ -50,7 +51,12 @@ class PlayedBack:
     def __init__(self, made: Made, folder: RunFolder) -> None:
         self._made, self._folder, self._record = made, folder.path, folder.record
         self._race = synthetic.Race(
-            window_s=made.window_s, rate_per_s=made.rate, delay_ms=made.delay_ms, leak=made.leak
+            window_s=made.window_s,
+            rate_per_s=made.rate,
+            delay_ms=made.delay_ms,
+            leak=made.leak,
+            pause_at_ms=-2_000 if made.silent else None,
+            pause_ms=1000 * made.window_s + 2_500 if made.silent else 0,
         )
         self._rng = np.random.default_rng(made.seed)
         self._rates_set: list[int] = []
@@ -120,7 +126,8 @@ class PlayedBack:
             at = int(start_ms + 1000 * s)
             due = rate * (s + 4)
             arrivals.append(f"{at},{due},{due}")
-            delays.append(f"timestamp={at}, total={due}, max_received_at={at - 50}, dt_ms=50.5")
+            if not self._made.silent or not 0 <= s <= self._made.window_s:
+                delays.append(f"timestamp={at}, total={due}, max_received_at={at - 50}, dt_ms=50.5")
             for name, share in self._shares.items():
                 rss = self._made.rss_gib * share + 0.001 * n
                 rows.append(f"{at},{name},{used[n] * share:.2f},{rss:.6f}")

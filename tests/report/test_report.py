@@ -384,3 +384,27 @@ def test_a_run_under_trouble_is_marked_and_is_no_repeat_of_one_without(tmp_path:
     out.mkdir()
     write(out, collection, tables(collection.runs), None)
     assert "kill:debezium@15s" in (out / "plots" / f"{path.name}_lag.svg").read_text()
+
+
+def test_what_has_no_value_in_a_window_without_an_update_is_absent_everywhere(
+    tmp_path: Path,
+) -> None:
+    """A result all the same: it fell behind."""
+    folder = run(tmp_path / "logs", Made(silent=True))
+    told = read_run(folder)
+    assert (told["outcome"], told["results"]["verdict"]["kind"]) == ("ok", "fell behind")
+    collection = collect([folder])
+    write(tmp_path / "out", collection, tables(collection.runs), None)
+    (row,) = csv.DictReader((tmp_path / "out" / "report.csv").read_text().splitlines())
+    (as_json,) = json.loads((tmp_path / "out" / "report.json").read_text())["runs"]
+    for key in (
+        *("dt_p50_ms", "processed_pageviews_per_s", "cpu_s_per_million"),
+        "rss_growth_gib_per_million",
+    ):
+        assert (row[key], as_json[key]) == ("", None), key
+    assert float(row["lag_p50_ms"]) > 10_000
+    shown = text_of(tables(collection.runs), [folder])
+    assert "fell behind" in shown
+    page = words(next((tmp_path / "out").glob("*.html")).read_text())
+    assert "told of no update in the 30.0 s of the window" in page
+    assert "nan" not in page.lower().split()

@@ -64,6 +64,19 @@ def test_the_summary_says_it_at_a_glance() -> None:
     assert "logs/x_dh_5000" in text
 
 
+def test_a_window_without_an_update_has_no_delay() -> None:
+    none = {"mean": None, "p50": None, "max": None, "updates": 0, "next_update_s": 3.5}
+    run = {
+        "engine": "dh",
+        "runtime": "native",
+        "outcome": "ok",
+        "asked": {"pageviews_per_s": 5000},
+        "results": {**RESULTS, "dt_ms": none},
+    }
+    lines = terminal.summary(run, Path("logs/x_dh_5000"))
+    assert "  delay       dt_ms n/a: no update in the window" in lines
+
+
 def test_an_engine_that_ran_elsewhere_has_no_cost_and_its_caveats_are_said() -> None:
     results = {**RESULTS, "processes": {"broker": RESULTS["processes"]["deephaven"]}}
     run = {

@@ -1,0 +1,72 @@
+"""An engine that tells nothing in the whole window: behind if it counts on later, and a failed run
+if nobody ever hears of it again."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from racetrack.runfolder import read_run
+from tests.e2e.conftest import Door, run_folder
+
+pytestmark = pytest.mark.e2e
+
+Open = Callable[..., Door]
+# Its only partition stands still from before the rate has settled; the window is over long before
+# it goes on.
+STALLED = {
+    "PAGEVIEWS_PARTITIONS": "1",
+    "CAL_STALLED_PARTITION": "0",
+    "CAL_STALL_AFTER_S": "4",
+    "CAL_DELAY_MS": "0",
+    "CAL_CAPACITY_PER_S": "0",
+}
+EXPERIMENT = ("run_experiment.sh", "cal", "1000", "5", "10", "1.0")
+
+
+@pytest.fixture
+def stall_for_s(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    def stall(seconds: str) -> None:
+        for name, value in {**STALLED, "CAL_STALL_FOR_S": seconds}.items():
+            monkeypatch.setenv(name, value)
+
+    return stall
+
+
+def test_one_that_counts_on_later_fell_behind_and_that_is_a_result(
+    door: Open, stall_for_s: Callable[[str], None], tmp_path: Path
+) -> None:
+    stall_for_s("30")
+    run = door(*EXPERIMENT)
+    assert run.wait() == 0, run.output
+    assert "  delay       dt_ms n/a: no update in the window" in run.output
+    folder = run_folder(run.output)
+    told = read_run(folder)
+    assert told["outcome"] == "ok"
+    assert told["measured"]["engine_drained"]
+    results, verdict = told["results"], told["results"]["verdict"]
+    assert (verdict["kind"], verdict["updates"]) == ("fell behind", 0)
+    assert "told of no update" in verdict["reason"]
+    assert "it told of the next update" in verdict["reason"]
+    assert verdict["next_update_s"] > 0
+    assert results["dt_ms"]["p50"] is None
+    assert results["processes"]["cal"]["cpu_s_per_million"] is None
+    report = door("race", "report", str(folder), "--out", str(tmp_path / "report"))
+    assert report.wait() == 0, report.output
+    (row,) = csv.DictReader((tmp_path / "report" / "report.csv").read_text().splitlines())
+    for absent in ("dt_p50_ms", "processed_pageviews_per_s", "cpu_s_per_million"):
+        assert row[absent] == "", absent
+    assert float(row["lag_max_ms"]) > 10_000
+
+
+def test_one_that_is_never_heard_of_again_may_have_counted_all(
+    door: Open, stall_for_s: Callable[[str], None]
+) -> None:
+    stall_for_s("0")
+    run = door(*EXPERIMENT)
+    assert run.wait() == 1, run.output
+    told = read_run(run_folder(run.output))
+    assert "told of no update while samples were taken, nor while" in told["outcome"]
+    assert told["results"]["verdict"]["kind"] == "undecided"
+    assert told["results"]["verdict"]["measured"] is None
