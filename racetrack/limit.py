@@ -11,7 +11,7 @@ from racetrack.analysis.verdict import RATE_TOLERANCE, Kind, Verdict, judge
 from racetrack.errors import RacetrackError
 from racetrack.experiment import Asked, describe_run
 from racetrack.runfolder import SCHEMA_VERSION, RunFolder, named_folder, read_run, write_json
-from racetrack.runs import LOGS, run_once
+from racetrack.runs import run_once
 from racetrack.screen import Screen
 from racetrack.settings import Settings, for_record
 from racetrack.stack.runtime import open_stack
@@ -90,7 +90,7 @@ class LimitSearch:
         self._settings, self._screen, self._guard = settings, screen, guard
         services = services_of(self._engine, settings)
         self._stack = open_stack(settings, services, screen.say)
-        self.folder = named_folder(LOGS, f"{engine_name}_limit")
+        self.folder = named_folder(settings.logs_folder, f"{engine_name}_limit")
         self._found = Limit(
             engine=engine_name,
             runtime=self._stack.runtime,
@@ -131,7 +131,7 @@ class LimitSearch:
     def _climb(self, start: int) -> search.Bracket:
         """Within one run: the stack stays up, only the rate changes."""
         make_ready(self._engine, self._stack, self._screen.say)
-        folder = RunFolder.create(LOGS, self._engine.name, "climb")
+        folder = RunFolder.create(self._settings.logs_folder, self._engine.name, "climb")
         asked = Asked(start, self._pace.climb_settle_s, 1, 1.0)
         describe_run(folder, self._engine, self._stack, asked)
         track = Track(self._engine, self._stack, folder, self._screen, 1.0)

@@ -6,11 +6,9 @@ from racetrack import engines, faults, interrupts
 from racetrack.experiment import Asked, Experiment
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
-from racetrack.settings import REPO, Settings
+from racetrack.settings import Settings
 from racetrack.stack.runtime import open_stack
 from racetrack.track import make_ready, services_of
-
-LOGS = REPO / "logs"
 
 
 def run_once(
@@ -31,6 +29,6 @@ def run_once(
     for fault, services in hit.items():
         faults.require_possible(fault, services, stack)
     make_ready(engine, stack, screen.say)
-    folder = RunFolder.create(LOGS, engine_name, str(asked.pageviews_per_s))
+    folder = RunFolder.create(settings.logs_folder, engine_name, str(asked.pageviews_per_s))
     Experiment(asked, engine, stack, folder, screen).run(guard)
     return folder.path

@@ -32,6 +32,16 @@ Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[int, Field(ge=0)]
 
 
+def _from_here(path: Path) -> Path:
+    """A folder as it stands in `.env`, from the repository on."""
+    if path == Path():
+        raise ValueError("name a folder")
+    return REPO / path.expanduser()
+
+
+Folder = Annotated[Path, AfterValidator(_from_here)]
+
+
 class Settings(BaseSettings):
     """Every knob of `.env`, under its own name in lower case; the environment wins over the file.
 
@@ -44,6 +54,9 @@ class Settings(BaseSettings):
 
     runtime: Literal["auto", "compose", "native"]
     airgap: bool
+
+    # What a run says does not depend on where it is kept.
+    logs_folder: Folder = Field(exclude=True)
 
     bind_address: Address
     stack_name: Name

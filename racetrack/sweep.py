@@ -12,7 +12,7 @@ from racetrack.engines import find_engine
 from racetrack.errors import UsageError
 from racetrack.experiment import Asked
 from racetrack.runfolder import SCHEMA_VERSION, named_folder, read_run, write_json
-from racetrack.runs import LOGS, run_once
+from racetrack.runs import run_once
 from racetrack.screen import Screen
 from racetrack.settings import Settings, load
 from racetrack.stack.heeded import why_not
@@ -80,7 +80,7 @@ def require_heeded(setting: str, engine: str, settings: Settings) -> None:
 
 def begin(sweep: Sweep) -> Path:
     """Make the sweep's folder with its plan."""
-    folder = named_folder(LOGS, "sweep")
+    folder = named_folder(load().logs_folder, "sweep")
     _write(folder, planned(sweep))
     return folder
 
@@ -112,15 +112,17 @@ def carry_out(folder: Path, screen: Screen, guard: interrupts.Guard) -> bool:
         run = runs[number]
         screen.heading(_progress(run, done, len(pending), took_s))
         began = time.monotonic()
-        runs[number] = _run(run, sweep, screen, guard)
+        runs[number] = _run(run, sweep, folder.parent, screen, guard)
         took_s.append(time.monotonic() - began)
         _write(folder, replace(sweep, runs=runs))
         guard.rearm()
     return all(run.outcome == "ok" for run in runs)
 
 
-def _run(run: Run, sweep: Sweep, screen: Screen, guard: interrupts.Guard) -> Run:
-    settings = load({sweep.vary: run.value} if sweep.vary and run.value is not None else {})
+def _run(run: Run, sweep: Sweep, logs_folder: Path, screen: Screen, guard: interrupts.Guard) -> Run:
+    """Its folder goes beside the sweep's, where a report looks for it, whatever is set today."""
+    varied = {sweep.vary: run.value} if sweep.vary and run.value is not None else {}
+    settings = load({**varied, "LOGS_FOLDER": str(logs_folder.resolve())})
     asked = Asked(run.pageviews_per_s, sweep.wait_s, sweep.samples, sweep.delay_s)
     made = run_once(run.engine, asked, settings, screen, guard)
     return replace(run, tag=made.name, outcome=read_run(made)["outcome"])

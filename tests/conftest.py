@@ -1,14 +1,16 @@
-"""What all tests need: signals as a terminal's child has them, and for some a Docker engine."""
+"""What all tests need: signals as a terminal's child has them, a folder for runs that is not the
+user's, and for some a Docker engine."""
 
 import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from racetrack.images.build import build
-from racetrack.settings import load
+from racetrack.settings import REPO, load
 from tests import docker_engine as engine
 
 
@@ -18,6 +20,21 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     # A Docker engine that happens to answer changes no test. Tests of containers ask for them.
     os.environ |= {"RUNTIME": "native", "AIRGAP": "false"}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def logs_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where all runs of these tests go, those of front doors too; the user's `logs/` stays as it
+    was. pytest keeps the folder for a while."""
+    users = REPO / "logs"
+    before = set(users.iterdir()) if users.is_dir() else set()
+    folder = tmp_path_factory.mktemp("runs", numbered=False) / "logs"
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("LOGS_FOLDER", str(folder))
+        yield folder
+    after = set(users.iterdir()) if users.is_dir() else set()
+    new = sorted(path.name for path in after - before)
+    assert not new, f"these tests, or somebody beside them, left in {users}: {', '.join(new)}"
 
 
 @pytest.fixture(scope="session")

@@ -138,8 +138,9 @@ def test_a_pause_lasts_as_long_as_it_says_and_begins_when_it_says() -> None:
     bench = Bench("pause:broker@0.2s+0.1s")
     [done] = bench.run()
     assert bench.stack.did == [("pause", "broker"), ("resume", "broker")]
-    assert done["at_ms"] - bench.faults.began_ms == pytest.approx(200, abs=100)
-    assert done["until_ms"] - done["at_ms"] == pytest.approx(100, abs=100)
+    # Never too early; how late, depends on what else the machine does.
+    assert 190 <= done["at_ms"] - bench.faults.began_ms < 10_000
+    assert 90 <= done["until_ms"] - done["at_ms"] < 10_000
     assert (done["restart_s"], done["reload_s"]) == (None, None)
 
 

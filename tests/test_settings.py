@@ -1,5 +1,7 @@
 """Settings: `.env` gives the defaults, the environment wins, a bad value is named."""
 
+from pathlib import Path
+
 import pytest
 
 from racetrack import settings
@@ -30,6 +32,7 @@ def test_the_environment_wins_over_the_file(monkeypatch: pytest.MonkeyPatch) -> 
         ("KAFKA_ADVERTISED_ADDRESS", "kafka:9092"),
         ("LOADGEN_ACKS", "2"),
         ("PAGEVIEWS_PARTITIONS", "0"),
+        ("LOGS_FOLDER", " "),
     ],
 )
 def test_a_bad_value_is_refused_by_name(
@@ -80,6 +83,27 @@ def test_clients_of_the_broker_are_sent_where_the_settings_say(
 ) -> None:
     knobs = {"BIND_ADDRESS": bind, "KAFKA_ADVERTISED_ADDRESS": advertised}
     assert settings.load(knobs).advertised_address == told
+
+
+@pytest.mark.parametrize(
+    ("value", "folder"),
+    [
+        (None, settings.REPO / "logs"),
+        ("runs/mine", settings.REPO / "runs/mine"),
+        ("/mnt/runs", Path("/mnt/runs")),
+        ("~/runs", Path.home() / "runs"),
+    ],
+)
+def test_runs_go_to_logs_or_where_it_is_said(
+    monkeypatch: pytest.MonkeyPatch, value: str | None, folder: Path
+) -> None:
+    if value is None:
+        monkeypatch.delenv("LOGS_FOLDER")  # which the tests set for themselves
+    else:
+        monkeypatch.setenv("LOGS_FOLDER", value)
+    loaded = settings.load()
+    assert loaded.logs_folder == folder
+    assert "logs_folder" not in settings.for_record(loaded)
 
 
 def test_an_override_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

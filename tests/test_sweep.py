@@ -20,7 +20,7 @@ PLAN = Sweep(engines=["dh", "mz"], rates=[50, 500], repeat=2, wait_s=1, samples=
 @pytest.fixture
 def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, str]]:
     """What was run, instead of running it: engine, rate, and the heap that was set."""
-    monkeypatch.setattr(sweep, "LOGS", tmp_path)
+    monkeypatch.setenv("LOGS_FOLDER", str(tmp_path))
     runs: list[tuple[str, int, str]] = []
 
     def run_once(

@@ -9,7 +9,7 @@ RATE_TOLERANCE = 0.01
 def of(run: Mapping[str, Any]) -> str:
     """`ok`, or the first reason why the figures of a finished `run.json` can't be trusted."""
     reasons = (
-        *(_lost(run), _refused(run), _rate_missed(run), _silent(run), _overcounted(run)),
+        *(_lost(run), _refused(run), rate_missed(run), _silent(run), _overcounted(run)),
         *([wrong_views(run["verified"])] if "verified" in run else []),
     )
     return next((reason for reason in reasons if reason), "ok")
@@ -32,7 +32,8 @@ def _refused(run: Mapping[str, Any]) -> str | None:
     return f"The generator could not publish {refused:,} pageviews" if refused else None
 
 
-def _rate_missed(run: Mapping[str, Any]) -> str | None:
+def rate_missed(run: Mapping[str, Any]) -> str | None:
+    """How far the generator was from the rate that was asked for, if it was."""
     asked = run["asked"]["pageviews_per_s"]
     achieved = run["results"]["achieved_pageviews_per_s"]
     if achieved is None:

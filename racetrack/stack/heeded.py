@@ -24,10 +24,19 @@ _IMAGES = (
     "MAVEN_IMAGE_VERSION",
 )
 
-# They are for the harness itself, in every runtime: what it starts services with, how it names
-# them, and where an engine is that it does not start.
+# They are for the harness itself, in every runtime: what it starts services with, where it writes,
+# how it names them, and where an engine is that it does not start.
 OF_THE_HARNESS = frozenset(
-    {"RUNTIME", "AIRGAP", "STACK_NAME", "MZ_URL", "MZ_KAFKA", "MZ_SCHEMA_REGISTRY_URL", "MZ_PID"}
+    {
+        "RUNTIME",
+        "AIRGAP",
+        "LOGS_FOLDER",
+        "STACK_NAME",
+        "MZ_URL",
+        "MZ_KAFKA",
+        "MZ_SCHEMA_REGISTRY_URL",
+        "MZ_PID",
+    }
 )
 
 NOT_HEEDED: Mapping[str, Mapping[str, str]] = {

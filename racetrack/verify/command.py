@@ -33,16 +33,16 @@ def verify() -> None:
     """
     from racetrack.analysis.outcome import wrong_views
     from racetrack.report import verified
-    from racetrack.runs import LOGS
 
     screen = Screen()
     with guarded(screen), machine_lock():
-        up = standing_stack(load())
+        settings = load()
+        up = standing_stack(settings)
         if up is None:
             raise UsageError("No stack is up. Start one with `./race up ENGINE`.")
         stack, standing = up
         engine = engines.find_engine(standing.engine)
-        folder = named_folder(LOGS, f"{engine.name}_verify")
+        folder = named_folder(settings.logs_folder, f"{engine.name}_verify")
         found = _verify(engine, stack, folder, screen)
         write_json(folder / "verified.json", found)
         wrong = wrong_views(found)

@@ -19,7 +19,7 @@ from jsonschema import Draft202012Validator
 from racetrack.runfolder import read_run
 from racetrack.settings import REPO, Settings
 from tests.docker_engine import Engine
-from tests.e2e.conftest import Door, run_folder
+from tests.e2e.conftest import Door, ended_well, run_folder
 
 pytestmark = pytest.mark.e2e
 
@@ -75,7 +75,7 @@ def finished(contained: Settings, bystander: Any) -> Door:
     killed.signal(signal.SIGKILL)
     killed.wait()
     door = Door("run_experiment.sh", "dh", "1000", "10", "5", "1.0")
-    assert door.wait() == 0, door.output
+    ended_well(door)
     return door
 
 

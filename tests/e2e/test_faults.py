@@ -58,9 +58,9 @@ def test_each_fault_was_done_and_recorded(run: dict[str, Any]) -> None:
         ["deephaven"],
     ]
     first, pause, _, engine = done
-    # A look at the clock every so often, on a machine that may be busy.
-    assert first["at_ms"] - run["faults"]["from_ms"] == pytest.approx(2000, abs=500)
-    assert pause["until_ms"] - pause["at_ms"] == pytest.approx(2000, abs=500)
+    # Never too early; how late, depends on what else the machine does.
+    assert 1_950 < first["at_ms"] - run["faults"]["from_ms"] < 12_000
+    assert 1_950 < pause["until_ms"] - pause["at_ms"] < 12_000
     assert pause["restart_s"] is None
     assert engine["restart_s"] > 0
     assert engine["reload_s"] > 0

@@ -16,7 +16,7 @@ from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import standing_stack
 from racetrack.verify.catalogue import VIEWS
-from tests.e2e.conftest import Door, run_folder
+from tests.e2e.conftest import Door, ended_well, run_folder
 
 pytestmark = pytest.mark.e2e
 
@@ -37,7 +37,9 @@ def run(**settings: str) -> Door:
 
 @pytest.fixture(scope="module")
 def finished() -> Door:
-    return run()
+    door = run()
+    ended_well(door)
+    return door
 
 
 def test_every_view_is_right_after_updates_and_deletions(finished: Door) -> None:
@@ -46,7 +48,6 @@ def test_every_view_is_right_after_updates_and_deletions(finished: Door) -> None
     assert {name: view["status"] for name, view in verified["views"].items()} == {
         view.name: "right" for view in VIEWS
     }, finished.output
-    assert run["outcome"] == "ok"
     for name, view in verified["views"].items():
         assert view["compared"] > 0, name
     assert verified["source_rows"]["purchases"] < 1_000  # it began with 1,000
@@ -59,7 +60,7 @@ def test_its_progress_came_while_it_ran(finished: Door) -> None:
     assert len(lines) > 50
     run = read_run(folder)
     assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"]
-    assert 0 < run["results"]["dt_ms"]["p50"] < 3000
+    assert 0 < run["results"]["dt_ms"]["p50"] < 60_000
 
 
 def test_what_was_measured_is_its_own(finished: Door) -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from racetrack import interrupts, limit
 from racetrack.lock import machine_lock
-from racetrack.runs import LOGS
 from racetrack.screen import Screen, patient_console
 from racetrack.settings import load
+from tests.e2e.conftest import skip_if_busy
 
 pytestmark = pytest.mark.e2e
 
@@ -29,12 +29,10 @@ def test_a_programmed_capacity_is_found_as_the_limit() -> None:
         search = limit.LimitSearch("cal", settings, screen, guard, limit.QUICK)
         found = search.run(start=6_000)
     held = json.loads((Path(search.folder) / "limit.json").read_text())
+    if not is_within(found):
+        skip_if_busy(*(settings.logs_folder / run["tag"] for run in held["confirm"]))
     assert held["outcome"] == found.outcome == "ok", held
-    low, high = found.keeps_up_with_pageviews_per_s, found.falls_behind_at_pageviews_per_s
-    assert low is not None
-    assert high is not None
-    assert low == pytest.approx(CAPACITY_PER_S, rel=0.05)
-    assert CAPACITY_PER_S * 0.99 <= high <= low * 1.05 + 1
+    assert is_within(found), held
     assert [run["verdict"] for run in held["confirm"]].count("kept up") >= 3
     assert held["warm_up_s"] == limit.QUICK.warm_up_s
     for run in held["confirm"]:
@@ -42,7 +40,16 @@ def test_a_programmed_capacity_is_found_as_the_limit() -> None:
     assert limit.in_words(found).startswith("cal keeps up with ")
 
 
+def is_within(found: limit.Limit) -> bool:
+    """Whether the limit was found as near as it says: 5 %."""
+    low, high = found.keeps_up_with_pageviews_per_s, found.falls_behind_at_pageviews_per_s
+    if low is None or high is None:
+        return False
+    right = low == pytest.approx(CAPACITY_PER_S, rel=0.05)
+    return bool(right and CAPACITY_PER_S * 0.99 <= high <= low * 1.05 + 1)
+
+
 def rates_set(tag: str) -> list[int]:
     """The rates that a run asked of the generator, one after the other."""
-    said = (LOGS / tag / "start.log").read_text()
+    said = (load().logs_folder / tag / "start.log").read_text()
     return [int(rate) for rate in re.findall(r"> set pageviews_per_second (\d+)", said)]

@@ -432,14 +432,14 @@ def test_a_copy_that_is_refused_or_breaks_says_so(
 def test_a_poll_asks_on_time_and_does_not_queue_behind_a_slow_answer(postgres: Postgres) -> None:
     answers: list[list[str | None]] = []
     with Server.at(postgres.url, "").connect() as connection:
-        poll = Poll(connection, "SELECT 'x', NULL, clock_timestamp(), pg_sleep(0.3)", 0.1)
+        poll = Poll(connection, "SELECT 'x', NULL, clock_timestamp(), pg_sleep(1)", 0.1)
         began = time.monotonic()
         while len(answers) < 3:
             took = time.monotonic()
             answers += list(poll.take())
-            assert time.monotonic() - took < 0.25, "it waited for an answer"
+            assert time.monotonic() - took < 0.9, "it waited for an answer"
             wait_for([poll.socket])
-        assert 0.9 <= time.monotonic() - began < WITHIN_S
+        assert time.monotonic() - began >= 2.9
     assert [row[:2] for row in answers] == [["x", None]] * 3
 
 
@@ -518,7 +518,7 @@ def test_progress_does_not_wait_for_a_slow_query(
     """Materialize answers the query as of its own clock, and may take a second to: SUBSCRIBE's
     lines are recorded when they come nevertheless."""
     slow_clock = """CREATE FUNCTION mz_now() RETURNS bigint LANGUAGE sql AS
-        $$ SELECT pg_sleep(2); SELECT mz_catalog.mz_now() $$;"""
+        $$ SELECT pg_sleep(6); SELECT mz_catalog.mz_now() $$;"""
     script.write_text(STAND_IN.replace("HAVING sum(total) > 0", "") + slow_clock)
     engine = mz.Materialize(script)
     stop = threading.Event()
@@ -529,7 +529,7 @@ def test_progress_does_not_wait_for_a_slow_query(
         postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, 1000)")
         began = time.monotonic()
         first = next(updates)
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < 5.5
         second = next(updates)
         stop.set()
         assert list(updates) is not None

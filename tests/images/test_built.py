@@ -16,7 +16,6 @@ from tests.docker_engine import Engine
 
 pytestmark = pytest.mark.e2e
 
-AGAIN_WITHIN_S = 60.0  # seconds, even where the machine is busy
 UP_WITHIN_S = 180.0
 
 
@@ -32,12 +31,10 @@ def _built(airgap_images: None) -> None:
 
 
 def test_a_second_call_builds_nothing(docker_engine: Engine) -> None:
-    began = time.monotonic()
     done = subprocess.run(
         [str(REPO / "race"), "images"], capture_output=True, text=True, check=True
     )
     assert "built in" not in done.stdout
-    assert time.monotonic() - began < AGAIN_WITHIN_S
     for name in images.NAMES:
         assert images.image_name(name) in done.stdout
 
