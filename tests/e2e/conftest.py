@@ -181,6 +181,6 @@ def check_views_after_a_kill(run: Mapping[str, Any], door: Door) -> None:
 
 def run_folder(output: str) -> Path:
     """The run folder that a runner's first lines name."""
-    match = re.search(r"into (.+)$", output, re.MULTILINE)
+    match = re.search(r"\), into (.+)$", output, re.MULTILINE)
     assert match, output
     return REPO / match[1]

@@ -8,11 +8,13 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from racetrack.runfolder import read_run
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
+from racetrack.stack.watchdog import Watchdog
 from tests.e2e.conftest import Door, run_folder
 
 pytestmark = pytest.mark.e2e
@@ -71,11 +73,33 @@ def test_ctrl_c_on_a_pipeline_ends_its_reader_too_and_still_leaves_nothing(
     nothing_left()
 
 
-def test_a_killed_runner_is_cleared_up_after_by_the_next(
+@pytest.mark.parametrize("moment", [r"^  mysql ready", r"^\[5/6\]"])
+def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
+    door: Open, nothing_left: NothingLeft, settings: Settings, moment: str
+) -> None:
+    run = door("run_experiment.sh", "dh", "1000", "0.5", "30", "1.0")
+    run.until(moment)
+    os.killpg(run.process.pid, signal.SIGKILL)
+    assert run.wait() == -signal.SIGKILL
+    Watchdog("native", settings.stack_name).wait_for_last(print)
+    nothing_left()
+    folder = run_folder(run.output)
+    assert read_run(folder)["outcome"] == "the harness was killed"
+    assert re.search(r"^The harness was killed; ended \d+ processes \(.*mysql", run.output, re.M)
+    assert "The harness was killed; ended" in (folder / "start.log").read_text()
+
+
+def test_a_killed_runner_without_a_watchdog_is_cleared_up_after_by_the_next(
     door: Open, nothing_left: NothingLeft, settings: Settings
 ) -> None:
     first = door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")
     first.until(r"^\[2/6\]")
+    (watchdog,) = [
+        child
+        for child in psutil.Process(first.process.pid).children()
+        if "racetrack.stack.watchdog_process" in child.cmdline()
+    ]
+    watchdog.kill()
     first.signal(signal.SIGKILL)
     first.wait()
     assert leftovers.members(settings.stack_name)

@@ -14,10 +14,9 @@ from docker.models.images import Image
 
 from racetrack.errors import RacetrackError
 from racetrack.stack.compose.cgroup import CGroup
+from racetrack.stack.compose.leftovers import PROJECT, SERVICE
 from racetrack.stack.compose.project import HARNESS, STARTED_BY
 
-PROJECT = "com.docker.compose.project"
-SERVICE = "com.docker.compose.service"
 VERSIONS = "racetrack.versions"  # part → version, as JSON, in images that were made here
 
 

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.settings import REPO, Settings
+from racetrack.stack.compose import leftovers
 
 STARTED_BY = "racetrack.started-by"  # a label: who put a container up
 HARNESS = "harness"
@@ -90,7 +91,7 @@ class Project:
     def _open(self, *arguments: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
             [*self._command, *arguments],
-            env=environment(self._settings),
+            env=self._environment(),
             cwd=REPO,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -100,10 +101,13 @@ class Project:
             start_new_session=True,
         )
 
+    def _environment(self) -> dict[str, str]:
+        return {**environment(self._settings), **leftovers.mark(self.name)}
+
     def _run(self, *arguments: str) -> str:
         done = subprocess.run(
             [*self._command, *arguments],
-            env=environment(self._settings),
+            env=self._environment(),
             cwd=REPO,
             stdin=subprocess.DEVNULL,
             capture_output=True,

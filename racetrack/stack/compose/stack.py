@@ -1,9 +1,7 @@
 """The compose stack: the services of docker-compose.yml, started and removed as one project."""
 
 import json
-import os
 import shutil
-import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +10,7 @@ from pathlib import Path
 from racetrack.errors import BusyError, RacetrackError, SetupError
 from racetrack.runfolder import utc_now, write_json
 from racetrack.settings import Settings
-from racetrack.stack.compose import engine, images, room
+from racetrack.stack.compose import engine, images, leftovers, room
 from racetrack.stack.compose.cgroup import CGroup
 from racetrack.stack.compose.comingup import READY_WITHIN_S, ComingUp
 from racetrack.stack.compose.containers import Containers, Live, Unseen
@@ -21,6 +19,7 @@ from racetrack.stack.compose.names import called, each_once, shown
 from racetrack.stack.compose.project import Project, Service, end
 from racetrack.stack.contract import Endpoints, Inside, Say, Standing
 from racetrack.stack.native import ports
+from racetrack.stack.watchdog import Watchdog
 
 ROUNDS = 3
 # What they keep is on tmpfs, which goes when a container ends.
@@ -42,9 +41,8 @@ class ComposeStack:
         self._containers = Containers(
             docker.client, self._project.name, visible=docker.unmeasurable is None
         )
-        self._root = (
-            Path(tempfile.gettempdir()) / f"racetrack-{os.getuid()}-{self._project.name}.up"
-        )
+        self._root = leftovers.work_root(self._project.name)
+        self._watchdog = Watchdog(self.runtime, self._project.name)
         self._started: _Started | None = None
 
     @property
@@ -77,6 +75,7 @@ class ComposeStack:
             SetupError: an image can't be had, or memory is short.
             BusyError: a stack of this name was put up on purpose, or a port is taken.
         """
+        self._watchdog.wait_for_last(say)
         self._clear_leftovers(say)
         described = self._project.services()
         wanted = {name: described[name] for name in each_once(services)}
@@ -95,6 +94,7 @@ class ComposeStack:
                 the engine says of itself.
         """
         wanted = each_once(services)
+        self._watchdog.begin(logs.parent if logs else None, say)
         self._root.mkdir(mode=0o700, exist_ok=True)
         logs = logs or self._root / "logs"
         logs.mkdir(exist_ok=True)
@@ -191,6 +191,7 @@ class ComposeStack:
 
     def stop(self, say: Say) -> None:
         """Remove the project's containers, networks and data, whoever put them up. Idempotent."""
+        self._watchdog.wait_for_last(say)
         began = time.monotonic()
         names = sorted({container.service for container in self._containers.all()})
         if self._started:
@@ -208,6 +209,7 @@ class ComposeStack:
             self._started.followers.close()
         if self._root.exists():
             shutil.rmtree(self._root)
+        self._watchdog.dismiss()
         if names:
             took_s = time.monotonic() - began
             what = f"{len(names)} container{'s' if len(names) > 1 else ''} ({', '.join(names)})"
@@ -217,6 +219,7 @@ class ComposeStack:
         """Let the stack stand when this command ends."""
         expected = sorted(map(shown, self._up.live))
         write_json(self._note, {"engine": engine, "since": utc_now(), "expected": expected})
+        self._watchdog.dismiss()
 
     def standing(self) -> Standing | None:
         """The stack that `keep_up` left standing, if anything of it still lives."""
@@ -247,6 +250,7 @@ class ComposeStack:
                 f"The compose project {self._project.name} was put up by hand. Take it down"
                 " (`./race down`), or set another STACK_NAME and other ports."
             )
+        leftovers.end_commands(self._project.name)
         if self._containers.anything_left():
             said: list[str] = []
             self.stop(said.append)

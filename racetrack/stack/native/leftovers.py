@@ -21,6 +21,7 @@ from racetrack.errors import RacetrackError
 STACK_MARK = "RACETRACK_STACK"
 SERVICE_MARK = "RACETRACK_SERVICE"
 GRACE_S, KILL_ROUNDS, LOOK_EVERY_S = 8.0, 3, 0.05
+GRACE_AT_ONCE_S = 2.0
 SHM = Path("/dev/shm")  # noqa: S108  # the folder below it is private
 ROOM_BYTES = 1 << 30
 
@@ -79,7 +80,7 @@ def end(stack_name: str, grace_s: float = GRACE_S) -> list[Member]:
     for _ in range(KILL_ROUNDS):
         stubborn = [member.process for member in members(stack_name)]
         _signal_all(stubborn, signal.SIGKILL)
-        if _wait_until_gone(stubborn, grace_s):
+        if _wait_until_gone(stubborn, GRACE_S):
             return doomed
     raise RacetrackError(f"These processes can't be ended, even by SIGKILL: {stubborn}.")
 
@@ -104,16 +105,28 @@ def signal_service(stack_name: str, service: str, number: signal.Signals) -> Non
     _signal_all([m.process for m in members(stack_name) if m.service == service], number)
 
 
-def clear(stack_name: str) -> str | None:
+def clear_at_once(stack_name: str) -> str | None:
+    """`clear` within 5 s: what does not end soon is killed. Its data is thrown away anyway."""
+    return clear(stack_name, GRACE_AT_ONCE_S)
+
+
+def clear(stack_name: str, grace_s: float = GRACE_S) -> str | None:
     """End the stack's processes and remove its data; says what there was, None if nothing."""
-    ended = end(stack_name)
+    ended = end(stack_name, grace_s)
     root = work_root(stack_name)
-    had_data = root.exists()
-    if had_data:
-        shutil.rmtree(root)
+    had_data = remove(root)
     names = ", ".join(sorted({member.service for member in ended}))
     what = [f"{len(ended)} processes ({names})"] if ended else []
     return " and ".join(what + ([f"the data in {root}"] if had_data else [])) or None
+
+
+def remove(folder: Path) -> bool:
+    """Remove a folder, though somebody else may be at it too; whether it was there."""
+    was_there = folder.exists()
+    while folder.exists():
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(folder)
+    return was_there
 
 
 def _is_roomy(folder: Path) -> bool:

@@ -22,6 +22,7 @@ from racetrack.stack.contract import Endpoints, Inside, Say, Standing, Unmeasura
 from racetrack.stack.last_words import last_words
 from racetrack.stack.native import leftovers, net, ports, registry
 from racetrack.stack.native.service import Context, NativeService, NotReady, spawn
+from racetrack.stack.watchdog import Watchdog
 
 CHECK_EVERY_S = 0.1
 
@@ -57,6 +58,7 @@ class NativeStack:
         self._running: dict[str, _Running] = {}
         self._stopping = threading.Event()
         self._dead: list[subprocess.Popen[bytes]] = []
+        self._watchdog = Watchdog(self.runtime, settings.stack_name)
 
     @property
     def endpoints(self) -> Endpoints:
@@ -84,6 +86,7 @@ class NativeStack:
             SetupError: a part can't be installed.
             BusyError: a stack of this name was put up by `./race up`, or a port is taken.
         """
+        self._watchdog.wait_for_last(say)
         if up := self.standing():
             raise BusyError(
                 f"A stack is up since {up.since} (`./race up {up.engine}`)."
@@ -103,6 +106,7 @@ class NativeStack:
             ServiceError: a service did not come up; the message ends with its last words.
         """
         wanted = [find_service(name) for name in services]
+        self._watchdog.begin(logs.parent if logs else None, say)
         # mysqld gives up root and must still reach its own folder, so others may pass, not look.
         self._root.mkdir(mode=0o711)
         self._logs, self._say = logs or self._logs, say
@@ -199,6 +203,7 @@ class NativeStack:
     def stop(self, say: Say) -> None:
         """End everything that carries this stack's mark and remove its data. Idempotent."""
         self._stopping.set()
+        self._watchdog.wait_for_last(say)
         began = time.monotonic()
         ended = [*self._dead, *(running.process for running in self._running.values())]
         self._dead.clear()
@@ -206,6 +211,7 @@ class NativeStack:
         cleared = leftovers.clear(self.settings.stack_name)
         for process in ended:
             process.wait()  # or it stays a zombie for as long as this process lives
+        self._watchdog.dismiss()
         if cleared:
             say(f"  ended {cleared} in {time.monotonic() - began:.1f} s")
 
@@ -213,6 +219,7 @@ class NativeStack:
         """Let the stack stand when this command ends."""
         expected = sorted(self._running)
         write_json(self._note, {"engine": engine, "since": utc_now(), "expected": expected})
+        self._watchdog.dismiss()
 
     def standing(self) -> Standing | None:
         """The stack that `keep_up` left standing, if anything of it still lives."""

@@ -1,0 +1,108 @@
+"""Sees to it that a stack does not outlive its harness, even one that is killed (SIGKILL).
+
+A small process in a session of its own (`racetrack.stack.watchdog_process`) reads from a pipe whose
+only writing end this process holds. Nobody ever writes: the kernel closes the pipe when the harness
+ends, however it ends. A run that ends in good order, or leaves its stack running on purpose, ends
+the watchdog first.
+
+PR_SET_PDEATHSIG, by which the kernel signals a child when its parent dies, would not do: it reaches
+neither grandchildren nor containers nor data, and comes already when the thread that started the
+child ends, as those do that start services here.
+"""
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from racetrack.errors import BusyError
+from racetrack.lock import lock_folder
+from racetrack.settings import REPO
+from racetrack.stack.contract import Say
+
+CLEARS_WITHIN_S = 60.0  # it takes 3 s; more where the machine is busy
+LOOK_EVERY_S = 0.05
+
+
+class Watchdog:
+    """The watchdog of one stack. It holds a lock of the stack's name until it has ended, so that it
+    can't take the services of the next run for those of its own."""
+
+    def __init__(self, runtime: str, stack_name: str) -> None:
+        self._runtime, self._stack_name = runtime, stack_name
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def wait_for_last(self, say: Say) -> None:
+        """Return when no watchdog of a run that was killed is at work on a stack of this name.
+
+        Raises:
+            BusyError: it does not come to an end.
+        """
+        if self._process is None:
+            os.close(self._lock(say))
+
+    def begin(self, run_folder: Path | None, say: Say) -> None:
+        """Watch from now on; `run_folder` is where it notes down what it did.
+
+        Raises:
+            BusyError: see `wait_for_last`.
+        """
+        lock = self._lock(say)
+        try:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "racetrack.stack.watchdog_process"),
+                    *(self._runtime, self._stack_name),
+                    *([str(run_folder.absolute())] if run_folder else []),
+                ],
+                # Python closes the writing end in every other child that it starts.
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                cwd=REPO,
+                pass_fds=[lock],
+                # `kill -9` of the harness's process group, or a Ctrl-C, is not for it.
+                start_new_session=True,
+            )
+            os.truncate(lock, 0)
+            os.pwrite(lock, str(self._process.pid).encode(), 0)
+        finally:
+            os.close(lock)
+
+    def dismiss(self) -> None:
+        """End it: all is cleared, or left running on purpose. Idempotent."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdin:
+            self._process.stdin.close()
+        self._process = None
+
+    def _lock(self, say: Say) -> int:
+        """The file descriptor of the lock, held. The kernel drops it when the last process that has
+        it open ends."""
+        lock = os.open(
+            lock_folder() / f"watchdog-{self._stack_name}", os.O_RDWR | os.O_CREAT, mode=0o600
+        )
+        give_up = time.monotonic() + CLEARS_WITHIN_S
+        told = False
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                pid = os.pread(lock, 32, 0).decode() or "unknown"
+            else:
+                return lock
+            if not told:
+                say("Waiting for the watchdog of a run that was killed: it is still clearing up.")
+                told = True
+            if time.monotonic() > give_up:
+                os.close(lock)
+                raise BusyError(
+                    f"The watchdog of a run that was killed (pid {pid}) has not cleared up within"
+                    f" {CLEARS_WITHIN_S:.0f} s. End it (`kill -9 {pid}`) and try again: the next"
+                    " run clears what is left."
+                )
+            time.sleep(LOOK_EVERY_S)

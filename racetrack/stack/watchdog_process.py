@@ -1,0 +1,69 @@
+"""The watchdog's own process: sleeps until its harness ends, then ends what that has left.
+
+It is there while engines are measured. So it imports little, and all of it at its start.
+"""
+
+import contextlib
+import importlib
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from racetrack.errors import RacetrackError
+from racetrack.runfolder import read_run, write_json
+
+Clear = Callable[[str], str | None]
+
+QUIET_S = 0.5
+LOOK_EVERY_S = 0.1
+OUTCOME = "the harness was killed"
+
+
+def main(runtime: str, stack_name: str, run_folder: str | None = None) -> None:
+    """Sleep until standard input ends, then clear the stack of this name."""
+    clear: Clear = importlib.import_module(f"racetrack.stack.{runtime}.leftovers").clear_at_once
+    sys.stdin.buffer.read()
+    began = time.monotonic()
+    try:
+        what = ", ".join(clear_all(clear, stack_name)) or "nothing, since nothing was left"
+        told = f"ended {what}, within {time.monotonic() - began:.1f} s."
+    except (RacetrackError, OSError) as error:
+        told = f"not all that it left could be ended, and the next run will try again: {error}"
+    lines = [f"The harness was killed; {told}"]
+    try:
+        if run_folder:
+            note(Path(run_folder), lines[0])
+    except OSError as error:  # a full disk
+        lines.append(f"That can't be noted in {run_folder}: {error}")
+    with contextlib.suppress(OSError):  # the terminal may be gone as well
+        print("\n".join(lines), file=sys.stderr, flush=True)
+
+
+def clear_all(clear: Clear, stack_name: str) -> list[str]:
+    """Clear until nothing new has come up for a while: what was just being started when the harness
+    died may show only now. Says what there was."""
+    found: list[str] = []
+    give_up = time.monotonic() + QUIET_S
+    while time.monotonic() < give_up:
+        if what := clear(stack_name):
+            found.append(what)
+            give_up = time.monotonic() + QUIET_S
+        time.sleep(LOOK_EVERY_S)
+    return found
+
+
+def note(run_folder: Path, line: str) -> None:
+    """Say in a run's folder how it ended, if it is one and is still there."""
+    if not (run_folder / "run.json").exists():
+        return
+    run = read_run(run_folder)
+    if run.get("outcome") == "unfinished":
+        run["outcome"] = OUTCOME
+    write_json(run_folder / "run.json", run)
+    with (run_folder / "start.log").open("a", encoding="utf-8") as log:
+        log.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

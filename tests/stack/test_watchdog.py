@@ -1,0 +1,173 @@
+"""The watchdog ends what a harness leaves that was killed, nothing else, and goes when told to."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from racetrack.errors import BusyError
+from racetrack.lock import lock_folder
+from racetrack.settings import REPO
+from racetrack.stack import watchdog, watchdog_process
+from racetrack.stack.native import leftovers
+from racetrack.stack.watchdog import Watchdog
+
+# A harness in small: a watchdog, a service, a child that is none and outlives it, then whatever.
+HARNESS = """
+import subprocess, sys
+from pathlib import Path
+from racetrack.stack.native import leftovers
+from racetrack.stack.native.service import Launch, spawn
+from racetrack.stack.watchdog import Watchdog
+
+name, folder, then = sys.argv[1:]
+dog = Watchdog("native", name)
+dog.begin(Path(folder), print)
+leftovers.work_root(name).mkdir()
+spawn(Launch(["sleep", "600"]), None, leftovers.mark(name, "broker"))
+other = subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL, start_new_session=True)
+print(other.pid, flush=True)
+exec(then)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def stack_name() -> Iterator[str]:
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    yield name
+    leftovers.clear(name, 0.1)
+    (lock_folder() / f"watchdog-{name}").unlink(missing_ok=True)
+
+
+class Harness:
+    """The harness in small, up."""
+
+    def __init__(self, name: str, folder: Path, then: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", HARNESS, name, str(folder), then],
+            cwd=REPO,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert self.process.stdout
+        self.bystander = psutil.Process(int(self.process.stdout.readline()))
+
+
+@pytest.fixture
+def harness(stack_name: str, tmp_path: Path) -> Iterator[Callable[..., Harness]]:
+    started: list[Harness] = []
+
+    def start(then: str = "") -> Harness:
+        started.append(Harness(stack_name, tmp_path, then))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.process.kill()
+        each.process.wait()
+        each.bystander.kill()
+    Watchdog("native", stack_name).wait_for_last(print)
+
+
+def watchdogs(stack_name: str) -> list[psutil.Process]:
+    return [
+        process
+        for process in psutil.process_iter()
+        if "racetrack.stack.watchdog_process" in (words := _words(process)) and stack_name in words
+    ]
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+@pytest.mark.parametrize("whole_group", [False, True])
+def test_what_a_killed_harness_leaves_is_ended_and_its_run_says_so(
+    harness: Callable[..., Harness], stack_name: str, tmp_path: Path, whole_group: bool
+) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"outcome": "unfinished", "engine": "dh"}))
+    small = harness()
+    assert [member.service for member in leftovers.members(stack_name)] == ["broker"]
+    (os.killpg if whole_group else os.kill)(small.process.pid, signal.SIGKILL)
+    Watchdog("native", stack_name).wait_for_last(print)
+    assert leftovers.members(stack_name) == []
+    assert not leftovers.work_root(stack_name).exists()
+    assert json.loads((tmp_path / "run.json").read_text()) == {
+        "outcome": "the harness was killed",
+        "engine": "dh",
+    }
+    told = (tmp_path / "start.log").read_text()
+    assert told.startswith("The harness was killed; ended 1 processes (broker) and the data in ")
+    # It had inherited nothing that would have kept the watchdog waiting, and is nobody's service.
+    assert small.bystander.is_running()
+
+
+def test_an_outcome_that_was_reached_stays(
+    harness: Callable[..., Harness], stack_name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"outcome": "ok"}))
+    harness().process.kill()
+    Watchdog("native", stack_name).wait_for_last(print)
+    assert json.loads((tmp_path / "run.json").read_text()) == {"outcome": "ok"}
+
+
+def test_one_that_was_dismissed_leaves_all_alone(
+    harness: Callable[..., Harness], stack_name: str, tmp_path: Path
+) -> None:
+    small = harness("dog.dismiss(); print('dismissed', flush=True)")
+    assert small.process.stdout
+    assert small.process.stdout.readline() == "dismissed\n"
+    assert watchdogs(stack_name) == []
+    small.process.kill()
+    small.process.wait()
+    assert [member.service for member in leftovers.members(stack_name)] == ["broker"]
+    assert not (tmp_path / "start.log").exists()
+
+
+def test_an_end_without_a_word_is_no_good_end(
+    harness: Callable[..., Harness], stack_name: str
+) -> None:
+    small = harness("import os; os._exit(0)")
+    assert small.process.wait() == 0
+    Watchdog("native", stack_name).wait_for_last(print)
+    assert leftovers.members(stack_name) == []
+
+
+def test_the_next_waits_for_one_that_is_at_work_and_says_whom_for(
+    harness: Callable[..., Harness], stack_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness()
+    (at_work,) = watchdogs(stack_name)
+    monkeypatch.setattr(watchdog, "CLEARS_WITHIN_S", 0.2)
+    said: list[str] = []
+    with pytest.raises(BusyError, match=rf"`kill -9 {at_work.pid}`"):
+        Watchdog("native", stack_name).begin(None, said.append)
+    assert len(said) == 1
+    assert "Waiting for the watchdog of a run that was killed" in said[0]
+
+
+def test_what_shows_late_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog_process, "LOOK_EVERY_S", 0)
+    looks = iter([None, "1 processes (broker)", None, "1 processes (mysql)"])
+    asked: list[str] = []
+
+    def clear(name: str) -> str | None:
+        asked.append(name)
+        return next(looks, None)
+
+    found = watchdog_process.clear_all(clear, "some")
+    assert found == ["1 processes (broker)", "1 processes (mysql)"]
+    assert set(asked) == {"some"}
