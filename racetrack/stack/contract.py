@@ -90,7 +90,8 @@ class Stack(Protocol):
         """
 
     def start(self, services: Sequence[str], logs: Path | None, say: Say) -> None:
-        """Start the services side by side and return when each has passed its health check.
+        """Start the services side by side and return when each has passed its health check. Until
+        `stop` or `keep_up` a watchdog ends them, should this process be killed.
 
         Their output goes to `logs`, the `stack` folder of a run; without it, to where the stack's
         data is, and goes with it.

@@ -61,6 +61,17 @@ class Door:
         """Send a signal to the runner itself, as kill does."""
         self.process.send_signal(number)
 
+    def kill_with_watchdog(self) -> None:
+        """SIGKILL to the runner and to what would clear up after it."""
+        (watchdog,) = [
+            child
+            for child in psutil.Process(self.process.pid).children()
+            if "racetrack.stack.watchdog_process" in child.cmdline()
+        ]
+        watchdog.kill()
+        self.process.kill()
+        self.wait()
+
     def wait(self, within_s: float = 240) -> int:
         """Its exit code."""
         code = self.process.wait(within_s)

@@ -3,6 +3,7 @@ it. The same runs as natively, so only what is different is looked at."""
 
 import csv
 import json
+import os
 import re
 import signal
 import socket
@@ -18,6 +19,8 @@ from jsonschema import Draft202012Validator
 
 from racetrack.runfolder import read_run
 from racetrack.settings import REPO, Settings
+from racetrack.stack.native import leftovers
+from racetrack.stack.watchdog import Watchdog
 from tests.docker_engine import Engine
 from tests.e2e.conftest import Door, ended_well, run_folder
 
@@ -69,11 +72,10 @@ def nothing_left(
 
 @pytest.fixture(scope="module")
 def finished(contained: Settings, bystander: Any) -> Door:
-    """One experiment at 1,000/s to its end, after one that was killed."""
+    """One experiment at 1,000/s to its end, after one that was killed with its watchdog."""
     killed = Door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")
     killed.until("ready after")
-    killed.signal(signal.SIGKILL)
-    killed.wait()
+    killed.kill_with_watchdog()
     door = Door("run_experiment.sh", "dh", "1000", "10", "5", "1.0")
     ended_well(door)
     return door
@@ -168,6 +170,20 @@ def test_sigterm_while_it_starts(
     assert run.wait() == 128 + signal.SIGTERM
     nothing_left()
     assert read_run(run_folder(run.output))["outcome"] == "interrupted by SIGTERM"
+
+
+def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
+    door: Callable[..., Door], contained: Settings, nothing_left: Callable[[], None]
+) -> None:
+    run = door("run_experiment.sh", "dh", "1000", "60", "2", "1.0")
+    run.until("ready after")  # the first of them: `docker compose up` goes on creating the others
+    os.killpg(run.process.pid, signal.SIGKILL)
+    assert run.wait() == -signal.SIGKILL
+    Watchdog("compose", contained.stack_name).wait_for_last(print)
+    nothing_left()
+    assert leftovers.members(contained.stack_name) == []
+    assert read_run(run_folder(run.output))["outcome"] == "the harness was killed"
+    assert re.search(r"^The harness was killed; ended \d+ containers? \(.*mysql", run.output, re.M)
 
 
 def listening(settings: Settings) -> dict[int, set[str]]:

@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from racetrack.runfolder import read_run
@@ -94,14 +93,7 @@ def test_a_killed_runner_without_a_watchdog_is_cleared_up_after_by_the_next(
 ) -> None:
     first = door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")
     first.until(r"^\[2/6\]")
-    (watchdog,) = [
-        child
-        for child in psutil.Process(first.process.pid).children()
-        if "racetrack.stack.watchdog_process" in child.cmdline()
-    ]
-    watchdog.kill()
-    first.signal(signal.SIGKILL)
-    first.wait()
+    first.kill_with_watchdog()
     assert leftovers.members(settings.stack_name)
     assert read_run(run_folder(first.output))["outcome"] == "unfinished"
     second = door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")

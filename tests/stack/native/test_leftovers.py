@@ -6,6 +6,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -82,6 +83,25 @@ def test_a_stack_of_another_name_is_left_alone(stack_name: str) -> None:
         assert other.poll() is None
     finally:
         leftovers.end(f"{stack_name}-b", grace_s=0.1)
+
+
+def test_data_goes_though_somebody_else_removes_it_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "data"
+    for name in ("first", "second"):
+        (data / name).mkdir(parents=True)
+        (data / name / "file").touch()
+    unlink = os.unlink
+
+    def after_another(path: str, **options: int) -> None:
+        unlink(path, **options)
+        unlink(path, **options)  # who comes second finds it gone
+
+    monkeypatch.setattr(os, "unlink", after_another)
+    assert leftovers.remove(data)
+    assert not data.exists()
+    assert not leftovers.remove(data)
 
 
 def test_nothing_left_is_said_as_nothing(stack_name: str) -> None:
