@@ -21,8 +21,7 @@ from racetrack.images.contexts import Contexts
 from racetrack.install import cache
 from racetrack.install.base import TAR
 from racetrack.settings import Settings
-from racetrack.stack.native.service import Context
-from racetrack.stack.native.stack import find_service
+from racetrack.stack.native.service import Context, find_service
 
 Say = Callable[[str], None]
 CONTENT = "racetrack.content"  # label: the digest of what an image was made from

@@ -17,8 +17,9 @@ CODE = (
     "racetrack/install",
 )
 NATIVE = REPO / "racetrack/stack/native"
-# Services that none of those images holds: a change of theirs is no reason to build one.
-NOT_IN_IMAGES = ("cal", "pgfeed", "loadgen")
+# Services that none of those images holds, and what drives them from outside: a change of theirs is
+# no reason to build one.
+NOT_IN_IMAGES = ("cal", "pgfeed", "loadgen", "stack")
 RECIPES = ("racetrack/__init__.py", "racetrack/errors.py", "racetrack/install")
 
 

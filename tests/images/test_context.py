@@ -1,5 +1,8 @@
 """What a build is given, and when that is something else."""
 
+import os
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -84,3 +87,20 @@ def test_the_override_names_the_images_that_are_built() -> None:
     override = (REPO / "docker-compose.airgap.yml").read_text()
     for name in set(images.NAMES) - {"base", "serve"}:
         assert f"image: {images.image_name(name)}\n" in override
+
+
+def test_the_code_in_an_image_is_whole(tmp_path: Path) -> None:
+    made = BuildContext(REPO / "images/service.Dockerfile")
+    contexts.Contexts(load(), {}, {})._add_code(made)
+    with made.tar() as file, tarfile.open(fileobj=file) as archive:
+        archive.extractall(tmp_path, filter="data")
+    names = sorted({run for service in images.SERVICES for run in service.runs} | {"deephaven"})
+    wanted = "from racetrack.stack.native import serve, service\n" + "".join(
+        f"service.find_service({name!r})\n" for name in names
+    )
+    environment = {"PYTHONPATH": str(tmp_path / "code"), "PATH": os.environ["PATH"]}
+    asked = [sys.executable, "-c", wanted]
+    done = subprocess.run(
+        asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

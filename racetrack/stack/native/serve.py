@@ -32,8 +32,7 @@ import tenacity
 from racetrack.errors import RacetrackError
 from racetrack.settings import REPO, Settings, load
 from racetrack.stack.native import net
-from racetrack.stack.native.service import Context, NativeService, NotReady, spawn
-from racetrack.stack.native.stack import find_service
+from racetrack.stack.native.service import Context, NativeService, NotReady, find_service, spawn
 
 WORK = "/var/lib/racetrack"
 READY = "ready"

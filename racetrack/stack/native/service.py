@@ -1,5 +1,6 @@
 """What one native service must say of itself: how it is launched, when it is ready, its version."""
 
+import importlib
 import os
 import subprocess
 import threading
@@ -84,3 +85,9 @@ class NativeService(Protocol):
 
     def versions(self, context: Context) -> Mapping[str, str]:
         """Part → version, for what this service runs."""
+
+
+def find_service(name: str) -> NativeService:
+    """The service of that name: the `SERVICE` of the module of the same name."""
+    service: NativeService = importlib.import_module(f"racetrack.stack.native.{name}").SERVICE
+    return service

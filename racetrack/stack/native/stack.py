@@ -1,6 +1,5 @@
 """The native stack: starts services side by side, watches them, and leaves nothing behind."""
 
-import importlib
 import json
 import signal
 import subprocess
@@ -21,7 +20,7 @@ from racetrack.settings import REPO, Settings
 from racetrack.stack.contract import Endpoints, Inside, Say, Standing, Unmeasurable
 from racetrack.stack.last_words import last_words
 from racetrack.stack.native import leftovers, net, ports, registry
-from racetrack.stack.native.service import Context, NativeService, NotReady, spawn
+from racetrack.stack.native.service import Context, NativeService, NotReady, find_service, spawn
 from racetrack.stack.watchdog import Watchdog
 
 CHECK_EVERY_S = 0.1
@@ -301,12 +300,6 @@ class NativeStack:
         work = self._root / service.name
         work.mkdir(mode=0o700, exist_ok=True)
         return Context(self.settings, work, self._parts, self._say, self._stopping)
-
-
-def find_service(name: str) -> NativeService:
-    """The service of that name: the `SERVICE` of the module of the same name."""
-    service: NativeService = importlib.import_module(f"racetrack.stack.native.{name}").SERVICE
-    return service
 
 
 def _versions_of(settings: Settings) -> dict[str, str]:

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from racetrack.stack.native import broker, cal, mysql
-from racetrack.stack.native.service import Context
-from racetrack.stack.native.stack import find_service
+from racetrack.stack.native.service import Context, find_service
 
 SERVICES = ("mysql", "broker", "debezium", "loadgen", "deephaven", "flink", "cal")
 

@@ -6,8 +6,7 @@ import pytest
 
 from racetrack.errors import RacetrackError
 from racetrack.stack.native import debezium, registry
-from racetrack.stack.native.service import Context, NotReady
-from racetrack.stack.native.stack import find_service
+from racetrack.stack.native.service import Context, NotReady, find_service
 
 from .conftest import Answer, http
 

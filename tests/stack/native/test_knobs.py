@@ -14,8 +14,7 @@ from racetrack.settings import REPO, Settings, load
 from racetrack.stack import heeded
 from racetrack.stack.compose.project import environment
 from racetrack.stack.native import broker, postgres
-from racetrack.stack.native.service import Context
-from racetrack.stack.native.stack import find_service
+from racetrack.stack.native.service import Context, find_service
 from tests.stack.compose.conftest import Describe, compose_plugin, described
 
 __all__ = ["compose_plugin", "described"]  # fixtures

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from racetrack.stack.native import broker, debezium, net, nginx, registry
-from racetrack.stack.native.service import Context
-from racetrack.stack.native.stack import find_service
+from racetrack.stack.native.service import Context, find_service
 
 PEERS = {
     "bind_address": "0.0.0.0",  # noqa: S104

@@ -8,8 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from racetrack.settings import Settings
-from racetrack.stack.native.service import Context, Launch
-from racetrack.stack.native.stack import find_service
+from racetrack.stack.native.service import Context, Launch, find_service
 
 SERVICES = ("mysql", "broker", "registry", "debezium", "loadgen", "deephaven", "flink", "pgfeed")
 
