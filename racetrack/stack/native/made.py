@@ -8,6 +8,8 @@ import os
 import shutil
 from pathlib import Path
 
+import psutil
+
 
 def made(part: Path, name: str) -> Path:
     """Where a thing of that name is kept, whether it is there or not."""
@@ -20,6 +22,7 @@ def keep(source: Path, target: Path) -> bool:
     unfinished = target.with_name(f".{os.getpid()}-{target.name}")
     try:
         target.parent.mkdir(exist_ok=True)
+        _remove_half_made(target)
         if source.is_dir():
             shutil.copytree(source, unfinished)
         else:
@@ -34,9 +37,17 @@ def keep(source: Path, target: Path) -> bool:
     return True
 
 
+def _remove_half_made(target: Path) -> None:
+    """What runs left that were killed while they copied."""
+    for path in target.parent.glob(f".*-{target.name}"):
+        pid = path.name[1:].partition("-")[0]
+        if pid.isdecimal() and not psutil.pid_exists(int(pid)):
+            _remove(path)
+
+
 def _remove(path: Path) -> None:
     if path.is_dir():
-        shutil.rmtree(path)
+        shutil.rmtree(path, ignore_errors=True)
     else:
         with contextlib.suppress(OSError):
             path.unlink()

@@ -1,5 +1,7 @@
 """Class archives: made once by a training, kept whole, and done without where that fails."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -88,3 +90,17 @@ def test_a_part_that_can_not_be_written_is_done_without(tmp_path: Path) -> None:
     (tmp_path / "made").write_text("in the way")
     (tmp_path / "source").write_text("x")
     assert not made.keep(tmp_path / "source", made.made(tmp_path, "data"))
+
+
+def test_what_a_killed_run_had_half_made_goes_with_the_next(tmp_path: Path) -> None:
+    (tmp_path / "source").write_text("whole")
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    target = made.made(tmp_path, "a.jsa")
+    target.parent.mkdir()
+    half_made = target.with_name(f".{gone.pid}-a.jsa")
+    at_work = target.with_name(f".{os.getppid()}-a.jsa")
+    for path in (half_made, at_work):
+        path.write_text("half")
+    assert made.keep(tmp_path / "source", target)
+    assert sorted(target.parent.iterdir()) == sorted([at_work, target])
