@@ -6,6 +6,7 @@ Every client has a bounded line and a bounded output, and is dropped when it exc
 from __future__ import annotations
 
 import errno
+import re
 import selectors
 import socket
 import time
@@ -22,6 +23,11 @@ MAX_CLIENTS = 500
 # After a goodbye, a client gets this long, and may say this much, until it has closed its side.
 LINGER_S = 2.0
 MAX_DISCARDED_BYTES = 4 * 1024 * 1024
+# Any page in a browser on this machine can have it send a request here, whose body would be read as
+# commands. So a line of HTTP, or the beginning of TLS where a line begins, ends the conversation.
+HTTP_LINE = re.compile(rb"\S+ \S+ HTTP/\d|Host:", re.IGNORECASE)
+TLS_HELLO = b"\x16\x03"
+SAY_HTTP_EVERY_S = 10.0
 
 
 class _Client:
@@ -58,6 +64,8 @@ class ControlServer:
         self._listener, self._selector, self._load, self._log = listener, selector, load, log
         self._commands = Commands(load)
         self._clients: set[_Client] = set()
+        self._http_said_s = float("-inf")
+        self._http_unsaid = 0
         listener.setblocking(False)
         selector.register(listener, selectors.EVENT_READ, lambda _mask: self._accept())
 
@@ -133,7 +141,9 @@ class ControlServer:
         client.consuming = True
         while not (client.gone or client.closing or client.awaiting):
             line, end, rest = client.input.partition(b"\n")
-            if len(line) > MAX_LINE_BYTES:
+            if line.startswith(TLS_HELLO) or (end and HTTP_LINE.match(line)):
+                self._drop_http(client)
+            elif len(line) > MAX_LINE_BYTES:
                 client.input = b""
                 self._say_last(client, f"Error: a line may have {MAX_LINE_BYTES} bytes. Goodbye.")
             elif end:
@@ -147,6 +157,21 @@ class ControlServer:
             self._say_last(client, "Error: the last line has no end. It was not carried out.")
         if not client.gone:
             self._write(client)
+
+    def _drop_http(self, client: _Client) -> None:
+        """End a conversation with a web browser at once. The log says so, but not for each one: a
+        page can send many.
+        """
+        self._http_unsaid += 1
+        if time.monotonic() > self._http_said_s + SAY_HTTP_EVERY_S:
+            more = self._http_unsaid - 1
+            self._log(
+                f"Control {client.name} dropped: it speaks HTTP or TLS, as a web page in a browser "
+                "would to change the load. Nothing after that was carried out."
+                + (f" ({more} more since the last such line)" if more else "")
+            )
+            self._http_said_s, self._http_unsaid = time.monotonic(), 0
+        self._drop(client)
 
     def _line(self, client: _Client, line: bytes) -> None:
         client.watching = False

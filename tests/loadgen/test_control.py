@@ -1,5 +1,6 @@
 """The control socket against real clients: people, programs, and those that mean no good."""
 
+import contextlib
 import json
 import selectors
 import socket
@@ -107,6 +108,15 @@ def all_from(client: socket.socket) -> str:
     return text.decode()
 
 
+def all_until_hung_up(client: socket.socket) -> bytes:
+    """The same, where the server closes with input unread: that resets the connection."""
+    heard = b""
+    with contextlib.suppress(ConnectionError):
+        while part := client.recv(65536):
+            heard += part
+    return heard
+
+
 def ask(client: socket.socket, line: str) -> str:
     client.sendall(line.encode() + b"\n")
     return line_from(client)
@@ -202,6 +212,71 @@ def test_binary_junk_is_answered(server: Server) -> None:
         answers = all_from(client).splitlines()
     assert answers[0].startswith("Error")
     assert answers[-1] == "pageviews_per_second 50"
+
+
+FETCH = (
+    b"POST / HTTP/1.1\r\nHost: 127.0.0.1:8090\r\nOrigin: https://example.com\r\n"
+    b"Content-Type: text/plain\r\nContent-Length: 28\r\n\r\n"
+)
+CHANGE = b"set pageviews_per_second 9\r\n"
+TLS_HELLO = b"\x16\x03\x01\x00\xf4\x01\x00\x00\xf0\x03\x03"
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        FETCH,
+        FETCH.replace(b"POST", b"QUERY"),
+        b"GET /" + b"x" * 900 + b" HTTP/1.0\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"options * http/1.1\n",
+        b"host: 127.0.0.1\n",
+        TLS_HELLO,
+        TLS_HELLO + b"\n",
+    ],
+)
+def test_a_web_page_changes_nothing_and_is_hung_up_on(server: Server, request_bytes: bytes) -> None:
+    with server.connect() as client:
+        client.sendall(request_bytes + CHANGE)
+        assert all_until_hung_up(client) == b""
+    assert server.load.milli == FakeLoad().milli
+    [line] = server.logged
+    assert "it speaks HTTP or TLS" in line
+
+
+def test_a_request_that_comes_in_pieces_changes_nothing(server: Server) -> None:
+    with server.connect() as client, pytest.raises(ConnectionError):
+        deadline_s = time.monotonic() + TIMEOUT_S
+        for piece in (b"PO", b"ST / HTTP", b"/1.1\r", b"\n"):
+            client.sendall(piece)
+        while time.monotonic() < deadline_s:  # until the server has closed
+            client.sendall(CHANGE)
+    assert server.load.milli == FakeLoad().milli
+
+
+def test_what_a_client_says_before_it_speaks_http_is_its_own(server: Server) -> None:
+    with server.connect() as client:
+        client.sendall(b"set pageviews_per_second 7\n" + FETCH + CHANGE)
+        wait_until(lambda: bool(server.logged), "word of the change")
+        all_until_hung_up(client)
+    assert server.load.milli["pageviews_per_second"] == 7_000
+
+
+def test_a_flood_of_requests_is_one_line_in_the_log(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "SAY_HTTP_EVERY_S", 3600.0)
+    for _ in range(20):
+        with server.connect() as client:
+            client.sendall(FETCH + CHANGE)
+            assert all_until_hung_up(client) == b""
+    assert len(server.logged) == 1
+
+
+def test_commands_that_only_look_like_http_are_answered(server: Server) -> None:
+    with server.connect() as client:
+        for line in ("HTTP/1.1", "get HTTP/1.1", "POST it"):
+            assert ask(client, line).startswith("Error")
 
 
 def test_a_client_that_never_reads_is_dropped_and_stalls_nobody(server: Server) -> None:
