@@ -26,6 +26,7 @@ from loadgen.counters import quantile_us
 from loadgen.crew import Crew
 from loadgen.generator import pageview_schedules
 from loadgen.rdkafka import Library
+from loadgen.schedule import Schedule
 
 # Rate and lateness are taken from this moment on: a new worker has nothing to warm up by then.
 SETTLE_S = 2.0
@@ -42,7 +43,8 @@ class Driver:
         self.clock = Clock.anchored_now()
         self.selector = selectors.DefaultSelector()
         self.schedules = pageview_schedules(self.clock.now_ns(), users)
-        self.crew = Crew(config, self.clock, self.selector, self.schedules, self._log)
+        no_purchases = Schedule.starting(self.clock.now_ns(), 0, 1)
+        self.crew = Crew(config, self.clock, self.selector, self.schedules, no_purchases, self._log)
 
     def rate(self, milli_per_s: int) -> int:
         """Change the rate; returns when that will be, epoch nanoseconds."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import selectors
 import time
-from collections import deque
 from typing import Any, Callable
 
 from loadgen import counters as c
@@ -36,10 +35,11 @@ class Crew:
         clock: Clock,
         selector: selectors.BaseSelector,
         schedules: list[Schedule],
+        purchases: Schedule,
         log: Callable[[str], None],
     ) -> None:
         self._config, self._clock, self._log = config, clock, log
-        self._schedules = schedules
+        self._schedules, self._purchases = schedules, purchases
         count = min(config.max_workers, config.partitions)
         self._slots = [Slot(number, selector, self._hear) for number in range(count)]
         self._fd = c.create_fd(config.partitions, count)
@@ -48,11 +48,6 @@ class Crew:
         self._owner: list[int | None] = [None] * config.partitions
         # Partitions that are being released, and when to ask again (monotonic seconds).
         self._releasing: dict[int, float] = {}
-        # Pageviews of purchases that no worker has settled yet: (user, page, due_ns).
-        self._views: list[deque[tuple[int, int, int]]] = [deque() for _ in self._owner]
-        self._views_settled = [0] * config.partitions
-        self._views_refused = [0] * config.partitions
-        self._views_ordered = [0] * config.partitions
         self._flushes: dict[str, _Flush] = {}
         self._stopping = False
 
@@ -67,22 +62,16 @@ class Crew:
         """Tell every worker of a rate that holds from `at_ns` on. The schedules given to this crew
         must have been changed already: who gets a partition later gets its schedule.
         """
+        self._tell_all(do="rate", at_ns=at_ns, milli=milli_per_s)
+
+    def change_purchase_rate(self, at_ns: int, milli_per_s: int) -> None:
+        """The same for purchases, whose pageviews the workers make."""
+        self._tell_all(do="purchase_rate", at_ns=at_ns, milli=milli_per_s)
+
+    def _tell_all(self, **order: Any) -> None:
         for slot in self._slots:
             if slot.working:
-                slot.send(do="rate", at_ns=at_ns, milli=milli_per_s)
-
-    def view(self, partition: int, user: int, page: int, due_ns: int) -> None:
-        """Have a purchase's pageview produced by the partition's owner, now or when it has one."""
-        self._views_ordered[partition] += 1
-        waiting = self._views[partition]
-        if len(waiting) >= self._config.purchase_backlog:
-            self._views_refused[partition] += 1
-            return
-        waiting.append((user, page, due_ns))
-        owner = self._owner[partition]
-        if owner is not None:
-            order = {"partition": partition, "user": user, "page": page, "due_ns": due_ns}
-            self._slots[owner].send(do="view", **order)
+                slot.send(**order)
 
     def flush(self, token: str, within_s: float, done: Callable[[int | None], None]) -> None:
         """Flush every worker. `done(left)` is called with the number of messages that did not
@@ -121,17 +110,17 @@ class Crew:
         """Whether no worker is left."""
         return all(slot.empty for slot in self._slots)
 
-    def due_views(self) -> list[int]:
-        """Pageviews of purchases, by partition: due since the start."""
-        return list(self._views_ordered)
-
     def handed(self) -> list[int]:
         """Pageviews that librdkafka took and has not reported as undeliverable, by partition."""
         return self.counters.column(c.HANDED)
 
     def refused(self) -> list[int]:
         """Pageviews given up, by partition."""
-        return [a + b for a, b in zip(self.counters.column(c.REFUSED), self._views_refused)]
+        return self.counters.column(c.REFUSED)
+
+    def next_purchase(self) -> int:
+        """The number of the first purchase whose pageview may not be settled."""
+        return min(self.counters.column(c.NEXT_PURCHASE))
 
     def positions(self) -> list[int]:
         """How many scheduled pageviews are settled, by partition."""
@@ -159,7 +148,6 @@ class Crew:
 
     def poll(self) -> None:
         """Notice deaths, start what is missing, move partitions to where they belong."""
-        self._forget_settled_views()
         for slot in self._slots:
             if not slot.empty and not slot.alive:
                 self._bury(slot)
@@ -168,12 +156,6 @@ class Crew:
             self._start_missing()
             self._place_partitions()
             self._send_home()
-
-    def _forget_settled_views(self) -> None:
-        for partition, settled in enumerate(self.counters.column(c.VIEWS)):
-            while self._views_settled[partition] < settled:
-                self._views[partition].popleft()
-                self._views_settled[partition] += 1
 
     def _start_missing(self) -> None:
         for slot in self._slots[: self._wanted]:
@@ -194,11 +176,8 @@ class Crew:
 
     def _assign(self, partition: int, slot: Slot) -> None:
         self._owner[partition] = slot.number
-        schedule = self._schedules[partition]
-        form = {"denominator": schedule.denominator, "segments": schedule.segments}
-        slot.send(do="assign", partition=partition, **form)
-        for user, page, due_ns in self._views[partition]:
-            slot.send(do="view", partition=partition, user=user, page=page, due_ns=due_ns)
+        pageviews, purchases = _form(self._schedules[partition]), _form(self._purchases)
+        slot.send(do="assign", partition=partition, pageviews=pageviews, purchases=purchases)
 
     def _send_home(self) -> None:
         """A worker that the rate no longer needs goes, once its partitions have other owners."""
@@ -264,6 +243,11 @@ class Crew:
         if not flush.waiting_for:
             del self._flushes[token]
             flush.done(flush.left)
+
+
+def _form(schedule: Schedule) -> dict[str, Any]:
+    """A schedule as an order brings it."""
+    return {"denominator": schedule.denominator, "segments": schedule.segments}
 
 
 class _Flush:

@@ -22,6 +22,7 @@ from loadgen.purchases import Purchases
 from loadgen.rdkafka import KafkaError
 from loadgen.schedule import Schedule
 from loadgen.source import Source
+from loadgen.views import Views
 from loadgen.writer import Writer
 
 # A new rate holds from this moment on, so that every worker has heard of it when it begins.
@@ -31,6 +32,8 @@ LOG_EVERY_S = 10.0
 FLUSH_WITHIN_S = 5.0
 DRAIN_WRITER_S = 1.0
 STOP_KILL_S = 4.0
+# How many purchases' pageviews are counted as due in one go.
+MAX_COUNTED = 100_000
 # Changes and deletions are off as a rule, and then the log has nothing to say of them.
 ALWAYS_REPORTED = ("pageviews_per_second", "purchases_per_second")
 
@@ -62,12 +65,14 @@ class Generator(Load):
         self._started_ns = self._clock.now_ns()
         self._selector = selectors.DefaultSelector()
         self._user_counts = [len(users) for users in users_by_partition]
-        self._partition_of = {
-            user: p for p, users in enumerate(users_by_partition) for user in users
-        }
         self._schedules = pageview_schedules(self._started_ns, users_by_partition)
-        self._crew = Crew(config, self._clock, self._selector, self._schedules, log)
-        self._purchases = Purchases(config, self._no_rate_yet(), self._view)
+        # By them pageviews of purchases are counted as due; workers find and send them themselves.
+        self._views = Views(config, self._no_rate_yet(), users_by_partition)
+        self._due_views = [0] * len(users_by_partition)
+        self._crew = Crew(
+            config, self._clock, self._selector, self._schedules, self._views.schedule, log
+        )
+        self._purchases = Purchases(config, self._no_rate_yet())
         self._sources: dict[str, Source] = {
             "purchases_per_second": self._purchases,
             "updates_per_second": Updates(config, self._no_rate_yet()),
@@ -165,6 +170,7 @@ class Generator(Load):
         self._log(f"Stopping on {signal.Signals(self._stop_signal).name}")
         deadline_s = time.monotonic() + STOP_KILL_S
         server.close()
+        self._pause()
         self._crew.stop()
         self._writer.stop(DRAIN_WRITER_S)
         while not self._crew.gone and time.monotonic() < deadline_s:
@@ -175,6 +181,15 @@ class Generator(Load):
             f"Stopped: {handed} pageviews handed over, {refused} refused; "
             f"{self._purchases.done} purchases done, {self._purchases.refused} refused"
         )
+
+    def _pause(self) -> None:
+        """Nothing more is due, for workers and writer from the same moment on."""
+        for key in KEYS:
+            self._change(key, 0)
+        paused_ns = self._clock.now_ns() + RATE_LEAD_NS
+        while self._clock.now_ns() < paused_ns:
+            self._step()
+        self._writer.tick(paused_ns)
 
     # What the control socket steers.
 
@@ -194,6 +209,9 @@ class Generator(Load):
         at_ns = self._clock.now_ns() + RATE_LEAD_NS
         if key in self._sources:
             self._sources[key].schedule.change(at_ns, milli)
+            if key == "purchases_per_second":
+                self._views.schedule.change(at_ns, milli)
+                self._crew.change_purchase_rate(at_ns, milli)
             return
         for schedule, users in zip(self._schedules, self._user_counts):
             schedule.change(at_ns, milli * users)
@@ -204,7 +222,8 @@ class Generator(Load):
         # Counts first, then the time: so what was handed over is never more than what was due.
         handed, refused = self._crew.handed(), self._crew.refused()
         now_ns = self._clock.now_ns()
-        due = [s.due_by(now_ns) + n for s, n in zip(self._schedules, self._crew.due_views())]
+        self._count_views(now_ns)
+        due = [s.due_by(now_ns) + n for s, n in zip(self._schedules, self._due_views)]
         return stats.to_line(
             {
                 "now_ms": now_ns // NS_PER_MS,
@@ -243,8 +262,9 @@ class Generator(Load):
 
         self._crew.flush(f"flush/{self._flush_count}", FLUSH_WITHIN_S, answer)
 
-    def _view(self, user: int, page: int, due_ns: int) -> None:
-        self._crew.view(self._partition_of[user], user, page, due_ns)
+    def _count_views(self, now_ns: int) -> None:
+        for view in self._views.take(now_ns, MAX_COUNTED):
+            self._due_views[view.partition] += 1
 
     def _sample(self) -> None:
         now_ns = self._clock.now_ns()
@@ -254,6 +274,8 @@ class Generator(Load):
             self._windows[key].add(stats.Sample(now_ns, done, lateness[key]))
         for schedule, position in zip(self._schedules, self._crew.positions()):
             schedule.forget(position)
+        self._count_views(now_ns)
+        self._views.schedule.forget(min(self._views.next, self._crew.next_purchase()))
 
 
 def _noun(key: str) -> str:

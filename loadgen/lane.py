@@ -13,6 +13,7 @@ from loadgen.rdkafka import Client
 from loadgen.render import Renderer
 from loadgen.schedule import Schedule
 from loadgen.sequence import Stream
+from loadgen.views import View
 
 # 1,000 messages are 100 kB: they stay in the processor's cache between rendering and librdkafka's
 # copy.
@@ -24,26 +25,37 @@ PROBE = 10
 BATCHES_PER_TURN = 8
 
 
-class View(NamedTuple):
-    """A purchase's pageview."""
+class Group(NamedTuple):
+    """Pageviews of the batch at hand that have one stamp: how many, when the first was due, the
+    stamp, and whether it is one of a purchase.
+    """
 
-    user: int
-    page: int
+    count: int
     due_ns: int
+    stamp_ms: int
+    of_purchase: bool
 
 
 class Lane:
     """A partition in this worker's hands: its schedule, its events, and how far it has come."""
 
     def __init__(
-        self, partition: int, schedule: Schedule, stream: Stream, users: Any, position: int
+        self,
+        partition: int,
+        schedule: Schedule,
+        stream: Stream,
+        users: Any,
+        position: int,
+        next_purchase: int,
     ) -> None:
         self.partition = partition
         self.schedule = schedule
         self.stream = stream
         self.users = users  # as Renderer.users_array makes it
         self.position = position  # scheduled pageviews that are settled: handed over or refused
-        self.views: deque[View] = deque()
+        self.views: deque[View] = deque()  # of purchases: due, and not settled
+        self.next_purchase = next_purchase  # those of earlier purchases are settled or in `views`
+        self.stamp_ms = 0  # of the newest that is settled
         self.full_since_ns = 0
         self.released = False
 
@@ -67,80 +79,96 @@ class Outlet:
         self._client, self._topic, self._renderer = client, topic, renderer
         self._give_up_ns = give_up_ms * NS_PER_MS
         self._log = log
-        # The batch at hand: how many have the same stamp, and when the first of them was due.
-        self._groups: list[tuple[int, int]] = []
+        self._groups: list[Group] = []  # the batch at hand
 
-    def turn(self, lane: Lane, now_ns: int) -> None:
-        """Hand over what is due in a lane, up to its share of a turn."""
-        while lane.views and self._hand_over_views(lane):
-            pass
-        due = lane.schedule.due_by(now_ns)
+    def turn(self, lane: Lane, now_ns: int, until_ns: int) -> None:
+        """Hand over what is due in a lane by `until_ns`, up to its share of a turn. All its
+        pageviews of purchases up to then have been given to it.
+        """
+        due = lane.schedule.due_by(until_ns)
         for _ in range(BATCHES_PER_TURN):
-            if lane.position >= due or not self._hand_over_scheduled(lane, due):
+            if not (lane.position < due or lane.views) or not self._hand_over(lane, due):
                 break
         if lane.full_since_ns and now_ns - lane.full_since_ns > self._give_up_ns:
             self._give_up(lane, now_ns - self._give_up_ns)
+        self._note(lane)
 
-    def _hand_over_scheduled(self, lane: Lane, due: int) -> bool:
-        """Hand over up to BATCH scheduled pageviews; whether all of them were settled."""
-        renderer, schedule = self._renderer, lane.schedule
-        renderer.clear()
+    def _hand_over(self, lane: Lane, due: int) -> bool:
+        """Hand over up to BATCH pageviews in the order in which they were due; whether all of them
+        were settled.
+        """
+        self._renderer.clear()
         self._groups.clear()
-        position = lane.position
-        limit = PROBE if lane.full_since_ns else BATCH
-        while position < due and renderer.count < limit:
-            first_ns = schedule.due_at(position + 1)
-            stamp_ms = first_ns // NS_PER_MS
-            same_stamp = schedule.due_by((stamp_ms + 1) * NS_PER_MS - 1) - position
+        self._render(lane, due, PROBE if lane.full_since_ns else BATCH)
+        used = self._produce(lane)
+        self._settle(lane, used)
+        self._note(lane)
+        return used == self._renderer.count
+
+    def _render(self, lane: Lane, due: int, limit: int) -> None:
+        """Fill the batch. A stamp is the time at which a pageview was due; but where a worker hears
+        of a higher rate too late, the next may have been due before the last: then the last one's.
+        """
+        renderer, schedule, views = self._renderer, lane.schedule, lane.views
+        position, taken, stamp_ms = lane.position, 0, lane.stamp_ms
+        while renderer.count < limit:
+            view = views[taken] if taken < len(views) else None
+            first_ns = schedule.due_at(position + 1) if position < due else None
+            if view is not None and (first_ns is None or view.due_ns <= first_ns):
+                stamp_ms = max(stamp_ms, view.due_ns // NS_PER_MS)
+                renderer.one(view.user, view.page, stamp_ms)
+                self._groups.append(Group(1, view.due_ns, stamp_ms, True))
+                taken += 1
+                continue
+            if first_ns is None:
+                return
+            stamp_ms = max(stamp_ms, first_ns // NS_PER_MS)
+            last_ns = (stamp_ms + 1) * NS_PER_MS - 1
+            if view is not None:
+                last_ns = min(last_ns, view.due_ns - 1)
+            same_stamp = schedule.due_by(last_ns) - position
             in_block = (1 << 32) - (position & 0xFFFFFFFF)
             room = limit - renderer.count
             count = max(1, min(same_stamp, due - position, room, in_block))
             renderer.pageviews(lane.stream, position, count, lane.users, stamp_ms)
-            self._groups.append((count, first_ns))
+            self._groups.append(Group(count, first_ns, stamp_ms, False))
             position += count
-        used = self._produce(lane)
-        lane.position += used
-        self._counters.word[self._counters.partition(lane.partition) + c.POSITION] = lane.position
-        return used == renderer.count
-
-    def _hand_over_views(self, lane: Lane) -> bool:
-        """Hand over up to BATCH pageviews of purchases; whether all of them were settled."""
-        renderer = self._renderer
-        renderer.clear()
-        self._groups.clear()
-        limit = PROBE if lane.full_since_ns else BATCH
-        for view in lane.views:
-            if renderer.count == limit:
-                break
-            renderer.one(view.user, view.page, view.due_ns // NS_PER_MS)
-            self._groups.append((1, view.due_ns))
-        used = self._produce(lane)
-        for _ in range(used):
-            lane.views.popleft()
-        self._counters.word[self._counters.partition(lane.partition) + c.VIEWS] += used
-        return used == renderer.count
 
     def _produce(self, lane: Lane) -> int:
         """Give the rendered batch to librdkafka and count it; how many are settled."""
         count = self._renderer.count
         result = self._client.produce(self._topic, lane.partition, self._renderer.messages, count)
-        now_ns = self._clock.now_ns()
         base = self._counters.partition(lane.partition)
         self._counters.word[base + c.HANDED] += result.taken
         if result.rejected:
             self._counters.word[base + c.REFUSED] += result.rejected
             self._log(f"librdkafka refused {result.rejected} pageviews: {result.why}")
-        left = result.used
-        for size, due_ns in self._groups:
-            if left <= 0:
-                break
-            self._counters.late(self._slot, (now_ns - due_ns) // 1000, min(size, left))
-            left -= size
         if result.used == count:
             lane.full_since_ns = 0
         elif result.used or not lane.full_since_ns:
-            lane.full_since_ns = now_ns
+            lane.full_since_ns = self._clock.now_ns()
         return result.used
+
+    def _settle(self, lane: Lane, used: int) -> None:
+        """The first `used` of the batch are done with: move on, and count how late they were."""
+        now_ns = self._clock.now_ns()
+        for group in self._groups:
+            if used <= 0:
+                return
+            count = min(group.count, used)
+            used -= count
+            self._counters.late(self._slot, (now_ns - group.due_ns) // 1000, count)
+            lane.stamp_ms = group.stamp_ms
+            if group.of_purchase:
+                lane.views.popleft()
+            else:
+                lane.position += count
+
+    def _note(self, lane: Lane) -> None:
+        """Write down how far the lane has come: from there another worker can go on."""
+        word, base = self._counters.word, self._counters.partition(lane.partition)
+        word[base + c.POSITION] = lane.position
+        word[base + c.NEXT_PURCHASE] = lane.views[0].purchase if lane.views else lane.next_purchase
 
     def _give_up(self, lane: Lane, until_ns: int) -> None:
         """The queue has been full for long: refuse what was due by `until_ns`, so that what waits
@@ -150,9 +178,7 @@ class Outlet:
         position = max(lane.position, lane.schedule.due_by(until_ns))
         refused = position - lane.position
         lane.position = position
-        self._counters.word[base + c.POSITION] = position
         while lane.views and lane.views[0].due_ns <= until_ns:
             lane.views.popleft()
-            self._counters.word[base + c.VIEWS] += 1
             refused += 1
         self._counters.word[base + c.REFUSED] += refused

@@ -18,11 +18,12 @@ from typing import Any
 from loadgen import config as settings
 from loadgen import counters as c
 from loadgen.clock import NS_PER_MS, Clock
-from loadgen.lane import BATCH, Lane, Outlet, View
+from loadgen.lane import BATCH, Lane, Outlet
 from loadgen.rdkafka import Client, KafkaError, Library, producer_settings
 from loadgen.render import Renderer
 from loadgen.schedule import Schedule
 from loadgen.sequence import Stream
+from loadgen.views import Feed, Views
 
 # Waking up costs about 20 us: 2 % of a core at 1 ms, and below that time.sleep is not punctual.
 MIN_SLEEP_NS = 1 * NS_PER_MS
@@ -37,6 +38,8 @@ PURGE_WITHIN_S = 0.5
 SAY_ERRORS_EVERY_S = 5.0
 # Longer than between two attempts to connect: the broker is taken for back.
 QUIET_S = 3.0
+# A schedule as an order brings it: "denominator" and "segments".
+Form = dict[str, Any]
 
 
 class Worker:
@@ -66,6 +69,9 @@ class Worker:
             log=self._log,
         )
         self._lanes: dict[int, Lane] = {}
+        # Whoever assigns a lane says what the schedule of purchases is.
+        no_purchases = Schedule.starting(clock.now_ns(), 0, 1)
+        self._feed = Feed(Views(config, no_purchases, self._users))
         self._control = control
         self._outbox: deque[bytes] = deque()
         # Flushes under way: (token, monotonic seconds to give up at).
@@ -82,11 +88,12 @@ class Worker:
         """
         self._warm_up()
         self._say(say="ready")
-        while self._take_orders() and not self._may_leave():
+        while True:
+            # Before the orders: a rate of which was told before this time is known by then.
             now_ns = self._clock.now_ns()
-            for lane in self._lanes.values():
-                if not lane.released:
-                    self._outlet.turn(lane, now_ns)
+            if not self._take_orders() or self._may_leave():
+                break
+            self._turn(now_ns)
             self._settle()
             self._rest()
         left = 0 if self._client.flush(FLUSH_SLICE_MS) else self._client.queued()
@@ -95,6 +102,13 @@ class Worker:
         self._settle()
         self._note(self._clock.now_ns())
         return left
+
+    def _turn(self, now_ns: int) -> None:
+        """Hand over what is due by now."""
+        until_ns = self._feed.give(self._lanes, now_ns)
+        for lane in self._lanes.values():
+            if not lane.released:
+                self._outlet.turn(lane, now_ns, until_ns)
 
     def _purge(self) -> None:
         """Count what could not be sent as refused, so that what is counted as handed over is what
@@ -166,6 +180,7 @@ class Worker:
         self._counters.word[base + c.CPU_NS] = time.process_time_ns()
         for lane in self._lanes.values():
             lane.schedule.forget(lane.position)
+        self._feed.forget()
         if self._errors_seen_s and time.monotonic() > self._errors_seen_s + QUIET_S:
             self._log(f"Kafka: no more errors; {self._client.queued()} messages wait in the queue")
             self._errors_seen_s = 0.0
@@ -200,6 +215,9 @@ class Worker:
         """Sleep until something can be due, within the bounds above; not at all if behind."""
         now_ns = self._clock.now_ns()
         wake_ns = now_ns + MAX_SLEEP_NS
+        next_view_ns = self._feed.next_due_ns()
+        if self._lanes and next_view_ns is not None and next_view_ns < wake_ns:
+            wake_ns = next_view_ns
         full = False
         for lane in self._lanes.values():
             full = full or lane.full_since_ns != 0
@@ -225,12 +243,18 @@ class Worker:
             order = json.loads(packet)
             getattr(self, "_do_" + order.pop("do"))(**order)
 
-    def _do_assign(self, partition: int, denominator: int, segments: list[Any]) -> None:
-        schedule = Schedule(denominator, [tuple(segment) for segment in segments])
-        stream = Stream(self._config.seed, f"pageviews/{partition}")
-        users = self._renderer.users_array(self._users[partition])
-        position = self._counters.word[self._counters.partition(partition) + c.POSITION]
-        self._lanes[partition] = Lane(partition, schedule, stream, users, position)
+    def _do_assign(self, partition: int, pageviews: Form, purchases: Form) -> None:
+        word, base = self._counters.word, self._counters.partition(partition)
+        lane = Lane(
+            partition,
+            _schedule(pageviews),
+            Stream(self._config.seed, f"pageviews/{partition}"),
+            self._renderer.users_array(self._users[partition]),
+            position=word[base + c.POSITION],
+            next_purchase=word[base + c.NEXT_PURCHASE],
+        )
+        self._feed.join(lane, self._lanes, _schedule(purchases), self._clock.now_ns())
+        self._lanes[partition] = lane
 
     def _do_release(self, partition: int) -> None:
         self._lanes[partition].released = True
@@ -240,19 +264,15 @@ class Worker:
         for lane in self._lanes.values():
             lane.schedule.change(at_ns, milli * len(lane.users))
 
-    def _do_view(self, partition: int, user: int, page: int, due_ns: int) -> None:
-        lane = self._lanes.get(partition)
-        if lane is not None:  # else it was handed back meanwhile, and the next owner gets the view
-            lane.views.append(View(user, page, due_ns))
+    def _do_purchase_rate(self, at_ns: int, milli: int) -> None:
+        self._feed.change(at_ns, milli)
 
     def _do_flush(self, token: str, within_s: float) -> None:
         self._flushes.append((token, time.monotonic() + within_s))
 
     def _do_stop(self, within_s: float) -> None:
         """Hand over what is due by now, then only flush."""
-        now_ns = self._clock.now_ns()
-        for lane in self._lanes.values():
-            self._outlet.turn(lane, now_ns)
+        self._turn(self._clock.now_ns())
         self._lanes.clear()
         self._leave_by_s = time.monotonic() + within_s
         self._flushes.append(("stop", self._leave_by_s))
@@ -276,6 +296,10 @@ class Worker:
             return  # tried again at every settling
         except ConnectionError:
             self._outbox.clear()  # it is gone; the next look for orders ends this worker
+
+
+def _schedule(form: Form) -> Schedule:
+    return Schedule(form["denominator"], [tuple(segment) for segment in form["segments"]])
 
 
 def main(argv: list[str]) -> int:

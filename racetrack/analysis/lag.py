@@ -1,4 +1,7 @@
-"""From curves to lag: pure functions, no I/O. What the words mean is in docs/verdict.md."""
+"""From curves to lag: pure functions, no I/O. What the words mean is in docs/verdict.md.
+
+The n-th message of a partition is taken for the n-th that was due: the generator sees to it.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -73,17 +73,39 @@ def test_a_pageview_is_as_engines_expect_it(first_second: list[Message]) -> None
 
 
 def test_order_and_users_belong_to_partitions(first_second: list[Message]) -> None:
-    newest: dict[int, int] = {}
     home: dict[str, int] = {}
+    assert in_order(first_second)
     for message in first_second:
-        received_at_ms = message.value["received_at"]
-        assert received_at_ms >= newest.get(message.partition, 0)
-        newest[message.partition] = received_at_ms
         assert home.setdefault(message.key, message.partition) == message.partition
     # As many different users as that many draws among all of them give.
     users = 10_000
     expected = users * (1 - (1 - 1 / users) ** len(first_second))
     assert len(home) == pytest.approx(expected, rel=0.03)
+
+
+def test_purchases_pageviews_take_their_place_in_the_order(
+    loadgen: LoadgenStack, wait_until: WaitUntil
+) -> None:
+    _, since = loadgen.pause()
+    done = loadgen.stats()["purchases"]["done"]
+    loadgen.rates(4_000, purchases=50)
+    wait_until(lambda: loadgen.stats()["purchases"]["done"] >= done + 250, "250 purchases")
+    loadgen.ask("set purchases_per_second 200")
+    loadgen.ask("set pageviews_per_second 500")
+    wait_until(lambda: loadgen.stats()["purchases"]["done"] >= done + 650, "650 purchases")
+    handed, published = loadgen.pause()
+    assert handed == published
+    assert in_order(loadgen.read(since))
+
+
+def in_order(messages: list[Message]) -> bool:
+    """Whether within each partition none was due before the one that comes before it."""
+    newest: dict[int, int] = {}
+    for message in messages:
+        if message.value["received_at"] < newest.get(message.partition, 0):
+            return False
+        newest[message.partition] = message.value["received_at"]
+    return True
 
 
 def test_a_rate_is_held(loadgen: LoadgenStack) -> None:

@@ -11,7 +11,6 @@ from loadgen.config import Config, load
 from loadgen.mysql import MySqlError
 from loadgen.purchases import Purchases
 from loadgen.schedule import Schedule
-from loadgen.sequence import CHANNELS
 from loadgen.writer import Writer
 
 TIMEOUT_S = 10.0
@@ -55,14 +54,9 @@ class Bench:
         )
         self.clock = Clock.anchored_now()
         self.start_ns = self.clock.now_ns()
-        self.views: list[tuple[int, int, int]] = []
         self.logged: list[str] = []
         self.shop = FakeShop()
-        self.purchases = Purchases(
-            self.config,
-            self.schedule(10),
-            view=lambda user, page, due_ns: self.views.append((user, page, due_ns)),
-        )
+        self.purchases = Purchases(self.config, self.schedule(10))
         self.updates = Updates(self.config, self.schedule(0))
         self.deletes = Deletes(self.config, self.schedule(0))
         sources = [self.purchases, self.updates, self.deletes]
@@ -87,27 +81,22 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.001)
 
 
-def test_each_purchase_is_a_view_of_the_product_by_the_customer_and_a_row() -> None:
+def test_each_purchase_is_a_row() -> None:
     bench = Bench()
     bench.writer.start()
     bench.tick(2.05)
     bench.writer.stop(TIMEOUT_S)
     assert len(bench.shop.rows) == 20
-    viewed = [(user, page // len(CHANNELS) + 1) for user, page, _ in bench.views]
-    assert viewed == [(user, item) for user, item, _ in bench.shop.rows]
-    due = [round((due_ns - bench.start_ns) / NS_PER_S, 6) for _, _, due_ns in bench.views]
-    assert due == [round((i + 1) / 10, 6) for i in range(20)]
     assert bench.counts(2.05) == {"due": 20, "done": 20, "refused": 0}
 
 
-def test_views_do_not_wait_for_mysql_and_nothing_is_lost_when_it_is_back() -> None:
+def test_nothing_is_lost_when_it_is_back() -> None:
     bench = Bench()
     bench.shop.away = True
     bench.writer.start()
     bench.tick(1.05)
     wait_until(lambda: any("fails" in line for line in bench.logged), "the complaint")
     bench.tick(3.05)
-    assert len(bench.views) == 30
     assert bench.purchases.done == 0
     bench.shop.away = False
     wait_until(lambda: bench.purchases.done == 30, "the thirtieth row")
@@ -143,7 +132,6 @@ def test_beyond_the_backlog_purchases_are_refused_and_it_is_said() -> None:
     bench.shop.go_on.set()
     wait_until(lambda: bench.purchases.done == 5, "the backlog's end")
     bench.writer.stop(TIMEOUT_S)
-    assert len(bench.views) == 10
 
 
 def test_stopping_with_a_stuck_mysql_counts_what_is_left_and_does_not_wait() -> None:
