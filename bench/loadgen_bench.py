@@ -14,6 +14,10 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import clients
+
 EPILOG = """\
 environment:
   KAFKA_BOOTSTRAP   the broker to produce to (default: one of its own is started, and then all
@@ -28,10 +32,15 @@ examples:
   KAFKA_BOOTSTRAP=127.0.0.1:9092 KAFKA_JARS=/opt/kafka/libs bench/loadgen.sh
   bench/loadgen.sh --json --rounds 3 --messages 2000000 > loadgen.json
   bench/loadgen.sh --only flat
+  bench/loadgen.sh --only clients --pageviews 5000 --purchases 50
 
 CPU is what the kernel accounts to the producer's processes, start-up included ("steady": without
 it); the broker's is not in it. All producers use acks=0, lingering and batch size as given, one
 topic of 6 partitions that is made for the run and deleted after it.
+
+"clients" is only measured when asked for: a whole load generator, with MySQL, at steady rates,
+first alone and then with 150 bad clients at its control port, --seconds each
+(LOADGEN_ENDPOINT=host:port where KAFKA_BOOTSTRAP is given).
 """
 PARTITIONS = 6
 LINGER_MS, BATCH_BYTES = 5, 1_000_000
@@ -146,7 +155,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--seconds", type=float, default=30.0, help="at each steady rate (default: 30)"
     )
-    parser.add_argument("--only", choices=("flat", "paced"), help="one of the two parts")
+    parser.add_argument("--only", choices=("flat", "paced", "clients"), help="one part")
+    parser.add_argument("--pageviews", type=int, default=5_000, help="a second, with clients")
+    parser.add_argument("--purchases", type=int, default=50, help="a second, with clients")
     chosen = parser.parse_args()
     if chosen.rounds < 1 or chosen.messages < 1 or chosen.seconds <= 0:
         parser.error("--rounds, --messages and --seconds must be positive")
@@ -249,6 +260,21 @@ def show(results: dict[str, Any]) -> None:
             print(f"  {one['rate']:>10,}{row}")
 
 
+def show_clients(results: list[dict[str, Any]]) -> None:
+    """A table for a person."""
+    print("Lateness with clients at the control port (ms)")
+    print(f"  {'clients':36}{'of':10}{'p50':>9}{'p99':>9}{'worst p99':>11}{'max':>9}")
+    for one in results:
+        for kind, late in one["lateness_ms"].items():
+            row = "".join(f"{late[q]:>{w}.2f}" for q, w in _CLIENT_COLUMNS)
+            print(f"  {one['clients']:36}{kind:10}{row}")
+        answers = one["answers_ms"]
+        print(f"  {'':36}{'answers':10}{answers['p50']:>9.2f}{'':20}{answers['max']:>9.2f}")
+
+
+_CLIENT_COLUMNS = (("p50", 9), ("p99", 9), ("worst_p99", 11), ("max", 9))
+
+
 def _ratio(one: dict[str, Any], kind: str) -> str:
     return f"{one[f'loadgen_{kind}_ratio']:.2f} x"
 
@@ -256,6 +282,10 @@ def _ratio(one: dict[str, Any], kind: str) -> str:
 def main() -> None:
     """Check, measure, print."""
     chosen = arguments()
+    if chosen.only == "clients":
+        found = clients.measure(chosen.pageviews, chosen.purchases, chosen.seconds)
+        print(json.dumps(found, indent=2)) if chosen.json else show_clients(found)
+        return
     bootstrap, jars = checked_environment()
     results: dict[str, Any] = {
         "messages": chosen.messages,

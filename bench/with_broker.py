@@ -1,4 +1,4 @@
-"""Brings up a broker for the benchmark of the load generator, runs it, and takes it down."""
+"""Brings up what the benchmark of the load generator needs, runs it, and takes it down."""
 
 import os
 import subprocess
@@ -22,9 +22,12 @@ def main() -> int:
         return subprocess.run(arguments, check=False).returncode
     with interrupts.guarded(tell) as guard, machine_lock(), tempfile.TemporaryDirectory() as logs:
         stack = NativeStack(load())
-        stack.prepare(["broker"], tell)
+        # With clients the load generator itself is measured, as it runs.
+        with_clients = any(word.endswith("clients") for word in sys.argv)
+        services = ["broker", "mysql", "loadgen"] if with_clients else ["broker"]
+        stack.prepare(services, tell)
         try:
-            stack.start(["broker"], Path(logs), tell)
+            stack.start(services, Path(logs), tell)
             return subprocess.run(arguments, env=environment(), check=False).returncode
         finally:
             guard.disarm()
@@ -39,6 +42,7 @@ def environment() -> dict[str, str]:
     return {
         **os.environ,
         "KAFKA_BOOTSTRAP": f"{settings.reach_address}:{settings.kafka_port}",
+        "LOADGEN_ENDPOINT": f"{settings.reach_address}:{settings.loadgen_port}",
         "KAFKA_JARS": str(parts["kafka"] / "libs"),
         "LIBRDKAFKA": str(librdkafka),
         "PYPY": str(parts["loadgen"] / "bin/pypy3"),

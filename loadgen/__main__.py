@@ -31,10 +31,11 @@ def start(config: settings.Config) -> None:
     log(f"Load generator on Python {python}, librdkafka {library.version()}")
     deadline_s = time.monotonic() + config.start_timeout_s
     log("Initializing shop database...")
-    wait_and_seed(config, deadline_s, log)
+    shop = wait_and_seed(config, deadline_s, log)
     log("Initializing shop database DONE")
     prepare(config, library, deadline_s, log)
-    Generator(config, library.partition_users(config.users, config.partitions), log).run()
+    users_by_partition = library.partition_users(config.users, config.partitions)
+    Generator(config, users_by_partition, shop, log).run()
 
 
 def main() -> int:

@@ -17,6 +17,11 @@ from loadgen.config import ConfigError
 
 GREETING = "LOADGEN Connected."
 MAX_LINE_BYTES = 1_000
+# One client's share of a turn: what it says beyond that waits until the others had theirs.
+READ_BYTES = 1_024
+DISCARD_BYTES = 1 << 16
+# Answers to what came together leave together, this many bytes at a time.
+SEND_BYTES = 1 << 16
 # About 300 lines of `watch`: half a minute of a client that does not read.
 MAX_OUTPUT_BYTES = 256 * 1024
 MAX_CLIENTS = 500
@@ -119,7 +124,7 @@ class ControlServer:
 
     def _read(self, client: _Client) -> None:
         try:
-            data = client.connection.recv(1 << 16)
+            data = client.connection.recv(DISCARD_BYTES if client.closing else READ_BYTES)
         except BlockingIOError:
             return
         except OSError:
@@ -207,7 +212,8 @@ class ControlServer:
             self._drop(client, "does not read what it asked for")
             return
         client.output += line.encode() + b"\n"
-        self._write(client)
+        if not client.consuming or len(client.output) > SEND_BYTES:
+            self._write(client)
 
     def _write(self, client: _Client) -> None:
         """Send what the client takes now, and have the selector wait for what comes next."""

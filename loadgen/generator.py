@@ -1,5 +1,5 @@
-"""The load generator at work: one loop that drives the workers, the changes of the shop, the
-control socket and the log.
+"""The load generator at work: one loop that drives the workers, the changes of the shop, and the
+log, and answers what the process of the control port asks.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from loadgen.changes import Deletes, Updates
 from loadgen.clock import NS_PER_MS, NS_PER_S, Clock
 from loadgen.commands import KEYS, Load
 from loadgen.config import Config, show_rate
-from loadgen.control import ControlServer, listen
+from loadgen.control import listen
 from loadgen.crew import Crew
+from loadgen.front import Front
+from loadgen.mysql import Shop
 from loadgen.purchases import Purchases
 from loadgen.rdkafka import KafkaError
 from loadgen.schedule import Schedule
@@ -58,7 +60,11 @@ class Generator(Load):
     """Everything but the set-up. `run` returns when a signal has asked it to end."""
 
     def __init__(
-        self, config: Config, users_by_partition: list[list[int]], log: Callable[[str], None]
+        self,
+        config: Config,
+        users_by_partition: list[list[int]],
+        shop: Shop,
+        log: Callable[[str], None],
     ) -> None:
         self._config, self._log = config, log
         self._clock = Clock.anchored_now()
@@ -78,7 +84,7 @@ class Generator(Load):
             "updates_per_second": Updates(config, self._no_rate_yet()),
             "deletes_per_second": Deletes(config, self._no_rate_yet()),
         }
-        self._writer = Writer(config, self._clock, list(self._sources.values()), log)
+        self._writer = Writer(config, self._clock, list(self._sources.values()), shop, log)
         self._milli = dict.fromkeys(KEYS, 0)
         self._windows = {key: stats.Window() for key in KEYS}
         self._stop_signal = 0
@@ -91,6 +97,7 @@ class Generator(Load):
         """Bring up the workers, begin the load, listen, and go on until SIGTERM or SIGINT."""
         self._catch_signals()
         listener = listen(self._config.command_host, self._config.command_port)
+        front = Front(listener, self._selector, self, self._log)
         self._crew.want(self._config.pageviews_milli_per_s)
         self._wait_for_workers()
         self._begin("pageviews_per_second", self._config.pageviews_milli_per_s)
@@ -100,7 +107,7 @@ class Generator(Load):
         if self._config.deletes_milli_per_s:
             self._begin("deletes_per_second", self._config.deletes_milli_per_s)
         self._writer.start()
-        server = ControlServer(listener, self._selector, self, self._log)
+        front.open()
         self._log("Listening for commands on {}:{}".format(*listener.getsockname()[:2]))
         report = _Report(self._log)
         next_sample_ns = self._clock.now_ns()
@@ -114,10 +121,10 @@ class Generator(Load):
                     1 + (now_ns - next_sample_ns) // stats.SAMPLE_EVERY_NS
                 )
                 self._sample()
-                server.broadcast()
+                front.poll()
                 report.maybe(self._done(), sum(self._crew.refused()))
                 self._writer.say_refused()
-        self._end(server)
+        self._end(front)
 
     def _wait_for_workers(self) -> None:
         within_s = self._config.start_timeout_s
@@ -165,11 +172,11 @@ class Generator(Load):
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
 
-    def _end(self, server: ControlServer) -> None:
+    def _end(self, front: Front) -> None:
         """Write and flush what is left, for a few seconds at most."""
         self._log(f"Stopping on {signal.Signals(self._stop_signal).name}")
         deadline_s = time.monotonic() + STOP_KILL_S
-        server.close()
+        front.stop()
         self._pause()
         self._crew.stop()
         self._writer.stop(DRAIN_WRITER_S)

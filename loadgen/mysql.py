@@ -159,9 +159,10 @@ class Shop:
                 connection.shutdown()
 
 
-def wait_and_seed(config: Config, deadline_s: float, log: Callable[[str], None]) -> None:
-    """Seed the shop as soon as MySQL answers. ConfigError if it refuses this user, MySqlError when
-    `deadline_s` has passed.
+def wait_and_seed(config: Config, deadline_s: float, log: Callable[[str], None]) -> Shop:
+    """Seed the shop as soon as MySQL answers; the shop, connected, so that the first purchase need
+    not wait for that. ConfigError if MySQL refuses this user, MySqlError when `deadline_s` has
+    passed.
 
     `deadline_s` is a time of time.monotonic().
     """
@@ -171,8 +172,7 @@ def wait_and_seed(config: Config, deadline_s: float, log: Callable[[str], None])
     while True:
         try:
             shop_database.seed(log)
-            shop_database.close()
-            return
+            return shop_database
         except MySqlError as error:
             if getattr(error.__cause__, "errno", None) in _REFUSALS:
                 raise ConfigError(

@@ -17,7 +17,7 @@ from typing import Any, Callable
 from loadgen import counters as c
 from loadgen.clock import Clock
 from loadgen.config import Config
-from loadgen.mysql import MySqlError, Shop
+from loadgen.mysql import MySqlError
 from loadgen.source import Order, Source
 
 FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.2, 5.0
@@ -35,11 +35,11 @@ class Writer:
         config: Config,
         clock: Clock,
         sources: Sequence[Source],
+        shop: Any,
         log: Callable[[str], None],
-        shop: Any = None,
     ) -> None:
         self._config, self._clock, self._sources, self._log = config, clock, sources, log
-        self._shop = shop or Shop(config)
+        self._shop = shop
         self._waiting: deque[Order] = deque()
         self._changed = threading.Condition()
         self._stopping = False

@@ -60,9 +60,7 @@ class Bench:
         self.updates = Updates(self.config, self.schedule(0))
         self.deletes = Deletes(self.config, self.schedule(0))
         sources = [self.purchases, self.updates, self.deletes]
-        self.writer = Writer(
-            self.config, self.clock, sources, log=self.logged.append, shop=self.shop
-        )
+        self.writer = Writer(self.config, self.clock, sources, self.shop, self.logged.append)
 
     def schedule(self, per_s: int) -> Schedule:
         return Schedule.starting(self.start_ns, per_s * 1000, 1000 * NS_PER_S)

@@ -1,0 +1,89 @@
+"""How late a running load generator is, with and without a crowd at its control port."""
+
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from loadgen.stats import LATENESS_WINDOW_NS
+
+CROWD = Path(__file__).with_name("crowd.py")
+KINDS = ("pageviews", "purchases")
+ASK_EVERY_S = 0.05
+WARM_UP_S = 20.0
+WINDOW_S = LATENESS_WINDOW_NS / 1e9
+
+
+class Polite:
+    """One client that asks and waits for the answer."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._socket = socket.create_connection((host, port), timeout=120)
+        self._lines = self._socket.makefile("r", newline="\n")
+        self._lines.readline()
+
+    def ask(self, line: str) -> str:
+        self._socket.sendall(f"{line}\n".encode())
+        return self._lines.readline()
+
+    def window(self) -> tuple[dict[str, Any], list[float]]:
+        """Ask small questions for as long as lateness is counted: (the statistics then, how long
+        each answer took, ms)."""
+        took_ms, until_s = [], time.monotonic() + WINDOW_S
+        while time.monotonic() < until_s:
+            asked_s = time.monotonic()
+            self.ask("get pageviews_per_second")
+            took_ms.append((time.monotonic() - asked_s) * 1000)
+            time.sleep(ASK_EVERY_S)
+        stats: dict[str, Any] = json.loads(self.ask("stats"))
+        return stats, took_ms
+
+
+def measure(pageviews: int, purchases: int, seconds: float) -> list[dict[str, Any]]:
+    """Lateness and answers without a crowd, and then with it."""
+    host, port = os.environ["LOADGEN_ENDPOINT"].rsplit(":", 1)
+    polite = Polite(host, int(port))
+    polite.ask(f"set pageviews_per_second {pageviews}")
+    polite.ask(f"set purchases_per_second {purchases}")
+    time.sleep(WARM_UP_S)
+    windows = max(1, round(seconds / WINDOW_S))
+    alone = [polite.window() for _ in range(windows)]
+    with _crowd(host, port):
+        time.sleep(WINDOW_S)  # what is counted from now on has the crowd in all of it
+        crowded = [polite.window() for _ in range(windows)]
+    return [_summary("none", alone), _summary("150, and a line of 10 MB a second", crowded)]
+
+
+@contextmanager
+def _crowd(host: str, port: str) -> Iterator[None]:
+    command = [sys.executable, str(CROWD), host, port]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as crowd:
+        if crowd.stdout is None or crowd.stdin is None or not crowd.stdout.readline():
+            sys.exit("bench/crowd.py did not begin; what it said is above")
+        yield
+        if crowd.poll() is not None:
+            sys.exit("bench/crowd.py ended early; what it said is above")
+        crowd.stdin.close()
+
+
+def _summary(clients: str, windows: list[tuple[dict[str, Any], list[float]]]) -> dict[str, Any]:
+    """Medians over the windows, and the worst of all."""
+    late = {
+        kind: {
+            "p50": statistics.median(stats[kind]["lateness_ms"]["p50"] for stats, _ in windows),
+            "p99": statistics.median(stats[kind]["lateness_ms"]["p99"] for stats, _ in windows),
+            "worst_p99": max(stats[kind]["lateness_ms"]["p99"] for stats, _ in windows),
+            "max": max(stats[kind]["lateness_ms"]["max"] for stats, _ in windows),
+        }
+        for kind in KINDS
+    }
+    took_ms = sorted(ms for _, of_one in windows for ms in of_one)
+    answers = {"p50": statistics.median(took_ms), "max": took_ms[-1]}
+    return {"clients": clients, "lateness_ms": late, "answers_ms": answers}

@@ -1,0 +1,95 @@
+"""150 clients of the control port, none of which means well, until standard input ends.
+
+    python3 bench/crowd.py HOST PORT
+
+A third watch and read; a third have sent half a line; a third ask for the statistics without end,
+and hardly read what comes. Besides, a line of 10 MB comes every second. Who is dropped comes again.
+"""
+
+import contextlib
+import selectors
+import socket
+import sys
+import threading
+import time
+
+EACH = 50
+LONG_LINE = b"x" * 10_000_000
+ASK_AGAIN_S = 0.1
+# A slow reader takes this much of what it asked for, ten times a second.
+SIP_BYTES = 100
+
+
+class Crowd:
+    """The clients, by what they do."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._address = (host, port)
+        self._selector = selectors.DefaultSelector()
+        self._half_open = [self._join(b"set pageviews_per_second 1") for _ in range(EACH)]
+        self._slow = [self._join(b"") for _ in range(EACH)]
+        for _ in range(EACH):
+            self._watch()
+
+    def _join(self, first_words: bytes) -> socket.socket:
+        client = socket.create_connection(self._address, timeout=10)
+        client.sendall(first_words)
+        client.setblocking(False)
+        return client
+
+    def _watch(self) -> None:
+        self._selector.register(self._join(b"watch\n"), selectors.EVENT_READ)
+
+    def go_on(self) -> None:
+        """Read what the watchers got, and every now and then let the slow ones ask."""
+        until_s = time.monotonic() + ASK_AGAIN_S
+        while (left_s := until_s - time.monotonic()) > 0:
+            for key, _ in self._selector.select(left_s):
+                self._take(key.fileobj)  # type: ignore[arg-type]
+        self._slow = [self._ask_and_sip(client) for client in self._slow]
+
+    def _take(self, client: socket.socket) -> None:
+        with contextlib.suppress(ConnectionError):
+            if client.recv(1 << 16):
+                return
+        self._selector.unregister(client)
+        client.close()
+        self._watch()
+
+    def _ask_and_sip(self, client: socket.socket) -> socket.socket:
+        try:
+            with contextlib.suppress(BlockingIOError):
+                client.send(b"stats\n" * 10)
+            with contextlib.suppress(BlockingIOError):
+                client.recv(SIP_BYTES)
+        except ConnectionError:  # it was dropped
+            client.close()
+            return self._join(b"")
+        return client
+
+    def long_lines(self) -> None:
+        """Say 10 MB without a line end, every second (a thread)."""
+        while True:
+            with (
+                contextlib.suppress(OSError),  # it is dropped before it has said all
+                socket.create_connection(self._address, timeout=10) as client,
+            ):
+                client.sendall(LONG_LINE)
+            time.sleep(1)  # the rhythm of this nuisance
+
+
+def main() -> None:
+    """The command line."""
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    crowd = Crowd(sys.argv[1], int(sys.argv[2]))
+    ended = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+    threading.Thread(target=crowd.long_lines, daemon=True).start()
+    print("here", flush=True)
+    while not ended.is_set():
+        crowd.go_on()
+
+
+if __name__ == "__main__":
+    main()
