@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from racetrack.images.build import build
 from racetrack.settings import REPO, load
@@ -20,6 +21,9 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     # A Docker engine that happens to answer changes no test. Tests of containers ask for them.
     os.environ |= {"RUNTIME": "native", "AIRGAP": "false"}
+    # How long an example takes is the machine's mood.
+    hypothesis_settings.register_profile("any machine", deadline=None)
+    hypothesis_settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -93,7 +93,7 @@ class LoadgenStack:
         handed = counts["handed"]
         assert counts["due"] == [a + b for a, b in zip(handed, counts["refused"], strict=True)]
         expected = [a + b for a, b in zip(self.before, handed, strict=True)]
-        end_offsets = self.broker.end_offsets_reaching(expected, 2)
+        end_offsets = self.broker.end_offsets_reaching(expected, 30)
         return handed, [b - a for a, b in zip(self.before, end_offsets, strict=True)]
 
     def read(self, since: Sequence[int]) -> list[Message]:
@@ -105,7 +105,7 @@ class LoadgenStack:
         try:
             consumer.assign([TopicPartition(TOPIC, p, offset) for p, offset in enumerate(since)])
             while len(found) < missing:
-                batch = consumer.consume(min(10_000, missing - len(found)), timeout=10)
+                batch = consumer.consume(min(10_000, missing - len(found)), timeout=30)
                 assert batch, f"{missing - len(found)} of {missing} pageviews did not come"
                 found += [message_of(each) for each in batch]
         finally:

@@ -2,7 +2,6 @@
 from each other's load."""
 
 import contextlib
-import itertools
 import os
 import re
 import socket
@@ -68,7 +67,7 @@ def test_a_pageview_is_as_engines_expect_it(first_second: list[Message]) -> None
         assert int(page[2]) <= {"products": 1_000, "profiles": 10_000}[page[1]]
         assert message.value["channel"] in CHANNELS
         assert type(received_at_ms) is int
-        assert abs(received_at_ms - message.at_ms) < 2000
+        assert abs(received_at_ms - message.at_ms) < 60_000  # in milliseconds, by the same clock
     assert {message.value["channel"] for message in first_second} == CHANNELS
 
 
@@ -109,18 +108,22 @@ def in_order(messages: list[Message]) -> bool:
 
 
 def test_a_rate_is_held(loadgen: LoadgenStack) -> None:
+    """However busy the machine is: what is due follows the clock, and all of it goes out with the
+    times at which it was due. How late it does is for bench/loadgen.sh."""
+    _, since = loadgen.pause()
     loadgen.rates(20_000)
-    lines = loadgen.watch(4)[2:]  # the first 50 ms may be at the old rate
-    first, last = lines[0], lines[-1]
-    seconds = (last["now_ms"] - first["now_ms"]) / 1000
-    rate = {
-        count: (sum(last["pageviews"][count]) - sum(first["pageviews"][count])) / seconds
-        for count in ("due", "handed")
-    }
-    # Times are in whole milliseconds: one of 3,800 is 0.03 %.
-    assert rate["due"] == pytest.approx(20_000, rel=0.001)
-    # And what is handed over may be 20 ms late at either end.
-    assert rate["handed"] == pytest.approx(20_000, rel=0.005)
+    lines = loadgen.watch(3)[2:]  # the first 50 ms may be at the old rate
+    first_ms, last_ms = lines[0]["now_ms"], lines[-1]["now_ms"]
+    due = sum(lines[-1]["pageviews"]["due"]) - sum(lines[0]["pageviews"]["due"])
+    # Times are in whole milliseconds: one of 2,800 is 0.04 %.
+    assert due / (last_ms - first_ms) * 1000 == pytest.approx(20_000, rel=0.001)
+    handed, published = loadgen.pause()
+    assert handed == published
+    assert sum(loadgen.stats()["pageviews"]["refused"]) == 0
+    window = range(first_ms, last_ms)
+    stamped = sum(message.value["received_at"] in window for message in loadgen.read(since))
+    # The fraction of a pageview of each partition, and of a millisecond, at either end.
+    assert stamped == pytest.approx(due, abs=40)
 
 
 def test_a_new_rate_holds_within_50_ms_and_nothing_is_lost(loadgen: LoadgenStack) -> None:
@@ -146,9 +149,6 @@ def test_a_new_rate_holds_within_50_ms_and_nothing_is_lost(loadgen: LoadgenStack
     for partition in range(len(handed)):
         before = due_in(asked_ms - 300, 300, partition)
         assert due_in(answered_ms + 50, 300, partition) == pytest.approx(before * 20, rel=0.1)
-    # Not only due, but truly handed over at the new rate: the tolerance is 30 ms of lateness.
-    arrived = sum(m.at_ms in range(answered_ms + 50, answered_ms + 350) for m in messages)
-    assert arrived == pytest.approx(6_000, rel=0.1)
 
 
 def test_a_purchase_is_a_row_and_a_pageview(loadgen: LoadgenStack, wait_until: WaitUntil) -> None:
@@ -201,36 +201,46 @@ def test_updates_and_deletions_change_what_is_there(
     assert cheaper == {"clearance"}
 
 
-def test_rogue_clients_disturb_neither_the_load_nor_the_polite(loadgen: LoadgenStack) -> None:
+def test_rogue_clients_disturb_neither_the_load_nor_the_polite(
+    loadgen: LoadgenStack, wait_until: WaitUntil
+) -> None:
+    """How late they make it is for bench/loadgen.sh --only clients."""
     address = (loadgen.settings.bind_address, loadgen.settings.loadgen_port)
     loadgen.rates(10_000)
     loadgen.watch(0.3)
     with contextlib.ExitStack() as crowd:
 
         def join() -> socket.socket:
-            return crowd.enter_context(socket.create_connection(address, timeout=5))
+            return crowd.enter_context(socket.create_connection(address, timeout=60))
 
         for _ in range(100):
             join().sendall(b"stats\n")
         join().sendall(b"watch\n")
-        junk, long_line, deaf = join(), join(), join()
+        junk, long_line, deaf, page = join(), join(), join(), join()
         junk.sendall(os.urandom(64) + b"\n\0\xff\xfe\n")
         long_line.sendall(b"x" * 1_000_000)
         with contextlib.suppress(OSError):  # it is dropped before it has asked that often
             deaf.sendall(b"stats\n" * 100_000)
+        page.sendall(b"POST / HTTP/1.1\r\nHost: shop\r\n\r\nset pageviews_per_second 9\r\n")
         lines = loadgen.watch(2)
         junk.shutdown(socket.SHUT_WR)
         assert b"Error: that is not text" in _all_of(junk)
         assert b"Error: a line may have" in _all_of(long_line)
-    assert "does not read what it asked for" in loadgen.log()
-    gaps_ms = [b["now_ms"] - a["now_ms"] for a, b in itertools.pairwise(lines)]
-    assert max(gaps_ms) < 500
-    pageviews = lines[-1]["pageviews"]
-    assert sum(pageviews["due"]) - sum(pageviews["handed"]) < 10_000 * 0.1
-    # 2 ms on an idle machine.
-    assert pageviews["lateness_ms"]["p99"] < 100
+        wait_until(lambda: "does not read what it asked for" in loadgen.log(), "the deaf one's end")
+        wait_until(lambda: "it speaks HTTP or TLS" in loadgen.log(), "the page's end")
+        wait_until(lambda: waiting(loadgen) < 10_000 * 0.1, "load that is caught up")
+    assert {line["pageviews"]["rate"] for line in lines} == {10_000}
+    due = sum(lines[-1]["pageviews"]["due"]) - sum(lines[0]["pageviews"]["due"])
+    took_ms = lines[-1]["now_ms"] - lines[0]["now_ms"]
+    assert due / took_ms * 1000 == pytest.approx(10_000, rel=0.002)
     handed, published = loadgen.pause()
     assert handed == published
+
+
+def waiting(loadgen: LoadgenStack) -> int:
+    """Pageviews that are due and neither handed over nor refused."""
+    counts = loadgen.stats()["pageviews"]
+    return int(sum(counts["due"]) - sum(counts["handed"]) - sum(counts["refused"]))
 
 
 def _all_of(client: socket.socket) -> bytes:

@@ -26,12 +26,10 @@ def test_sigterm_ends_it_in_order_and_the_same_seed_gives_the_same_again(
     main = psutil.Process(loadgen.native.pids("loadgen")[0])
     again = as_started(main, loadgen.native.log_of("loadgen"))
     main.send_signal(signal.SIGTERM)
-    wait_until(lambda: "loadgen" in loadgen.native.died(), "end after SIGTERM", within_s=5)
+    wait_until(lambda: "loadgen" in loadgen.native.died(), "end after SIGTERM")
     assert loadgen.native.died()["loadgen"].startswith("exit code 0;")
     (stopped,) = re.findall(r"Stopped: (\d+) pageviews handed over, 0 refused", loadgen.log())
-    wait_until(
-        lambda: sum(loadgen.broker.end_offsets()) == int(stopped), "the last of them", within_s=5
-    )
+    wait_until(lambda: sum(loadgen.broker.end_offsets()) == int(stopped), "the last of them")
     loadgen.before = loadgen.broker.end_offsets()
     assert int(stopped) == sum(loadgen.before)
 
@@ -56,16 +54,18 @@ def test_pageviews_go_on_without_mysql_and_purchases_wait_for_it(
     start_mysql = loadgen.kill("mysql")
     wait_until(lambda: "Trying again in" in loadgen.log(), "word of MySQL")
     lines = loadgen.watch(2)
-    counts = [sum(line["pageviews"]["handed"]) for line in (lines[0], lines[-1])]
+    counts = [sum(line["pageviews"]["due"]) for line in (lines[0], lines[-1])]
     seconds = (lines[-1]["now_ms"] - lines[0]["now_ms"]) / 1000
-    # Purchases' pageviews go on too; the tolerance is 20 ms of lateness at either end.
-    assert (counts[1] - counts[0]) / seconds == pytest.approx(5_020, rel=0.02)
-    assert lines[-1]["purchases"]["due"] > lines[-1]["purchases"]["done"]
+    # Purchases' pageviews go on too, and are handed over.
+    assert (counts[1] - counts[0]) / seconds == pytest.approx(5_020, rel=0.002)
+    wait_until(lambda: handed(loadgen) >= counts[1], "pageviews without MySQL")
+    stats = loadgen.stats()
+    assert stats["purchases"]["due"] > stats["purchases"]["done"]
     start_mysql()
     wait_until(lambda: "MySQL is back after" in loadgen.log(), "return of MySQL")
     wait_until(lambda: purchases_waiting(loadgen) < 20, "end of the queue of purchases")
-    handed, published = loadgen.pause()
-    assert handed == published
+    sent, published = loadgen.pause()
+    assert sent == published
     purchases, deletes = loadgen.stats()["purchases"], loadgen.stats()["deletes"]
     assert purchases["due"] == purchases["done"]
     assert deletes["due"] == deletes["done"] > 0
@@ -85,8 +85,9 @@ def test_a_worker_that_dies_is_replaced_and_its_loss_is_said(
     wait_until(lambda: re.search(death, loadgen.log()) is not None, "word of the death")
     wait_until(lambda: works(loadgen, worker["pid"]), "successor")
     (said,) = re.findall(death, loadgen.log())
-    # What the worker handed over in its last turns may not have been noted.
-    assert -100 < loss(loadgen) <= int(said) + 20_000 * 0.02
+    # What the worker handed over in its last turn may not have been noted; on a busy machine that
+    # is a batch of each partition, and half a second's worth.
+    assert -6_000 < loss(loadgen) <= int(said) + 20_000 * 0.5
     nothing_is_lost_from_now_on(loadgen)
 
 
@@ -125,6 +126,10 @@ def nothing_is_lost_from_now_on(loadgen: LoadgenStack) -> None:
 def purchases_waiting(loadgen: LoadgenStack) -> int:
     counts = loadgen.stats()["purchases"]
     return int(counts["due"] - counts["done"] - counts["refused"])
+
+
+def handed(loadgen: LoadgenStack) -> int:
+    return sum(loadgen.stats()["pageviews"]["handed"])
 
 
 def answers(loadgen: LoadgenStack) -> bool:

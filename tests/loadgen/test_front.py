@@ -62,7 +62,7 @@ class Generator:
         self._thread.join()
 
     def connect(self) -> socket.socket:
-        client = socket.create_connection(self.address, timeout=6 * TIMEOUT_S)
+        client = socket.create_connection(self.address, timeout=TIMEOUT_S)
         assert line_from(client) == "LOADGEN Connected."
         return client
 

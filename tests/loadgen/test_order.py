@@ -221,7 +221,7 @@ steps = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(steps, max_size=15))
 def test_what_is_due_goes_out_once_and_in_order_whatever_happens(
     counters: c.Counters, story: list[tuple[str, int]]
@@ -239,7 +239,7 @@ def test_what_is_due_goes_out_once_and_in_order_whatever_happens(
     assert counters.column(c.HANDED) == [len(sent) for sent in bench.broker.topic]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(
         st.tuples(
