@@ -272,6 +272,16 @@ def test_the_connector_is_the_native_one(context: Context) -> None:
     }
 
 
+def test_schemas_are_named_without_asking_for_what_only_confluents_registry_has(
+    services: dict[str, Any],
+) -> None:
+    """From 8.3.0 on, the converter's own default asks the registry for `/associations/…`."""
+    told = services["debezium"]["environment"]
+    for side in ("KEY", "VALUE"):
+        strategy = told[f"CONNECT_{side}_CONVERTER_{side}_SUBJECT_NAME_STRATEGY"]
+        assert strategy == "io.confluent.kafka.serializers.subject.TopicNameStrategy"
+
+
 def test_mysql_is_set_up_as_natively(services: dict[str, Any], context: Context) -> None:
     options = dict(
         option.removeprefix("--").split("=", 1) for option in services["mysql"]["command"]
