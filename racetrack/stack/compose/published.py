@@ -11,6 +11,9 @@ from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
 
+# In docs/measured.md, under "The compose file on stand-ins of the published images":
+STAND_IN = "a stand-in built by that file"
+
 
 @dataclass(frozen=True)
 class Source:
@@ -75,8 +78,8 @@ MYSQL = Image(
     "mysql",
     "9.7.",
     programs=Fact(_names("bash sh mysql"), _MYSQL_FILE),
-    user=Fact(User("mysql", 999, starts_as_root=True), _MYSQL_ENTRY),
-    data=Fact("/var/lib/mysql", _MYSQL_FILE),
+    user=Fact(User("mysql", 999, starts_as_root=True), _MYSQL_ENTRY, STAND_IN),
+    data=Fact("/var/lib/mysql", _MYSQL_FILE, STAND_IN),
     variables=Fact(
         _names(
             "MYSQL_ROOT_PASSWORD MYSQL_ROOT_HOST MYSQL_DATABASE MYSQL_USER MYSQL_PASSWORD"
@@ -84,10 +87,13 @@ MYSQL = Image(
             " MYSQL_INITDB_SKIP_TZINFO"
         ),
         _MYSQL_ENTRY,
+        STAND_IN,
     ),
     defaults={
-        "scripts for an empty database": Fact("/docker-entrypoint-initdb.d/*.sh", _MYSQL_ENTRY),
-        "the server that runs them": Fact("--skip-networking", _MYSQL_ENTRY),
+        "scripts for an empty database": Fact(
+            "/docker-entrypoint-initdb.d/*.sh", _MYSQL_ENTRY, STAND_IN
+        ),
+        "the server that runs them": Fact("--skip-networking", _MYSQL_ENTRY, STAND_IN),
         "socket": Fact("/var/run/mysqld/mysqld.sock", _MYSQL_FILE),
     },
 )
@@ -99,18 +105,21 @@ _POSTGRES_ENTRY = Source(_POSTGRES[0], "17/trixie/docker-entrypoint.sh", _POSTGR
 POSTGRES = Image(
     "postgres",
     "17.",
-    programs=Fact(_names("bash sh postgres psql pg_isready"), _POSTGRES_FILE),
-    user=Fact(User("postgres", 999, starts_as_root=True), _POSTGRES_ENTRY),
+    programs=Fact(_names("bash sh postgres psql pg_isready"), _POSTGRES_FILE, STAND_IN),
+    user=Fact(User("postgres", 999, starts_as_root=True), _POSTGRES_ENTRY, STAND_IN),
     # Of 17. From 18 on PGDATA is /var/lib/postgresql/18/docker, and that mount is an error.
-    data=Fact("/var/lib/postgresql/data", _POSTGRES_FILE),
+    data=Fact("/var/lib/postgresql/data", _POSTGRES_FILE, STAND_IN),
     variables=Fact(
         _names(
             "POSTGRES_USER POSTGRES_DB POSTGRES_PASSWORD POSTGRES_INITDB_ARGS"
             " POSTGRES_INITDB_WALDIR POSTGRES_HOST_AUTH_METHOD PGDATA"
         ),
         _POSTGRES_ENTRY,
+        STAND_IN,
     ),
-    defaults={"the server that makes the database": Fact("listen_addresses=''", _POSTGRES_ENTRY)},
+    defaults={
+        "the server that makes the database": Fact("listen_addresses=''", _POSTGRES_ENTRY, STAND_IN)
+    },
 )
 
 _REDPANDA = "redpanda-data/redpanda", "1c6cff34ea8b"  # of 2024-12, the newest C++ that could be had
@@ -162,7 +171,7 @@ DEBEZIUM = Image(
     "quay.io/debezium/connect",
     "3.6.",
     programs=Fact(_names("bash sh curl sleep dirname"), _DEBEZIUM_KAFKA),
-    user=Fact(User("kafka", 1001, starts_as_root=False), _DEBEZIUM_KAFKA),
+    user=Fact(User("kafka", 1001, starts_as_root=False), _DEBEZIUM_KAFKA, STAND_IN),
     variables=Fact(
         _names(
             "BOOTSTRAP_SERVERS GROUP_ID HEAP_OPTS KEY_CONVERTER VALUE_CONVERTER"
@@ -170,6 +179,7 @@ DEBEZIUM = Image(
             " CONNECT_* KAFKA_OPTS KAFKA_JVM_PERFORMANCE_OPTS"
         ),
         _DEBEZIUM_ENTRY,
+        STAND_IN,
     ),
     jvm=Fact(
         (
@@ -183,14 +193,16 @@ DEBEZIUM = Image(
             Flags("KAFKA_OPTS"),
         ),
         _KAFKA_RUN,
+        STAND_IN,
     ),
     defaults={
         "plugins": Fact(
             "/kafka/connect",
             Source(_DEBEZIUM[0], "connect-base/3.6/Dockerfile", _DEBEZIUM[1]),
+            STAND_IN,
         ),
         "Java": Fact("21", Source(_DEBEZIUM[0], "base/latest/Dockerfile", _DEBEZIUM[1])),
-        "CONNECT_A_B": Fact("a.b in connect-distributed.properties", _DEBEZIUM_ENTRY),
+        "CONNECT_A_B": Fact("a.b in connect-distributed.properties", _DEBEZIUM_ENTRY, STAND_IN),
     },
 )
 
@@ -232,13 +244,14 @@ DEEPHAVEN = Image(
     "ghcr.io/deephaven/server",
     "42.",
     # No curl and no wget.
-    programs=Fact(_names("sh /opt/grpc_health_probe/grpc_health_probe"), _DEEPHAVEN_FILE),
-    user=Fact(User("root", 0, starts_as_root=True), _DEEPHAVEN_FILE),
-    data=Fact("/data", _DEEPHAVEN_FILE),
+    programs=Fact(_names("sh /opt/grpc_health_probe/grpc_health_probe"), _DEEPHAVEN_FILE, STAND_IN),
+    user=Fact(User("root", 0, starts_as_root=True), _DEEPHAVEN_FILE, STAND_IN),
+    data=Fact("/data", _DEEPHAVEN_FILE, STAND_IN),
     variables=Fact(_names("START_OPTS JAVA_OPTS EXTRA_CLASSPATH DEEPHAVEN_*_DIR"), _DEEPHAVEN_FILE),
     health=Fact(
         "/opt/grpc_health_probe/grpc_health_probe -addr=localhost:10000 -connect-timeout=10s",
         _DEEPHAVEN_FILE,
+        STAND_IN,
     ),
     jvm=Fact(
         (
@@ -252,7 +265,9 @@ DEEPHAVEN = Image(
     ),
     defaults={
         "deephaven.console.type": Fact(
-            "python", Source(_DEEPHAVEN[0], "contexts/server/deephaven.prop", _DEEPHAVEN[1])
+            "python",
+            Source(_DEEPHAVEN[0], "contexts/server/deephaven.prop", _DEEPHAVEN[1]),
+            STAND_IN,
         ),
         "Java": Fact("21", Source(_DEEPHAVEN[0], "server.hcl", _DEEPHAVEN[1])),
     },
@@ -274,11 +289,12 @@ FLINK = Image(
         _names("bash sh curl"),
         Source("adoptium/containers", "17/jre/ubuntu/noble/Dockerfile", "d8d18d67a32e"),
     ),
-    user=Fact(User("flink", 9999, starts_as_root=False), _FLINK_FILE),
-    data=Fact("/opt/flink", _FLINK_FILE),
+    user=Fact(User("flink", 9999, starts_as_root=False), _FLINK_FILE, STAND_IN),
+    data=Fact("/opt/flink", _FLINK_FILE, STAND_IN),
     variables=Fact(
         _names("FLINK_PROPERTIES JVM_ARGS TASK_MANAGER_NUMBER_OF_TASK_SLOTS DISABLE_JEMALLOC"),
         _FLINK_ENTRY,
+        STAND_IN,
     ),
     jvm=Fact(
         (
@@ -289,11 +305,12 @@ FLINK = Image(
             Flags("", "--add-opens=java.base/java.util=ALL-UNNAMED"),
         ),
         _FLINK_SCRIPT,
+        STAND_IN,
     ),
     defaults={
-        "taskmanager.numberOfTaskSlots": Fact("1", _FLINK_CONFIG),
-        "parallelism.default": Fact("1", _FLINK_CONFIG),
-        "blob.server.port": Fact("6124", _FLINK_ENTRY),
+        "taskmanager.numberOfTaskSlots": Fact("1", _FLINK_CONFIG, STAND_IN),
+        "parallelism.default": Fact("1", _FLINK_CONFIG, STAND_IN),
+        "blob.server.port": Fact("6124", _FLINK_ENTRY, STAND_IN),
     },
 )
 

@@ -108,6 +108,17 @@ def test_every_fact_has_a_source_that_can_be_looked_up() -> None:
                 assert fact.source.at, fact
 
 
+def test_what_was_run_is_told_and_what_could_not_be_is_not_claimed() -> None:
+    measured = (REPO / "docs/measured.md").read_text()
+    assert "## The compose file on stand-ins of the published images" in measured
+    for image in IMAGES.values():
+        facts = [image.programs, image.user, image.data, image.variables, image.health, image.jvm]
+        ran = {f.ran for f in (*facts, *image.defaults.values()) if f is not None and f.ran}
+        assert ran <= {published.STAND_IN}
+        # There is no Redpanda and no Materialize in the package registries.
+        assert not ran or image not in (published.REDPANDA, published.MATERIALIZE)
+
+
 @pytest.mark.parametrize("name", [*SERVICES, "loadgen", "pgfeed"])
 def test_health_is_asked_by_programs_that_the_image_has(
     name: str, services: dict[str, Any], only: Only
