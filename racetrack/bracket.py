@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from racetrack.analysis.verdict import Kind
+from racetrack.run_record import VerdictKind
 
-Observe = Callable[[int], Kind]
-NOT_THE_ENGINE = (Kind.GENERATOR_BOUND, Kind.BROKER_BOUND)
+Observe = Callable[[int], VerdictKind]
+NOT_THE_ENGINE = (VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND)
 CLIMB_FACTOR = 2.0
 MOST_UNDECIDED = 2  # of one rate
 NEAR_FOG = 0.15  # beside a rate that no run could tell, the limit is not found closer anyway
@@ -46,9 +46,9 @@ def climb(observe: Observe, start: int, tolerance: float) -> Bracket:
     rate = start
     while True:
         kind = observe(rate)
-        if kind is Kind.KEPT_UP:
+        if kind is VerdictKind.KEPT_UP:
             low = rate
-        elif kind is not Kind.UNDECIDED:
+        elif kind is not VerdictKind.UNDECIDED:
             high = rate
         elif high is not None:
             return Bracket(low or rate, high)
@@ -91,24 +91,24 @@ class _Runs:
 
     def __init__(self, run: Observe) -> None:
         self._run = run
-        self._ended: dict[int, list[Kind]] = defaultdict(list)
+        self._ended: dict[int, list[VerdictKind]] = defaultdict(list)
 
-    def first(self, rate: int) -> Kind:
+    def first(self, rate: int) -> VerdictKind:
         """What is settled of a rate, else what its first run said."""
         ended = self._ended[rate]
         if not ended:
             ended.append(self._run(rate))
         return _settled(ended) or ended[0]
 
-    def stands(self, rate: int, kind: Kind) -> bool:
+    def stands(self, rate: int, kind: VerdictKind) -> bool:
         """Whether that is settled of a rate by the runs there were."""
         return _settled(self._ended[rate]) is kind
 
-    def seen(self, kind: Kind) -> list[int]:
+    def seen(self, kind: VerdictKind) -> list[int]:
         """The rates of which that was said, first or for good."""
         return [rate for rate in self._ended if self.first(rate) is kind]
 
-    def standing(self, rate: int) -> Kind:
+    def standing(self, rate: int) -> VerdictKind:
         """What is settled of a rate, after as many runs as that takes."""
         ended = self._ended[rate]
         while (kind := _settled(ended)) is None:
@@ -116,21 +116,21 @@ class _Runs:
         return kind
 
 
-def _settled(ended: list[Kind]) -> Kind | None:
+def _settled(ended: list[VerdictKind]) -> VerdictKind | None:
     """Kept up: 3 of 3. Fell behind: 2 of 3. Undecided: neither can be reached any more, or too many
     runs did not decide. None: it takes more runs."""
-    kept, fell = ended.count(Kind.KEPT_UP), ended.count(Kind.FELL_BEHIND)
+    kept, fell = ended.count(VerdictKind.KEPT_UP), ended.count(VerdictKind.FELL_BEHIND)
     for kind in NOT_THE_ENGINE:
         if kind in ended:
             return kind
     if fell == 2:
-        return Kind.FELL_BEHIND
+        return VerdictKind.FELL_BEHIND
     if kept == 3:
-        return Kind.KEPT_UP
-    if (kept == 2 and fell == 1) or ended.count(Kind.UNDECIDED) == MOST_UNDECIDED:
-        return Kind.UNDECIDED
+        return VerdictKind.KEPT_UP
+    if (kept == 2 and fell == 1) or ended.count(VerdictKind.UNDECIDED) == MOST_UNDECIDED:
+        return VerdictKind.UNDECIDED
     # A first run that does not decide says as much of a rate as another would.
-    return Kind.UNDECIDED if ended == [Kind.UNDECIDED] else None
+    return VerdictKind.UNDECIDED if ended == [VerdictKind.UNDECIDED] else None
 
 
 class _Search:
@@ -152,11 +152,11 @@ class _Search:
             if self._low < 1 or len(self._fog) > MOST_FOG:
                 break
         why = "no two rates could be confirmed: its runs contradict each other, or do not decide"
-        if self._high == 1 and self._runs.first(1) is Kind.FELL_BEHIND:
+        if self._high == 1 and self._runs.first(1) is VerdictKind.FELL_BEHIND:
             why = NOT_EVEN_ONE
         return Bracket(
-            self._low if self._runs.stands(self._low, Kind.KEPT_UP) else None,
-            self._high if self._runs.stands(self._high, Kind.FELL_BEHIND) else None,
+            self._low if self._runs.stands(self._low, VerdictKind.KEPT_UP) else None,
+            self._high if self._runs.stands(self._high, VerdictKind.FELL_BEHIND) else None,
             why,
         )
 
@@ -165,50 +165,50 @@ class _Search:
         above = self._runs.first(self._high)
         if above in NOT_THE_ENGINE:
             return self._below(self._high, above)
-        if above is Kind.KEPT_UP:
+        if above is VerdictKind.KEPT_UP:
             self._up(above)
-        elif (below := self._runs.first(self._low)) is not Kind.KEPT_UP:
+        elif (below := self._runs.first(self._low)) is not VerdictKind.KEPT_UP:
             self._down(below)
-        elif above is Kind.UNDECIDED:
+        elif above is VerdictKind.UNDECIDED:
             self._up(above)
         elif (between := self._next_between()) is not None:
             self._narrow(between)
-        elif self._runs.standing(self._high) is Kind.FELL_BEHIND:
+        elif self._runs.standing(self._high) is VerdictKind.FELL_BEHIND:
             below = self._runs.standing(self._low)
-            return self._as_told() if below is Kind.KEPT_UP else None
+            return self._as_told() if below is VerdictKind.KEPT_UP else None
         return None
 
-    def _up(self, seen: Kind) -> None:
-        if seen is Kind.KEPT_UP:
+    def _up(self, seen: VerdictKind) -> None:
+        if seen is VerdictKind.KEPT_UP:
             self._low = self._high
         else:
             self._fog.add(self._high)
-        known = [rate for rate in self._runs.seen(Kind.FELL_BEHIND) if rate > self._high]
+        known = [rate for rate in self._runs.seen(VerdictKind.FELL_BEHIND) if rate > self._high]
         further = min(known, default=math.ceil(self._high * self._longer_stride()))
         self._high = min(further, self._not_offered or further)
 
-    def _down(self, seen: Kind) -> None:
-        if seen is Kind.UNDECIDED:
+    def _down(self, seen: VerdictKind) -> None:
+        if seen is VerdictKind.UNDECIDED:
             self._fog.add(self._low)
         else:
             self._high = self._low
-        known = [rate for rate in self._runs.seen(Kind.KEPT_UP) if rate < self._low]
+        known = [rate for rate in self._runs.seen(VerdictKind.KEPT_UP) if rate < self._low]
         self._low = max(known, default=math.floor(self._low / self._longer_stride()))
 
-    def _below(self, rate: int, kind: Kind) -> Bracket | None:
+    def _below(self, rate: int, kind: VerdictKind) -> Bracket | None:
         """A rate that was not truly offered: go on below it, as long as there is room."""
         self._not_offered = rate
         if not is_within(self._low, rate, self._tolerance):
             self._high = _middle(self._low, rate)
             return None
-        stands = self._runs.standing(self._low) is Kind.KEPT_UP
+        stands = self._runs.standing(self._low) is VerdictKind.KEPT_UP
         return Bracket(self._low if stands else None, None, f"{kind} at {rate:,}/s")
 
     def _narrow(self, rate: int) -> None:
         seen = self._runs.first(rate)
-        if seen is Kind.KEPT_UP:
+        if seen is VerdictKind.KEPT_UP:
             self._low = rate
-        elif seen is Kind.UNDECIDED:
+        elif seen is VerdictKind.UNDECIDED:
             self._fog.add(rate)
         else:
             self._high = rate

@@ -16,8 +16,8 @@ from rich.table import Table
 
 from racetrack import engines, interrupts, machine
 from racetrack.cli_parts import EXIT_CODES, guarded
+from racetrack.clock import utc_now
 from racetrack.lock import machine_lock
-from racetrack.runfolder import utc_now
 from racetrack.screen import Screen
 from racetrack.settings import load
 from racetrack.stack.runtime import open_stack
@@ -101,7 +101,8 @@ def run(screen: Screen, guard: interrupts.Guard) -> Sequence["Finding"]:
         f" {sum(case.takes_s for case in CASES) / 60:.1f} minutes"
     )
     prepare(screen)
-    where = f"{machine.describe()['cpu_model']}, {machine.describe()['cores']} cores"
+    here = machine.describe()
+    where = f"{here.cpu_model}, {here.cores} cores"
     load_before = os.getloadavg()[0]
     folders = [_run_case(number, screen, guard) for number in range(len(CASES))]
     found = findings(folders)
@@ -141,10 +142,12 @@ def findings(folders: Sequence[Path]) -> list["Finding"]:
 
 def run_case(case: Case, screen: Screen, guard: interrupts.Guard) -> Path:
     """The folder of a fresh run of this case."""
-    from racetrack.experiment import Asked
+    from racetrack.run_record import RunArguments
     from racetrack.runs import run_once
 
-    asked = Asked(case.pageviews_per_s, case.wait_s, case.samples, 1.0)
+    asked = RunArguments(
+        pageviews_per_s=case.pageviews_per_s, wait_s=case.wait_s, samples=case.samples, delay_s=1.0
+    )
     folder = run_once(ENGINE, asked, load({**FLAWLESS, **case.flaw}), screen, guard)
     guard.rearm()
     return folder

@@ -52,14 +52,21 @@ def experiment(
         ./run_experiment.sh dh 5000 20 10 1.0 --verify
         ./run_experiment.sh dh 2000 20 30 1.0 --fault kill:debezium@30s
     """
-    from racetrack.experiment import Asked
+    from racetrack.run_record import RunArguments
     from racetrack.runs import run_once
 
     screen = Screen()
     with guarded(screen) as guard, machine_lock():
-        asked = Asked(rate, wait, samples, delay, verify, faults)
+        asked = RunArguments(
+            pageviews_per_s=rate,
+            wait_s=wait,
+            samples=samples,
+            delay_s=delay,
+            verify=verify,
+            faults=faults,
+        )
         folder = run_once(engine, asked, load(), screen, guard)
-    sys.exit(0 if read_run(folder)["outcome"] == "ok" else 1)
+    sys.exit(0 if read_run(folder).outcome == "ok" else 1)
 
 
 @click.group(epilog=EXIT_CODES)

@@ -3,13 +3,13 @@
 import platform
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
 
 from racetrack import __version__, faults, interrupts, machine
 from racetrack.analysis import figures, outcome
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.report import terminal
+from racetrack.run_record import RunArguments
 from racetrack.runfolder import RunFolder, read_run, shown
 from racetrack.screen import Screen
 from racetrack.settings import for_record
@@ -27,25 +27,16 @@ STEPS = (
 VERIFY = "compare every view with the sources"
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What the command line asked for; the rate is in pageviews per second. `warm_up_s` is spent
-    at half of it, before the `wait_s` in which the whole settles."""
-
-    pageviews_per_s: int
-    wait_s: float
-    samples: int
-    delay_s: float
-    verify: bool = False
-    faults: tuple[str, ...] = ()
-    warm_up_s: float = 0.0
-
-
 class Experiment:
     """One engine, one rate, one run folder."""
 
     def __init__(
-        self, asked: Asked, engine: Engine, stack: Stack, folder: RunFolder, screen: Screen
+        self,
+        asked: RunArguments,
+        engine: Engine,
+        stack: Stack,
+        folder: RunFolder,
+        screen: Screen,
     ) -> None:
         self._asked, self._engine, self._stack = asked, engine, stack
         self._folder, self._screen = folder, screen
@@ -76,7 +67,8 @@ class Experiment:
                 with ExitStack() as at_last:
                     # Again, because a full disk may keep the step from being recorded.
                     at_last.callback(self._track.stop)
-                    self._folder.record({"outcome": result})
+                    with self._folder.recording() as run:
+                        run.outcome = result
                     with self._step(len(self._steps)):
                         self._track.stop()
             self._report(result)
@@ -113,13 +105,21 @@ class Experiment:
         with self._step(4):
             self._track.watch(self._asked.wait_s, "settling")
         with self._step(5):
-            self._folder.record({"measured": self._track.sample(self._asked.samples)})
+            measured = self._track.sample(self._asked.samples)
+            with self._folder.recording() as run:
+                run.measured = measured
             self._track.watch_recovery()
-            self._folder.record({"measured": self._track.account()})
+            counts = self._track.account()
+            with self._folder.recording() as run:
+                run.measured = measured.model_copy(update=dict(counts))
         if self._asked.verify:
             with self._step(6):
-                self._folder.record({"verified": self._track.verify()})
-        self._folder.record({"results": figures.results(self._folder.path)})
+                verified = self._track.verify()
+                with self._folder.recording() as run:
+                    run.verified = verified
+        results = figures.results(self._folder.path)
+        with self._folder.recording() as run:
+            run.results = results
         return outcome.of(read_run(self._folder.path))
 
     def _warm_up(self) -> None:
@@ -138,8 +138,8 @@ class Experiment:
 
     def _report(self, result: str) -> None:
         run = read_run(self._folder.path)
-        if "results" in run:
-            for line in terminal.sample_lines(run["results"]):
+        if run.results:
+            for line in terminal.sample_lines(run.results):
                 self._screen.say(line)
             for line in terminal.summary(run, self._folder.path):
                 self._screen.say(line)
@@ -147,16 +147,15 @@ class Experiment:
             self._screen.say(f"The experiment failed: {result}\nLogs: {shown(self._folder.path)}")
 
 
-def describe_run(folder: RunFolder, engine: Engine, stack: Stack, asked: Asked) -> None:
+def describe_run(folder: RunFolder, engine: Engine, stack: Stack, asked: RunArguments) -> None:
     """Begin `run.json`: what was asked, with what settings, on what machine."""
-    folder.record(
-        {
-            "runtime": stack.runtime,
-            "asked": asdict(asked),
-            "outcome": "unfinished",
-            "settings": for_record(stack.settings),
-            "caveats": engine.caveats(stack.settings),
-            "machine": machine.describe(),
-            "versions": {"racetrack": __version__, "python": platform.python_version()},
-        }
-    )
+    with folder.recording() as run:
+        run.runtime = stack.runtime
+        # All of them, also those that were not given: what is not set is not written.
+        run.asked = RunArguments(**dict(asked))
+        run.outcome = "unfinished"
+        run.settings = for_record(stack.settings)
+        run.engine_services = engine.services_in(stack.settings)
+        run.caveats = tuple(engine.caveats(stack.settings))
+        run.machine = machine.describe()
+        run.versions = {"racetrack": __version__, "python": platform.python_version()}

@@ -5,14 +5,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
+from racetrack.clock import now_ms
 from racetrack.engines.contract import Engine
 from racetrack.errors import UsageError
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import Meter
+from racetrack.run_record import DoneFault, FaultLog
 from racetrack.settings import Settings
 from racetrack.stack.contract import Say, Stack
 
@@ -31,7 +33,7 @@ class Fault:
     rate was set; the service goes on, or is started again, `for_s` seconds later."""
 
     text: str
-    how: str
+    how: Literal["kill", "pause"]
     whom: str
     at_s: float
     for_s: float
@@ -46,7 +48,8 @@ def parse(text: str) -> Fault:
     found = _FORM.fullmatch(text)
     if not found:
         raise UsageError(f"{text!r} is no fault: it takes {FORM}.")
-    how, whom, at_s, for_s = found.groups()
+    _, whom, at_s, for_s = found.groups()
+    how: Literal["kill", "pause"] = "kill" if found[1] == "kill" else "pause"
     allowed = (ENGINE, *(KILLED if how == "kill" else PAUSED))
     if whom not in allowed:
         raise UsageError(f"{text!r}: {how} takes one of {', '.join(allowed)}, not {whom!r}.")
@@ -114,23 +117,6 @@ class Away:
             )
 
 
-@dataclass
-class Done:
-    """What was done, for `run.json`; times in epoch milliseconds, None while they have not come.
-
-    `until_ms`: the service runs again and, if it is the engine, the demo does. `restart_s` is from
-    the order to start it until it was ready, `reload_s` until the demo's views were there after.
-    """
-
-    fault: str
-    how: str
-    services: Sequence[str]
-    at_ms: int
-    until_ms: int | None = None
-    restart_s: float | None = None
-    reload_s: float | None = None
-
-
 class Faults(Probe):
     """Does one fault after the other, each at its time or, if the one before lasted longer, after
     that. Their seconds count from `start`."""
@@ -152,13 +138,13 @@ class Faults(Probe):
         self._faults = sorted(faults, key=lambda fault: fault.at_s)
         self._engine, self._stack, self._away = engine, stack, away
         self._meter, self._delay, self._say = meter, delay, say
-        self._done: list[Done] = []
+        self._done: list[DoneFault] = []
         self.began_ms = 0
         self.all_done = not faults
 
     def start(self) -> None:
         """From now on their seconds count."""
-        self.began_ms = _now_ms()
+        self.began_ms = now_ms()
         super().start()
 
     def stop(self) -> None:
@@ -170,9 +156,10 @@ class Faults(Probe):
         if self._thread.ident:
             self._thread.join()
 
-    def record(self) -> dict[str, Any]:
-        """What `run.json` holds of them under `faults`."""
-        return {"from_ms": self.began_ms, "done": [asdict(done) for done in self._done]}
+    def record(self) -> FaultLog:
+        """What `run.json` holds of them under `faults`, as it is now."""
+        done = tuple(each.model_copy() for each in self._done)
+        return FaultLog(from_ms=self.began_ms, done=done)
 
     def run(self) -> None:
         """Do them all."""
@@ -182,20 +169,28 @@ class Faults(Probe):
                 return
             services = services_hit(fault, self._engine, self._stack.settings)
             self._say(f"  {fault.text}: {fault.how} {', '.join(services)}")
-            done = Done(fault.text, fault.how, services, _now_ms())
+            done = DoneFault(
+                fault=fault.text,
+                how=fault.how,
+                services=services,
+                at_ms=now_ms(),
+                until_ms=None,
+                restart_s=None,
+                reload_s=None,
+            )
             self._done.append(done)
             with self._away.of(services):
                 (self._kill if fault.how == "kill" else self._pause)(fault, done)
             if self.stopping.is_set():
                 return
-            done.until_ms = _now_ms()
+            done.until_ms = now_ms()
             self._say(
                 f"  {fault.text}: {', '.join(services)} back after"
                 f" {(done.until_ms - done.at_ms) / 1000:.1f} s"
             )
         self.all_done = True
 
-    def _pause(self, fault: Fault, done: Done) -> None:
+    def _pause(self, fault: Fault, done: DoneFault) -> None:
         try:
             for service in done.services:
                 self._stack.pause(service)
@@ -204,11 +199,11 @@ class Faults(Probe):
             for service in done.services:
                 self._stack.resume(service)
 
-    def _kill(self, fault: Fault, done: Done) -> None:
+    def _kill(self, fault: Fault, done: DoneFault) -> None:
         with self._meter.ending(done.services):
             self._stack.kill(done.services)
         if fault.whom == ENGINE:
-            self._delay.lost(_now_ms())
+            self._delay.lost(now_ms())
         if self.stopping.wait(fault.for_s):
             return
         done.restart_s = _seconds(lambda: self._restart(done.services))
@@ -225,7 +220,3 @@ def _seconds(work: Callable[[], None]) -> float:
     began_s = time.monotonic()
     work()
     return round(time.monotonic() - began_s, 3)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

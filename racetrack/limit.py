@@ -1,16 +1,18 @@
 """The highest rate that an engine keeps up with: found live in one run, confirmed by fresh ones."""
 
 import time
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from racetrack import bracket as search
 from racetrack import engines, interrupts, machine
 from racetrack.analysis import curves
-from racetrack.analysis.verdict import RATE_TOLERANCE, Kind, Verdict, judge
+from racetrack.analysis.verdict import RATE_TOLERANCE, judge
 from racetrack.errors import RacetrackError
-from racetrack.experiment import Asked, describe_run
-from racetrack.runfolder import SCHEMA_VERSION, RunFolder, named_folder, read_run, write_json
+from racetrack.experiment import describe_run
+from racetrack.json_file import write_json
+from racetrack.limit_record import FreshRun, LimitRecord, LiveLook
+from racetrack.run_record import RunArguments, Verdict, VerdictKind
+from racetrack.runfolder import RunFolder, named_folder, read_run
 from racetrack.runs import run_once
 from racetrack.screen import Screen
 from racetrack.settings import Settings, for_record
@@ -54,26 +56,6 @@ QUICK = Pace(
 )
 
 
-@dataclass
-class Limit:
-    """What `limit.json` holds; rates in pageviews per second."""
-
-    engine: str
-    runtime: str
-    machine: dict[str, object]
-    settings: dict[str, object]
-    tolerance_pct: float
-    warm_up_s: float
-    outcome: str = "unfinished"
-    keeps_up_with_pageviews_per_s: int | None = None
-    falls_behind_at_pageviews_per_s: int | None = None
-    climb: list[dict[str, Any]] = field(default_factory=list)
-    confirm: list[dict[str, Any]] = field(default_factory=list)
-    minutes: float = 0.0
-    schema_version: int = SCHEMA_VERSION
-    kind: str = "limit"
-
-
 class LimitSearch:
     """One search; leaves `logs/<stamp>_UTC_<engine>_limit/limit.json` beside the runs it made."""
 
@@ -91,7 +73,7 @@ class LimitSearch:
         services = services_of(self._engine, settings)
         self._stack = open_stack(settings, services, screen.say)
         self.folder = named_folder(settings.logs_folder, f"{engine_name}_limit")
-        self._found = Limit(
+        self._found = LimitRecord(
             engine=engine_name,
             runtime=self._stack.runtime,
             machine=machine.describe(),
@@ -102,7 +84,7 @@ class LimitSearch:
         self._began = time.monotonic()
         self._live = True
 
-    def run(self, start: int = START_RATE) -> Limit:
+    def run(self, start: int = START_RATE) -> LimitRecord:
         """Climb, then confirm.
 
         Raises:
@@ -115,7 +97,7 @@ class LimitSearch:
             self._write(str(error))
             raise
 
-    def _search(self, start: int) -> Limit:
+    def _search(self, start: int) -> LimitRecord:
         found = self._climb(start)
         if found.stopped_by is None:
             self._screen.heading(
@@ -132,7 +114,9 @@ class LimitSearch:
         """Within one run: the stack stays up, only the rate changes."""
         make_ready(self._engine, self._stack, self._screen.say)
         folder = RunFolder.create(self._settings.logs_folder, self._engine.name, "climb")
-        asked = Asked(start, self._pace.climb_settle_s, 1, 1.0)
+        asked = RunArguments(
+            pageviews_per_s=start, wait_s=self._pace.climb_settle_s, samples=1, delay_s=1.0
+        )
         describe_run(folder, self._engine, self._stack, asked)
         track = Track(self._engine, self._stack, folder, self._screen, 1.0)
         outcome = "unfinished"
@@ -149,11 +133,12 @@ class LimitSearch:
             raise
         finally:
             self._guard.disarm()
-            folder.record({"outcome": outcome})
+            with folder.recording() as run:
+                run.outcome = outcome
             track.stop()
             self._guard.rearm()
 
-    def _look(self, track: Track, folder: RunFolder, rate: int) -> Kind:
+    def _look(self, track: Track, folder: RunFolder, rate: int) -> VerdictKind:
         """Observe live for as long as that run lives. What an engine keeps of a whole climb may be
         more than its memory holds; then each rate gets a run of its own."""
         if self._live:
@@ -165,7 +150,7 @@ class LimitSearch:
                 track.stop()
         return self._fresh_run(rate)
 
-    def _observe(self, track: Track, folder: RunFolder, rate: int) -> Kind:
+    def _observe(self, track: Track, folder: RunFolder, rate: int) -> VerdictKind:
         """The verdict on one rate, from a window of its own; a longer one where it is undecided."""
         self._screen.heading(f"== {rate:,} pageviews/s")
         track.recover(RECOVER_WITHIN_S)
@@ -174,62 +159,66 @@ class LimitSearch:
         start_ms = time.time_ns() / 1e6
         track.watch(self._pace.climb_window_s, "watching")
         verdict = self._judge(folder, start_ms, rate)
-        if verdict.kind is Kind.UNDECIDED:
+        if verdict.kind is VerdictKind.UNDECIDED:
             missing_s = (verdict.shortest_window_s or 0) - self._pace.climb_window_s
             more_s = min(max(missing_s, self._pace.climb_window_s), LONGEST_MORE_S)
             track.watch(more_s, "undecided: watching longer")
             verdict = self._judge(folder, start_ms, rate)
         self._screen.say(f"  {verdict.reason}")
         slope = verdict.measured.slope if verdict.measured else None
-        self._found.climb.append(
-            {
-                "pageviews_per_s": rate,
-                "verdict": str(verdict.kind),
-                "lag_slope_pct": [slope.low_pct, slope.pct, slope.high_pct] if slope else None,
-            }
+        look = LiveLook(
+            pageviews_per_s=rate,
+            verdict=verdict.kind,
+            lag_slope_pct=(slope.low_pct, slope.pct, slope.high_pct) if slope else None,
         )
+        self._found.climb = (*self._found.climb, look)
         self._write("unfinished")
         return _if_offered(verdict.kind, verdict.throughput.handed_over_per_s, rate)
 
     def _judge(self, folder: RunFolder, start_ms: float, rate: int) -> Verdict:
         return judge(curves.read(folder.path), start_ms, time.time_ns() / 1e6, rate)
 
-    def _fresh_run(self, rate: int) -> Kind:
+    def _fresh_run(self, rate: int) -> VerdictKind:
         """The verdict of a fresh run. Once a window did not decide, all are as long as may be."""
         kind = self._run_once(rate)
-        if kind is Kind.UNDECIDED and self._samples < MOST_SAMPLES:
+        if kind is VerdictKind.UNDECIDED and self._samples < MOST_SAMPLES:
             self._samples = MOST_SAMPLES
             kind = self._run_once(rate)
         return kind
 
-    def _run_once(self, rate: int) -> Kind:
+    def _run_once(self, rate: int) -> VerdictKind:
         pace = self._pace
-        asked = Asked(rate, pace.confirm_settle_s, self._samples, 1.0, warm_up_s=pace.warm_up_s)
+        asked = RunArguments(
+            pageviews_per_s=rate,
+            wait_s=pace.confirm_settle_s,
+            samples=self._samples,
+            delay_s=1.0,
+            warm_up_s=pace.warm_up_s,
+        )
         folder = run_once(self._engine.name, asked, self._settings, self._screen, self._guard)
         self._guard.rearm()
         run = read_run(folder)
-        if "results" not in run:
-            raise RacetrackError(f"A run that was to confirm the limit failed: {run['outcome']}")
-        verdict = run["results"]["verdict"]
-        kind = _if_offered(Kind(verdict["kind"]), verdict["throughput"]["handed_over_per_s"], rate)
-        self._found.confirm.append(
-            {"pageviews_per_s": rate, "tag": folder.name, "verdict": str(kind)}
-        )
+        if not (run.results and run.results.verdict):
+            raise RacetrackError(f"A run that was to confirm the limit failed: {run.outcome}")
+        verdict = run.results.verdict
+        kind = _if_offered(verdict.kind, verdict.throughput.handed_over_per_s, rate)
+        fresh = FreshRun(pageviews_per_s=rate, tag=folder.name, verdict=kind)
+        self._found.confirm = (*self._found.confirm, fresh)
         self._write("unfinished")
         return kind
 
     def _write(self, outcome: str) -> None:
         self._found.outcome = outcome
         self._found.minutes = round((time.monotonic() - self._began) / 60, 1)
-        write_json(self.folder / "limit.json", asdict(self._found))
+        write_json(self.folder / "limit.json", self._found.model_dump(mode="json"))
 
 
-def _if_offered(kind: Kind, handed_over_per_s: float, rate: int) -> Kind:
+def _if_offered(kind: VerdictKind, handed_over_per_s: float, rate: int) -> VerdictKind:
     """The verdict, unless the rate was not truly offered: then it says nothing about that rate."""
-    return kind if handed_over_per_s >= rate * (1 - RATE_TOLERANCE) else Kind.GENERATOR_BOUND
+    return kind if handed_over_per_s >= rate * (1 - RATE_TOLERANCE) else VerdictKind.GENERATOR_BOUND
 
 
-def in_words(found: Limit) -> str:
+def in_words(found: LimitRecord) -> str:
     """The result in a sentence."""
     low, high = found.keeps_up_with_pageviews_per_s, found.falls_behind_at_pageviews_per_s
     if found.outcome == "ok":

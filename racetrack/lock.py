@@ -10,8 +10,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from racetrack.clock import utc_now
 from racetrack.errors import BusyError
-from racetrack.runfolder import utc_now
 
 
 def lock_folder() -> Path:

@@ -8,36 +8,29 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-SCHEMA_VERSION = 1
+from pydantic import ValidationError
 
-
-def utc_now() -> str:
-    """Now as ISO 8601 in UTC with milliseconds, as every time in `run.json` is written."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a JSON file that nobody ever sees half written."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    unfinished.write_text(json.dumps(value, indent=2) + "\n")
-    unfinished.replace(path)
+from racetrack.clock import utc_now
+from racetrack.errors import UsageError
+from racetrack.json_file import write_whole
+from racetrack.run_record import SCHEMA_VERSION, RunRecord, Step
 
 
 class RunFolder:
     """One run's folder. `run.json` is rewritten whole at every change, so that a run that was
     killed still tells how far it came."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, engine: str) -> None:
         self.path = path
-        self._run: dict[str, Any] = {}
+        self._run = RunRecord(schema_version=SCHEMA_VERSION, tag=path.name, engine=engine)
+        self._write()
 
     @classmethod
     def create(cls, logs: Path, engine: str, label: str) -> "RunFolder":
         """Make the folder of a run that begins now."""
-        folder = cls(named_folder(logs, f"{engine}_{label}"))
-        folder.stack.mkdir()
-        folder.record({"schema_version": SCHEMA_VERSION, "tag": folder.tag, "engine": engine})
-        return folder
+        path = named_folder(logs, f"{engine}_{label}")
+        (path / "stack").mkdir()
+        return cls(path, engine)
 
     @property
     def tag(self) -> str:
@@ -49,26 +42,30 @@ class RunFolder:
         """Where every service's own log goes."""
         return self.path / "stack"
 
-    def record(self, facts: Mapping[str, Any]) -> None:
-        """Merge facts into `run.json`; nested mappings are merged, everything else replaced."""
-        _merge(self._run, facts)
-        write_json(self.path / "run.json", self._run)
+    @contextmanager
+    def recording(self) -> Iterator[RunRecord]:
+        """Change what `run.json` says: it is rewritten when this is left without an error."""
+        yield self._run
+        self._write()
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
         """Record a step with its start, and its end when it is left, however it is left."""
-        step: dict[str, Any] = {"name": name, "started_at": utc_now(), "ended_at": None}
-        steps = [*self._run.get("steps", []), step]
-        self.record({"steps": steps})
+        step = Step(name=name, started_at=utc_now(), ended_at=None)
+        with self.recording() as run:
+            run.steps = (*run.steps, step)
         try:
             yield
         finally:
-            step["ended_at"] = utc_now()
-            self.record({"steps": steps})
+            with self.recording():
+                step.ended_at = utc_now()
 
     def open_for_lines(self, name: str) -> TextIO:
         """A new text file in the folder, written through line by line."""
         return (self.path / name).open("x", buffering=1, encoding="utf-8")
+
+    def _write(self) -> None:
+        write_whole(self.path / "run.json", self._run.model_dump_json(indent=2, exclude_unset=True))
 
 
 def named_folder(logs: Path, label: str) -> Path:
@@ -91,15 +88,34 @@ def shown(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def read_run(path: Path) -> dict[str, Any]:
-    """What `run.json` of a run folder says."""
-    run: dict[str, Any] = json.loads((path / "run.json").read_text())
-    return run
+def read_run(path: Path) -> RunRecord:
+    """What `run.json` of a run folder says; keys that a newer version has added are left out.
+
+    Raises:
+        UsageError: it is not the `run.json` of a version that this one reads.
+    """
+    file = path / "run.json"
+    try:
+        held = json.loads(file.read_text())
+        check_version(file, held)
+        return RunRecord.model_validate(held, extra="ignore")
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{file} is not JSON ({error}): leave it out.") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{file} can't be read: {where}: {first['msg']}. Leave it out.") from error
 
 
-def _merge(into: dict[str, Any], facts: Mapping[str, Any]) -> None:
-    for key, value in facts.items():
-        if isinstance(value, Mapping) and isinstance(into.get(key), dict):
-            _merge(into[key], value)
-        else:
-            into[key] = value
+def check_version(path: Path, held: Mapping[str, Any]) -> None:
+    """Whether this Racetrack reads what a file holds.
+
+    Raises:
+        UsageError: another version wrote it.
+    """
+    version = held.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise UsageError(
+            f"{path} has schema version {version}; this Racetrack reads {SCHEMA_VERSION}."
+            " Use the Racetrack that wrote it."
+        )

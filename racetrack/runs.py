@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from racetrack import engines, faults, interrupts
-from racetrack.experiment import Asked, Experiment
+from racetrack.experiment import Experiment
+from racetrack.run_record import RunArguments
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import Settings
@@ -12,7 +13,11 @@ from racetrack.track import make_ready, services_of
 
 
 def run_once(
-    engine_name: str, asked: Asked, settings: Settings, screen: Screen, guard: interrupts.Guard
+    engine_name: str,
+    asked: RunArguments,
+    settings: Settings,
+    screen: Screen,
+    guard: interrupts.Guard,
 ) -> Path:
     """Run one experiment afresh; its folder, whose `run.json` holds the outcome.
 

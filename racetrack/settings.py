@@ -185,6 +185,7 @@ def load(overrides: Mapping[str, str] | None = None) -> Settings:
         ) from None
 
 
-def for_record(settings: Settings) -> dict[str, object]:
+def for_record(settings: Settings) -> dict[str, str | int | float | bool | None]:
     """The settings as they go into `run.json`: JSON values, secrets masked."""
-    return settings.model_dump(mode="json")
+    dumped: dict[str, str | int | float | bool | None] = settings.model_dump(mode="json")
+    return dumped

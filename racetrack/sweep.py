@@ -10,8 +10,9 @@ from pathlib import Path
 from racetrack import interrupts
 from racetrack.engines import find_engine
 from racetrack.errors import UsageError
-from racetrack.experiment import Asked
-from racetrack.runfolder import SCHEMA_VERSION, named_folder, read_run, write_json
+from racetrack.json_file import write_json
+from racetrack.run_record import SCHEMA_VERSION, RunArguments
+from racetrack.runfolder import named_folder, read_run
 from racetrack.runs import run_once
 from racetrack.screen import Screen
 from racetrack.settings import Settings, load
@@ -123,9 +124,14 @@ def _run(run: Run, sweep: Sweep, logs_folder: Path, screen: Screen, guard: inter
     """Its folder goes beside the sweep's, where a report looks for it, whatever is set today."""
     varied = {sweep.vary: run.value} if sweep.vary and run.value is not None else {}
     settings = load({**varied, "LOGS_FOLDER": str(logs_folder.resolve())})
-    asked = Asked(run.pageviews_per_s, sweep.wait_s, sweep.samples, sweep.delay_s)
+    asked = RunArguments(
+        pageviews_per_s=run.pageviews_per_s,
+        wait_s=sweep.wait_s,
+        samples=sweep.samples,
+        delay_s=sweep.delay_s,
+    )
     made = run_once(run.engine, asked, settings, screen, guard)
-    return replace(run, tag=made.name, outcome=read_run(made)["outcome"])
+    return replace(run, tag=made.name, outcome=read_run(made).outcome)
 
 
 def _progress(run: Run, done: int, of: int, took_s: Sequence[float]) -> str:

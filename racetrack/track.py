@@ -6,9 +6,9 @@ The experiment and the search for the limit both drive this; it decides nothing.
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any
 
 from racetrack.analysis import recovery
+from racetrack.clock import now_ms
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.faults import Away, Fault, Faults
@@ -22,6 +22,7 @@ from racetrack.probes.purchases import PurchasesProbe
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import CpuAccount, Meter, UsageProbe
 from racetrack.probes.write_check import WriteCheck
+from racetrack.run_record import Counts, FaultLog, Measured, Verified, Window
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import Settings
@@ -99,7 +100,7 @@ class Track:
             delay=self._delay,
             say=screen.say,
         )
-        self._recorded: dict[str, object] = {}
+        self._recorded: FaultLog | None = None
 
     def start_stack(self) -> None:
         """Start what this engine needs, and the load at its start rates.
@@ -110,7 +111,8 @@ class Track:
         services = services_of(self._engine, self._stack.settings)
         self._screen.say(f"  {', '.join(services)}, side by side")
         self._stack.start(services, self._folder.stack, self._screen.say)
-        self._folder.record({"versions": dict(self._stack.versions())})
+        with self._folder.recording() as run:
+            run.versions |= self._stack.versions()
         check_writes(self._stack, self._screen.say, self.check)
 
     def run_demo(self) -> None:
@@ -132,7 +134,8 @@ class Track:
         self._screen.say(f"  demo loaded after {time.monotonic() - began:.1f} s")
         for remark in self._engine.remarks(self._stack):
             self._screen.say(f"  {remark}")
-        self._folder.record({"versions": dict(self._engine.versions(self._stack))})
+        with self._folder.recording() as run:
+            run.versions |= self._engine.versions(self._stack)
         self._begin(self._delay)
         if not self._delay.wait_until(lambda _: True, FIRST_UPDATE_WITHIN_S, self.check):
             raise RacetrackError(
@@ -213,11 +216,8 @@ class Track:
                     " relieved of the load."
                 )
 
-    def sample(self, samples: int) -> dict[str, Any]:
-        """Take samples with `top`, and account for CPU time over the same window.
-
-        Returns what `run.json` holds of it under `measured`.
-        """
+    def sample(self, samples: int) -> Measured:
+        """Take samples with `top`, and account for CPU time over the same window."""
         sampled = self._sampled()
         with self._screen.live("sampling") as status:
 
@@ -225,21 +225,18 @@ class Track:
                 self.check()
                 status.update(f"sampling; {self._progress()}")
 
-            start_ms, before = _now_ms(), CpuAccount.read(self._meter)
+            start_ms, before = now_ms(), CpuAccount.read(self._meter)
             changing = self._meter.pids if self._recorded else None
             top.take(sampled, samples, self._sample_every_s, self._folder, meanwhile, changing)
-            end_ms, used = _now_ms(), CpuAccount.read(self._meter).since(before)
-        return {
-            "window": {"start_ms": start_ms, "end_ms": end_ms},
-            "cpu_s": used.by_service,
-            "harness_cpu_s": used.harness_s,
-        }
+            end_ms, used = now_ms(), CpuAccount.read(self._meter).since(before)
+        return Measured(
+            window=Window(start_ms=start_ms, end_ms=end_ms),
+            cpu_s=dict(used.by_service),
+            harness_cpu_s=used.harness_s,
+        )
 
-    def account(self) -> dict[str, Any]:
-        """Pause the load, let the engine drain, and tell who counted what.
-
-        Returns what `run.json` holds of it under `measured`.
-        """
+    def account(self) -> Counts:
+        """Pause the load, let the engine drain, and tell who counted what."""
         with self._talk_to_loadgen() as control:
             control.pause()
             self._paused_s = time.monotonic()
@@ -251,19 +248,16 @@ class Track:
             drained = self._delay.wait_until(
                 lambda newest: newest.total >= published, DRAIN_WITHIN_S, self.check
             )
-        return {
-            "handed_over": counts["handed"],
-            "refused": counts["refused"],
-            "end_offsets": end_offsets,
-            "engine_total": self._delay.newest.total if self._delay.newest else None,
-            "engine_drained": drained,
-        }
+        return Counts(
+            handed_over=tuple(counts["handed"]),
+            refused=tuple(counts["refused"]),
+            end_offsets=tuple(end_offsets),
+            engine_total=self._delay.newest.total if self._delay.newest else None,
+            engine_drained=drained,
+        )
 
-    def verify(self) -> dict[str, Any]:
-        """Compare every view with the sources, once the load has been paused by `account`.
-
-        Returns what `run.json` holds under `verified`.
-        """
+    def verify(self) -> Verified:
+        """Compare every view with the sources, once the load has been paused by `account`."""
         # It brings DuckDB and Arrow, and most runs do without.
         from racetrack.verify.verification import Paused, Verification
 
@@ -287,7 +281,8 @@ class Track:
         # Here, in the main thread, which alone writes `run.json`.
         if self._faults.began_ms and (done := self._faults.record()) != self._recorded:
             self._recorded = done
-            self._folder.record({"faults": done})
+            with self._folder.recording() as run:
+                run.faults = done
 
     def stop(self) -> None:
         """End the probes, then the stack, and leave nothing behind."""
@@ -336,7 +331,3 @@ class Track:
     def _progress(self) -> str:
         newest = self._delay.newest
         return f"engine total {newest.total:,}, dt {newest.dt_ms:,.0f} ms" if newest else ""
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -8,22 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racetrack.analysis.verdict import Kind
 from racetrack.bracket import MAX_STEPS, MOST_FOG, Bracket, climb, confirm, is_within
+from racetrack.run_record import VerdictKind
 
 TOLERANCE = 0.05
 
 
-def engine(limit: float) -> Callable[[int], Kind]:
+def engine(limit: float) -> Callable[[int], VerdictKind]:
     """Keeps up with rates up to `limit`, always decided."""
-    return lambda rate: Kind.KEPT_UP if rate <= limit else Kind.FELL_BEHIND
+    return lambda rate: VerdictKind.KEPT_UP if rate <= limit else VerdictKind.FELL_BEHIND
 
 
 @given(limit=st.integers(2, 10_000_000), start=st.integers(1, 100_000))
 def test_the_climb_brackets_any_limit_to_the_tolerance(limit: int, start: int) -> None:
     seen: list[int] = []
 
-    def observe(rate: int) -> Kind:
+    def observe(rate: int) -> VerdictKind:
         seen.append(rate)
         return engine(limit)(rate)
 
@@ -36,8 +36,8 @@ def test_the_climb_brackets_any_limit_to_the_tolerance(limit: int, start: int) -
 
 
 def test_a_generator_at_its_end_is_not_taken_for_the_engines_limit() -> None:
-    def observe(rate: int) -> Kind:
-        return Kind.KEPT_UP if rate < 30_000 else Kind.GENERATOR_BOUND
+    def observe(rate: int) -> VerdictKind:
+        return VerdictKind.KEPT_UP if rate < 30_000 else VerdictKind.GENERATOR_BOUND
 
     found = confirm(observe, climb(observe, 1_000, TOLERANCE), TOLERANCE)
     assert found.falls_behind is None
@@ -47,8 +47,8 @@ def test_a_generator_at_its_end_is_not_taken_for_the_engines_limit() -> None:
 
 
 def test_below_a_generator_at_its_end_the_engines_limit_is_still_found() -> None:
-    def observe(rate: int) -> Kind:
-        return engine(20_000)(rate) if rate < 30_000 else Kind.GENERATOR_BOUND
+    def observe(rate: int) -> VerdictKind:
+        return engine(20_000)(rate) if rate < 30_000 else VerdictKind.GENERATOR_BOUND
 
     found = confirm(observe, Bracket(8_000, 32_000), TOLERANCE)
     assert found.stopped_by is None
@@ -61,10 +61,10 @@ def test_the_climb_passes_over_what_it_cannot_tell_and_leaves_it_to_fresh_runs()
     """Deephaven, live: noise from 64,000/s on, behind at 320,000/s."""
     seen: list[int] = []
 
-    def observe(rate: int) -> Kind:
+    def observe(rate: int) -> VerdictKind:
         seen.append(rate)
         if 60_000 < rate < 300_000:
-            return Kind.UNDECIDED
+            return VerdictKind.UNDECIDED
         return engine(60_000)(rate)
 
     assert climb(observe, 8_000, TOLERANCE) == Bracket(32_000, 512_000)
@@ -72,7 +72,7 @@ def test_the_climb_passes_over_what_it_cannot_tell_and_leaves_it_to_fresh_runs()
 
 
 def test_an_engine_that_keeps_up_with_nothing_ends_the_climb() -> None:
-    found = climb(lambda _rate: Kind.FELL_BEHIND, 1_000, TOLERANCE)
+    found = climb(lambda _rate: VerdictKind.FELL_BEHIND, 1_000, TOLERANCE)
     assert found.keeps_up is None
     assert found.stopped_by
 
@@ -80,7 +80,7 @@ def test_an_engine_that_keeps_up_with_nothing_ends_the_climb() -> None:
 def test_a_right_guess_is_confirmed_by_five_runs() -> None:
     runs: list[int] = []
 
-    def run(rate: int) -> Kind:
+    def run(rate: int) -> VerdictKind:
         runs.append(rate)
         return engine(10_000)(rate)
 
@@ -101,7 +101,7 @@ def test_a_wrong_bracket_is_moved_to_the_truth(first: Bracket) -> None:
 def test_however_wrong_the_climb_was_few_runs_are_enough(limit: int, wrong_by: float) -> None:
     runs: list[int] = []
 
-    def run(rate: int) -> Kind:
+    def run(rate: int) -> VerdictKind:
         runs.append(rate)
         return engine(limit)(rate)
 
@@ -116,30 +116,32 @@ def test_however_wrong_the_climb_was_few_runs_are_enough(limit: int, wrong_by: f
 
 
 def test_undecided_runs_are_repeated_and_never_counted() -> None:
-    answers = iter([Kind.KEPT_UP, Kind.KEPT_UP, Kind.UNDECIDED, Kind.KEPT_UP])
+    answers = iter(
+        [VerdictKind.KEPT_UP, VerdictKind.KEPT_UP, VerdictKind.UNDECIDED, VerdictKind.KEPT_UP]
+    )
 
-    def run(rate: int) -> Kind:
-        return next(answers) if rate == 9_800 else Kind.FELL_BEHIND
+    def run(rate: int) -> VerdictKind:
+        return next(answers) if rate == 9_800 else VerdictKind.FELL_BEHIND
 
     assert confirm(run, Bracket(9_800, 10_200), TOLERANCE) == Bracket(9_800, 10_200)
 
 
 def test_a_rate_that_was_not_truly_offered_confirms_nothing_above_it() -> None:
-    def run(rate: int) -> Kind:
-        return Kind.KEPT_UP if rate == 9_800 else Kind.GENERATOR_BOUND
+    def run(rate: int) -> VerdictKind:
+        return VerdictKind.KEPT_UP if rate == 9_800 else VerdictKind.GENERATOR_BOUND
 
     found = confirm(run, Bracket(9_800, 10_200), TOLERANCE)
     assert found == Bracket(9_800, None, "generator-bound at 10,200/s")
 
 
-@given(seed=st.integers(0, 100_000), kinds=st.sets(st.sampled_from(list(Kind)), min_size=1))
+@given(seed=st.integers(0, 100_000), kinds=st.sets(st.sampled_from(list(VerdictKind)), min_size=1))
 def test_it_ends_whatever_the_runs_say_and_claims_only_what_they_said(
-    seed: int, kinds: set[Kind]
+    seed: int, kinds: set[VerdictKind]
 ) -> None:
     chance = random.Random(seed)  # noqa: S311  # chance is all that is wanted
-    ended: dict[int, list[Kind]] = defaultdict(list)
+    ended: dict[int, list[VerdictKind]] = defaultdict(list)
 
-    def run(rate: int) -> Kind:
+    def run(rate: int) -> VerdictKind:
         ended[rate].append(chance.choice(sorted(kinds)))
         return ended[rate][-1]
 
@@ -148,12 +150,12 @@ def test_it_ends_whatever_the_runs_say_and_claims_only_what_they_said(
     assert max(map(len, ended.values())) <= 4
     if found.keeps_up is not None:
         kept = ended[found.keeps_up]
-        assert kept.count(Kind.KEPT_UP) == 3
-        assert Kind.FELL_BEHIND not in kept
+        assert kept.count(VerdictKind.KEPT_UP) == 3
+        assert VerdictKind.FELL_BEHIND not in kept
     if found.falls_behind is not None:
         fell = ended[found.falls_behind]
-        assert fell.count(Kind.FELL_BEHIND) == 2
-        assert fell.count(Kind.KEPT_UP) <= 1
+        assert fell.count(VerdictKind.FELL_BEHIND) == 2
+        assert fell.count(VerdictKind.KEPT_UP) <= 1
     if found.stopped_by is None:
         assert found.keeps_up is not None
         assert found.falls_behind is not None
@@ -161,10 +163,10 @@ def test_it_ends_whatever_the_runs_say_and_claims_only_what_they_said(
 
 
 def test_where_no_run_decides_the_rates_stay_apart_and_it_is_said() -> None:
-    def run(rate: int) -> Kind:
+    def run(rate: int) -> VerdictKind:
         if 9_000 < rate < 12_000:
-            return Kind.UNDECIDED
-        return Kind.KEPT_UP if rate <= 9_000 else Kind.FELL_BEHIND
+            return VerdictKind.UNDECIDED
+        return VerdictKind.KEPT_UP if rate <= 9_000 else VerdictKind.FELL_BEHIND
 
     found = confirm(run, Bracket(9_800, 10_200), TOLERANCE)
     assert found.keeps_up is not None
@@ -178,9 +180,9 @@ def test_where_no_run_decides_the_rates_stay_apart_and_it_is_said() -> None:
 def test_an_engine_of_which_no_run_decides_is_given_up_and_never_driven_up() -> None:
     runs: list[int] = []
 
-    def run(rate: int) -> Kind:
+    def run(rate: int) -> VerdictKind:
         runs.append(rate)
-        return Kind.UNDECIDED
+        return VerdictKind.UNDECIDED
 
     found = confirm(run, Bracket(9_800, 10_200), TOLERANCE)
     assert runs[:2] == [10_200, 9_800]
@@ -195,10 +197,10 @@ def test_a_rate_that_does_not_stand_gives_way_to_the_next_that_was_seen() -> Non
     """Deephaven at 293,441/s: behind in the first run, undecided in the next two."""
     runs: list[int] = []
 
-    def run(rate: int) -> Kind:
+    def run(rate: int) -> VerdictKind:
         runs.append(rate)
         if 190_000 < rate < 290_000 or (200_000 < rate < 300_000 and runs.count(rate) > 1):
-            return Kind.UNDECIDED
+            return VerdictKind.UNDECIDED
         return engine(190_000)(rate)
 
     found = confirm(run, Bracket(160_000, 320_000), TOLERANCE)
@@ -211,10 +213,10 @@ def test_a_rate_that_does_not_stand_gives_way_to_the_next_that_was_seen() -> Non
 def test_where_hardly_any_rate_can_be_told_the_two_that_can_are_still_found() -> None:
     """Deephaven on two cores: nothing sure between 107,000 and 320,000/s."""
 
-    def run(rate: int) -> Kind:
+    def run(rate: int) -> VerdictKind:
         if rate <= 110_000:
-            return Kind.KEPT_UP
-        return Kind.FELL_BEHIND if rate >= 320_000 else Kind.UNDECIDED
+            return VerdictKind.KEPT_UP
+        return VerdictKind.FELL_BEHIND if rate >= 320_000 else VerdictKind.UNDECIDED
 
     found = confirm(run, Bracket(160_000, 320_000), TOLERANCE)
     assert found.keeps_up is not None
@@ -224,6 +226,6 @@ def test_where_hardly_any_rate_can_be_told_the_two_that_can_are_still_found() ->
 
 
 def test_a_slow_engine_of_which_no_run_decides_is_not_said_to_keep_up_with_nothing() -> None:
-    found = confirm(lambda _rate: Kind.UNDECIDED, Bracket(3, 4), TOLERANCE)
+    found = confirm(lambda _rate: VerdictKind.UNDECIDED, Bracket(3, 4), TOLERANCE)
     assert (found.keeps_up, found.falls_behind) == (None, None)
     assert "do not decide" in (found.stopped_by or "")

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Literal, cast
 
 import pytest
 
@@ -14,6 +14,7 @@ from racetrack.errors import RacetrackError, UsageError
 from racetrack.faults import Away, Fault, Faults
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.usage import Meter
+from racetrack.run_record import DoneFault
 from racetrack.settings import load
 from racetrack.stack.contract import Stack
 
@@ -29,7 +30,9 @@ TIMEOUT_S = 10.0
         ("pause:registry@0.5s+1.25s", "pause", "registry", 0.5, 1.25),
     ],
 )
-def test_what_a_fault_says(text: str, how: str, whom: str, at_s: float, for_s: float) -> None:
+def test_what_a_fault_says(
+    text: str, how: Literal["kill", "pause"], whom: str, at_s: float, for_s: float
+) -> None:
     assert faults.parse(text) == Fault(text, how, whom, at_s, for_s)
 
 
@@ -123,15 +126,14 @@ class Bench:
             say=self.said.append,
         )
 
-    def run(self) -> list[dict[str, Any]]:
+    def run(self) -> tuple[DoneFault, ...]:
         self.faults.start()
         deadline_s = time.monotonic() + TIMEOUT_S
         while not self.faults.all_done:
             self.faults.check()
             assert time.monotonic() < deadline_s
             time.sleep(0.001)
-        done: list[dict[str, Any]] = self.faults.record()["done"]
-        return done
+        return self.faults.record().done
 
 
 def test_a_pause_lasts_as_long_as_it_says_and_begins_when_it_says() -> None:
@@ -139,9 +141,10 @@ def test_a_pause_lasts_as_long_as_it_says_and_begins_when_it_says() -> None:
     [done] = bench.run()
     assert bench.stack.did == [("pause", "broker"), ("resume", "broker")]
     # Never too early; how late, depends on what else the machine does.
-    assert 190 <= done["at_ms"] - bench.faults.began_ms < 10_000
-    assert 90 <= done["until_ms"] - done["at_ms"] < 10_000
-    assert (done["restart_s"], done["reload_s"]) == (None, None)
+    assert 190 <= done.at_ms - bench.faults.began_ms < 10_000
+    assert done.until_ms is not None
+    assert 90 <= done.until_ms - done.at_ms < 10_000
+    assert (done.restart_s, done.reload_s) == (None, None)
 
 
 def test_what_was_killed_is_started_again_and_the_time_is_taken() -> None:
@@ -149,8 +152,8 @@ def test_what_was_killed_is_started_again_and_the_time_is_taken() -> None:
     bench.stack.start_s = 0.1
     [done] = bench.run()
     assert bench.stack.did == [("kill", "mysql"), ("restart", "mysql")]
-    assert done["restart_s"] >= 0.1
-    assert done["reload_s"] is None
+    assert done.restart_s is not None and done.restart_s >= 0.1
+    assert done.reload_s is None
 
 
 def test_an_engine_s_counts_are_gone_and_its_demo_is_loaded_again() -> None:
@@ -164,8 +167,8 @@ def test_an_engine_s_counts_are_gone_and_its_demo_is_loaded_again() -> None:
         ("restart", "worker"),
         ("load", "demo"),
     ]
-    assert done["services"] == ("manager", "worker")
-    assert done["reload_s"] is not None
+    assert done.services == ("manager", "worker")
+    assert done.reload_s is not None
 
 
 def test_faults_are_done_in_the_order_of_their_times() -> None:
@@ -179,7 +182,7 @@ def test_a_service_that_does_not_come_back_ends_the_run() -> None:
     bench.stack.refuses = True
     with pytest.raises(RacetrackError, match="mysql did not start"):
         bench.run()
-    assert bench.faults.record()["done"][0]["until_ms"] is None
+    assert bench.faults.record().done[0].until_ms is None
 
 
 def test_a_run_that_ends_does_not_wait_for_faults_to_come_and_leaves_nobody_paused() -> None:

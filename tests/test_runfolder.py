@@ -5,8 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
-from racetrack.runfolder import RunFolder, read_run
+from racetrack.runfolder import RunFolder
+from tests.run_json import read_run
 
 
 @pytest.fixture
@@ -24,11 +26,15 @@ def test_two_that_begin_in_one_second_do_not_meet(folder: RunFolder) -> None:
 
 
 def test_facts_are_merged_and_on_disk_at_once(folder: RunFolder) -> None:
-    folder.record({"results": {"dt_ms": {"mean": 1}}, "outcome": "unfinished"})
-    folder.record({"results": {"dt_ms": {"max": 2}}, "outcome": "ok"})
-    run = read_run(folder.path)
-    assert run["results"]["dt_ms"] == {"mean": 1, "max": 2}
-    assert (run["outcome"], run["tag"], run["schema_version"]) == ("ok", folder.tag, 1)
+    with folder.recording() as run:
+        run.versions |= {"a": "1"}
+        run.outcome = "unfinished"
+    with folder.recording() as run:
+        run.versions |= {"b": "2"}
+        run.outcome = "ok"
+    held = read_run(folder.path)
+    assert held["versions"] == {"a": "1", "b": "2"}
+    assert (held["outcome"], held["tag"], held["schema_version"]) == ("ok", folder.tag, 1)
 
 
 def test_a_step_that_is_going_on_has_no_end_yet(folder: RunFolder) -> None:
@@ -48,8 +54,8 @@ def test_a_step_that_fails_still_has_an_end(folder: RunFolder) -> None:
 
 def test_run_json_is_never_seen_half_written(folder: RunFolder) -> None:
     before = (folder.path / "run.json").read_text()
-    with pytest.raises(TypeError):
-        folder.record({"outcome": object()})
+    with pytest.raises(ValidationError), folder.recording() as run:
+        run.outcome = object()  # type: ignore[assignment]
     assert (folder.path / "run.json").read_text() == before
     assert json.loads(before)["tag"] == folder.tag
 

@@ -8,11 +8,12 @@ import pytest
 
 from racetrack import interrupts, sweep
 from racetrack.errors import UsageError
-from racetrack.experiment import Asked
+from racetrack.run_record import RunArguments
 from racetrack.screen import Screen
 from racetrack.settings import Settings, load
 from racetrack.stack.heeded import why_not
 from racetrack.sweep import Sweep
+from tests.records import run_json
 
 PLAN = Sweep(engines=["dh", "mz"], rates=[50, 500], repeat=2, wait_s=1, samples=1, delay_s=1)
 
@@ -24,7 +25,7 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int,
     runs: list[tuple[str, int, str]] = []
 
     def run_once(
-        engine: str, asked: Asked, settings: Settings, _screen: Any, guard: interrupts.Guard
+        engine: str, asked: RunArguments, settings: Settings, _screen: Any, guard: interrupts.Guard
     ) -> Path:
         if len(runs) == 3 and "interrupt" not in str(runs[-1]):
             runs.append(("interrupted", 0, ""))
@@ -32,7 +33,7 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int,
         runs.append((engine, asked.pageviews_per_s, settings.deephaven_heap))
         folder = tmp_path / f"run{len(runs)}"
         folder.mkdir()
-        (folder / "run.json").write_text(json.dumps({"outcome": "ok"}))
+        (folder / "run.json").write_text(json.dumps(run_json()))
         guard.disarm()
         return folder
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from racetrack.analysis.curves import NAMES, SAMPLED, Curve, Curves
 from racetrack.analysis.silence import LONG_MS, rhythm_ms, update_times_ms
+from racetrack.run_record import Throughput
 
 Floats = NDArray[np.float64]
 
@@ -62,18 +63,6 @@ class LagSeries:
     partition: NDArray[np.int64]
     silent: NDArray[np.bool_]
     early_ms: float
-
-
-@dataclass(frozen=True)
-class Throughput:
-    """Pageviews per second, all partitions together; `processed_per_s` is None where the engine
-    told of no update: how many of those that it told of later it had counted by then, nobody knows.
-    """
-
-    offered_per_s: float
-    handed_over_per_s: float
-    published_per_s: float
-    processed_per_s: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,10 +192,14 @@ def throughput(curves: Curves, start_ms: float, end_ms: float) -> Throughput:
         grown = sum(float(count[1] - count[0]) for count in counts)
         return grown / (end_ms - start_ms) * 1000 if end_ms > start_ms else 0.0
 
-    offered, handed_over, published, processed = (per_s(getattr(curves, name)) for name in NAMES)
     told = update_times_ms(curves)
     silent = not np.any((told >= start_ms) & (told <= end_ms))
-    return Throughput(offered, handed_over, published, None if silent else processed)
+    return Throughput(
+        offered_per_s=per_s(curves.due),
+        handed_over_per_s=per_s(curves.handed_over),
+        published_per_s=per_s(curves.published),
+        processed_per_s=None if silent else per_s(curves.processed),
+    )
 
 
 def _points(curves: Curves, start_ms: float, end_ms: float) -> tuple[Floats, NDArray[np.bool_]]:

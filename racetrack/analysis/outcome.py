@@ -1,22 +1,27 @@
 """Did the experiment run as asked: do its figures say anything about the engine at all?"""
 
-from collections.abc import Mapping
-from typing import Any
+from racetrack.run_record import Counts, Results, RunArguments, RunRecord, Verified, ViewStatus
 
 RATE_TOLERANCE = 0.01
 
 
-def of(run: Mapping[str, Any]) -> str:
+def of(run: RunRecord) -> str:
     """`ok`, or the first reason why the figures of a finished `run.json` can't be trusted."""
+    if not (run.asked and run.measured and run.results):
+        return "unfinished"
     reasons = (
-        *(_lost(run), _refused(run), rate_missed(run), _silent(run), _overcounted(run)),
-        *([wrong_views(run["verified"])] if "verified" in run else []),
+        _lost(run.measured),
+        _refused(run.measured),
+        rate_missed(run.asked, run.results),
+        _silent(run.results),
+        _overcounted(run.results),
+        wrong_views(run.verified) if run.verified else None,
     )
     return next((reason for reason in reasons if reason), "ok")
 
 
-def _lost(run: Mapping[str, Any]) -> str | None:
-    handed, published = run["measured"]["handed_over"], run["measured"]["end_offsets"]
+def _lost(measured: Counts) -> str | None:
+    handed, published = measured.handed_over, measured.end_offsets
     if handed == published:
         return None
     differences = [
@@ -27,27 +32,31 @@ def _lost(run: Mapping[str, Any]) -> str | None:
     return "What the generator handed over is not what was published: " + "; ".join(differences)
 
 
-def _refused(run: Mapping[str, Any]) -> str | None:
-    refused = sum(run["measured"]["refused"])
+def _refused(measured: Counts) -> str | None:
+    refused = sum(measured.refused)
     return f"The generator could not publish {refused:,} pageviews" if refused else None
 
 
-def rate_missed(run: Mapping[str, Any]) -> str | None:
+def rate_missed(asked: RunArguments, results: Results) -> str | None:
     """How far the generator was from the rate that was asked for, if it was."""
-    asked = run["asked"]["pageviews_per_s"]
-    achieved = run["results"]["achieved_pageviews_per_s"]
+    achieved = results.achieved_pageviews_per_s
     if achieved is None:
         return "The sampling window is too short to measure the rate: take more samples"
-    if achieved >= asked * (1 - RATE_TOLERANCE):
+    if achieved >= asked.pageviews_per_s * (1 - RATE_TOLERANCE):
         return None
-    return f"The generator achieved {achieved:,.1f} pageviews/s of the {asked:,} asked for"
+    return (
+        f"The generator achieved {achieved:,.1f} pageviews/s of the {asked.pageviews_per_s:,}"
+        " asked for"
+    )
 
 
-def _silent(run: Mapping[str, Any]) -> str | None:
+def _silent(results: Results) -> str | None:
     """One that tells on later is behind, and that is a result. One that never does may as well
     have counted all, and only what is read of it be broken: that can't be told from outside."""
-    told = run["results"]["dt_ms"], run["results"]["verdict"]
-    if all(of["updates"] or of["next_update_s"] is not None for of in told):
+    dt_ms, verdict = results.dt_ms, results.verdict
+    told = dt_ms.updates or dt_ms.next_update_s is not None
+    judged = not verdict or verdict.updates or verdict.next_update_s is not None
+    if told and judged:
         return None
     return (
         "The engine told of no update while samples were taken, nor while it was given time to"
@@ -56,21 +65,18 @@ def _silent(run: Mapping[str, Any]) -> str | None:
     )
 
 
-def _overcounted(run: Mapping[str, Any]) -> str | None:
-    published = run["results"]["published_pageviews"]
-    processed = run["results"]["processed_pageviews"]
-    if processed <= published:
+def _overcounted(results: Results) -> str | None:
+    published, processed = results.published_pageviews, results.processed_pageviews
+    if processed is None or processed <= published:
         return None
     return f"The engine counted {processed:,} pageviews, though only {published:,} were published"
 
 
-def wrong_views(verified: Mapping[str, Any]) -> str | None:
-    """What is wrong with the views of an engine, by what `run.json` holds under `verified`."""
-    views = verified["views"]
-    wrong = [name for name, view in views.items() if view["status"] in {"wrong", "unreadable"}]
-    if wrong:
-        late = "" if verified["drained_after_s"] is not None else ", and the engine had not drained"
+def wrong_views(verified: Verified) -> str | None:
+    """What is wrong with the views of an engine."""
+    if wrong := verified.named(ViewStatus.WRONG, ViewStatus.UNREADABLE):
+        late = "" if verified.drained_after_s is not None else ", and the engine had not drained"
         return f"Views are wrong: {', '.join(wrong)}{late}"
-    if all(view["status"] == "absent" for view in views.values()):
+    if len(verified.named(ViewStatus.ABSENT)) == len(verified.views):
         return "No view could be verified: this engine's demo has none of them"
     return None

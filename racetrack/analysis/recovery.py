@@ -9,15 +9,15 @@ writes.
 """
 
 import csv
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from racetrack.analysis import curves, lag
 from racetrack.analysis.lag import Floats
+from racetrack.run_record import FaultLog, FaultRecovery, Recovery
 
 BEFORE_S, HOLD_S = 10.0, 5.0
 FLOOR_MS = 2_000.0
@@ -30,17 +30,6 @@ class Series:
 
     at_ms: Floats
     lag_ms: Floats
-
-
-@dataclass(frozen=True)
-class Recovery:
-    """`normal_ms` is the bound, `worst_ms` the largest lag from the fault until the service ran and
-    lag was normal again (None: without end). `after_s` is from the fault's beginning; None: not
-    within the record."""
-
-    normal_ms: float
-    worst_ms: float | None
-    after_s: float | None
 
 
 def recovery(series: Series, from_ms: float, at_ms: float, until_ms: float) -> Recovery:
@@ -62,9 +51,9 @@ def recovery(series: Series, from_ms: float, at_ms: float, until_ms: float) -> R
     worst = lags_ms[times_ms <= over_ms]
     worst_ms = float(np.max(worst, initial=0.0))
     return Recovery(
-        round(normal_ms, 1),
-        round(worst_ms, 1) if np.isfinite(worst_ms) else None,
-        None if back_ms is None else round((back_ms - at_ms) / 1000, 3),
+        normal_ms=round(normal_ms, 1),
+        worst_ms=round(worst_ms, 1) if np.isfinite(worst_ms) else None,
+        after_s=None if back_ms is None else round((back_ms - at_ms) / 1000, 3),
     )
 
 
@@ -102,24 +91,23 @@ def purchases(folder: Path) -> Series | None:
     return Series(at_ms, purchases_lag(at_ms, due - refused, captured))
 
 
-def is_over(recoveries: Sequence[Mapping[str, Any]]) -> bool:
+def is_over(recoveries: Sequence[FaultRecovery]) -> bool:
     """Whether all lags of `of_run` are back."""
-    lags = [of for each in recoveries for of in each.values() if isinstance(of, dict)]
-    return all(of["after_s"] is not None for of in lags)
+    return all(lag.after_s is not None for each in recoveries for lag in each.lags.values())
 
 
-def of_run(folder: Path, faults: Mapping[str, Any]) -> list[dict[str, Any]]:
+def of_run(folder: Path, faults: FaultLog) -> tuple[FaultRecovery, ...]:
     """For each fault of `run.json` that has passed: the fault, and how both lags came back."""
-    series = {"pageviews": pageviews(folder, faults["from_ms"]), "purchases": purchases(folder)}
-    return [
-        {
-            "fault": done["fault"],
+    series = {"pageviews": pageviews(folder, faults.from_ms), "purchases": purchases(folder)}
+    return tuple(
+        FaultRecovery(
+            fault=done.fault,
             **{
-                name: asdict(recovery(of, faults["from_ms"], done["at_ms"], done["until_ms"]))
+                name: recovery(of, faults.from_ms, done.at_ms, done.until_ms)
                 for name, of in series.items()
                 if of is not None
             },
-        }
-        for done in faults["done"]
-        if done["until_ms"] is not None
-    ]
+        )
+        for done in faults.done
+        if done.until_ms is not None
+    )

@@ -1,16 +1,14 @@
 """Was the calibration engine's flaw measured as it was programmed? From run folders to findings."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from racetrack.analysis import curves, figures, raw
 from racetrack.analysis.lag import lag_series, recorded_until_ms
-from racetrack.analysis.verdict import Kind
+from racetrack.run_record import Lag, RunRecord, Verdict, VerdictKind
 from racetrack.runfolder import read_run
 
 LAG_WITHIN_MS = 25.0
@@ -35,13 +33,13 @@ class Finding:
 def delay(folder: Path) -> Finding:
     """The median lag of a run against its CAL_DELAY_MS."""
     run = read_run(folder)
-    asked_ms = float(run["settings"]["cal_delay_ms"])
+    asked_ms = _setting(run, "cal_delay_ms")
     bound = f"± {LAG_WITHIN_MS:.0f} ms"
     what = f"delay of {asked_ms:,.0f} ms"
-    if reason := _useless(run):
-        return Finding(what, reason, bound, within=False)
-    measured = run["results"]["verdict"]["measured"]
-    p50_ms, p99_ms = measured["lag_p50_ms"], measured["lag_p99_ms"]
+    judged = _judged(run)
+    if isinstance(judged, str):
+        return Finding(what, judged, bound, within=False)
+    p50_ms, p99_ms = judged.lag.lag_p50_ms, judged.lag.lag_p99_ms
     shown = f"median lag {p50_ms:,.0f} ms, p99 {p99_ms:,.0f} ms"
     return Finding(what, shown, bound, within=abs(p50_ms - asked_ms) <= LAG_WITHIN_MS)
 
@@ -52,18 +50,18 @@ def stall(folder: Path) -> Finding:
     The window has to lie within the stall, so that the verdict is on it alone.
     """
     run = read_run(folder)
-    partition = int(run["settings"]["cal_stalled_partition"])
+    partition = int(_setting(run, "cal_stalled_partition"))
     what = f"partition {partition} stalls"
     bound = (
         f"seen within {STALL_SEEN_WITHIN_S:.0f} s, fell behind, median dt_ms ≤ {FRESH_MS:.0f} ms"
     )
-    if reason := _useless(run):
-        return Finding(what, reason, bound, within=False)
+    judged = _judged(run)
+    if isinstance(judged, str):
+        return Finding(what, judged, bound, within=False)
     stalled_ms = _stalled_at_ms(folder, partition)
     seen_s = _seen_after_s(folder, partition, stalled_ms)
-    end_ms = run["measured"]["window"]["end_ms"]
-    dt_ms = figures.delay(raw.delays(folder, "cal"), stalled_ms, end_ms)["p50"]
-    kind, lag_ms = _kind(run), run["results"]["verdict"]["measured"]["lag_max_ms"]
+    dt_ms = figures.delay(raw.delays(folder, "cal"), stalled_ms, judged.end_ms).p50
+    kind, lag_ms = judged.verdict.kind, judged.lag.lag_max_ms
     seen = "never seen" if seen_s is None else f"seen after {seen_s:.2f} s"
     dt = "no dt_ms" if dt_ms is None else f"median dt_ms {dt_ms:,.0f} ms"
     return Finding(
@@ -72,7 +70,7 @@ def stall(folder: Path) -> Finding:
         bound,
         within=seen_s is not None
         and seen_s <= STALL_SEEN_WITHIN_S
-        and kind == Kind.FELL_BEHIND
+        and kind is VerdictKind.FELL_BEHIND
         and dt_ms is not None
         and dt_ms <= FRESH_MS,
     )
@@ -81,40 +79,55 @@ def stall(folder: Path) -> Finding:
 def capacity(below: Path, above: Path) -> Finding:
     """A capacity between two rates, one of which was kept up with while the other was not."""
     runs = read_run(below), read_run(above)
-    per_s = runs[1]["settings"]["cal_capacity_per_s"]
-    low, high = (run["asked"]["pageviews_per_s"] for run in runs)
-    what = f"capacity of {per_s:,}/s"
-    bound = f"{Kind.KEPT_UP}, {Kind.FELL_BEHIND}, counting ± {CAPACITY_WITHIN:.0%}"
-    if reason := _useless(runs[0]) or _useless(runs[1]):
-        return Finding(what, reason, bound, within=False)
-    counted_per_s = runs[1]["results"]["verdict"]["throughput"]["processed_per_s"]
+    per_s = _setting(runs[1], "cal_capacity_per_s")
+    what = f"capacity of {per_s:,.0f}/s"
+    bound = f"{VerdictKind.KEPT_UP}, {VerdictKind.FELL_BEHIND}, counting ± {CAPACITY_WITHIN:.0%}"
+    judged = [_judged(run) for run in runs]
+    for each in judged:
+        if isinstance(each, str):
+            return Finding(what, each, bound, within=False)
+    at_low, at_high = (each for each in judged if not isinstance(each, str))
+    low, high = at_low.asked_per_s, at_high.asked_per_s
+    counted_per_s = at_high.verdict.throughput.processed_per_s
     if counted_per_s is None:
-        return Finding(what, runs[1]["results"]["verdict"]["reason"], bound, within=False)
-    shown = (
-        f"{_kind(runs[0])} at {low:,}/s, {_kind(runs[1])} at {high:,}/s,"
-        f" counting {counted_per_s:,.0f}/s"
-    )
+        return Finding(what, at_high.verdict.reason, bound, within=False)
+    kinds = [at_low.verdict.kind, at_high.verdict.kind]
+    shown = f"{kinds[0]} at {low:,}/s, {kinds[1]} at {high:,}/s, counting {counted_per_s:,.0f}/s"
     tolerance = CAPACITY_WITHIN * per_s
     return Finding(
         what,
         shown,
         bound,
-        within=[_kind(run) for run in runs] == [Kind.KEPT_UP, Kind.FELL_BEHIND]
+        within=kinds == [VerdictKind.KEPT_UP, VerdictKind.FELL_BEHIND]
         and per_s - tolerance <= low < high <= per_s + tolerance
         and abs(counted_per_s - per_s) <= tolerance,
     )
 
 
-def _useless(run: Mapping[str, Any]) -> str | None:
-    """Why a run measured nothing, if so."""
-    if run["outcome"] != "ok":
-        return str(run["outcome"])
-    verdict = run["results"]["verdict"]
-    return None if verdict["measured"] else str(verdict["reason"])
+@dataclass(frozen=True)
+class _Judged:
+    """What a run that measured something says."""
+
+    asked_per_s: int
+    end_ms: int
+    verdict: Verdict
+    lag: Lag
 
 
-def _kind(run: Mapping[str, Any]) -> str:
-    return str(run["results"]["verdict"]["kind"])
+def _judged(run: RunRecord) -> _Judged | str:
+    """What a run says, or why it says nothing."""
+    if run.outcome != "ok":
+        return run.outcome
+    if not (run.asked and run.measured and run.results and run.results.verdict):
+        return "The run was not judged"
+    verdict = run.results.verdict
+    if not verdict.measured:
+        return verdict.reason
+    return _Judged(run.asked.pageviews_per_s, run.measured.window.end_ms, verdict, verdict.measured)
+
+
+def _setting(run: RunRecord, name: str) -> float:
+    return float(str(run.settings[name]))
 
 
 def _stalled_at_ms(folder: Path, partition: int) -> int:

@@ -5,7 +5,6 @@ has the reasons and the measured errors.
 """
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from racetrack.analysis.lag import Floats
+from racetrack.run_record import Slope
 
 # An engine that lags 1 % of real time more and more is 36 s behind after an hour.
 THRESHOLD_PCT = 1.0
@@ -28,15 +28,6 @@ MIN_BINS, TRY_S = 8, 30.0
 # Where a lag's ends are 4 robust standard deviations off its line, it is no line. (The median
 # absolute deviation of normal noise is 0.6745 sigma.)
 ENDS_SIGMAS, MAD_TO_SIGMA = 4.0, 1 / 0.6745
-
-
-@dataclass(frozen=True)
-class Slope:
-    """Growth in percent of real time (1 % = 10 ms per second), and its interval (CONFIDENCE)."""
-
-    pct: float
-    low_pct: float
-    high_pct: float
 
 
 def growth(times_ms: Floats, values_ms: Floats, threshold_pct: float = THRESHOLD_PCT) -> Slope:
@@ -58,7 +49,7 @@ def growth(times_ms: Floats, values_ms: Floats, threshold_pct: float = THRESHOLD
     if abs(rise_ms - pct / 100 * apart_ms) > odd_ms:
         rise_pct = 100 * rise_ms / apart_ms
         low_pct, high_pct = min(low_pct, rise_pct), max(high_pct, rise_pct)
-    return Slope(pct, low_pct, high_pct)
+    return Slope(pct=pct, low_pct=low_pct, high_pct=high_pct)
 
 
 def shortest_window_s(slope: Slope, window_s: float, threshold_pct: float) -> float:

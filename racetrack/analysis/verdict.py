@@ -9,7 +9,6 @@ bootstrap, Kuensch 1989), and an interval that contains the threshold is no verd
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from racetrack.analysis.lag import (
     ClockStep,
     Floats,
     LagSeries,
-    Throughput,
     binned,
     lag_series,
     quantile_ms,
@@ -34,10 +32,10 @@ from racetrack.analysis.slope import (
     MIN_BINS,
     THRESHOLD_PCT,
     TRY_S,
-    Slope,
     growth,
     shortest_window_s,
 )
+from racetrack.run_record import Lag, LagShare, Throughput, Verdict, VerdictKind
 
 # Rate: as the outcome of a run, plus what sampling every 100 ms can misplace at the ends.
 RATE_TOLERANCE, SAMPLE_MS = 0.01, 100.0
@@ -45,64 +43,6 @@ RATE_TOLERANCE, SAMPLE_MS = 0.01, 100.0
 LATE_MS, LATE_SHARE = 1_000.0, 0.5
 # Counted earlier than due by more than one sample can explain: the clocks disagree.
 EARLY_MS = 100.0
-
-
-class Kind(StrEnum):
-    """What a run says of its engine."""
-
-    KEPT_UP = "kept up"
-    FELL_BEHIND = "fell behind"
-    GENERATOR_BOUND = "generator-bound"
-    BROKER_BOUND = "broker-bound"
-    UNDECIDED = "undecided"
-
-
-@dataclass(frozen=True)
-class Part:
-    """One link's share of the lag: its median in milliseconds, and how it grows.
-
-    `slope` is None where the verdict did not depend on it.
-    """
-
-    p50_ms: float
-    slope: Slope | None
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The lag behind a verdict. Quantiles are over time, not over updates: a long pause weighs as
-    long as it was. `lag_*` right after updates, `stale_max_ms` the worst that a reader saw."""
-
-    slope: Slope
-    lag_p50_ms: float
-    lag_p99_ms: float
-    lag_max_ms: float
-    stale_max_ms: float
-    generator: Part
-    broker: Part
-    engine: Part
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """A kind, why, and the numbers. `measured` is None where no slope could be computed.
-
-    `window_s` was judged. `next_update_s` is how long after its end the engine told of the next
-    update; None if it is not known to have told of any. `shortest_window_s` is an estimate, given
-    only for an undecided run that a longer window would decide.
-    """
-
-    kind: Kind
-    reason: str
-    warnings: tuple[str, ...]
-    threshold_pct: float
-    window_s: float
-    updates: int
-    next_update_s: float | None
-    asked_per_s: float
-    throughput: Throughput
-    measured: Measured | None
-    shortest_window_s: float | None
 
 
 def judge(
@@ -130,7 +70,7 @@ def judge(
     short = _shortfalls(rates, asked, window_s)
     silence = around(curves, start_ms, end_ms, recorded_until_ms(curves))
     updates = int(np.count_nonzero(~series.silent))
-    measured, kind, longer_s = None, Kind.UNDECIDED, None
+    measured, kind, longer_s = None, VerdictKind.UNDECIDED, None
     reason = _useless(series, rates, step) or _ended(series, silence, updates)
     bins = len(binned(series, series.lag_ms)[0]) if reason is None else 0
     if reason is None and bins < MIN_BINS:
@@ -142,12 +82,12 @@ def judge(
         kind = _decide(measured, short, threshold_pct)
         reason = _reason(kind, measured, short, threshold_pct)
         rhythm_s = _rhythm_s(measured, silence, updates)
-        if rhythm_s and kind in (Kind.FELL_BEHIND, Kind.UNDECIDED):
-            kind, longer_s = Kind.UNDECIDED, math.ceil(MIN_BINS * rhythm_s)
+        if rhythm_s and kind in (VerdictKind.FELL_BEHIND, VerdictKind.UNDECIDED):
+            kind, longer_s = VerdictKind.UNDECIDED, math.ceil(MIN_BINS * rhythm_s)
             reason = _slow_rhythm(measured, rhythm_s, updates, window_s)
-        elif kind is Kind.UNDECIDED:
+        elif kind is VerdictKind.UNDECIDED:
             longer_s = shortest_window_s(measured.slope, window_s, threshold_pct)
-        elif kind is Kind.FELL_BEHIND and not updates:
+        elif kind is VerdictKind.FELL_BEHIND and not updates:
             reason = _silent(series, silence, window_s)
     return Verdict(
         kind=kind,
@@ -164,22 +104,25 @@ def judge(
     )
 
 
-def _measure(series: LagSeries, threshold_pct: float) -> Measured:
+def _measure(series: LagSeries, threshold_pct: float) -> Lag:
     """All numbers; the growth of a part only where the verdict can depend on it."""
     slope = growth(*binned(series, series.lag_ms), threshold_pct)
 
     # What never reached threshold x window can't have grown by as much over it.
     matters_ms = threshold_pct / 100 * (series.end_ms - series.start_ms)
 
-    def part(values: Floats, needed: bool) -> Part:
+    def part(values: Floats, needed: bool) -> LagShare:
         needed = needed and float(values.max()) >= matters_ms
         p50_ms = quantile_ms(series, values, 0.5)
-        return Part(p50_ms, growth(*binned(series, values), threshold_pct) if needed else None)
+        return LagShare(
+            p50_ms=p50_ms,
+            slope=growth(*binned(series, values), threshold_pct) if needed else None,
+        )
 
     engine = part(series.engine_ms, slope.high_pct >= threshold_pct)
     fell = slope.low_pct > threshold_pct and _above(engine, threshold_pct)
     others = slope.high_pct >= threshold_pct and not fell
-    return Measured(
+    return Lag(
         slope=slope,
         lag_p50_ms=quantile_ms(series, series.lag_ms, 0.5),
         lag_p99_ms=quantile_ms(series, series.lag_ms, 0.99),
@@ -191,7 +134,7 @@ def _measure(series: LagSeries, threshold_pct: float) -> Measured:
     )
 
 
-def _above(part: Part, threshold_pct: float) -> bool:
+def _above(part: LagShare, threshold_pct: float) -> bool:
     return part.slope is not None and part.slope.low_pct > threshold_pct
 
 
@@ -217,37 +160,37 @@ def _shortfalls(rates: Throughput, asked_per_s: float, window_s: float) -> _Shor
     )
 
 
-def _decide(measured: Measured, short: _Shortfalls, threshold_pct: float) -> Kind:
+def _decide(measured: Lag, short: _Shortfalls, threshold_pct: float) -> VerdictKind:
     """The rule. Who holds up the engine is asked before the engine is praised, and before it is
     blamed unless its own part of the lag alone grows beyond the threshold."""
     grows = measured.slope.low_pct > threshold_pct
     if grows and _above(measured.engine, threshold_pct):
-        return Kind.FELL_BEHIND
+        return VerdictKind.FELL_BEHIND
     if culprit := _held_up_by(measured, short, threshold_pct):
         return culprit
     if measured.slope.high_pct < threshold_pct:
-        return Kind.KEPT_UP
+        return VerdictKind.KEPT_UP
     if not grows:
-        return Kind.UNDECIDED
+        return VerdictKind.UNDECIDED
     generator, broker = measured.generator, measured.broker
     if measured.engine.slope and measured.engine.slope.high_pct >= threshold_pct:
-        return Kind.FELL_BEHIND
+        return VerdictKind.FELL_BEHIND
     by_generator, by_broker = (p.slope.pct if p.slope else 0.0 for p in (generator, broker))
-    return Kind.GENERATOR_BOUND if by_generator >= by_broker else Kind.BROKER_BOUND
+    return VerdictKind.GENERATOR_BOUND if by_generator >= by_broker else VerdictKind.BROKER_BOUND
 
 
-def _held_up_by(measured: Measured, short: _Shortfalls, threshold_pct: float) -> Kind | None:
+def _held_up_by(measured: Lag, short: _Shortfalls, threshold_pct: float) -> VerdictKind | None:
     """Generator or broker, if one of them delivered too little, ever later, or very late."""
 
-    def holds(part: Part, missing: str | None) -> bool:
+    def holds(part: LagShare, missing: str | None) -> bool:
         late = part.p50_ms >= LATE_MS and part.p50_ms > LATE_SHARE * measured.lag_p50_ms
         return missing is not None or late or _above(part, threshold_pct)
 
     # A generator that waits for a broker is late too: its queue to the broker is then full.
     waits = measured.broker.p50_ms >= LATE_MS
     if holds(measured.generator, short.generator):
-        return Kind.BROKER_BOUND if waits else Kind.GENERATOR_BOUND
-    return Kind.BROKER_BOUND if holds(measured.broker, short.broker) else None
+        return VerdictKind.BROKER_BOUND if waits else VerdictKind.GENERATOR_BOUND
+    return VerdictKind.BROKER_BOUND if holds(measured.broker, short.broker) else None
 
 
 def _useless(series: LagSeries, rates: Throughput, step: ClockStep | None) -> str | None:
@@ -279,7 +222,7 @@ def _ended(series: LagSeries, silence: Silence, updates: int) -> str | None:
     )
 
 
-def _rhythm_s(measured: Measured, silence: Silence, updates: int) -> float | None:
+def _rhythm_s(measured: Lag, silence: Silence, updates: int) -> float | None:
     """The time between two updates before the window, if that alone makes it look like falling
     behind: between them every view gets staler. Without any update in the window, that explains a
     lag of two such times, and no more."""
@@ -290,7 +233,7 @@ def _rhythm_s(measured: Measured, silence: Silence, updates: int) -> float | Non
     return silence.rhythm_ms / 1000 if explained else None
 
 
-def _slow_rhythm(measured: Measured, rhythm_s: float, updates: int, window_s: float) -> str:
+def _slow_rhythm(measured: Lag, rhythm_s: float, updates: int, window_s: float) -> str:
     return (
         f"Undecided: the engine tells of an update every {rhythm_s:.1f} s, and the window of"
         f" {window_s:.1f} s has {updates or 'none'}, too few for a slope; its lag was"
@@ -315,22 +258,22 @@ def _ago(step: ClockStep) -> str:
     return f"{step.from_ms - step.to_ms:,.0f} ms (rows of {step.curve}/{step.partition})"
 
 
-def _reason(kind: Kind, measured: Measured, short: _Shortfalls, threshold_pct: float) -> str:
+def _reason(kind: VerdictKind, measured: Lag, short: _Shortfalls, threshold_pct: float) -> str:
     slope = measured.slope
     told = (
         f"the lag's slope is {slope.pct:.2f} % of real time"
         f" ({slope.low_pct:.2f} to {slope.high_pct:.2f} % with {CONFIDENCE:.0%} confidence)"
     )
     level = f"median lag {measured.lag_p50_ms:,.0f} ms"
-    if kind is Kind.KEPT_UP:
+    if kind is VerdictKind.KEPT_UP:
         return f"Kept up: {told}, below {threshold_pct:g} %; {level}"
-    if kind is Kind.FELL_BEHIND:
+    if kind is VerdictKind.FELL_BEHIND:
         return f"Fell behind: {told}, above {threshold_pct:g} %; {level}"
-    if kind is Kind.UNDECIDED:
+    if kind is VerdictKind.UNDECIDED:
         return f"Undecided: {told}, on both sides of {threshold_pct:g} %; {level}"
-    name = "generator" if kind is Kind.GENERATOR_BOUND else "broker"
-    part = measured.generator if kind is Kind.GENERATOR_BOUND else measured.broker
-    missing = short.generator if kind is Kind.GENERATOR_BOUND else short.broker
+    name = "generator" if kind is VerdictKind.GENERATOR_BOUND else "broker"
+    part = measured.generator if kind is VerdictKind.GENERATOR_BOUND else measured.broker
+    missing = short.generator if kind is VerdictKind.GENERATOR_BOUND else short.broker
     facts = [f"it {missing}"] if missing else []
     if part.slope:
         facts.append(f"its part of the lag grows by {part.slope.pct:.2f} % of real time")
@@ -339,7 +282,7 @@ def _reason(kind: Kind, measured: Measured, short: _Shortfalls, threshold_pct: f
 
 
 def _warnings(
-    series: LagSeries, step: ClockStep | None, end_ms: float, kind: Kind, short: _Shortfalls
+    series: LagSeries, step: ClockStep | None, end_ms: float, kind: VerdictKind, short: _Shortfalls
 ) -> tuple[str, ...]:
     found = []
     if step and step.to_ms < end_ms:
@@ -348,7 +291,7 @@ def _warnings(
         found.append(
             f"The recording ends {(end_ms - series.end_ms) / 1000:.1f} s before the window"
         )
-    if kind is Kind.FELL_BEHIND and short.generator:
+    if kind is VerdictKind.FELL_BEHIND and short.generator:
         found.append(f"It fell behind at less than was asked: the generator {short.generator}")
     if series.silent.any():
         ends_ms = [series.start_ms, *series.at_ms[~series.silent], series.end_ms]

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from racetrack.clock import now_ms
 from racetrack.engines.contract import Engine, NoSuchView, Progress, Summary
 from racetrack.engines.pgwire import CopyOut, Poll, Server, wait_for
 from racetrack.errors import RacetrackError, SetupError, UsageError
@@ -130,9 +131,9 @@ class Materialize(Engine):
             while True:
                 last_look = stop.is_set()
                 for line in progress.take():
-                    yield from changes.take(line, _now_ms())
+                    yield from changes.take(line, now_ms())
                 for row in summary.take():
-                    yield _summary(row, _now_ms())
+                    yield _summary(row, now_ms())
                 if last_look:
                     return
                 wait_for([progress.socket, summary.socket])
@@ -266,10 +267,6 @@ def _own_processes(settings: Settings) -> list[int]:
         except psutil.NoSuchProcess as gone:
             raise UsageError(f"MZ_PID: there is no process {pid} on this machine.") from gone
     return list(found)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 ENGINE = Materialize()

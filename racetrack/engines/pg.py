@@ -5,7 +5,6 @@ Progress is notified by the transaction that brings the pageviews: it is known w
 
 import re
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from racetrack.clock import now_ms
 from racetrack.engines.contract import Engine, NoSuchView, Progress, Summary
 from racetrack.engines.pgwire import Server
 from racetrack.errors import RacetrackError
@@ -64,11 +64,11 @@ class PostgreSQL(Engine):
                 ("pageviews_summary", SUMMARY),
             ):
                 for row in connection.execute(query.encode()).fetchall():
-                    yield told(channel, " ".join(map(str, row)), _now_ms())
+                    yield told(channel, " ".join(map(str, row)), now_ms())
             while True:
                 last_look = stop.is_set()
                 for channel, payload in _notified(connection):
-                    yield told(channel, payload, _now_ms())
+                    yield told(channel, payload, now_ms())
                 if last_look:
                     return
 
@@ -129,10 +129,6 @@ def _server(settings: Settings) -> Server:
         dbname="shop",
     )
     return Server.at(where, "POSTGRES_PORT")
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 ENGINE = PostgreSQL()

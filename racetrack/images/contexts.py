@@ -13,7 +13,12 @@ from racetrack.settings import REPO, Settings
 FOLDER = REPO / "images"
 CODE = (
     *("racetrack/__init__.py", "racetrack/errors.py", "racetrack/settings.py"),
-    *("racetrack/runfolder.py", "racetrack/stack/__init__.py", "racetrack/stack/contract.py"),
+    *(
+        "racetrack/clock.py",
+        "racetrack/json_file.py",
+        "racetrack/stack/__init__.py",
+        "racetrack/stack/contract.py",
+    ),
     "racetrack/install",
 )
 NATIVE = REPO / "racetrack/stack/native"

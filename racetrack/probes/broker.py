@@ -6,6 +6,7 @@ from collections.abc import Callable
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
+from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.thread import Probe
@@ -96,5 +97,5 @@ class PublishedProbe(Probe):
                 if not self._excused(asked_s):
                     raise
             else:
-                self._curves.write(time.time_ns() // 1_000_000, "published", enumerate(offsets))
+                self._curves.write(now_ms(), "published", enumerate(offsets))
             due_s = max(due_s + PUBLISHED_EVERY_S, time.monotonic())

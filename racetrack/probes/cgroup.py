@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 
+from racetrack.clock import now_ms
 from racetrack.probes.thread import Probe
 from racetrack.runfolder import RunFolder
 from racetrack.stack.contract import Accounting
@@ -34,7 +35,7 @@ class CgroupProbe(Probe):
                 due_s += self._every_s
 
     def _write(self) -> None:
-        at_ms = time.time_ns() // 1_000_000
+        at_ms = now_ms()
         for name, account in self._accounts.items():
             try:
                 cpu_s, memory_gib = account.cpu_s(), account.memory_bytes() / BYTES_PER_GIB

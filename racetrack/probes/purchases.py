@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
+from racetrack import clock
 from racetrack.errors import RacetrackError
 from racetrack.probes.loadgen import Control
 from racetrack.probes.thread import Probe
@@ -51,9 +52,9 @@ class PurchasesProbe(Probe):
                 self._take()
                 # After it: so never more is captured than was due.
                 of = self._control.stats(quietly=True)["purchases"]
-                now_ms = time.time_ns() // 1_000_000
+                at_ms = clock.now_ms()
                 self._csv.write(
-                    f"{now_ms},{of['due']},{of['refused']},{of['done']},{len(self._ids)}\n"
+                    f"{at_ms},{of['due']},{of['refused']},{of['done']},{len(self._ids)}\n"
                 )
                 due_s = max(due_s + EVERY_S, time.monotonic())
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 import psutil
 
+from racetrack.clock import now_ms
 from racetrack.probes.thread import Probe
+from racetrack.run_record import CpuTime
 from racetrack.runfolder import RunFolder
 
 BYTES_PER_GIB = 1024**3
@@ -104,20 +106,23 @@ class Meter:
 class CpuAccount:
     """CPU seconds used so far: by service, in user mode and in the kernel, and by the harness."""
 
-    by_service: Mapping[str, Mapping[str, float]]
+    by_service: Mapping[str, CpuTime]
     harness_s: float
 
     @classmethod
     def read(cls, meter: Meter) -> "CpuAccount":
         """The account now of the services of a meter."""
-        services = {n: {"user": u.user_s, "system": u.system_s} for n, u in meter.read().items()}
+        services = {n: CpuTime(user=u.user_s, system=u.system_s) for n, u in meter.read().items()}
         return cls(services, harness_cpu_s())
 
     def since(self, earlier: "CpuAccount") -> "CpuAccount":
         """What was used between two readings."""
         used = {
-            name: {mode: self.by_service[name][mode] - before for mode, before in modes.items()}
-            for name, modes in earlier.by_service.items()
+            name: CpuTime(
+                user=self.by_service[name].user - before.user,
+                system=self.by_service[name].system - before.system,
+            )
+            for name, before in earlier.by_service.items()
         }
         return CpuAccount(used, self.harness_s - earlier.harness_s)
 
@@ -143,6 +148,6 @@ class UsageProbe(Probe):
                 due_s += self._every_s
 
     def _write(self) -> None:
-        at_ms = time.time_ns() // 1_000_000
+        at_ms = now_ms()
         for name, usage in self._meter.read().items():
             self._csv.write(f"{at_ms},{name},{usage.cpu_s:.2f},{usage.rss_gib:.6f}\n")

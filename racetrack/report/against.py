@@ -1,13 +1,14 @@
 """Charts over many runs: figures against rate or against a setting, and limits."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from racetrack.report.chart import Chart, Line
+from racetrack.report.collect import Limit
 from racetrack.report.definitions import BY_KEY
 from racetrack.report.groups import Group, Table
+from racetrack.report.published import Published
 
 AGAINST_RATE = ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms")
 AGAINST_SETTING = ("cpu_mean_pct", "cpu_user_s", "cpu_system_s", "rss_max_gib")
@@ -15,7 +16,7 @@ AGAINST_SETTING = ("cpu_mean_pct", "cpu_user_s", "cpu_system_s", "rss_max_gib")
 LOG_FROM = 20
 
 
-def against_rate(table: Table, number: int, published: Mapping[str, Any] | None) -> list[Chart]:
+def against_rate(table: Table, number: int, published: Published | None) -> list[Chart]:
     """A chart a figure, a line an engine; none where only one rate was run."""
     if len(table.rates) < 2:
         return []
@@ -55,20 +56,17 @@ def against_setting(table: Table, number: int, settings: Sequence[str]) -> list[
     return made
 
 
-def limits_chart(limits: Sequence[Mapping[str, Any]], number: int) -> Chart | None:
+def limits_chart(limits: Sequence[Limit], number: int) -> Chart | None:
     """From the highest rate that was kept up with to the lowest that was not, an engine a row."""
     lines = []
-    for row, limit in enumerate(limits):
-        ends = [
-            limit[key]
-            for key in ("keeps_up_with_pageviews_per_s", "falls_behind_at_pageviews_per_s")
-            if limit[key] is not None
-        ]
+    for row, limit in enumerate(each.record for each in limits):
+        rates = (limit.keeps_up_with_pageviews_per_s, limit.falls_behind_at_pageviews_per_s)
+        ends = [rate for rate in rates if rate is not None]
         if ends:
             y = np.full(len(ends), float(row))
             x = np.array(ends, dtype=np.float64)
-            found = "" if limit["outcome"] == "ok" else f" (not to {limit['tolerance_pct']:g} %)"
-            lines.append(Line(f"{limit['engine']}{found}", x, y, row, "points"))
+            found = "" if limit.outcome == "ok" else f" (not to {limit.tolerance_pct:g} %)"
+            lines.append(Line(f"{limit.engine}{found}", x, y, row, "points"))
     if not lines:
         return None
     return Chart(
@@ -116,18 +114,22 @@ def _means(label: str, key: str, points: Sequence[tuple[float, Group]], look: in
     return [Line(label, np.array(x), np.array(y), look, "points", np.array(half))]
 
 
-def _published(key: str, published: Mapping[str, Any] | None, look: int) -> list[Line]:
+def _published(key: str, published: Published | None, look: int) -> list[Line]:
     """Marked as another machine's, in a look of its own, and never joined by a line."""
-    rows = [row for row in (published or {}).get("results", []) if row.get(key) is not None]
+    rows = [
+        (row.engine, float(row.pageviews_per_s), float(value))
+        for row in (published.results if published else ())
+        if (value := getattr(row, key, None)) is not None
+    ]
     return [
         Line(
             f"{engine}, 2022, another machine",
-            np.array([float(row["pageviews_per_s"]) for row in rows if row["engine"] == engine]),
-            np.array([float(row[key]) for row in rows if row["engine"] == engine]),
+            np.array([rate for of, rate, _ in rows if of == engine]),
+            np.array([value for of, _, value in rows if of == engine]),
             look + number,
             "foreign",
         )
-        for number, engine in enumerate(dict.fromkeys(row["engine"] for row in rows))
+        for number, engine in enumerate(dict.fromkeys(of for of, _, _ in rows))
     ]
 
 

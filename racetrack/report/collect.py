@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from racetrack.errors import UsageError
+from racetrack.limit_record import LimitRecord
 from racetrack.report.figures import figures_of, runtime_of, warnings_of
-from racetrack.runfolder import SCHEMA_VERSION, read_run
+from racetrack.run_record import RunRecord
+from racetrack.runfolder import check_version, read_run
 
 # Where a run was made and how it is shut off from others says nothing about the engine.
 PLACE_ONLY = (
@@ -23,13 +27,13 @@ WINDOW = "window"
 
 @dataclass(frozen=True)
 class Run:
-    """One run folder: `json` is its `run.json`, `figures` by `definitions.FIGURES`' keys.
+    """One run folder: `record` is its `run.json`, `figures` by `definitions.FIGURES`' keys.
 
     `config` is what may differ between two runs of an engine at a rate: settings and versions.
     """
 
     path: Path
-    json: Mapping[str, Any]
+    record: RunRecord
     figures: Mapping[str, float | None]
     warnings: tuple[str, ...]
     config: Mapping[str, str]
@@ -42,17 +46,17 @@ class Run:
     @property
     def engine(self) -> str:
         """As typed on the command line."""
-        return str(self.json["engine"])
+        return self.record.engine
 
     @property
     def rate(self) -> int:
         """Pageviews per second that were asked for; 0 where the run broke off before it was."""
-        return int(self.json.get("asked", {}).get("pageviews_per_s", 0))
+        return self.record.asked.pageviews_per_s if self.record.asked else 0
 
     @property
     def outcome(self) -> str:
         """`ok`, or why its figures can't be trusted."""
-        return str(self.json.get("outcome", "unfinished"))
+        return self.record.outcome
 
     @property
     def why_not(self) -> str:
@@ -64,27 +68,31 @@ class Run:
     @property
     def counts(self) -> bool:
         """Whether its figures may be averaged and compared."""
-        return self.outcome == "ok" and "results" in self.json
+        return self.outcome == "ok" and self.record.results is not None
 
     @property
     def verdict(self) -> str:
         """The verdict's kind, `none` where an older run has none."""
-        return str(self.json.get("results", {}).get("verdict", {}).get("kind", "none"))
+        judged = self.record.results.verdict if self.record.results else None
+        return str(judged.kind) if judged else "none"
 
     @property
     def track(self) -> tuple[str, str]:
         """Runtime and machine: runs that differ in them are never in one table."""
-        return track_of(self.json)
+        return track_of(self.record)
 
 
-def track_of(described: Mapping[str, Any]) -> tuple[str, str]:
+@dataclass(frozen=True)
+class Limit:
+    """One limit's folder and what it holds."""
+
+    tag: str
+    record: LimitRecord
+
+
+def track_of(described: RunRecord | LimitRecord) -> tuple[str, str]:
     """Runtime and machine, of what a run or a limit holds of itself."""
-    machine = described.get("machine", {})
-    where = (
-        f"{machine.get('cpu_model', 'unknown CPU')}, {machine.get('cores', '?')} cores,"
-        f" {machine.get('memory_gib', '?')} GiB"
-    )
-    return runtime_of(described), where
+    return runtime_of(described), str(described.machine)
 
 
 @dataclass(frozen=True)
@@ -92,16 +100,16 @@ class Collection:
     """What a report is about. `missing` are the runs of a sweep that have no folder (yet)."""
 
     runs: tuple[Run, ...]
-    limits: tuple[Mapping[str, Any], ...]
+    limits: tuple[Limit, ...]
     varied: tuple[str, ...]
     missing: tuple[str, ...]
 
     @property
-    def limits_by_track(self) -> dict[str, list[Mapping[str, Any]]]:
+    def limits_by_track(self) -> dict[str, list[Limit]]:
         """The limits that may stand side by side, by `<runtime>: <machine>`."""
-        by_track: dict[str, list[Mapping[str, Any]]] = {}
+        by_track: dict[str, list[Limit]] = {}
         for limit in self.limits:
-            by_track.setdefault(": ".join(track_of(limit)), []).append(limit)
+            by_track.setdefault(": ".join(track_of(limit.record)), []).append(limit)
         return by_track
 
 
@@ -112,7 +120,7 @@ def collect(folders: Sequence[Path]) -> Collection:
         UsageError: a folder is none of these, or was written by a newer version.
     """
     values: dict[Path, dict[str, str]] = {}
-    limits: list[Mapping[str, Any]] = []
+    limits: list[Limit] = []
     varied: list[str] = []
     missing: list[str] = []
     for folder in map(Path.resolve, folders):
@@ -124,9 +132,9 @@ def collect(folders: Sequence[Path]) -> Collection:
             missing += absent
             varied += [sweep["vary"].lower()] if sweep.get("vary") else []
         elif (folder / "limit.json").is_file():
-            limit = _read(folder / "limit.json")
-            limits.append({**limit, "tag": folder.name})
-            for path in _siblings(folder, [entry["tag"] for entry in limit["confirm"]]):
+            limit = _limit(folder / "limit.json")
+            limits.append(Limit(folder.name, limit))
+            for path in _siblings(folder, [entry.tag for entry in limit.confirm]):
                 values.setdefault(path, {})
         elif (folder / "report.json").is_file():
             continue  # an earlier report, caught by `logs/*`
@@ -170,53 +178,41 @@ def _siblings(folder: Path, tags: Iterable[str | None]) -> Iterable[Path]:
 
 
 def _run(path: Path, varied: Mapping[str, str]) -> Run:
-    try:
-        run = read_run(path)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{path / 'run.json'} is not JSON ({error}): leave it out.") from error
-    _check_version(path / "run.json", run)
+    run = read_run(path)
     settings = {
-        key: str(value)
-        for key, value in run.get("settings", {}).items()
-        if not key.endswith(PLACE_ONLY)
+        key: str(value) for key, value in run.settings.items() if not key.endswith(PLACE_ONLY)
     }
-    versions = {
-        f"{key} version": str(value)
-        for key, value in run.get("versions", {}).items()
-        if key not in RULER
-    }
+    versions = {f"{key} version": value for key, value in run.versions.items() if key not in RULER}
     config = {**settings, **versions, **_window(run), **_faults(run), **varied}
     return Run(path, run, figures_of(run, path), warnings_of(run, path), config)
 
 
-def _window(run: Mapping[str, Any]) -> dict[str, str]:
+def _window(run: RunRecord) -> dict[str, str]:
     """Memory grows and lag settles: runs over different windows are not repeats."""
-    asked = run.get("asked")
+    asked = run.asked
     if not asked:
         return {}
-    warm_up_s = asked.get("warm_up_s")
+    warm_up = f" and {asked.warm_up_s:g} s of warm-up" if asked.warm_up_s else ""
     return {
-        WINDOW: f"{asked['samples']} samples {asked['delay_s']:g} s apart after"
-        f" {asked['wait_s']:g} s" + (f" and {warm_up_s:g} s of warm-up" if warm_up_s else "")
+        WINDOW: f"{asked.samples} samples {asked.delay_s:g} s apart after {asked.wait_s:g} s"
+        + warm_up
     }
 
 
-def _faults(run: Mapping[str, Any]) -> dict[str, str]:
+def _faults(run: RunRecord) -> dict[str, str]:
     """A run under trouble is no repeat of one without."""
-    asked = run.get("asked", {}).get("faults")
+    asked = run.asked.faults if run.asked else ()
     return {"faults": ", ".join(asked) if asked else "none"}
+
+
+def _limit(path: Path) -> LimitRecord:
+    try:
+        return LimitRecord.model_validate(_read(path), extra="ignore")
+    except ValidationError as error:
+        raise UsageError(f"{path} can't be read: {error}. Leave it out.") from error
 
 
 def _read(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(path.read_text())
-    _check_version(path, found)
+    check_version(path, found)
     return found
-
-
-def _check_version(path: Path, found: Mapping[str, Any]) -> None:
-    version = found.get("schema_version")
-    if version != SCHEMA_VERSION:
-        raise UsageError(
-            f"{path} has schema version {version}; this Racetrack reads {SCHEMA_VERSION}."
-            " Use the Racetrack that wrote it."
-        )

@@ -1,12 +1,16 @@
 """One run's figures and warnings, flat: from `run.json` and the header lines of `top`."""
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+from racetrack.limit_record import LimitRecord
+from racetrack.report.definitions import FIGURES
+from racetrack.run_record import Cost, RunRecord, Spread, Verdict
 
 NATIVE, MADE_HERE = "native", "compose, images made here"
-# All that a run samples beside the engine's own services.
+# All that a run samples beside the engine's own services, where it does not say which those are.
 NOT_THE_ENGINE = ("broker", "redpanda", "loadgen")
 SHORT_WINDOW_S, FEW_SAMPLES = 30.0, 10
 BUSY_PCT, STOLEN_PCT = 90.0, 1.0
@@ -17,35 +21,53 @@ NO_COST = (
 _TOP_CPU = re.compile(r"^%Cpu\(s\):.*?([\d.]+) id,.*?([\d.]+) st", re.MULTILINE)
 
 
-def figures_of(run: Mapping[str, Any], folder: Path) -> dict[str, float | None]:
+def figures_of(run: RunRecord, folder: Path) -> dict[str, float | None]:
     """The figures of `definitions.FIGURES`; None for what was not measured or not yet recorded."""
-    results = run.get("results", {})
-    processes = results.get("processes", {})
-    engine = list(engine_of(processes).values())
-    verdict = results.get("verdict", {})
-    measured = verdict.get("measured") or {}
     busy, _ = machine_cpu(folder)
+    found: dict[str, float | None] = dict.fromkeys(figure.key for figure in FIGURES)
+    found["machine_busy_pct"] = busy
+    if results := run.results:
+        found |= _costs(list(engine_of(run).values()))
+        found |= _lags(results.verdict)
+        found |= {
+            "dt_p50_ms": results.dt_ms.p50,
+            "achieved_pageviews_per_s": results.achieved_pageviews_per_s,
+            "harness_cpu_pct": results.harness.cpu_pct,
+        }
+        if broker := results.processes.get("broker"):
+            found["broker_cpu_mean_pct"] = broker.cpu_pct.mean
+    return found
+
+
+def _costs(engine: Sequence[Cost]) -> dict[str, float | None]:
     return {
-        "cpu_mean_pct": _total([of.get("cpu_pct", {}).get("mean") for of in engine]),
-        "rss_max_gib": _most([of.get("rss_gib", {}) for of in engine]),
-        "cpu_s_per_million": _total([of.get("cpu_s_per_million") for of in engine]),
-        "lag_p50_ms": measured.get("lag_p50_ms"),
-        "lag_p99_ms": measured.get("lag_p99_ms"),
-        "lag_max_ms": measured.get("lag_max_ms"),
-        "stale_max_ms": measured.get("stale_max_ms"),
-        "lag_slope_pct": (measured.get("slope") or {}).get("pct"),
-        "dt_p50_ms": results.get("dt_ms", {}).get("p50"),
-        "rss_growth_gib_per_million": _total(
-            [of.get("rss_growth_gib_per_million") for of in engine]
-        ),
-        "cpu_user_s": _total([of.get("cpu_user_s") for of in engine]),
-        "cpu_system_s": _total([of.get("cpu_system_s") for of in engine]),
-        "achieved_pageviews_per_s": results.get("achieved_pageviews_per_s"),
-        "processed_pageviews_per_s": verdict.get("throughput", {}).get("processed_per_s"),
-        "broker_cpu_mean_pct": processes.get("broker", {}).get("cpu_pct", {}).get("mean"),
-        "harness_cpu_pct": results.get("harness", {}).get("cpu_pct"),
-        "machine_busy_pct": busy,
+        "cpu_mean_pct": _total([of.cpu_pct.mean for of in engine]),
+        "rss_max_gib": _most([of.rss_gib for of in engine]),
+        "cpu_s_per_million": _total([of.cpu_s_per_million for of in engine]),
+        "rss_growth_gib_per_million": _total([of.rss_growth_gib_per_million for of in engine]),
+        "cpu_user_s": _total([of.cpu_user_s for of in engine]),
+        "cpu_system_s": _total([of.cpu_system_s for of in engine]),
     }
+
+
+def _lags(verdict: Verdict | None) -> dict[str, float | None]:
+    if not verdict:
+        return {}
+    processed = {"processed_pageviews_per_s": verdict.throughput.processed_per_s}
+    if not (lag := verdict.measured):
+        return {**processed}
+    return {
+        **processed,
+        "lag_p50_ms": _finite(lag.lag_p50_ms),
+        "lag_p99_ms": _finite(lag.lag_p99_ms),
+        "lag_max_ms": _finite(lag.lag_max_ms),
+        "stale_max_ms": _finite(lag.stale_max_ms),
+        "lag_slope_pct": lag.slope.pct,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def machine_cpu(folder: Path) -> tuple[float | None, float | None]:
@@ -61,45 +83,49 @@ def machine_cpu(folder: Path) -> tuple[float | None, float | None]:
     return round(100 - sum(idle) / len(idle), 1), round(sum(stolen) / len(stolen), 2)
 
 
-def warnings_of(run: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
+def warnings_of(run: RunRecord, folder: Path) -> tuple[str, ...]:
     """What a reader has to know before believing the figures."""
-    verdict = run.get("results", {}).get("verdict", {})
-    found = [*verdict.get("warnings", []), *_of_window(run, verdict), *_of_machine(folder)]
+    verdict = run.results.verdict if run.results else None
+    found = [
+        *(verdict.warnings if verdict else ()),
+        *_of_window(run, verdict),
+        *_of_machine(folder),
+    ]
     if (runtime := runtime_of(run)) in (NATIVE, MADE_HERE):
         found.append(
             f"Runtime {runtime}: Apache Kafka stands in for Redpanda, and Apicurio for its"
             " registry. Don't compare with runs of another runtime."
         )
-    processes = run.get("results", {}).get("processes")
-    if processes is not None and not engine_of(processes):
+    if run.results and not engine_of(run):
         found.append(NO_COST)
-    return (*found, *run.get("caveats", []))
+    return (*found, *run.caveats)
 
 
-def runtime_of(described: Mapping[str, Any]) -> str:
+def runtime_of(described: RunRecord | LimitRecord) -> str:
     """What the services ran as: containers on images made here have another broker in them."""
-    runtime = str(described.get("runtime", "unknown runtime"))
-    airgap = described.get("settings", {}).get("airgap", False)
-    return MADE_HERE if runtime == "compose" and airgap else runtime
+    made_here = described.runtime == "compose" and described.settings.get("airgap", False)
+    return MADE_HERE if made_here else described.runtime
 
 
-def engine_of(processes: Mapping[str, Any]) -> dict[str, Any]:
+def engine_of(run: RunRecord) -> dict[str, Cost]:
     """Of the sampled services, those that are the engine's own: none if it ran elsewhere."""
-    return {name: of for name, of in processes.items() if name not in NOT_THE_ENGINE}
+    processes = run.results.processes if run.results else {}
+    if run.engine_services is None:  # an older run
+        return {name: of for name, of in processes.items() if name not in NOT_THE_ENGINE}
+    return {name: of for name, of in processes.items() if name in run.engine_services}
 
 
-def _of_window(run: Mapping[str, Any], verdict: Mapping[str, Any]) -> list[str]:
+def _of_window(run: RunRecord, verdict: Verdict | None) -> list[str]:
     found = []
-    window = run.get("measured", {}).get("window")
-    if window and window["end_ms"] - window["start_ms"] < 1000 * SHORT_WINDOW_S:
+    if run.measured and run.measured.window.seconds < SHORT_WINDOW_S:
         found.append(
             f"Short window, under {SHORT_WINDOW_S:.0f} s: it may not resolve a growth of 1 %. Take"
             " more samples."
         )
-    if run.get("asked", {}).get("samples", FEW_SAMPLES) < FEW_SAMPLES:
+    if run.asked and run.asked.samples < FEW_SAMPLES:
         found.append(f"Few samples of top, under {FEW_SAMPLES}: CPU and memory are rough.")
-    if longer_s := verdict.get("shortest_window_s"):
-        found.append(f"A window of {longer_s:.0f} s would probably decide.")
+    if verdict and verdict.shortest_window_s:
+        found.append(f"A window of {verdict.shortest_window_s:.0f} s would probably decide.")
     return found
 
 
@@ -122,12 +148,12 @@ def _total(values: Sequence[float | None]) -> float | None:
     return sum(known) if known and len(known) == len(values) else None
 
 
-def _most(memories: Sequence[Mapping[str, Any]]) -> float | None:
+def _most(memories: Sequence[Spread]) -> float | None:
     """The largest sum of memory at one sample; samples of all processes are of the same instants.
 
     Where their numbers differ (a process that came late), the sum of the largest: never too low.
     """
-    samples = [memory.get("samples", []) for memory in memories]
+    samples = [memory.samples for memory in memories]
     if samples and len({len(of) for of in samples}) == 1 and samples[0]:
         return float(max(map(sum, zip(*samples, strict=True))))
-    return _total([memory.get("max") for memory in memories])
+    return _total([memory.max for memory in memories])

@@ -16,7 +16,9 @@ from racetrack.report.definitions import BY_KEY, COMPARED, FIGURES, SHOWN, numbe
 from racetrack.report.draw import inline
 from racetrack.report.groups import Table
 from racetrack.report.plots import Plot
+from racetrack.report.published import Published
 from racetrack.report.tables import how, ratio_words, spread, warnings_of_runs
+from racetrack.run_record import Verified, WrongRow
 
 SIGNS = {
     "kept up": "✓",
@@ -36,7 +38,7 @@ def page(
     tables: Sequence[Table],
     plots: Mapping[str, Sequence[Plot]],
     gaps: Mapping[str, Sequence[str]],
-    published: Mapping[str, Any] | None,
+    published: Published | None,
     created_at: str,
 ) -> str:
     """The page's text; `plots` and `gaps` are those of `plots.plots`."""
@@ -112,7 +114,10 @@ def _file(name: str) -> Markup:
 
 def _title(collection: Collection) -> str:
     engines = dict.fromkeys(
-        [*(run.engine for run in collection.runs), *(str(x["engine"]) for x in collection.limits)]
+        [
+            *(run.engine for run in collection.runs),
+            *(limit.record.engine for limit in collection.limits),
+        ]
     )
     return f"Racetrack: {', '.join(engines)}"
 
@@ -159,18 +164,18 @@ def _comparisons(table: Table) -> list[dict[str, Any]]:
 
 
 def _run(run: Run, plots: Sequence[Plot], gaps: Sequence[str]) -> dict[str, Any]:
-    asked = run.json.get("asked", {})
-    versions = run.json.get("versions", {})
-    facts = {
-        "Asked for": asked,
-        "Versions": versions,
-        "Machine": run.json.get("machine", {}),
-        "Settings": run.json.get("settings", {}),
+    record, results = run.record, run.record.results
+    facts: dict[str, Mapping[str, Any]] = {
+        "Asked for": record.asked.model_dump(exclude_unset=True) if record.asked else {},
+        "Versions": record.versions,
+        "Machine": record.machine.model_dump(exclude_unset=True),
+        "Settings": record.settings,
         "Counted": {
-            key: run.json.get("results", {}).get(key)
-            for key in ("published_pageviews", "processed_pageviews")
-            if "results" in run.json
-        },
+            "published_pageviews": results.published_pageviews,
+            "processed_pageviews": results.processed_pageviews,
+        }
+        if results
+        else {},
     }
     return {
         "tag": run.tag,
@@ -179,40 +184,40 @@ def _run(run: Run, plots: Sequence[Plot], gaps: Sequence[str]) -> dict[str, Any]
         "verdict": run.verdict,
         "counts": run.counts,
         "why_not": run.why_not,
-        "reason": run.json.get("results", {}).get("verdict", {}).get("reason", ""),
+        "reason": results.verdict.reason if results and results.verdict else "",
         "warnings": run.warnings,
         "gaps": gaps,
         "figures": run.figures,
         "charts": [_chart(plot) for plot in plots],
         "facts": [(name, list(pairs.items())) for name, pairs in facts.items() if pairs],
-        "verified": _verified(run.json["verified"]) if "verified" in run.json else None,
+        "verified": _verified(record.verified) if record.verified else None,
     }
 
 
-def _verified(found: Mapping[str, Any]) -> dict[str, Any]:
+def _verified(found: Verified) -> dict[str, Any]:
     """The views against the sources, those that are wrong with their first rows."""
     return {
         "in_short": verified.in_short(found),
         "drained": verified.drained(found),
-        "relative_error": found["relative_error"],
+        "relative_error": found.relative_error,
         "views": [
             {
                 "name": name,
-                "status": view["status"],
-                "compared": view.get("compared"),
+                "status": view.status,
+                "compared": view.compared if "compared" in view.model_fields_set else None,
                 "how_wrong": verified.how_wrong(view),
-                "first": [_both(row) for row in view.get("first", [])],
+                "first": [_both(row) for row in view.first],
             }
-            for name, view in found["views"].items()
+            for name, view in found.views.items()
         ],
     }
 
 
-def _both(row: Mapping[str, Any]) -> dict[str, Any]:
+def _both(row: WrongRow) -> dict[str, Any]:
     """A row that is not right: what is wrong, and (column, source, engine, whether they differ)."""
-    source, engine = row["source"] or {}, row["engine"] or {}
+    source, engine = row.source or {}, row.engine or {}
     return {
-        "finding": row["finding"],
+        "finding": row.finding,
         "cells": [
             (name, source.get(name), engine.get(name), source.get(name) != engine.get(name))
             for name in {**source, **engine}

@@ -28,10 +28,10 @@ def charts(run: Run) -> tuple[list[Chart], list[str]]:
     """The charts that the folder's files allow, and what is missing and why."""
     made: list[Chart] = []
     missing: list[str] = []
-    window = run.json.get("measured", {}).get("window")
-    if window is None:
+    if run.record.measured is None:
         return made, ["No charts over time: the run never came to its sampling window."]
-    start_ms, end_ms = float(window["start_ms"]), float(window["end_ms"])
+    window = run.record.measured.window
+    start_ms, end_ms = float(window.start_ms), float(window.end_ms)
     try:
         told = lag.trusted(curve_files.read(run.path))
         made += [_counts(run, told, start_ms, end_ms), _lag(run, told, start_ms, end_ms)]
@@ -61,11 +61,11 @@ def _marks(run: Run, start_ms: float) -> tuple[Mark, ...]:
     """The faults of a run, from when each began until what it hit was back."""
     return tuple(
         Mark(
-            done["fault"],
-            (done["at_ms"] - start_ms) / 1000,
-            None if done["until_ms"] is None else (done["until_ms"] - start_ms) / 1000,
+            done.fault,
+            (done.at_ms - start_ms) / 1000,
+            None if done.until_ms is None else (done.until_ms - start_ms) / 1000,
         )
-        for done in run.json.get("faults", {}).get("done", [])
+        for done in (run.record.faults.done if run.record.faults else ())
     )
 
 

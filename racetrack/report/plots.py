@@ -1,7 +1,7 @@
 """Which charts a report has, drawn."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from racetrack.report.chart import Chart
 from racetrack.report.collect import Collection
 from racetrack.report.draw import drawn
 from racetrack.report.groups import Table
+from racetrack.report.published import Published
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Plot:
 
 
 def plots(
-    collection: Collection, tables: Sequence[Table], published: Mapping[str, Any] | None
+    collection: Collection, tables: Sequence[Table], published: Published | None
 ) -> tuple[dict[str, list[Plot]], dict[str, list[str]]]:
     """The plots by run tag, `table<number>` and `limits<number>`; by tag what runs lack."""
     charts: dict[str, list[Chart]] = {}

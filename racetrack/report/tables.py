@@ -1,16 +1,16 @@
 """A report on the terminal: one table per runtime and machine, then ratios, limits, failures."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
 from racetrack.analysis.compare import CONFIDENCE, Mean
-from racetrack.report.collect import Collection
+from racetrack.report.collect import Collection, Limit
 from racetrack.report.definitions import BY_KEY, SHOWN, number
 from racetrack.report.groups import Comparison, Table
+from racetrack.report.published import Published
 
 STYLES = {"kept up": "green", "fell behind": "red"}
 # Where nobody looks (a pipe, a file) nothing is folded.
@@ -27,7 +27,7 @@ def show(
     out: Console,
     collection: Collection,
     tables: Sequence[Table],
-    published: Mapping[str, Any] | None,
+    published: Published | None,
 ) -> None:
     """Print everything; text from run folders is never taken for markup."""
     for table in tables:
@@ -130,7 +130,7 @@ def _failed(out: Console, table: Table) -> None:
         _lines(out, [f"  {run.tag}: {run.why_not.splitlines()[0]}" for run in table.failed])
 
 
-def _limits(out: Console, by_track: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+def _limits(out: Console, by_track: Mapping[str, Sequence[Limit]]) -> None:
     for track, limits in by_track.items():
         out.print(Text(f"\nLimits: {track}", style="bold"))
         grid = Grid(box=None, pad_edge=False, header_style="dim")
@@ -139,30 +139,31 @@ def _limits(out: Console, by_track: Mapping[str, Sequence[Mapping[str, Any]]]) -
         grid.add_column("falls behind at\npageviews/s", justify="right")
         grid.add_column("to within", justify="right")
         grid.add_column("outcome")
-        for limit in limits:
-            rates = (
-                limit["keeps_up_with_pageviews_per_s"],
-                limit["falls_behind_at_pageviews_per_s"],
-            )
+        for limit in (each.record for each in limits):
+            rates = (limit.keeps_up_with_pageviews_per_s, limit.falls_behind_at_pageviews_per_s)
             grid.add_row(
-                Text(str(limit["engine"])),
+                Text(limit.engine),
                 *("n/a" if rate is None else f"{rate:,}" for rate in rates),
-                f"{limit['tolerance_pct']:g} %",
-                Text(str(limit["outcome"])),
+                f"{limit.tolerance_pct:g} %",
+                Text(limit.outcome),
             )
         out.print(grid)
 
 
-def _published(out: Console, published: Mapping[str, Any]) -> None:
-    out.print(Text(f"\n{published['title']}: {published['machine']}", style="bold"))
+def _published(out: Console, published: Published) -> None:
+    out.print(Text(f"\n{published.title}: {published.machine}", style="bold"))
     grid = Grid(box=None, pad_edge=False, header_style="dim")
     for title in ("pageviews/s", "engine", "CPU mean\n% of a core", "memory max\nGiB"):
         grid.add_column(title, justify="left" if title == "engine" else "right")
-    for one in published["results"]:
-        figures = (number(key, one[key]) for key in ("cpu_mean_pct", "rss_max_gib"))
-        grid.add_row(f"{one['pageviews_per_s']:,}", one["engine"], *figures)
+    for one in published.results:
+        grid.add_row(
+            f"{one.pageviews_per_s:,}",
+            one.engine,
+            number("cpu_mean_pct", one.cpu_mean_pct),
+            number("rss_max_gib", one.rss_max_gib),
+        )
     out.print(grid)
-    _lines(out, [*published["notes"], f"From {published['where']}"])
+    _lines(out, [*published.notes, f"From {published.where}"])
 
 
 def _lines(out: Console, lines: Sequence[str], style: str = "") -> None:

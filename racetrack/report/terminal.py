@@ -1,118 +1,121 @@
 """The lines that a run ends with on the terminal: the published ones, then a summary."""
 
-from collections.abc import Mapping
+import math
 from pathlib import Path
-from typing import Any
 
 from racetrack.report import verified
 from racetrack.report.figures import NO_COST, engine_of
+from racetrack.run_record import DoneFault, Freshness, Recovery, Results, RunRecord, Spread, Verdict
 from racetrack.runfolder import shown
 
-TOOK = (("restart_s", "up again in"), ("reload_s", "demo loaded again in"))
 
-
-def sample_lines(results: Mapping[str, Any]) -> list[str]:
+def sample_lines(results: Results) -> list[str]:
     """`name=…, tag=CPU_PCT, mean=…, sd=…, sem=…, samples=[…]` and `RES_GiB`, for each process."""
     lines = []
-    for name, figures in results["processes"].items():
-        lines.append(_sample_line(name, "CPU_PCT", figures["cpu_pct"], "{:.1f}", with_max=False))
-        lines.append(_sample_line(name, "RES_GiB", figures["rss_gib"], "{:.3f}", with_max=True))
+    for name, cost in results.processes.items():
+        lines.append(_sample_line(name, "CPU_PCT", cost.cpu_pct, "{:.1f}", with_max=False))
+        lines.append(_sample_line(name, "RES_GiB", cost.rss_gib, "{:.3f}", with_max=True))
     return lines
 
 
-def summary(run: Mapping[str, Any], folder: Path) -> list[str]:
-    """What a person wants to know at a glance, a line each."""
-    results, asked = run["results"], run["asked"]
-    dt = results["dt_ms"]
+def summary(run: RunRecord, folder: Path) -> list[str]:
+    """What a person wants to know of a run that has results at a glance, a line each."""
+    results, asked = run.results, run.asked
+    if not (results and asked):
+        return []
+    dt = results.dt_ms
     lines = [
+        f"{run.engine} at {asked.pageviews_per_s:,} pageviews/s ({run.runtime}): {run.outcome}",
         (
-            f"{run['engine']} at {asked['pageviews_per_s']:,} pageviews/s ({run['runtime']}):"
-            f" {run['outcome']}"
+            f"  rate        asked {asked.pageviews_per_s:,}/s,"
+            f" achieved {_number(results.achieved_pageviews_per_s, '{:,.1f}')}/s"
         ),
+        *_verdict(results.verdict),
+        *fault_lines(run),
         (
-            f"  rate        asked {asked['pageviews_per_s']:,}/s,"
-            f" achieved {_number(results['achieved_pageviews_per_s'], '{:,.1f}')}/s"
-        ),
-        (
-            f"  pageviews   published {results['published_pageviews']:,},"
-            f" seen by the engine {results['processed_pageviews']:,}"
+            f"  pageviews   published {results.published_pageviews:,},"
+            f" seen by the engine {_number(results.processed_pageviews, '{:,}')}"
         ),
         _delay(dt),
+        *_costs(run, results),
+        f"  harness     CPU {results.harness.cpu_pct:.1f} % of a core while sampling",
+        *(f"  caveat      {caveat}" for caveat in run.caveats),
+        *(verified.lines(run.verified) if run.verified else []),
     ]
-    lines[2:2] = [*_verdict(results["verdict"]), *fault_lines(run)]
-    if not engine_of(results["processes"]):
-        lines.append(f"  {run['engine']:<11} {NO_COST}")
-    for name, figures in results["processes"].items():
-        lines.append(
-            f"  {name:<11} CPU mean {_number(figures['cpu_pct']['mean'], '{:.1f}')} % of a core,"
-            f" memory max {_number(figures['rss_gib']['max'], '{:.2f}')} GiB,"
-            f" {_number(figures['cpu_s_per_million'], '{:,.2f}')} CPU-s per million pageviews"
-        )
-    lines.append(
-        f"  harness     CPU {results['harness']['cpu_pct']:.1f} % of a core while sampling"
-    )
-    lines += [f"  caveat      {caveat}" for caveat in run.get("caveats", [])]
-    if "verified" in run:
-        lines += verified.lines(run["verified"])
     return [*lines, f"  logs        {shown(folder)}"]
 
 
-def _delay(dt: Mapping[str, Any]) -> str:
-    if not dt["updates"]:
+def _delay(dt: Freshness) -> str:
+    if not dt.updates:
         return "  delay       dt_ms n/a: no update in the window"
     return (
-        f"  delay       dt_ms mean {_number(dt['mean'], '{:,.0f}')},"
-        f" p50 {_number(dt['p50'], '{:,.0f}')}, max {_number(dt['max'], '{:,.0f}')}"
-        f" over {dt['updates']} updates"
+        f"  delay       dt_ms mean {_number(dt.mean, '{:,.0f}')},"
+        f" p50 {_number(dt.p50, '{:,.0f}')}, max {_number(dt.max, '{:,.0f}')}"
+        f" over {dt.updates} updates"
     )
 
 
-def _verdict(verdict: Mapping[str, Any]) -> list[str]:
-    lines = [f"  verdict     {verdict['reason']}"]
-    if measured := verdict["measured"]:
+def _costs(run: RunRecord, results: Results) -> list[str]:
+    none = [] if engine_of(run) else [f"  {run.engine:<11} {NO_COST}"]
+    return [
+        *none,
+        *(
+            f"  {name:<11} CPU mean {_number(cost.cpu_pct.mean, '{:.1f}')} % of a core,"
+            f" memory max {_number(cost.rss_gib.max, '{:.2f}')} GiB,"
+            f" {_number(cost.cpu_s_per_million, '{:,.2f}')} CPU-s per million pageviews"
+            for name, cost in results.processes.items()
+        ),
+    ]
+
+
+def _verdict(verdict: Verdict | None) -> list[str]:
+    if not verdict:
+        return []
+    lines = [f"  verdict     {verdict.reason}"]
+    if lag := verdict.measured:
         lines.append(
-            f"  lag         p50 {_number(measured['lag_p50_ms'], '{:,.0f}')} ms,"
-            f" p99 {_number(measured['lag_p99_ms'], '{:,.0f}')} ms,"
-            f" max {_number(measured['lag_max_ms'], '{:,.0f}')} ms"
+            f"  lag         p50 {_number(lag.lag_p50_ms, '{:,.0f}')} ms,"
+            f" p99 {_number(lag.lag_p99_ms, '{:,.0f}')} ms,"
+            f" max {_number(lag.lag_max_ms, '{:,.0f}')} ms"
         )
-    if verdict["shortest_window_s"]:
-        lines.append(f"              a window of {verdict['shortest_window_s']:.0f} s would decide")
-    return [*lines, *(f"  warning     {warning}" for warning in verdict["warnings"])]
+    if verdict.shortest_window_s:
+        lines.append(f"              a window of {verdict.shortest_window_s:.0f} s would decide")
+    return [*lines, *(f"  warning     {warning}" for warning in verdict.warnings)]
 
 
-def fault_lines(run: Mapping[str, Any]) -> list[str]:
+def fault_lines(run: RunRecord) -> list[str]:
     """What was done on purpose, how long it took to undo, and when lag was normal again."""
+    if not (run.faults and run.results):
+        return []
     lines = []
-    for done, came_back in zip(
-        run.get("faults", {}).get("done", []), run["results"].get("faults", []), strict=False
-    ):
-        took = [f"{name} {_number(done[key], '{:.1f}')} s" for key, name in TOOK if done[key]]
-        lags = [
-            f"lag of {name} {_back(came_back[name])}"
-            for name in ("pageviews", "purchases")
-            if name in came_back
-        ]
-        lines.append(f"  fault       {done['fault']}: {', '.join([*took, *lags])}")
+    for done, came_back in zip(run.faults.done, run.results.faults, strict=False):
+        lags = [f"lag of {name} {_back(lag)}" for name, lag in came_back.lags.items()]
+        lines.append(f"  fault       {done.fault}: {', '.join([*_took(done), *lags])}")
     return lines
 
 
-def _back(recovery: Mapping[str, Any]) -> str:
-    if recovery["after_s"] is None:
+def _took(done: DoneFault) -> list[str]:
+    took = (("up again in", done.restart_s), ("demo loaded again in", done.reload_s))
+    return [f"{what} {seconds:.1f} s" for what, seconds in took if seconds]
+
+
+def _back(recovery: Recovery) -> str:
+    if recovery.after_s is None:
         return "never normal again while it was watched"
-    worst = _number(recovery["worst_ms"], "{:,.0f}")
-    if recovery["after_s"] == 0:
+    worst = _number(recovery.worst_ms, "{:,.0f}")
+    if recovery.after_s == 0:
         return f"never above normal (at most {worst} ms)"
-    return f"normal again after {recovery['after_s']:.1f} s (at most {worst} ms)"
+    return f"normal again after {recovery.after_s:.1f} s (at most {worst} ms)"
 
 
-def _sample_line(
-    name: str, tag: str, figures: Mapping[str, Any], form: str, *, with_max: bool
-) -> str:
-    shown = ("mean", "sd", "sem", "max") if with_max else ("mean", "sd", "sem")
-    values = ", ".join(f"{key}={_number(figures[key], form)}" for key in shown)
-    samples = ", ".join(form.format(sample) for sample in figures["samples"])
+def _sample_line(name: str, tag: str, spread: Spread, form: str, *, with_max: bool) -> str:
+    shown = {"mean": spread.mean, "sd": spread.sd, "sem": spread.sem}
+    if with_max:
+        shown["max"] = spread.max
+    values = ", ".join(f"{key}={_number(value, form)}" for key, value in shown.items())
+    samples = ", ".join(form.format(sample) for sample in spread.samples)
     return f"name={name}, tag={tag}, {values}, samples=[{samples}]"
 
 
 def _number(value: float | None, form: str) -> str:
-    return "n/a" if value is None else form.format(value)
+    return "n/a" if value is None or not math.isfinite(value) else form.format(value)

@@ -1,67 +1,60 @@
 """What a verification found, in words: for the terminal and the page."""
 
-from collections.abc import Mapping
-from typing import Any
+from racetrack.run_record import Row, Verified, ViewFinding, ViewStatus, WrongRow
 
 SHOWN_ROWS = 3
 
 
-def lines(verified: Mapping[str, Any]) -> list[str]:
+def lines(verified: Verified) -> list[str]:
     """For the terminal: how many views are right, each that is not with its first rows, and how
-    long the engine drained. `verified` is that of `run.json`."""
-    absent = named(verified, "absent")
+    long the engine drained."""
     told = [f"  views       {in_short(verified)}"]
-    for name in (*named(verified, "wrong"), *named(verified, "unreadable")):
-        told.append(f"  WRONG       {name}: {how_wrong(verified['views'][name])}")
-        for found in verified["views"][name].get("first", [])[:SHOWN_ROWS]:
+    for name in verified.named(ViewStatus.WRONG, ViewStatus.UNREADABLE):
+        told.append(f"  WRONG       {name}: {how_wrong(verified.views[name])}")
+        for found in verified.views[name].first[:SHOWN_ROWS]:
             told += [f"              {line}" for line in side_by_side(found)]
-    if absent:
+    if absent := verified.named(ViewStatus.ABSENT):
         told.append(f"              not in this engine's demo: {', '.join(absent)}")
     return [*told, f"  drained     {drained(verified)}"]
 
 
-def named(verified: Mapping[str, Any], status: str) -> list[str]:
-    """The views of that status: `right`, `wrong`, `unreadable` or `absent`."""
-    return [name for name, view in verified["views"].items() if view["status"] == status]
-
-
-def in_short(verified: Mapping[str, Any]) -> str:
+def in_short(verified: Verified) -> str:
     """`15 of 17 right: …`; views that the engine's demo does not have count as neither."""
-    views, source = verified["views"], verified["source_rows"]
-    there = len(views) - len(named(verified, "absent"))
-    compared = sum(view.get("compared", 0) for view in views.values())
+    views, source = verified.views, verified.source_rows
+    there = len(views) - len(verified.named(ViewStatus.ABSENT))
+    compared = sum(view.compared for view in views.values())
     return (
-        f"{len(named(verified, 'right'))} of {there} right: {compared:,} rows compared with"
+        f"{len(verified.named(ViewStatus.RIGHT))} of {there} right: {compared:,} rows compared with"
         f" {source['pageviews']:,} pageviews and {source['purchases']:,} purchases"
-        f" in {verified['took_s']:,.1f} s"
+        f" in {verified.took_s:,.1f} s"
     )
 
 
-def how_wrong(view: Mapping[str, Any]) -> str:
+def how_wrong(view: ViewFinding) -> str:
     """What is wrong with one view; empty where nothing is."""
-    if view["status"] == "unreadable":
-        return f"unreadable: {view['reason']}"
-    if view["status"] != "wrong":
+    if view.status is ViewStatus.UNREADABLE:
+        return f"unreadable: {view.reason}"
+    if view.status is not ViewStatus.WRONG:
         return ""
-    counts = ((view[kind], kind) for kind in ("missing", "extra", "different"))
+    counts = ((view.missing, "missing"), (view.extra, "extra"), (view.different, "different"))
     return ", ".join(f"{count:,} {kind}" for count, kind in counts if count)
 
 
-def drained(verified: Mapping[str, Any]) -> str:
+def drained(verified: Verified) -> str:
     """How long after the pause the engine was seen to have all of the sources."""
-    after_s = verified["drained_after_s"]
+    after_s = verified.drained_after_s
     if after_s is None:
-        return f"not within {verified['drain_within_s']:.0f} s of the pause"
+        return f"not within {verified.drain_within_s:.0f} s of the pause"
     return f"{after_s:,.1f} s after the pause"
 
 
-def side_by_side(found: Mapping[str, Any]) -> list[str]:
+def side_by_side(found: WrongRow) -> list[str]:
     """A row that is not right: one line of what the sources say, one of what the engine has."""
     return [
-        f"{found['finding']:<9} source  {_row(found['source'])}",
-        f"{'':<9} engine  {_row(found['engine'])}",
+        f"{found.finding:<9} source  {_row(found.source)}",
+        f"{'':<9} engine  {_row(found.engine)}",
     ]
 
 
-def _row(row: Mapping[str, Any] | None) -> str:
+def _row(row: Row | None) -> str:
     return ", ".join(f"{name}={value}" for name, value in row.items()) if row else "no such row"

@@ -3,26 +3,27 @@
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from racetrack.analysis.compare import CONFIDENCE
-from racetrack.report import verified
+from racetrack.clock import utc_now
 from racetrack.report.collect import Collection, Run
 from racetrack.report.definitions import FIGURES
 from racetrack.report.groups import Table
 from racetrack.report.html import page
 from racetrack.report.plots import plots
-from racetrack.runfolder import utc_now
+from racetrack.report.published import Published
+from racetrack.run_record import Verified, ViewStatus
 
 
 def write(
     out: Path,
     collection: Collection,
     tables: Sequence[Table],
-    published: Mapping[str, Any] | None,
+    published: Published | None,
 ) -> None:
     """Write all files of the report into `out`, which is made if it is not there."""
     (out / "plots").mkdir(parents=True, exist_ok=True)
@@ -40,38 +41,37 @@ def write(
 
 def row(run: Run) -> dict[str, Any]:
     """A run in one line: a column a figure, with its unit in its name."""
-    asked = run.json.get("asked", {})
-    verdict = run.json.get("results", {}).get("verdict", {})
-    slope = (verdict.get("measured") or {}).get("slope") or {}
+    asked = run.record.asked
+    verdict = run.record.results.verdict if run.record.results else None
+    slope = verdict.measured.slope if verdict and verdict.measured else None
     return {
         "tag": run.tag,
         "engine": run.engine,
         "runtime": run.track[0],
         "machine": run.track[1],
-        "asked_pageviews_per_s": asked.get("pageviews_per_s"),
-        "warm_up_s": asked.get("warm_up_s"),
-        "wait_s": asked.get("wait_s"),
-        "samples": asked.get("samples"),
-        "delay_s": asked.get("delay_s"),
+        "asked_pageviews_per_s": asked.pageviews_per_s if asked else None,
+        "warm_up_s": asked.warm_up_s if asked else None,
+        "wait_s": asked.wait_s if asked else None,
+        "samples": asked.samples if asked else None,
+        "delay_s": asked.delay_s if asked else None,
         "outcome": run.outcome,
         "verdict": run.verdict,
-        "window_s": verdict.get("window_s"),
-        "lag_slope_low_pct": slope.get("low_pct"),
-        "lag_slope_high_pct": slope.get("high_pct"),
+        "window_s": verdict.window_s if verdict else None,
+        "lag_slope_low_pct": slope.low_pct if slope else None,
+        "lag_slope_high_pct": slope.high_pct if slope else None,
         **run.figures,
-        **_views(run.json.get("verified")),
+        **_views(run.record.verified),
     }
 
 
-def _views(found: Mapping[str, Any] | None) -> dict[str, Any]:
+def _views(found: Verified | None) -> dict[str, Any]:
     """How many views were right, and which were not; None where nobody looked."""
     if found is None:
         return {"views_right": None, "views_wrong": None, "drained_after_s": None}
-    wrong = [name for status in ("wrong", "unreadable") for name in verified.named(found, status)]
     return {
-        "views_right": len(verified.named(found, "right")),
-        "views_wrong": " ".join(wrong),
-        "drained_after_s": found["drained_after_s"],
+        "views_right": len(found.named(ViewStatus.RIGHT)),
+        "views_wrong": " ".join(found.named(ViewStatus.WRONG, ViewStatus.UNREADABLE)),
+        "drained_after_s": found.drained_after_s,
     }
 
 
@@ -88,7 +88,7 @@ def _csv(runs: Sequence[Run]) -> str:
 def _json(
     collection: Collection,
     tables: Sequence[Table],
-    published: Mapping[str, Any] | None,
+    published: Published | None,
     created_at: str,
 ) -> dict[str, Any]:
     return {
@@ -122,7 +122,10 @@ def _json(
             }
             for table in tables
         ],
-        "limits": collection.limits,
+        "limits": [
+            {**limit.record.model_dump(mode="json"), "tag": limit.tag}
+            for limit in collection.limits
+        ],
         "missing": collection.missing,
-        "published": published,
+        "published": published.model_dump() if published else None,
     }

@@ -5,13 +5,14 @@ It is there while engines are measured. So it imports little, and all of it at i
 
 import contextlib
 import importlib
+import json
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from racetrack.errors import RacetrackError
-from racetrack.runfolder import read_run, write_json
+from racetrack.json_file import write_json
 
 Clear = Callable[[str], str | None]
 
@@ -57,7 +58,7 @@ def note(run_folder: Path, line: str) -> None:
     """Say in a run's folder how it ended, if it is one and is still there."""
     if not (run_folder / "run.json").exists():
         return
-    run = read_run(run_folder)
+    run = json.loads((run_folder / "run.json").read_text())
     if run.get("outcome") == "unfinished":
         run["outcome"] = OUTCOME
     write_json(run_folder / "run.json", run)

@@ -3,7 +3,6 @@
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -11,10 +10,12 @@ from racetrack import engines
 from racetrack.cli_parts import guarded
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, UsageError
+from racetrack.json_file import write_json
 from racetrack.lock import machine_lock
 from racetrack.probes.broker import BrokerProbe
 from racetrack.probes.loadgen import Control
-from racetrack.runfolder import named_folder, shown, write_json
+from racetrack.run_record import Verified, ViewStatus
+from racetrack.runfolder import named_folder, shown
 from racetrack.screen import Screen
 from racetrack.settings import load
 from racetrack.stack.contract import Stack
@@ -44,7 +45,7 @@ def verify() -> None:
         engine = engines.find_engine(standing.engine)
         folder = named_folder(settings.logs_folder, f"{engine.name}_verify")
         found = _verify(engine, stack, folder, screen)
-        write_json(folder / "verified.json", found)
+        write_json(folder / "verified.json", found.model_dump(mode="json", exclude_unset=True))
         wrong = wrong_views(found)
         screen.heading(f"{engine.title}: {wrong or 'every view is right'}")
         for line in verified.lines(found):
@@ -53,7 +54,7 @@ def verify() -> None:
     sys.exit(1 if wrong else 0)
 
 
-def _verify(engine: Engine, stack: Stack, folder: Path, screen: Screen) -> dict[str, Any]:
+def _verify(engine: Engine, stack: Stack, folder: Path, screen: Screen) -> Verified:
     """What `run.json` of an experiment would hold under `verified`.
 
     Raises:
@@ -74,7 +75,7 @@ def _verify(engine: Engine, stack: Stack, folder: Path, screen: Screen) -> dict[
                 found = run.run()
         finally:
             control.resume(rates)
-    if all(view["status"] == "absent" for view in found["views"].values()):
+    if len(found.named(ViewStatus.ABSENT)) == len(found.views):
         how = "\n".join(f"  {line}" for line in engine.where_to_play(stack))
         raise RacetrackError(
             f"{engine.title} has none of the demo's views: the demo is not loaded there.\n{how}"

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
+from racetrack.clock import now_ms
 from racetrack.engines.contract import Engine, NoSuchView
 from racetrack.errors import RacetrackError
+from racetrack.run_record import Verified, ViewFinding, ViewStatus, WrongRow
 from racetrack.stack.contract import Stack
 from racetrack.verify import mysql, normal, sources, topics
 from racetrack.verify.catalogue import VIEWS, View, find_view
@@ -26,7 +27,6 @@ AGAIN_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.25
 KEPT_FINDINGS = 1_000
 SHOWN_FINDINGS = 5
-COUNTS = ("compared", "missing", "extra", "different")
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ class Verification:
         what goes on, and may raise to end it."""
         self._engine, self._stack, self._paused = engine, stack, paused
         self._folder, self._say = folder, say
-        self._findings: dict[str, dict[str, Any]] = {}
+        self._findings: dict[str, ViewFinding] = {}
 
-    def run(self) -> dict[str, Any]:
-        """Verify every view; returns what `run.json` holds under `verified`.
+    def run(self) -> Verified:
+        """Verify every view.
 
         Raises:
             RacetrackError: a source could not be read.
@@ -66,17 +66,17 @@ class Verification:
             self._take_topics(db)
             read_s = time.monotonic() - began_s
             self._judge_all(db)
-            return {
-                "drained_after_s": drained_after_s,
-                "drain_within_s": DRAIN_WITHIN_S,
-                "source_read_s": round(read_s, 2),
-                "took_s": round(time.monotonic() - began_s, 2),
-                "harness_peak_rss_gib": round(_peak_rss_gib(), 3),
-                "end_offsets": list(self._paused.end_offsets),
-                "source_rows": _source_rows(db),
-                "relative_error": RELATIVE_ERROR,
-                "views": {view.name: self._findings[view.name] for view in VIEWS},
-            }
+            return Verified(
+                drained_after_s=drained_after_s,
+                drain_within_s=DRAIN_WITHIN_S,
+                source_read_s=round(read_s, 2),
+                took_s=round(time.monotonic() - began_s, 2),
+                harness_peak_rss_gib=round(_peak_rss_gib(), 3),
+                end_offsets=tuple(self._paused.end_offsets),
+                source_rows=_source_rows(db),
+                relative_error=RELATIVE_ERROR,
+                views={view.name: self._findings[view.name] for view in VIEWS},
+            )
 
     def _take_tables(self, db: duckdb.DuckDBPyConnection) -> None:
         for name, rows in mysql.read_tables(self._stack).items():
@@ -126,38 +126,46 @@ class Verification:
             for view in wrong:
                 self._say(f"comparing {view.name}")
                 self._findings[view.name] = self._judge(db, view)
-            wrong = [
-                v for v in wrong if self._findings[v.name]["status"] in {"wrong", "unreadable"}
-            ]
+            wrong = [v for v in wrong if self._findings[v.name].is_wrong]
             if not wrong or time.monotonic() > give_up_s:
                 return
             time.sleep(LOOK_EVERY_S)
 
-    def _judge(self, db: duckdb.DuckDBPyConnection, view: View) -> dict[str, Any]:
+    def _judge(self, db: duckdb.DuckDBPyConnection, view: View) -> ViewFinding:
         raw = self._folder / f"{view.name}.csv"
         raw.unlink(missing_ok=True)  # of an earlier look
-        from_ms = _now_ms()
+        from_ms = now_ms()
         try:
             held = self._engine.read_view(self._stack, view.name)
-            until_ms = _now_ms()
+            until_ms = now_ms()
             if view.window:
                 from_ms -= self._engine.clock_slack_ms(self._stack.settings)
                 sources.between(db, from_ms, until_ms)
                 sources.expect(db, view)
             compared = compare(db, view, held, KEPT_FINDINGS)
         except NoSuchView:
-            return {"status": "absent"}
+            return ViewFinding(status=ViewStatus.ABSENT)
         except RacetrackError as error:
-            return {"status": "unreadable", "reason": str(error)}
+            return ViewFinding(status=ViewStatus.UNREADABLE, reason=str(error))
         if not compared.right:
             _write(raw, view, compared.findings)
-        return {**_for_record(compared), "from_ms": from_ms, "until_ms": until_ms}
+        return _for_record(compared, from_ms, until_ms)
 
 
-def _for_record(compared: Compared) -> dict[str, Any]:
-    first = [asdict(finding) for finding in compared.findings[:SHOWN_FINDINGS]]
-    counts = {name: getattr(compared, name) for name in COUNTS}
-    return {"status": "right" if compared.right else "wrong", **counts, "first": first}
+def _for_record(compared: Compared, from_ms: int, until_ms: int) -> ViewFinding:
+    return ViewFinding(
+        status=ViewStatus.RIGHT if compared.right else ViewStatus.WRONG,
+        compared=compared.compared,
+        missing=compared.missing,
+        extra=compared.extra,
+        different=compared.different,
+        first=tuple(
+            WrongRow.model_validate(asdict(finding))
+            for finding in compared.findings[:SHOWN_FINDINGS]
+        ),
+        from_ms=from_ms,
+        until_ms=until_ms,
+    )
 
 
 def _write(path: Path, view: View, findings: Sequence[Finding]) -> None:
@@ -183,7 +191,3 @@ def _source_rows(db: duckdb.DuckDBPyConnection) -> dict[str, int]:
 def _peak_rss_gib() -> float:
     """The most memory that this process has ever had resident; Linux counts in KiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -41,8 +41,10 @@ def folder(tmp_path: Path) -> Path:
         f"{START_MS + 1500},broker,0.50,0.250000\n"
     )
     run = {
+        "schema_version": 1,
+        "tag": "dh_4000",
         "engine": "dh",
-        "asked": {"pageviews_per_s": 4000},
+        "asked": {"pageviews_per_s": 4000, "wait_s": 5, "samples": 2, "delay_s": 1},
         "measured": {
             "window": WINDOW,
             "cpu_s": {
@@ -61,13 +63,13 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_rates_are_those_of_the_window(folder: Path) -> None:
     results = figures.results(folder)
-    assert results["offered_pageviews_per_s"] == 4000
-    assert results["achieved_pageviews_per_s"] == 3990
+    assert results.offered_pageviews_per_s == 4000
+    assert results.achieved_pageviews_per_s == 3990
 
 
 def test_the_delay_is_that_of_updates_in_the_window(folder: Path) -> None:
     expected = {"mean": 200.2, "p50": 200.2, "max": 300.5, "updates": 2}
-    told = figures.results(folder)["dt_ms"]
+    told = figures.results(folder).dt_ms.model_dump()
     assert told.pop("next_update_s") is None
     assert told == pytest.approx(expected, abs=0.06)
 
@@ -76,45 +78,48 @@ def test_a_window_without_an_update_has_no_delay(folder: Path) -> None:
     told = raw.delays(folder, "dh")
     found = figures.delay(told, START_MS + 600, START_MS + 1_000)
     none = dict.fromkeys(("mean", "p50", "max"))
-    assert found == {**none, "updates": 0, "next_update_s": 0.5}
+    assert found.model_dump() == {**none, "updates": 0, "next_update_s": 0.5}
 
 
 def test_processes_have_both_of_tops_figures_and_the_kernels(folder: Path) -> None:
-    deephaven = figures.results(folder)["processes"]["deephaven"]
-    assert deephaven["cpu_pct"]["mean"] == 60
-    assert deephaven["cpu_pct"]["sd"] == pytest.approx(14.1421, abs=1e-4)
-    assert deephaven["cpu_pct"]["sem"] == pytest.approx(10)
-    assert deephaven["rss_gib"]["max"] == 2.523456  # the kernel's, not rounded as top's is
-    assert deephaven["rss_gib"]["samples"] == [1.523456, 2.523456]
-    assert deephaven["cpu_s"] == 1.25
-    assert (deephaven["cpu_user_s"], deephaven["cpu_system_s"]) == (1.0, 0.25)
+    deephaven = figures.results(folder).processes["deephaven"]
+    assert deephaven.cpu_pct.mean == 60
+    assert deephaven.cpu_pct.sd == pytest.approx(14.1421, abs=1e-4)
+    assert deephaven.cpu_pct.sem == pytest.approx(10)
+    assert deephaven.rss_gib.max == 2.523456  # the kernel's, not rounded as top's is
+    assert deephaven.rss_gib.samples == (1.523456, 2.523456)
+    assert deephaven.cpu_s == 1.25
+    assert (deephaven.cpu_user_s, deephaven.cpu_system_s) == (1.0, 0.25)
     # 4,000/s over the 30 s between the first and the last row of the arrivals in the window.
-    assert deephaven["cpu_s_per_million"] == pytest.approx(1.25 / 0.1197, rel=0.01)
-    assert deephaven["rss_growth_gib_per_million"] == pytest.approx(1 / 0.1197, rel=0.01)
+    assert deephaven.cpu_s_per_million == pytest.approx(1.25 / 0.1197, rel=0.01)
+    assert deephaven.rss_growth_gib_per_million == pytest.approx(1 / 0.1197, rel=0.01)
 
 
 def test_totals_and_the_harness_own_cost(folder: Path) -> None:
     results = figures.results(folder)
-    assert (results["published_pageviews"], results["processed_pageviews"]) == (30, 29)
-    assert results["harness"] == {"cpu_s": 0.6, "cpu_pct": 2.0}
+    assert (results.published_pageviews, results.processed_pageviews) == (30, 29)
+    assert results.harness.model_dump() == {"cpu_s": 0.6, "cpu_pct": 2.0}
 
 
 def test_the_verdict_stands_with_its_numbers_and_as_plain_json(folder: Path) -> None:
-    verdict = figures.results(folder)["verdict"]
-    assert verdict["kind"] == "kept up"
-    assert verdict["measured"]["slope"]["high_pct"] < 1
-    json.dumps(verdict, allow_nan=False)
+    verdict = figures.results(folder).verdict
+    assert verdict
+    assert verdict.kind == "kept up"
+    assert verdict.measured
+    assert verdict.measured.slope.high_pct < 1
+    json.loads(verdict.model_dump_json(), parse_constant=pytest.fail)
 
 
 def test_what_was_not_measured_is_none() -> None:
     none = dict.fromkeys(("mean", "p50", "max", "next_update_s"))
-    assert figures.delay([], 0, 1) == {**none, "updates": 0}
-    assert figures.rates([raw.Arrival(0, 1, 1)], 0, 1)["achieved_pageviews_per_s"] is None
-    assert figures.spread([1.0])["sd"] is None
+    assert figures.delay([], 0, 1).model_dump() == {**none, "updates": 0}
+    assert figures.rates([raw.Arrival(0, 1, 1)], 0, 1) == (None, None)
+    assert figures.spread([1.0]).sd is None
 
 
 @given(st.lists(st.floats(0, 1000), min_size=2, max_size=50))
 def test_the_standard_error_shrinks_with_the_square_root_of_n(samples: list[float]) -> None:
     spread = figures.spread(samples)
-    assert spread["sem"] == pytest.approx(spread["sd"] / len(samples) ** 0.5, abs=1e-3)
-    assert min(samples) - 1e-3 <= spread["mean"] <= spread["max"] + 1e-3
+    assert spread.sd is not None and spread.mean is not None and spread.max is not None
+    assert spread.sem == pytest.approx(spread.sd / len(samples) ** 0.5, abs=1e-3)
+    assert min(samples) - 1e-3 <= spread.mean <= spread.max + 1e-3

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from racetrack.analysis import curves, lag
 from racetrack.analysis.curves import Curve, Curves
-from racetrack.analysis.lag import Throughput, lag_series, throughput, trusted
+from racetrack.analysis.lag import lag_series, throughput, trusted
+from racetrack.run_record import Throughput
 from tests.analysis import synthetic
 from tests.analysis.synthetic import START_MS, Race
 
@@ -129,7 +130,12 @@ def test_rows_a_little_out_of_order_are_no_step() -> None:
 def test_throughput() -> None:
     race = replace(QUIET, generator_leak=0.1, broker_leak=0.05, leak=0.5)
     found = throughput(made(race), START_MS + 1_000, START_MS + 29_000)
-    expected = Throughput(4_000, 3_600, 3_400, 2_000)
+    expected = Throughput(
+        offered_per_s=4_000,
+        handed_over_per_s=3_600,
+        published_per_s=3_400,
+        processed_per_s=2_000,
+    )
     for name in Throughput.__annotations__:
         assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=0.01)
 

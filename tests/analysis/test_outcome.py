@@ -1,40 +1,24 @@
 """The outcome is `ok` only if the run's figures can be trusted; else it says why not."""
 
-import copy
 from typing import Any
 
 import pytest
 
 from racetrack.analysis import outcome
-
-GOOD: dict[str, Any] = {
-    "asked": {"pageviews_per_s": 5000},
-    "measured": {"handed_over": [10, 20], "refused": [0, 0], "end_offsets": [10, 20]},
-    "results": {
-        "achieved_pageviews_per_s": 5003.1,
-        "published_pageviews": 30,
-        "processed_pageviews": 30,
-        "dt_ms": {"updates": 10, "next_update_s": 0.4},
-        "verdict": {"updates": 20, "next_update_s": 0.4},
-    },
-}
+from tests.records import record, verified
 
 
 def test_a_good_run_is_ok() -> None:
-    assert outcome.of(GOOD) == "ok"
+    assert outcome.of(record()) == "ok"
 
 
 def test_an_engine_that_is_behind_is_no_failure_of_the_run() -> None:
-    behind = copy.deepcopy(GOOD)
-    behind["results"]["processed_pageviews"] = 12
-    assert outcome.of(behind) == "ok"
+    assert outcome.of(record({"results": {"processed_pageviews": 12}})) == "ok"
 
 
 def test_an_engine_that_told_nothing_in_the_window_but_did_later_is_no_failure() -> None:
-    behind = copy.deepcopy(GOOD)
-    for name in ("dt_ms", "verdict"):
-        behind["results"][name] = {"updates": 0, "next_update_s": 17.5}
-    assert outcome.of(behind) == "ok"
+    silent = {"updates": 0, "next_update_s": 17.5}
+    assert outcome.of(record({"results": {"dt_ms": silent, "verdict": silent}})) == "ok"
 
 
 @pytest.mark.parametrize(
@@ -51,9 +35,7 @@ def test_an_engine_that_told_nothing_in_the_window_but_did_later_is_no_failure()
     ],
 )
 def test_each_reason_is_said(where: str, key: str, value: object, says: str) -> None:
-    bad = copy.deepcopy(GOOD)
-    bad[where][key] = value
-    assert says in outcome.of(bad)
+    assert says in outcome.of(record({where: {key: value}}))
 
 
 RIGHT, WRONG, ABSENT = {"status": "right"}, {"status": "wrong"}, {"status": "absent"}
@@ -72,5 +54,5 @@ RIGHT, WRONG, ABSENT = {"status": "right"}, {"status": "wrong"}, {"status": "abs
 def test_a_wrong_view_is_named(
     views: dict[str, Any], drained_after_s: float | None, says: str
 ) -> None:
-    verified = {"views": views, "drained_after_s": drained_after_s}
-    assert outcome.of({**GOOD, "verified": verified}).startswith(says)
+    found = verified(**views) | {"drained_after_s": drained_after_s}
+    assert outcome.of(record({"verified": found})).startswith(says)

@@ -8,6 +8,7 @@ import pytest
 from racetrack.analysis import recovery
 from racetrack.analysis.lag import Floats
 from racetrack.analysis.recovery import Series
+from racetrack.run_record import FaultRecovery, Recovery
 
 RATE_SET_MS, FAULT_MS = 0.0, 20_000.0
 CALM_MS = 900.0
@@ -96,6 +97,6 @@ def test_the_files_of_a_run_that_goes_on_are_read_up_to_their_last_whole_line(
 
 
 def test_it_is_over_when_every_lag_is_back() -> None:
-    back, not_back = {"after_s": 1.0}, {"after_s": None}
-    assert recovery.is_over([{"fault": "x", "pageviews": back}])
-    assert not recovery.is_over([{"fault": "x", "pageviews": back, "purchases": not_back}])
+    back, not_back = (Recovery(normal_ms=1, worst_ms=1, after_s=of) for of in (1.0, None))
+    assert recovery.is_over([FaultRecovery(fault="x", pageviews=back)])
+    assert not recovery.is_over([FaultRecovery(fault="x", pageviews=back, purchases=not_back)])

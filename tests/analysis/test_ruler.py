@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from racetrack.analysis import ruler
+from tests.records import run_json
 
 START_MS = 1_795_000_000_000
 STALL_MS = START_MS + 5_000
@@ -16,10 +17,11 @@ END_MS = START_MS + 20_000
 def verdict(
     kind: str = "kept up", p50_ms: float = 0, counted_per_s: float = 3000
 ) -> dict[str, Any]:
+    lag = {"lag_p50_ms": p50_ms, "lag_p99_ms": p50_ms + 5, "lag_max_ms": 12_000.0}
     return {
         "kind": kind,
         "reason": "why",
-        "measured": {"lag_p50_ms": p50_ms, "lag_p99_ms": p50_ms + 5, "lag_max_ms": 12_000.0},
+        "measured": lag,
         "throughput": {"processed_per_s": counted_per_s},
     }
 
@@ -41,7 +43,7 @@ def write(
         "measured": {"window": {"start_ms": STALL_MS + 1_000, "end_ms": END_MS}},
         "results": {"verdict": judged},
     }
-    (folder / "run.json").write_text(json.dumps(run))
+    (folder / "run.json").write_text(json.dumps(run_json(run)))
     return folder
 
 

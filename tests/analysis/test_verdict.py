@@ -13,8 +13,9 @@ from scipy import stats
 
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.lag import Floats
-from racetrack.analysis.slope import Slope, growth, shortest_window_s
-from racetrack.analysis.verdict import Kind, Verdict, judge
+from racetrack.analysis.slope import growth, shortest_window_s
+from racetrack.analysis.verdict import judge
+from racetrack.run_record import Slope, Verdict, VerdictKind
 from tests.analysis import synthetic
 from tests.analysis.synthetic import START_MS, Race
 
@@ -30,7 +31,7 @@ class Truth:
     or at most (as shares)."""
 
     make: Make
-    right: frozenset[Kind]
+    right: frozenset[VerdictKind]
     decided_at_least: float = 0.0
     decided_at_most: float = 1.0
 
@@ -111,7 +112,7 @@ def clock_set_back(race: Race) -> Make:
 
 
 SAWTOOTH = Race(cycle_ms=100, slow_partition_cycle_ms=1_000)
-KEPT, FELL = frozenset({Kind.KEPT_UP}), frozenset({Kind.FELL_BEHIND})
+KEPT, FELL = frozenset({VerdictKind.KEPT_UP}), frozenset({VerdictKind.FELL_BEHIND})
 KINDS = {
     "steady": Truth(always(Race()), KEPT, decided_at_least=0.95),
     "steady, 10 s": Truth(always(Race(window_s=10)), KEPT, decided_at_most=0.2),
@@ -126,9 +127,11 @@ KINDS = {
     "update every 9-20 s, 30 s": Truth(slow_cycle(30), frozenset()),
     "silent throughout": Truth(silent_throughout, FELL, decided_at_least=0.95),
     "generator late": Truth(
-        late("generator"), frozenset({Kind.GENERATOR_BOUND}), decided_at_least=0.95
+        late("generator"), frozenset({VerdictKind.GENERATOR_BOUND}), decided_at_least=0.95
     ),
-    "broker late": Truth(late("broker"), frozenset({Kind.BROKER_BOUND}), decided_at_least=0.95),
+    "broker late": Truth(
+        late("broker"), frozenset({VerdictKind.BROKER_BOUND}), decided_at_least=0.95
+    ),
     "clock set back, steady": Truth(clock_set_back(Race()), KEPT),
     "clock set back, leak of 5 %": Truth(clock_set_back(Race(leak=0.05)), FELL),
 }
@@ -138,13 +141,13 @@ KINDS = {
 def test_false_verdicts(name: str) -> None:
     """At most 1 % of the runs of each kind; `pytest -s` prints docs/verdict.md's table."""
     truth, rng = KINDS[name], np.random.default_rng(SEED)
-    found: Counter[Kind] = Counter()
+    found: Counter[VerdictKind] = Counter()
     for _ in range(RUNS):
         race, told = truth.make(rng)
         found[judge(told, *race.window, asked_per_s=race.rate_per_s).kind] += 1
-    undecided = found[Kind.UNDECIDED]
+    undecided = found[VerdictKind.UNDECIDED]
     false = RUNS - undecided - sum(found[kind] for kind in truth.right)
-    print(f"\n| {name} | {' | '.join(str(found[kind]) for kind in Kind)} | {false} |")
+    print(f"\n| {name} | {' | '.join(str(found[kind]) for kind in VerdictKind)} | {false} |")
     assert false <= FALSE_AT_MOST * RUNS
     assert truth.decided_at_least <= 1 - undecided / RUNS <= truth.decided_at_most
 
@@ -156,7 +159,7 @@ def verdict(race: Race, asked_per_s: float | None = None, seed: int = 1) -> Verd
 
 def test_behind_but_not_falling_further_is_kept_up_and_the_level_is_told() -> None:
     found = verdict(Race(delay_ms=5_000))
-    assert found.kind is Kind.KEPT_UP
+    assert found.kind is VerdictKind.KEPT_UP
     assert found.measured
     assert found.measured.lag_p50_ms == pytest.approx(5_000, abs=100)
     assert found.measured.engine.p50_ms == pytest.approx(5_000, abs=150)
@@ -186,31 +189,31 @@ def test_a_pause_is_in_the_worst_that_a_reader_saw() -> None:
 
 def test_a_threshold_of_ones_own() -> None:
     told = synthetic.curves(Race(leak=0.05), np.random.default_rng(1))
-    assert judge(told, *Race().window, threshold_pct=10).kind is Kind.KEPT_UP
+    assert judge(told, *Race().window, threshold_pct=10).kind is VerdictKind.KEPT_UP
     with pytest.raises(ValueError, match="threshold 0 %"):
         judge(told, *Race().window, threshold_pct=0)
 
 
 def test_a_rate_that_was_not_offered_is_no_success() -> None:
     found = verdict(Race(), asked_per_s=5_000)
-    assert found.kind is Kind.GENERATOR_BOUND
+    assert found.kind is VerdictKind.GENERATOR_BOUND
     assert "handed over 4,000 of 5,000" in found.reason
 
 
 def test_falling_behind_less_than_was_asked_is_still_falling_behind() -> None:
     found = verdict(Race(leak=0.3), asked_per_s=5_000)
-    assert found.kind is Kind.FELL_BEHIND
+    assert found.kind is VerdictKind.FELL_BEHIND
     assert any("less than was asked" in warning for warning in found.warnings)
 
 
 def test_a_generator_that_waits_for_the_broker_is_the_brokers_fault() -> None:
     found = verdict(Race(generator_leak=0.05, broker_delay_ms=1_500))
-    assert found.kind is Kind.BROKER_BOUND
+    assert found.kind is VerdictKind.BROKER_BOUND
 
 
 def test_a_silent_engine_fell_behind_and_is_said_to_be_silent() -> None:
     found = verdict(Race(pause_at_ms=1_000, pause_ms=60_000))
-    assert found.kind is Kind.FELL_BEHIND
+    assert found.kind is VerdictKind.FELL_BEHIND
     assert any("silent" in warning for warning in found.warnings)
 
 
@@ -221,7 +224,7 @@ SILENT = Race(
 
 def test_an_engine_that_tells_nothing_in_the_window_and_counts_on_fell_behind() -> None:
     found = verdict(SILENT)
-    assert (found.kind, found.updates) == (Kind.FELL_BEHIND, 0)
+    assert (found.kind, found.updates) == (VerdictKind.FELL_BEHIND, 0)
     assert found.next_update_s and 2.9 < found.next_update_s < 4.1
     assert "told of no update in the 30.0 s of the window" in found.reason
     assert re.search(r"oldest pageview not counted was 3[2-4]\.\d s old", found.reason)
@@ -234,13 +237,13 @@ def test_an_engine_that_tells_nothing_in_the_window_and_counts_on_fell_behind() 
 def test_while_nobody_knows_of_later_a_silent_engine_fell_behind_too() -> None:
     """The search for the limit judges at the end of the window."""
     found = verdict(replace(SILENT, recorded_after_ms=100))
-    assert (found.kind, found.next_update_s) == (Kind.FELL_BEHIND, None)
+    assert (found.kind, found.next_update_s) == (VerdictKind.FELL_BEHIND, None)
     assert found.reason.endswith("s old")
 
 
 def test_an_engine_that_never_tells_anything_again_is_not_judged() -> None:
     found = verdict(replace(SILENT, pause_ms=90_000, recorded_after_ms=31_000))
-    assert (found.kind, found.measured) == (Kind.UNDECIDED, None)
+    assert (found.kind, found.measured) == (VerdictKind.UNDECIDED, None)
     assert "nor in the 31 s after it: it has ended or hangs, or" in found.reason
 
 
@@ -250,7 +253,7 @@ def test_a_slow_rhythm_is_not_falling_behind(window_s: float, delay_ms: float) -
     race = Race(window_s=window_s, cycle_ms=16_000, warm_up_ms=90_000, delay_ms=delay_ms)
     for seed in range(20):
         found = verdict(race, seed=seed)
-        assert found.kind is Kind.UNDECIDED
+        assert found.kind is VerdictKind.UNDECIDED
         # Eight of its cycles.
         assert found.shortest_window_s in range(124, 134)
 
@@ -265,21 +268,25 @@ def test_a_rhythm_does_not_excuse_a_lag_of_many_cycles() -> None:
     race = Race(window_s=12, cycle_ms=8_000, delay_ms=40_000, warm_up_ms=90_000, noise_ms=1)
     silent = replace(race, pause_at_ms=-500, pause_ms=14_000, recorded_after_ms=5_000)
     found = verdict(silent)
-    assert (found.kind, found.updates) == (Kind.FELL_BEHIND, 0)
+    assert (found.kind, found.updates) == (VerdictKind.FELL_BEHIND, 0)
 
 
 def test_an_undecided_run_says_how_long_would_do() -> None:
     short = next(v for v in (verdict(Race(window_s=10), seed=s) for s in range(9)) if v.measured)
-    assert short.kind is Kind.UNDECIDED
+    assert short.kind is VerdictKind.UNDECIDED
     assert short.shortest_window_s
     assert 15 <= short.shortest_window_s <= 60
     longer = [verdict(Race(window_s=short.shortest_window_s), seed=seed).kind for seed in range(20)]
-    assert longer.count(Kind.KEPT_UP) >= 16
+    assert longer.count(VerdictKind.KEPT_UP) >= 16
 
 
 def test_too_few_updates() -> None:
     found = verdict(Race(window_s=5))
-    assert (found.kind, found.measured, found.shortest_window_s) == (Kind.UNDECIDED, None, 30)
+    assert (found.kind, found.measured, found.shortest_window_s) == (
+        VerdictKind.UNDECIDED,
+        None,
+        30,
+    )
     assert "too few updates" in found.reason
 
 
@@ -325,14 +332,14 @@ def set_back_in_the_warm_up(told: Curves) -> Curves:
 def test_what_says_nothing_is_undecided(spoil: Callable[[Curves], Curves], says: str) -> None:
     told = spoil(synthetic.curves(Race(), np.random.default_rng(1)))
     found = judge(told, *Race().window)
-    assert (found.kind, found.measured) == (Kind.UNDECIDED, None)
+    assert (found.kind, found.measured) == (VerdictKind.UNDECIDED, None)
     assert says in found.reason
 
 
 def test_a_clock_set_back_is_warned_of_and_only_the_time_before_it_is_judged() -> None:
     told = synthetic.curves(Race(leak=0.05), np.random.default_rng(1))
     found = judge(synthetic.set_back(told, START_MS + 25_000, 2_000), *Race().window)
-    assert found.kind is Kind.FELL_BEHIND
+    assert found.kind is VerdictKind.FELL_BEHIND
     assert found.window_s == pytest.approx(23, abs=0.2)
     assert any("set back by" in warning for warning in found.warnings)
 
@@ -388,14 +395,14 @@ def test_a_line_that_bends_at_its_end_stretches_the_interval() -> None:
 
 def test_a_lag_without_any_noise_has_a_narrow_interval() -> None:
     times = seconds(20)
-    assert growth(times, np.zeros(20)) == Slope(0, 0, 0)
+    assert growth(times, np.zeros(20)) == Slope(pct=0, low_pct=0, high_pct=0)
     assert growth(times, 0.03 * times).low_pct == pytest.approx(3, abs=1e-3)
 
 
 def test_the_shortest_window_scales_with_the_noise() -> None:
     # Half the interval, 1 %, has to fit twice between 0 and 1 %: 2 to the power of 2/3.
-    assert shortest_window_s(Slope(0, -1, 1), 100, 1) == 159
-    assert shortest_window_s(Slope(0, -8, 8), 100, 1) == 635
+    assert shortest_window_s(Slope(pct=0, low_pct=-1, high_pct=1), 100, 1) == 159
+    assert shortest_window_s(Slope(pct=0, low_pct=-8, high_pct=8), 100, 1) == 635
 
 
 def test_a_minute_of_16_partitions_is_judged_within_half_a_second() -> None:

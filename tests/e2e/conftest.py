@@ -13,12 +13,14 @@ from typing import Any
 import psutil
 import pytest
 
+from racetrack import runfolder
 from racetrack.analysis import outcome
 from racetrack.report.figures import BUSY_PCT, machine_cpu
-from racetrack.runfolder import read_run
+from racetrack.run_record import RunRecord
 from racetrack.settings import REPO, Settings, load
 from racetrack.stack.native import leftovers
 from tests.e2e.loadgen_stack import LoadgenStack
+from tests.run_json import read_run
 
 LINE_WITHIN_S = 120.0
 CONTAINED = {"RUNTIME": "compose", "AIRGAP": "true"}
@@ -163,11 +165,18 @@ def ended_well(door: Door, within_s: float = 240) -> dict[str, Any]:
     """`run.json` of an experiment that came to its end with nothing wrong. A busy machine may have
     kept the generator from its rate: that is told, and no test's business."""
     code = door.wait(within_s)
-    told = read_run(run_folder(door.output))
-    assert "results" in told, door.output
-    assert told["outcome"] in ("ok", outcome.rate_missed(told)), door.output
-    assert code == (0 if told["outcome"] == "ok" else 1)
-    return told
+    folder = run_folder(door.output)
+    run = runfolder.read_run(folder)
+    assert run.results, door.output
+    assert run.outcome in ("ok", rate_missed(run)), door.output
+    assert code == (0 if run.outcome == "ok" else 1)
+    return read_run(folder)
+
+
+def rate_missed(run: RunRecord) -> str | None:
+    """How far the generator was from its rate, if it was."""
+    assert run.asked and run.results
+    return outcome.rate_missed(run.asked, run.results)
 
 
 def skip_if_busy(*folders: Path) -> None:
@@ -185,7 +194,7 @@ def check_views_after_a_kill(run: Mapping[str, Any], door: Door) -> None:
     assert {name for name, view in views.items() if view["status"] != "right"} <= {"hvu_test"}
     assert views["hvu_test"]["missing"] == views["hvu_test"]["different"] == 0, door.output
     is_right = views["hvu_test"]["extra"] == 0
-    if run["outcome"] != outcome.rate_missed(run):  # which is told first
+    if run["outcome"] != rate_missed(RunRecord.model_validate(run)):  # which is told first
         assert (run["outcome"] == "ok") is is_right, door.output
     assert door.process.returncode == (0 if run["outcome"] == "ok" else 1)
 

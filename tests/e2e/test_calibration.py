@@ -10,9 +10,9 @@ from racetrack import interrupts
 from racetrack.analysis import ruler
 from racetrack.calibrate import CASES, Case, run_case
 from racetrack.lock import machine_lock
-from racetrack.runfolder import read_run
 from racetrack.screen import Screen
 from tests.e2e.conftest import skip_if_busy
+from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e
 

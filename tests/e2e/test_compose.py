@@ -17,12 +17,12 @@ import psutil
 import pytest
 from jsonschema import Draft202012Validator
 
-from racetrack.runfolder import read_run
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
 from racetrack.stack.watchdog import Watchdog
 from tests.docker_engine import Engine
 from tests.e2e.conftest import Door, ended_well, run_folder
+from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from racetrack.analysis import curves, raw
-from racetrack.runfolder import read_run
 from tests.e2e.conftest import Door, check_views_after_a_kill, run_folder
+from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e
 

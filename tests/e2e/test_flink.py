@@ -11,12 +11,12 @@ from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError, NoSuchView
 from racetrack.engines.flink import SCRIPT
 from racetrack.engines.flink.gateway import Gateway
-from racetrack.runfolder import read_run
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import standing_stack
 from racetrack.verify.catalogue import VIEWS
 from tests.e2e.conftest import Door, ended_well, run_folder
+from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e
 

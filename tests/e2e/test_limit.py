@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from racetrack import interrupts, limit
+from racetrack.limit_record import LimitRecord
 from racetrack.lock import machine_lock
 from racetrack.screen import Screen, patient_console
 from racetrack.settings import load
@@ -40,7 +41,7 @@ def test_a_programmed_capacity_is_found_as_the_limit() -> None:
     assert limit.in_words(found).startswith("cal keeps up with ")
 
 
-def is_within(found: limit.Limit) -> bool:
+def is_within(found: LimitRecord) -> bool:
     """Whether the limit was found as near as it says: 5 %."""
     low, high = found.keeps_up_with_pageviews_per_s, found.falls_behind_at_pageviews_per_s
     if low is None or high is None:

@@ -17,11 +17,11 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from jsonschema import Draft202012Validator
 
 from racetrack.analysis import raw
-from racetrack.runfolder import read_run
 from racetrack.settings import REPO, Settings, load
 from tests.e2e.conftest import Door, run_folder
 from tests.materialize import Materialize, Running, running_materialize
 from tests.postgres import PASSWORD, Postgres, running_postgres
+from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from racetrack.runfolder import read_run
 from racetrack.verify.catalogue import VIEWS
 from tests.e2e.conftest import Door, check_views_after_a_kill, run_folder
+from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e
 

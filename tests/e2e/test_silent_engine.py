@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.runfolder import read_run
 from tests.e2e.conftest import Door, run_folder
+from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e
 

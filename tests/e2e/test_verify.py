@@ -13,11 +13,11 @@ from confluent_kafka import Producer
 
 from racetrack.engines import dh
 from racetrack.probes.loadgen import Control
-from racetrack.runfolder import read_run
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
 from racetrack.verify.catalogue import VIEWS
 from tests.e2e.conftest import Door, ended_well, run_folder
+from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e
 

@@ -18,16 +18,18 @@ from rich.console import Console
 
 from racetrack import interrupts
 from racetrack.engines.cal import Cal
-from racetrack.experiment import STEPS, Asked, Experiment
+from racetrack.experiment import STEPS, Experiment
 from racetrack.lock import machine_lock
 from racetrack.probes.own_record import TOPIC, OwnRecord
-from racetrack.runfolder import RunFolder, read_run
+from racetrack.run_record import RunArguments
+from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import Settings, load
 from racetrack.stack.contract import Say, Stack
 from racetrack.stack.native.stack import NativeStack
 from racetrack.track import check_writes, make_ready
 from tests.e2e.loadgen_stack import LoadgenStack
+from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e
 
@@ -82,7 +84,7 @@ def outcome(
     """What the run says of itself: `run.json`, and what it ended with."""
     make_ready(engine, stack, print)
     folder = RunFolder.create(logs, engine.name, str(RATE))
-    asked = Asked(RATE, 60.0, 10, 1.0)
+    asked = RunArguments(pageviews_per_s=RATE, wait_s=60.0, samples=10, delay_s=1.0)
     result = Experiment(asked, engine, stack, folder, Screen(Console())).run(guard)
     return read_run(folder.path), result
 

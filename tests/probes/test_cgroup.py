@@ -28,7 +28,7 @@ class Account:
 def test_one_row_a_look_with_its_units(tmp_path: Path) -> None:
     up, down = Account(), Account()
     down.is_down = True
-    folder = RunFolder(tmp_path)
+    folder = RunFolder(tmp_path, "dh")
     probe = CgroupProbe({"broker": up, "deephaven": down}, 0.01, folder)
     probe.start()
     _until(lambda: up.looks >= 3)

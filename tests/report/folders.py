@@ -12,13 +12,24 @@ from rich.console import Console
 
 from racetrack import experiment
 from racetrack.engines.contract import Engine
-from racetrack.experiment import Asked, Experiment
+from racetrack.experiment import Experiment
 from racetrack.interrupts import Guard
-from racetrack.runfolder import SCHEMA_VERSION, RunFolder
+from racetrack.run_record import (
+    Counts,
+    CpuTime,
+    DoneFault,
+    FaultLog,
+    Measured,
+    RunArguments,
+    Verified,
+    Window,
+)
+from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import Settings, load
 from racetrack.stack.contract import Stack
 from tests.analysis import synthetic
+from tests.run_json import read_run
 
 SERVICE = {"dh": "deephaven", "mz": "materialize"}
 
@@ -49,7 +60,7 @@ class PlayedBack:
     """Stands in for `racetrack.track.Track`: writes its raw files, and returns what it returns."""
 
     def __init__(self, made: Made, folder: RunFolder) -> None:
-        self._made, self._folder, self._record = made, folder.path, folder.record
+        self._made, self._folder, self._recording = made, folder.path, folder.recording
         self._race = synthetic.Race(
             window_s=made.window_s,
             rate_per_s=made.rate,
@@ -65,7 +76,7 @@ class PlayedBack:
             del self._shares[SERVICE.get(made.engine, made.engine)]
 
     def start_stack(self) -> None:
-        record = json.loads((self._folder / "run.json").read_text())
+        record = read_run(self._folder)
         assert record["outcome"] == "unfinished"
 
     def run_demo(self) -> None:
@@ -77,20 +88,21 @@ class PlayedBack:
     def begin_faults(self) -> None:
         """What was asked for, ten seconds into the window and five seconds long each."""
         from_ms = int(self._race.window[0]) - 5_000
-        done = [
-            {
-                "fault": fault,
-                "how": fault.partition(":")[0],
-                "services": ["debezium"],
-                "at_ms": from_ms + 15_000,
-                "until_ms": from_ms + 20_000,
-                "restart_s": 4.5,
-                "reload_s": None,
-            }
+        done = tuple(
+            DoneFault(
+                fault=fault,
+                how=fault.partition(":")[0],
+                services=("debezium",),
+                at_ms=from_ms + 15_000,
+                until_ms=from_ms + 20_000,
+                restart_s=4.5,
+                reload_s=None,
+            )
             for fault in self._made.asked.get("faults", ())
-        ]
+        )
         if done:
-            self._record({"faults": {"from_ms": from_ms, "done": done}})
+            with self._recording() as run:
+                run.faults = FaultLog(from_ms=from_ms, done=done)
 
             def captured(tick: int) -> int:
                 """None comes out of Debezium while it is away."""
@@ -113,7 +125,7 @@ class PlayedBack:
     def stop(self) -> None:
         pass
 
-    def sample(self, samples: int) -> dict[str, Any]:
+    def sample(self, samples: int) -> Measured:
         half = [self._made.rate // 2] if self._made.asked.get("warm_up_s") else []
         assert self._rates_set == [*half, self._made.rate]
         start_ms, end_ms = self._race.window
@@ -145,28 +157,27 @@ class PlayedBack:
         for name, lines in files.items():
             (self._folder / name).write_text("\n".join(lines) + "\n")
         total_s = self._made.cpu_pct / 100 * self._made.window_s
-        return {
-            "window": {"start_ms": int(start_ms), "end_ms": int(end_ms)},
-            "cpu_s": {
-                name: {"user": 0.8 * total_s * share, "system": 0.2 * total_s * share}
+        return Measured(
+            window=Window(start_ms=int(start_ms), end_ms=int(end_ms)),
+            cpu_s={
+                name: CpuTime(user=0.8 * total_s * share, system=0.2 * total_s * share)
                 for name, share in self._shares.items()
             },
-            "harness_cpu_s": 0.4,
-        }
+            harness_cpu_s=0.4,
+        )
 
-    def account(self) -> dict[str, Any]:
-        counts = [self._made.rate * 9] * 4
-        return {
-            "handed_over": [count + self._made.lost for count in counts],
-            "refused": [0, 0, 0, 0],
-            "end_offsets": counts,
-            "engine_total": sum(counts),
-            "engine_drained": True,
-        }
+    def account(self) -> Counts:
+        counts = (self._made.rate * 9,) * 4
+        return Counts(
+            handed_over=tuple(count + self._made.lost for count in counts),
+            refused=(0, 0, 0, 0),
+            end_offsets=counts,
+            engine_total=sum(counts),
+            engine_drained=True,
+        )
 
-    def verify(self) -> dict[str, Any]:
-        assert self._made.verified is not None
-        return self._made.verified
+    def verify(self) -> Verified:
+        return Verified.model_validate(self._made.verified)
 
 
 @dataclass(frozen=True)
@@ -191,20 +202,8 @@ class NamedEngine:
     def caveats(self, settings: Settings) -> list[str]:
         return list(self.told)
 
-
-def verified(**views: dict[str, Any]) -> dict[str, Any]:
-    """What a verification of these views found."""
-    return {
-        "drained_after_s": 1.25,
-        "drain_within_s": 60.0,
-        "source_read_s": 0.5,
-        "took_s": 2.0,
-        "harness_peak_rss_gib": 0.5,
-        "end_offsets": [10, 20],
-        "source_rows": {"pageviews": 30, "purchases": 4},
-        "relative_error": 1e-9,
-        "views": views,
-    }
+    def services_in(self, settings: Settings) -> tuple[str, ...]:
+        return (SERVICE.get(self.name, self.name),)
 
 
 RIGHT = {
@@ -237,10 +236,9 @@ def run(logs: Path, made: Made, tag: str | None = None) -> Path:
     """A run folder under `logs`, written by the code that writes real ones."""
     number = len(list(logs.iterdir())) if logs.is_dir() else 0
     path = logs / (tag or f"2026.03.22.05.{number // 60:02}.{number % 60:02}_UTC_run")
-    folder = RunFolder(path)
-    folder.stack.mkdir(parents=True)
-    folder.record({"schema_version": SCHEMA_VERSION, "tag": path.name, "engine": made.engine})
-    asked = Asked(
+    (path / "stack").mkdir(parents=True)
+    folder = RunFolder(path, made.engine)
+    asked = RunArguments(
         **{
             "pageviews_per_s": made.rate,
             "wait_s": 5.0,

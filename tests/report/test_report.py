@@ -21,8 +21,8 @@ from racetrack.report.groups import Table, tables
 from racetrack.report.published import published
 from racetrack.report.tables import show
 from racetrack.report.write import write
-from racetrack.runfolder import read_run
 from tests.report.folders import Made, edit, run
+from tests.run_json import read_run
 
 DH, MZ = Made(cpu_pct=40), Made(engine="mz", cpu_pct=80, rss_gib=3.0)
 HOSTILE = '<script>alert("x")</script>&$\\alpha_{'
@@ -337,9 +337,9 @@ def test_what_was_published_is_marked_as_another_machines(logs: Path, out: Path)
     told = text_of(of(logs), folders, with_2022=True)
     assert "Published in 2022, on another machine" in told and "86.5" in told
     assert "2022, another machine" in (out / "report.html").read_text()
-    for one in published()["results"]:
-        assert one["pageviews_per_s"] > 0 and one["cpu_mean_pct"] > 0 and one["rss_max_gib"] > 0
-    assert published()["url"].startswith("https://github.com/deephaven/")
+    for one in published().results:
+        assert one.pageviews_per_s > 0 and one.cpu_mean_pct > 0 and one.rss_max_gib > 0
+    assert published().url.startswith("https://github.com/deephaven/")
 
 
 def test_the_command_leaves_its_files_and_refuses_other_folders(tmp_path: Path) -> None:

@@ -7,16 +7,20 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from racetrack.runfolder import SCHEMA_VERSION, RunFolder, read_run
+from racetrack.run_record import SCHEMA_VERSION, schema
+from racetrack.runfolder import RunFolder
 from racetrack.settings import REPO
-from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, Made, edit, run, verified
+from tests.records import verified
+from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, Made, edit, run
+from tests.run_json import read_run
 
 SCHEMA: dict[str, Any] = json.loads((REPO / "docs" / "run.schema.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 
-def test_it_is_a_schema_of_this_version() -> None:
+def test_it_is_the_schema_of_what_the_code_writes() -> None:
     Draft202012Validator.check_schema(SCHEMA)
+    assert schema() == SCHEMA, "python -m racetrack.run_record > docs/run.schema.json"
     assert SCHEMA["properties"]["schema_version"]["const"] == SCHEMA_VERSION
 
 

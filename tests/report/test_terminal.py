@@ -5,6 +5,8 @@ from typing import Any
 
 from racetrack.analysis.figures import spread
 from racetrack.report import terminal
+from racetrack.run_record import RunRecord
+from tests.records import COST, record
 
 VERDICT: dict[str, Any] = {
     "reason": "Kept up: the lag's slope is 0.01 %",
@@ -20,6 +22,7 @@ RESULTS: dict[str, Any] = {
     "dt_ms": {"mean": 612.34, "p50": 600.0, "max": 1100.0, "updates": 10},
     "processes": {
         "deephaven": {
+            **COST,
             "cpu_pct": spread([50.0, 70.0]),
             "rss_gib": spread([1.5, 2.5]),
             "cpu_s_per_million": 12.345,
@@ -29,8 +32,18 @@ RESULTS: dict[str, Any] = {
 }
 
 
+def run_with(results: dict[str, Any], **more: Any) -> RunRecord:
+    return record({"results": results, **more})
+
+
+def sample_lines(results: dict[str, Any]) -> list[str]:
+    found = run_with(results).results
+    assert found
+    return terminal.sample_lines(found)
+
+
 def test_the_sample_lines_are_the_published_ones() -> None:
-    assert terminal.sample_lines(RESULTS) == [
+    assert sample_lines(RESULTS) == [
         "name=deephaven, tag=CPU_PCT, mean=60.0, sd=14.1, sem=10.0, samples=[50.0, 70.0]",
         (
             "name=deephaven, tag=RES_GiB, mean=2.000, sd=0.707, sem=0.500, max=2.500,"
@@ -40,18 +53,12 @@ def test_the_sample_lines_are_the_published_ones() -> None:
 
 
 def test_one_sample_has_no_deviation() -> None:
-    one = {"processes": {"x": {"cpu_pct": spread([50.0]), "rss_gib": spread([1.0])}}}
-    assert "sd=n/a, sem=n/a" in terminal.sample_lines(one)[0]
+    one = {"processes": {"x": {**COST, "cpu_pct": spread([50.0]), "rss_gib": spread([1.0])}}}
+    assert "sd=n/a, sem=n/a" in sample_lines(one)[0]
 
 
 def test_the_summary_says_it_at_a_glance() -> None:
-    run = {
-        "engine": "dh",
-        "runtime": "native",
-        "outcome": "ok",
-        "asked": {"pageviews_per_s": 5000},
-        "results": RESULTS,
-    }
+    run = run_with(RESULTS)
     text = "\n".join(terminal.summary(run, Path("logs/x_dh_5000")))
     assert "dh at 5,000 pageviews/s (native): ok" in text
     assert "asked 5,000/s, achieved 5,003.1/s" in text
@@ -66,27 +73,15 @@ def test_the_summary_says_it_at_a_glance() -> None:
 
 def test_a_window_without_an_update_has_no_delay() -> None:
     none = {"mean": None, "p50": None, "max": None, "updates": 0, "next_update_s": 3.5}
-    run = {
-        "engine": "dh",
-        "runtime": "native",
-        "outcome": "ok",
-        "asked": {"pageviews_per_s": 5000},
-        "results": {**RESULTS, "dt_ms": none},
-    }
+    run = run_with({**RESULTS, "dt_ms": none})
     lines = terminal.summary(run, Path("logs/x_dh_5000"))
     assert "  delay       dt_ms n/a: no update in the window" in lines
 
 
 def test_an_engine_that_ran_elsewhere_has_no_cost_and_its_caveats_are_said() -> None:
     results = {**RESULTS, "processes": {"broker": RESULTS["processes"]["deephaven"]}}
-    run = {
-        "engine": "mz",
-        "runtime": "native",
-        "outcome": "ok",
-        "asked": {"pageviews_per_s": 5000},
-        "results": results,
-        "caveats": ["It ran who knows where."],
-    }
+    told = {"engine": "mz", "caveats": ["It ran who knows where."]}
+    run = run_with(results, **told)
     lines = terminal.summary(run, Path("logs/x_mz_5000"))
     assert [line for line in lines if line.startswith("  mz ")] == [
         (
@@ -97,20 +92,27 @@ def test_an_engine_that_ran_elsewhere_has_no_cost_and_its_caveats_are_said() -> 
     assert any(line.startswith("  broker      CPU mean 60.0 %") for line in lines)
     assert "  caveat      It ran who knows where." in lines
     assert not any(
-        "not measured" in line for line in terminal.summary({**run, "results": RESULTS}, Path("x"))
+        "not measured" in line for line in terminal.summary(run_with(RESULTS, **told), Path("x"))
     )
 
 
 def test_a_fault_is_a_line_that_says_what_it_took() -> None:
-    done = {"fault": "kill:engine@10s", "restart_s": 6.25, "reload_s": 4.0}
+    done = {
+        "fault": "kill:engine@10s",
+        "how": "kill",
+        "services": [],
+        "at_ms": 1,
+        "restart_s": 6.25,
+        "reload_s": 4.0,
+    }
     calm = {"normal_ms": 2000.0, "worst_ms": 400.0, "after_s": 0}
     lost = {"normal_ms": 2000.0, "worst_ms": None, "after_s": None}
     back = {"normal_ms": 2000.0, "worst_ms": 8123.4, "after_s": 12.34}
-    run = {"faults": {"done": [done, done]}, "results": {}}
-    run["results"]["faults"] = [
+    recovered = [
         {"fault": "", "pageviews": back, "purchases": calm},
         {"fault": "", "pageviews": lost},
     ]
+    run = run_with({"faults": recovered}, faults={"from_ms": 0, "done": [done, done]})
     assert terminal.fault_lines(run) == [
         (
             "  fault       kill:engine@10s: up again in 6.2 s, demo loaded again in 4.0 s,"

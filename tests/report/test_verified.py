@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from racetrack import runfolder
 from racetrack.report import terminal
 from racetrack.report.collect import collect
 from racetrack.report.groups import tables
 from racetrack.report.write import write
-from racetrack.runfolder import read_run
-from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, Made, run, verified
+from tests.records import verified
+from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, Made, run
 from tests.report.test_report import words
+from tests.run_json import read_run
 
 FOUND = verified(users=RIGHT, item_summary=WRONG, hvu_test=ABSENT, purchases=UNREADABLE)
 
@@ -38,7 +40,7 @@ def test_a_run_that_did_not_ask_has_six_steps(tmp_path: Path) -> None:
 
 
 def test_the_terminal_names_view_and_row(folder: Path) -> None:
-    told = "\n".join(terminal.summary(read_run(folder), folder))
+    told = "\n".join(terminal.summary(runfolder.read_run(folder), folder))
     assert "1 of 3 right: 14 rows compared with 30 pageviews and 4 purchases" in told
     assert "WRONG       item_summary: 1 different" in told
     assert "source  item_id=7, revenue=12.5" in told

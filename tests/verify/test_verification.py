@@ -72,7 +72,9 @@ def verify(truth: Shop, folder: Path, read_view: ReadView) -> dict[str, Any]:
     progress = shop.views(truth)["pageviews_progress"].to_pylist()
     ends = [row["total"] for row in sorted(progress, key=lambda row: row["partition"])]
     engine, place = cast(Engine, MadeUp(read_view)), cast(Stack, Place())
-    return Verification(engine, place, Paused(time.monotonic(), ends), folder, lambda _: None).run()
+    paused = Paused(time.monotonic(), ends)
+    found = Verification(engine, place, paused, folder, lambda _: None).run()
+    return found.model_dump(mode="json", exclude_unset=True)
 
 
 def statuses(found: dict[str, Any]) -> dict[str, str]:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from racetrack.clock import utc_now
 from racetrack.errors import BusyError, RacetrackError, SetupError
-from racetrack.runfolder import utc_now, write_json
+from racetrack.json_file import write_json
 from racetrack.settings import Settings
 from racetrack.stack.compose import engine, images, leftovers, room
 from racetrack.stack.compose.cgroup import CGroup

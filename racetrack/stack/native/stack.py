@@ -14,8 +14,9 @@ import psutil
 import tenacity
 
 from racetrack import install
+from racetrack.clock import utc_now
 from racetrack.errors import BusyError, RacetrackError
-from racetrack.runfolder import utc_now, write_json
+from racetrack.json_file import write_json
 from racetrack.settings import REPO, Settings
 from racetrack.stack.contract import Endpoints, Inside, Say, Standing, Unmeasurable
 from racetrack.stack.last_words import last_words

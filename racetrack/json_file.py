@@ -1,0 +1,18 @@
+"""JSON files that nobody ever sees half written."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a mapping as JSON."""
+    write_whole(path, json.dumps(value, indent=2))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file, replacing what is there in one step."""
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    unfinished.write_text(text + "\n")
+    unfinished.replace(path)

@@ -1,0 +1,106 @@
+"""A whole `run.json` for tests that look at a part of it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from racetrack.run_record import RunRecord
+
+_SPREAD = {"mean": 1.0, "sd": None, "sem": None, "max": 1.0, "samples": [1.0]}
+_SLOPE = {"pct": 0.0, "low_pct": -0.1, "high_pct": 0.1}
+_SHARE = {"p50_ms": 1.0, "slope": None}
+
+COST: dict[str, Any] = {
+    "cpu_pct": _SPREAD,
+    "rss_gib": _SPREAD,
+    "cpu_s": 1.0,
+    "cpu_user_s": 0.5,
+    "cpu_system_s": 0.5,
+}
+LAG: dict[str, Any] = {
+    "slope": _SLOPE,
+    "lag_p50_ms": 1.0,
+    "lag_p99_ms": 1.0,
+    "lag_max_ms": 1.0,
+    "stale_max_ms": 1.0,
+    "generator": _SHARE,
+    "broker": _SHARE,
+    "engine": _SHARE,
+}
+RUN: dict[str, Any] = {
+    "schema_version": 1,
+    "tag": "2026.03.22.05.04.28_UTC_dh_5000",
+    "engine": "dh",
+    "runtime": "native",
+    "outcome": "ok",
+    "asked": {"pageviews_per_s": 5000, "wait_s": 20, "samples": 10, "delay_s": 1},
+    "measured": {
+        "window": {"start_ms": 1_795_000_000_000, "end_ms": 1_795_000_010_000},
+        "cpu_s": {},
+        "harness_cpu_s": 0.1,
+        "handed_over": [10, 20],
+        "refused": [0, 0],
+        "end_offsets": [10, 20],
+    },
+    "results": {
+        "offered_pageviews_per_s": 5000.0,
+        "achieved_pageviews_per_s": 5003.1,
+        "published_pageviews": 30,
+        "processed_pageviews": 30,
+        "verdict": {
+            "kind": "kept up",
+            "reason": "Kept up: the lag's slope is 0.00 %",
+            "warnings": [],
+            "threshold_pct": 1.0,
+            "window_s": 10.0,
+            "updates": 10,
+            "asked_per_s": 5000,
+            "throughput": {
+                "offered_per_s": 5000,
+                "handed_over_per_s": 5000,
+                "published_per_s": 5000,
+                "processed_per_s": 5000,
+            },
+            "measured": LAG,
+            "shortest_window_s": None,
+        },
+        "dt_ms": {"mean": 1.0, "p50": 1.0, "max": 1.0, "updates": 10},
+        "processes": {},
+        "harness": {"cpu_s": 0.1, "cpu_pct": 1.0},
+    },
+}
+
+
+def run_json(changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What `run.json` of a good run holds, but for `changes`: mappings are merged, the rest is
+    replaced."""
+    return merged(RUN, changes or {})
+
+
+def record(changes: Mapping[str, Any] | None = None) -> RunRecord:
+    """The same as `read_run` reads it."""
+    return RunRecord.model_validate(run_json(changes))
+
+
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of `base` with `changes`, level by level."""
+    made = dict(base)
+    for key, value in changes.items():
+        below = made.get(key)
+        both = isinstance(value, Mapping) and isinstance(below, Mapping)
+        made[key] = merged(below or {}, value) if both else value
+    return made
+
+
+def verified(**views: dict[str, Any]) -> dict[str, Any]:
+    """What a verification of these views found."""
+    return {
+        "drained_after_s": 1.25,
+        "drain_within_s": 60.0,
+        "source_read_s": 0.5,
+        "took_s": 2.0,
+        "harness_peak_rss_gib": 0.5,
+        "end_offsets": [10, 20],
+        "source_rows": {"pageviews": 30, "purchases": 4},
+        "relative_error": 1e-9,
+        "views": views,
+    }

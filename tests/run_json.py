@@ -1,0 +1,11 @@
+"""`run.json` as it stands in the file, which is what people and their scripts read."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """What `run.json` of a run folder says."""
+    run: dict[str, Any] = json.loads((folder / "run.json").read_text())
+    return run
