@@ -15,7 +15,7 @@ from racetrack.screen import Screen
 from racetrack.settings import load
 
 if TYPE_CHECKING:
-    from racetrack.sweep import Sweep
+    from racetrack.sweep_record import Sweep
 
 WAIT_OPTION = click.option(
     "--wait",
@@ -64,11 +64,19 @@ def sweep(
         ./race sweep --resume logs/2026.11.20.18.04.43_UTC_sweep
         ./race report logs/2026.11.20.18.04.43_UTC_sweep
     """
-    from racetrack.sweep import Sweep
+    from racetrack.sweep_record import Sweep
 
     if not names and not resume:
         raise click.UsageError("Name at least one ENGINE, or a sweep to --resume.")
-    _carry_out(Sweep(names, rates, repeat, wait, samples, 1.0), resume)
+    plan = Sweep(
+        engines=tuple(names),
+        rates=tuple(rates),
+        repeat=repeat,
+        wait_s=wait,
+        samples=samples,
+        delay_s=1.0,
+    )
+    _carry_out(plan, resume)
 
 
 @click.command
@@ -95,14 +103,25 @@ def vary(
         ./race vary dh DEEPHAVEN_HEAP 2g,4g,8g --rate 5000
         ./race vary dh DEEPHAVEN_CYCLE_MS 100,1000 --repeat 1
     """
-    from racetrack.sweep import Sweep, require_heeded
+    from racetrack.sweep import require_heeded
+    from racetrack.sweep_record import Sweep
 
     each = values.split(",")
     with errors_to_exit_codes():
         for value in each:
             load({setting: value})  # a bad value is told before the first run, not at its turn
         require_heeded(setting, engine, load())
-    _carry_out(Sweep([engine], [rate], repeat, wait, samples, 1.0, setting, each), None)
+    plan = Sweep(
+        engines=(engine,),
+        rates=(rate,),
+        repeat=repeat,
+        wait_s=wait,
+        samples=samples,
+        delay_s=1.0,
+        vary=setting,
+        values=tuple(each),
+    )
+    _carry_out(plan, None)
 
 
 def _carry_out(plan: "Sweep", resume: Path | None) -> None:

@@ -1,69 +1,38 @@
 """Many runs by a plan: engines interleaved, each run afresh, to be taken up again after a break."""
 
-import json
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from racetrack import interrupts
 from racetrack.engines import find_engine
 from racetrack.errors import UsageError
 from racetrack.json_file import write_json
-from racetrack.run_record import SCHEMA_VERSION, RunArguments
+from racetrack.run_record import RunArguments
 from racetrack.runfolder import named_folder, read_run
 from racetrack.runs import run_once
 from racetrack.screen import Screen
 from racetrack.settings import Settings, load
 from racetrack.stack.heeded import why_not
 from racetrack.stack.runtime import open_stack
+from racetrack.sweep_record import PlannedRun, Sweep
 from racetrack.track import services_of
 
 PLAN = "sweep.json"
 
 
-@dataclass(frozen=True)
-class Run:
-    """One run of the plan; `tag` names its folder beside the sweep's, once it has been run."""
-
-    engine: str
-    pageviews_per_s: int
-    repeat: int
-    value: str | None = None
-    tag: str | None = None
-    outcome: str | None = None
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """What `sweep.json` holds: a plan, and how far it came. `vary` names a setting of `.env`, each
-    run's `value` is what it is set to."""
-
-    engines: Sequence[str]
-    rates: Sequence[int]
-    repeat: int
-    wait_s: float
-    samples: int
-    delay_s: float
-    vary: str | None = None
-    values: Sequence[str] = ()
-    runs: Sequence[Run] = ()
-    schema_version: int = SCHEMA_VERSION
-    kind: str = field(default="sweep")
-
-
 def planned(sweep: Sweep) -> Sweep:
     """The sweep with its runs. Engines take turns, so that what changes on the machine in the
     course of an hour meets them all alike."""
-    runs = [
-        Run(engine, rate, repeat, value)
+    runs = tuple(
+        PlannedRun(engine=engine, pageviews_per_s=rate, repeat=repeat, value=value)
         for repeat in range(1, sweep.repeat + 1)
         for rate in sweep.rates
         for value in (sweep.values or (None,))
         for engine in sweep.engines
-    ]
-    return replace(sweep, runs=runs)
+    )
+    return sweep.model_copy(update={"runs": runs})
 
 
 def require_heeded(setting: str, engine: str, settings: Settings) -> None:
@@ -93,10 +62,9 @@ def read(folder: Path) -> Sweep:
         UsageError: it is not the folder of a sweep.
     """
     try:
-        held = json.loads((folder / PLAN).read_text())
+        return Sweep.model_validate_json((folder / PLAN).read_text())
     except FileNotFoundError:
         raise UsageError(f"{folder} holds no {PLAN}: it is not the folder of a sweep.") from None
-    return Sweep(**{**held, "runs": [Run(**run) for run in held["runs"]]})
 
 
 def carry_out(folder: Path, screen: Screen, guard: interrupts.Guard) -> bool:
@@ -115,12 +83,15 @@ def carry_out(folder: Path, screen: Screen, guard: interrupts.Guard) -> bool:
         began = time.monotonic()
         runs[number] = _run(run, sweep, folder.parent, screen, guard)
         took_s.append(time.monotonic() - began)
-        _write(folder, replace(sweep, runs=runs))
+        sweep.runs = tuple(runs)
+        _write(folder, sweep)
         guard.rearm()
     return all(run.outcome == "ok" for run in runs)
 
 
-def _run(run: Run, sweep: Sweep, logs_folder: Path, screen: Screen, guard: interrupts.Guard) -> Run:
+def _run(
+    run: PlannedRun, sweep: Sweep, logs_folder: Path, screen: Screen, guard: interrupts.Guard
+) -> PlannedRun:
     """Its folder goes beside the sweep's, where a report looks for it, whatever is set today."""
     varied = {sweep.vary: run.value} if sweep.vary and run.value is not None else {}
     settings = load({**varied, "LOGS_FOLDER": str(logs_folder.resolve())})
@@ -131,10 +102,10 @@ def _run(run: Run, sweep: Sweep, logs_folder: Path, screen: Screen, guard: inter
         delay_s=sweep.delay_s,
     )
     made = run_once(run.engine, asked, settings, screen, guard)
-    return replace(run, tag=made.name, outcome=read_run(made).outcome)
+    return run.model_copy(update={"tag": made.name, "outcome": read_run(made).outcome})
 
 
-def _progress(run: Run, done: int, of: int, took_s: Sequence[float]) -> str:
+def _progress(run: PlannedRun, done: int, of: int, took_s: Sequence[float]) -> str:
     left = ""
     if took_s:
         left = f", about {statistics.median(took_s) * (of - done) / 60:.0f} minutes left"
@@ -144,4 +115,4 @@ def _progress(run: Run, done: int, of: int, took_s: Sequence[float]) -> str:
 
 
 def _write(folder: Path, sweep: Sweep) -> None:
-    write_json(folder / PLAN, asdict(sweep))
+    write_json(folder / PLAN, sweep.model_dump(mode="json"))

@@ -12,10 +12,10 @@ from racetrack.run_record import RunArguments
 from racetrack.screen import Screen
 from racetrack.settings import Settings, load
 from racetrack.stack.heeded import why_not
-from racetrack.sweep import Sweep
+from racetrack.sweep_record import Sweep
 from tests.records import run_json
 
-PLAN = Sweep(engines=["dh", "mz"], rates=[50, 500], repeat=2, wait_s=1, samples=1, delay_s=1)
+PLAN = Sweep(engines=("dh", "mz"), rates=(50, 500), repeat=2, wait_s=1, samples=1, delay_s=1)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_a_sweep_that_was_broken_off_goes_on_with_what_is_missing(
 
 
 def test_each_value_of_a_varied_setting_reaches_its_run(ran: list[tuple[str, int, str]]) -> None:
-    plan = Sweep(["dh"], [0], 1, 1, 1, 1, vary="DEEPHAVEN_HEAP", values=["2g", "8g"])
+    plan = Sweep(engines=("dh",), rates=(0,), wait_s=1, vary="DEEPHAVEN_HEAP", values=("2g", "8g"))
     carry_out(sweep.begin(plan))
     assert [heap for _engine, _rate, heap in ran] == ["2g", "8g"]
 

@@ -4,15 +4,18 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from racetrack.errors import UsageError
 from racetrack.limit_record import LimitRecord
 from racetrack.report.figures import figures_of, runtime_of, warnings_of
 from racetrack.run_record import RunRecord
 from racetrack.runfolder import check_version, read_run
+from racetrack.sweep_record import Sweep
+
+Record = TypeVar("Record", bound=BaseModel)
 
 # Where a run was made and how it is shut off from others says nothing about the engine.
 PLACE_ONLY = (
@@ -125,14 +128,14 @@ def collect(folders: Sequence[Path]) -> Collection:
     missing: list[str] = []
     for folder in map(Path.resolve, folders):
         if (folder / "sweep.json").is_file():
-            sweep = _read(folder / "sweep.json")
+            sweep = _checked(folder / "sweep.json", Sweep)
             found, absent = _of_sweep(folder, sweep)
             for path, config in found:
                 values[path] = config
             missing += absent
-            varied += [sweep["vary"].lower()] if sweep.get("vary") else []
+            varied += [sweep.vary.lower()] if sweep.vary else []
         elif (folder / "limit.json").is_file():
-            limit = _limit(folder / "limit.json")
+            limit = _checked(folder / "limit.json", LimitRecord)
             limits.append(Limit(folder.name, limit))
             for path in _siblings(folder, [entry.tag for entry in limit.confirm]):
                 values.setdefault(path, {})
@@ -151,22 +154,19 @@ def collect(folders: Sequence[Path]) -> Collection:
     return Collection(runs, tuple(limits), tuple(dict.fromkeys(varied)), tuple(missing))
 
 
-def _of_sweep(
-    folder: Path, sweep: Mapping[str, Any]
-) -> tuple[list[tuple[Path, dict[str, str]]], list[str]]:
+def _of_sweep(folder: Path, sweep: Sweep) -> tuple[list[tuple[Path, dict[str, str]]], list[str]]:
     """Each run's folder with the setting that varied; and those that are not there."""
     found, absent = [], []
-    for entry in sweep["runs"]:
-        name = f"{entry['engine']} at {entry['pageviews_per_s']:,}/s, repeat {entry['repeat']}"
-        if not entry["tag"]:
+    for planned in sweep.runs:
+        name = f"{planned.engine} at {planned.pageviews_per_s:,}/s, repeat {planned.repeat}"
+        if not planned.tag:
             absent.append(f"{name}: not run")
             continue
-        paths = list(_siblings(folder, [entry["tag"]]))
+        paths = list(_siblings(folder, [planned.tag]))
         if not paths:
-            absent.append(f"{name}: {entry['tag']} is gone")
-        for path in paths:
-            varies = sweep.get("vary")
-            found.append((path, {varies.lower(): str(entry["value"])} if varies else {}))
+            absent.append(f"{name}: {planned.tag} is gone")
+        varied = {sweep.vary.lower(): str(planned.value)} if sweep.vary else {}
+        found += [(path, varied) for path in paths]
     return found, absent
 
 
@@ -205,14 +205,15 @@ def _faults(run: RunRecord) -> dict[str, str]:
     return {"faults": ", ".join(asked) if asked else "none"}
 
 
-def _limit(path: Path) -> LimitRecord:
+def _checked(path: Path, model: type[Record]) -> Record:
+    """What a file of this version holds.
+
+    Raises:
+        UsageError: it is of another version, or not what it should be.
+    """
+    held = json.loads(path.read_text())
+    check_version(path, held)
     try:
-        return LimitRecord.model_validate(_read(path), extra="ignore")
+        return model.model_validate(held, extra="ignore")
     except ValidationError as error:
         raise UsageError(f"{path} can't be read: {error}. Leave it out.") from error
-
-
-def _read(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text())
-    check_version(path, found)
-    return found
