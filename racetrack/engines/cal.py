@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator
 
 from racetrack.engines.contract import Engine, Progress, Summary
-from racetrack.engines.told import updates_told
+from racetrack.engines.progress_log import updates_of
 from racetrack.stack.contract import Stack
 
 
@@ -21,9 +21,9 @@ class Cal(Engine):
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """What the consumer writes to its output."""
-        return updates_told(stack.log_of("cal"), stop)
+        return updates_of(stack.log_of("cal"), stop)
 
-    def where_to_play(self, stack: Stack) -> list[str]:
+    def usage_hints(self, stack: Stack) -> list[str]:
         """What it reads; it has nothing to look at but its log."""
         where = stack.endpoints.kafka
         return [f"It only counts {where}'s pageviews; its log tells. CAL_* in .env flaw it."]

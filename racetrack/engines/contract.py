@@ -73,7 +73,7 @@ class Engine(ABC):
             RacetrackError: this engine can't run on this stack with these settings.
         """
 
-    def lay_out(self, stack: Stack) -> None:  # noqa: B027
+    def prepare_inputs(self, stack: Stack) -> None:  # noqa: B027
         """Make what the demo's script takes for granted and can't make itself, such as topics.
 
         `./race up` calls it, since a person will paste the script; `load_demo` is on its own.
@@ -87,7 +87,7 @@ class Engine(ABC):
             DemoError: the engine refused it.
         """
 
-    def load_again(self, stack: Stack) -> None:
+    def reload_demo(self, stack: Stack) -> None:
         """Have the demo's views again after the engine's services were killed and started anew:
         the whole demo once more, for an engine whose memory is gone with its process.
 
@@ -133,5 +133,5 @@ class Engine(ABC):
         return []
 
     @abstractmethod
-    def where_to_play(self, stack: Stack) -> list[str]:
+    def usage_hints(self, stack: Stack) -> list[str]:
         """Lines that tell a person how to use the engine by hand while the stack is up."""

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from racetrack.engines.contract import DemoError, Engine, NoSuchView, Progress, Summary
-from racetrack.engines.told import updates_told
+from racetrack.engines.progress_log import updates_of
 from racetrack.errors import RacetrackError
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
@@ -49,7 +49,7 @@ class Deephaven(Engine):
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """What `sample_dt.py` writes to the server's output at every update."""
-        return updates_told(stack.log_of("deephaven"), stop)
+        return updates_of(stack.log_of("deephaven"), stop)
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """A snapshot of the table, which Deephaven takes between two update cycles."""
@@ -70,7 +70,7 @@ class Deephaven(Engine):
         """Time is that of a cycle's start: a cycle ago, and as long as the cycle took."""
         return 2 * settings.deephaven_cycle_ms
 
-    def where_to_play(self, stack: Stack) -> list[str]:
+    def usage_hints(self, stack: Stack) -> list[str]:
         """The IDE's address, and what to paste there."""
         settings = stack.settings
         host = f"{settings.reach_address}:{settings.deephaven_port}"

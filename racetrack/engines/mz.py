@@ -187,7 +187,7 @@ class Materialize(Engine):
             return [IMAGE]
         return [ELSEWHERE] if settings.mz_pid else [ELSEWHERE, NOT_KNOWN_TO_BE_HERE]
 
-    def where_to_play(self, stack: Stack) -> list[str]:
+    def usage_hints(self, stack: Stack) -> list[str]:
         """psql, and what to type there."""
         return [
             f"SQL: psql '{_server(stack.settings).conninfo}'",

@@ -87,7 +87,7 @@ class PostgreSQL(Engine):
         """What its figures leave out, and what they count twice."""
         return [ON_READING, SHARED]
 
-    def where_to_play(self, stack: Stack) -> list[str]:
+    def usage_hints(self, stack: Stack) -> list[str]:
         """psql, and what to type there."""
         password = stack.settings.postgres_password.get_secret_value()
         return [

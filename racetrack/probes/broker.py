@@ -16,7 +16,7 @@ ASK_EVERY_S = 0.05
 PUBLISHED_EVERY_S = 0.1
 
 
-class BrokerProbe:
+class TopicOffsets:
     """One client, so that asking again costs one request."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
@@ -78,7 +78,7 @@ class PublishedProbe(Probe):
 
     def __init__(
         self,
-        broker: BrokerProbe,
+        broker: TopicOffsets,
         curves: CurvesFile,
         excused: Callable[[float], bool] = lambda _since_s: False,
     ) -> None:

@@ -19,7 +19,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from racetrack.errors import RacetrackError
 from racetrack.probes import arrived
 from racetrack.probes.arrived import Arrivals, Counts, Missing, Youngest, YoungestReader
-from racetrack.probes.broker import BrokerProbe
+from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
 from racetrack.probes.own_record import TOPIC, NoAnswer, OwnRecord, Refused
 from racetrack.stack.contract import Endpoints
@@ -159,7 +159,7 @@ class _Real:
 
     def __init__(self, where: Endpoints, topic: str) -> None:
         self._control = Control(where.loadgen_host, where.loadgen_port)
-        self._broker = BrokerProbe(where.kafka, topic)
+        self._broker = TopicOffsets(where.kafka, topic)
         self._reader = YoungestReader(where.kafka, topic)
 
     def counts(self) -> Counts:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from racetrack.report import against, overtime
+from racetrack.report import comparison_charts, timeseries_charts
 from racetrack.report.chart import Chart
 from racetrack.report.collect import Collection
 from racetrack.report.draw import drawn
@@ -32,14 +32,14 @@ def plots(
     gaps: dict[str, list[str]] = {}
     for number, table in enumerate(tables, start=1):
         charts[f"table{number}"] = [
-            *against.against_rate(table, number, published),
-            *against.against_setting(table, number, collection.varied),
+            *comparison_charts.against_rate(table, number, published),
+            *comparison_charts.against_setting(table, number, collection.varied),
         ]
     for number, limits in enumerate(collection.limits_by_track.values(), start=1):
-        one = against.limits_chart(limits, number)
+        one = comparison_charts.limits_chart(limits, number)
         charts[f"limits{number}"] = [one] if one else []
     for run in collection.runs:
-        charts[run.tag], gaps[run.tag] = overtime.charts(run)
+        charts[run.tag], gaps[run.tag] = timeseries_charts.charts(run)
     made: dict[str, list[Plot]] = {}
     total = 0
     for name, of in charts.items():

@@ -91,7 +91,7 @@ class Stack(Protocol):
 
     def start(self, services: Sequence[str], logs: Path | None, say: Say) -> None:
         """Start the services side by side and return when each has passed its health check. Until
-        `stop` or `keep_up` a watchdog ends them, should this process be killed.
+        `stop` or `leave_running` a watchdog ends them, should this process be killed.
 
         Their output goes to `logs`, the `stack` folder of a run; without it, to where the stack's
         data is, and goes with it.
@@ -148,8 +148,8 @@ class Stack(Protocol):
     def stop(self, say: Say) -> None:
         """End everything that was started, whoever started it, and remove its data. Idempotent."""
 
-    def keep_up(self, engine: str) -> None:
+    def leave_running(self, engine: str) -> None:
         """Let the stack stand when this command ends."""
 
     def standing(self) -> Standing | None:
-        """The stack that `keep_up` left standing, if there is one."""
+        """The stack that `leave_running` left standing, if there is one."""

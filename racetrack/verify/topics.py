@@ -11,7 +11,7 @@ from typing import IO
 import duckdb
 
 from racetrack.errors import RacetrackError, SetupError
-from racetrack.probes.broker import BrokerProbe
+from racetrack.probes.broker import TopicOffsets
 
 PAGEVIEWS, FLAGGED = "pageviews", "dd_flagged_profiles"
 # Whatever is read, this is far beyond it; a broker that hangs must not hang the harness.
@@ -61,7 +61,7 @@ def take_flagged(db: duckdb.DuckDBPyConnection, bootstrap: str) -> None:
     Raises:
         RacetrackError: it could not be read, or is no longer whole.
     """
-    ends = BrokerProbe(bootstrap, FLAGGED).end_offsets()
+    ends = TopicOffsets(bootstrap, FLAGGED).end_offsets()
     _take(db, bootstrap, FLAGGED, ends, ["-J"], _TAKE_FLAGGED)
 
 
@@ -89,7 +89,7 @@ def _take(
 
 def _must_be_whole(bootstrap: str, topic: str) -> None:
     """A view of all pageviews can't be checked against some of them."""
-    gone = sum(BrokerProbe(bootstrap, topic).begin_offsets())
+    gone = sum(TopicOffsets(bootstrap, topic).begin_offsets())
     if gone:
         raise RacetrackError(
             f"The broker no longer has the first {gone:,} messages of {topic!r}, so that views of"

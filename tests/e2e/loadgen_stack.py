@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 from confluent_kafka import Consumer, TopicPartition
 
-from racetrack.probes.broker import BrokerProbe
+from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
 from racetrack.settings import Settings
 from racetrack.stack.native import leftovers, mysql
@@ -47,7 +47,7 @@ class LoadgenStack:
         )
         self.native = NativeStack(self.settings)
         self._logs = logs
-        self.broker = BrokerProbe(self.native.endpoints.kafka, TOPIC)
+        self.broker = TopicOffsets(self.native.endpoints.kafka, TOPIC)
         # End offsets that the counts of the generator that runs now know nothing of.
         self.before = [0] * settings.pageviews_partitions
 

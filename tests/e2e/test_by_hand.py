@@ -9,7 +9,7 @@ import pytest
 from pydeephaven import Session
 
 from racetrack.engines import dh
-from racetrack.probes.broker import BrokerProbe
+from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.own_record import TOPIC
 from racetrack.settings import REPO, Settings
 from tests.e2e.conftest import Door
@@ -64,7 +64,7 @@ def test_it_says_where_to_play(up: Door, settings: Settings) -> None:
 
 
 def test_it_wrote_a_record_of_its_own(up: Door, settings: Settings) -> None:
-    broker = BrokerProbe(f"{settings.reach_address}:{settings.kafka_port}", TOPIC)
+    broker = TopicOffsets(f"{settings.reach_address}:{settings.kafka_port}", TOPIC)
     assert broker.end_offsets() == [1]
 
 

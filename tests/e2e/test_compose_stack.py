@@ -9,9 +9,9 @@ import psutil
 import pytest
 from docker.models.containers import Container
 
-from racetrack import faults
 from racetrack.errors import BusyError, RacetrackError, UsageError
 from racetrack.probes.loadgen import Control
+from racetrack.run import faults
 from racetrack.settings import Settings, load
 from racetrack.stack.compose.engine import find
 from racetrack.stack.compose.stack import ComposeStack
@@ -127,7 +127,7 @@ def test_a_stack_that_stands_is_seen_by_others_and_not_cleared(
 ) -> None:
     other = opened()
     assert other.standing() is None  # nobody has said that it is to stand
-    stack.keep_up("dh")
+    stack.leave_running("dh")
     standing = other.standing()
     assert standing
     assert (standing.engine, set(standing.expected)) == ("dh", set(SERVICES))

@@ -18,16 +18,16 @@ from rich.console import Console
 
 from racetrack import interrupts
 from racetrack.engines.cal import Cal
-from racetrack.experiment import STEPS, Experiment
-from racetrack.lock import machine_lock
 from racetrack.probes.own_record import TOPIC, OwnRecord
+from racetrack.run.experiment import STEPS, Experiment
+from racetrack.run.machine_lock import machine_lock
+from racetrack.run.session import check_writes, make_ready
 from racetrack.run_record import RunArguments
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import Settings, load
 from racetrack.stack.contract import Say, Stack
 from racetrack.stack.native.stack import NativeStack
-from racetrack.track import check_writes, make_ready
 from tests.e2e.loadgen_stack import LoadgenStack
 from tests.run_json import read_run
 

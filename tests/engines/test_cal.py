@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from racetrack import settings
 from racetrack.engines import find_engine
 from racetrack.engines.contract import Progress, Summary
-from racetrack.engines.told import updates_told
+from racetrack.engines.progress_log import updates_of
 from racetrack.stack.native.cal import SERVICE
 from racetrack.stack.native.cal_consumer import (
     Counting,
@@ -138,7 +138,7 @@ def test_what_it_tells_is_what_the_harness_reads(tmp_path: Path) -> None:
     log.write_text("".join(f"{line}\n" for line in telling.lines(counting, NOW_MS)))
     stop = threading.Event()
     stop.set()
-    assert list(updates_told(log, stop)) == [
+    assert list(updates_of(log, stop)) == [
         Summary(NOW_MS, 3, NOW_MS - 4, 4.0),
         Progress(NOW_MS, 0, 2, NOW_MS - 4),
         Progress(NOW_MS, 2, 1, NOW_MS - 9),

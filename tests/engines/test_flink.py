@@ -166,7 +166,7 @@ def test_the_scripts_templates_get_the_stacks_addresses() -> None:
 
 
 def test_where_to_play_can_be_pasted() -> None:
-    said = "\n".join(FLINK.where_to_play(stack()))
+    said = "\n".join(FLINK.usage_hints(stack()))
     assert f"/parts/flink/bin/sql-client.sh gateway --endpoint 127.0.0.1:{port()}" in said
     assert _addresses(stack()) in said
     assert "demo.flink.sql" in said

@@ -377,7 +377,7 @@ def test_the_reader_is_told_which_materialize_it_was(postgres: Postgres) -> None
 
 
 def test_a_person_is_told_what_to_type(attached: Stack) -> None:
-    lines = "\n".join(mz.Materialize().where_to_play(attached))
+    lines = "\n".join(mz.Materialize().usage_hints(attached))
     assert (
         "SQL: psql 'connect_timeout=10 user=materialize" in lines
         and "\\i " in lines

@@ -7,7 +7,7 @@ import pytest
 
 from racetrack.errors import SetupError
 from racetrack.install import central
-from racetrack.install.lock import MAVEN_PARTS
+from racetrack.install.lockfiles import MAVEN_PARTS
 from racetrack.install.recipe import Site
 from racetrack.install.versions import read_versions
 

@@ -85,7 +85,7 @@ def test_client_and_server_of_deephaven_are_the_version_of_env() -> None:
 )
 def test_every_locked_package_has_hashes_and_no_trace_of_its_making(lock: Path) -> None:
     text = lock.read_text()
-    assert "python3 -m racetrack.install.lock" in text.splitlines()[1]
+    assert "python3 -m racetrack.install.lockfiles" in text.splitlines()[1]
     assert "://" not in text
     assert str(REPO) not in text
     packages = re.split(r"\n(?=\S+==)", text)[1:]

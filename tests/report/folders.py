@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from racetrack import experiment
 from racetrack.engines.contract import Engine
-from racetrack.experiment import Experiment
 from racetrack.interrupts import Guard
+from racetrack.run import experiment
+from racetrack.run.experiment import Experiment
 from racetrack.run_record import (
     Counts,
     CpuTime,
@@ -57,7 +57,7 @@ class Made:
 
 
 class PlayedBack:
-    """Stands in for `racetrack.track.Track`: writes its raw files, and returns what it returns."""
+    """Stands in for `racetrack.run.session.Session`: writes and returns what that does."""
 
     def __init__(self, made: Made, folder: RunFolder) -> None:
         self._made, self._folder, self._recording = made, folder.path, folder.recording
@@ -250,7 +250,7 @@ def run(logs: Path, made: Made, tag: str | None = None) -> Path:
     )
     stack = NoStack(made.runtime, load(made.settings))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "Track", lambda *_: PlayedBack(made, folder))
+        patch.setattr(experiment, "Session", lambda *_: PlayedBack(made, folder))
         Experiment(
             asked,
             cast(Engine, NamedEngine(made.engine, made.caveats)),

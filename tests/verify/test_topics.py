@@ -31,7 +31,7 @@ class Broker:
 
 @pytest.fixture(autouse=True)
 def broker(monkeypatch: pytest.MonkeyPatch) -> type[Broker]:
-    monkeypatch.setattr(topics, "BrokerProbe", Broker)
+    monkeypatch.setattr(topics, "TopicOffsets", Broker)
     return Broker
 
 

@@ -33,13 +33,13 @@ class Flink(Engine):
     needs = ("registry", "debezium")
     services = ("flink",)
 
-    def lay_out(self, stack: Stack) -> None:
+    def prepare_inputs(self, stack: Stack) -> None:
         """Make the topics that the script writes to: Flink makes none."""
         topics.make(stack.endpoints.kafka, script.own_topics(SCRIPT.read_text()))
 
     def load_demo(self, stack: Stack) -> None:
         """Run `scripts/demo.flink.sql`; its views are there when the first of them is written."""
-        self.lay_out(stack)
+        self.prepare_inputs(stack)
         sql = SCRIPT.read_text()
         try:
             with Gateway(_gateway_url(stack.settings)) as gateway:
@@ -91,7 +91,7 @@ class Flink(Engine):
             found.append("Flink ran without checkpoints: a job that fails is not restored.")
         return found
 
-    def where_to_play(self, stack: Stack) -> list[str]:
+    def usage_hints(self, stack: Stack) -> list[str]:
         """Flink's own SQL client, and what to paste there."""
         settings = stack.settings
         client = stack.program("flink", "sql-client.sh")

@@ -11,13 +11,13 @@ from racetrack.clock import utc_now
 from racetrack.errors import BusyError, RacetrackError, SetupError
 from racetrack.json_file import write_json
 from racetrack.settings import Settings
-from racetrack.stack.compose import engine, images, leftovers, room
+from racetrack.stack.compose import engine, images, leftovers, memory_check
 from racetrack.stack.compose.cgroup import CGroup
-from racetrack.stack.compose.comingup import READY_WITHIN_S, ComingUp
 from racetrack.stack.compose.containers import Containers, Live, Unseen
 from racetrack.stack.compose.followers import Followers
 from racetrack.stack.compose.names import called, each_once, shown
 from racetrack.stack.compose.project import Project, Service, end
+from racetrack.stack.compose.startup import READY_WITHIN_S, Startup
 from racetrack.stack.contract import Endpoints, Inside, Say, Standing
 from racetrack.stack.native import ports
 from racetrack.stack.watchdog import Watchdog
@@ -81,7 +81,7 @@ class ComposeStack:
         described = self._project.services()
         wanted = {name: described[name] for name in each_once(services)}
         needed = {name: service.memory for name, service in wanted.items()}
-        room.require(needed, self._docker.memory_bytes if self.unmeasurable else None)
+        memory_check.require(needed, self._docker.memory_bytes if self.unmeasurable else None)
         ports.must_be_free(self.settings.bind_address, [self._ports(wanted.values())])
         self._get_images(wanted, say)
 
@@ -100,7 +100,7 @@ class ComposeStack:
         logs = logs or self._root / "logs"
         logs.mkdir(exist_ok=True)
         followers = Followers(self._docker.client, logs.parent / "docker-compose.log")
-        self._started = _Started(ComingUp(self._containers, followers, logs), followers)
+        self._started = _Started(Startup(self._containers, followers, logs), followers)
         up = self._project.up(wanted, READY_WITHIN_S)
         try:
             self._started.coming.wait(up, wanted, say)
@@ -216,14 +216,14 @@ class ComposeStack:
             what = f"{len(names)} container{'s' if len(names) > 1 else ''} ({', '.join(names)})"
             say(f"  removed {what} in {took_s:.1f} s")
 
-    def keep_up(self, engine: str) -> None:
+    def leave_running(self, engine: str) -> None:
         """Let the stack stand when this command ends."""
         expected = sorted(map(shown, self._up.live))
         write_json(self._note, {"engine": engine, "since": utc_now(), "expected": expected})
         self._watchdog.dismiss()
 
     def standing(self) -> Standing | None:
-        """The stack that `keep_up` left standing, if anything of it still lives."""
+        """The stack that `leave_running` left standing, if anything of it still lives."""
         running = [each for each in self._containers.all() if each.state in ("running", "paused")]
         if not running or not self._note.exists():
             return None
@@ -284,7 +284,7 @@ class ComposeStack:
 class _Started:
     """What `start` made, by the names in docker-compose.yml."""
 
-    coming: ComingUp
+    coming: Startup
     followers: Followers
     live: dict[str, Live | Unseen] = field(default_factory=dict)
     killed: set[Live | Unseen] = field(default_factory=set)  # on purpose

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from racetrack.stack.native import jvm, made
+from racetrack.stack.native import jvm, prebuilt
 from racetrack.stack.native.leftovers import mark
 from racetrack.stack.native.service import Context, Launch, NotReady, spawn
 
@@ -44,7 +44,7 @@ class Archive:
 
         None where that fails, as on a machine short of memory: the service starts without.
         """
-        file = made.made(context.parts[self.part], f"{self.service}-{self._fits()}.jsa")
+        file = prebuilt.made(context.parts[self.part], f"{self.service}-{self._fits()}.jsa")
         if not file.exists():
             self._make(context, file)
         return file if file.exists() else None
@@ -66,7 +66,7 @@ class Archive:
             dumped = scratch / "classes.jsa"
             training = replace(context, work=scratch)
             if self._run(training, self.train(training, dumped)) and dumped.exists():
-                made.keep(dumped, file)
+                prebuilt.keep(dumped, file)
         finally:
             shutil.rmtree(scratch)
 

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from racetrack.errors import RacetrackError
 from racetrack.settings import Settings
-from racetrack.stack.native import jvm, leftovers, made, net
+from racetrack.stack.native import jvm, leftovers, net, prebuilt
 from racetrack.stack.native.archive import Archive, written_at_exit
 from racetrack.stack.native.service import Context, Launch, NotReady
 
@@ -162,12 +162,12 @@ def _format(context: Context, configuration: Path) -> None:
     """What `kafka.tools.StorageTool format` does, without a JVM from the second time on: all but
     the ids is the same every time."""
     data = context.work / "data"
-    kept = made.made(context.parts["kafka"], "bootstrap.checkpoint")
+    kept = prebuilt.made(context.parts["kafka"], "bootstrap.checkpoint")
     cluster_id, directory_id = _new_id(), _new_id()
     cluster_id_file(context).write_text(cluster_id)
     if not kept.exists():
         _format_with_java(context, configuration, cluster_id)
-        made.keep(data / "bootstrap.checkpoint", kept)
+        prebuilt.keep(data / "bootstrap.checkpoint", kept)
         return
     data.mkdir()
     shutil.copyfile(kept, data / "bootstrap.checkpoint")

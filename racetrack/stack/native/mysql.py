@@ -12,7 +12,7 @@ from racetrack.errors import RacetrackError
 from racetrack.install.apt import own_loader
 from racetrack.install.debian import MYSQL_LIBRARIES
 from racetrack.settings import Settings
-from racetrack.stack.native import leftovers, made, net
+from racetrack.stack.native import leftovers, net, prebuilt
 from racetrack.stack.native.service import Context, Launch, NotReady
 
 UNPRIVILEGED = "nobody"
@@ -163,7 +163,7 @@ def _write_configuration(context: Context) -> None:
 def _make_data(context: Context) -> None:
     """An initialised data folder without any password, copied if one was made before. One that a
     killed server left is kept."""
-    kept = made.made(context.parts["mysql"], "data")
+    kept = prebuilt.made(context.parts["mysql"], "data")
     data = context.work / "data"
     if data.exists():
         return
@@ -182,7 +182,7 @@ def _make_data(context: Context) -> None:
         raise RacetrackError(f"MySQL could not initialise its data folder:\n{done.stderr.strip()}")
     # The server's id: every run makes its own.
     (data / "auto.cnf").unlink()
-    made.keep(data, kept)
+    prebuilt.keep(data, kept)
 
 
 def _server(context: Context, *options: str) -> list[str]:

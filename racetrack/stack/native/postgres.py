@@ -11,7 +11,7 @@ import psycopg
 from racetrack.errors import RacetrackError
 from racetrack.install.debian import postgres_libraries, postgres_programs
 from racetrack.settings import Settings
-from racetrack.stack.native import leftovers, made, net
+from racetrack.stack.native import leftovers, net, prebuilt
 from racetrack.stack.native.service import Context, Launch, NotReady
 
 USER = DATABASE = "shop"
@@ -114,7 +114,7 @@ def _prefix(context: Context) -> Path:
 
 def _make_data(context: Context, prefix: Path, data: Path) -> None:
     """A data folder without a password, copied if one was made before."""
-    kept = made.made(context.parts["postgres"], "data")
+    kept = prebuilt.made(context.parts["postgres"], "data")
     if os.access(kept, os.R_OK | os.X_OK):  # root may have made it for itself
         shutil.copytree(kept, data)
         _give_away(data)
@@ -122,7 +122,7 @@ def _make_data(context: Context, prefix: Path, data: Path) -> None:
     initdb = ("initdb", "-D", str(data), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale")
     _do(context, prefix, (*initdb, "--no-sync"), "initialise its data folder")
     _single(context, prefix, f"CREATE DATABASE {DATABASE}")
-    made.keep(data, kept)
+    prebuilt.keep(data, kept)
 
 
 def _set_password(context: Context, prefix: Path) -> None:

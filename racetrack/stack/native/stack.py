@@ -215,14 +215,14 @@ class NativeStack:
         if cleared:
             say(f"  ended {cleared} in {time.monotonic() - began:.1f} s")
 
-    def keep_up(self, engine: str) -> None:
+    def leave_running(self, engine: str) -> None:
         """Let the stack stand when this command ends."""
         expected = sorted(self._running)
         write_json(self._note, {"engine": engine, "since": utc_now(), "expected": expected})
         self._watchdog.dismiss()
 
     def standing(self) -> Standing | None:
-        """The stack that `keep_up` left standing, if anything of it still lives."""
+        """The stack that `leave_running` left standing, if anything of it still lives."""
         services: dict[str, list[int]] = {}
         for member in leftovers.members(self.settings.stack_name):
             services.setdefault(member.service, []).append(member.process.pid)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racetrack.bracket import MAX_STEPS, MOST_FOG, Bracket, climb, confirm, is_within
+from racetrack.run.bracket import MAX_STEPS, MOST_FOG, Bracket, climb, confirm, is_within
 from racetrack.run_record import VerdictKind
 
 TOLERANCE = 0.05

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from racetrack import calibrate, cli
+from racetrack import cli
 from racetrack.analysis.ruler import Finding
-from racetrack.calibrate import CASES, FLAWLESS
+from racetrack.run import calibration
+from racetrack.run.calibration import CASES, FLAWLESS
 from racetrack.settings import load
 
 GOOD = Finding("delay of 0 ms", "median lag 6 ms", "± 25 ms", within=True)
@@ -20,9 +21,9 @@ BAD = Finding("delay of 250 ms", "the [broker] ended", "± 25 ms", within=False)
 def test_it_succeeds_only_if_every_row_is_within_its_bound(
     monkeypatch: pytest.MonkeyPatch, found: list[Finding], code: int
 ) -> None:
-    ran: list[calibrate.Case] = []
+    ran: list[calibration.Case] = []
 
-    def run_case(case: calibrate.Case, *_: object) -> Path:
+    def run_case(case: calibration.Case, *_: object) -> Path:
         ran.append(case)
         return Path("/nowhere")
 
@@ -30,10 +31,10 @@ def test_it_succeeds_only_if_every_row_is_within_its_bound(
         assert len(folders) == len(CASES)
         return found
 
-    monkeypatch.setattr(calibrate, "machine_lock", nullcontext)  # a run may hold the real one
-    monkeypatch.setattr(calibrate, "run_case", run_case)
-    monkeypatch.setattr(calibrate, "findings", findings)
-    monkeypatch.setattr(calibrate, "prepare", lambda _screen: None)
+    monkeypatch.setattr(cli.calibrate, "machine_lock", nullcontext)  # a run may hold the real one
+    monkeypatch.setattr(calibration, "run_case", run_case)
+    monkeypatch.setattr(calibration, "findings", findings)
+    monkeypatch.setattr(calibration, "prepare", lambda _screen: None)
     result = CliRunner().invoke(cli.race, ["calibrate"])
     assert result.exit_code == code, result.output
     assert tuple(ran) == CASES
@@ -41,7 +42,7 @@ def test_it_succeeds_only_if_every_row_is_within_its_bound(
 
 
 def test_the_table_shows_every_row_as_it_is() -> None:
-    lines = calibrate.table([GOOD, BAD]).splitlines()
+    lines = calibration.table([GOOD, BAD]).splitlines()
     good = next(line for line in lines if "delay of 0 ms" in line)
     bad = next(line for line in lines if "delay of 250 ms" in line)
     assert "median lag 6 ms" in good

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from racetrack import cli, engines, track
+from racetrack import cli, engines
+from racetrack.run import session
 from racetrack.stack.contract import Standing, Unmeasurable
 
 
@@ -28,14 +29,14 @@ from racetrack.stack.contract import Standing, Unmeasurable
     ],
 )
 def test_a_wrong_argument_is_named(arguments: list[str], says: str) -> None:
-    result = CliRunner().invoke(cli.experiment, arguments)
+    result = CliRunner().invoke(cli.experiment.experiment, arguments)
     assert result.exit_code == 2
     assert "Usage: " in result.output
     (error_line,) = [line for line in result.output.splitlines() if line.startswith("Error: ")]
     assert says in error_line
 
 
-@pytest.mark.parametrize("command", [cli.experiment, cli.race])
+@pytest.mark.parametrize("command", [cli.experiment.experiment, cli.race])
 def test_help_shows_an_example_and_the_exit_codes(command: object) -> None:
     result = CliRunner().invoke(command, ["--help"])  # type: ignore[arg-type]
     assert result.exit_code == 0
@@ -55,7 +56,7 @@ def test_a_bad_setting_ends_in_one_line(
 def test_status_tells_processes_only_where_they_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     services = {"mysql": [70, 71], "broker": []}
     up = Standing("dh", "2026-11-22T08:00:00Z", list(services), services)
-    monkeypatch.setattr(cli, "standing_stack", lambda _: (None, up))
+    monkeypatch.setattr(cli.status, "standing_stack", lambda _: (None, up))
     result = CliRunner().invoke(cli.race, ["status"])
     assert result.exit_code == 0
     assert "  mysql      pid 70, 71\n" in result.output
@@ -72,15 +73,15 @@ def test_up_says_at_its_end_what_can_not_be_measured(
         settings=SimpleNamespace(),
         prepare=lambda *_: None,
         start=lambda *_: None,
-        keep_up=lambda _: None,
+        leave_running=lambda _: None,
         where_logs=lambda: "logs",
     )
     engine = SimpleNamespace(
         needs=(),
         services_in=lambda _: (),
         check=lambda _: None,
-        lay_out=lambda _: None,
-        where_to_play=lambda _: ["IDE: there"],
+        prepare_inputs=lambda _: None,
+        usage_hints=lambda _: ["IDE: there"],
     )
     asked: dict[str, bool] = {}
 
@@ -89,9 +90,9 @@ def test_up_says_at_its_end_what_can_not_be_measured(
         return stack
 
     checked: list[object] = []
-    monkeypatch.setattr(track, "check_writes", lambda of, *_: checked.append(of))
-    monkeypatch.setattr(cli, "open_stack", open_stack)
-    monkeypatch.setattr(cli, "machine_lock", nullcontext)  # a run may be under way
+    monkeypatch.setattr(session, "check_writes", lambda of, *_: checked.append(of))
+    monkeypatch.setattr(cli.up, "open_stack", open_stack)
+    monkeypatch.setattr(cli.up, "machine_lock", nullcontext)  # a run may be under way
     monkeypatch.setattr(engines, "find_engine", lambda _: engine)
     result = CliRunner().invoke(cli.race, ["up", "dh"])
     assert result.exit_code == 0, result.output

@@ -1,23 +1,19 @@
-"""`./race calibrate`: runs the calibration engine with known flaws and shows what was measured."""
+"""Calibration: runs the calibration engine with known flaws and shows what was measured."""
 
 import io
 import os
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from racetrack import engines, interrupts, machine
-from racetrack.cli_parts import EXIT_CODES, guarded
 from racetrack.clock import utc_now
-from racetrack.lock import machine_lock
 from racetrack.screen import Screen
 from racetrack.settings import load
 from racetrack.stack.runtime import open_stack
@@ -78,16 +74,6 @@ CASES = (
 )
 
 
-@click.command(epilog=EXIT_CODES)
-def calibrate() -> None:
-    """Check the ruler: an engine with a delay, a stall and a capacity that are known, measured on
-    this machine as any engine is. Leaves a run folder a row in logs/."""
-    screen = Screen()
-    with guarded(screen) as guard, machine_lock():
-        found = run(screen, guard)
-    sys.exit(0 if all(finding.within for finding in found) else 1)
-
-
 def run(screen: Screen, guard: interrupts.Guard) -> Sequence["Finding"]:
     """Run all cases, show the table and return its rows.
 
@@ -121,7 +107,7 @@ def run(screen: Screen, guard: interrupts.Guard) -> Sequence["Finding"]:
 
 def prepare(screen: Screen) -> None:
     """Install what is missing, where it can be seen: the runs say nothing here."""
-    from racetrack.track import services_of
+    from racetrack.run.session import services_of
 
     settings = load(FLAWLESS)
     services = services_of(engines.find_engine(ENGINE), settings)
@@ -142,8 +128,8 @@ def findings(folders: Sequence[Path]) -> list["Finding"]:
 
 def run_case(case: Case, screen: Screen, guard: interrupts.Guard) -> Path:
     """The folder of a fresh run of this case."""
+    from racetrack.run.single import run_once
     from racetrack.run_record import RunArguments
-    from racetrack.runs import run_once
 
     asked = RunArguments(
         pageviews_per_s=case.pageviews_per_s, wait_s=case.wait_s, samples=case.samples, delay_s=1.0

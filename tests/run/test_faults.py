@@ -7,13 +7,13 @@ from typing import Literal, cast
 
 import pytest
 
-from racetrack import faults
 from racetrack.engines import find_engine
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, UsageError
-from racetrack.faults import Away, Fault, Faults
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.usage import Meter
+from racetrack.run import faults
+from racetrack.run.faults import Away, Fault, FaultInjector
 from racetrack.run_record import DoneFault
 from racetrack.settings import load
 from racetrack.stack.contract import Stack
@@ -98,7 +98,7 @@ class FakeEngine:
     def services_in(self, _settings: object) -> tuple[str, ...]:
         return ("manager", "worker")
 
-    def load_again(self, _stack: object) -> None:
+    def reload_demo(self, _stack: object) -> None:
         self._stack.did.append(("load", "demo"))
 
 
@@ -116,7 +116,7 @@ class Bench:
         self.said: list[str] = []
         self.away = Away()
         nobody: Callable[[], Mapping[str, Sequence[int]]] = dict
-        self.faults = Faults(
+        self.faults = FaultInjector(
             [faults.parse(text) for text in texts],
             engine=cast(Engine, FakeEngine(self.stack)),
             stack=cast(Stack, self.stack),

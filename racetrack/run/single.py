@@ -2,14 +2,15 @@
 
 from pathlib import Path
 
-from racetrack import engines, faults, interrupts
-from racetrack.experiment import Experiment
+from racetrack import engines, interrupts
+from racetrack.run import faults
+from racetrack.run.experiment import Experiment
+from racetrack.run.session import make_ready, services_of
 from racetrack.run_record import RunArguments
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import Settings
 from racetrack.stack.runtime import open_stack
-from racetrack.track import make_ready, services_of
 
 
 def run_once(

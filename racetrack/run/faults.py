@@ -117,7 +117,7 @@ class Away:
             )
 
 
-class Faults(Probe):
+class FaultInjector(Probe):
     """Does one fault after the other, each at its time or, if the one before lasted longer, after
     that. Their seconds count from `start`."""
 
@@ -209,7 +209,7 @@ class Faults(Probe):
         done.restart_s = _seconds(lambda: self._restart(done.services))
         self._meter.look_anew()
         if fault.whom == ENGINE and not self.stopping.is_set():
-            done.reload_s = _seconds(lambda: self._engine.load_again(self._stack))
+            done.reload_s = _seconds(lambda: self._engine.reload_demo(self._stack))
 
     def _restart(self, services: Sequence[str]) -> None:
         for service in services:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from racetrack.engines.contract import DemoError, Progress, Summary
-from racetrack.engines.told import updates_told
+from racetrack.engines.progress_log import updates_of
 
 LOG = """\
 #   RACETRACK failed timestamp=<ms>, listener=<dt or progress>, error=<a comment that was logged>
@@ -20,7 +20,7 @@ def updates(folder: Path, log: str) -> list[Summary | Progress]:
     (folder / "deephaven.log").write_text(log)
     stop = threading.Event()
     stop.set()
-    return list(updates_told(folder / "deephaven.log", stop))
+    return list(updates_of(folder / "deephaven.log", stop))
 
 
 def test_its_lines_among_others(tmp_path: Path) -> None:

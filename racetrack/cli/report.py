@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from racetrack.cli_parts import errors_to_exit_codes
+from racetrack.cli.parameters import errors_to_exit_codes
 
 
 @click.command()

@@ -18,7 +18,7 @@ _PROGRESS = re.compile(
 _FAILED = re.compile(r"RACETRACK failed timestamp=\d+, (.*)$")
 
 
-def updates_told(log: Path, stop: threading.Event) -> Iterator[Summary | Progress]:
+def updates_of(log: Path, stop: threading.Event) -> Iterator[Summary | Progress]:
     """Every update that the log tells of, as it comes, until `stop` is set.
 
     Raises:

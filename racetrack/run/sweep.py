@@ -9,15 +9,15 @@ from racetrack import interrupts
 from racetrack.engines import find_engine
 from racetrack.errors import UsageError
 from racetrack.json_file import write_json
+from racetrack.run.session import services_of
+from racetrack.run.single import run_once
 from racetrack.run_record import RunArguments
 from racetrack.runfolder import named_folder, read_run
-from racetrack.runs import run_once
 from racetrack.screen import Screen
 from racetrack.settings import Settings, load
 from racetrack.stack.heeded import why_not
 from racetrack.stack.runtime import open_stack
 from racetrack.sweep_record import PlannedRun, Sweep
-from racetrack.track import services_of
 
 PLAN = "sweep.json"
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from racetrack import engines
-from racetrack.cli_parts import guarded
+from racetrack.cli.parameters import guarded
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.json_file import write_json
-from racetrack.lock import machine_lock
-from racetrack.probes.broker import BrokerProbe
+from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
+from racetrack.run.machine_lock import machine_lock
 from racetrack.run_record import Verified, ViewStatus
 from racetrack.runfolder import named_folder, shown
 from racetrack.screen import Screen
@@ -68,7 +68,7 @@ def _verify(engine: Engine, stack: Stack, folder: Path, screen: Screen) -> Verif
         try:
             since_s = time.monotonic()
             handed_over = control.settled_counts()["handed"]
-            pageviews = BrokerProbe(where.kafka, "pageviews")
+            pageviews = TopicOffsets(where.kafka, "pageviews")
             ends = pageviews.end_offsets_reaching(handed_over, PUBLISHED_WITHIN_S)
             with screen.live("verifying") as status:
                 run = Verification(engine, stack, Paused(since_s, ends), folder, status.update)
@@ -76,7 +76,7 @@ def _verify(engine: Engine, stack: Stack, folder: Path, screen: Screen) -> Verif
         finally:
             control.resume(rates)
     if len(found.named(ViewStatus.ABSENT)) == len(found.views):
-        how = "\n".join(f"  {line}" for line in engine.where_to_play(stack))
+        how = "\n".join(f"  {line}" for line in engine.usage_hints(stack))
         raise RacetrackError(
             f"{engine.title} has none of the demo's views: the demo is not loaded there.\n{how}"
         )

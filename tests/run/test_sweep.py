@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from racetrack import interrupts, sweep
+from racetrack import interrupts
 from racetrack.errors import UsageError
+from racetrack.run import sweep
 from racetrack.run_record import RunArguments
 from racetrack.screen import Screen
 from racetrack.settings import Settings, load

@@ -4,17 +4,18 @@ import platform
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from racetrack import __version__, faults, interrupts, machine
+from racetrack import __version__, interrupts, machine
 from racetrack.analysis import figures, outcome
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.report import terminal
+from racetrack.run import faults
+from racetrack.run.session import Session
 from racetrack.run_record import RunArguments
 from racetrack.runfolder import RunFolder, read_run, shown
 from racetrack.screen import Screen
 from racetrack.settings import for_record
 from racetrack.stack.contract import Stack
-from racetrack.track import Track
 
 STEPS = (
     "start the stack and the load generator",
@@ -40,7 +41,7 @@ class Experiment:
     ) -> None:
         self._asked, self._engine, self._stack = asked, engine, stack
         self._folder, self._screen = folder, screen
-        self._track = Track(
+        self._session = Session(
             engine, stack, folder, screen, asked.delay_s, [faults.parse(f) for f in asked.faults]
         )
         self._steps = (*STEPS[:-1], *([VERIFY] if asked.verify else []), STEPS[-1])
@@ -66,11 +67,11 @@ class Experiment:
                 guard.disarm()
                 with ExitStack() as at_last:
                     # Again, because a full disk may keep the step from being recorded.
-                    at_last.callback(self._track.stop)
+                    at_last.callback(self._session.stop)
                     with self._folder.recording() as run:
                         run.outcome = result
                     with self._step(len(self._steps)):
-                        self._track.stop()
+                        self._session.stop()
             self._report(result)
         return result
 
@@ -95,26 +96,26 @@ class Experiment:
 
     def _do_steps(self) -> str:
         with self._step(1):
-            self._track.start_stack()
+            self._session.start_stack()
         with self._step(2):
-            self._track.run_demo()
+            self._session.run_demo()
         with self._step(3):
             self._warm_up()
-            self._track.set_rate(self._asked.pageviews_per_s)
-            self._track.begin_faults()
+            self._session.set_rate(self._asked.pageviews_per_s)
+            self._session.begin_faults()
         with self._step(4):
-            self._track.watch(self._asked.wait_s, "settling")
+            self._session.watch(self._asked.wait_s, "settling")
         with self._step(5):
-            measured = self._track.sample(self._asked.samples)
+            measured = self._session.sample(self._asked.samples)
             with self._folder.recording() as run:
                 run.measured = measured
-            self._track.watch_recovery()
-            counts = self._track.account()
+            self._session.watch_recovery()
+            counts = self._session.account()
             with self._folder.recording() as run:
                 run.measured = measured.model_copy(update=dict(counts))
         if self._asked.verify:
             with self._step(6):
-                verified = self._track.verify()
+                verified = self._session.verify()
                 with self._folder.recording() as run:
                     run.verified = verified
         results = figures.results(self._folder.path)
@@ -126,8 +127,8 @@ class Experiment:
         """Who begins near its limit may gather a backlog that it keeps for minutes, at a rate that
         it holds once it runs (docs/measured.md, the limit of Flink)."""
         if self._asked.warm_up_s:
-            self._track.set_rate(max(1, self._asked.pageviews_per_s // 2))
-            self._track.watch(self._asked.warm_up_s, "warming up")
+            self._session.set_rate(max(1, self._asked.pageviews_per_s // 2))
+            self._session.watch(self._asked.warm_up_s, "warming up")
 
     @contextmanager
     def _step(self, number: int) -> Iterator[None]:

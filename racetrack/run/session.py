@@ -11,9 +11,8 @@ from racetrack.analysis import recovery
 from racetrack.clock import now_ms
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
-from racetrack.faults import Away, Fault, Faults
 from racetrack.probes import top
-from racetrack.probes.broker import BrokerProbe, PublishedProbe
+from racetrack.probes.broker import PublishedProbe, TopicOffsets
 from racetrack.probes.cgroup import CgroupProbe
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.delay import DelayProbe
@@ -22,6 +21,7 @@ from racetrack.probes.purchases import PurchasesProbe
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import CpuAccount, Meter, UsageProbe
 from racetrack.probes.write_check import WriteCheck
+from racetrack.run.faults import Away, Fault, FaultInjector
 from racetrack.run_record import Counts, FaultLog, Measured, Verified, Window
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
@@ -65,7 +65,7 @@ def check_writes(stack: Stack, say: Say, meanwhile: Callable[[], None]) -> None:
     WriteCheck(stack.endpoints, PAGEVIEWS_TOPIC, log, say, meanwhile).run()
 
 
-class Track:
+class Session:
     """One engine and one run folder, from the start of the stack to its end."""
 
     def __init__(
@@ -91,7 +91,7 @@ class Track:
             engine, stack, folder, curves, self._excused_by(*engine.services_in(stack.settings))
         )
         self._meter = Meter(self._sampled)
-        self._faults = Faults(
+        self._faults = FaultInjector(
             faults,
             engine=engine,
             stack=stack,
@@ -122,7 +122,7 @@ class Track:
             RacetrackError: the engine refused the demo, or tells no progress.
         """
         where = self._stack.endpoints
-        broker = BrokerProbe(where.kafka, PAGEVIEWS_TOPIC)
+        broker = TopicOffsets(where.kafka, PAGEVIEWS_TOPIC)
         # Before the demo: the curves must know when the first pageview that it counts was due.
         self._begin(
             ArrivalsProbe(where.loadgen_host, where.loadgen_port, self._folder, self._curves)
@@ -206,7 +206,7 @@ class Track:
             RacetrackError: that took longer than `within_s`.
         """
         self._ask_for(self._stack.settings.pageviews_per_second_start)
-        published = sum(BrokerProbe(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC).end_offsets())
+        published = sum(TopicOffsets(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC).end_offsets())
         with self._screen.live("letting the engine catch up"):
             if not self._delay.wait_until(
                 lambda newest: newest.total >= published, within_s, self.check
@@ -241,7 +241,7 @@ class Track:
             control.pause()
             self._paused_s = time.monotonic()
             counts = control.settled_counts()
-        broker = BrokerProbe(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC)
+        broker = TopicOffsets(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC)
         end_offsets = broker.end_offsets_reaching(counts["handed"], PUBLISHED_WITHIN_S)
         published = sum(end_offsets)
         with self._screen.live("letting the engine drain"):
@@ -261,7 +261,7 @@ class Track:
         # It brings DuckDB and Arrow, and most runs do without.
         from racetrack.verify.verification import Paused, Verification
 
-        ends = BrokerProbe(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC).end_offsets()
+        ends = TopicOffsets(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC).end_offsets()
         paused = Paused(self._paused_s, ends)
         with self._screen.live("verifying") as status:
 

@@ -21,7 +21,7 @@ class ServiceError(RacetrackError):
     """A service did not come up; the message ends with its last words."""
 
 
-class ComingUp:
+class Startup:
     """The containers of one start. Names are those of docker-compose.yml."""
 
     def __init__(self, containers: Containers, followers: Followers, logs: Path) -> None:

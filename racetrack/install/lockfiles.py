@@ -1,6 +1,6 @@
 """For maintainers: makes all lock files anew from what stands in pyproject.toml, *.in and .env.
 
-    pip install uv && python3 -m racetrack.install.lock
+    pip install uv && python3 -m racetrack.install.lockfiles
 
 Look at the difference before you commit it: this is where trust in what is downloaded begins.
 """
@@ -16,7 +16,7 @@ from racetrack.install.commands import Children, Runner
 from racetrack.install.recipe import Site
 from racetrack.install.versions import REPO, read_versions
 
-COMMAND = "pip install uv && python3 -m racetrack.install.lock"
+COMMAND = "pip install uv && python3 -m racetrack.install.lockfiles"
 # Lock file → what it is made from, and the oldest Python that it must serve.
 PYPI_LOCKS = {
     pypi.HARNESS_LOCK: (["--extra", "dev", "pyproject.toml"], "3.11"),

@@ -3,21 +3,21 @@
 import time
 from dataclasses import dataclass
 
-from racetrack import bracket as search
 from racetrack import engines, interrupts, machine
 from racetrack.analysis import curves
 from racetrack.analysis.verdict import RATE_TOLERANCE, judge
 from racetrack.errors import RacetrackError
-from racetrack.experiment import describe_run
 from racetrack.json_file import write_json
 from racetrack.limit_record import FreshRun, LimitRecord, LiveLook
+from racetrack.run import bracket as search
+from racetrack.run.experiment import describe_run
+from racetrack.run.session import Session, make_ready, services_of
+from racetrack.run.single import run_once
 from racetrack.run_record import RunArguments, Verdict, VerdictKind
 from racetrack.runfolder import RunFolder, named_folder, read_run
-from racetrack.runs import run_once
 from racetrack.screen import Screen
 from racetrack.settings import Settings, for_record
 from racetrack.stack.runtime import open_stack
-from racetrack.track import Track, make_ready, services_of
 
 TOLERANCE = 0.05
 START_RATE = 1_000
@@ -118,7 +118,7 @@ class LimitSearch:
             pageviews_per_s=start, wait_s=self._pace.climb_settle_s, samples=1, delay_s=1.0
         )
         describe_run(folder, self._engine, self._stack, asked)
-        track = Track(self._engine, self._stack, folder, self._screen, 1.0)
+        track = Session(self._engine, self._stack, folder, self._screen, 1.0)
         outcome = "unfinished"
         try:
             track.start_stack()
@@ -138,7 +138,7 @@ class LimitSearch:
             track.stop()
             self._guard.rearm()
 
-    def _look(self, track: Track, folder: RunFolder, rate: int) -> VerdictKind:
+    def _look(self, track: Session, folder: RunFolder, rate: int) -> VerdictKind:
         """Observe live for as long as that run lives. What an engine keeps of a whole climb may be
         more than its memory holds; then each rate gets a run of its own."""
         if self._live:
@@ -150,7 +150,7 @@ class LimitSearch:
                 track.stop()
         return self._fresh_run(rate)
 
-    def _observe(self, track: Track, folder: RunFolder, rate: int) -> VerdictKind:
+    def _observe(self, track: Session, folder: RunFolder, rate: int) -> VerdictKind:
         """The verdict on one rate, from a window of its own; a longer one where it is undecided."""
         self._screen.heading(f"== {rate:,} pageviews/s")
         track.recover(RECOVER_WITHIN_S)

@@ -1,0 +1,54 @@
+"""The command line, one file per command: `./run_experiment.sh` and `./race`."""
+
+import sys
+
+import click
+
+from racetrack.cli import (
+    calibrate,
+    down,
+    experiment,
+    images,
+    limit,
+    report,
+    status,
+    sweep,
+    up,
+    vary,
+    verify,
+)
+from racetrack.cli.parameters import EXIT_CODES
+
+
+@click.group(epilog=EXIT_CODES)
+def race() -> None:
+    """Put streaming engines on the same track, and say which keep up and at what cost.
+
+    \b
+    Examples:
+        ./run_experiment.sh dh 5000 20 10 1.0   one experiment
+        ./race up dh                            the same stack, for playing by hand
+        ./race status
+        ./race verify                           are its views right?
+        ./race down
+        ./race limit dh                         the highest rate that it keeps up with
+        ./race sweep dh --rates 500,5000        many runs
+        ./race report logs/…                    what they say
+        ./race calibrate                        how far the figures can be trusted here
+        ./race images                           images for where none can be pulled
+    """
+
+
+for command in (
+    *(up.up, status.status, verify.verify, down.down),
+    *(sweep.sweep, vary.vary, limit.limit, report.report, calibrate.calibrate, images.images),
+):
+    race.add_command(command)
+
+
+def main() -> None:
+    """What the front doors call; they show in the usage as they were typed."""
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["experiment"]:
+        experiment.experiment.main(arguments[1:], prog_name="./run_experiment.sh")
+    race.main(arguments, prog_name="./race")

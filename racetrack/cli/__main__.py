@@ -1,0 +1,5 @@
+"""`python -m racetrack.cli`."""
+
+from racetrack.cli import main
+
+main()

@@ -1,0 +1,20 @@
+"""`./race down`: ends the stack that stands."""
+
+import click
+
+from racetrack.cli.parameters import guarded
+from racetrack.run.machine_lock import machine_lock
+from racetrack.screen import Screen
+from racetrack.settings import load
+from racetrack.stack.runtime import stacks_that_may_stand
+
+
+@click.command
+def down() -> None:
+    """Stop the stack that stands and remove its data, whatever started it."""
+    screen = Screen()
+    with guarded(screen), machine_lock():
+        said: list[str] = []
+        for stack in stacks_that_may_stand(load()):
+            stack.stop(said.append)
+    screen.say("\n".join(line.strip() for line in said) or "No stack is up.")

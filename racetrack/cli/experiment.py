@@ -1,0 +1,64 @@
+"""`./run_experiment.sh`: one experiment."""
+
+import sys
+
+import click
+
+from racetrack.cli.parameters import EXIT_CODES, Seconds, engine_argument, guarded
+from racetrack.run.machine_lock import machine_lock
+from racetrack.runfolder import read_run
+from racetrack.screen import Screen
+from racetrack.settings import load
+
+
+# So that `-5` is a rate to be refused with its reason, not an option that is not known.
+@click.command(epilog=EXIT_CODES, context_settings={"ignore_unknown_options": True})
+@engine_argument
+@click.argument("rate", metavar="RATE", type=click.IntRange(min=1))
+@click.argument("wait", metavar="WAIT", type=Seconds())
+@click.argument("samples", metavar="SAMPLES", type=click.IntRange(min=1))
+@click.argument("delay", metavar="DELAY", type=Seconds())
+@click.option("--verify", is_flag=True, help="Then compare every view with the sources.")
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="FAULT",
+    help="Trouble on purpose, so many seconds after the rate was set: kill:SERVICE@10s,"
+    " kill:SERVICE@10s+5s (stays dead for 5 s), pause:SERVICE@10s+5s. SERVICE is engine, broker,"
+    " debezium or mysql. The run goes on until lag is back to normal, for 120 s at most. May be"
+    " given several times.",
+)
+def experiment(
+    engine: str,
+    rate: int,
+    wait: float,
+    samples: int,
+    delay: float,
+    verify: bool,
+    faults: tuple[str, ...],
+) -> None:
+    """Run one experiment: ENGINE at RATE pageviews per second; WAIT seconds to settle, then
+    SAMPLES samples of top, DELAY seconds apart. Leaves a folder in logs/.
+
+    \b
+    Examples:
+        ./run_experiment.sh dh 5000 20 10 1.0
+        ./run_experiment.sh dh 5000 20 10 1.0 --verify
+        ./run_experiment.sh dh 2000 20 30 1.0 --fault kill:debezium@30s
+    """
+    from racetrack.run.single import run_once
+    from racetrack.run_record import RunArguments
+
+    screen = Screen()
+    with guarded(screen) as guard, machine_lock():
+        asked = RunArguments(
+            pageviews_per_s=rate,
+            wait_s=wait,
+            samples=samples,
+            delay_s=delay,
+            verify=verify,
+            faults=faults,
+        )
+        folder = run_once(engine, asked, load(), screen, guard)
+    sys.exit(0 if read_run(folder).outcome == "ok" else 1)

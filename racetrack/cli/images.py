@@ -1,0 +1,26 @@
+"""`./race images`: images for where none can be pulled."""
+
+import click
+
+from racetrack.cli.parameters import guarded
+from racetrack.screen import Screen
+from racetrack.settings import load
+
+
+@click.command
+def images() -> None:
+    """Build the compose stack's images on the spot, for where none can be pulled (AIRGAP=true).
+
+    \b
+    Everything comes from package registries, Apache Kafka in Redpanda's place; there is no
+    Materialize. Builds only what is missing or was built from something else. Needs root.
+
+    \b
+    Example:
+        ./race images && AIRGAP=true ./run_experiment.sh dh 1000 10 10 1.0
+    """
+    from racetrack.images.build import build
+
+    screen = Screen()
+    with guarded(screen):
+        build(load(), screen.say)

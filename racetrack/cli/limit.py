@@ -1,0 +1,58 @@
+"""`./race limit`: the highest rate that an engine keeps up with."""
+
+import sys
+from dataclasses import replace
+
+import click
+
+from racetrack.cli.parameters import Seconds, engine_argument, guarded
+from racetrack.run.machine_lock import machine_lock
+from racetrack.runfolder import shown
+from racetrack.screen import Screen
+from racetrack.settings import load
+
+
+@click.command
+@engine_argument
+@click.option(
+    "--start",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="The rate to begin with; near the limit saves time.",
+)
+@click.option(
+    "--warm-up",
+    type=Seconds(),
+    default=60.0,
+    show_default=True,
+    help="Seconds at half the rate with which each run begins; Java compiles for about a minute.",
+)
+def limit(engine: str, start: int, warm_up: float) -> None:
+    """Find the highest rate that ENGINE keeps up with, to 5 %.
+
+    \b
+    It climbs within one run to see where to look, then searches with fresh ones until 3 of 3 keep
+    up at the lower rate and 2 of 3 fall behind at the upper one. Exit code 1 if it was not found
+    to 5 %.
+
+    \b
+    Examples:
+        ./race limit pg --start 48000
+        ./race limit flink --start 8000 --warm-up 180
+    """
+    from racetrack.run.limit import PACE, LimitSearch, in_words
+
+    screen = Screen()
+    with guarded(screen) as guard, machine_lock():
+        pace = replace(PACE, warm_up_s=warm_up)
+        least, most = pace.expected_minutes()
+        screen.say(
+            f"This takes about {least:.0f} to {most:.0f} minutes, and longer where the lag swings"
+            " so much that runs do not decide: the next are then made longer."
+        )
+        search = LimitSearch(engine, load(), screen, guard, pace)
+        found = search.run(start)
+        screen.heading(in_words(found))
+        screen.say(f"  {shown(search.folder)}")
+    sys.exit(0 if found.outcome == "ok" else 1)

@@ -1,0 +1,48 @@
+"""What the commands that make many runs share: their options, and carrying out a plan."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from racetrack import interrupts
+from racetrack.cli.parameters import Seconds, guarded
+from racetrack.run.machine_lock import machine_lock
+from racetrack.runfolder import shown
+from racetrack.screen import Screen
+from racetrack.sweep_record import Sweep
+
+WAIT_OPTION = click.option(
+    "--wait",
+    type=Seconds(),
+    default=60.0,
+    show_default=True,
+    help="Seconds to settle; a Java machine compiles for about a minute.",
+)
+SAMPLES_OPTION = click.option(
+    "--samples",
+    type=click.IntRange(min=1),
+    default=30,
+    show_default=True,
+    help="Samples of top, a second apart; 30 resolve a verdict, 10 seldom do.",
+)
+REPEAT_OPTION = click.option(
+    "--repeat", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each."
+)
+
+
+def carry_out_plan(plan: Sweep, resume: Path | None) -> None:
+    """Run the plan, or what is missing of the one in `resume`; ends the program with its exit
+    code."""
+    from racetrack.run.sweep import begin, carry_out
+
+    screen = Screen()
+    with guarded(screen) as guard, machine_lock():
+        folder = resume or begin(plan)
+        try:
+            all_ok = carry_out(folder, screen, guard)
+        except interrupts.Interrupted:
+            screen.say(f"Go on later: ./race sweep --resume {shown(folder)}")
+            raise
+        screen.say(f"Done. The table: ./race report {shown(folder)}")
+    sys.exit(0 if all_ok else 1)

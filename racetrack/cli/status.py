@@ -1,0 +1,30 @@
+"""`./race status`: what stands."""
+
+import sys
+
+import click
+
+from racetrack.cli.parameters import guarded
+from racetrack.screen import Screen
+from racetrack.settings import load
+from racetrack.stack.runtime import standing_stack
+
+
+@click.command
+def status() -> None:
+    """Say what stands: exit code 0 if a stack is up and whole, else 1."""
+    screen = Screen()
+    with guarded(screen):
+        found = standing_stack(load())
+    if found is None:
+        screen.say("No stack is up. Start one with `./race up ENGINE`.")
+        sys.exit(1)
+    _, standing = found
+    screen.say(f"Up since {standing.since}, for {standing.engine}:")
+    for name, pids in sorted(standing.services.items()):
+        # In a virtual machine it has none that means anything here.
+        seen = f"pid {', '.join(map(str, pids))}" if pids else "running"
+        screen.say(f"  {name:<10} {seen}")
+    if ended := sorted(set(standing.expected) - set(standing.services)):
+        screen.say(f"Ended since: {', '.join(ended)}. Their logs: `./race up` said where.")
+        sys.exit(1)

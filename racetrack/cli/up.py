@@ -1,0 +1,44 @@
+"""`./race up`: the stack for an engine, left running."""
+
+import click
+
+from racetrack import engines
+from racetrack.cli.parameters import engine_argument, guarded
+from racetrack.run.machine_lock import machine_lock
+from racetrack.screen import Screen
+from racetrack.settings import load
+from racetrack.stack.runtime import open_stack
+
+
+@click.command
+@engine_argument
+def up(engine: str) -> None:
+    """Start the stack for ENGINE and leave it standing, with the load at its start rates."""
+    from racetrack.run.session import check_writes, make_ready, services_of
+
+    screen = Screen()
+    with guarded(screen) as guard, machine_lock():
+        chosen = engines.find_engine(engine)
+        settings = load()
+        services = services_of(chosen, settings)
+        stack = open_stack(settings, services, screen.say, to_play=True)
+        make_ready(chosen, stack, screen.say)
+        try:
+            stack.start(services, None, screen.say)
+            check_writes(stack, screen.say, lambda: None)
+            chosen.prepare_inputs(stack)
+            stack.leave_running(engine)
+        except BaseException:
+            guard.disarm()
+            stack.stop(screen.say)
+            raise
+    for line in chosen.usage_hints(stack):
+        screen.say(line)
+    where = stack.endpoints
+    screen.say(f"Change the load: nc {where.loadgen_host} {where.loadgen_port}, then `help`.")
+    screen.say(f"Logs: {stack.where_logs()}. Take it down: ./race down")
+    if stack.unmeasurable:
+        screen.say(
+            f"Good for playing only. {stack.unmeasurable.why}: CPU and memory can't be measured,"
+            f" and `./run_experiment.sh` refuses. {stack.unmeasurable.remedy}."
+        )

@@ -1,0 +1,52 @@
+"""`./race vary`: one setting varied."""
+
+import click
+
+from racetrack.cli.many_runs import REPEAT_OPTION, SAMPLES_OPTION, WAIT_OPTION, carry_out_plan
+from racetrack.cli.parameters import engine_argument, errors_to_exit_codes
+from racetrack.settings import load
+from racetrack.sweep_record import Sweep
+
+
+@click.command
+@engine_argument
+@click.argument("setting", metavar="SETTING")
+@click.argument("values", metavar="VALUE,VALUE...")
+@click.option(
+    "--rate",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Pageviews per second; 0 leaves the engine idle but for a few purchases.",
+)
+@REPEAT_OPTION
+@WAIT_OPTION
+@SAMPLES_OPTION
+def vary(
+    engine: str, setting: str, values: str, rate: int, repeat: int, wait: float, samples: int
+) -> None:
+    """Run ENGINE with each value of one setting of .env: what that does to its CPU and memory.
+
+    \b
+    Examples:
+        ./race vary dh DEEPHAVEN_HEAP 2g,4g,8g --rate 5000
+        ./race vary dh DEEPHAVEN_CYCLE_MS 100,1000 --repeat 1
+    """
+    from racetrack.run.sweep import require_heeded
+
+    each = values.split(",")
+    with errors_to_exit_codes():
+        for value in each:
+            load({setting: value})  # a bad value is told before the first run, not at its turn
+        require_heeded(setting, engine, load())
+    plan = Sweep(
+        engines=(engine,),
+        rates=(rate,),
+        repeat=repeat,
+        wait_s=wait,
+        samples=samples,
+        delay_s=1.0,
+        vary=setting,
+        values=tuple(each),
+    )
+    carry_out_plan(plan, None)
