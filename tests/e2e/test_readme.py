@@ -1,5 +1,5 @@
-"""The README tells the truth: its commands run, their output looks as printed, and what it names
-exists."""
+"""The README and the pages that it begins with tell the truth: commands run, their output looks as
+printed, and what they name exists."""
 
 import json
 import os
@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from racetrack import cli
 from racetrack.settings import REPO, load
 from tests.e2e.conftest import Door, ended_well, run_folder
 from tests.e2e.loadgen_stack import LoadgenStack
@@ -21,8 +22,19 @@ pytestmark = pytest.mark.e2e
 
 README = (REPO / "README.md").read_text()
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PROSE = re.sub(r"^```.*?^```$", "", README, flags=re.MULTILINE | re.DOTALL)
-SPANS = re.findall(r"`([^`\n]+)`", PROSE)
+RUN_FOLDER = (REPO / "docs" / "run-folder.md").read_text()
+PAGES = ("README.md", "docs/run-folder.md", "docs/engines.md", "docs/results.md")
+
+
+def prose(page: str) -> str:
+    """A page without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", (REPO / page).read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+# What stands between backticks; the page wraps its lines.
+SPANS = [
+    span for page in PAGES for span in re.findall(r"`([^`]+)`", prose(page).replace("\n", " "))
+]
 EXPERIMENT = "./run_experiment.sh dh 5000 20 10 1.0"
 NC = "nc localhost 8090"
 # A remark on a slow broker, and what goes on below the verdict.
@@ -112,7 +124,7 @@ def test_the_run_folder_holds_what_the_table_says(experiment: Door) -> None:
     folder = run_folder(experiment.output)
     held = {
         name: sometimes.match(says) is None
-        for row, says in re.findall(r"^\| (`[^|]+\.[^|]+) \| (.+) \|$", README, re.MULTILINE)
+        for row, says in re.findall(r"^\| (`[^|]+\.[^|]+) \| (.+) \|$", RUN_FOLDER, re.MULTILINE)
         for name in re.findall(r"`([^`]+)`", row)
     }
     assert held["run.json"]
@@ -120,7 +132,7 @@ def test_the_run_folder_holds_what_the_table_says(experiment: Door) -> None:
         assert any(path.stat().st_size for path in folder.glob(name)), name
     table = {path.relative_to(folder) for name in held for path in folder.glob(name)}
     real = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
-    assert real - table == set(), "not in the README"
+    assert real - table == set(), "not in docs/run-folder.md"
 
 
 def test_the_dialogue_is_a_real_one(loadgen: LoadgenStack) -> None:
@@ -162,6 +174,11 @@ def test_every_setting_that_it_names_is_one(monkeypatch: pytest.MonkeyPatch) -> 
         assert text.lower() == value.lower()
 
 
+def test_every_command_that_it_names_is_one() -> None:
+    named = {verb for span in SPANS for verb in re.findall(r"\./race (\w+)", span)}
+    assert named == cli.race.commands.keys()
+
+
 def test_every_path_that_it_names_exists() -> None:
     for span in SPANS:
         front_door = re.match(r"\./(\S+)", span)
@@ -174,12 +191,12 @@ def test_every_path_that_it_names_exists() -> None:
 
 
 def test_every_link_leads_somewhere() -> None:
-    links = re.findall(r"\]\(([^)\s]+)\)", PROSE)
+    links = [(page, link) for page in PAGES for link in re.findall(r"\]\(([^)\s]+)\)", prose(page))]
     assert links
-    for link in links:
+    for page, link in links:
         if not link.startswith("https://"):
             path, _, heading = link.partition("#")
-            target = REPO / path if path else REPO / "README.md"
+            target = (REPO / page).parent / path if path else REPO / page
             assert target.exists(), link
             assert not heading or heading in _anchors(target.read_text()), link
 
