@@ -15,7 +15,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from confluent_kafka import Producer
-from loadgen.lane import BATCH
+from loadgen.producer import BATCH
 from loadgen.render import head_piece, page_piece, stamp_piece
 from loadgen.sequence import CHANNELS, Stream, mix32, page_number, pick
 

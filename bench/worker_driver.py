@@ -23,10 +23,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from loadgen import config as settings
 from loadgen.clock import NS_PER_MS, NS_PER_S, Clock
 from loadgen.counters import quantile_us
-from loadgen.crew import Crew
 from loadgen.generator import pageview_schedules
 from loadgen.rdkafka import Library
 from loadgen.schedule import Schedule
+from loadgen.worker_pool import WorkerPool
 
 # Rate and lateness are taken from this moment on: a new worker has nothing to warm up by then.
 SETTLE_S = 2.0
@@ -35,7 +35,7 @@ FLAT_RATE_PER_S = 20_000_000
 
 
 class Driver:
-    """A crew of workers, and the loop that drives it."""
+    """A pool of workers, and the loop that drives it."""
 
     def __init__(self, config: settings.Config) -> None:
         users = Library(config.librdkafka).partition_users(config.users, config.partitions)
@@ -44,7 +44,9 @@ class Driver:
         self.selector = selectors.DefaultSelector()
         self.schedules = pageview_schedules(self.clock.now_ns(), users)
         no_purchases = Schedule.starting(self.clock.now_ns(), 0, 1)
-        self.crew = Crew(config, self.clock, self.selector, self.schedules, no_purchases, self._log)
+        self.pool = WorkerPool(
+            config, self.clock, self.selector, self.schedules, no_purchases, self._log
+        )
 
     def rate(self, milli_per_s: int) -> int:
         """Change the rate; returns when that will be, epoch nanoseconds."""
@@ -55,7 +57,7 @@ class Driver:
     def _change(self, at_ns: int, milli_per_s: int) -> None:
         for schedule, users in zip(self.schedules, self.user_counts):
             schedule.change(at_ns, milli_per_s * users)
-        self.crew.change_rate(at_ns, milli_per_s)
+        self.pool.change_rate(at_ns, milli_per_s)
 
     def burst(self, messages: int) -> int:
         """Make `messages` due at once; returns from when on."""
@@ -65,27 +67,27 @@ class Driver:
         return at_ns
 
     def until(self, condition: Callable[[], bool], within_s: float) -> None:
-        """Drive the crew until a condition holds."""
+        """Drive the pool until a condition holds."""
         deadline_s = time.monotonic() + within_s
         while not condition():
             if time.monotonic() > deadline_s:
                 sys.exit(f"worker_driver: nothing came of it in {within_s:g} s. Is the broker up?")
             for key, mask in self.selector.select(0.005):
                 key.data(mask)
-            self.crew.poll()
+            self.pool.poll()
 
     def flush(self) -> None:
         """Wait until everything handed over has left."""
         answers: list[Any] = []
-        self.crew.flush("bench", 60.0, answers.append)
+        self.pool.flush("bench", 60.0, answers.append)
         self.until(lambda: bool(answers), 70.0)
         if answers != [0]:
             sys.exit(f"worker_driver: the flush left {answers[0]} messages behind")
 
     def stop(self) -> None:
         """End the workers."""
-        self.crew.stop()
-        self.until(lambda: self.crew.gone, 10.0)
+        self.pool.stop()
+        self.until(lambda: self.pool.gone, 10.0)
 
     def _log(self, text: str) -> None:
         print(text, file=sys.stderr)
@@ -94,16 +96,16 @@ class Driver:
 def flat(config: settings.Config, messages: int) -> dict[str, Any]:
     """One worker flat out."""
     driver = Driver(replace(config, max_workers=1))
-    driver.until(lambda: driver.crew.all_placed, 30.0)
+    driver.until(lambda: driver.pool.all_placed, 30.0)
     start_ns = driver.burst(messages)
     due = sum(s.due_by(start_ns + 3600 * NS_PER_S) for s in driver.schedules)
-    driver.until(lambda: sum(driver.crew.handed()) >= due, 300.0)
+    driver.until(lambda: sum(driver.pool.handed()) >= due, 300.0)
     driver.flush()
     elapsed_s = (driver.clock.now_ns() - start_ns) / NS_PER_S
     driver.stop()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
-        "messages": sum(driver.crew.handed()),
+        "messages": sum(driver.pool.handed()),
         "elapsed_s": elapsed_s,
         "cpu_s": used.ru_utime + used.ru_stime,
     }
@@ -112,8 +114,8 @@ def flat(config: settings.Config, messages: int) -> dict[str, Any]:
 def paced(config: settings.Config, rate: int, seconds: float) -> dict[str, Any]:
     """A steady rate: how exact, how late, at what cost."""
     driver = Driver(config)
-    driver.crew.want(rate * 1000)
-    driver.until(lambda: driver.crew.all_placed, 30.0)
+    driver.pool.want(rate * 1000)
+    driver.until(lambda: driver.pool.all_placed, 30.0)
     driver.rate(rate * 1000)
     first = _sample(driver, SETTLE_S)
     last = _sample(driver, seconds)
@@ -127,7 +129,7 @@ def paced(config: settings.Config, rate: int, seconds: float) -> dict[str, Any]:
         "achieved_per_s": count / elapsed_s,
         "rate_error_pct": 100 * abs(count / elapsed_s - rate) / rate,
         "lateness_ms": {q: quantile_us(late, x) / 1000 for q, x in _QUANTILES.items()},
-        "workers": len(driver.crew.describe()),
+        "workers": len(driver.pool.describe()),
         "cpu_pct_of_a_core": 100 * (last[3] - first[3]) / elapsed_s,
     }
 
@@ -139,9 +141,9 @@ def _sample(driver: Driver, after_s: float) -> tuple[int, int, list[int], float]
     """After a while: (time, handed over, lateness, CPU seconds), totals so far."""
     end_s = time.monotonic() + after_s
     driver.until(lambda: time.monotonic() >= end_s, after_s + 10.0)
-    cpu_s = sum(worker["cpu_s"] for worker in driver.crew.describe())
-    lateness = driver.crew.lateness()
-    return driver.clock.now_ns(), sum(driver.crew.handed()), lateness, cpu_s
+    cpu_s = sum(worker["cpu_s"] for worker in driver.pool.describe())
+    lateness = driver.pool.lateness()
+    return driver.clock.now_ns(), sum(driver.pool.handed()), lateness, cpu_s
 
 
 def main() -> None:

@@ -76,27 +76,27 @@ class Counters:
         """The index of a partition's block in `word`."""
         return partition * _PARTITION_WORDS
 
-    def worker(self, slot: int) -> int:
+    def worker(self, number: int) -> int:
         """The index of a worker's block in `word`."""
-        return self._workers_at + slot * _WORKER_WORDS
+        return self._workers_at + number * _WORKER_WORDS
 
-    def of_worker(self, slot: int, which: int) -> int:
+    def of_worker(self, number: int, which: int) -> int:
         """One of QUEUED, CPU_NS of a worker."""
-        return int(self.word[self.worker(slot) + which])
+        return int(self.word[self.worker(number) + which])
 
     def column(self, which: int) -> list[int]:
         """One of POSITION, HANDED, REFUSED, NEXT_PURCHASE for every partition."""
         return [self.word[p * _PARTITION_WORDS + which] for p in range(self.partitions)]
 
-    def late(self, slot: int, lateness_us: int, count: int) -> None:
+    def late(self, number: int, lateness_us: int, count: int) -> None:
         """Count `count` pageviews of a worker as that late."""
-        self.word[self.worker(slot) + _HISTOGRAM + class_of(lateness_us)] += count
+        self.word[self.worker(number) + _HISTOGRAM + class_of(lateness_us)] += count
 
-    def lateness(self, slots: int) -> list[int]:
+    def lateness(self, workers: int) -> list[int]:
         """The histogram of lateness by class, all workers together."""
         total = [0] * CLASSES
-        for slot in range(slots):
-            base = self.worker(slot) + _HISTOGRAM
+        for worker in range(workers):
+            base = self.worker(worker) + _HISTOGRAM
             for number in range(CLASSES):
                 total[number] += self.word[base + number]
         return total

@@ -17,7 +17,6 @@ from loadgen.clock import NS_PER_MS, NS_PER_S, Clock
 from loadgen.commands import KEYS, Load
 from loadgen.config import Config, show_rate
 from loadgen.control import listen
-from loadgen.crew import Crew
 from loadgen.front import Front
 from loadgen.mysql import Shop
 from loadgen.purchases import Purchases
@@ -25,6 +24,7 @@ from loadgen.rdkafka import KafkaError
 from loadgen.schedule import Schedule
 from loadgen.source import Source
 from loadgen.views import Views
+from loadgen.worker_pool import WorkerPool
 from loadgen.writer import Writer
 
 # A new rate holds from this moment on, so that every worker has heard of it when it begins.
@@ -75,7 +75,7 @@ class Generator(Load):
         # By them pageviews of purchases are counted as due; workers find and send them themselves.
         self._views = Views(config, self._no_rate_yet(), users_by_partition)
         self._due_views = [0] * len(users_by_partition)
-        self._crew = Crew(
+        self._workers = WorkerPool(
             config, self._clock, self._selector, self._schedules, self._views.schedule, log
         )
         self._purchases = Purchases(config, self._no_rate_yet())
@@ -98,7 +98,7 @@ class Generator(Load):
         self._catch_signals()
         listener = listen(self._config.command_host, self._config.command_port)
         front = Front(listener, self._selector, self, self._log)
-        self._crew.want(self._config.pageviews_milli_per_s)
+        self._workers.want(self._config.pageviews_milli_per_s)
         self._wait_for_workers()
         self._begin("pageviews_per_second", self._config.pageviews_milli_per_s)
         self._begin("purchases_per_second", self._config.purchases_milli_per_s)
@@ -122,16 +122,16 @@ class Generator(Load):
                 )
                 self._sample()
                 front.poll()
-                report.maybe(self._done(), sum(self._crew.refused()))
+                report.maybe(self._done(), sum(self._workers.refused()))
                 self._writer.say_refused()
         self._end(front)
 
     def _wait_for_workers(self) -> None:
         within_s = self._config.start_timeout_s
         deadline_s = time.monotonic() + within_s
-        while not self._crew.all_placed and not self._stop_signal:
+        while not self._workers.all_placed and not self._stop_signal:
             if time.monotonic() > deadline_s:
-                self._crew.kill()
+                self._workers.kill()
                 raise KafkaError(f"No worker came up in {within_s} s. See the lines above for why.")
             self._step()
 
@@ -144,7 +144,7 @@ class Generator(Load):
     def _done(self) -> dict[str, int]:
         """How many of each are done, by their key."""
         counts = {key: source.done for key, source in self._sources.items()}
-        return {"pageviews_per_second": sum(self._crew.handed()), **counts}
+        return {"pageviews_per_second": sum(self._workers.handed()), **counts}
 
     def _step(self) -> None:
         """One turn of the loop: events, then the workers' state."""
@@ -153,7 +153,7 @@ class Generator(Load):
                 self._selector.get_map().get(key.fd) is not None
             ):  # an earlier callback may have closed it
                 key.data(mask)
-        self._crew.poll()
+        self._workers.poll()
 
     def _catch_signals(self) -> None:
         """Signals end the loop; the wake-up socket makes it notice at once."""
@@ -178,12 +178,12 @@ class Generator(Load):
         deadline_s = time.monotonic() + STOP_KILL_S
         front.stop()
         self._pause()
-        self._crew.stop()
+        self._workers.stop()
         self._writer.stop(DRAIN_WRITER_S)
-        while not self._crew.gone and time.monotonic() < deadline_s:
+        while not self._workers.gone and time.monotonic() < deadline_s:
             self._step()
-        self._crew.kill()
-        handed, refused = sum(self._crew.handed()), sum(self._crew.refused())
+        self._workers.kill()
+        handed, refused = sum(self._workers.handed()), sum(self._workers.refused())
         self._log(
             f"Stopped: {handed} pageviews handed over, {refused} refused; "
             f"{self._purchases.done} purchases done, {self._purchases.refused} refused"
@@ -218,16 +218,16 @@ class Generator(Load):
             self._sources[key].schedule.change(at_ns, milli)
             if key == "purchases_per_second":
                 self._views.schedule.change(at_ns, milli)
-                self._crew.change_purchase_rate(at_ns, milli)
+                self._workers.change_purchase_rate(at_ns, milli)
             return
         for schedule, users in zip(self._schedules, self._user_counts):
             schedule.change(at_ns, milli * users)
-        self._crew.want(milli)
-        self._crew.change_rate(at_ns, milli)
+        self._workers.want(milli)
+        self._workers.change_rate(at_ns, milli)
 
     def stats_line(self) -> str:
         # Counts first, then the time: so what was handed over is never more than what was due.
-        handed, refused = self._crew.handed(), self._crew.refused()
+        handed, refused = self._workers.handed(), self._workers.refused()
         now_ns = self._clock.now_ns()
         self._count_views(now_ns)
         due = [s.due_by(now_ns) + n for s, n in zip(self._schedules, self._due_views)]
@@ -249,7 +249,7 @@ class Generator(Load):
                     )
                     for key, source in self._sources.items()
                 },
-                "workers": self._crew.describe(),
+                "workers": self._workers.describe(),
             }
         )
 
@@ -265,9 +265,9 @@ class Generator(Load):
                     f"{FLUSH_WITHIN_S:g} s. Is the broker up?"
                 )
             else:
-                done(f"Flushed {sum(self._crew.handed())} messages")
+                done(f"Flushed {sum(self._workers.handed())} messages")
 
-        self._crew.flush(f"flush/{self._flush_count}", FLUSH_WITHIN_S, answer)
+        self._workers.flush(f"flush/{self._flush_count}", FLUSH_WITHIN_S, answer)
 
     def _count_views(self, now_ns: int) -> None:
         for view in self._views.take(now_ns, MAX_COUNTED):
@@ -275,14 +275,14 @@ class Generator(Load):
 
     def _sample(self) -> None:
         now_ns = self._clock.now_ns()
-        lateness = {"pageviews_per_second": self._crew.lateness()}
+        lateness = {"pageviews_per_second": self._workers.lateness()}
         lateness.update((key, list(source.lateness)) for key, source in self._sources.items())
         for key, done in self._done().items():
             self._windows[key].add(stats.Sample(now_ns, done, lateness[key]))
-        for schedule, position in zip(self._schedules, self._crew.positions()):
+        for schedule, position in zip(self._schedules, self._workers.positions()):
             schedule.forget(position)
         self._count_views(now_ns)
-        self._views.schedule.forget(min(self._views.next, self._crew.next_purchase()))
+        self._views.schedule.forget(min(self._views.next, self._workers.next_purchase()))
 
 
 def _noun(key: str) -> str:

@@ -14,7 +14,7 @@ from loadgen.schedule import Schedule
 from loadgen.sequence import CHANNELS, Stream, purchase
 
 if TYPE_CHECKING:
-    from loadgen.lane import Lane
+    from loadgen.producer import PartitionState
 
 # So many purchases are looked at in one go, and so many pageviews of one partition wait at most
 # before it takes them: a rate that nobody can keep up with fills no memory and stalls no loop.
@@ -69,33 +69,39 @@ class Views:
 
 
 class Feed:
-    """Gives the lanes of a worker their pageviews of purchases."""
+    """Gives the partitions of a worker their pageviews of purchases."""
 
     def __init__(self, views: Views) -> None:
         self._views = views
 
-    def join(self, lane: Lane, lanes: Mapping[int, Lane], schedule: Schedule, now_ns: int) -> None:
-        """A lane comes to `lanes`, and is given what the others were given before. `schedule` is
-        that of purchases, and still knows what the lane has not settled.
+    def join(
+        self,
+        state: PartitionState,
+        states: Mapping[int, PartitionState],
+        schedule: Schedule,
+        now_ns: int,
+    ) -> None:
+        """A partition comes to `states`, and is given what the others were given before. `schedule`
+        is that of purchases, and still knows what the partition has not settled.
         """
         views = self._views
         views.schedule = schedule
-        views.next = min(views.next, schedule.due_by(now_ns)) if lanes else lane.next_purchase
-        missed = map(views.at, range(lane.next_purchase, views.next))
-        lane.views.extend(view for view in missed if view.partition == lane.partition)
-        lane.next_purchase = max(lane.next_purchase, views.next)
+        views.next = min(views.next, schedule.due_by(now_ns)) if states else state.next_purchase
+        missed = map(views.at, range(state.next_purchase, views.next))
+        state.views.extend(view for view in missed if view.partition == state.partition)
+        state.next_purchase = max(state.next_purchase, views.next)
 
-    def give(self, lanes: Mapping[int, Lane], now_ns: int) -> int:
+    def give(self, states: Mapping[int, PartitionState], now_ns: int) -> int:
         """Give them what has become due; the time up to which they have all of it."""
-        if not lanes:
+        if not states:
             return now_ns
-        room = MAX_WAITING - max(len(lane.views) for lane in lanes.values())
+        room = MAX_WAITING - max(len(state.views) for state in states.values())
         for view in self._views.take(now_ns, max(0, min(room, MAX_PER_TURN))):
-            lane = lanes.get(view.partition)
-            if lane is not None and view.purchase >= lane.next_purchase:
-                lane.views.append(view)
-        for lane in lanes.values():
-            lane.next_purchase = max(lane.next_purchase, self._views.next)
+            state = states.get(view.partition)
+            if state is not None and view.purchase >= state.next_purchase:
+                state.views.append(view)
+        for state in states.values():
+            state.next_purchase = max(state.next_purchase, self._views.next)
         return self._views.complete_until_ns(now_ns)
 
     def change(self, at_ns: int, milli_per_s: int) -> None:

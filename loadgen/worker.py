@@ -18,7 +18,7 @@ from typing import Any
 from loadgen import config as settings
 from loadgen import counters as c
 from loadgen.clock import NS_PER_MS, Clock
-from loadgen.lane import BATCH, Lane, Outlet
+from loadgen.producer import BATCH, PartitionState, Producer
 from loadgen.rdkafka import Client, KafkaError, Library, producer_settings
 from loadgen.render import Renderer
 from loadgen.schedule import Schedule
@@ -43,23 +43,23 @@ Form = dict[str, Any]
 
 
 class Worker:
-    """Produces what is due in its lanes, and does what the control process orders."""
+    """Produces what is due in its partitions, and does what the control process orders."""
 
     def __init__(
         self,
         config: settings.Config,
-        slot: int,
+        number: int,
         clock: Clock,
         counters: c.Counters,
         control: socket.socket,
     ) -> None:
-        self._config, self._slot, self._clock, self._counters = config, slot, clock, counters
+        self._config, self._number, self._clock, self._counters = config, number, clock, counters
         library = Library(config.librdkafka)
         self._users = library.partition_users(config.users, config.partitions)
         self._renderer = Renderer(library.ffi, config.items, config.users, BATCH)
         self._client = Client(library, producer_settings(config))
-        self._outlet = Outlet(
-            slot=slot,
+        self._producer = Producer(
+            number=number,
             clock=clock,
             counters=counters,
             client=self._client,
@@ -68,8 +68,8 @@ class Worker:
             give_up_ms=config.give_up_ms,
             log=self._log,
         )
-        self._lanes: dict[int, Lane] = {}
-        # Whoever assigns a lane says what the schedule of purchases is.
+        self._states: dict[int, PartitionState] = {}
+        # Whoever assigns a partition says what the schedule of purchases is.
         no_purchases = Schedule.starting(clock.now_ns(), 0, 1)
         self._feed = Feed(Views(config, no_purchases, self._users))
         self._control = control
@@ -105,10 +105,10 @@ class Worker:
 
     def _turn(self, now_ns: int) -> None:
         """Hand over what is due by now."""
-        until_ns = self._feed.give(self._lanes, now_ns)
-        for lane in self._lanes.values():
-            if not lane.released:
-                self._outlet.turn(lane, now_ns, until_ns)
+        until_ns = self._feed.give(self._states, now_ns)
+        for state in self._states.values():
+            if not state.released:
+                self._producer.turn(state, now_ns, until_ns)
 
     def _purge(self) -> None:
         """Count what could not be sent as refused, so that what is counted as handed over is what
@@ -146,7 +146,7 @@ class Worker:
         if self._flushes:
             self._go_on_flushing()
         # At every turn: if this worker is killed, it is the only trace of what is lost with it.
-        queued = self._counters.worker(self._slot) + c.QUEUED
+        queued = self._counters.worker(self._number) + c.QUEUED
         self._counters.word[queued] = self._client.queued()
         now_ns = self._clock.now_ns()
         if now_ns - self._noted_ns >= NOTE_EVERY_NS:
@@ -176,10 +176,10 @@ class Worker:
     def _note(self, now_ns: int) -> None:
         """Tell of CPU time, and let schedules forget what is settled."""
         self._noted_ns = now_ns
-        base = self._counters.worker(self._slot)
+        base = self._counters.worker(self._number)
         self._counters.word[base + c.CPU_NS] = time.process_time_ns()
-        for lane in self._lanes.values():
-            lane.schedule.forget(lane.position)
+        for state in self._states.values():
+            state.schedule.forget(state.position)
         self._feed.forget()
         if self._errors_seen_s and time.monotonic() > self._errors_seen_s + QUIET_S:
             self._log(f"Kafka: no more errors; {self._client.queued()} messages wait in the queue")
@@ -203,12 +203,12 @@ class Worker:
             self._say(say="flushed", token=token, left=left)
             return
         partition = int(token[len("release/") :])
-        lane = self._lanes.get(partition)
-        if lane is None:
+        state = self._states.get(partition)
+        if state is None:
             return  # told to stop meanwhile
-        lane.released = False
+        state.released = False
         if left == 0:
-            del self._lanes[partition]
+            del self._states[partition]
         self._say(say="released" if left == 0 else "kept", partition=partition)
 
     def _rest(self) -> None:
@@ -216,12 +216,12 @@ class Worker:
         now_ns = self._clock.now_ns()
         wake_ns = now_ns + MAX_SLEEP_NS
         next_view_ns = self._feed.next_due_ns()
-        if self._lanes and next_view_ns is not None and next_view_ns < wake_ns:
+        if self._states and next_view_ns is not None and next_view_ns < wake_ns:
             wake_ns = next_view_ns
         full = False
-        for lane in self._lanes.values():
-            full = full or lane.full_since_ns != 0
-            next_ns = None if lane.released else lane.schedule.when(lane.position + 1)
+        for state in self._states.values():
+            full = full or state.full_since_ns != 0
+            next_ns = None if state.released else state.schedule.when(state.position + 1)
             if next_ns is not None and next_ns < wake_ns:
                 wake_ns = next_ns
         if full or wake_ns > now_ns - MIN_SLEEP_NS:
@@ -245,7 +245,7 @@ class Worker:
 
     def _do_assign(self, partition: int, pageviews: Form, purchases: Form) -> None:
         word, base = self._counters.word, self._counters.partition(partition)
-        lane = Lane(
+        state = PartitionState(
             partition,
             _schedule(pageviews),
             Stream(self._config.seed, f"pageviews/{partition}"),
@@ -253,16 +253,16 @@ class Worker:
             position=word[base + c.POSITION],
             next_purchase=word[base + c.NEXT_PURCHASE],
         )
-        self._feed.join(lane, self._lanes, _schedule(purchases), self._clock.now_ns())
-        self._lanes[partition] = lane
+        self._feed.join(state, self._states, _schedule(purchases), self._clock.now_ns())
+        self._states[partition] = state
 
     def _do_release(self, partition: int) -> None:
-        self._lanes[partition].released = True
+        self._states[partition].released = True
         self._flushes.append((f"release/{partition}", time.monotonic() + RELEASE_WITHIN_S))
 
     def _do_rate(self, at_ns: int, milli: int) -> None:
-        for lane in self._lanes.values():
-            lane.schedule.change(at_ns, milli * len(lane.users))
+        for state in self._states.values():
+            state.schedule.change(at_ns, milli * len(state.users))
 
     def _do_purchase_rate(self, at_ns: int, milli: int) -> None:
         self._feed.change(at_ns, milli)
@@ -273,7 +273,7 @@ class Worker:
     def _do_stop(self, within_s: float) -> None:
         """Hand over what is due by now, then only flush."""
         self._turn(self._clock.now_ns())
-        self._lanes.clear()
+        self._states.clear()
         self._leave_by_s = time.monotonic() + within_s
         self._flushes.append(("stop", self._leave_by_s))
 
@@ -303,18 +303,18 @@ def _schedule(form: Form) -> Schedule:
 
 
 def main(argv: list[str]) -> int:
-    """`python -m loadgen.worker CONTROL_FD COUNTERS_FD SLOT SLOTS CLOCK_OFFSET_NS`, in the
+    """`python -m loadgen.worker CONTROL_FD COUNTERS_FD NUMBER WORKERS CLOCK_OFFSET_NS`, in the
     generator's environment. Exit code 3 means that messages were left behind.
     """
-    control_fd, counters_fd, slot, slots, offset_ns = map(int, argv)
+    control_fd, counters_fd, number, workers, offset_ns = map(int, argv)
     # Ctrl-C reaches the whole process group; the control process decides when a worker stops.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     config = settings.load()
     control = socket.socket(fileno=control_fd)
     control.setblocking(False)
-    counters = c.Counters(counters_fd, config.partitions, slots)
-    left = Worker(config, slot, Clock(offset_ns), counters, control).run()
+    counters = c.Counters(counters_fd, config.partitions, workers)
+    left = Worker(config, number, Clock(offset_ns), counters, control).run()
     return 0 if left == 0 else 3
 
 

@@ -16,7 +16,7 @@ from loadgen import views
 from loadgen.clock import NS_PER_MS, NS_PER_S
 from loadgen.config import load
 from loadgen.generator import RATE_LEAD_NS, pageview_schedules
-from loadgen.lane import Lane, Outlet
+from loadgen.producer import PartitionState, Producer
 from loadgen.purchases import Purchases
 from loadgen.rdkafka import Accepted
 from loadgen.schedule import Schedule
@@ -71,14 +71,14 @@ class Broker:
 
 
 class FakeWorker:
-    """A worker's lanes, its feed and its outlet."""
+    """A worker's partitions, its feed and its producer."""
 
     def __init__(self, broker: Broker, counters: c.Counters, now: Any) -> None:
-        self.lanes: dict[int, Lane] = {}
+        self.states: dict[int, PartitionState] = {}
         self.feed = Feed(Views(CONFIG, Schedule.starting(START_NS, 0, 1), USERS))
         self._counters, self._now = counters, now
-        self._outlet = Outlet(
-            slot=0,
+        self._producer = Producer(
+            number=0,
             clock=SimpleNamespace(now_ns=lambda: now.ns),  # type: ignore[arg-type]
             counters=counters,
             client=broker,  # type: ignore[arg-type]
@@ -91,15 +91,15 @@ class FakeWorker:
     def join(self, partition: int, pageviews: Schedule, purchases: Schedule) -> None:
         word, base = self._counters.word, self._counters.partition(partition)
         position, next_purchase = word[base + c.POSITION], word[base + c.NEXT_PURCHASE]
-        lane = Lane(partition, copy(pageviews), None, None, position, next_purchase)  # type: ignore[arg-type]
-        self.feed.join(lane, self.lanes, copy(purchases), self._now.ns)
-        self.lanes[partition] = lane
+        state = PartitionState(partition, copy(pageviews), None, None, position, next_purchase)  # type: ignore[arg-type]
+        self.feed.join(state, self.states, copy(purchases), self._now.ns)
+        self.states[partition] = state
 
     def turn(self) -> None:
-        until_ns = self.feed.give(self.lanes, self._now.ns)
-        for lane in self.lanes.values():
-            self._outlet.turn(lane, self._now.ns, until_ns)
-            lane.schedule.forget(lane.position)
+        until_ns = self.feed.give(self.states, self._now.ns)
+        for state in self.states.values():
+            self._producer.turn(state, self._now.ns, until_ns)
+            state.schedule.forget(state.position)
         self.feed.forget()
 
 
@@ -142,8 +142,8 @@ class Bench:
                 schedule.change(at_ns, per_s * 1000 * len(users))
         self._pass(late_ms)
         for worker in self.workers:
-            for p, lane in worker.lanes.items():
-                lane.schedule.change(at_ns, per_s * 1000 * len(USERS[p]))
+            for p, state in worker.states.items():
+                state.schedule.change(at_ns, per_s * 1000 * len(USERS[p]))
 
     def purchase_rate(self, per_s: int, late_ms: int = 0) -> None:
         at_ns = self.now.ns + RATE_LEAD_NS
@@ -162,15 +162,15 @@ class Bench:
     def move(self, partition: int) -> None:
         """The other worker takes a partition over, as after a release."""
         for number, worker in enumerate(self.workers):
-            if worker.lanes.pop(partition, None):
+            if worker.states.pop(partition, None):
                 self._join(partition, 1 - number)
                 return
 
     def die(self, number: int) -> None:
         """A worker is gone between two turns; the other one goes on."""
-        lanes = list(self.workers[number].lanes)
+        states = list(self.workers[number].states)
         self.workers[number] = FakeWorker(self.broker, self.counters, self.now)
-        for partition in lanes:
+        for partition in states:
             self._join(partition, 1 - number)
 
     def room(self, messages: int) -> None:
@@ -280,8 +280,8 @@ def test_a_rate_that_nobody_can_follow_fills_no_memory(
     bench.purchase_rate(10_000)
     for _ in range(50):
         bench.go_on(10)
-    lanes = bench.workers[0].lanes.values()
-    assert max(len(lane.views) for lane in lanes) == 100
+    states = bench.workers[0].states.values()
+    assert max(len(state.views) for state in states) == 100
     bench.finish()
     for _ in range(200):
         bench.go_on(1)

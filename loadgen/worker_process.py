@@ -21,17 +21,17 @@ STEADY_S = 10.0
 FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.2, 5.0
 
 
-class Slot:
+class WorkerProcess:
     """The worker process number `number`, and its successors after deaths.
 
-    `hear(slot, message)` is called with everything a worker says, from within the selector.
+    `hear(worker, message)` is called with everything a worker says, from within the selector.
     """
 
     def __init__(
         self,
         number: int,
         selector: selectors.BaseSelector,
-        hear: Callable[[Slot, dict[str, Any]], None],
+        hear: Callable[[WorkerProcess, dict[str, Any]], None],
     ) -> None:
         self.number = number
         self.ready = False
@@ -65,11 +65,11 @@ class Slot:
         """Whether there is none and the time to wait after a death is over."""
         return self._process is None and time.monotonic() >= self._not_before_s
 
-    def start(self, counters_fd: int, slots: int, offset_ns: int) -> None:
+    def start(self, counters_fd: int, workers: int, offset_ns: int) -> None:
         """Start a worker; it will say that it is ready."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
-        arguments = (theirs.fileno(), counters_fd, self.number, slots, offset_ns)
+        arguments = (theirs.fileno(), counters_fd, self.number, workers, offset_ns)
         package_parent = str(Path(__file__).resolve().parent.parent)
         path = [package_parent, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
@@ -114,7 +114,7 @@ class Slot:
         may start after `backoff_s`.
         """
         if self._process is None:
-            raise ValueError(f"there is no worker in slot {self.number}")
+            raise ValueError(f"worker {self.number} has not been started")
         code = self._process.wait()
         self._receive()  # its last words
         self._close_channel()

@@ -36,7 +36,7 @@ class Group(NamedTuple):
     of_purchase: bool
 
 
-class Lane:
+class PartitionState:
     """A partition in this worker's hands: its schedule, its events, and how far it has come."""
 
     def __init__(
@@ -60,13 +60,13 @@ class Lane:
         self.released = False
 
 
-class Outlet:
-    """Hands a worker's lanes over to librdkafka."""
+class Producer:
+    """Hands what is due in a worker's partitions over to librdkafka."""
 
     def __init__(
         self,
         *,
-        slot: int,
+        number: int,
         clock: Clock,
         counters: c.Counters,
         client: Client,
@@ -75,42 +75,42 @@ class Outlet:
         give_up_ms: int,
         log: Callable[[str], None],
     ) -> None:
-        self._slot, self._clock, self._counters = slot, clock, counters
+        self._number, self._clock, self._counters = number, clock, counters
         self._client, self._topic, self._renderer = client, topic, renderer
         self._give_up_ns = give_up_ms * NS_PER_MS
         self._log = log
         self._groups: list[Group] = []  # the batch at hand
 
-    def turn(self, lane: Lane, now_ns: int, until_ns: int) -> None:
-        """Hand over what is due in a lane by `until_ns`, up to its share of a turn. All its
+    def turn(self, state: PartitionState, now_ns: int, until_ns: int) -> None:
+        """Hand over what is due in a partition by `until_ns`, up to its share of a turn. All its
         pageviews of purchases up to then have been given to it.
         """
-        due = lane.schedule.due_by(until_ns)
+        due = state.schedule.due_by(until_ns)
         for _ in range(BATCHES_PER_TURN):
-            if not (lane.position < due or lane.views) or not self._hand_over(lane, due):
+            if not (state.position < due or state.views) or not self._hand_over(state, due):
                 break
-        if lane.full_since_ns and now_ns - lane.full_since_ns > self._give_up_ns:
-            self._give_up(lane, now_ns - self._give_up_ns)
-        self._note(lane)
+        if state.full_since_ns and now_ns - state.full_since_ns > self._give_up_ns:
+            self._give_up(state, now_ns - self._give_up_ns)
+        self._note(state)
 
-    def _hand_over(self, lane: Lane, due: int) -> bool:
+    def _hand_over(self, state: PartitionState, due: int) -> bool:
         """Hand over up to BATCH pageviews in the order in which they were due; whether all of them
         were settled.
         """
         self._renderer.clear()
         self._groups.clear()
-        self._render(lane, due, PROBE if lane.full_since_ns else BATCH)
-        used = self._produce(lane)
-        self._settle(lane, used)
-        self._note(lane)
+        self._render(state, due, PROBE if state.full_since_ns else BATCH)
+        used = self._produce(state)
+        self._settle(state, used)
+        self._note(state)
         return used == self._renderer.count
 
-    def _render(self, lane: Lane, due: int, limit: int) -> None:
+    def _render(self, state: PartitionState, due: int, limit: int) -> None:
         """Fill the batch. A stamp is the time at which a pageview was due; but where a worker hears
         of a higher rate too late, the next may have been due before the last: then the last one's.
         """
-        renderer, schedule, views = self._renderer, lane.schedule, lane.views
-        position, taken, stamp_ms = lane.position, 0, lane.stamp_ms
+        renderer, schedule, views = self._renderer, state.schedule, state.views
+        position, taken, stamp_ms = state.position, 0, state.stamp_ms
         while renderer.count < limit:
             view = views[taken] if taken < len(views) else None
             first_ns = schedule.due_at(position + 1) if position < due else None
@@ -130,26 +130,26 @@ class Outlet:
             in_block = (1 << 32) - (position & 0xFFFFFFFF)
             room = limit - renderer.count
             count = max(1, min(same_stamp, due - position, room, in_block))
-            renderer.pageviews(lane.stream, position, count, lane.users, stamp_ms)
+            renderer.pageviews(state.stream, position, count, state.users, stamp_ms)
             self._groups.append(Group(count, first_ns, stamp_ms, False))
             position += count
 
-    def _produce(self, lane: Lane) -> int:
+    def _produce(self, state: PartitionState) -> int:
         """Give the rendered batch to librdkafka and count it; how many are settled."""
         count = self._renderer.count
-        result = self._client.produce(self._topic, lane.partition, self._renderer.messages, count)
-        base = self._counters.partition(lane.partition)
+        result = self._client.produce(self._topic, state.partition, self._renderer.messages, count)
+        base = self._counters.partition(state.partition)
         self._counters.word[base + c.HANDED] += result.taken
         if result.rejected:
             self._counters.word[base + c.REFUSED] += result.rejected
             self._log(f"librdkafka refused {result.rejected} pageviews: {result.why}")
         if result.used == count:
-            lane.full_since_ns = 0
-        elif result.used or not lane.full_since_ns:
-            lane.full_since_ns = self._clock.now_ns()
+            state.full_since_ns = 0
+        elif result.used or not state.full_since_ns:
+            state.full_since_ns = self._clock.now_ns()
         return result.used
 
-    def _settle(self, lane: Lane, used: int) -> None:
+    def _settle(self, state: PartitionState, used: int) -> None:
         """The first `used` of the batch are done with: move on, and count how late they were."""
         now_ns = self._clock.now_ns()
         for group in self._groups:
@@ -157,28 +157,30 @@ class Outlet:
                 return
             count = min(group.count, used)
             used -= count
-            self._counters.late(self._slot, (now_ns - group.due_ns) // 1000, count)
-            lane.stamp_ms = group.stamp_ms
+            self._counters.late(self._number, (now_ns - group.due_ns) // 1000, count)
+            state.stamp_ms = group.stamp_ms
             if group.of_purchase:
-                lane.views.popleft()
+                state.views.popleft()
             else:
-                lane.position += count
+                state.position += count
 
-    def _note(self, lane: Lane) -> None:
-        """Write down how far the lane has come: from there another worker can go on."""
-        word, base = self._counters.word, self._counters.partition(lane.partition)
-        word[base + c.POSITION] = lane.position
-        word[base + c.NEXT_PURCHASE] = lane.views[0].purchase if lane.views else lane.next_purchase
+    def _note(self, state: PartitionState) -> None:
+        """Write down how far the partition has come: from there another worker can go on."""
+        word, base = self._counters.word, self._counters.partition(state.partition)
+        word[base + c.POSITION] = state.position
+        word[base + c.NEXT_PURCHASE] = (
+            state.views[0].purchase if state.views else state.next_purchase
+        )
 
-    def _give_up(self, lane: Lane, until_ns: int) -> None:
+    def _give_up(self, state: PartitionState, until_ns: int) -> None:
         """The queue has been full for long: refuse what was due by `until_ns`, so that what waits
         stays bounded, and what comes when the broker is back is no older than that.
         """
-        base = self._counters.partition(lane.partition)
-        position = max(lane.position, lane.schedule.due_by(until_ns))
-        refused = position - lane.position
-        lane.position = position
-        while lane.views and lane.views[0].due_ns <= until_ns:
-            lane.views.popleft()
+        base = self._counters.partition(state.partition)
+        position = max(state.position, state.schedule.due_by(until_ns))
+        refused = position - state.position
+        state.position = position
+        while state.views and state.views[0].due_ns <= until_ns:
+            state.views.popleft()
             refused += 1
         self._counters.word[base + c.REFUSED] += refused

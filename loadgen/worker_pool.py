@@ -10,7 +10,7 @@ from loadgen import counters as c
 from loadgen.clock import Clock
 from loadgen.config import Config
 from loadgen.schedule import Schedule
-from loadgen.slot import Slot
+from loadgen.worker_process import WorkerProcess
 
 RETRY_RELEASE_S = 1.0
 STOP_FLUSH_S = 3.0
@@ -21,7 +21,7 @@ def workers_for(milli_per_s: int, per_worker_per_s: int, at_most: int) -> int:
     return max(1, min(at_most, -(-milli_per_s // (per_worker_per_s * 1000))))
 
 
-class Crew:
+class WorkerPool:
     """Keeps the workers, each partition in exactly one hand.
 
     `poll` must be called every few milliseconds; it never blocks. A partition changes hands only
@@ -41,7 +41,7 @@ class Crew:
         self._config, self._clock, self._log = config, clock, log
         self._schedules, self._purchases = schedules, purchases
         count = min(config.max_workers, config.partitions)
-        self._slots = [Slot(number, selector, self._hear) for number in range(count)]
+        self._workers = [WorkerProcess(number, selector, self._hear) for number in range(count)]
         self._fd = c.create_fd(config.partitions, count)
         self.counters = c.Counters(self._fd, config.partitions, count)
         self._wanted = 1
@@ -56,10 +56,10 @@ class Crew:
     def want(self, milli_per_s: int) -> None:
         """Aim at as many workers as this rate needs; `poll` does the rest."""
         each = self._config.pageviews_per_worker_per_s
-        self._wanted = workers_for(milli_per_s, each, len(self._slots))
+        self._wanted = workers_for(milli_per_s, each, len(self._workers))
 
     def change_rate(self, at_ns: int, milli_per_s: int) -> None:
-        """Tell every worker of a rate that holds from `at_ns` on. The schedules given to this crew
+        """Tell every worker of a rate that holds from `at_ns` on. The schedules given to this pool
         must have been changed already: who gets a partition later gets its schedule.
         """
         self._tell_all(do="rate", at_ns=at_ns, milli=milli_per_s)
@@ -69,33 +69,33 @@ class Crew:
         self._tell_all(do="purchase_rate", at_ns=at_ns, milli=milli_per_s)
 
     def _tell_all(self, **order: Any) -> None:
-        for slot in self._slots:
-            if slot.working:
-                slot.send(**order)
+        for worker in self._workers:
+            if worker.working:
+                worker.send(**order)
 
     def flush(self, token: str, within_s: float, done: Callable[[int | None], None]) -> None:
         """Flush every worker. `done(left)` is called with the number of messages that did not
         leave, or None if a worker died meanwhile.
         """
-        working = [slot for slot in self._slots if slot.working]
-        self._flushes[token] = _Flush({slot.number for slot in working}, done)
-        for slot in working:
-            slot.send(do="flush", token=token, within_s=within_s)
+        working = [worker for worker in self._workers if worker.working]
+        self._flushes[token] = _Flush({worker.number for worker in working}, done)
+        for worker in working:
+            worker.send(do="flush", token=token, within_s=within_s)
         self._finish_flush(token)
 
     def stop(self) -> None:
         """Tell every worker to flush and go; `gone` says when they have."""
         self._stopping = True
-        for slot in self._slots:
-            if slot.alive:
-                slot.stop(STOP_FLUSH_S)
+        for worker in self._workers:
+            if worker.alive:
+                worker.stop(STOP_FLUSH_S)
 
     def kill(self) -> None:
         """End the workers that are still there."""
-        for slot in self._slots:
-            if slot.alive:
-                self._log(f"Worker {slot.pid} does not stop; killing it.")
-                slot.kill()
+        for worker in self._workers:
+            if worker.alive:
+                self._log(f"Worker {worker.pid} does not stop; killing it.")
+                worker.kill()
         self.poll()
 
     # What there is.
@@ -108,7 +108,7 @@ class Crew:
     @property
     def gone(self) -> bool:
         """Whether no worker is left."""
-        return all(slot.empty for slot in self._slots)
+        return all(worker.empty for worker in self._workers)
 
     def handed(self) -> list[int]:
         """Pageviews that librdkafka took and has not reported as undeliverable, by partition."""
@@ -128,102 +128,104 @@ class Crew:
 
     def lateness(self) -> list[int]:
         """The histogram of all pageviews' lateness since the start."""
-        return self.counters.lateness(len(self._slots))
+        return self.counters.lateness(len(self._workers))
 
     def describe(self) -> list[dict[str, Any]]:
         """One entry a worker, for `stats`."""
         return [
             {
-                "pid": slot.pid,
-                "partitions": [p for p, owner in enumerate(self._owner) if owner == slot.number],
-                "alive": slot.ready,
-                "cpu_s": round(self.counters.of_worker(slot.number, c.CPU_NS) / 1e9, 3),
-                "queued": self.counters.of_worker(slot.number, c.QUEUED),
+                "pid": worker.pid,
+                "partitions": [p for p, owner in enumerate(self._owner) if owner == worker.number],
+                "alive": worker.ready,
+                "cpu_s": round(self.counters.of_worker(worker.number, c.CPU_NS) / 1e9, 3),
+                "queued": self.counters.of_worker(worker.number, c.QUEUED),
             }
-            for slot in self._slots
-            if not slot.empty or slot.number < self._wanted
+            for worker in self._workers
+            if not worker.empty or worker.number < self._wanted
         ]
 
     # How it comes about.
 
     def poll(self) -> None:
         """Notice deaths, start what is missing, move partitions to where they belong."""
-        for slot in self._slots:
-            if not slot.empty and not slot.alive:
-                self._bury(slot)
-            slot.push()
+        for worker in self._workers:
+            if not worker.empty and not worker.alive:
+                self._bury(worker)
+            worker.push()
         if not self._stopping:
             self._start_missing()
             self._place_partitions()
             self._send_home()
 
     def _start_missing(self) -> None:
-        for slot in self._slots[: self._wanted]:
-            if slot.may_start:
-                slot.start(self._fd, len(self._slots), self._clock.offset_ns)
+        for worker in self._workers[: self._wanted]:
+            if worker.may_start:
+                worker.start(self._fd, len(self._workers), self._clock.offset_ns)
 
     def _place_partitions(self) -> None:
         now_s = time.monotonic()
         for partition, owner in enumerate(self._owner):
-            target = self._slots[partition % self._wanted]
+            target = self._workers[partition % self._wanted]
             if not target.working or owner == target.number:
                 continue
             if owner is None:
                 self._assign(partition, target)
-            elif self._releasing.get(partition, 0.0) <= now_s and self._slots[owner].working:
+            elif self._releasing.get(partition, 0.0) <= now_s and self._workers[owner].working:
                 self._releasing[partition] = float("inf")
-                self._slots[owner].send(do="release", partition=partition)
+                self._workers[owner].send(do="release", partition=partition)
 
-    def _assign(self, partition: int, slot: Slot) -> None:
-        self._owner[partition] = slot.number
+    def _assign(self, partition: int, worker: WorkerProcess) -> None:
+        self._owner[partition] = worker.number
         pageviews, purchases = _form(self._schedules[partition]), _form(self._purchases)
-        slot.send(do="assign", partition=partition, pageviews=pageviews, purchases=purchases)
+        worker.send(do="assign", partition=partition, pageviews=pageviews, purchases=purchases)
 
     def _send_home(self) -> None:
         """A worker that the rate no longer needs goes, once its partitions have other owners."""
-        for slot in self._slots[self._wanted :]:
-            if slot.working and slot.number not in self._owner:
-                slot.stop(STOP_FLUSH_S)
+        for worker in self._workers[self._wanted :]:
+            if worker.working and worker.number not in self._owner:
+                worker.stop(STOP_FLUSH_S)
 
-    def _bury(self, slot: Slot) -> None:
+    def _bury(self, worker: WorkerProcess) -> None:
         """A worker has ended: say so unless it was told to, and free its partitions."""
-        told_to = slot.leaving
-        code = slot.bury()
-        queued = self.counters.of_worker(slot.number, c.QUEUED)
+        told_to = worker.leaving
+        code = worker.bury()
+        queued = self.counters.of_worker(worker.number, c.QUEUED)
         how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
         if not told_to:
             self._log(
-                f"Worker {slot.pid} died ({how}); up to about {queued} pageviews in its queue are "
-                f"lost. Restarting it in {slot.backoff_s:.1f} s; its partitions go on from where "
-                "they were."
+                f"Worker {worker.pid} died ({how}); up to about {queued} pageviews in its queue "
+                f"are lost. Restarting it in {worker.backoff_s:.1f} s; its partitions go on from "
+                "where they were."
             )
         elif code != 0:
             self._log(
-                f"Worker {slot.pid} ended ({how}) before all its pageviews had left; what it could "
-                "not send is counted as refused."
+                f"Worker {worker.pid} ended ({how}) before all its pageviews had left; what it "
+                "could not send is counted as refused."
             )
         for partition, owner in enumerate(self._owner):
-            if owner == slot.number:
+            if owner == worker.number:
                 self._owner[partition] = None
                 self._releasing.pop(partition, None)
-        for token in [t for t, flush in self._flushes.items() if slot.number in flush.waiting_for]:
+        for token in [
+            t for t, flush in self._flushes.items() if worker.number in flush.waiting_for
+        ]:
             self._flushes.pop(token).done(None)
 
-    def _hear(self, slot: Slot, message: dict[str, Any]) -> None:
+    def _hear(self, worker: WorkerProcess, message: dict[str, Any]) -> None:
         """Take what a worker says."""
-        getattr(self, "_on_" + message.pop("say"))(slot, **message)
+        getattr(self, "_on_" + message.pop("say"))(worker, **message)
 
-    def _on_ready(self, slot: Slot) -> None:
-        slot.ready = True
+    def _on_ready(self, worker: WorkerProcess) -> None:
+        worker.ready = True
 
-    def _on_log(self, slot: Slot, text: str) -> None:
-        self._log(f"Worker {slot.pid}: {text}")
+    def _on_log(self, worker: WorkerProcess, text: str) -> None:
+        self._log(f"Worker {worker.pid}: {text}")
 
-    def _on_released(self, _slot: Slot, partition: int) -> None:
+    def _on_released(self, _worker: WorkerProcess, partition: int) -> None:
         self._releasing.pop(partition, None)
         self._owner[partition] = None
 
-    def _on_kept(self, _slot: Slot, partition: int) -> None:
+    def _on_kept(self, _worker: WorkerProcess, partition: int) -> None:
         """The broker does not take what is queued, so the partition stays where it is for now."""
         self._releasing[partition] = time.monotonic() + RETRY_RELEASE_S
         self._log(
@@ -231,10 +233,10 @@ class Crew:
             f"Trying again in {RETRY_RELEASE_S:g} s."
         )
 
-    def _on_flushed(self, slot: Slot, token: str, left: int) -> None:
+    def _on_flushed(self, worker: WorkerProcess, token: str, left: int) -> None:
         flush = self._flushes.get(token)
         if flush is not None:
-            flush.waiting_for.discard(slot.number)
+            flush.waiting_for.discard(worker.number)
             flush.left += left
             self._finish_flush(token)
 
