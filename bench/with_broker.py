@@ -8,7 +8,7 @@ from pathlib import Path
 
 from racetrack import install, interrupts
 from racetrack.errors import RacetrackError
-from racetrack.run.machine_lock import machine_lock
+from racetrack.machine_lock import machine_lock
 from racetrack.settings import load
 from racetrack.stack.native.stack import NativeStack
 

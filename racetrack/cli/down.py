@@ -3,7 +3,7 @@
 import click
 
 from racetrack.cli.parameters import guarded
-from racetrack.run.machine_lock import machine_lock
+from racetrack.machine_lock import machine_lock
 from racetrack.screen import Screen
 from racetrack.settings import load
 from racetrack.stack.runtime import stacks_that_may_stand

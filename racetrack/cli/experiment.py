@@ -5,7 +5,7 @@ import sys
 import click
 
 from racetrack.cli.parameters import EXIT_CODES, Seconds, engine_argument, guarded
-from racetrack.run.machine_lock import machine_lock
+from racetrack.machine_lock import machine_lock
 from racetrack.runfolder import read_run
 from racetrack.screen import Screen
 from racetrack.settings import load

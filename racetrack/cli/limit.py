@@ -6,7 +6,7 @@ from dataclasses import replace
 import click
 
 from racetrack.cli.parameters import Seconds, engine_argument, guarded
-from racetrack.run.machine_lock import machine_lock
+from racetrack.machine_lock import machine_lock
 from racetrack.runfolder import shown
 from racetrack.screen import Screen
 from racetrack.settings import load

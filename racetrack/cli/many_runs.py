@@ -7,7 +7,7 @@ import click
 
 from racetrack import interrupts
 from racetrack.cli.parameters import Seconds, guarded
-from racetrack.run.machine_lock import machine_lock
+from racetrack.machine_lock import machine_lock
 from racetrack.runfolder import shown
 from racetrack.screen import Screen
 from racetrack.sweep_record import Sweep

@@ -4,7 +4,7 @@ import click
 
 from racetrack import engines
 from racetrack.cli.parameters import engine_argument, guarded
-from racetrack.run.machine_lock import machine_lock
+from racetrack.machine_lock import machine_lock
 from racetrack.screen import Screen
 from racetrack.settings import load
 from racetrack.stack.runtime import open_stack

@@ -11,9 +11,9 @@ from racetrack.cli.parameters import guarded
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.json_file import write_json
+from racetrack.machine_lock import machine_lock
 from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
-from racetrack.run.machine_lock import machine_lock
 from racetrack.run_record import Verified, ViewStatus
 from racetrack.runfolder import named_folder, shown
 from racetrack.screen import Screen

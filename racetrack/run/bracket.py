@@ -15,10 +15,10 @@ Observe = Callable[[int], VerdictKind]
 NOT_THE_ENGINE = (VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND)
 CLIMB_FACTOR = 2.0
 MOST_UNDECIDED = 2  # of one rate
-NEAR_FOG = 0.15  # beside a rate that no run could tell, the limit is not found closer anyway
+NEAR_UNDECIDED = 0.15  # beside a rate that no run could tell, the limit is not found closer anyway
 LONGEST_STRIDE = 1.5
-ENOUGH_FOG = 6  # rates that could not be told, after which nothing is narrowed any more
-MOST_FOG = 10
+ENOUGH_UNDECIDED_RATES = 6  # rates that could not be told, after which nothing is narrowed any more
+MOST_UNDECIDED_RATES = 10
 MAX_STEPS = 60
 NOT_EVEN_ONE = "it does not keep up with one pageview per second"
 
@@ -134,13 +134,13 @@ def _settled(ended: list[VerdictKind]) -> VerdictKind | None:
 
 
 class _Search:
-    """Two rates that close in on the limit; `fog` are the rates that no run could tell."""
+    """Two rates that close in on the limit; `undecided` are the rates that no run could tell."""
 
     def __init__(self, run: Observe, low: int, high: int, tolerance: float) -> None:
         self._runs, self._tolerance = _Runs(run), tolerance
         self._low, self._high = low, max(high, low + 1)
         self._stride = min(max(1 + tolerance, self._high / low), LONGEST_STRIDE)
-        self._fog: set[int] = set()
+        self._undecided: set[int] = set()
         self._not_offered: int | None = None
 
     def result(self) -> Bracket:
@@ -149,7 +149,7 @@ class _Search:
             found = self._step()
             if found is not None:
                 return found
-            if self._low < 1 or len(self._fog) > MOST_FOG:
+            if self._low < 1 or len(self._undecided) > MOST_UNDECIDED_RATES:
                 break
         why = "no two rates could be confirmed: its runs contradict each other, or do not decide"
         if self._high == 1 and self._runs.first(1) is VerdictKind.FELL_BEHIND:
@@ -182,14 +182,14 @@ class _Search:
         if seen is VerdictKind.KEPT_UP:
             self._low = self._high
         else:
-            self._fog.add(self._high)
+            self._undecided.add(self._high)
         known = [rate for rate in self._runs.seen(VerdictKind.FELL_BEHIND) if rate > self._high]
         further = min(known, default=math.ceil(self._high * self._longer_stride()))
         self._high = min(further, self._not_offered or further)
 
     def _down(self, seen: VerdictKind) -> None:
         if seen is VerdictKind.UNDECIDED:
-            self._fog.add(self._low)
+            self._undecided.add(self._low)
         else:
             self._high = self._low
         known = [rate for rate in self._runs.seen(VerdictKind.KEPT_UP) if rate < self._low]
@@ -209,17 +209,19 @@ class _Search:
         if seen is VerdictKind.KEPT_UP:
             self._low = rate
         elif seen is VerdictKind.UNDECIDED:
-            self._fog.add(rate)
+            self._undecided.add(rate)
         else:
             self._high = rate
 
     def _next_between(self) -> int | None:
-        """The middle of what lies below the fog, or above it, where that is too wide."""
-        if len(self._fog) > ENOUGH_FOG:
+        """The middle of what lies below the undecided, or above it, where that is too wide."""
+        if len(self._undecided) > ENOUGH_UNDECIDED_RATES:
             return None
-        fog = [rate for rate in self._fog if self._low < rate < self._high]
-        gaps = [(self._low, min(fog)), (max(fog), self._high)] if fog else [(self._low, self._high)]
-        near = NEAR_FOG if fog else self._tolerance
+        undecided = [rate for rate in self._undecided if self._low < rate < self._high]
+        gaps = [(self._low, self._high)]
+        if undecided:
+            gaps = [(self._low, min(undecided)), (max(undecided), self._high)]
+        near = NEAR_UNDECIDED if undecided else self._tolerance
         wide = [gap for gap in gaps if not is_within(*gap, near)]
         return _middle(*wide[0]) if wide else None
 

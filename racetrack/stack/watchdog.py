@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from racetrack.errors import BusyError
-from racetrack.run.machine_lock import lock_folder
+from racetrack.machine_lock import lock_folder
 from racetrack.settings import REPO
 from racetrack.stack.contract import Say
 

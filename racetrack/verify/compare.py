@@ -4,8 +4,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from racetrack.catalogue import ColumnType, View
 from racetrack.verify import normal
-from racetrack.verify.catalogue import Kind, View
 
 if TYPE_CHECKING:
     import duckdb
@@ -118,12 +118,12 @@ def _equal(view: View) -> str:
     return " AND ".join(_equal_column(view, name, kind) for name, kind in view.columns.items())
 
 
-def _equal_column(view: View, name: str, kind: Kind) -> str:
+def _equal_column(view: View, name: str, kind: ColumnType) -> str:
     source, engine = f'source."{name}"', f'engine."{name}"'
     if name == view.window:
         least, most = f'source."{name}_least"', f'source."{name}_most"'
         return f"coalesce({engine} BETWEEN {least} AND {most}, false)"
-    if kind is Kind.FLOAT:
+    if kind is ColumnType.FLOAT:
         near = f"abs({source} - {engine}) <= {RELATIVE_ERROR} * abs({source})"
         return f"coalesce({near}, {source} IS NULL AND {engine} IS NULL)"
     return f"{source} IS NOT DISTINCT FROM {engine}"
@@ -150,12 +150,12 @@ def _row(view: View, side: str) -> str:
     return "{" + ", ".join(fields) + "}"
 
 
-def _value(view: View, name: str, kind: Kind, side: str) -> str:
+def _value(view: View, name: str, kind: ColumnType, side: str) -> str:
     column = f'{side}."{name}"'
     if name == view.window and side == "source":
         return f'concat(source."{name}_least", \' to \', source."{name}_most")'
-    if kind is Kind.TIME:
+    if kind is ColumnType.TIME:
         return f"strftime(make_timestamp_ms({column}), '%Y-%m-%dT%H:%M:%S.%gZ')"
-    if kind is Kind.DECIMAL:
+    if kind is ColumnType.DECIMAL:
         return f"rtrim(rtrim({column}::VARCHAR, '0'), '.')"
     return column

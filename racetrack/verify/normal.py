@@ -15,8 +15,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from racetrack.catalogue import ColumnType, View
 from racetrack.errors import RacetrackError
-from racetrack.verify.catalogue import Kind, View
 
 if TYPE_CHECKING:
     import duckdb
@@ -57,14 +57,17 @@ def of_sources(db: "duckdb.DuckDBPyConnection", table: str, view: View, name: st
     columns beside it that only the comparison reads."""
     kinds = {column: kind for column, kind in view.columns.items() if column != view.window}
     if view.best:
-        kinds["place"] = Kind.INTEGER
+        kinds["place"] = ColumnType.INTEGER
     if view.window:
-        kinds |= {f"{view.window}_least": Kind.INTEGER, f"{view.window}_most": Kind.INTEGER}
+        kinds |= {
+            f"{view.window}_least": ColumnType.INTEGER,
+            f"{view.window}_most": ColumnType.INTEGER,
+        }
     wanted = columns(view, kinds, _types(db, table))
     db.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {wanted} FROM {table}")
 
 
-def columns(view: View, kinds: Mapping[str, Kind], types: Mapping[str, str]) -> str:
+def columns(view: View, kinds: Mapping[str, ColumnType], types: Mapping[str, str]) -> str:
     """The SQL that selects columns of a view in the one form; `types` are DuckDB's, by column.
 
     Raises:
@@ -83,13 +86,13 @@ def _types(db: "duckdb.DuckDBPyConnection", name: str) -> dict[str, str]:
     return {row[0]: row[1] for row in db.execute(f"DESCRIBE {name}").fetchall()}
 
 
-def _in_one_form(view: View, name: str, kind: Kind, type_: str) -> str:
+def _in_one_form(view: View, name: str, kind: ColumnType, type_: str) -> str:
     forms = {
-        Kind.INTEGER: _integer,
-        Kind.TEXT: _text,
-        Kind.DECIMAL: _decimal,
-        Kind.FLOAT: _float,
-        Kind.TIME: _time,
+        ColumnType.INTEGER: _integer,
+        ColumnType.TEXT: _text,
+        ColumnType.DECIMAL: _decimal,
+        ColumnType.FLOAT: _float,
+        ColumnType.TIME: _time,
     }
     if type_ == '"NULL"':  # nothing but nulls, so that their type could not be told
         return "NULL"

@@ -14,18 +14,18 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from racetrack.verify.catalogue import Kind, View, find_view
+from racetrack.catalogue import ColumnType, View, find_view
 
 SQL = Path(__file__).with_name("views")
 # DuckDB's share of the machine's memory; what does not fit is put on the disk.
 MEMORY = "2GB"
 TABLES = tuple(map(find_view, ("users", "items", "purchases")))
 _ARROW = {
-    Kind.INTEGER: pa.int64(),
-    Kind.TEXT: pa.string(),
+    ColumnType.INTEGER: pa.int64(),
+    ColumnType.TEXT: pa.string(),
     # Not the widest, since SQL multiplies and adds up.
-    Kind.DECIMAL: pa.decimal128(12, 2),
-    Kind.TIME: pa.timestamp("us"),
+    ColumnType.DECIMAL: pa.decimal128(12, 2),
+    ColumnType.TIME: pa.timestamp("us"),
 }
 _MADE = """
 CREATE SCHEMA source;
@@ -67,7 +67,9 @@ def take_table(db: duckdb.DuckDBPyConnection, view: View, rows: Iterable[Sequenc
         }
     )
     in_ms = ", ".join(
-        f"epoch_ms({name}) AS {name}" for name, kind in view.columns.items() if kind is Kind.TIME
+        f"epoch_ms({name}) AS {name}"
+        for name, kind in view.columns.items()
+        if kind is ColumnType.TIME
     )
     db.register("taken", table)
     db.execute(

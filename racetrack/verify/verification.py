@@ -11,13 +11,13 @@ from pathlib import Path
 
 import duckdb
 
+from racetrack.catalogue import VIEWS, View, find_view
 from racetrack.clock import now_ms
 from racetrack.engines.contract import Engine, NoSuchView
 from racetrack.errors import RacetrackError
 from racetrack.run_record import Verified, ViewFinding, ViewStatus, WrongRow
 from racetrack.stack.contract import Stack
 from racetrack.verify import mysql, normal, sources, topics
-from racetrack.verify.catalogue import VIEWS, View, find_view
 from racetrack.verify.compare import RELATIVE_ERROR, Compared, Finding, compare
 
 # How long an engine may take to count what was there when the load was paused.

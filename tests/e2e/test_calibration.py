@@ -8,8 +8,8 @@ from rich.console import Console
 
 from racetrack import interrupts
 from racetrack.analysis import ruler
+from racetrack.machine_lock import machine_lock
 from racetrack.run.calibration import CASES, Case, run_case
-from racetrack.run.machine_lock import machine_lock
 from racetrack.screen import Screen
 from tests.e2e.conftest import skip_if_busy
 from tests.run_json import read_run

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
+from racetrack.catalogue import VIEWS
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError, NoSuchView
 from racetrack.engines.flink import SCRIPT
@@ -14,7 +15,6 @@ from racetrack.engines.flink.gateway import Gateway
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import standing_stack
-from racetrack.verify.catalogue import VIEWS
 from tests.e2e.conftest import Door, ended_well, run_folder
 from tests.run_json import read_run
 

@@ -9,8 +9,8 @@ import pytest
 
 from racetrack import interrupts
 from racetrack.limit_record import LimitRecord
+from racetrack.machine_lock import machine_lock
 from racetrack.run import limit
-from racetrack.run.machine_lock import machine_lock
 from racetrack.screen import Screen, patient_console
 from racetrack.settings import load
 from tests.e2e.conftest import skip_if_busy

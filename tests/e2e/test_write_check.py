@@ -18,9 +18,9 @@ from rich.console import Console
 
 from racetrack import interrupts
 from racetrack.engines.cal import Cal
+from racetrack.machine_lock import machine_lock
 from racetrack.probes.own_record import TOPIC, OwnRecord
 from racetrack.run.experiment import STEPS, Experiment
-from racetrack.run.machine_lock import machine_lock
 from racetrack.run.session import check_writes, make_ready
 from racetrack.run_record import RunArguments
 from racetrack.runfolder import RunFolder

@@ -13,6 +13,7 @@ from typing import Any, cast
 import psycopg
 import pytest
 
+from racetrack.catalogue import VIEWS
 from racetrack.engines import find_engine, pg
 from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
 from racetrack.errors import RacetrackError
@@ -21,7 +22,6 @@ from racetrack.stack.contract import Stack
 from racetrack.stack.native import pgfeed_consumer as feed
 from racetrack.stack.native import pgfeed_sink, postgres
 from racetrack.stack.native.pgfeed_avro import Avro
-from racetrack.verify.catalogue import VIEWS
 from tests.postgres import PASSWORD, Postgres, running_postgres
 
 NOW_MS = 1_795_000_000_000

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racetrack.run.bracket import MAX_STEPS, MOST_FOG, Bracket, climb, confirm, is_within
+from racetrack.run.bracket import (
+    MAX_STEPS,
+    MOST_UNDECIDED_RATES,
+    Bracket,
+    climb,
+    confirm,
+    is_within,
+)
 from racetrack.run_record import VerdictKind
 
 TOLERANCE = 0.05
@@ -186,7 +193,7 @@ def test_an_engine_of_which_no_run_decides_is_given_up_and_never_driven_up() -> 
 
     found = confirm(run, Bracket(9_800, 10_200), TOLERANCE)
     assert runs[:2] == [10_200, 9_800]
-    assert len(runs) == len(set(runs)) <= MOST_FOG + 2
+    assert len(runs) == len(set(runs)) <= MOST_UNDECIDED_RATES + 2
     assert max(runs) == 10_200
     assert found.keeps_up is None
     assert found.falls_behind is None

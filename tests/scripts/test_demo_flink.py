@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from racetrack.catalogue import VIEWS, View
 from racetrack.engines.flink import SCRIPT, script
-from racetrack.verify.catalogue import VIEWS, View
 
 SQL = SCRIPT.read_text()
 STATEMENTS = script.statements(SQL)

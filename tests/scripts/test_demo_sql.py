@@ -13,9 +13,9 @@ import pytest
 import sqlglot
 from sqlglot import TokenType, exp
 
+from racetrack.catalogue import VIEWS
 from racetrack.engines import mz
 from racetrack.settings import REPO
-from racetrack.verify.catalogue import VIEWS
 from tests.postgres import Postgres, running_postgres
 
 SCRIPT = REPO / "scripts" / "demo.sql"

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from racetrack.errors import BusyError
-from racetrack.run.machine_lock import lock_folder
+from racetrack.machine_lock import lock_folder
 from racetrack.settings import REPO
 from racetrack.stack import watchdog, watchdog_process
 from racetrack.stack.native import leftovers

@@ -8,8 +8,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from racetrack.catalogue import VIEWS, View, find_view
 from racetrack.verify import sources
-from racetrack.verify.catalogue import VIEWS, View, find_view
 from racetrack.verify.compare import Compared, compare
 from tests.verify.shop import Shop
 

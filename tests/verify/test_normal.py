@@ -8,14 +8,14 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from racetrack.catalogue import DECIMAL, FLOAT, INTEGER, TEXT, TIME, ColumnType, View
 from racetrack.verify import normal
-from racetrack.verify.catalogue import DECIMAL, FLOAT, INTEGER, TEXT, TIME, Kind, View
 
 AT = datetime(2026, 3, 22, 5, 4, 28, 123_000, tzinfo=UTC)
 AT_MS = 1_774_155_868_123
 
 
-def in_one_form(db: duckdb.DuckDBPyConnection, kind: Kind, column: pa.Array) -> list[Any]:
+def in_one_form(db: duckdb.DuckDBPyConnection, kind: ColumnType, column: pa.Array) -> list[Any]:
     normal.of_engine(db, pa.table({"x": column}), View("v", ("x",), {"x": kind}), "taken")
     return [row[0] for row in db.execute("SELECT x FROM taken").fetchall()]
 
@@ -53,7 +53,7 @@ def in_one_form(db: duckdb.DuckDBPyConnection, kind: Kind, column: pa.Array) -> 
     ],
 )
 def test_what_an_engine_may_deliver(
-    db: duckdb.DuckDBPyConnection, kind: Kind, column: pa.Array, value: object
+    db: duckdb.DuckDBPyConnection, kind: ColumnType, column: pa.Array, value: object
 ) -> None:
     assert in_one_form(db, kind, column) == [value]
     assert in_one_form(db, kind, pa.concat_arrays([pa.nulls(1, column.type), column])) == [
@@ -79,7 +79,7 @@ def test_what_an_engine_may_deliver(
         (TIME, pa.array(["yesterday"])),
     ],
 )
-def test_what_it_may_not(db: duckdb.DuckDBPyConnection, kind: Kind, column: pa.Array) -> None:
+def test_what_it_may_not(db: duckdb.DuckDBPyConnection, kind: ColumnType, column: pa.Array) -> None:
     with pytest.raises(normal.WrongColumns):
         in_one_form(db, kind, column)
 
@@ -91,5 +91,5 @@ def test_a_column_that_is_not_there_is_named(db: duckdb.DuckDBPyConnection) -> N
 
 
 def test_only_nulls_are_nulls_of_any_kind(db: duckdb.DuckDBPyConnection) -> None:
-    for kind in Kind:
+    for kind in ColumnType:
         assert in_one_form(db, kind, pa.nulls(2)) == [None, None]

@@ -10,12 +10,12 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from racetrack.catalogue import VIEWS, find_view
 from racetrack.engines.contract import Engine, NoSuchView
 from racetrack.errors import RacetrackError
 from racetrack.settings import load
 from racetrack.stack.contract import Stack
 from racetrack.verify import mysql, topics, verification
-from racetrack.verify.catalogue import VIEWS, find_view
 from racetrack.verify.verification import Paused, Verification
 from tests.verify import conftest, shop
 from tests.verify.shop import Shop

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from racetrack.verify.catalogue import VIEWS
+from racetrack.catalogue import VIEWS
 from racetrack.verify.compare import Compared
 from tests.verify import shop
 from tests.verify.conftest import Judge

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from racetrack.catalogue import VIEWS, ColumnType
 from racetrack.engines.contract import DemoError, Engine, NoSuchView, Progress, Summary
 from racetrack.engines.flink import script, topics
 from racetrack.engines.flink.gateway import Gateway, Refused
 from racetrack.engines.flink.job import JobLog
 from racetrack.settings import REPO, Settings
 from racetrack.stack.contract import Stack
-from racetrack.verify.catalogue import VIEWS, Kind
 
 if TYPE_CHECKING:
     import pyarrow
@@ -152,17 +152,17 @@ def _row(value: bytes) -> dict[str, Any]:
     return found
 
 
-def _array(values: list[Any], kind: Kind) -> "pyarrow.Array":
+def _array(values: list[Any], kind: ColumnType) -> "pyarrow.Array":
     import pyarrow as pa
 
-    if kind is Kind.DECIMAL:
+    if kind is ColumnType.DECIMAL:
         exact = [None if value is None else Decimal(value) for value in values]
         return pa.array(exact, pa.decimal128(38, 2))
-    if kind is Kind.FLOAT:
+    if kind is ColumnType.FLOAT:
         return pa.array([None if value is None else float(value) for value in values], pa.float64())
-    if kind is Kind.TEXT:
+    if kind is ColumnType.TEXT:
         return pa.array(values, pa.string())
-    if kind is Kind.INTEGER:
+    if kind is ColumnType.INTEGER:
         return pa.array(values, pa.int64())
     return pa.array(values)  # a time: text or epoch milliseconds, as it came
 

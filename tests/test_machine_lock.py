@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from racetrack.errors import BusyError
-from racetrack.run.machine_lock import machine_lock
+from racetrack.machine_lock import machine_lock
 
 HOLD = """
 import sys
-from racetrack.run.machine_lock import machine_lock
+from racetrack.machine_lock import machine_lock
 with machine_lock():
     print("held", flush=True)
     sys.stdin.read()

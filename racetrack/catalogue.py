@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Kind(Enum):
+class ColumnType(Enum):
     """What a column holds, whatever type an engine gives it."""
 
     INTEGER = "integer"  # compared exactly; a boolean counts as 0 or 1
@@ -23,7 +23,7 @@ class Kind(Enum):
     TIME = "time"  # an instant, compared to the millisecond
 
 
-INTEGER, TEXT, DECIMAL, FLOAT, TIME = Kind
+INTEGER, TEXT, DECIMAL, FLOAT, TIME = ColumnType
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class View:
 
     name: str
     key: tuple[str, ...]
-    columns: Mapping[str, Kind]
+    columns: Mapping[str, ColumnType]
     best: Best | None = None
     window: str | None = None
 
