@@ -22,20 +22,20 @@ from racetrack.cli.parameters import EXIT_CODES
 
 @click.group(epilog=EXIT_CODES)
 def race() -> None:
-    """Put streaming engines on the same track, and say which keep up and at what cost.
+    """Put streaming engines on the same track, and report which keep up and at what cost.
 
     \b
     Examples:
         ./run_experiment.sh dh 5000 20 10 1.0   one experiment
-        ./race up dh                            the same stack, for playing by hand
+        ./race up dh                            the same stack, to play with
         ./race status
         ./race verify                           are its views right?
         ./race down
         ./race limit dh                         the highest rate that it keeps up with
         ./race sweep dh --rates 500,5000        many runs
-        ./race report logs/…                    what they say
-        ./race calibrate                        how far the figures can be trusted here
-        ./race images                           images for where none can be pulled
+        ./race report logs/…                    their tables and plots
+        ./race calibrate                        how accurate the figures are here
+        ./race images                           builds images where none can be pulled
     """
 
 
@@ -47,7 +47,7 @@ for command in (
 
 
 def main() -> None:
-    """What the front doors call; they show in the usage as they were typed."""
+    """What the front doors call; the usage shows them as they were typed."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["experiment"]:
         experiment.experiment.main(arguments[1:], prog_name="./run_experiment.sh")

@@ -1,4 +1,4 @@
-"""`./race calibrate`: holds the ruler against an engine whose flaws are known."""
+"""`./race calibrate`: measures an engine whose flaws are known."""
 
 import sys
 
@@ -11,8 +11,8 @@ from racetrack.screen import Screen
 
 @click.command(epilog=EXIT_CODES)
 def calibrate() -> None:
-    """Check the ruler: an engine with a delay, a stall and a capacity that are known, measured on
-    this machine as any engine is. Leaves a run folder a row in logs/."""
+    """Check how accurate the harness is here. It measures an engine with a known delay, stall and
+    capacity on this machine, as it measures any engine. Leaves one run folder per row in logs/."""
     from racetrack.run import calibration
 
     screen = Screen()

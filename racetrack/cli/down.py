@@ -1,4 +1,4 @@
-"""`./race down`: ends the stack that stands."""
+"""`./race down`: stops the stack that is up."""
 
 import click
 
@@ -11,7 +11,7 @@ from racetrack.stack.runtime import stacks_that_may_stand
 
 @click.command
 def down() -> None:
-    """Stop the stack that stands and remove its data, whatever started it."""
+    """Stop the stack that is up and remove its data, whatever started it."""
     screen = Screen()
     with guarded(screen), machine_lock():
         said: list[str] = []

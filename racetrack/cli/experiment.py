@@ -11,23 +11,23 @@ from racetrack.screen import Screen
 from racetrack.settings import load
 
 
-# So that `-5` is a rate to be refused with its reason, not an option that is not known.
+# So that `-5` is refused as a rate, with the reason, and not as an unknown option.
 @click.command(epilog=EXIT_CODES, context_settings={"ignore_unknown_options": True})
 @engine_argument
 @click.argument("rate", metavar="RATE", type=click.IntRange(min=1))
 @click.argument("wait", metavar="WAIT", type=Seconds())
 @click.argument("samples", metavar="SAMPLES", type=click.IntRange(min=1))
 @click.argument("delay", metavar="DELAY", type=Seconds())
-@click.option("--verify", is_flag=True, help="Then compare every view with the sources.")
+@click.option("--verify", is_flag=True, help="At the end, compare every view with the sources.")
 @click.option(
     "--fault",
     "faults",
     multiple=True,
     metavar="FAULT",
-    help="Trouble on purpose, so many seconds after the rate was set: kill:SERVICE@10s,"
-    " kill:SERVICE@10s+5s (stays dead for 5 s), pause:SERVICE@10s+5s. SERVICE is engine, broker,"
-    " debezium or mysql. The run goes on until lag is back to normal, for 120 s at most. May be"
-    " given several times.",
+    help="Cause trouble, counted in seconds from when the rate was set: kill:SERVICE@10s,"
+    " kill:SERVICE@10s+5s (it stays dead for 5 s), pause:SERVICE@10s+5s. SERVICE is engine, broker,"
+    " debezium or mysql. The run goes on until lag is back to normal, for 120 s at most. You may"
+    " give this option several times.",
 )
 def experiment(
     engine: str,
@@ -39,7 +39,7 @@ def experiment(
     faults: tuple[str, ...],
 ) -> None:
     """Run one experiment: ENGINE at RATE pageviews per second; WAIT seconds to settle, then
-    SAMPLES samples of top, DELAY seconds apart. Leaves a folder in logs/.
+    SAMPLES samples of top, DELAY seconds apart. Leaves one folder in logs/.
 
     \b
     Examples:

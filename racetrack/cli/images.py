@@ -1,4 +1,4 @@
-"""`./race images`: images for where none can be pulled."""
+"""`./race images`: builds images where none can be pulled."""
 
 import click
 
@@ -9,10 +9,10 @@ from racetrack.settings import load
 
 @click.command
 def images() -> None:
-    """Build the compose stack's images on the spot, for where none can be pulled (AIRGAP=true).
+    """Build the compose stack's images on this machine, where none can be pulled (AIRGAP=true).
 
     \b
-    Everything comes from package registries, Apache Kafka in Redpanda's place; there is no
+    Everything comes from package registries. Apache Kafka takes Redpanda's place; there is no
     Materialize. Builds only what is missing or was built from something else. Needs root.
 
     \b

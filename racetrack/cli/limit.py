@@ -19,22 +19,22 @@ from racetrack.settings import load
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="The rate to begin with; near the limit saves time.",
+    help="The rate to begin with; a rate near the limit saves time.",
 )
 @click.option(
     "--warm-up",
     type=Seconds(),
     default=60.0,
     show_default=True,
-    help="Seconds at half the rate with which each run begins; Java compiles for about a minute.",
+    help="Seconds at half the rate at the start of each run; Java compiles for about a minute.",
 )
 def limit(engine: str, start: int, warm_up: float) -> None:
     """Find the highest rate that ENGINE keeps up with, to 5 %.
 
     \b
-    It climbs within one run to see where to look, then searches with fresh ones until 3 of 3 keep
-    up at the lower rate and 2 of 3 fall behind at the upper one. Exit code 1 if it was not found
-    to 5 %.
+    It climbs within one run to see where to look. Then it searches with fresh runs, until 3 of 3
+    keep up at the lower rate and 2 of 3 fall behind at the upper one. Exit code 1 if the limit was
+    not found to 5 %.
 
     \b
     Examples:
@@ -48,8 +48,8 @@ def limit(engine: str, start: int, warm_up: float) -> None:
         pace = replace(PACE, warm_up_s=warm_up)
         least, most = pace.expected_minutes()
         screen.say(
-            f"This takes about {least:.0f} to {most:.0f} minutes, and longer where the lag swings"
-            " so much that runs do not decide: the next are then made longer."
+            f"This takes about {least:.0f} to {most:.0f} minutes. It takes longer if the lag swings"
+            " so much that runs do not decide, because the next runs are then longer."
         )
         search = LimitSearch(engine, load(), screen, guard, pace)
         found = search.run(start)

@@ -1,4 +1,4 @@
-"""What the commands that make many runs share: their options, and carrying out a plan."""
+"""What the commands that make many runs share: their options, and how a plan is carried out."""
 
 import sys
 from pathlib import Path
@@ -17,17 +17,21 @@ WAIT_OPTION = click.option(
     type=Seconds(),
     default=60.0,
     show_default=True,
-    help="Seconds to settle; a Java machine compiles for about a minute.",
+    help="Seconds to settle; Java compiles for about a minute.",
 )
 SAMPLES_OPTION = click.option(
     "--samples",
     type=click.IntRange(min=1),
     default=30,
     show_default=True,
-    help="Samples of top, a second apart; 30 resolve a verdict, 10 seldom do.",
+    help="Samples of top, a second apart; 30 decide a verdict, 10 seldom do.",
 )
 REPEAT_OPTION = click.option(
-    "--repeat", type=click.IntRange(min=1), default=3, show_default=True, help="Runs of each."
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Number of runs of each.",
 )
 
 
@@ -42,7 +46,7 @@ def carry_out_plan(plan: Sweep, resume: Path | None) -> None:
         try:
             all_ok = carry_out(folder, screen, guard)
         except interrupts.Interrupted:
-            screen.say(f"Go on later: ./race sweep --resume {shown(folder)}")
+            screen.say(f"To go on later: ./race sweep --resume {shown(folder)}")
             raise
-        screen.say(f"Done. The table: ./race report {shown(folder)}")
+        screen.say(f"Done. To see the table: ./race report {shown(folder)}")
     sys.exit(0 if all_ok else 1)

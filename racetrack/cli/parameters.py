@@ -14,7 +14,7 @@ from racetrack.screen import Screen
 EXIT_CODES = """
 \b
 Exit codes: 0 done as asked, 1 it ran but failed, 2 wrong usage or setting,
-3 something could not be installed, 4 the machine, a port or the stack is taken,
+3 something could not be installed, 4 the machine, a port or the stack is in use,
 130 and 143 interrupted.
 """
 
@@ -70,7 +70,7 @@ def errors_to_exit_codes() -> Iterator[None]:
             raise  # no file of the user's: a fault of ours
         click.echo(
             f"Error: {error.filename}: {error.strerror}. Racetrack has to read and write there;"
-            " make room, mend its permissions, or use another folder.",
+            " make room, fix its permissions, or use another folder.",
             err=True,
         )
         sys.exit(1)

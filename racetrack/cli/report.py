@@ -1,4 +1,4 @@
-"""`./race report`: folders in, a table on the terminal and files for the browser out."""
+"""`./race report`: reads folders, prints a table and writes files for the browser."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,14 +18,14 @@ from racetrack.cli.parameters import errors_to_exit_codes
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where the files go; else `report/` in the one folder, or a new folder beside the first.",
+    help="Where the files go. Default: `report/` in the one folder, or a new one beside the first.",
 )
 @click.option(
-    "--published", is_flag=True, help="Show the results of 2022 too: another machine's, marked so."
+    "--published", is_flag=True, help="Also show the results of 2022, marked as another machine's."
 )
 def report(folders: tuple[Path, ...], out: Path | None, published: bool) -> None:
-    """Tell what FOLDERS (of runs, sweeps and limits, from logs/) hold: as a table here, and as
-    report.html, report.csv, report.json and plots in a folder. Reads files only.
+    """Report on FOLDERS (of runs, sweeps and limits, from logs/): as a table here, and as
+    report.html, report.csv, report.json and plots in a folder. Needs no stack, only files.
 
     \b
     Examples:

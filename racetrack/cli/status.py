@@ -1,4 +1,4 @@
-"""`./race status`: what stands."""
+"""`./race status`: what is up."""
 
 import sys
 
@@ -12,7 +12,7 @@ from racetrack.stack.runtime import standing_stack
 
 @click.command
 def status() -> None:
-    """Say what stands: exit code 0 if a stack is up and whole, else 1."""
+    """Say what is up. Exit code 0 if a stack is up and complete, otherwise 1."""
     screen = Screen()
     with guarded(screen):
         found = standing_stack(load())
@@ -26,5 +26,5 @@ def status() -> None:
         seen = f"pid {', '.join(map(str, pids))}" if pids else "running"
         screen.say(f"  {name:<10} {seen}")
     if ended := sorted(set(standing.expected) - set(standing.services)):
-        screen.say(f"Ended since: {', '.join(ended)}. Their logs: `./race up` said where.")
+        screen.say(f"Ended since: {', '.join(ended)}. `./race up` said where their logs are.")
         sys.exit(1)

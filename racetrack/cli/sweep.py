@@ -12,7 +12,7 @@ from racetrack.sweep_record import Sweep
 RESUME_OPTION = click.option(
     "--resume",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The folder of a sweep that was broken off: go on with what is missing.",
+    help="The folder of a sweep that was interrupted: run what is missing.",
 )
 
 
@@ -31,7 +31,7 @@ def sweep(
     samples: int,
     resume: Path | None,
 ) -> None:
-    """Run every ENGINE at every rate, each run afresh, engines taking turns.
+    """Run every ENGINE at every rate, on a fresh stack each time; engines take turns.
 
     \b
     Examples:

@@ -13,7 +13,7 @@ from racetrack.stack.runtime import open_stack
 @click.command
 @engine_argument
 def up(engine: str) -> None:
-    """Start the stack for ENGINE and leave it standing, with the load at its start rates."""
+    """Start the stack for ENGINE and leave it running, with the load at its start rates."""
     from racetrack.run.session import check_writes, make_ready, services_of
 
     screen = Screen()

@@ -1,4 +1,4 @@
-"""`./race vary`: one setting varied."""
+"""`./race vary`: varies one setting."""
 
 import click
 
@@ -17,7 +17,7 @@ from racetrack.sweep_record import Sweep
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Pageviews per second; 0 leaves the engine idle but for a few purchases.",
+    help="Pageviews per second; at 0 the engine is idle except for a few purchases.",
 )
 @REPEAT_OPTION
 @WAIT_OPTION
@@ -25,7 +25,7 @@ from racetrack.sweep_record import Sweep
 def vary(
     engine: str, setting: str, values: str, rate: int, repeat: int, wait: float, samples: int
 ) -> None:
-    """Run ENGINE with each value of one setting of .env: what that does to its CPU and memory.
+    """Run ENGINE with each value of one setting of .env, to see the effect on its CPU and memory.
 
     \b
     Examples:
@@ -37,7 +37,7 @@ def vary(
     each = values.split(",")
     with errors_to_exit_codes():
         for value in each:
-            load({setting: value})  # a bad value is told before the first run, not at its turn
+            load({setting: value})  # refuse a bad value before the first run, not at its turn
         require_heeded(setting, engine, load())
     plan = Sweep(
         engines=(engine,),

@@ -26,11 +26,11 @@ PUBLISHED_WITHIN_S = 5.0
 
 @click.command
 def verify() -> None:
-    """Compare every view of the engine on the stack that is up with what the sources say.
+    """Compare every view of the engine with the sources, on the stack that is up.
 
     \b
-    The demo must have been loaded, as `./race up` says. The load is paused meanwhile, and goes on
-    afterwards. Leaves a folder in logs/. Exit code 1 if a view is wrong.
+    Load the demo first, as `./race up` says. The load is paused meanwhile, and goes on afterwards.
+    Leaves one folder in logs/. Exit code 1 if a view is wrong.
     """
     from racetrack.analysis.outcome import wrong_views
     from racetrack.report import verified
