@@ -2,14 +2,14 @@
 
 import click
 
-from racetrack.cli.parameters import guarded
+from racetrack.cli.parameters import EXIT_CODES, guarded
 from racetrack.machine_lock import machine_lock
 from racetrack.screen import Screen
 from racetrack.settings import load
 from racetrack.stack.runtime import stacks_that_may_stand
 
 
-@click.command
+@click.command(epilog=EXIT_CODES)
 def down() -> None:
     """Stop the stack that is up and remove its data, whatever started it."""
     screen = Screen()

@@ -2,12 +2,12 @@
 
 import click
 
-from racetrack.cli.parameters import guarded
+from racetrack.cli.parameters import EXIT_CODES, guarded
 from racetrack.screen import Screen
 from racetrack.settings import load
 
 
-@click.command
+@click.command(epilog=EXIT_CODES)
 def images() -> None:
     """Build the compose stack's images on this machine, where none can be pulled (AIRGAP=true).
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import click
 
-from racetrack.cli.parameters import Seconds, engine_argument, guarded
+from racetrack.cli.parameters import EXIT_CODES, Seconds, engine_argument, guarded
 from racetrack.machine_lock import machine_lock
 from racetrack.runfolder import shown
 from racetrack.screen import Screen
 from racetrack.settings import load
 
 
-@click.command
+@click.command(epilog=EXIT_CODES)
 @engine_argument
 @click.option(
     "--start",

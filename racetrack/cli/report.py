@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from racetrack.cli.parameters import errors_to_exit_codes
+from racetrack.cli.parameters import EXIT_CODES, errors_to_exit_codes
 
 
-@click.command()
+@click.command(epilog=EXIT_CODES)
 @click.argument(
     "folders",
     nargs=-1,

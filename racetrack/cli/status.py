@@ -4,13 +4,13 @@ import sys
 
 import click
 
-from racetrack.cli.parameters import guarded
+from racetrack.cli.parameters import EXIT_CODES, guarded
 from racetrack.screen import Screen
 from racetrack.settings import load
 from racetrack.stack.runtime import standing_stack
 
 
-@click.command
+@click.command(epilog=EXIT_CODES)
 def status() -> None:
     """Say what is up. Exit code 0 if a stack is up and complete, otherwise 1."""
     screen = Screen()

@@ -3,14 +3,14 @@
 import click
 
 from racetrack import engines
-from racetrack.cli.parameters import engine_argument, guarded
+from racetrack.cli.parameters import EXIT_CODES, engine_argument, guarded
 from racetrack.machine_lock import machine_lock
 from racetrack.screen import Screen
 from racetrack.settings import load
 from racetrack.stack.runtime import open_stack
 
 
-@click.command
+@click.command(epilog=EXIT_CODES)
 @engine_argument
 def up(engine: str) -> None:
     """Start the stack for ENGINE and leave it running, with the load at its start rates."""

@@ -3,12 +3,12 @@
 import click
 
 from racetrack.cli.many_runs import REPEAT_OPTION, SAMPLES_OPTION, WAIT_OPTION, carry_out_plan
-from racetrack.cli.parameters import engine_argument, errors_to_exit_codes
+from racetrack.cli.parameters import EXIT_CODES, engine_argument, errors_to_exit_codes
 from racetrack.settings import load
 from racetrack.sweep_record import Sweep
 
 
-@click.command
+@click.command(epilog=EXIT_CODES)
 @engine_argument
 @click.argument("setting", metavar="SETTING")
 @click.argument("values", metavar="VALUE,VALUE...")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from racetrack import engines
-from racetrack.cli.parameters import guarded
+from racetrack.cli.parameters import EXIT_CODES, guarded
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.json_file import write_json
@@ -24,7 +24,7 @@ from racetrack.stack.runtime import standing_stack
 PUBLISHED_WITHIN_S = 5.0
 
 
-@click.command
+@click.command(epilog=EXIT_CODES)
 def verify() -> None:
     """Compare every view of the engine with the sources, on the stack that is up.
 

@@ -131,7 +131,7 @@ class Session:
         began = time.monotonic()
         self._loading = True
         self._engine.load_demo(self._stack)
-        self._screen.say(f"  demo loaded after {time.monotonic() - began:.1f} s")
+        self._screen.say(f"  demo loaded in {time.monotonic() - began:.1f} s")
         for remark in self._engine.remarks(self._stack):
             self._screen.say(f"  {remark}")
         with self._folder.recording() as run:

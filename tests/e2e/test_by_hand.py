@@ -16,7 +16,7 @@ from tests.e2e.conftest import Door
 
 pytestmark = pytest.mark.e2e
 
-# All the demo has, as DESIGN and README name it.
+# All the demo has.
 TABLES = (
     *("users", "items", "purchases", "pageviews", "pageviews_stg"),
     *("purchases_by_item", "pageviews_by_item", "item_summary"),
