@@ -120,7 +120,7 @@ class Materialize(Engine):
         addresses = {"kafka": _kafka(stack), "registry": _registry(stack)}
         before = new if _is_elsewhere(stack.settings) else []
         server = _server(stack.settings).with_option(NO_BANNER)
-        server.run_script(self._script, addresses, before)
+        server.run_script(self._script, stack.settings.stack_name, addresses, before)
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """The summary once a second; each partition's progress when Materialize tells it."""

@@ -51,7 +51,7 @@ class PostgreSQL(Engine):
 
     def load_demo(self, stack: Stack) -> None:
         """Run `scripts/demo.pg.sql` in psql; the consumer begins when it is committed."""
-        _server(stack.settings).run_script(self._script, {})
+        _server(stack.settings).run_script(self._script, stack.settings.stack_name, {})
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """What stands in the two views, then what each transaction notifies."""

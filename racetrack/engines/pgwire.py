@@ -17,6 +17,7 @@ from psycopg.pq.abc import PGconn, PGresult
 
 from racetrack.engines.contract import DemoError
 from racetrack.errors import RacetrackError, UsageError
+from racetrack.stack.native.leftovers import mark_command
 
 if TYPE_CHECKING:
     import pyarrow
@@ -103,9 +104,14 @@ class Server:
             return cursor.fetchall() if cursor.description else []
 
     def run_script(
-        self, script: Path, variables: Mapping[str, str], before: Sequence[str] = ()
+        self,
+        script: Path,
+        stack_name: str,
+        variables: Mapping[str, str],
+        before: Sequence[str] = (),
     ) -> None:
-        """Run a psql script, after the statements `before`, up to the first that fails.
+        """Run a psql script, after the statements `before`, up to the first that fails. Should this
+        process be killed, the watchdog of the stack `stack_name` ends psql.
 
         Raises:
             DemoError: a statement failed; the message holds it, its line, and what was said to it.
@@ -118,7 +124,11 @@ class Server:
             ended = subprocess.run(
                 [*argv, "-f", str(shown)],
                 cwd=script.parent.parent,  # a short name of the script in what psql says of it
-                env={**os.environ, **self._environment()},
+                env={
+                    **os.environ,
+                    **self._environment(),
+                    **mark_command(stack_name, "psql"),
+                },
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from racetrack.errors import RacetrackError
 from racetrack.runfolder import RunFolder
+from racetrack.stack.native.leftovers import mark_command
 
 KIB_PER_GIB = 1024 * 1024
 LOOK_EVERY_S = 0.2
@@ -29,13 +30,15 @@ def take(
     samples: int,
     delay_s: float,
     folder: RunFolder,
+    stack_name: str,
     meanwhile: Callable[[], None],
     changing: Callable[[], Mapping[str, Sequence[int]]] | None = None,
 ) -> dict[str, list[Sample]]:
     """Run `top -b` on the processes of each service; name → its samples, in order.
 
     Leaves `top_details.log` (all that top printed) and `top_samples.log`. `meanwhile` is called
-    a few times a second and may raise to end the sampling early.
+    a few times a second and may raise to end the sampling early. Should this process be killed, the
+    watchdog of the stack `stack_name` ends top.
 
     Where services will be killed on purpose, `changing` tells the processes at any time: then top
     shows all processes there are, and a service without one counts as zero.
@@ -49,7 +52,12 @@ def take(
     with folder.open_for_lines("top_details.log") as details:
         top = subprocess.Popen(
             argv,
-            env={**os.environ, "LC_ALL": "C"},  # a decimal point, whatever the user's language
+            env={
+                **os.environ,
+                "LC_ALL": "C",  # a decimal point, whatever the user's language
+                # A session of its own keeps it from a Ctrl-C, and from `kill -9` of the group.
+                **mark_command(stack_name, "top"),
+            },
             stdout=details,
             stderr=subprocess.STDOUT,
             start_new_session=True,

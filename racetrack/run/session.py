@@ -227,7 +227,10 @@ class Session:
 
             start_ms, before = now_ms(), CpuAccount.read(self._meter)
             changing = self._meter.pids if self._recorded else None
-            top.take(sampled, samples, self._sample_every_s, self._folder, meanwhile, changing)
+            top.take(
+                *(sampled, samples, self._sample_every_s, self._folder),
+                *(self._stack.settings.stack_name, meanwhile, changing),
+            )
             end_ms, used = now_ms(), CpuAccount.read(self._meter).since(before)
         return Measured(
             window=Window(start_ms=start_ms, end_ms=end_ms),

@@ -1,11 +1,13 @@
 """What the end-to-end tests share: the front doors run as a user runs them, and what is left."""
 
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from tests.e2e.loadgen_stack import LoadgenStack
 from tests.run_json import read_run
 
 LINE_WITHIN_S = 120.0
+DOOR_MARK = "RACETRACK_TEST_DOOR"
 CONTAINED = {"RUNTIME": "compose", "AIRGAP": "true"}
 
 
@@ -31,8 +34,10 @@ class Door:
 
     def __init__(self, *argv: str) -> None:
         self.lines: list[str] = []
+        self._mark = uuid.uuid4().hex
         self.process = subprocess.Popen(
             [str(REPO / argv[0]), *argv[1:]],
+            env={**os.environ, DOOR_MARK: self._mark},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -62,6 +67,16 @@ class Door:
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the runner itself, as kill does."""
         self.process.send_signal(number)
+
+    def programs(self) -> list[str]:
+        """The names of all live programs that it has begun, by whatever way and for whatever: found
+        by an environment variable of this door's own, whether or not their parents live."""
+        found: list[str] = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                if process.environ().get(DOOR_MARK) == self._mark and leftovers.lives(process):
+                    found.append(process.name())
+        return found
 
     def kill_with_watchdog(self) -> None:
         """SIGKILL to the runner and to what would clear up after it."""

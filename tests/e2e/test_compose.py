@@ -173,7 +173,10 @@ def test_sigterm_while_it_starts(
 
 
 def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
-    door: Callable[..., Door], contained: Settings, nothing_left: Callable[[], None]
+    door: Callable[..., Door],
+    contained: Settings,
+    nothing_left: Callable[[], None],
+    wait_until: Callable[..., None],
 ) -> None:
     run = door("run_experiment.sh", "dh", "1000", "60", "2", "1.0")
     run.until("ready after")  # the first of them: `docker compose up` goes on creating the others
@@ -182,6 +185,7 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
     Watchdog("compose", contained.stack_name).wait_for_last(print)
     nothing_left()
     assert leftovers.members(contained.stack_name) == []
+    wait_until(lambda: not run.programs(), "end of all that the runner had begun")
     assert read_run(run_folder(run.output))["outcome"] == "the harness was killed"
     assert re.search(r"^The harness was killed; ended \d+ containers? \(.*mysql", run.output, re.M)
 

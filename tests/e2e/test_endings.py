@@ -72,16 +72,26 @@ def test_ctrl_c_on_a_pipeline_ends_its_reader_too_and_still_leaves_nothing(
     nothing_left()
 
 
-@pytest.mark.parametrize("moment", [r"^  mysql ready", r"^\[5/6\]"])
+@pytest.mark.parametrize(
+    ("moment", "and_begun"), [(r"^  mysql ready", set()), (r"^\[5/6\]", {"top"})]
+)
 def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
-    door: Open, nothing_left: NothingLeft, settings: Settings, moment: str
+    door: Open,
+    nothing_left: NothingLeft,
+    settings: Settings,
+    wait_until: Callable[..., None],
+    moment: str,
+    and_begun: set[str],
 ) -> None:
     run = door("run_experiment.sh", "dh", "1000", "0.5", "30", "1.0")
     run.until(moment)
+    wait_until(lambda: and_begun <= set(run.programs()), f"{and_begun} among its programs")
     os.killpg(run.process.pid, signal.SIGKILL)
     assert run.wait() == -signal.SIGKILL
     Watchdog("native", settings.stack_name).wait_for_last(print)
     nothing_left()
+    # The watchdog itself, which has just let go of its lock, is the last.
+    wait_until(lambda: not run.programs(), "end of all that the runner had begun")
     folder = run_folder(run.output)
     assert read_run(folder)["outcome"] == "the harness was killed"
     assert re.search(r"^The harness was killed; ended \d+ processes \(.*mysql", run.output, re.M)

@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> RunFolder:
 
 def test_real_samples_of_this_process(folder: RunFolder) -> None:
     looks: list[int] = []
-    taken = top.take({"tests": [os.getpid()]}, 3, 0.2, folder, lambda: looks.append(1))
+    taken = top.take({"tests": [os.getpid()]}, 3, 0.2, folder, "tests", lambda: looks.append(1))
     assert len(taken["tests"]) == 3
     assert all(sample.rss_gib > 0.001 for sample in taken["tests"])
     assert looks
@@ -54,7 +54,7 @@ def test_real_samples_of_this_process(folder: RunFolder) -> None:
 
 def test_a_process_that_is_gone_is_an_error_not_a_zero(folder: RunFolder) -> None:
     with pytest.raises(RacetrackError, match="top"):
-        top.take({"gone": [2**22 - 1]}, 1, 0.1, folder, lambda: None)
+        top.take({"gone": [2**22 - 1]}, 1, 0.1, folder, "tests", lambda: None)
 
 
 def test_the_sampling_can_be_ended_early(folder: RunFolder) -> None:
@@ -62,7 +62,7 @@ def test_the_sampling_can_be_ended_early(folder: RunFolder) -> None:
         raise RacetrackError("the broker ended")
 
     with pytest.raises(RacetrackError, match="the broker ended"):
-        top.take({"tests": [os.getpid()]}, 100, 10.0, folder, broken)
+        top.take({"tests": [os.getpid()]}, 100, 10.0, folder, "tests", broken)
 
 
 def test_where_services_are_killed_on_purpose_all_that_ever_ran_is_added_up(
@@ -74,6 +74,6 @@ def test_where_services_are_killed_on_purpose_all_that_ever_ran_is_added_up(
     def meanwhile() -> None:
         now["engine"] = [here]
 
-    taken = top.take(now, 3, 0.2, folder, meanwhile, changing=lambda: now)
+    taken = top.take(now, 3, 0.2, folder, "tests", meanwhile, changing=lambda: now)
     assert taken["engine"][-1].rss_gib > 0.001
     assert [sample.rss_gib for sample in taken["dead"]] == [0, 0, 0]

@@ -1,10 +1,12 @@
 """The watchdog ends what a harness leaves that was killed, nothing else, and goes when told to."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -171,3 +173,51 @@ def test_what_shows_late_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
     found = watchdog_process.clear_all(clear, "some")
     assert found == ["1 processes (broker)", "1 processes (mysql)"]
     assert set(asked) == {"some"}
+
+
+# What the harness runs beside its services, in a session of its own: each takes long.
+TOP = """
+from racetrack.probes import top
+from racetrack.runfolder import RunFolder
+folder = RunFolder.create(Path(folder), "dh", "1")
+top.take({"gone": [1]}, 600, 1.0, folder, name, lambda: None)
+"""
+PSQL = """
+from racetrack.engines.pgwire import Server
+Server("host=nowhere").run_script(Path(folder, "scripts", "demo.sql"), name, {})
+"""
+
+
+@pytest.mark.parametrize(("word", "code"), [("top", TOP), ("601", PSQL)])
+def test_a_command_that_the_harness_was_running_is_ended_too(
+    harness: Callable[..., Harness],
+    stack_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    word: str,
+    code: str,
+) -> None:
+    (tmp_path / "psql").write_text("#!/bin/sh\nexec sleep 601\n")  # what stands in for it
+    (tmp_path / "psql").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    small = harness(code)
+    left = _child(small, word)
+    try:
+        small.process.kill()
+        Watchdog("native", stack_name).wait_for_last(print)
+        assert not leftovers.lives(left)
+    finally:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            left.kill()
+
+
+def _child(small: Harness, word: str) -> psutil.Process:
+    """The harness's child that has this word in its command line, once there is one."""
+    give_up = time.monotonic() + 30
+    while time.monotonic() < give_up:
+        for child in psutil.Process(small.process.pid).children():
+            if word in _words(child):
+                return child
+        assert small.process.poll() is None, "the harness ended by itself"
+        time.sleep(0.05)
+    raise AssertionError(f"no {word} came up")

@@ -38,22 +38,24 @@ def work_root(stack_name: str) -> Path:
 
 def mark(stack_name: str) -> Mapping[str, str]:
     """The environment by which a `docker compose` that is at work on a stack is found again."""
-    return processes.mark(stack_name, COMMAND)
+    return processes.mark_command(stack_name, COMMAND)
 
 
-def end_commands(stack_name: str) -> None:
-    """Kill every `docker compose` at work on a stack: an orphan goes on creating containers."""
-    processes.kill(stack_name, COMMAND)
+def end_commands(stack_name: str) -> list[str]:
+    """Kill every command of the harness: an orphaned `docker compose` goes on creating containers,
+    an orphaned `top` goes on taking samples. Native services of this name are none of them. Says
+    which there were."""
+    return sorted({member.service for member in processes.kill_commands(stack_name)})
 
 
 def clear_at_once(stack_name: str) -> str | None:
-    """Kill the project's containers and remove them with networks and data; says what there was,
-    None if nothing.
+    """Kill the harness's commands and the project's containers, and remove these with networks and
+    data; says what there was, None if nothing.
 
     Raises:
         RacetrackError: something can't be removed, or Docker does not answer.
     """
-    end_commands(stack_name)
+    commands = end_commands(stack_name)
     services: dict[str, str] = {}  # by container id
     give_up = time.monotonic() + GONE_WITHIN_S
     while (said := _remove_all(stack_name, services)) is not None:
@@ -66,7 +68,8 @@ def clear_at_once(stack_name: str) -> str | None:
     processes.remove(work_root(stack_name))
     names = ", ".join(sorted(map(shown, services.values())))
     count = f"{len(services)} container{'s' if len(services) > 1 else ''}"
-    return f"{count} ({names})" if services else None
+    what = [f"{count} ({names})"] if services else []
+    return " and ".join(what + ([f"`{'`, `'.join(commands)}`"] if commands else [])) or None
 
 
 def _remove_all(stack_name: str, services: dict[str, str]) -> str | None:

@@ -1,4 +1,5 @@
-"""Finds and ends the processes of a native stack by a mark in their environment.
+"""Finds and ends the processes of a stack by a mark in their environment: the services of a native
+one, and in either runtime the commands that the harness runs beside them.
 
 The mark is inherited by every descendant and survives the death of whoever started them, so that
 what a killed run left behind is found without any list that could be out of date.
@@ -10,7 +11,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from racetrack.errors import RacetrackError
 
 STACK_MARK = "RACETRACK_STACK"
 SERVICE_MARK = "RACETRACK_SERVICE"
+COMMAND_MARK = "RACETRACK_COMMAND"
 GRACE_S, KILL_ROUNDS, LOOK_EVERY_S = 8.0, 3, 0.05
 GRACE_AT_ONCE_S = 2.0
 SHM = Path("/dev/shm")  # noqa: S108  # the folder below it is private
@@ -31,12 +33,18 @@ class Member:
     """A live process that carries a stack's mark."""
 
     process: psutil.Process
-    service: str
+    service: str  # or the command
+    is_command: bool = False
 
 
 def mark(stack_name: str, service: str) -> dict[str, str]:
     """The environment that makes a process, and all it starts, part of a stack."""
     return {STACK_MARK: _owner(stack_name), SERVICE_MARK: service}
+
+
+def mark_command(stack_name: str, command: str) -> dict[str, str]:
+    """The same for a command that the harness itself runs, and that must not outlive it."""
+    return {**mark(stack_name, command), COMMAND_MARK: "yes"}
 
 
 def work_root(stack_name: str) -> Path:
@@ -55,9 +63,11 @@ def members(stack_name: str) -> list[Member]:
         with contextlib.suppress(psutil.AccessDenied, psutil.NoSuchProcess):
             environment = process.environ()
             if environment.get(STACK_MARK) == _owner(stack_name):
-                found[process.pid] = Member(process, environment.get(SERVICE_MARK, "?"))
+                found[process.pid] = Member(
+                    process, environment.get(SERVICE_MARK, "?"), COMMAND_MARK in environment
+                )
             elif parent := found.get(process.ppid()):
-                found[process.pid] = Member(process, parent.service)
+                found[process.pid] = Member(process, parent.service, parent.is_command)
     return list(found.values())
 
 
@@ -91,13 +101,16 @@ def kill(stack_name: str, service: str) -> None:
     Raises:
         RacetrackError: one outlived it.
     """
-    for _ in range(KILL_ROUNDS):  # one may have begun another meanwhile
-        victims = [m.process for m in members(stack_name) if m.service == service]
-        if not victims:
-            return
-        _signal_all(victims, signal.SIGKILL)
-        _wait_until_gone(victims, GRACE_S)
-    raise RacetrackError(f"{service} can't be ended, even by SIGKILL: {victims}.")
+    _kill_all(stack_name, lambda member: member.service == service)
+
+
+def kill_commands(stack_name: str) -> list[Member]:
+    """SIGKILL to all commands of the harness (`mark_command`), until none is left; what there was.
+
+    Raises:
+        RacetrackError: one outlived it.
+    """
+    return _kill_all(stack_name, lambda member: member.is_command)
 
 
 def signal_service(stack_name: str, service: str, number: signal.Signals) -> None:
@@ -106,7 +119,7 @@ def signal_service(stack_name: str, service: str, number: signal.Signals) -> Non
 
 
 def clear_at_once(stack_name: str) -> str | None:
-    """`clear` within 5 s: what does not end soon is killed. Its data is thrown away anyway."""
+    """`clear` with little grace, since the data is thrown away anyway: within 5 s."""
     return clear(stack_name, GRACE_AT_ONCE_S)
 
 
@@ -129,6 +142,18 @@ def remove(folder: Path) -> bool:
     return was_there
 
 
+def _kill_all(stack_name: str, is_meant: Callable[[Member], bool]) -> list[Member]:
+    killed: list[Member] = []
+    for _ in range(KILL_ROUNDS):  # one may have begun another meanwhile
+        victims = [member for member in members(stack_name) if is_meant(member)]
+        if not victims:
+            return killed
+        killed += victims
+        _signal_all([member.process for member in victims], signal.SIGKILL)
+        _wait_until_gone([member.process for member in victims], GRACE_S)
+    raise RacetrackError(f"These processes can't be ended, even by SIGKILL: {victims}.")
+
+
 def _is_roomy(folder: Path) -> bool:
     """Whether a folder may be written, has room for a run, and lets Java load what it unpacks."""
     if not os.access(folder, os.W_OK):
@@ -140,14 +165,15 @@ def _is_roomy(folder: Path) -> bool:
 def _wait_until_gone(processes: Iterable[psutil.Process], within_s: float) -> bool:
     """Wait without taking the exit code from whoever started them: zombies count as gone."""
     give_up = time.monotonic() + within_s
-    while any(_lives(process) for process in processes):
+    while any(lives(process) for process in processes):
         if time.monotonic() > give_up:
             return False
         time.sleep(LOOK_EVERY_S)
     return True
 
 
-def _lives(process: psutil.Process) -> bool:
+def lives(process: psutil.Process) -> bool:
+    """Whether it still runs: a zombie does not, whether or not somebody collects it."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

@@ -1,0 +1,51 @@
+"""What a killed run in containers leaves outside of them is ended, and nothing else."""
+
+import os
+import subprocess
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+
+from racetrack.stack.compose import leftovers
+from racetrack.stack.native import leftovers as processes
+
+Start = Callable[[Mapping[str, str]], "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def stack_name() -> str:
+    return f"test-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts processes with a mark."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def begin(mark: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+        started.append(subprocess.Popen(["sleep", "600"], env={**os.environ, **mark}))
+        return started[-1]
+
+    yield begin
+    for each in started:
+        each.kill()
+        each.wait()
+
+
+def test_every_command_of_the_harness_is_ended_and_no_native_service(
+    stack_name: str, start: Start, program: Callable[[str], None]
+) -> None:
+    program("#!/bin/sh\n")  # a Docker engine in which nothing is left
+    commands = [
+        start(processes.mark_command(stack_name, "top")),
+        start(processes.mark_command(stack_name, "psql")),
+        start(leftovers.mark(stack_name)),
+    ]
+    service = start(processes.mark(stack_name, "broker"))
+    others = start(processes.mark_command(f"{stack_name}-b", "top"))
+    assert leftovers.clear_at_once(stack_name) == "`docker compose`, `psql`, `top`"
+    assert [each.wait(30) for each in commands] == [-9, -9, -9]
+    assert service.poll() is None
+    assert others.poll() is None
+    assert leftovers.clear_at_once(stack_name) is None
