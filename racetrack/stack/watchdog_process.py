@@ -11,13 +11,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
+
 from racetrack.errors import RacetrackError
 from racetrack.json_file import write_json
 
 Clear = Callable[[str], str | None]
 
 QUIET_S = 0.5
+RETRIES_FOR_S = 30.0
 LOOK_EVERY_S = 0.1
+FAILURES = (RacetrackError, OSError, psutil.Error)
 OUTCOME = "the harness was killed"
 
 
@@ -29,7 +33,7 @@ def main(runtime: str, stack_name: str, run_folder: str | None = None) -> None:
     try:
         what = ", ".join(clear_all(clear, stack_name)) or "nothing, since nothing was left"
         told = f"ended {what}, within {time.monotonic() - began:.1f} s."
-    except (RacetrackError, OSError) as error:
+    except FAILURES as error:
         told = f"not all that it left could be ended, and the next run will try again: {error}"
     lines = [f"The harness was killed; {told}"]
     try:
@@ -43,15 +47,29 @@ def main(runtime: str, stack_name: str, run_folder: str | None = None) -> None:
 
 def clear_all(clear: Clear, stack_name: str) -> list[str]:
     """Clear until nothing new has come up for a while: what was just being started when the harness
-    died may show only now. Says what there was."""
+    died may show only now. Says what there was.
+
+    A failure may pass (Docker is busy, somebody still writes), so that it is tried again for
+    `RETRIES_FOR_S`; then it is raised.
+    """
     found: list[str] = []
-    give_up = time.monotonic() + QUIET_S
-    while time.monotonic() < give_up:
-        if what := clear(stack_name):
-            found.append(what)
-            give_up = time.monotonic() + QUIET_S
+    first_failure = ""
+    give_up = time.monotonic() + RETRIES_FOR_S
+    quiet_at = time.monotonic() + QUIET_S
+    while time.monotonic() < quiet_at:
+        try:
+            what = clear(stack_name)
+        except FAILURES as error:
+            if time.monotonic() > give_up:
+                raise
+            first_failure = first_failure or f"what at first could not be ended ({error})"
+            quiet_at = time.monotonic() + QUIET_S
+        else:
+            if what:
+                found.append(what)
+                quiet_at = time.monotonic() + QUIET_S
         time.sleep(LOOK_EVERY_S)
-    return found
+    return [first_failure, *found] if first_failure else found
 
 
 def note(run_folder: Path, line: str) -> None:

@@ -1,6 +1,8 @@
 """The watchdog ends what a harness leaves that was killed, nothing else, and goes when told to."""
 
 import contextlib
+import errno
+import io
 import json
 import os
 import signal
@@ -14,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from racetrack.errors import BusyError
+from racetrack.errors import BusyError, RacetrackError
 from racetrack.machine_lock import lock_folder
 from racetrack.settings import REPO
 from racetrack.stack import watchdog, watchdog_process
@@ -173,6 +175,77 @@ def test_what_shows_late_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
     found = watchdog_process.clear_all(clear, "some")
     assert found == ["1 processes (broker)", "1 processes (mysql)"]
     assert set(asked) == {"some"}
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        RacetrackError("Docker does not answer"),
+        OSError(errno.EBUSY, "busy"),
+        psutil.AccessDenied(1),
+    ],
+)
+def test_a_failure_that_passes_does_not_end_the_clearing(
+    monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    monkeypatch.setattr(watchdog_process, "LOOK_EVERY_S", 0)
+    looks: Iterator[Exception | str] = iter([failure, failure, "1 processes (broker)"])
+
+    def clear(_name: str) -> str | None:
+        look = next(looks, None)
+        if isinstance(look, Exception):
+            raise look
+        return look
+
+    assert watchdog_process.clear_all(clear, "some") == [
+        f"what at first could not be ended ({failure})",
+        "1 processes (broker)",
+    ]
+
+
+def test_a_failure_that_stays_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def clear(_name: str) -> str | None:
+        raise RacetrackError("Docker does not answer.")
+
+    monkeypatch.setattr(watchdog_process, "RETRIES_FOR_S", 0.05)
+    monkeypatch.setattr(leftovers, "clear_at_once", clear)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+    (tmp_path / "run.json").write_text(json.dumps({"outcome": "unfinished"}))
+    watchdog_process.main("native", "some", str(tmp_path))
+    told = "not all that it left could be ended, and the next run will try again: Docker does not"
+    assert told in (tmp_path / "start.log").read_text()
+    assert told in capfd.readouterr().err
+
+
+def test_what_is_waited_for_leaves_room_in_5_s() -> None:
+    # After the harness's death nothing of it may be left 5 s later. Of what the watchdog waits for,
+    # all has a bound: programs that do not heed SIGTERM, data into which somebody still writes,
+    # and the quiet after the last find, with one more look. (SIGKILL needs no wait to speak of.)
+    waits_s = (
+        leftovers.GRACE_AT_ONCE_S
+        + leftovers.REMOVED_WITHIN_S
+        + watchdog_process.QUIET_S
+        + watchdog_process.LOOK_EVERY_S
+    )
+    assert waits_s < 5
+    # The next run waits for as long as the watchdog goes on trying, and for its last try.
+    assert watchdog_process.RETRIES_FOR_S <= watchdog.CLEARS_WITHIN_S / 2
+
+
+def test_the_watchdog_gives_no_more_grace_than_that(
+    monkeypatch: pytest.MonkeyPatch, stack_name: str
+) -> None:
+    graces_s: list[float] = []
+
+    def end(_name: str, grace_s: float) -> list[leftovers.Member]:
+        graces_s.append(grace_s)
+        return []
+
+    monkeypatch.setattr(leftovers, "end", end)
+    leftovers.clear_at_once(stack_name)
+    assert graces_s == [leftovers.GRACE_AT_ONCE_S]
 
 
 # What the harness runs beside its services, in a session of its own: each takes long.

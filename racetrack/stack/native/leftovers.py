@@ -6,6 +6,7 @@ what a killed run left behind is found without any list that could be out of dat
 """
 
 import contextlib
+import errno
 import os
 import shutil
 import signal
@@ -23,7 +24,7 @@ STACK_MARK = "RACETRACK_STACK"
 SERVICE_MARK = "RACETRACK_SERVICE"
 COMMAND_MARK = "RACETRACK_COMMAND"
 GRACE_S, KILL_ROUNDS, LOOK_EVERY_S = 8.0, 3, 0.05
-GRACE_AT_ONCE_S = 2.0
+GRACE_AT_ONCE_S = REMOVED_WITHIN_S = 2.0
 SHM = Path("/dev/shm")  # noqa: S108  # the folder below it is private
 ROOM_BYTES = 1 << 30
 
@@ -134,11 +135,21 @@ def clear(stack_name: str, grace_s: float = GRACE_S) -> str | None:
 
 
 def remove(folder: Path) -> bool:
-    """Remove a folder, though somebody else may be at it too; whether it was there."""
+    """Remove a folder, though somebody else may be at it too; whether it was there.
+
+    Raises:
+        OSError: it can't be removed, or somebody goes on writing into it.
+    """
     was_there = folder.exists()
+    give_up = time.monotonic() + REMOVED_WITHIN_S
     while folder.exists():
-        with contextlib.suppress(FileNotFoundError):
+        try:
             shutil.rmtree(folder)
+        except OSError as error:
+            # Somebody else removes from it (ENOENT) or still writes into it (ENOTEMPTY).
+            passes = error.errno in (errno.ENOENT, errno.ENOTEMPTY)
+            if not passes or time.monotonic() > give_up:
+                raise
     return was_there
 
 

@@ -1,6 +1,8 @@
 """What a killed run left is found by its mark and ended; nobody else's processes are."""
 
+import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -102,6 +104,36 @@ def test_data_goes_though_somebody_else_removes_it_too(
     assert leftovers.remove(data)
     assert not data.exists()
     assert not leftovers.remove(data)
+
+
+def test_data_goes_though_somebody_writes_into_it_at_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    late = iter(["first", "second"])
+    rmdir = os.rmdir
+
+    def after_a_writer(path: str, **options: int) -> None:
+        if name := next(late, None):
+            (data / name).touch()
+        rmdir(path, **options)  # ENOTEMPTY, as long as somebody writes
+
+    monkeypatch.setattr(os, "rmdir", after_a_writer)
+    assert leftovers.remove(data)
+    assert not data.exists()
+
+
+def test_data_that_stays_is_an_error_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_path: object) -> None:
+        raise OSError(errno.ENOTEMPTY, "somebody goes on writing")
+
+    monkeypatch.setattr(shutil, "rmtree", refused)
+    monkeypatch.setattr(leftovers, "REMOVED_WITHIN_S", 0.05)
+    with pytest.raises(OSError, match="somebody goes on writing"):
+        leftovers.remove(tmp_path)
 
 
 def test_nothing_left_is_said_as_nothing(stack_name: str) -> None:
