@@ -14,7 +14,7 @@ from racetrack.stack.runtime import open_stack
 @engine_argument
 def up(engine: str) -> None:
     """Start the stack for ENGINE and leave it running, with the load at its start rates."""
-    from racetrack.run.session import check_writes, make_ready, services_of
+    from racetrack.run.session import check_services, check_writes, make_ready, services_of
 
     screen = Screen()
     with guarded(screen) as guard, machine_lock():
@@ -25,7 +25,7 @@ def up(engine: str) -> None:
         make_ready(chosen, stack, screen.say)
         try:
             stack.start(services, None, screen.say)
-            check_writes(stack, screen.say, lambda: None)
+            check_writes(stack, screen.say, lambda: check_services(stack))
             chosen.prepare_inputs(stack)
             stack.leave_running(engine)
         except BaseException:

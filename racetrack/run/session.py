@@ -65,6 +65,12 @@ def check_writes(stack: Stack, say: Say, meanwhile: Callable[[], None]) -> None:
     WriteCheck(stack.endpoints, PAGEVIEWS_TOPIC, log, say, meanwhile).run()
 
 
+def check_services(stack: Stack) -> None:
+    """Raise if a service of the stack ended though nobody asked it to."""
+    for name, how in stack.died().items():
+        raise RacetrackError(f"{name} ended in mid-run: {how}")
+
+
 class Session:
     """One engine and one run folder, from the start of the stack to its end."""
 
@@ -277,8 +283,7 @@ class Session:
 
     def check(self) -> None:
         """Raise if a part of the stack or a probe is no longer there."""
-        for name, how in self._stack.died().items():
-            raise RacetrackError(f"{name} ended in mid-run: {how}")
+        check_services(self._stack)
         for probe in self._probes:
             probe.check()
         # Here, in the main thread, which alone writes `run.json`.

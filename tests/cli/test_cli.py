@@ -1,10 +1,11 @@
 """The command line: wrong arguments end in one clear line, the usage, and exit code 2."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from racetrack import cli, engines
 from racetrack.run import session
@@ -63,18 +64,17 @@ def test_status_tells_processes_only_where_they_are_seen(monkeypatch: pytest.Mon
     assert "  broker     running\n" in result.output
 
 
-@pytest.mark.parametrize("unmeasurable", [None, Unmeasurable("They are in there", "Go inside")])
-def test_up_says_at_its_end_what_can_not_be_measured(
-    monkeypatch: pytest.MonkeyPatch, unmeasurable: Unmeasurable | None
-) -> None:
+def up_with(monkeypatch: pytest.MonkeyPatch, **of_stack: object) -> tuple[SimpleNamespace, Result]:
+    """`./race up` with a made-up engine and stack, that has besides what is given here."""
     stack = SimpleNamespace(
-        unmeasurable=unmeasurable,
         endpoints=SimpleNamespace(loadgen_host="127.0.0.1", loadgen_port=8090),
         settings=SimpleNamespace(),
         prepare=lambda *_: None,
         start=lambda *_: None,
+        stop=lambda _: None,
         leave_running=lambda _: None,
         where_logs=lambda: "logs",
+        **of_stack,
     )
     engine = SimpleNamespace(
         needs=(),
@@ -83,20 +83,25 @@ def test_up_says_at_its_end_what_can_not_be_measured(
         prepare_inputs=lambda _: None,
         usage_hints=lambda _: ["IDE: there"],
     )
-    asked: dict[str, bool] = {}
 
-    def open_stack(*_: object, **how: bool) -> object:
-        asked.update(how)
+    def open_stack(*_: object, to_play: bool) -> object:
+        assert to_play
         return stack
 
-    checked: list[object] = []
-    monkeypatch.setattr(session, "check_writes", lambda of, *_: checked.append(of))
     monkeypatch.setattr(cli.up, "open_stack", open_stack)
     monkeypatch.setattr(cli.up, "machine_lock", nullcontext)  # a run may be under way
     monkeypatch.setattr(engines, "find_engine", lambda _: engine)
-    result = CliRunner().invoke(cli.race, ["up", "dh"])
+    return stack, CliRunner().invoke(cli.race, ["up", "dh"])
+
+
+@pytest.mark.parametrize("unmeasurable", [None, Unmeasurable("They are in there", "Go inside")])
+def test_up_says_at_its_end_what_can_not_be_measured(
+    monkeypatch: pytest.MonkeyPatch, unmeasurable: Unmeasurable | None
+) -> None:
+    checked: list[object] = []
+    monkeypatch.setattr(session, "check_writes", lambda of, *_: checked.append(of))
+    stack, result = up_with(monkeypatch, unmeasurable=unmeasurable)
     assert result.exit_code == 0, result.output
-    assert asked == {"to_play": True}
     assert checked == [stack]
     last = result.output.splitlines()[-1]
     assert last == (
@@ -105,3 +110,16 @@ def test_up_says_at_its_end_what_can_not_be_measured(
         if unmeasurable
         else "Logs: logs. Take it down: ./race down"
     )
+
+
+def test_up_ends_when_a_service_dies_while_writes_are_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def check_writes(_stack: object, _say: object, meanwhile: Callable[[], None]) -> None:
+        meanwhile()
+
+    monkeypatch.setattr(session, "check_writes", check_writes)
+    died = {"broker": "exit code 1. Its last words: no space left"}
+    _, result = up_with(monkeypatch, died=lambda: died, unmeasurable=None)
+    assert result.exit_code == 1
+    assert "broker ended in mid-run: exit code 1" in result.output
