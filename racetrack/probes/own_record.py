@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
@@ -14,6 +14,8 @@ TOPIC = "racetrack-write-check"
 # just made answers while it gets a leader is over in less.
 REFUSED_AFTER_S = 2.0
 TRY_AGAIN_EVERY_S, LOOK_EVERY_S = 0.1, 0.05
+
+Taken = TypeVar("Taken")
 
 
 class NoAnswer(Exception):
@@ -34,7 +36,7 @@ class OwnRecord:
 
     def __init__(self, bootstrap: str, meanwhile: Callable[[], None]) -> None:
         self._bootstrap, self._meanwhile = bootstrap, meanwhile
-        self._seen = "nothing"
+        self._seen, self._made = "nothing", False
 
     def there_and_back(self, within_s: float) -> None:
         """Write one, read it back.
@@ -59,7 +61,14 @@ class OwnRecord:
         self._seen = error.str()
 
     def _make_topic(self, give_up: float) -> None:
+        """Once: the second record finds it there."""
+        if self._made:
+            return
         admin = AdminClient(self._client())
+        self._until_taken(lambda: self._try_to_make(admin, give_up), give_up)
+        self._made = True
+
+    def _try_to_make(self, admin: AdminClient, give_up: float) -> tuple[KafkaError | None, None]:
         left_s = max(LOOK_EVERY_S, give_up - time.monotonic())
         topic = NewTopic(TOPIC, num_partitions=1, replication_factor=-1)
         made = admin.create_topics([topic], request_timeout=left_s)[TOPIC]
@@ -68,25 +77,34 @@ class OwnRecord:
         failure = made.exception()
         if not isinstance(failure, KafkaException):
             made.result()  # raises what is none of the broker's doing
-        elif (error := failure.args[0]).code() != KafkaError.TOPIC_ALREADY_EXISTS:
-            self._judge(error)
+            return None, None
+        error: KafkaError = failure.args[0]
+        return (None if error.code() == KafkaError.TOPIC_ALREADY_EXISTS else error), None
 
     def _write(self, value: bytes, give_up: float) -> int:
         """Its offset. Each try is one request, so that the broker's own answer is seen instead of
         the client's word that it gave up."""
         producer = Producer({**self._client(), "acks": "all", "retries": 0, "linger.ms": 0})
-        refused_since_s = 0.0
         try:
-            while True:
-                error, offset = self._try(producer, value, give_up)
-                if error is None:
-                    return offset
-                refused_since_s = refused_since_s or time.monotonic()
-                if time.monotonic() - refused_since_s > REFUSED_AFTER_S:
-                    self._judge(error)
-                self._wait(lambda: time.sleep(TRY_AGAIN_EVERY_S), give_up, error)
+            return self._until_taken(lambda: self._try(producer, value, give_up), give_up)
         finally:
             producer.purge()
+
+    def _until_taken(
+        self, attempt: Callable[[], tuple[KafkaError | None, Taken]], give_up: float
+    ) -> Taken:
+        """What the first attempt without an error gives. A broker that just started answers errors
+        that pass, to a record as to a topic."""
+        refused_since_s: float | None = None
+        while True:
+            error, result = attempt()
+            if error is None:
+                return result
+            if refused_since_s is None:
+                refused_since_s = time.monotonic()
+            elif time.monotonic() - refused_since_s > REFUSED_AFTER_S:
+                self._judge(error)
+            self._wait(lambda: time.sleep(TRY_AGAIN_EVERY_S), give_up, error)
 
     def _try(
         self, producer: Producer, value: bytes, give_up: float
