@@ -15,21 +15,24 @@ from typing import Any, Protocol
 
 from confluent_kafka import Consumer, TopicPartition
 
+from racetrack.probes.broker import OffsetsError
+
 LOOK_EVERY_S, READ_WITHIN_S = 0.05, 0.5
 # So long nothing may arrive of a partition that something was sent to.
-STILL_AFTER_S = 4.0
+STILL_AFTER_S = 2.5
 
 
 @dataclass(frozen=True)
 class Counts:
     """The generator's, at a time of its clock (epoch ms): lists are by partition. `queued` wait in
-    its Kafka clients; of what was handed over, only they have not been sent."""
+    the Kafka client of the partition's worker, for it or for another partition of that worker: of
+    what was handed over, only they have not been sent."""
 
     now_ms: int
     due: Sequence[int]
     handed: Sequence[int]
     refused: Sequence[int]
-    queued: int
+    queued: Sequence[int]
 
     @classmethod
     def of(cls, stats: Mapping[str, Any]) -> "Counts":
@@ -40,8 +43,13 @@ class Counts:
             pageviews["due"],
             pageviews["handed"],
             pageviews["refused"],
-            sum(worker["queued"] for worker in stats["workers"]),
+            [_queued(stats["workers"], p) for p in range(len(pageviews["handed"]))],
         )
+
+
+def _queued(workers: Sequence[Mapping[str, Any]], partition: int) -> int:
+    """Of a partition's own worker. One that changes hands was flushed first: nothing waits."""
+    return next((w["queued"] for w in workers if partition in w["partitions"]), 0)
 
 
 @dataclass(frozen=True)
@@ -58,8 +66,12 @@ class Where(Protocol):
     def counts(self) -> Counts:
         """The generator's counts now."""
 
-    def end_offsets(self) -> list[int]:
-        """The broker's end offsets now."""
+    def end_offsets(self, within_s: float) -> list[int]:
+        """The broker's end offsets now.
+
+        Raises:
+            OffsetsError: it does not tell them in `within_s`.
+        """
 
     def youngest(self, end_offsets: Mapping[int, int]) -> Mapping[int, Youngest]:
         """The last pageview of each of these partitions, of those that can be read at once."""
@@ -76,10 +88,13 @@ class Missing:
 class Arrivals:
     """One check: whatever was handed over before it began must be there, or be on its way."""
 
-    def __init__(self, where: Where) -> None:
+    def __init__(self, where: Where, within_s: float) -> None:
+        """Raises OffsetsError as the broker's end offsets do."""
         self._where = where
         self._first = where.counts()
-        self._first_ends = where.end_offsets()
+        self._first_ends = where.end_offsets(within_s)
+        self._began_s = time.monotonic()
+        self._seen_s: float | None = None
         self._unproven = set(range(len(self._first_ends)))
         self._now, self._ends = self._first, self._first_ends
 
@@ -88,14 +103,23 @@ class Arrivals:
         """Whether any pageview arrived since the check began."""
         return sum(self._ends) > sum(self._first_ends)
 
-    def look(self, *, is_last: bool) -> Missing | None:
-        """Look once more. `is_last`: what has not moved since the check began is missing."""
-        self._ends = self._where.end_offsets()
+    def look(self, within_s: float) -> Missing | None:
+        """Look once more.
+
+        Raises:
+            OffsetsError: the broker does not tell in `within_s`; what was seen before holds.
+        """
+        self.look_at_counts(within_s)
+        dropped = self._dropped()
+        return Missing("; ".join(dropped), still=False) if dropped else None
+
+    def look_at_counts(self, within_s: float) -> None:
+        """Without reading what arrived; raises as above."""
+        asked_s = time.monotonic()
+        self._ends = self._where.end_offsets(within_s)
+        self._seen_s = asked_s
         self._now = self._where.counts()
         self._unproven -= {p for p in self._unproven if self._all_there(p)}
-        if dropped := self._dropped():
-            return Missing(_listed(dropped), still=False)
-        return self._still() if is_last else None
 
     @property
     def proven(self) -> bool:
@@ -128,37 +152,59 @@ class Arrivals:
                 )
         return found
 
-    def _still(self) -> Missing | None:
-        """What was sent and did not come. A partition whose pageviews may wait in the generator is
-        given time, unless nothing came in any."""
+    def still(self) -> Missing | None:
+        """What was sent and did not come, if no more time is given. A partition whose pageviews may
+        all wait in its worker is given time, unless nothing came in any."""
         behind = {
             p
             for p in self._unproven
-            if self._ends[p] == self._first_ends[p]
-            and (self._ends[p] < self._now.handed[p] or self._refused_since(p))
+            if self._nothing_came(p)
+            and not (self.any_arrived and self._now.queued[p] and not self._sent_before(p))
         }
-        if not behind or (self._now.queued and self.any_arrived):
-            return None
-        return Missing(
-            _listed(
-                f"partition {p}: handed over {self._now.handed[p]:,}, arrived {self._ends[p]:,}"
-                for p in sorted(behind)
-            )
-            + f"; {sum(self._now.refused):,} refused, {self._now.queued:,} wait in the generator's"
-            " Kafka client",
-            still=True,
+        return Missing(self._seen_of(behind), still=True) if behind else None
+
+    def unproven(self) -> str:
+        """What was seen of each partition of which it is not certain that nothing was dropped."""
+        if self._seen_s is None:
+            return "the broker told its end offsets once, and not again in time"
+        return self._seen_of(self._unproven)
+
+    def _nothing_came(self, partition: int) -> bool:
+        """Of what was handed over, since the check began."""
+        end = self._ends[partition]
+        handed = end < self._now.handed[partition] or self._refused_since(partition) > 0
+        return handed and end == self._first_ends[partition]
+
+    def _sent_before(self, partition: int) -> bool:
+        """Whether something that has not arrived had been sent when the check began. Its worker
+        sends in order, and no more waited there than were queued."""
+        waiting = self._first.queued[partition] + self._refused_since(partition)
+        return self._first.handed[partition] - waiting > self._ends[partition]
+
+    def _seen_of(self, partitions: Iterable[int]) -> str:
+        seconds = f"{(self._seen_s or self._began_s) - self._began_s:.1f} s"
+        return "; ".join(
+            f"{'nothing' if self._nothing_came(p) else 'not all'} came of partition {p} in"
+            f" {seconds} (handed over {self._now.handed[p]:,}, arrived {self._ends[p]:,},"
+            f" {self._now.refused[p]:,} refused, {self._now.queued[p]:,} wait in its worker)"
+            for p in sorted(partitions)
         )
 
 
 def wait(arrivals: Arrivals, within_s: float, meanwhile: Callable[[], None]) -> Missing | None:
-    """Look until all is proven or something is missing, for `within_s` at most."""
+    """Look until all is proven or something is missing, for `within_s` at most, and READ_WITHIN_S
+    if a look has begun."""
     give_up = time.monotonic() + within_s
     while True:
         meanwhile()
-        is_last = time.monotonic() >= give_up
-        missing = arrivals.look(is_last=is_last)
-        if missing or arrivals.proven or is_last:
+        try:
+            missing = arrivals.look(max(LOOK_EVERY_S, give_up - time.monotonic()))
+        except OffsetsError:
+            missing = None  # no news: what was seen before is judged when time is over
+        if missing or arrivals.proven:
             return missing
+        if time.monotonic() >= give_up:
+            return arrivals.still()
         time.sleep(LOOK_EVERY_S)
 
 
@@ -199,7 +245,3 @@ class YoungestReader:
     def close(self) -> None:
         """End the conversation with the broker."""
         self._consumer.close()
-
-
-def _listed(parts: Iterable[str]) -> str:
-    return "; ".join(parts)

@@ -16,6 +16,10 @@ ASK_EVERY_S = 0.05
 PUBLISHED_EVERY_S = 0.1
 
 
+class OffsetsError(RacetrackError):
+    """The broker does not tell a topic's offsets."""
+
+
 class TopicOffsets:
     """One client, so that asking again costs one request."""
 
@@ -24,31 +28,36 @@ class TopicOffsets:
         self._client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
         self._partitions: list[TopicPartition] = []
 
-    def end_offsets(self) -> list[int]:
+    def end_offsets(self, within_s: float = ANSWER_WITHIN_S) -> list[int]:
         """The end offset of each partition, in the order of the partitions.
 
         Raises:
-            RacetrackError: the broker does not answer, or has no such topic.
+            OffsetsError: the broker does not answer in `within_s`, or has no such topic.
         """
-        return self._offsets(OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        return self._offsets(OffsetSpec.latest(), within_s)  # type: ignore[no-untyped-call]
 
     def begin_offsets(self) -> list[int]:
         """The offset of the oldest message that the broker still has, in the same order.
 
         Raises:
-            RacetrackError: as above.
+            OffsetsError: as above.
         """
-        return self._offsets(OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        return self._offsets(
+            OffsetSpec.earliest(),  # type: ignore[no-untyped-call]
+            ANSWER_WITHIN_S,
+        )
 
-    def _offsets(self, which: OffsetSpec) -> list[int]:
+    def _offsets(self, which: OffsetSpec, within_s: float) -> list[int]:
+        give_up = time.monotonic() + within_s
         try:
             if not self._partitions:
-                self._partitions = self._find_partitions()
+                self._partitions = self._find_partitions(within_s)
             wanted = dict.fromkeys(self._partitions, which)
-            answers = self._client.list_offsets(wanted, request_timeout=ANSWER_WITHIN_S)
+            left_s = max(0.0, give_up - time.monotonic())
+            answers = self._client.list_offsets(wanted, request_timeout=left_s)
             return [answers[partition].result().offset for partition in self._partitions]
         except KafkaException as error:
-            raise RacetrackError(
+            raise OffsetsError(
                 f"The broker at {self._bootstrap} does not tell the offsets of"
                 f" {self._topic!r}: {error}. Its log is stack/broker.log."
             ) from error
@@ -62,8 +71,8 @@ class TopicOffsets:
             time.sleep(ASK_EVERY_S)
         return offsets
 
-    def _find_partitions(self) -> list[TopicPartition]:
-        metadata = self._client.list_topics(self._topic, timeout=ANSWER_WITHIN_S)
+    def _find_partitions(self, within_s: float) -> list[TopicPartition]:
+        metadata = self._client.list_topics(self._topic, timeout=within_s)
         found = metadata.topics[self._topic]
         if found.error:
             raise KafkaException(found.error)

@@ -1,10 +1,11 @@
 """The write check: a broker that refuses writes, or drops what is sent to it, is found before
 anything is measured.
 
-It takes a fraction of a second where all is well, and is over before samples are taken. A broker
-that is slow or overloaded passes: what that does to a run is the verdict's to say.
+It takes a fraction of a second where all is well, and less than ENDS_WITHIN_S if the broker hangs.
+A broker that is slow or overloaded passes: what that does to a run is the verdict's to say.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -19,15 +20,19 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from racetrack.errors import RacetrackError
 from racetrack.probes import arrived
 from racetrack.probes.arrived import Arrivals, Counts, Missing, Youngest, YoungestReader
-from racetrack.probes.broker import TopicOffsets
+from racetrack.probes.broker import OffsetsError, TopicOffsets
 from racetrack.probes.loadgen import Control
 from racetrack.probes.own_record import TOPIC, NoAnswer, OwnRecord, Refused
 from racetrack.stack.contract import Endpoints
 from racetrack.stack.last_words import last_words
 
-# Together with AGAIN_WITHIN_S and what it takes to say so, this stays below 10 s.
-WRITTEN_WITHIN_S, AGAIN_WITHIN_S = 3.5, 1.5
-ANSWER_WITHIN_S = 1.0
+ENDS_WITHIN_S = 10.0
+# The longest way: a record, 3.0, and the end offsets, 1.0; pageviews, 2.5 (arrived.STILL_AFTER_S),
+# and the last look at them, 0.5 (arrived.READ_WITHIN_S); a second record, 1.0, and the end offsets
+# after it, 0.5; the topic's limits, 0.75. That is 9.25 s; the rest is for closing connections.
+WRITTEN_WITHIN_S, OFFSETS_WITHIN_S = 3.0, 1.0
+AGAIN_WITHIN_S, OFFSETS_AGAIN_WITHIN_S = 1.0, 0.5
+LIMITS_WITHIN_S = 0.75
 
 # Why a broker refuses, by its own error, and what helps.
 TOO_LARGE = (
@@ -85,41 +90,59 @@ class WriteCheck:
         Raises:
             WriteCheckError: the broker refuses, does not answer, or drops pageviews.
         """
-        try:
-            self._own.there_and_back(WRITTEN_WITHIN_S)
-            unanswered = None
-        except Refused as refused:
-            raise self._refusal(refused) from None
-        except NoAnswer as silence:
-            unanswered = str(silence)
+        give_up = time.monotonic() + WRITTEN_WITHIN_S + OFFSETS_WITHIN_S
+        unanswered = self._unanswered(WRITTEN_WITHIN_S)
         with closing(_Real(self._where, self._topic)) as where:
-            arrivals = Arrivals(where)
+            arrivals = self._begin(where, give_up, unanswered)
             missing = arrived.wait(arrivals, arrived.STILL_AFTER_S, self._meanwhile)
             if unanswered is not None and not arrivals.any_arrived:
-                raise self._error(
-                    f"The broker at {self._where.kafka} does not answer a write: a record in"
-                    f" {TOPIC} with acks=all was not there {WRITTEN_WITHIN_S} s later"
-                    f" ({unanswered}), and no pageview arrived. Its disk may be full, it may hang,"
-                    " or its advertised address leads nowhere. Mend that and run again."
-                )
+                raise self._no_answer(unanswered, "no pageview arrived")
             if missing and missing.still:
                 missing = self._look_again(arrivals)
         if missing:
             raise self._dropping(missing)
         if unanswered is not None:
-            self._say(f"  the broker is slow: a record was not written in {WRITTEN_WITHIN_S} s")
-        elif not arrivals.proven:
-            self._say("  the broker is slow: pageviews come, but not all have yet")
+            self._say(f"  the broker did not answer a write in {WRITTEN_WITHIN_S} s ({unanswered})")
+        if not arrivals.proven:
+            self._say(f"  {arrivals.unproven()}")
+
+    def _unanswered(self, within_s: float) -> str | None:
+        """Write a record; what the client saw if there was no answer."""
+        try:
+            self._own.there_and_back(within_s)
+        except Refused as refused:
+            raise self._refusal(refused) from None
+        except NoAnswer as silence:
+            return str(silence)
+        return None
+
+    def _begin(self, where: "_Real", give_up: float, unanswered: str | None) -> Arrivals:
+        try:
+            return Arrivals(where, max(OFFSETS_WITHIN_S, give_up - time.monotonic()))
+        except OffsetsError as error:
+            if unanswered is None:
+                raise self._error(str(error)) from error
+            raise self._no_answer(unanswered, "it does not tell its end offsets") from error
 
     def _look_again(self, arrivals: Arrivals) -> Missing | None:
         """A broker that takes another's record meanwhile is not just slow."""
-        try:
-            self._own.there_and_back(AGAIN_WITHIN_S)
-        except Refused as refused:
-            raise self._refusal(refused) from None
-        except NoAnswer:
+        if (seen := self._unanswered(AGAIN_WITHIN_S)) is not None:
+            self._say(f"  the broker did not answer another write in {AGAIN_WITHIN_S} s ({seen})")
             return None
-        return arrivals.look(is_last=True)
+        try:
+            arrivals.look_at_counts(OFFSETS_AGAIN_WITHIN_S)
+        except OffsetsError as error:
+            self._say(f"  {error}")
+            return None
+        return arrivals.still()
+
+    def _no_answer(self, unanswered: str, besides: str) -> WriteCheckError:
+        return self._error(
+            f"The broker at {self._where.kafka} does not answer a write: a record in {TOPIC} with"
+            f" acks=all was not there {WRITTEN_WITHIN_S} s later ({unanswered}), and {besides}. Its"
+            " disk may be full, it may hang, or its advertised address leads nowhere. Mend that and"
+            " run again."
+        )
 
     def _refusal(self, refused: Refused) -> WriteCheckError:
         why = REASONS.get(refused.code, NOT_KNOWN)
@@ -129,22 +152,21 @@ class WriteCheck:
         )
 
     def _dropping(self, missing: Missing) -> WriteCheckError:
-        waited = f"in {arrived.STILL_AFTER_S:.0f} s nothing more came, while a record of the"
-        waited += f" harness's own was written with acks=all. Of {self._topic}, "
+        meanwhile = ", while a record of the harness's own was written with acks=all"
         return self._error(
             f"The broker at {self._where.kafka} does not keep the pageviews that it is sent:"
-            f" {waited if missing.still else ''}{missing.what}. With acks=0 it tells the sender no"
-            " reason. Batches may be larger than it takes (max.message.bytes), or its disk may be"
-            f" full.{self._limits()} Mend that and run again."
+            f" {missing.what}{meanwhile if missing.still else ''}. With acks=0 it tells the sender"
+            " no reason. Batches may be larger than it takes (max.message.bytes), or its disk may"
+            f" be full.{self._limits()} Mend that and run again."
         )
 
     def _limits(self) -> str:
         """The limits that were set, if the broker tells them."""
         resource = ConfigResource(ResourceType.TOPIC, self._topic)
         client = AdminClient({"bootstrap.servers": self._where.kafka, "log_level": 0})
-        asked = client.describe_configs([resource], request_timeout=ANSWER_WITHIN_S)
+        asked = client.describe_configs([resource], request_timeout=LIMITS_WITHIN_S)
         try:
-            told = asked[resource].result(ANSWER_WITHIN_S)
+            told = asked[resource].result(LIMITS_WITHIN_S)
         except (KafkaException, TimeoutError):
             return ""  # it is the broker that is in trouble, and its log is shown
         limits = ", ".join(f"{name}={told[name].value}" for name in LIMITS if name in told)
@@ -165,8 +187,8 @@ class _Real:
     def counts(self) -> Counts:
         return Counts.of(self._control.stats(quietly=True))
 
-    def end_offsets(self) -> list[int]:
-        return self._broker.end_offsets()
+    def end_offsets(self, within_s: float) -> list[int]:
+        return self._broker.end_offsets(within_s)
 
     def youngest(self, end_offsets: Mapping[int, int]) -> Mapping[int, Youngest]:
         return self._reader.read(end_offsets)
