@@ -167,7 +167,19 @@ class Arrivals:
         """What was seen of each partition of which it is not certain that nothing was dropped."""
         if self._seen_s is None:
             return "the broker told its end offsets once, and not again in time"
-        return self._seen_of(self._unproven)
+        empty = {p for p in self._unproven if self._nothing_came(p)}
+        seen = [self._seen_of(empty)] if empty else []
+        if others := sorted(self._unproven - empty):
+            handed = sum(self._now.handed[p] for p in others)
+            arrived = sum(self._ends[p] for p in others)
+            seen.append(
+                f"not all came of partitions {', '.join(map(str, others))} in {self._seconds()}"
+                f" (handed over {handed:,}, arrived {arrived:,})"
+            )
+        return "; ".join(seen)
+
+    def _seconds(self) -> str:
+        return f"{(self._seen_s or self._began_s) - self._began_s:.1f} s"
 
     def _nothing_came(self, partition: int) -> bool:
         """Of what was handed over, since the check began."""
@@ -181,13 +193,12 @@ class Arrivals:
         waiting = self._first.queued[partition] + self._refused_since(partition)
         return self._first.handed[partition] - waiting > self._ends[partition]
 
-    def _seen_of(self, partitions: Iterable[int]) -> str:
-        seconds = f"{(self._seen_s or self._began_s) - self._began_s:.1f} s"
+    def _seen_of(self, empty: Iterable[int]) -> str:
         return "; ".join(
-            f"{'nothing' if self._nothing_came(p) else 'not all'} came of partition {p} in"
-            f" {seconds} (handed over {self._now.handed[p]:,}, arrived {self._ends[p]:,},"
-            f" {self._now.refused[p]:,} refused, {self._now.queued[p]:,} wait in its worker)"
-            for p in sorted(partitions)
+            f"nothing came of partition {p} in {self._seconds()} (handed over"
+            f" {self._now.handed[p]:,}, arrived {self._ends[p]:,}, {self._now.refused[p]:,}"
+            f" refused, {self._now.queued[p]:,} wait in its worker)"
+            for p in sorted(empty)
         )
 
 
