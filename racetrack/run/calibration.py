@@ -107,11 +107,11 @@ def run(screen: Screen, guard: interrupts.Guard) -> Sequence["Finding"]:
 
 def prepare(screen: Screen) -> None:
     """Install what is missing, where it can be seen: the runs say nothing here."""
-    from racetrack.run.session import services_of
+    from racetrack.run.session import make_ready, services_of
 
-    settings = load(FLAWLESS)
-    services = services_of(engines.find_engine(ENGINE), settings)
-    open_stack(settings, services, screen.say).prepare(services, screen.say)
+    settings, engine = load(FLAWLESS), engines.find_engine(ENGINE)
+    stack = open_stack(settings, services_of(engine, settings), screen.say)
+    make_ready(engine, stack, screen.say)
 
 
 def findings(folders: Sequence[Path]) -> list["Finding"]:

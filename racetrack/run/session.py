@@ -26,6 +26,7 @@ from racetrack.run_record import Counts, FaultLog, Measured, Verified, Window
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import Settings
+from racetrack.stack import heeded
 from racetrack.stack.contract import Accounting, Say, Stack
 
 # Where every engine's input comes from; an engine names what it needs beside them.
@@ -46,11 +47,17 @@ def services_of(engine: Engine, settings: Settings) -> list[str]:
 
 
 def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
-    """Before anything starts: can this engine run on this stack, and is all installed?
+    """Before anything starts: can this engine run on this stack, do the settings that were given
+    for this run do anything, and is all installed?
 
     Raises:
         UsageError, SetupError, BusyError: no; the message says what to do.
     """
+    heeded.require_all_heeded(
+        {*services_of(engine, stack.settings), *engine.services},
+        stack.runtime,
+        airgap=stack.settings.airgap,
+    )
     engine.check(stack)
     stack.prepare(services_of(engine, stack.settings), say)
 

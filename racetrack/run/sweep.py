@@ -15,7 +15,7 @@ from racetrack.run_record import RunArguments
 from racetrack.runfolder import named_folder, read_run
 from racetrack.screen import Screen
 from racetrack.settings import Settings, load
-from racetrack.stack.heeded import why_not
+from racetrack.stack import heeded
 from racetrack.stack.runtime import open_stack
 from racetrack.sweep_record import PlannedRun, Sweep
 
@@ -43,9 +43,7 @@ def require_heeded(setting: str, engine: str, settings: Settings) -> None:
     """
     services = services_of(find_engine(engine), settings)
     stack = open_stack(settings, services, lambda _: None)
-    if why := why_not(setting, stack.runtime, airgap=settings.airgap):
-        how = "in containers" if stack.runtime == "compose" else "natively"
-        raise UsageError(f"{setting.upper()} does nothing to a stack that runs {how}: {why}.")
+    heeded.require_heeded(setting, stack.runtime, airgap=settings.airgap)
 
 
 def begin(sweep: Sweep) -> Path:

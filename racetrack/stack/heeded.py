@@ -1,6 +1,11 @@
 """Which settings of `.env` a runtime does not heed, and why: nobody should vary one in vain."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Collection, Mapping
+
+from racetrack.errors import UsageError
+from racetrack.install.versions import parse_env_file
+from racetrack.settings import REPO
 
 KAFKA = "the broker is Apache Kafka there: see KAFKA_HEAP"
 REDPANDA = "broker and registry are Redpanda there: see REDPANDA_MEMORY"
@@ -13,7 +18,8 @@ _CALIBRATION = (
     *("CAL_DELAY_MS", "CAL_CAPACITY_PER_S", "CAL_STALLED_PARTITION", "CAL_STALL_AFTER_S"),
     "CAL_STALL_FOR_S",
 )
-_MATERIALIZE = ("MATERIALIZE_PORT", "MATERIALIZE_WORKERS", "MATERIALIZE_MEMORY_MIB")
+_MATERIALIZE_SIZE = ("MATERIALIZE_WORKERS", "MATERIALIZE_MEMORY_MIB")
+_MATERIALIZE = ("MATERIALIZE_PORT", *_MATERIALIZE_SIZE)
 _PARTS = (
     *("KAFKA_VERSION", "APICURIO_VERSION", "DEBEZIUM_VERSION", "DEEPHAVEN_VERSION"),
     *("FLINK_VERSION", "FLINK_KAFKA_VERSION"),
@@ -65,8 +71,46 @@ NOT_HEEDED: Mapping[str, Mapping[str, str]] = {
     },
 }
 
+# Which service each of them would change the figures of: who sets one for a run expects that. Ports
+# and versions are not among them: people export those for several stacks at once.
+CHANGES_RESULTS_OF: Mapping[str, str] = {
+    **dict.fromkeys(("REDPANDA_SMP", "REDPANDA_MEMORY", "REDPANDA_TMPFS", "KAFKA_HEAP"), "broker"),
+    "SCHEMA_REGISTRY_HEAP": "registry",
+    "MYSQL_TMPFS": "mysql",
+    "POSTGRES_TMPFS": "postgres",
+    **dict.fromkeys(_MATERIALIZE_SIZE, "materialized"),
+    **dict.fromkeys(_CALIBRATION, "cal"),
+}
+
 
 def why_not(setting: str, runtime: str, *, airgap: bool) -> str:
     """Why this runtime does not heed the setting; empty if it does."""
     where = "airgap" if runtime == "compose" and airgap else runtime
     return NOT_HEEDED[where].get(setting.upper(), "")
+
+
+def require_heeded(setting: str, runtime: str, *, airgap: bool, remedy: str = "") -> None:
+    """
+    Raises:
+        UsageError: this runtime does not heed the setting; `remedy` says what to do.
+    """
+    if why := why_not(setting, runtime, airgap=airgap):
+        how = "in containers" if runtime == "compose" else "natively"
+        raise UsageError(
+            f"{setting.upper()} does nothing to a stack that runs {how}: {why}. {remedy}".rstrip()
+        )
+
+
+def require_all_heeded(services: Collection[str], runtime: str, *, airgap: bool) -> None:
+    """Look whether what the environment sets otherwise than `.env` does anything, as far as it is
+    for one of these services: who sets it would take the result for one with that setting.
+
+    Raises:
+        UsageError: a setting does nothing in this runtime.
+    """
+    in_file = parse_env_file((REPO / ".env").read_text())
+    given = {name.upper(): value.strip() for name, value in os.environ.items()}
+    for setting, service in CHANGES_RESULTS_OF.items():
+        if service in services and given.get(setting, in_file[setting]) != in_file[setting]:
+            remedy = "Unset it in the environment, or choose another runtime (RUNTIME, AIRGAP)."
+            require_heeded(setting, runtime, airgap=airgap, remedy=remedy)

@@ -155,3 +155,9 @@ def test_only_knobs_are_said_not_to_be_heeded() -> None:
 def test_every_setting_stands_in_env() -> None:
     asked = {name for name, field in Settings.model_fields.items() if field.is_required()}
     assert {name.upper() for name in asked} <= KNOBS.keys()
+
+
+def test_of_each_knob_that_is_not_heeded_it_is_said_whether_results_depend_on_it() -> None:
+    said = {name for names in heeded.NOT_HEEDED.values() for name in names}
+    tuning = {name for name in said if not name.endswith(("_PORT", "_VERSION"))}
+    assert tuning == heeded.CHANGES_RESULTS_OF.keys()
