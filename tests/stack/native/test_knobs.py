@@ -1,6 +1,7 @@
 """Each line of `.env` reaches what it is for in every runtime, or is said not to be heeded."""
 
 import functools
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,9 +13,10 @@ from racetrack.install.recipes import PARTS, recipe
 from racetrack.install.versions import parse_env_file, read_versions
 from racetrack.settings import REPO, Settings, load
 from racetrack.stack import heeded
+from racetrack.stack.compose import published
 from racetrack.stack.compose.project import environment
-from racetrack.stack.native import broker, postgres
-from racetrack.stack.native.service import Context, find_service
+from racetrack.stack.native import broker, deephaven_server, postgres
+from racetrack.stack.native.service import Context, Launch, find_service
 from tests.stack.compose.conftest import Describe, compose_plugin, described
 
 __all__ = ["compose_plugin", "described"]  # fixtures
@@ -36,6 +38,20 @@ OTHER = {
     "FLINK_STATE_BACKEND": "rocksdb",
     "FLINK_UPSERT_MATERIALIZE": "NONE",
     "LOADGEN_ACKS": "all",
+}
+# In docker-compose.yml.
+HEAP_OF = {
+    "CONNECT_HEAP": ("debezium", published.DEBEZIUM),
+    "DEEPHAVEN_HEAP": ("deephaven", published.DEEPHAVEN),
+    "FLINK_HEAP": ("flink", published.FLINK),
+}
+# The services whose JVM is started with a heap, natively and in images that are made here.
+NATIVE_HEAP_OF = {
+    "KAFKA_HEAP": "broker",
+    "SCHEMA_REGISTRY_HEAP": "registry",
+    "CONNECT_HEAP": "debezium",
+    "DEEPHAVEN_HEAP": "deephaven",
+    "FLINK_HEAP": "flink",
 }
 # What it is changed from, where what is delivered would not show it.
 FROM = {
@@ -74,12 +90,17 @@ def of_settings(knobs: Knobs) -> Knobs:
 
 @pytest.fixture(scope="module")
 def given(described: Describe) -> Given:
-    """What compose files say with these knobs, each asked for once."""
+    """What services of compose files are given with these knobs, each asked for once. Labels are
+    for a run that looks at memory, and reach no service."""
 
     @functools.cache
     def describe(files: tuple[str, ...], knobs: tuple[tuple[str, str], ...]) -> dict[str, Any]:
         told = dict(knobs)
-        return described(*files, **{**told, **environment(load(of_settings(told)))})
+        told_compose = {**told, **environment(load(of_settings(told)))}
+        services: dict[str, Any] = described(*files, **told_compose)["services"]
+        for service in services.values():
+            service.pop("labels", None)
+        return services
 
     return lambda files, knobs: describe(files, tuple(knobs.items()))
 
@@ -99,6 +120,24 @@ def test_what_is_said_not_to_reach_the_published_images_does_not(name: str, give
     assert given(PUBLISHED, before(name)) == given(PUBLISHED, after(name))
 
 
+@pytest.mark.parametrize("name", [n for n in heeding("compose") if n.endswith("_HEAP")])
+def test_a_heap_is_that_of_a_published_image_s_jvm(name: str, given: Given) -> None:
+    service, image = HEAP_OF[name]
+    assert image.jvm
+    told = given(PUBLISHED, after(name))[service]["environment"]
+    jvm = " ".join(told.get(each.variable, each.otherwise) for each in image.jvm.value)
+    # The last one counts.
+    assert re.findall(r"-Xmx\S+", jvm)[-1] == "-Xmx7g"
+
+
+@pytest.mark.parametrize("files", [PUBLISHED, AIRGAP])
+@pytest.mark.parametrize("name", [n for n in KNOBS if n.endswith("_TMPFS")])
+def test_a_tmpfs_has_its_size(name: str, files: tuple[str, ...], given: Given) -> None:
+    service = name.removesuffix("_TMPFS").lower()
+    (mount,) = given(files, after(name))[service]["tmpfs"]
+    assert "size=7g" in re.split("[:,]", mount)
+
+
 @pytest.fixture
 def native(context: Context, monkeypatch: pytest.MonkeyPatch) -> "Native":
     monkeypatch.setattr(broker, "_new_id", lambda: "an-id")
@@ -111,11 +150,15 @@ class Native:
     def __init__(self, context: Context) -> None:
         self._context = context
 
+    def jvm(self, name: str, knobs: Knobs) -> list[str]:
+        """What a service's JVM is started with, word by word: a shell may start it."""
+        launch = self._launch(name, self._with(knobs))
+        # Deephaven's is started within Python, by what stands in the environment.
+        in_python = deephaven_server.jvm_args(launch.env) if name == "deephaven" else []
+        return [word for told in (*launch.argv, *in_python) for word in told.split()]
+
     def words(self, knobs: Knobs) -> set[str]:
-        free = {n: v for n, v in self._context.settings if n.endswith("_port")}
-        free = {n: v for n, v in free.items() if n.upper() not in knobs}
-        settings = load(of_settings(knobs)).model_copy(update=free)
-        context = replace(self._context, settings=settings)
+        context = self._with(knobs)
         said = [f"{n}={v}" for n, v in postgres.configuration(context).items()]
         for name in (*SERVICES, "pgfeed"):
             said += self._launched(name, context)
@@ -127,11 +170,20 @@ class Native:
         """Those that are the same the next time, as a free port is not."""
         return self.words(knobs) & self.words(knobs)
 
-    def _launched(self, name: str, context: Context) -> list[str]:
+    def _with(self, knobs: Knobs) -> Context:
+        free = {n: v for n, v in self._context.settings if n.endswith("_port")}
+        free = {n: v for n, v in free.items() if n.upper() not in knobs}
+        settings = load(of_settings(knobs)).model_copy(update=free)
+        return replace(self._context, settings=settings)
+
+    def _launch(self, name: str, context: Context) -> Launch:
         work = context.work / name
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
-        launch = find_service(name).launch(replace(context, work=work))
+        return find_service(name).launch(replace(context, work=work))
+
+    def _launched(self, name: str, context: Context) -> list[str]:
+        launch, work = self._launch(name, context), context.work / name
         files = [path for path in sorted(work.rglob("*")) if path.is_file()]
         told = [*launch.argv, *(f"{n}={v}" for n, v in launch.env.items())]
         return [*told, *(path.read_text(errors="replace") for path in files)]
@@ -145,6 +197,12 @@ def test_a_knob_reaches_native_services(native: Native) -> None:
         if known <= native.words(after(name)):
             unheeded.append(name)
     assert unheeded == []
+
+
+@pytest.mark.parametrize("name", [n for n in heeding("native") if n.endswith("_HEAP")])
+def test_a_heap_is_that_of_a_native_service_s_jvm(name: str, native: Native) -> None:
+    jvm = native.jvm(NATIVE_HEAP_OF[name], after(name))
+    assert [word for word in jvm if word.startswith("-Xmx")] == ["-Xmx7g"]
 
 
 def test_only_knobs_are_said_not_to_be_heeded() -> None:
