@@ -61,6 +61,14 @@ def why_not(info: Mapping[str, object]) -> Unmeasurable | None:
             "Install a Docker engine in this Linux (https://docs.docker.com/engine/install/), and"
             " have DOCKER_HOST point at it",
         )
+    # One with the same distribution may have this kernel, too. Within it Racetrack works.
+    by_name = _known(str(info.get("Name", "")), str(info.get("OperatingSystem", "")))
+    if by_name and info.get("Name") != platform.node():
+        return Unmeasurable(
+            f"Docker's containers run in a virtual machine ({by_name.title}, whose kernel {kernel}"
+            " is as the one here), so that their processes can't be seen",
+            by_name.remedy,
+        )
     return None
 
 
@@ -82,8 +90,12 @@ def _product(info: Mapping[str, object]) -> tuple[str, str]:
     name, system, kernel = (
         str(info.get(key, "")) for key in ("Name", "OperatingSystem", "KernelVersion")
     )
-    told = f"{name} {system} {kernel}".lower()
-    for product in PRODUCTS:
-        if product.mark in told:
-            return product.title, product.remedy
+    if product := _known(name, system, kernel):
+        return product.title, product.remedy
     return f"{name}, {system}", ELSEWHERE
+
+
+def _known(*told: str) -> Product | None:
+    """The product whose mark is in what an engine told."""
+    text = " ".join(told).lower()
+    return next((product for product in PRODUCTS if product.mark in text), None)

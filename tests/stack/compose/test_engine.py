@@ -187,6 +187,21 @@ def test_one_beside_this_linux_on_windows_has_this_kernel(told: Any, system: str
     assert "Install a Docker engine in this Linux" in unmeasurable.remedy
 
 
+@pytest.mark.parametrize("title", ["Colima", "Lima"])
+def test_one_in_a_virtual_machine_may_have_this_kernel(
+    told: Any, monkeypatch: pytest.MonkeyPatch, title: str
+) -> None:
+    says = {**VIRTUAL[title], "KernelVersion": platform.release()}
+    unmeasurable = told(**says).unmeasurable
+    assert f"in a virtual machine ({title}, whose kernel {platform.release()} is" in (
+        unmeasurable.why
+    )
+    assert unmeasurable.remedy.startswith("Run Racetrack inside it")
+    # Which is then where it is.
+    monkeypatch.setattr(platform, "node", lambda: says["Name"])
+    assert told(**says).unmeasurable is None
+
+
 def test_one_outside_of_the_container_that_racetrack_runs_in(
     told: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
