@@ -77,7 +77,7 @@ _MYSQL_ENTRY = Source(_MYSQL[0], "9.7/docker-entrypoint.sh", _MYSQL[1])
 MYSQL = Image(
     "mysql",
     "9.7.",
-    programs=Fact(_names("bash sh mysql"), _MYSQL_FILE),
+    programs=Fact(_names("bash sh mysql"), _MYSQL_FILE, STAND_IN),
     user=Fact(User("mysql", 999, starts_as_root=True), _MYSQL_ENTRY, STAND_IN),
     data=Fact("/var/lib/mysql", _MYSQL_FILE, STAND_IN),
     variables=Fact(
@@ -170,7 +170,7 @@ _KAFKA_RUN = Source("apache/kafka", "bin/kafka-run-class.sh", "1eb7644349cb")
 DEBEZIUM = Image(
     "quay.io/debezium/connect",
     "3.6.",
-    programs=Fact(_names("bash sh curl sleep dirname"), _DEBEZIUM_KAFKA),
+    programs=Fact(_names("bash sh curl sleep dirname"), _DEBEZIUM_KAFKA, STAND_IN),
     user=Fact(User("kafka", 1001, starts_as_root=False), _DEBEZIUM_KAFKA, STAND_IN),
     variables=Fact(
         _names(
@@ -247,7 +247,9 @@ DEEPHAVEN = Image(
     programs=Fact(_names("sh /opt/grpc_health_probe/grpc_health_probe"), _DEEPHAVEN_FILE, STAND_IN),
     user=Fact(User("root", 0, starts_as_root=True), _DEEPHAVEN_FILE, STAND_IN),
     data=Fact("/data", _DEEPHAVEN_FILE, STAND_IN),
-    variables=Fact(_names("START_OPTS JAVA_OPTS EXTRA_CLASSPATH DEEPHAVEN_*_DIR"), _DEEPHAVEN_FILE),
+    variables=Fact(
+        _names("START_OPTS JAVA_OPTS EXTRA_CLASSPATH DEEPHAVEN_*_DIR"), _DEEPHAVEN_FILE, STAND_IN
+    ),
     health=Fact(
         "/opt/grpc_health_probe/grpc_health_probe -addr=localhost:10000 -connect-timeout=10s",
         _DEEPHAVEN_FILE,
@@ -262,6 +264,7 @@ DEEPHAVEN = Image(
             Flags("START_OPTS"),
         ),
         _DEEPHAVEN_APP,
+        STAND_IN,
     ),
     defaults={
         "deephaven.console.type": Fact(
