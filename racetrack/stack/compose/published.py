@@ -267,6 +267,7 @@ DEEPHAVEN = Image(
         STAND_IN,
     ),
     defaults={
+        "entry point": Fact("/opt/deephaven/server-jetty/bin/start", _DEEPHAVEN_FILE),
         "deephaven.console.type": Fact(
             "python",
             Source(_DEEPHAVEN[0], "contexts/server/deephaven.prop", _DEEPHAVEN[1]),

@@ -1,6 +1,7 @@
 """The stack as published: what `docker compose` understands of it."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -13,7 +14,8 @@ import pytest
 from racetrack.settings import REPO, Settings, load
 from racetrack.stack.compose.containers import VERSIONS
 from racetrack.stack.compose.project import HARNESS, STARTED_BY, Project, environment
-from racetrack.stack.native import debezium, mysql, pgfeed, postgres
+from racetrack.stack.compose.published import DEEPHAVEN
+from racetrack.stack.native import debezium, jvm, mysql, pgfeed, postgres
 from racetrack.stack.native.service import Context
 from tests.stack.compose.conftest import Describe
 
@@ -27,6 +29,7 @@ for name, module in sys.modules.items():
     if name.startswith("racetrack"):
         print(module.__file__)
 """
+ARGUMENTS = "/tmp/racetrack.args"  # of Deephaven's JVM
 CLIENTS = {"mzcli"}  # they run once, for a person
 
 
@@ -190,9 +193,39 @@ def test_deephaven_heeds_its_settings(described: Describe) -> None:
     for option in (
         "-Xmx3g",
         "-DPeriodicUpdateGraph.targetCycleDurationMillis=250",
-        "-Dauthentication.psk=key",
     ):
         assert option in options
+
+
+def test_deephaven_s_key_is_in_no_argument(described: Describe, tmp_path: Path) -> None:
+    """It is run up to where the image's own entry point begins, and read by a JVM."""
+    key = "a-key#1"
+    service = described(PUBLISHED, DEEPHAVEN_PSK=key)["services"]["deephaven"]
+    told = service["environment"]
+    file = tmp_path / "args"
+    (script,) = service["command"]
+    assert key not in script
+    assert key not in told["START_OPTS"]
+    start = DEEPHAVEN.defaults["entry point"].value
+    assert script.endswith(f"exec {start}")
+    script = script.replace(start, "true").replace(ARGUMENTS, str(file)).replace("$$", "$")
+    variables = {**os.environ, "DEEPHAVEN_PSK": told["DEEPHAVEN_PSK"]}
+    subprocess.run([*service["entrypoint"], script], env=variables, check=True)
+    assert file.stat().st_mode & 0o077 == 0
+    options = told["START_OPTS"].replace(ARGUMENTS, str(file)).split()
+    done = subprocess.run(
+        [jvm.java(), *options, "-XshowSettings:properties", "-version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"authentication.psk = {key}\n" in done.stderr
+
+
+def test_images_that_are_made_here_begin_as_they_were_made_to(described: Describe) -> None:
+    for name in ("mysql", "redpanda", "debezium", "deephaven", "flink", "postgres"):
+        service = described(PUBLISHED, AIRGAP)["services"][name]
+        assert (service["entrypoint"], service["command"]) == (None, None), name
 
 
 def test_scripts_are_where_people_paste_them_from(services: dict[str, Any]) -> None:
