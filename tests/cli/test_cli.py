@@ -68,7 +68,8 @@ def up_with(monkeypatch: pytest.MonkeyPatch, **of_stack: object) -> tuple[Simple
     """`./race up` with a made-up engine and stack, that has besides what is given here."""
     stack = SimpleNamespace(
         endpoints=SimpleNamespace(loadgen_host="127.0.0.1", loadgen_port=8090),
-        settings=SimpleNamespace(),
+        settings=SimpleNamespace(airgap=False),
+        runtime="compose",
         prepare=lambda *_: None,
         start=lambda *_: None,
         stop=lambda _: None,
@@ -78,6 +79,7 @@ def up_with(monkeypatch: pytest.MonkeyPatch, **of_stack: object) -> tuple[Simple
     )
     engine = SimpleNamespace(
         needs=(),
+        services=(),
         services_in=lambda _: (),
         check=lambda _: None,
         prepare_inputs=lambda _: None,
