@@ -137,6 +137,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_false_verdicts(name: str) -> None:
     """At most 1 % of the runs of each kind; `pytest -s` prints docs/verdict.md's table."""

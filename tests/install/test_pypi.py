@@ -15,6 +15,8 @@ from racetrack.install import pypi
 from racetrack.install.recipe import Site
 from racetrack.install.versions import REPO, read_versions
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

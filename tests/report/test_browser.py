@@ -18,6 +18,8 @@ from racetrack.report.published import published
 from racetrack.report.write import write
 from tests.report.folders import Made, run
 
+pytestmark = pytest.mark.slow
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="no Chromium on PATH (Debian: apt-get install chromium)"

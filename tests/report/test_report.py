@@ -24,6 +24,8 @@ from racetrack.report.write import write
 from tests.report.folders import Made, edit, run
 from tests.run_json import read_run
 
+pytestmark = pytest.mark.slow
+
 DH, MZ = Made(cpu_pct=40), Made(engine="mz", cpu_pct=80, rss_gib=3.0)
 HOSTILE = '<script>alert("x")</script>&$\\alpha_{'
 

@@ -189,6 +189,7 @@ class Native:
         return [*told, *(path.read_text(errors="replace") for path in files)]
 
 
+@pytest.mark.slow
 def test_a_knob_reaches_native_services(native: Native) -> None:
     delivered = native.stable({})
     unheeded = []
