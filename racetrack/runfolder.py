@@ -6,14 +6,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from racetrack.clock import utc_now
 from racetrack.errors import UsageError
 from racetrack.json_file import write_whole
 from racetrack.run_record import SCHEMA_VERSION, RunRecord, Step
+
+Record = TypeVar("Record", bound=BaseModel)
 
 
 class RunFolder:
@@ -89,16 +91,24 @@ def shown(path: Path) -> str:
 
 
 def read_run(path: Path) -> RunRecord:
-    """What `run.json` of a run folder says; keys that a newer version has added are left out.
+    """What `run.json` of a run folder says.
 
     Raises:
-        UsageError: it is not the `run.json` of a version that this one reads.
+        UsageError: as `read_record`.
     """
-    file = path / "run.json"
+    return read_record(path / "run.json", RunRecord)
+
+
+def read_record(file: Path, model: type[Record]) -> Record:
+    """What a file of this version holds; keys that a newer one has added are left out.
+
+    Raises:
+        UsageError: it is of another version, or not what it should be.
+    """
     try:
         held = json.loads(file.read_text())
-        check_version(file, held)
-        return RunRecord.model_validate(held, extra="ignore")
+        _check_version(file, held)
+        return model.model_validate(held, extra="ignore")
     except json.JSONDecodeError as error:
         raise UsageError(f"{file} is not JSON ({error}): leave it out.") from error
     except ValidationError as error:
@@ -107,7 +117,7 @@ def read_run(path: Path) -> RunRecord:
         raise UsageError(f"{file} can't be read: {where}: {first['msg']}. Leave it out.") from error
 
 
-def check_version(path: Path, held: Mapping[str, Any]) -> None:
+def _check_version(path: Path, held: Mapping[str, Any]) -> None:
     """Whether this Racetrack reads what a file holds.
 
     Raises:

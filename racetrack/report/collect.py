@@ -1,21 +1,15 @@
 """From the folders named on the command line to runs, limits and what varied between them."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
-
-from pydantic import BaseModel, ValidationError
 
 from racetrack.errors import UsageError
 from racetrack.limit_record import LimitRecord
 from racetrack.report.figures import figures_of, runtime_of, warnings_of
 from racetrack.run_record import RunRecord
-from racetrack.runfolder import check_version, read_run
+from racetrack.runfolder import read_record, read_run
 from racetrack.sweep_record import Sweep
-
-Record = TypeVar("Record", bound=BaseModel)
 
 # Where a run was made and how it is shut off from others says nothing about the engine.
 PLACE_ONLY = (
@@ -128,14 +122,14 @@ def collect(folders: Sequence[Path]) -> Collection:
     missing: list[str] = []
     for folder in map(Path.resolve, folders):
         if (folder / "sweep.json").is_file():
-            sweep = _checked(folder / "sweep.json", Sweep)
+            sweep = read_record(folder / "sweep.json", Sweep)
             found, absent = _of_sweep(folder, sweep)
             for path, config in found:
                 values[path] = config
             missing += absent
             varied += [sweep.vary.lower()] if sweep.vary else []
         elif (folder / "limit.json").is_file():
-            limit = _checked(folder / "limit.json", LimitRecord)
+            limit = read_record(folder / "limit.json", LimitRecord)
             limits.append(Limit(folder.name, limit))
             for path in _siblings(folder, [entry.tag for entry in limit.confirm]):
                 values.setdefault(path, {})
@@ -203,17 +197,3 @@ def _faults(run: RunRecord) -> dict[str, str]:
     """A run under trouble is no repeat of one without."""
     asked = run.asked.faults if run.asked else ()
     return {"faults": ", ".join(asked) if asked else "none"}
-
-
-def _checked(path: Path, model: type[Record]) -> Record:
-    """What a file of this version holds.
-
-    Raises:
-        UsageError: it is of another version, or not what it should be.
-    """
-    held = json.loads(path.read_text())
-    check_version(path, held)
-    try:
-        return model.model_validate(held, extra="ignore")
-    except ValidationError as error:
-        raise UsageError(f"{path} can't be read: {error}. Leave it out.") from error

@@ -12,7 +12,7 @@ from racetrack.json_file import write_json
 from racetrack.run.session import services_of
 from racetrack.run.single import run_once
 from racetrack.run_record import RunArguments
-from racetrack.runfolder import named_folder, read_run
+from racetrack.runfolder import named_folder, read_record, read_run
 from racetrack.screen import Screen
 from racetrack.settings import Settings, load
 from racetrack.stack import heeded
@@ -60,7 +60,7 @@ def read(folder: Path) -> Sweep:
         UsageError: it is not the folder of a sweep.
     """
     try:
-        return Sweep.model_validate_json((folder / PLAN).read_text())
+        return read_record(folder / PLAN, Sweep)
     except FileNotFoundError:
         raise UsageError(f"{folder} holds no {PLAN}: it is not the folder of a sweep.") from None
 

@@ -114,7 +114,7 @@ class Telling:
         self._told = [0] * partitions
 
     def lines(self, counting: Counting, now_ms: int) -> list[str]:
-        """The lines of `told.py`; none if nothing has changed."""
+        """The lines of racetrack/engines/progress_log.py; none if nothing has changed."""
         changed = [p for p, total in enumerate(counting.total) if total != self._told[p]]
         if not changed:
             return []

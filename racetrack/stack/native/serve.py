@@ -8,8 +8,8 @@ RACETRACK_WORK (/var/lib/racetrack), which holds their data as well and is empti
 RACETRACK_PARTS names the folder with the parts, `parts` beside the package by default.
 
 With --prepare, all but the last are brought up, so that the last finds its peers, and what makes
-later starts faster is made (see made.py); then they end. That is for building an image: they listen
-on free ports, since a build may share the machine's.
+later starts faster is made (see prebuilt.py); then they end. That is for building an image: they
+listen on free ports, since a build may share the machine's.
 
 Exit codes: 0 ended by SIGTERM, or prepared; 1 one did not come up, or ended unasked; 2 a setting
 can't be used.
