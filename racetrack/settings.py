@@ -1,10 +1,15 @@
-"""`.env` and the environment become one frozen Settings; nothing else reads either."""
+"""`.env` and the environment become one frozen Settings; nothing else reads either.
+
+What only one engine heeds stands in `engines/<engine>/knobs.py`, as a class `Knobs` that adds
+fields to Settings; its defaults are in `engines/<engine>/.env`. `load` puts them all together.
+"""
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -13,14 +18,17 @@ from pydantic import (
     StringConstraints,
     ValidationError,
     ValidationInfo,
+    create_model,
     field_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from racetrack import plugins
 from racetrack.errors import UsageError
 
-REPO = Path(__file__).resolve().parent.parent
+REPO = plugins.REPO
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 Heap = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*[mg]$")]
@@ -43,7 +51,8 @@ Folder = Annotated[Path, AfterValidator(_from_here)]
 
 
 class Settings(BaseSettings):
-    """Every knob of `.env`, under its own name in lower case; the environment wins over the file.
+    """Every knob of `.env` but the engines', under its own name in lower case; the environment wins
+    over the file.
 
     Ports are TCP ports, heaps are JVM sizes such as `512m` or `4g`, rates are events per second.
     """
@@ -65,54 +74,21 @@ class Settings(BaseSettings):
     schema_registry_port: Port
     mysql_port: Port
     connect_port: Port
-    deephaven_port: Port
     loadgen_port: Port
-    postgres_port: Port
-    flink_port: Port
     kafka_advertised_address: HostOrNothing
 
     kafka_heap: Heap
     kafka_retention_bytes: Annotated[int, Field(ge=-1)]
     schema_registry_heap: Heap
     connect_heap: Heap
-    deephaven_heap: Heap
     redpanda_smp: Count
     redpanda_memory: str
     redpanda_tmpfs: Size
     mysql_tmpfs: Size
-    postgres_tmpfs: Size
-    deephaven_cycle_ms: Count
-
-    materialize_port: Port
-    materialize_workers: Count
-    materialize_memory_mib: Count
-    mz_url: SecretStr  # it may hold a password
-    mz_kafka: str
-    mz_schema_registry_url: str
-    mz_pid: Annotated[str, StringConstraints(pattern=r"^[0-9]*(,[0-9]+)*$")]
-
-    flink_heap: Heap
-    flink_parallelism: Count
-    flink_mini_batch_ms: Annotated[int, Field(ge=0)]
-    flink_state_backend: Literal["hashmap", "rocksdb"]
-    flink_checkpoint_ms: Annotated[int, Field(ge=0)]
-    flink_upsert_materialize: Literal["AUTO", "FORCE", "NONE"]
-
-    postgres_shared_buffers: Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*(MB|GB)$")]
-    postgres_batch_ms: Count
-
-    cal_delay_ms: Annotated[int, Field(ge=0)]
-    cal_capacity_per_s: Rate
-    cal_stalled_partition: Annotated[int, Field(ge=-1)]
-    cal_stall_after_s: Annotated[float, Field(ge=0)]
-    cal_stall_for_s: Annotated[float, Field(ge=0)]
 
     kafka_version: str
     apicurio_version: str
     debezium_version: str
-    deephaven_version: str
-    flink_version: str
-    flink_kafka_version: str
 
     purchases_per_second_start: Rate
     pageviews_per_second_start: Rate
@@ -134,8 +110,6 @@ class Settings(BaseSettings):
     mysql_root_password: SecretStr
     mysql_shop_password: SecretStr
     mysql_debezium_password: SecretStr
-    deephaven_psk: SecretStr
-    postgres_password: SecretStr
 
     @field_validator("redpanda_memory")
     @classmethod
@@ -155,6 +129,17 @@ class Settings(BaseSettings):
             )
         return size
 
+    @classmethod
+    def of(cls, settings: "Settings") -> Self:
+        """The same settings, known to have the knobs of this class.
+
+        Raises:
+            TypeError: they have not; only `load` makes settings that have the knobs of all engines.
+        """
+        if not isinstance(settings, cls):
+            raise TypeError(f"These settings lack those of {cls.__module__}.")
+        return settings
+
     @property
     def advertised_address(self) -> str:
         """Where the broker tells its clients to find it."""
@@ -166,18 +151,36 @@ class Settings(BaseSettings):
         return "127.0.0.1" if self.bind_address == "0.0.0.0" else self.bind_address  # noqa: S104
 
 
+@cache
+def _whole() -> type[Settings]:
+    """Settings with the knobs of all engines."""
+    bases = (*(module.Knobs for module in plugins.of_all("knobs").values()), Settings)
+    whole: type[Settings] = create_model("WholeSettings", __base__=bases)
+    whole.model_config["env_file"] = (REPO / ".env", *plugins.env_files())
+    return whole
+
+
+def every_setting() -> Mapping[str, FieldInfo]:
+    """Name in lower case → what it takes, of the stack's and all engines' settings."""
+    return _whole().model_fields
+
+
 def load(overrides: Mapping[str, str] | None = None) -> Settings:
-    """Read `.env` and the environment; `overrides`, by the names in `.env`, win over both.
+    """Read `.env`, the engines' own, and the environment; `overrides`, by the names in `.env`, win
+    over all.
 
     Raises:
         UsageError: a value is missing or malformed; the message names the variable and the reason.
     """
     given = {name.lower(): value for name, value in (overrides or {}).items()}
-    if unknown := sorted(given.keys() - Settings.model_fields):
-        raise UsageError(f"There is no setting {', '.join(unknown).upper()}: see .env.")
+    if unknown := sorted(given.keys() - every_setting().keys()):
+        raise UsageError(
+            f"There is no setting {', '.join(unknown).upper()}: see .env, and `./race engines` for"
+            " those of an engine."
+        )
     try:
         # The fields that are not given come from the environment.
-        return Settings(**given)  # type: ignore[arg-type]
+        return _whole()(**given)  # type: ignore[arg-type]
     except ValidationError as error:
         reasons = [f"{str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors()]
         raise UsageError(

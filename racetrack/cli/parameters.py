@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 import click
 
-from racetrack import engines, interrupts
+import engines
+from racetrack import interrupts
 from racetrack.errors import RacetrackError
 from racetrack.screen import Screen
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from racetrack import engines
+import engines
 from racetrack.cli.many_runs import REPEAT_OPTION, SAMPLES_OPTION, WAIT_OPTION, carry_out_plan
 from racetrack.cli.parameters import EXIT_CODES, Numbers
 from racetrack.sweep_record import Sweep

@@ -2,7 +2,7 @@
 
 import click
 
-from racetrack import engines
+import engines
 from racetrack.cli.parameters import EXIT_CODES, engine_argument, guarded
 from racetrack.machine_lock import machine_lock
 from racetrack.screen import Screen

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from racetrack import engines
+import engines
+from engines.contract import Engine
 from racetrack.cli.parameters import EXIT_CODES, guarded
-from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.json_file import write_json
 from racetrack.machine_lock import machine_lock

@@ -8,9 +8,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from racetrack.errors import SetupError
-from racetrack.install.recipe import Recipe, Site
+from racetrack.install.recipe import MavenPart, Recipe, Site
 
 MAVEN = Path(__file__).with_name("maven")
+PARTS = {
+    name: MavenPart(name, MAVEN / name / "pom.xml", MAVEN / f"{name}.sha256", versions)
+    for name, versions in {
+        "kafka": ("KAFKA_VERSION",),
+        "registry": ("APICURIO_VERSION",),
+        "debezium": ("DEBEZIUM_VERSION", "APICURIO_VERSION"),
+    }.items()
+}
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 CONVERTER = "io.apicurio.registry.utils.converter.AvroConverter"
 CONVERTER_SERVICE = "META-INF/services/org.apache.kafka.connect.storage.Converter"
@@ -23,7 +31,7 @@ def kafka(versions: Mapping[str, str]) -> Recipe:
     """`libs/*.jar`: broker, tools and Connect runtime."""
     return _recipe(
         "kafka",
-        {"KAFKA_VERSION": versions["KAFKA_VERSION"]},
+        versions,
         "Apache Kafka: broker, tools and Connect (Maven Central)",
         54,
         lambda site, fetched: _move_all(fetched, site.folder / "libs"),
@@ -34,7 +42,7 @@ def registry(versions: Mapping[str, str]) -> Recipe:
     """Apicurio Registry, unpacked: `*-runner.jar` and its libraries beside it."""
     return _recipe(
         "registry",
-        {"APICURIO_VERSION": versions["APICURIO_VERSION"]},
+        versions,
         "Apicurio Registry: the schemas of what comes from MySQL (Maven Central)",
         142,
         lambda site, fetched: _unpack(site, fetched, site.folder),
@@ -43,10 +51,9 @@ def registry(versions: Mapping[str, str]) -> Recipe:
 
 def debezium(versions: Mapping[str, str]) -> Recipe:
     """`plugins/debezium-connector-mysql/` and `plugins/apicurio-converter/` for Kafka Connect."""
-    names = ("DEBEZIUM_VERSION", "APICURIO_VERSION")
     return _recipe(
         "debezium",
-        {name: versions[name] for name in names},
+        versions,
         "Debezium and the Avro converter: MySQL's changes into Kafka (Maven Central)",
         40,
         _plugins,
@@ -54,56 +61,58 @@ def debezium(versions: Mapping[str, str]) -> Recipe:
 
 
 def _recipe(
-    part: str,
-    versions: Mapping[str, str],
+    name: str,
+    all_versions: Mapping[str, str],
     why: str,
     download_mb: int,
     place: Callable[[Site, Path], None],
 ) -> Recipe:
-    lock = MAVEN / f"{part}.sha256"
+    part = PARTS[name]
+    versions = {variable: all_versions[variable] for variable in part.versions}
 
     def build(site: Site) -> str:
         fetched = site.folder / "fetched"
         fetch(site, part, versions, fetched)
-        check(site, lock, versions, fetched)
+        check(site, part, versions, fetched)
         place(site, fetched)
         shutil.rmtree(fetched, ignore_errors=True)
         return " ".join(versions.values())
 
     return Recipe(
-        part=part,
+        part=name,
         label="-".join(versions.values()),
         why=why,
         download_mb=download_mb,
         needs=("java", "mvn"),
-        content=((MAVEN / part / "pom.xml").read_bytes(), lock.read_bytes()),
+        content=(part.pom.read_bytes(), part.hashes.read_bytes()),
         build=build,
     )
 
 
-def fetch(site: Site, part: str, versions: Mapping[str, str], into: Path) -> None:
+def fetch(site: Site, part: MavenPart, versions: Mapping[str, str], into: Path) -> None:
     """Have Maven copy what the part's pom names into a folder, each file's checksum verified."""
     with _one_maven:
         site.run(
             *("mvn", "--batch-mode", "--strict-checksums", "--no-transfer-progress"),
-            *("--file", MAVEN / part / "pom.xml", COPY),
+            *("--file", part.pom, COPY),
             *(f"-Dmaven.repo.local={site.downloads / 'maven'}", f"-DoutputDirectory={into}"),
             *("-DincludeScope=runtime", *(f"-D{name}={v}" for name, v in versions.items())),
             doing="fetching from Maven Central",
         )
 
 
-def check(site: Site, lock: Path, versions: Mapping[str, str], folder: Path) -> None:
+def check(site: Site, part: MavenPart, versions: Mapping[str, str], folder: Path) -> None:
     """Compare every file of `folder` with the committed list.
 
     Raises:
         SetupError: a file differs, is missing, or is not in the list; the message names it.
     """
+    lock = part.hashes
     header, *lines = lock.read_text().splitlines()
     if header != lock_header(versions):
         asked = ", ".join(f"{name}={version}" for name, version in versions.items())
         site.say(
-            f"{lock.stem}: {asked} is not the locked version ({header.removeprefix('# ')}), "
+            f"{part.name}: {asked} is not the locked version ({header.removeprefix('# ')}), "
             "so only Maven's own checksums were checked"
         )
         return
@@ -116,7 +125,7 @@ def check(site: Site, lock: Path, versions: Mapping[str, str], folder: Path) -> 
     ]
     if wrong:
         raise SetupError(
-            f"{lock.stem}: what was downloaded is not what was locked:\n    "
+            f"{part.name}: what was downloaded is not what was locked:\n    "
             + "\n    ".join(wrong)
             + f"\n  It was not installed. Remove {site.downloads / 'maven'} and try again; if it "
             "stays so, the repository that your Maven uses serves other files than Maven Central."

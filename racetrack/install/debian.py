@@ -1,13 +1,12 @@
 """Parts from Debian's (or Ubuntu's) archive, unpacked into private prefixes.
 
 Debian has MySQL in sid only, so its packages can't be installed beside the stable ones: they are
-unpacked with their own C library, and run through their own dynamic loader. nginx and PostgreSQL
-are unpacked so that no system service of that name is installed or started.
+unpacked with their own C library, and run through their own dynamic loader. nginx is
+unpacked so that no system service of that name is installed or started.
 """
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 from racetrack.install import apt
 from racetrack.install.recipe import Recipe, Site
@@ -20,11 +19,6 @@ MYSQL_LIBRARIES = ("usr/lib/mysql/private",)
 NGINX_NEEDS = re.compile(
     r"^(nginx(-core|-light)?|libc6|libcrypt1|libpcre[\d-]+|libssl\d.*|zlib1g)$"
 )
-# The newest that a release has.
-POSTGRES_SERVERS = tuple(f"postgresql-{major}" for major in range(20, 13, -1))
-# What the server links to, and no compiler for queries. The C library is the host's own: the
-# packages are of the host's release, and initdb starts the server without asking for a loader.
-POSTGRES_NEEDS = re.compile(r"^(postgresql-\d+|lib(?!perl|c6|c-|llvm|z3)|zlib1g)")
 # Ubuntu's name for it, then Debian's; what Debian 12 calls docker-compose is version 1.
 COMPOSE = ("docker-compose-v2", "docker-compose")
 COMPOSE_SUITE = "trixie"
@@ -37,7 +31,7 @@ def mysql() -> Recipe:
     suite = "sid" if distribution == "debian" else release
     packages = apt.Packages("mysql", suite, MYSQL_SERVERS, MYSQL_NEEDS)
     why = f"MySQL, the shop's database ({distribution} {suite}, unpacked)"
-    return _recipe(packages, why, 50, _mysql_version)
+    return unpacked(packages, why, 50, _mysql_version)
 
 
 def nginx() -> Recipe:
@@ -45,28 +39,7 @@ def nginx() -> Recipe:
     distribution, suite = apt.host()
     packages = apt.Packages("nginx", suite, ("nginx",), NGINX_NEEDS)
     why = f"nginx, in front of the schema registry ({distribution} {suite}, unpacked)"
-    return _recipe(packages, why, 16, _nginx_version)
-
-
-def postgres() -> Recipe:
-    """`usr/lib/postgresql/<major>/bin` and the libraries that are not the C library's."""
-    distribution, suite = apt.host()
-    packages = apt.Packages("postgres", suite, POSTGRES_SERVERS, POSTGRES_NEEDS)
-    why = f"PostgreSQL, the baseline ({distribution} {suite}, unpacked)"
-    return _recipe(packages, why, 36, _postgres_version)
-
-
-def postgres_libraries(folder: Path) -> str:
-    """LD_LIBRARY_PATH for the programs of an unpacked PostgreSQL."""
-    return ":".join(
-        str(path) for sub in ("usr/lib", "lib") for path in folder.glob(f"{sub}/*-linux-gnu*")
-    )
-
-
-def postgres_programs(folder: Path) -> Path:
-    """Where its programs are."""
-    (programs,) = folder.glob("usr/lib/postgresql/*/bin")
-    return programs
+    return unpacked(packages, why, 16, _nginx_version)
 
 
 def compose() -> Recipe:
@@ -76,12 +49,14 @@ def compose() -> Recipe:
     needed = re.compile("^docker-compose(-v2)?$")
     packages = apt.Packages("compose", suite, COMPOSE, needed)
     why = f"the compose plugin of Docker's command line ({distribution} {suite}, unpacked)"
-    return _recipe(packages, why, 25, _compose_version)
+    return unpacked(packages, why, 25, _compose_version)
 
 
-def _recipe(
+def unpacked(
     packages: apt.Packages, why: str, download_mb: int, version: Callable[[Site], str]
 ) -> Recipe:
+    """A part that is packages unpacked; `version` asks what came."""
+
     def build(site: Site) -> str:
         apt.unpack(site, packages)
         return version(site)
@@ -115,16 +90,6 @@ def _nginx_version(site: Site) -> str:
         doing="starting the unpacked nginx",
     )
     return said.strip().rpartition("/")[2]
-
-
-def _postgres_version(site: Site) -> str:
-    said = site.run(
-        *("env", f"LD_LIBRARY_PATH={postgres_libraries(site.folder)}"),
-        *(postgres_programs(site.folder) / "postgres", "--version"),
-        doing="starting the unpacked postgres",
-    )
-    found = re.search(r"PostgreSQL\) (\S+)", said)
-    return found[1] if found else said.strip()
 
 
 def _compose_version(site: Site) -> str:

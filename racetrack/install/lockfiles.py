@@ -11,46 +11,36 @@ import sys
 import tempfile
 from pathlib import Path
 
-from racetrack.install import central, flink, pypi
+from racetrack import plugins
+from racetrack.install import central, pypi
 from racetrack.install.commands import Children, Runner
-from racetrack.install.recipe import Site
+from racetrack.install.recipe import MavenPart, PypiLock, Site
 from racetrack.install.versions import REPO, read_versions
 
 COMMAND = "pip install uv && python3 -m racetrack.install.lockfiles"
-# Lock file → what it is made from, and the oldest Python that it must serve.
-PYPI_LOCKS = {
-    pypi.HARNESS_LOCK: (["--extra", "dev", "pyproject.toml"], "3.11"),
-    pypi.SERVE_LOCK: (
-        ["--constraint", "requirements/harness.lock", "requirements/serve.in"],
-        "3.11",
+_BROUGHT = [module.INSTALLS for module in plugins.of_all("recipe").values()]
+PYPI_LOCKS = (
+    PypiLock(pypi.HARNESS_LOCK, ["--extra", "dev", "pyproject.toml"]),
+    PypiLock(
+        pypi.SERVE_LOCK, ["--constraint", "requirements/harness.lock", "requirements/serve.in"]
     ),
-    pypi.PGFEED_LOCK: (
-        ["--constraint", "requirements/harness.lock", "requirements/pgfeed.in"],
-        "3.11",
-    ),
-    pypi.DEEPHAVEN_LOCK: (["requirements/deephaven.in"], "3.11"),
-    flink.LOCK: (["requirements/flink.in"], "3.11"),
-    pypi.LIBRDKAFKA_LOCK: (["requirements/librdkafka.in"], "3.11"),
-    pypi.LOADGEN_LOCK: (["loadgen/requirements.in"], "3.9"),
-}
-MAVEN_PARTS = {
-    "kafka": ("KAFKA_VERSION",),
-    "registry": ("APICURIO_VERSION",),
-    "debezium": ("DEBEZIUM_VERSION", "APICURIO_VERSION"),
-    "flink": flink.NAMES,
-}
+    PypiLock(pypi.LIBRDKAFKA_LOCK, ["requirements/librdkafka.in"]),
+    PypiLock(pypi.LOADGEN_LOCK, ["loadgen/requirements.in"], python="3.9"),
+    *(lock for brought in _BROUGHT for lock in brought.pypi),
+)
+MAVEN_PARTS = (*central.PARTS.values(), *(part for brought in _BROUGHT for part in brought.maven))
 
 
 def lock_pypi() -> None:
     """Resolve every package, with the hashes of all its files."""
-    for lock, (sources, python) in PYPI_LOCKS.items():
-        print(f"{lock.relative_to(REPO)} from {sources[-1]}")
+    for lock in PYPI_LOCKS:
+        print(f"{lock.file.relative_to(REPO)} from {lock.sources[-1]}")
         subprocess.run(
             [
                 *("uv", "pip", "compile", "--quiet", "--upgrade", "--no-config"),
-                *("--universal", "--python-version", python, "--generate-hashes"),
-                *("--custom-compile-command", COMMAND, *sources),
-                *("--output-file", str(lock.relative_to(REPO))),
+                *("--universal", "--python-version", lock.python, "--generate-hashes"),
+                *("--custom-compile-command", COMMAND, *lock.sources),
+                *("--output-file", str(lock.file.relative_to(REPO))),
             ],
             cwd=REPO,
             check=True,
@@ -61,15 +51,15 @@ def lock_maven() -> None:
     """Fetch each part into a new local repository (Maven checks its own checksums), and list it."""
     versions = read_versions()
     with tempfile.TemporaryDirectory() as scratch:
-        for part, names in MAVEN_PARTS.items():
-            lock = central.MAVEN / f"{part}.sha256"
-            print(f"{lock.relative_to(REPO)} from Maven Central")
-            lock.write_text(_list(Path(scratch), part, {name: versions[name] for name in names}))
+        for part in MAVEN_PARTS:
+            print(f"{part.hashes.relative_to(REPO)} from Maven Central")
+            asked = {name: versions[name] for name in part.versions}
+            part.hashes.write_text(_list(Path(scratch), part, asked))
 
 
-def _list(scratch: Path, part: str, versions: dict[str, str]) -> str:
-    run = Runner(part, log=scratch / "log", scratch=scratch, say=print, children=Children())
-    site = Site(scratch / part, scratch / part, scratch, run, print)
+def _list(scratch: Path, part: MavenPart, versions: dict[str, str]) -> str:
+    run = Runner(part.name, log=scratch / "log", scratch=scratch, say=print, children=Children())
+    site = Site(scratch / part.name, scratch / part.name, scratch, run, print)
     site.folder.mkdir()
     fetched = site.folder / "fetched"
     central.fetch(site, part, versions, fetched)

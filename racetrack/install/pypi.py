@@ -17,8 +17,6 @@ from racetrack.install.versions import REPO
 
 HARNESS_LOCK = REPO / "requirements" / "harness.lock"
 SERVE_LOCK = REPO / "requirements" / "serve.lock"
-PGFEED_LOCK = REPO / "requirements" / "pgfeed.lock"
-DEEPHAVEN_LOCK = REPO / "requirements" / "deephaven.lock"
 LIBRDKAFKA_LOCK = REPO / "requirements" / "librdkafka.lock"
 LOADGEN_LOCK = REPO / "loadgen" / "requirements.lock"
 
@@ -26,55 +24,24 @@ LOADGEN_LOCK = REPO / "loadgen" / "requirements.lock"
 def harness() -> Recipe:
     """CPython environment of the harness, with the tools that test it."""
     why = "the program that runs experiments, and its test tools (PyPI)"
-    return _locked("harness", why, 145, HARNESS_LOCK)
+    return locked("harness", why, 145, HARNESS_LOCK)
 
 
 def serve() -> Recipe:
     """CPython environment with just what starts a native service inside a container."""
-    return _locked("serve", "what starts a service inside a container (PyPI)", 12, SERVE_LOCK)
+    return locked("serve", "what starts a service inside a container (PyPI)", 12, SERVE_LOCK)
 
 
-def pgfeed() -> Recipe:
-    """CPython environment with just what feeds PostgreSQL inside a container."""
-    return _locked("pgfeed", "what feeds PostgreSQL inside a container (PyPI)", 60, PGFEED_LOCK)
-
-
-def _locked(part: str, why: str, download_mb: int, lock: Path) -> Recipe:
+def locked(part: str, why: str, download_mb: int, lock: Path) -> Recipe:
     """CPython environment that a lock file alone decides."""
     return Recipe(
         part=part,
-        label=_this_python(),
+        label=this_python(),
         why=why,
         download_mb=download_mb,
         needs=(),
         content=(lock.read_bytes(), sys.base_prefix.encode()),
-        build=lambda site: _environment(site, _base_python(), lock),
-    )
-
-
-def deephaven(version: str) -> Recipe:
-    """CPython environment with deephaven-server."""
-    locked = pinned(DEEPHAVEN_LOCK, "deephaven-server")
-
-    def build(site: Site) -> str:
-        if version == locked:
-            _environment(site, _base_python(), DEEPHAVEN_LOCK)
-        else:
-            site.say(
-                f"deephaven: {version} is not the locked version ({locked}), "
-                "so its packages are installed without a check of their hashes"
-            )
-            _environment(site, _base_python(), f"deephaven-server=={version}")
-        return version
-
-    return Recipe(
-        part="deephaven",
-        label=version,
-        why="the Deephaven server, an engine under test (PyPI)",
-        download_mb=340,
-        needs=("java",),
-        content=(DEEPHAVEN_LOCK.read_bytes(), _this_python().encode(), sys.base_prefix.encode()),
-        build=build,
+        build=lambda site: environment(site, base_python(), lock),
     )
 
 
@@ -82,7 +49,7 @@ def loadgen() -> Recipe:
     """PyPy environment of the load generator, with librdkafka in `lib/`."""
 
     def build(site: Site) -> str:
-        version = _environment(site, Path("pypy3"), LOADGEN_LOCK)
+        version = environment(site, Path("pypy3"), LOADGEN_LOCK)
         return f"{version}, librdkafka of confluent-kafka {_librdkafka(site)}"
 
     return Recipe(
@@ -108,7 +75,7 @@ def pinned(lock: Path, package: str) -> str:
     return found[1]
 
 
-def _environment(site: Site, python: Path, packages: Path | str) -> str:
+def environment(site: Site, python: Path, packages: Path | str) -> str:
     """Make a venv in `site.folder` that works after the move to `site.final`; Python's version."""
     make_venv(site, python)
     install(site, packages)
@@ -189,12 +156,12 @@ def _librdkafka(site: Site) -> str:
     return pinned(LIBRDKAFKA_LOCK, "confluent-kafka")
 
 
-def _base_python() -> Path:
+def base_python() -> Path:
     """The interpreter outside of any venv: one made from it does not break when ours is removed."""
-    return Path(sys.base_prefix) / "bin" / _this_python()
+    return Path(sys.base_prefix) / "bin" / this_python()
 
 
-def _this_python() -> str:
+def this_python() -> str:
     return f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 

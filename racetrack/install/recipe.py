@@ -1,8 +1,8 @@
 """What a part is: why it is needed, what decides its content, and how its folder is filled."""
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -49,3 +49,41 @@ class Recipe:
         """`<part>-<label>-<8 hex of the content>`."""
         digest = hashlib.sha256(b"\0".join(self.content) + self.revision).hexdigest()
         return f"{self.part}-{self.label}-{digest[:8]}"
+
+
+# Makes the recipe of a part, for versions as `read_versions` gives them.
+Make = Callable[[Mapping[str, str]], Recipe]
+
+
+@dataclass(frozen=True)
+class PypiLock:
+    """A lock file of Python packages: what it is made from (arguments of `uv pip compile`, paths
+    from the repository on), and the oldest Python that it must serve."""
+
+    file: Path
+    sources: Sequence[str]
+    python: str = "3.11"
+
+
+@dataclass(frozen=True)
+class MavenPart:
+    """A part from Maven Central: its pom, the hashes of all that it brings, and the settings that
+    hold its versions."""
+
+    name: str
+    pom: Path
+    hashes: Path
+    versions: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Installs:
+    """What an engine installs: the `INSTALLS` of `engines/<engine>/recipe.py`. A file of recipes
+    imports nothing but the standard library and `racetrack.install`."""
+
+    parts: Mapping[str, Make] = field(default_factory=dict)
+    # What the native runtime does without: set up only where it is asked for by name.
+    on_request: Mapping[str, Make] = field(default_factory=dict)
+    versions: Sequence[str] = ()  # the settings that hold them
+    pypi: Sequence[PypiLock] = ()
+    maven: Sequence[MavenPart] = ()

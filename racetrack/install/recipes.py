@@ -1,31 +1,35 @@
 """The parts by name, and the recipe of each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
+from racetrack import plugins
 from racetrack.errors import SetupError
-from racetrack.install import base, central, debian, flink, pypi
-from racetrack.install.recipe import Recipe
+from racetrack.install import base, central, debian, pypi
+from racetrack.install.recipe import Installs, Make, Recipe
 
-_BY_NAME: dict[str, Callable[[Mapping[str, str]], Recipe]] = {
+
+def _of_engines() -> list[Installs]:
+    return [module.INSTALLS for module in plugins.of_all("recipe").values()]
+
+
+_BY_NAME: dict[str, Make] = {
     # The slowest first: side by side, the rest hides behind it.
     "harness": lambda _: pypi.harness(),
-    "deephaven": lambda versions: pypi.deephaven(versions["DEEPHAVEN_VERSION"]),
-    "flink": flink.flink,
+    **{part: make for brought in _of_engines() for part, make in brought.parts.items()},
     "mysql": lambda _: debian.mysql(),
     "kafka": central.kafka,
     "registry": central.registry,
     "nginx": lambda _: debian.nginx(),
-    "postgres": lambda _: debian.postgres(),
     "debezium": central.debezium,
     "loadgen": lambda _: pypi.loadgen(),
 }
 PARTS = tuple(_BY_NAME)
 # What the native runtime does without: set up only where it is asked for by name.
-_ON_REQUEST: dict[str, Callable[[Mapping[str, str]], Recipe]] = {
+_ON_REQUEST: dict[str, Make] = {
     "serve": lambda _: pypi.serve(),
-    "pgfeed": lambda _: pypi.pgfeed(),
     "base": lambda _: base.base(),
     "compose": lambda _: debian.compose(),
+    **{part: make for brought in _of_engines() for part, make in brought.on_request.items()},
 }
 ON_REQUEST = tuple(_ON_REQUEST)
 

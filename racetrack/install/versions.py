@@ -1,16 +1,29 @@
-"""The versions of what is installed: from `.env`, the environment wins. Standard library only."""
+"""The versions of what is installed: from `.env` and the engines' own; the environment wins.
+Standard library only."""
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
+from racetrack import plugins
 from racetrack.errors import SetupError
 
-REPO = Path(__file__).resolve().parents[2]
-NAMES = (
-    *("KAFKA_VERSION", "APICURIO_VERSION", "DEBEZIUM_VERSION", "DEEPHAVEN_VERSION"),
-    *("FLINK_VERSION", "FLINK_KAFKA_VERSION"),
-)
+REPO = plugins.REPO
+OF_THE_STACK = ("KAFKA_VERSION", "APICURIO_VERSION", "DEBEZIUM_VERSION")
+
+
+def names() -> tuple[str, ...]:
+    """The settings that say which version of a part is installed."""
+    brought = (module.INSTALLS.versions for module in plugins.of_all("recipe").values())
+    return (*OF_THE_STACK, *(name for versions in brought for name in versions))
+
+
+def in_env_files() -> dict[str, str]:
+    """Every setting that stands in `.env` or in that of an engine."""
+    found: dict[str, str] = {}
+    for file in (REPO / ".env", *plugins.env_files()):
+        if file.exists():
+            found |= parse_env_file(file.read_text())
+    return found
 
 
 def parse_env_file(text: str) -> dict[str, str]:
@@ -30,19 +43,19 @@ def _unquoted(value: str) -> str:
 
 
 def read_versions(
-    env_file: Path = REPO / ".env", environ: Mapping[str, str] = os.environ
+    in_files: Mapping[str, str] | None = None, environ: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """Variable of `NAMES` → version.
+    """Variable of `names` → version; `in_files` is what the files of settings say.
 
     Raises:
-        SetupError: one of them is neither in the file nor in the environment.
+        SetupError: one of them is neither in a file nor in the environment.
     """
-    in_file = parse_env_file(env_file.read_text()) if env_file.exists() else {}
-    values = {name: environ.get(name) or in_file.get(name, "") for name in NAMES}
+    known = in_env_files() if in_files is None else in_files
+    values = {name: environ.get(name) or known.get(name, "") for name in names()}
     missing = [name for name, value in values.items() if not value]
     if missing:
         raise SetupError(
-            f"No version given for {', '.join(missing)}: neither {env_file} nor the environment "
-            f"sets it. Add a line such as {missing[0]}=… to {env_file}."
+            f"No version given for {', '.join(missing)}: neither {REPO / '.env'} nor an engine's"
+            f" own nor the environment sets it. Add a line such as {missing[0]}=… to the file."
         )
     return values

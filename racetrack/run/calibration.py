@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from racetrack import engines, interrupts, machine
+import engines
+from racetrack import interrupts, machine
 from racetrack.clock import utc_now
 from racetrack.screen import Screen
 from racetrack.settings import load

@@ -3,7 +3,8 @@
 import time
 from dataclasses import dataclass
 
-from racetrack import engines, interrupts, machine
+import engines
+from racetrack import interrupts, machine
 from racetrack.analysis import curves
 from racetrack.analysis.verdict import RATE_TOLERANCE, judge
 from racetrack.errors import RacetrackError

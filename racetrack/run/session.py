@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
+from engines.contract import Engine
 from racetrack.analysis import recovery
 from racetrack.clock import now_ms
-from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.probes import top
 from racetrack.probes.broker import PublishedProbe, TopicOffsets

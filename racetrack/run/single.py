@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from racetrack import engines, interrupts
+import engines
+from racetrack import interrupts
 from racetrack.run import faults
 from racetrack.run.experiment import Experiment
 from racetrack.run.session import make_ready, services_of

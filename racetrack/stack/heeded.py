@@ -1,92 +1,97 @@
-"""Which settings of `.env` a runtime does not heed, and why: nobody should vary one in vain."""
+"""Which settings a runtime does not heed, and why: nobody should vary one in vain."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 
+from racetrack import plugins
 from racetrack.errors import UsageError
-from racetrack.install.versions import parse_env_file
-from racetrack.settings import REPO
+from racetrack.install.versions import in_env_files, names
 
 KAFKA = "the broker is Apache Kafka there: see KAFKA_HEAP"
 REDPANDA = "broker and registry are Redpanda there: see REDPANDA_MEMORY"
-ELSEWHERE = "Materialize is not started there: it runs where MZ_URL says"
-NATIVE_ONLY = "the calibration engine runs natively only"
+IN_MEMORY = "data is in /dev/shm there"
 BUILT_IN = "it is in the images that `./race images` made"
 NO_IMAGE = "no published image is used there"
 
-_CALIBRATION = (
-    *("CAL_DELAY_MS", "CAL_CAPACITY_PER_S", "CAL_STALLED_PARTITION", "CAL_STALL_AFTER_S"),
-    "CAL_STALL_FOR_S",
-)
-_MATERIALIZE_SIZE = ("MATERIALIZE_WORKERS", "MATERIALIZE_MEMORY_MIB")
-_MATERIALIZE = ("MATERIALIZE_PORT", *_MATERIALIZE_SIZE)
-_PARTS = (
-    *("KAFKA_VERSION", "APICURIO_VERSION", "DEBEZIUM_VERSION", "DEEPHAVEN_VERSION"),
-    *("FLINK_VERSION", "FLINK_KAFKA_VERSION"),
-)
-_IMAGES = (
-    *("MYSQL_IMAGE_VERSION", "REDPANDA_VERSION", "MATERIALIZE_VERSION", "POSTGRES_IMAGE_VERSION"),
-    *("FLINK_IMAGE_VERSION", "PYPY_IMAGE_VERSION", "PYTHON_IMAGE_VERSION", "CONFLUENT_VERSION"),
-    "MAVEN_IMAGE_VERSION",
-)
 
-# They are for the harness itself, in every runtime: what it starts services with, where it writes,
-# how it names them, and where an engine is that it does not start.
-OF_THE_HARNESS = frozenset(
-    {
-        "RUNTIME",
-        "AIRGAP",
-        "LOGS_FOLDER",
-        "STACK_NAME",
-        "MZ_URL",
-        "MZ_KAFKA",
-        "MZ_SCHEMA_REGISTRY_URL",
-        "MZ_PID",
-    }
-)
+@dataclass(frozen=True)
+class Heed:
+    """What heeds some settings, by their names in `.env`. An engine's stands in its `knobs.py`."""
 
-NOT_HEEDED: Mapping[str, Mapping[str, str]] = {
-    "native": {
-        "REDPANDA_SMP": KAFKA,
-        "REDPANDA_MEMORY": KAFKA,
-        **dict.fromkeys(
-            ("REDPANDA_TMPFS", "MYSQL_TMPFS", "POSTGRES_TMPFS"), "data is in /dev/shm there"
+    # They are for the harness itself, in every runtime: what it starts services with, where it
+    # writes, how it names them, and where an engine is that it does not start.
+    of_the_harness: Collection[str] = ()
+    # Runtime (airgap: containers of images made here) → setting → why it does nothing there.
+    not_heeded: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # Which service each would change the figures of: who sets one for a run expects that. Ports and
+    # versions are not among them: people export those for several stacks at once.
+    changes_results_of: Mapping[str, str] = field(default_factory=dict)
+    # Versions of published images.
+    image_versions: Collection[str] = ()
+
+
+STACK = Heed(
+    of_the_harness=("RUNTIME", "AIRGAP", "LOGS_FOLDER", "STACK_NAME"),
+    not_heeded={
+        "native": {
+            "REDPANDA_SMP": KAFKA,
+            "REDPANDA_MEMORY": KAFKA,
+            **dict.fromkeys(("REDPANDA_TMPFS", "MYSQL_TMPFS"), IN_MEMORY),
+        },
+        "compose": dict.fromkeys(
+            (
+                *("KAFKA_HEAP", "KAFKA_CONTROLLER_PORT", "SCHEMA_REGISTRY_HEAP"),
+                *("KAFKA_VERSION", "APICURIO_VERSION"),
+            ),
+            REDPANDA,
         ),
-        **dict.fromkeys(_MATERIALIZE, ELSEWHERE),
-        **dict.fromkeys(_IMAGES, NO_IMAGE),
+        "airgap": {
+            "REDPANDA_SMP": KAFKA,
+            "REDPANDA_MEMORY": KAFKA,
+            "KAFKA_CONTROLLER_PORT": "it is not published",
+        },
     },
-    "compose": {
-        **dict.fromkeys(("KAFKA_HEAP", "KAFKA_CONTROLLER_PORT", "SCHEMA_REGISTRY_HEAP"), REDPANDA),
-        **dict.fromkeys(("KAFKA_VERSION", "APICURIO_VERSION"), REDPANDA),
-        **dict.fromkeys(_CALIBRATION, NATIVE_ONLY),
+    changes_results_of={
+        **dict.fromkeys(
+            ("REDPANDA_SMP", "REDPANDA_MEMORY", "REDPANDA_TMPFS", "KAFKA_HEAP"), "broker"
+        ),
+        "SCHEMA_REGISTRY_HEAP": "registry",
+        "MYSQL_TMPFS": "mysql",
     },
-    "airgap": {
-        "REDPANDA_SMP": KAFKA,
-        "REDPANDA_MEMORY": KAFKA,
-        "KAFKA_CONTROLLER_PORT": "it is not published",
-        **dict.fromkeys(_MATERIALIZE, ELSEWHERE),
-        **dict.fromkeys(_CALIBRATION, NATIVE_ONLY),
-        **dict.fromkeys(_PARTS, BUILT_IN),
-        **dict.fromkeys(_IMAGES, NO_IMAGE),
-    },
-}
+    image_versions=(
+        *("MYSQL_IMAGE_VERSION", "REDPANDA_VERSION", "PYPY_IMAGE_VERSION", "PYTHON_IMAGE_VERSION"),
+        *("CONFLUENT_VERSION", "MAVEN_IMAGE_VERSION"),
+    ),
+)
 
-# Which service each of them would change the figures of: who sets one for a run expects that. Ports
-# and versions are not among them: people export those for several stacks at once.
-CHANGES_RESULTS_OF: Mapping[str, str] = {
-    **dict.fromkeys(("REDPANDA_SMP", "REDPANDA_MEMORY", "REDPANDA_TMPFS", "KAFKA_HEAP"), "broker"),
-    "SCHEMA_REGISTRY_HEAP": "registry",
-    "MYSQL_TMPFS": "mysql",
-    "POSTGRES_TMPFS": "postgres",
-    **dict.fromkeys(_MATERIALIZE_SIZE, "materialized"),
-    **dict.fromkeys(_CALIBRATION, "cal"),
-}
+
+def of_the_harness() -> frozenset[str]:
+    """The settings that are for the harness itself."""
+    return frozenset(name for heed in _all() for name in heed.of_the_harness)
+
+
+def not_heeded(runtime: str) -> dict[str, str]:
+    """Setting → why `native`, `compose` or `airgap` does not heed it."""
+    found: dict[str, str] = {}
+    if runtime == "airgap":
+        found |= dict.fromkeys(names(), BUILT_IN)
+    for heed in _all():
+        found |= heed.not_heeded.get(runtime, {})
+        if runtime != "compose":
+            found |= dict.fromkeys(heed.image_versions, NO_IMAGE)
+    return found
+
+
+def changes_results_of() -> dict[str, str]:
+    """Setting → the service whose figures it changes."""
+    return {name: service for heed in _all() for name, service in heed.changes_results_of.items()}
 
 
 def why_not(setting: str, runtime: str, *, airgap: bool) -> str:
     """Why this runtime does not heed the setting; empty if it does."""
     where = "airgap" if runtime == "compose" and airgap else runtime
-    return NOT_HEEDED[where].get(setting.upper(), "")
+    return not_heeded(where).get(setting.upper(), "")
 
 
 def require_heeded(setting: str, runtime: str, *, airgap: bool, remedy: str = "") -> None:
@@ -108,9 +113,16 @@ def require_all_heeded(services: Collection[str], runtime: str, *, airgap: bool)
     Raises:
         UsageError: a setting does nothing in this runtime.
     """
-    in_file = parse_env_file((REPO / ".env").read_text())
+    in_file = in_env_files()
     given = {name.upper(): value.strip() for name, value in os.environ.items()}
-    for setting, service in CHANGES_RESULTS_OF.items():
+    for setting, service in changes_results_of().items():
         if service in services and given.get(setting, in_file[setting]) != in_file[setting]:
             remedy = "Unset it in the environment, or choose another runtime (RUNTIME, AIRGAP)."
             require_heeded(setting, runtime, airgap=airgap, remedy=remedy)
+
+
+def _all() -> Iterator[Heed]:
+    yield STACK
+    for module in plugins.of_all("knobs").values():
+        if heed := getattr(module, "HEED", None):
+            yield heed

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import duckdb
 
+from engines.contract import Engine, NoSuchView
 from racetrack.catalogue import VIEWS, View, find_view
 from racetrack.clock import now_ms
-from racetrack.engines.contract import Engine, NoSuchView
 from racetrack.errors import RacetrackError
 from racetrack.run_record import Verified, ViewFinding, ViewStatus, WrongRow
 from racetrack.stack.contract import Stack

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner, Result
 
-from racetrack import cli, engines
+import engines
+from racetrack import cli
 from racetrack.run import session
 from racetrack.stack.contract import Standing, Unmeasurable
 

@@ -15,8 +15,9 @@ from confluent_kafka import Consumer, TopicPartition
 from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
 from racetrack.settings import Settings
-from racetrack.stack.native import leftovers, mysql
+from racetrack.stack.native import leftovers
 from racetrack.stack.native.stack import NativeStack
+from racetrack.stack.services import mysql
 
 TOPIC = "pageviews"
 SERVICES = ("mysql", "broker", "loadgen")

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 import pytest
 from pydeephaven import Session
 
-from racetrack.engines import dh
+from engines.dh import engine as dh
 from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.own_record import TOPIC
 from racetrack.settings import REPO, Settings

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 from pydeephaven import Session
 
+from engines.dh import engine as dh
 from racetrack import cli
-from racetrack.engines import dh
 from racetrack.settings import Settings
 from racetrack.stack.compose.cgroup import CGroup
 from tests.e2e.test_by_hand import nc

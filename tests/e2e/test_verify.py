@@ -11,8 +11,8 @@ import pymysql
 import pytest
 from confluent_kafka import Producer
 
+from engines.dh import engine as dh
 from racetrack.catalogue import VIEWS
-from racetrack.engines import dh
 from racetrack.probes.loadgen import Control
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers

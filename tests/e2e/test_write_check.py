@@ -16,8 +16,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 from rich.console import Console
 
+from engines.cal.engine import Cal
 from racetrack import interrupts
-from racetrack.engines.cal import Cal
 from racetrack.machine_lock import machine_lock
 from racetrack.probes.own_record import TOPIC, OwnRecord
 from racetrack.run.experiment import STEPS, Experiment

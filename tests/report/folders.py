@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from racetrack.engines.contract import Engine
+from engines.contract import Engine
 from racetrack.interrupts import Guard
 from racetrack.run import experiment
 from racetrack.run.experiment import Experiment

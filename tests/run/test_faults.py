@@ -7,8 +7,8 @@ from typing import Literal, cast
 
 import pytest
 
-from racetrack.engines import find_engine
-from racetrack.engines.contract import Engine
+from engines import find_engine
+from engines.contract import Engine
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.usage import Meter

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from racetrack.engines import find_engine
+from engines import find_engine
 from racetrack.errors import UsageError
 from racetrack.run.session import make_ready
 from racetrack.settings import Settings, load

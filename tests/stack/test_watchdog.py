@@ -256,7 +256,7 @@ folder = RunFolder.create(Path(folder), "dh", "1")
 top.take({"gone": [1]}, 600, 1.0, folder, name, lambda: None)
 """
 PSQL = """
-from racetrack.engines.pgwire import Server
+from engines.shared.pgwire import Server
 Server("host=nowhere").run_script(Path(folder, "scripts", "demo.sql"), name, {})
 """
 

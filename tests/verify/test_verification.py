@@ -10,8 +10,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from engines.contract import Engine, NoSuchView
 from racetrack.catalogue import VIEWS, find_view
-from racetrack.engines.contract import Engine, NoSuchView
 from racetrack.errors import RacetrackError
 from racetrack.settings import load
 from racetrack.stack.contract import Stack

@@ -30,7 +30,7 @@ from pathlib import Path
 import tenacity
 
 from racetrack.errors import RacetrackError
-from racetrack.settings import REPO, Settings, load
+from racetrack.settings import REPO, Settings, every_setting, load
 from racetrack.stack.native import net
 from racetrack.stack.native.service import Context, NativeService, NotReady, find_service, spawn
 
@@ -189,7 +189,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _on_free_ports(settings: Settings) -> Settings:
-    names = [name for name in Settings.model_fields if name.endswith("_port")]
+    names = [name for name in every_setting() if name.endswith("_port")]
     return net.elsewhere(settings, *names)
 
 

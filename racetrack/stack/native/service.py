@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol
 
+from racetrack import plugins
 from racetrack.settings import Settings
+
+SERVICES = "racetrack.stack.services"
 
 
 class NotReady(Exception):
@@ -88,6 +91,8 @@ class NativeService(Protocol):
 
 
 def find_service(name: str) -> NativeService:
-    """The service of that name: the `SERVICE` of the module of the same name."""
-    service: NativeService = importlib.import_module(f"racetrack.stack.native.{name}").SERVICE
+    """The service of that name: the `SERVICE` of the module of the same name, in
+    `racetrack/stack/services/` or an engine's `services/`."""
+    module = plugins.service_module(name) or importlib.import_module(f"{SERVICES}.{name}")
+    service: NativeService = module.SERVICE
     return service

@@ -20,8 +20,9 @@ from racetrack.json_file import write_json
 from racetrack.settings import REPO, Settings
 from racetrack.stack.contract import Endpoints, Inside, Say, Standing, Unmeasurable
 from racetrack.stack.last_words import last_words
-from racetrack.stack.native import leftovers, net, ports, registry
+from racetrack.stack.native import leftovers, net, ports
 from racetrack.stack.native.service import Context, NativeService, NotReady, find_service, spawn
+from racetrack.stack.services import registry
 from racetrack.stack.watchdog import Watchdog
 
 CHECK_EVERY_S = 0.1

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from engines.pg.services import pgfeed, postgres
 from racetrack.settings import REPO, Settings, load
 from racetrack.stack.compose.containers import VERSIONS
 from racetrack.stack.compose.project import HARNESS, STARTED_BY, Project, environment
 from racetrack.stack.compose.published import DEEPHAVEN
-from racetrack.stack.native import debezium, jvm, mysql, pgfeed, postgres
+from racetrack.stack.native import jvm
 from racetrack.stack.native.service import Context
+from racetrack.stack.services import debezium, mysql
 from tests.stack.compose.conftest import Describe
 
 PUBLISHED = "docker-compose.yml"
@@ -24,7 +26,7 @@ AIRGAP = "docker-compose.airgap.yml"
 SERVICES = {"mysql", "redpanda", "debezium", "loadgen", "materialized", "deephaven"}
 ENGINES = {"flink", "postgres", "pgfeed"}  # they run where they are asked for by name
 WHAT_IT_IMPORTS = """
-import sys, racetrack.stack.native.pgfeed_consumer
+import sys, engines.pg.feed.consumer
 for name, module in sys.modules.items():
     if name.startswith("racetrack"):
         print(module.__file__)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from engines.flink.services import flink
 from racetrack.settings import REPO, load
 from racetrack.stack.compose.project import environment
-from racetrack.stack.native import flink
 from racetrack.stack.native.service import Context
 
 RUNNING = '{"name":"shop","connector":{"state":"RUNNING"},"tasks":[{"id":0,"state":"RUNNING"}]}'

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.stack.native import broker, cal, mysql
+from engines.cal.services import cal
 from racetrack.stack.native.service import Context, find_service
+from racetrack.stack.services import broker, mysql
 
 SERVICES = ("mysql", "broker", "debezium", "loadgen", "deephaven", "flink", "cal")
 

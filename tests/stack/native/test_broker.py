@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from racetrack.stack.native import broker
 from racetrack.stack.native.service import Context, NotReady
+from racetrack.stack.services import broker
 
 from .conftest import Answer
 

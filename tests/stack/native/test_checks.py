@@ -5,8 +5,8 @@ import json
 import pytest
 
 from racetrack.errors import RacetrackError
-from racetrack.stack.native import debezium, registry
 from racetrack.stack.native.service import Context, NotReady, find_service
+from racetrack.stack.services import debezium, registry
 
 from .conftest import Answer, http
 

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
+from engines.dh import server as deephaven_server
+from engines.pg.services import postgres
 from racetrack.install.recipes import PARTS, recipe
 from racetrack.install.versions import parse_env_file, read_versions
 from racetrack.settings import REPO, Settings, load
 from racetrack.stack import heeded
 from racetrack.stack.compose import published
 from racetrack.stack.compose.project import environment
-from racetrack.stack.native import broker, deephaven_server, postgres
 from racetrack.stack.native.service import Context, Launch, find_service
+from racetrack.stack.services import broker
 from tests.stack.compose.conftest import Describe, compose_plugin, described
 
 __all__ = ["compose_plugin", "described"]  # fixtures

@@ -9,8 +9,8 @@ import pytest
 from pydantic import SecretStr
 
 from racetrack.errors import RacetrackError
-from racetrack.stack.native import mysql
 from racetrack.stack.native.service import Context
+from racetrack.stack.services import mysql
 
 
 def test_a_socket_path_that_is_too_long(context: Context) -> None:

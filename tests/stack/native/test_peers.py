@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.stack.native import broker, debezium, net, nginx, registry
+from racetrack.stack.native import net
 from racetrack.stack.native.service import Context, find_service
+from racetrack.stack.services import broker, debezium, nginx, registry
 
 PEERS = {
     "bind_address": "0.0.0.0",  # noqa: S104

@@ -1,0 +1,218 @@
+"""The process of the engine `cal`: counts pageviews with a flaw that is known exactly.
+
+    python -m engines.cal.consumer
+
+What it counted it says on standard output in the lines of engines/shared/progress_log.py, at
+most every CYCLE_S; `RACETRACK stalled timestamp=<ms>, partition=<k>` says since when k stands still
+(-1: none does any more). KAFKA_BOOTSTRAP, CAL_READY_FILE (written once it reads all partitions) and
+the CAL_* settings of `.env` come from the environment.
+"""
+
+import json
+import math
+import os
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
+
+TOPIC = "pageviews"
+CYCLE_S = 0.01
+BATCH = 10_000
+ANSWER_WITHIN_S = 10.0
+STAMP_DIGITS = 13
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """How it falls short of an engine that counts at once.
+
+    A pageview is counted no sooner than `delay_ms` after its `received_at`; at most
+    `capacity_per_s` are counted (0: as many as come); `stalled_partition` (-1: none) is not counted
+    from `stall_after_s` on, for `stall_for_s` (0: for good), both in seconds since the start.
+    """
+
+    delay_ms: int = 0
+    capacity_per_s: int = 0
+    stalled_partition: int = -1
+    stall_after_s: float = 0.0
+    stall_for_s: float = 0.0
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "Flaw":
+        """From the settings, under their names in `.env`."""
+        return cls(
+            delay_ms=int(environment["CAL_DELAY_MS"]),
+            capacity_per_s=int(environment["CAL_CAPACITY_PER_S"]),
+            stalled_partition=int(environment["CAL_STALLED_PARTITION"]),
+            stall_after_s=float(environment["CAL_STALL_AFTER_S"]),
+            stall_for_s=float(environment["CAL_STALL_FOR_S"]),
+        )
+
+    def stalled_at(self, since_start_s: float) -> int:
+        """The partition that stands still at this time, -1 if none does."""
+        until_s = self.stall_after_s + (self.stall_for_s or math.inf)
+        return self.stalled_partition if self.stall_after_s <= since_start_s < until_s else -1
+
+
+class Counting:
+    """Pageviews that were read and wait to be counted, and the counts, by partition."""
+
+    def __init__(self, partitions: int, flaw: Flaw) -> None:
+        self.total = [0] * partitions
+        self.newest_ms = [-1] * partitions  # received_at of the newest that was counted
+        self._waiting: list[deque[int]] = [deque() for _ in range(partitions)]
+        self._flaw = flaw
+        self._free_at_s = 0.0  # up to when the capacity is used
+
+    def add(self, partition: int, received_at_ms: Iterable[int]) -> None:
+        """Take in what was read, in its order."""
+        self._waiting[partition].extend(received_at_ms)
+
+    def count(self, now_ms: int, since_start_s: float) -> None:
+        """Count what may be counted by now, given in epoch milliseconds and since the start."""
+        until_ms = now_ms - self._flaw.delay_ms
+        stalled = self._flaw.stalled_at(since_start_s)
+        free = [partition for partition in range(len(self.total)) if partition != stalled]
+        if self._flaw.capacity_per_s:
+            self._count_oldest(free, until_ms, since_start_s)
+        else:
+            for partition in free:
+                self._count_all(partition, until_ms)
+
+    def _count_all(self, partition: int, until_ms: int) -> None:
+        waiting, before = self._waiting[partition], len(self._waiting[partition])
+        newest_ms = self.newest_ms[partition]
+        while waiting and waiting[0] <= until_ms:
+            newest_ms = max(newest_ms, waiting.popleft())
+        self.total[partition] += before - len(waiting)
+        self.newest_ms[partition] = newest_ms
+
+    def _count_oldest(self, partitions: list[int], until_ms: int, now_s: float) -> None:
+        """As one worker that needs 1/capacity for each and takes the oldest first. Time in which
+        nothing waits is lost to it."""
+        each_s = 1 / self._flaw.capacity_per_s
+        while now_s - self._free_at_s >= each_s:
+            heads = ((self._waiting[p][0], p) for p in partitions if self._waiting[p])
+            oldest_ms, partition = min(heads, default=(until_ms + 1, -1))
+            if oldest_ms > until_ms:
+                self._free_at_s = now_s
+                return
+            self._waiting[partition].popleft()
+            self.total[partition] += 1
+            self.newest_ms[partition] = max(self.newest_ms[partition], oldest_ms)
+            self._free_at_s += each_s
+
+
+class Telling:
+    """Says what changed since it last said so."""
+
+    def __init__(self, partitions: int) -> None:
+        self._told = [0] * partitions
+
+    def lines(self, counting: Counting, now_ms: int) -> list[str]:
+        """The lines of engines/shared/progress_log.py; none if nothing has changed."""
+        changed = [p for p, total in enumerate(counting.total) if total != self._told[p]]
+        if not changed:
+            return []
+        self._told = list(counting.total)
+        newest_ms = max(counting.newest_ms)
+        summary = (
+            f"RACETRACK dt timestamp={now_ms}, total={sum(counting.total)},"
+            f" max_received_at={newest_ms}, dt_ms={now_ms - newest_ms}"
+        )
+        return [summary, *(_progress(counting, p, now_ms) for p in changed)]
+
+
+def _progress(counting: Counting, partition: int, now_ms: int) -> str:
+    total, newest_ms = counting.total[partition], counting.newest_ms[partition]
+    return (
+        f"RACETRACK progress timestamp={now_ms}, partition={partition},"
+        f" total={total}, max_received_at={newest_ms}"
+    )
+
+
+def received_at_ms(value: bytes) -> int:
+    """When a pageview was due, epoch milliseconds, without parsing it where the generator's form
+    allows: `…"received_at": 1732184400000}`."""
+    digits = value[-1 - STAMP_DIGITS : -1]
+    if digits.isdigit():
+        return int(digits)
+    stamp: int = json.loads(value)["received_at"]
+    return stamp
+
+
+def by_partition(messages: Iterable[Message]) -> dict[int, list[int]]:
+    """When the pageviews of a batch were due, by partition, in their order.
+
+    Raises:
+        SystemExit: the broker sent an error in their stead.
+    """
+    found: dict[int, list[int]] = {}
+    for message in messages:
+        if error := message.error():
+            raise SystemExit(f"cal: {error}")
+        partition, value = message.partition(), message.value()
+        if partition is None or value is None:
+            raise SystemExit(f"cal: a message of {TOPIC} without partition or value")
+        found.setdefault(partition, []).append(received_at_ms(value))
+    return found
+
+
+def assigned(bootstrap: str) -> tuple[Consumer, int]:
+    """A consumer that reads the topic from its beginning, and how many partitions it has."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "cal",  # librdkafka wants one; nothing is committed
+            "enable.auto.commit": False,
+            # What can't be counted yet waits here, not in the broker: else a partition could be
+            # read ahead of another by a whole fetch.
+            "queued.min.messages": 1_000_000,
+            "fetch.queue.backoff.ms": 1,
+        }
+    )
+    found = consumer.list_topics(TOPIC, timeout=ANSWER_WITHIN_S).topics[TOPIC]
+    if found.error:
+        raise SystemExit(f"cal: {TOPIC}: {found.error}")
+    consumer.assign([TopicPartition(TOPIC, p, OFFSET_BEGINNING) for p in sorted(found.partitions)])
+    return consumer, len(found.partitions)
+
+
+def run(consumer: Consumer, partitions: int, flaw: Flaw) -> None:
+    """Count and tell to no end; a signal ends it."""
+    counting, telling = Counting(partitions, flaw), Telling(partitions)
+    start_s = tell_at_s = time.monotonic()
+    stalled = -1
+    while True:
+        for partition, stamps in by_partition(consumer.consume(BATCH, CYCLE_S)).items():
+            counting.add(partition, stamps)
+        now_s, now_ms = time.monotonic(), time.time_ns() // 1_000_000
+        counting.count(now_ms, now_s - start_s)
+        lines = telling.lines(counting, now_ms) if now_s >= tell_at_s else []
+        if (stalls := flaw.stalled_at(now_s - start_s)) != stalled:
+            stalled = stalls
+            lines.append(f"RACETRACK stalled timestamp={now_ms}, partition={stalled}")
+        if lines:
+            tell_at_s = now_s + CYCLE_S
+            os.write(1, "".join(f"{line}\n" for line in lines).encode())
+
+
+def main() -> None:
+    """Read the environment, become ready, count."""
+    flaw = Flaw.of(os.environ)
+    consumer, partitions = assigned(os.environ["KAFKA_BOOTSTRAP"])
+    if flaw.stalled_partition >= partitions:
+        raise SystemExit(
+            f"cal: CAL_STALLED_PARTITION={flaw.stalled_partition} can't be used:"
+            f" {TOPIC} has the partitions 0 to {partitions - 1}."
+        )
+    Path(os.environ["CAL_READY_FILE"]).touch()
+    run(consumer, partitions, flaw)
+
+
+if __name__ == "__main__":
+    main()

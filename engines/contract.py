@@ -1,0 +1,143 @@
+"""What the harness asks of an engine; a new engine is one folder here and one script a workload."""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from racetrack.errors import RacetrackError
+from racetrack.settings import Settings
+from racetrack.stack.contract import Stack
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class DemoError(RacetrackError):
+    """The engine refused the demo; the message holds what the engine said."""
+
+
+class NoSuchView(RacetrackError):
+    """The engine's demo does not make this view."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the engine's `pageviews_summary` held when it last changed.
+
+    `timestamp_ms` is when it changed and `max_received_at_ms` the newest pageview it had counted,
+    both epoch milliseconds; `dt_ms` is the published freshness, now − newest `received_at`.
+    """
+
+    timestamp_ms: int
+    total: int
+    max_received_at_ms: int
+    dt_ms: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One changed row of `pageviews_progress`: what the engine has counted of one partition."""
+
+    timestamp_ms: int
+    partition: int
+    total: int
+    max_received_at_ms: int
+
+
+class Engine(ABC):
+    """One streaming engine. Every method may be called from a thread of its own.
+
+    What an engine must say is abstract; the rest has the answer of an engine whose services belong
+    to the stack, that keeps nothing outside them, and that needs no warning.
+    """
+
+    name: str  # as typed on the command line and as it stands in run folders
+    title: str  # as a person knows it
+    needs: tuple[str, ...] = ()  # services it needs beside the database, broker and generator
+    services: tuple[str, ...] = ()  # its own services, those whose cost is the engine's cost
+    runtimes: tuple[str, ...] = ("native", "compose")  # those that can start it
+    # Workload → what a person pastes for it, in `scripts/`; none: it counts the main topic only.
+    scripts: Mapping[str, str] = MappingProxyType({})
+    is_published: bool = False  # one of the two of the published experiment
+    is_calibration: bool = False  # the one whose flaws are known
+
+    def services_in(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
+        """Its own services that a stack of these settings starts: none if it runs elsewhere."""
+        return self.services
+
+    def processes(self, stack: Stack) -> Mapping[str, list[int]]:
+        """The live processes on this machine whose cost is the engine's cost, by service name."""
+        return {name: stack.pids(name) for name in self.services_in(stack.settings)}
+
+    def check(self, stack: Stack) -> None:  # noqa: B027
+        """Look at what can be known before anything starts; nothing has been prepared yet.
+
+        Raises:
+            RacetrackError: this engine can't run on this stack with these settings.
+        """
+
+    def prepare_inputs(self, stack: Stack) -> None:  # noqa: B027
+        """Make what the demo's script takes for granted and can't make itself, such as topics.
+
+        `./race up` calls it, since a person will paste the script; `load_demo` is on its own.
+        """
+
+    @abstractmethod
+    def load_demo(self, stack: Stack) -> None:
+        """Run the demo's script in the engine and return when all its views are there.
+
+        Raises:
+            DemoError: the engine refused it.
+        """
+
+    def reload_demo(self, stack: Stack) -> None:
+        """Have the demo's views again after the engine's services were killed and started anew:
+        the whole demo once more, for an engine whose memory is gone with its process.
+
+        Raises:
+            DemoError: the engine refused it.
+        """
+        self.load_demo(stack)
+
+    @abstractmethod
+    def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
+        """Every change of the two progress views, as the engine tells it, until `stop` is set."""
+
+    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":  # noqa: ARG002
+        """What a view of the demo holds now: its rows, its columns by the names in the script.
+
+        `racetrack/catalogue.py` lists the views and columns that are verified, and which
+        types will do. Further columns and the order of rows are ignored. The engine may be behind
+        its input, but what is returned is one state of the view, with no uncommitted part of it.
+
+        Raises:
+            NoSuchView: this engine's demo has no such view.
+        """
+        raise NoSuchView(f"{self.title}'s demo has no view {view!r}.")
+
+    def clock_slack_ms(self, settings: Settings) -> int:  # noqa: ARG002
+        """How far behind the machine's clock the one may be by which a view that is read moves its
+        time window, in milliseconds: usually two update cycles."""
+        return 2_000
+
+    def unload(self, stack: Stack) -> None:  # noqa: B027
+        """Remove what `load_demo` made outside the stack; called before the stack ends."""
+
+    def remarks(self, stack: Stack) -> list[str]:  # noqa: ARG002
+        """Lines for the person who runs it, said once the demo is loaded."""
+        return []
+
+    def versions(self, stack: Stack) -> Mapping[str, str]:  # noqa: ARG002
+        """Part → version of what runs outside the stack; asked once the demo is loaded."""
+        return {}
+
+    def caveats(self, settings: Settings) -> list[str]:  # noqa: ARG002
+        """What a reader must know before he compares a run of this engine with another."""
+        return []
+
+    @abstractmethod
+    def usage_hints(self, stack: Stack) -> list[str]:
+        """Lines that tell a person how to use the engine by hand while the stack is up."""

@@ -1,0 +1,1 @@
+"""Deephaven, one of the two published engines."""

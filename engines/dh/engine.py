@@ -1,0 +1,121 @@
+"""Deephaven: the demo is loaded over gRPC, progress is read from the server's own output."""
+
+import threading
+from collections.abc import Iterator
+from decimal import Decimal
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from engines.contract import DemoError, Engine, NoSuchView, Progress, Summary
+from engines.dh.knobs import Knobs
+from engines.shared.progress_log import updates_of
+from racetrack.errors import RacetrackError
+from racetrack.settings import Settings
+from racetrack.stack.contract import Stack
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pydeephaven import Session
+
+_PSK_HANDLER = "io.deephaven.authentication.psk.PskAuthenticationHandler"
+# By its path, as the server sees it: then an error names file and line, and the server's log is
+# spared the whole text.
+_RUN_FILE = """
+import os
+path = os.path.join(os.environ.get("RACETRACK_SCRIPTS", "/scripts"), {name!r})
+exec(compile(open(path).read(), path, "exec"))
+"""
+
+
+class Deephaven(Engine):
+    """See `engines.contract.Engine`."""
+
+    name = "dh"
+    title = "Deephaven"
+    needs = ("registry", "debezium")
+    services = ("deephaven",)
+    scripts = MappingProxyType({"shop": "demo.py"})
+    is_published = True
+
+    def load_demo(self, stack: Stack) -> None:
+        """Run `scripts/demo.py`, then `scripts/sample_dt.py`, which makes the server tell."""
+        from pydeephaven import DHError
+
+        session = connect(stack.settings)
+        try:
+            for script in ("demo.py", "sample_dt.py"):
+                try:
+                    session.run_script(_RUN_FILE.format(name=script))
+                except DHError as error:
+                    raise DemoError(f"Deephaven refused scripts/{script}:\n{error}") from error
+        finally:
+            session.close()
+
+    def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
+        """What `sample_dt.py` writes to the server's output at every update."""
+        return updates_of(stack.log_of("deephaven"), stop)
+
+    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
+        """A snapshot of the table, which Deephaven takes between two update cycles."""
+        from pydeephaven import DHError
+
+        try:
+            session = connect(stack.settings)
+            try:
+                if view not in session.tables:
+                    raise NoSuchView(f"Deephaven has no table {view!r}.")
+                return with_decimals(session.open_table(view).to_arrow())
+            finally:
+                session.close()
+        except DHError as error:
+            raise RacetrackError(f"Deephaven does not give its table {view!r}: {error}") from error
+
+    def clock_slack_ms(self, settings: Settings) -> int:
+        """Time is that of a cycle's start: a cycle ago, and as long as the cycle took."""
+        return 2 * Knobs.of(settings).deephaven_cycle_ms
+
+    def usage_hints(self, stack: Stack) -> list[str]:
+        """The IDE's address, and what to paste there."""
+        settings = Knobs.of(stack.settings)
+        host = f"{settings.reach_address}:{settings.deephaven_port}"
+        psk = settings.deephaven_psk.get_secret_value()
+        return [
+            f"IDE: http://{host}/ide/?psk={psk}",
+            f"In its console: exec(open('{stack.inside.scripts}/demo.py').read())",
+        ]
+
+
+def connect(settings: Settings) -> "Session":
+    """A session on the server of these settings; the tables it makes outlive it."""
+    from pydeephaven import Session
+
+    knobs = Knobs.of(settings)
+    return Session(
+        host=settings.reach_address,
+        port=knobs.deephaven_port,
+        auth_type=_PSK_HANDLER,
+        auth_token=knobs.deephaven_psk.get_secret_value(),
+    )
+
+
+def with_decimals(table: "pyarrow.Table") -> "pyarrow.Table":
+    """The table with its BigDecimals as Arrow's decimals. Deephaven sends the bytes of one: four of
+    its scale, lowest first, then the unscaled value, highest first."""
+    import pyarrow as pa
+
+    for number, field in enumerate(table.schema):
+        if (field.metadata or {}).get(b"deephaven:type") == b"java.math.BigDecimal":
+            values = pa.array(
+                [None if raw is None else _decimal(raw) for raw in table.column(number).to_pylist()]
+            )
+            table = table.set_column(number, field.name, values)
+    return table
+
+
+def _decimal(raw: bytes) -> Decimal:
+    scale = int.from_bytes(raw[:4], "little", signed=True)
+    unscaled = int.from_bytes(raw[4:], "big", signed=True)
+    return Decimal(f"{unscaled}E{-scale}")  # exact, however many digits
+
+
+ENGINE = Deephaven()

@@ -1,0 +1,1 @@
+"""Apache Flink, through its SQL gateway."""

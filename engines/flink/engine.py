@@ -1,0 +1,173 @@
+"""Flink: the demo is run through its SQL gateway; its views, progress too, are upsert topics."""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from decimal import Decimal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from engines.contract import DemoError, Engine, NoSuchView, Progress, Summary
+from engines.flink import script, topics
+from engines.flink.gateway import Gateway, Refused
+from engines.flink.job import JobLog
+from engines.flink.knobs import Knobs
+from racetrack.catalogue import VIEWS, ColumnType
+from racetrack.settings import REPO, Settings
+from racetrack.stack.contract import Stack
+
+if TYPE_CHECKING:
+    import pyarrow
+
+SCRIPT = REPO / "scripts" / "demo.flink.sql"
+SUMMARY, PROGRESS = "flink.pageviews_summary", "flink.pageviews_progress"
+RUNNING_WITHIN_S = 60.0
+LOOK_EVERY_S = 0.05
+
+
+class Flink(Engine):
+    """See `engines.contract.Engine`."""
+
+    name = "flink"
+    title = "Flink"
+    needs = ("registry", "debezium")
+    services = ("flink",)
+    scripts = MappingProxyType({"shop": "demo.flink.sql"})
+
+    def prepare_inputs(self, stack: Stack) -> None:
+        """Make the topics that the script writes to: Flink makes none."""
+        topics.make(stack.endpoints.kafka, script.own_topics(SCRIPT.read_text()))
+
+    def load_demo(self, stack: Stack) -> None:
+        """Run `scripts/demo.flink.sql`; its views are there when the first of them is written."""
+        self.prepare_inputs(stack)
+        sql = SCRIPT.read_text()
+        try:
+            with Gateway(_gateway_url(stack.settings)) as gateway:
+                gateway.run_all(script.statements(_addresses(stack) + sql))
+        except Refused as refused:
+            raise DemoError(f"Flink opened no session: {refused}") from refused
+        self._wait_until_written(stack)
+
+    def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
+        """What Flink writes to the topics of the two progress views, when it writes it.
+
+        Raises:
+            DemoError: the job failed.
+        """
+        log = JobLog(stack.log_of("flink"))
+        for written in topics.follow(stack.endpoints.kafka, [SUMMARY, PROGRESS], stop):
+            if written is None:
+                log.check()
+            elif written.value is not None:
+                yield _told(written.topic, written.at_ms, json.loads(written.value))
+
+    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
+        """The last message of each key of the view's topic."""
+        import pyarrow as pa
+
+        found = [v for v in VIEWS if v.name == view]
+        topic = f"flink.{view}"
+        if not found or topic not in script.own_topics(SCRIPT.read_text()):
+            raise NoSuchView(f"{self.title}'s demo has no view {view!r}.")
+        if not topics.is_written(stack.endpoints.kafka, SUMMARY):
+            raise NoSuchView(f"The demo is not loaded in {self.title}: {SUMMARY} is empty.")
+        rows = [_row(value) for value in topics.latest(stack.endpoints.kafka, topic)]
+        columns = found[0].columns
+        arrays = {name: _array([row[name] for row in rows], columns[name]) for name in columns}
+        return pa.table(arrays)
+
+    def clock_slack_ms(self, settings: Settings) -> int:
+        """Its window moves by whole seconds, at a tick each 200 ms, through a few mini-batches."""
+        return 2_000 + 4 * Knobs.of(settings).flink_mini_batch_ms
+
+    def caveats(self, settings: Settings) -> list[str]:
+        """Settings that make it another engine than the default one."""
+        found = []
+        if Knobs.of(settings).flink_upsert_materialize == "NONE":
+            found.append(
+                "FLINK_UPSERT_MATERIALIZE=NONE: rows of joined views may be wrong or missing."
+            )
+        if not Knobs.of(settings).flink_checkpoint_ms:
+            found.append("Flink ran without checkpoints: a job that fails is not restored.")
+        return found
+
+    def usage_hints(self, stack: Stack) -> list[str]:
+        """Flink's own SQL client, and what to paste there."""
+        settings = stack.settings
+        client = stack.program("flink", "sql-client.sh")
+        return [
+            f"SQL client: {client} gateway --endpoint {_gateway_address(settings)}",
+            "In it, paste these lines, which say where Kafka and the registry are:",
+            *_addresses(stack).splitlines(),
+            f"then all of {SCRIPT}",
+        ]
+
+    def _wait_until_written(self, stack: Stack) -> None:
+        log = JobLog(stack.log_of("flink"))
+        give_up = time.monotonic() + RUNNING_WITHIN_S
+        while not topics.is_written(stack.endpoints.kafka, SUMMARY):
+            log.check()
+            if time.monotonic() > give_up:
+                raise DemoError(
+                    f"Flink took the demo, but wrote nothing to {SUMMARY} within"
+                    f" {RUNNING_WITHIN_S:.0f} s. Its log: {stack.log_of('flink')}"
+                )
+            time.sleep(LOOK_EVERY_S)
+
+
+def _gateway_address(settings: Settings) -> str:
+    return f"{settings.reach_address}:{Knobs.of(settings).flink_port}"
+
+
+def _gateway_url(settings: Settings) -> str:
+    return f"http://{_gateway_address(settings)}"
+
+
+def _addresses(stack: Stack) -> str:
+    """The script's templates with this stack's addresses, a line each; the script's own then stay
+    out of the way."""
+    kafka, registry = stack.inside.kafka, stack.inside.registry
+    sql = ""
+    for name, options in re.findall(
+        r"^CREATE TABLE IF NOT EXISTS (at_\w+) \(unused AS 1\) WITH \((.*?)^\);",
+        SCRIPT.read_text(),
+        re.DOTALL | re.MULTILINE,
+    ):
+        where = options.replace("redpanda:9092", kafka).replace("http://redpanda:8081", registry)
+        sql += f"CREATE TABLE {name} (unused AS 1) WITH ({' '.join(where.split())});\n"
+    return sql
+
+
+def _told(topic: str, at_ms: int, row: dict[str, Any]) -> Summary | Progress:
+    """A message of a progress view. Freshness: how old the newest pageview was when Flink wrote it,
+    by the message's own timestamp, which Flink's Kafka client sets."""
+    total, newest_ms = row["total"], row["max_received_at"]
+    if topic == SUMMARY:
+        return Summary(at_ms, total, newest_ms, float(at_ms - newest_ms))
+    return Progress(at_ms, row["partition"], total, newest_ms)
+
+
+def _row(value: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(value, parse_float=Decimal)
+    return found
+
+
+def _array(values: list[Any], kind: ColumnType) -> "pyarrow.Array":
+    import pyarrow as pa
+
+    if kind is ColumnType.DECIMAL:
+        exact = [None if value is None else Decimal(value) for value in values]
+        return pa.array(exact, pa.decimal128(38, 2))
+    if kind is ColumnType.FLOAT:
+        return pa.array([None if value is None else float(value) for value in values], pa.float64())
+    if kind is ColumnType.TEXT:
+        return pa.array(values, pa.string())
+    if kind is ColumnType.INTEGER:
+        return pa.array(values, pa.int64())
+    return pa.array(values)  # a time: text or epoch milliseconds, as it came
+
+
+ENGINE = Flink()

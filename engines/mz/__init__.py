@@ -1,0 +1,1 @@
+"""Materialize, one of the two published engines."""

@@ -1,0 +1,137 @@
+"""PostgreSQL, the baseline: plain views over tables that a small consumer fills from Kafka.
+
+Progress is notified by the transaction that brings the pageviews: it is known when it is committed.
+"""
+
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from engines.contract import Engine, NoSuchView, Progress, Summary
+from engines.pg.knobs import Knobs
+from engines.shared.pgwire import Server
+from racetrack.clock import now_ms
+from racetrack.errors import RacetrackError
+from racetrack.settings import REPO, Settings
+from racetrack.stack.contract import Stack
+
+if TYPE_CHECKING:
+    import pyarrow
+
+SCRIPT = REPO / "scripts" / "demo.pg.sql"
+LOOK_EVERY_S = 0.5  # whether to stop; notifications are taken as they come
+PROGRESS = "SELECT partition, total, max_received_at FROM pageviews_progress ORDER BY partition"
+SUMMARY = "SELECT total, max_received_at FROM pageviews_summary"
+
+ON_READING = (
+    "PostgreSQL's views are computed when they are read, and a run reads none while it measures:"
+    " its CPU is that of bringing rows into tables and indexes. An engine that keeps views up to"
+    " date has done the work of reading too."
+)
+SHARED = (
+    "Memory is added up over PostgreSQL's processes, and its shared buffers are resident in each"
+    " that has used them: they count more than once."
+)
+
+
+class PostgreSQL(Engine):
+    """See `engines.contract.Engine`."""
+
+    name = "pg"
+    title = "PostgreSQL"
+    needs = ("registry", "debezium")
+    services = ("postgres", "pgfeed")
+    scripts = MappingProxyType({"shop": "demo.pg.sql"})
+
+    def __init__(self, script: Path = SCRIPT) -> None:
+        self._script = script
+
+    def load_demo(self, stack: Stack) -> None:
+        """Run `scripts/demo.pg.sql` in psql; the consumer begins when it is committed."""
+        _server(stack.settings).run_script(self._script, stack.settings.stack_name, {})
+
+    def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
+        """What stands in the two views, then what each transaction notifies."""
+        server = _server(stack.settings)
+        with server.connect() as connection:
+            for channel in ("pageviews_progress", "pageviews_summary"):
+                connection.execute(f"LISTEN {channel}".encode())
+            for channel, query in (
+                ("pageviews_progress", PROGRESS),
+                ("pageviews_summary", SUMMARY),
+            ):
+                for row in connection.execute(query.encode()).fetchall():
+                    yield told(channel, " ".join(map(str, row)), now_ms())
+            while True:
+                last_look = stop.is_set()
+                for channel, payload in _notified(connection):
+                    yield told(channel, payload, now_ms())
+                if last_look:
+                    return
+
+    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
+        """All rows of a view or table of the demo."""
+        made = re.findall(r"^CREATE (?:VIEW|TABLE) (\w+)", self._script.read_text(), re.M)
+        if view not in made:
+            raise NoSuchView(f"PostgreSQL's demo has no view {view!r}.")
+        return _server(stack.settings).table(f"SELECT * FROM {view}")  # noqa: S608  # a known name
+
+    def clock_slack_ms(self, settings: Settings) -> int:  # noqa: ARG002
+        """None: a view goes by the time at which it is read."""
+        return 0
+
+    def caveats(self, settings: Settings) -> list[str]:  # noqa: ARG002
+        """What its figures leave out, and what they count twice."""
+        return [ON_READING, SHARED]
+
+    def usage_hints(self, stack: Stack) -> list[str]:
+        """psql, and what to type there."""
+        password = Knobs.of(stack.settings).postgres_password.get_secret_value()
+        return [
+            f"SQL: PGPASSWORD={password} psql '{_server(stack.settings).conninfo}'",
+            f"In it: \\i {self._script}",
+        ]
+
+
+def told(channel: str, payload: str, now_ms: int) -> Summary | Progress:
+    """What a notification says, see `pgfeed_consumer.py`.
+
+    Raises:
+        RacetrackError: it says something else.
+    """
+    numbers = [int(word) for word in payload.split() if word.isdecimal()]
+    if channel == "pageviews_progress" and len(numbers) == 3:
+        return Progress(now_ms, *numbers)
+    if channel == "pageviews_summary" and len(numbers) == 2:
+        total, max_received_at_ms = numbers
+        return Summary(now_ms, total, max_received_at_ms, now_ms - max_received_at_ms)
+    raise RacetrackError(f"PostgreSQL notified what is no progress: {channel}: {payload!r}")
+
+
+def _notified(connection: "psycopg.Connection[Any]") -> Iterator[tuple[str, str]]:
+    """What is notified, as it comes, for a short while."""
+    try:
+        for each in connection.notifies(timeout=LOOK_EVERY_S):
+            yield each.channel, each.payload
+    except psycopg.Error as error:
+        raise RacetrackError(f"PostgreSQL tells no more of its progress: {error}") from error
+
+
+def _server(settings: Settings) -> Server:
+    where = make_conninfo(
+        host=settings.reach_address,
+        port=Knobs.of(settings).postgres_port,
+        user="shop",
+        password=Knobs.of(settings).postgres_password.get_secret_value(),
+        dbname="shop",
+    )
+    return Server.at(where, "POSTGRES_PORT")
+
+
+ENGINE = PostgreSQL()

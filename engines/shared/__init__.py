@@ -1,0 +1,1 @@
+"""What several engines share: following logs, PostgreSQL's protocol."""

@@ -1,0 +1,47 @@
+"""Finds what the engines' folders bring: `engines/<engine>/<part>.py`. Standard library only.
+
+Nothing in the harness names an engine. Where it needs something of every engine (its settings, what
+it installs, its services), it asks here for a part by name, and loads nothing else of the folder.
+"""
+
+import importlib
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+REPO = Path(__file__).resolve().parent.parent
+ENGINES = REPO / "engines"
+ENGINE = "engine"  # the part that makes a folder an engine
+
+
+@cache
+def engine_names() -> tuple[str, ...]:
+    """Every engine there is, in alphabetical order."""
+    return tuple(sorted(file.parent.name for file in ENGINES.glob(f"*/{ENGINE}.py")))
+
+
+def of_engine(engine: str, part: str) -> ModuleType:
+    """The module `engines/<engine>/<part>.py`."""
+    return importlib.import_module(f"engines.{engine}.{part}")
+
+
+def of_all(part: str) -> dict[str, ModuleType]:
+    """Engine → its module of that name, of the engines that have one."""
+    return {
+        engine: of_engine(engine, part)
+        for engine in engine_names()
+        if (ENGINES / engine / f"{part}.py").exists()
+    }
+
+
+def env_files() -> list[Path]:
+    """The files of settings that engines bring."""
+    return [file for name in engine_names() if (file := ENGINES / name / ".env").exists()]
+
+
+def service_module(service: str) -> ModuleType | None:
+    """`engines/<engine>/services/<service>.py` of whichever engine has it."""
+    for engine in engine_names():
+        if (ENGINES / engine / "services" / f"{service}.py").exists():
+            return of_engine(engine, f"services.{service}")
+    return None

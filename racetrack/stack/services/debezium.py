@@ -1,0 +1,252 @@
+"""Debezium in Kafka Connect: every change of the shop's tables becomes an Avro message."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pymysql
+
+from racetrack.errors import RacetrackError
+from racetrack.settings import Settings
+from racetrack.stack.native import jvm, net
+from racetrack.stack.native.archive import Archive, written_at_exit
+from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.stack.services import mysql, registry
+from racetrack.stack.services.broker import LOG4J
+
+PREFIX = "mysql"
+TABLES = ("users", "items", "purchases")
+SEEDED = (
+    "SELECT EXISTS (SELECT * FROM shop.users)"
+    " AND EXISTS (SELECT * FROM shop.items)"
+    " AND EXISTS (SELECT * FROM shop.purchases)"
+)
+CONNECTOR = "shop"
+CONNECTOR_CLASS = "io.debezium.connector.mysql.MySqlConnector"
+# Connect reads it when it is needed, so that neither its REST API nor its log ever shows it.
+ENVIRONMENT = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
+PASSWORD_VARIABLE = "MYSQL_DEBEZIUM_PASSWORD"  # noqa: S105  # the name, not the password
+
+
+class Debezium:
+    """See `racetrack.stack.native.service.NativeService`."""
+
+    name = "debezium"
+    parts = ("kafka", "debezium")
+    after = ()
+    ready_within_s = 90.0
+
+    def ports(self, settings: Settings) -> Mapping[str, int]:
+        return {"CONNECT_PORT": settings.connect_port}
+
+    def launch(self, context: Context) -> Launch:
+        archive = Archive(self.name, "debezium", class_path(context), _train, _trained)
+        return _launch(context, archive.option(context))
+
+    def check(self, context: Context) -> None:
+        """Register the connector once the shop is seeded; then wait for its schemas."""
+        state = _state(context.settings)
+        if state is None:
+            _require_peers(context.settings)
+            _register(context)
+            raise NotReady("the connector was registered a moment ago")
+        if state != "RUNNING":
+            raise NotReady(f"the connector's task is {state}")
+        wanted = {f"{PREFIX}.shop.{table}-value" for table in TABLES}
+        if missing := wanted - registry.subjects(context.settings):
+            raise NotReady(f"not in the schema registry yet: {', '.join(sorted(missing))}")
+
+    def versions(self, context: Context) -> Mapping[str, str]:
+        plugins = context.parts["debezium"] / "plugins"
+        return {
+            "debezium": _version(plugins, "debezium-connector-mysql"),
+            "avro-converter": _version(plugins, "apicurio-registry-utils-converter"),
+            "kafka-connect": _version(context.parts["kafka"], "connect-runtime"),
+        }
+
+
+def class_path(context: Context) -> str:
+    """Connect and its two plugins on one class path: only what is there can be in an archive.
+
+    Kafka's jars come first and so decide where both have a library.
+    """
+    plugins = context.parts["debezium"] / "plugins"
+    return jvm.class_path(
+        context.parts["kafka"] / "libs",
+        plugins / "debezium-connector-mysql",
+        plugins / "apicurio-converter",
+    )
+
+
+def worker_properties(context: Context) -> dict[str, str]:
+    """The configuration of the Connect worker."""
+    settings = context.settings
+    listener = net.endpoint(settings.bind_address, settings.connect_port)
+    no_plugins = context.work / "plugins"
+    return {
+        "bootstrap.servers": net.kafka(settings),
+        "listeners": f"http://{listener}",
+        "offset.storage.file.filename": str(context.work / "offsets"),
+        # After a crash it goes on from what was noted last, and tells again what came after that.
+        "offset.flush.interval.ms": "1000",
+        "plugin.path": str(no_plugins),
+        "plugin.discovery": "service_load",
+        "config.providers": "env",
+        "config.providers.env.class": ENVIRONMENT,
+        "config.providers.env.param.allowlist.pattern": PASSWORD_VARIABLE,
+        **_converter("key", settings),
+        **_converter("value", settings),
+        "producer.linger.ms": "0",
+        "producer.acks": "1",
+        "topic.creation.enable": "true",
+    }
+
+
+def connector_config(context: Context) -> dict[str, str]:
+    """The configuration of the connector; it names the password's place, not the password."""
+    settings = context.settings
+    return {
+        "connector.class": CONNECTOR_CLASS,
+        "tasks.max": "1",
+        "topic.prefix": PREFIX,
+        "topic.creation.default.partitions": "1",
+        "topic.creation.default.replication.factor": "1",
+        "database.hostname": net.mysql_host(settings),
+        "database.port": str(settings.mysql_port),
+        "database.user": "debezium",
+        "database.password": f"${{env:{PASSWORD_VARIABLE}}}",
+        "database.server.id": "5400",
+        "database.include.list": "shop",
+        "table.include.list": ",".join(f"shop.{table}" for table in TABLES),
+        "database.ssl.mode": "disabled",
+        "driver.allowPublicKeyRetrieval": "true",
+        "snapshot.mode": "initial",
+        # Without a lock, a purchase between the snapshot's start and its reading of the binlog's
+        # position would be in neither. This one is held for some milliseconds.
+        "snapshot.locking.mode": "minimal",
+        "poll.interval.ms": "5",
+        # How soon it notices that MySQL was away: a minute unless told otherwise.
+        "connect.keep.alive.interval.ms": "5000",
+        "decimal.handling.mode": "precise",
+        "include.schema.changes": "false",
+        # With tombstones a deleted row would stay, in Deephaven, as a row of nulls.
+        "tombstones.on.delete": "false",
+        "schema.name.adjustment.mode": "avro",
+        "field.name.adjustment.mode": "avro",
+        "schema.history.internal": "io.debezium.storage.file.history.FileSchemaHistory",
+        "schema.history.internal.file.filename": str(context.work / "schema-history"),
+    }
+
+
+def _converter(side: str, settings: Settings) -> dict[str, str]:
+    """Avro as Confluent's clients read it: a magic byte and the schema's id before the data."""
+    options = {
+        "registry.url": registry.native_url(settings),
+        "registry.auto-register": "true",
+        "registry.find-latest": "true",
+        "registry.as-confluent": "true",
+        "registry.use-id": "contentId",
+        "registry.headers.enabled": "false",
+    }
+    prefix = f"{side}.converter"
+    return {
+        prefix: "io.apicurio.registry.utils.converter.AvroConverter",
+        **{f"{prefix}.apicurio.{key}": value for key, value in options.items()},
+    }
+
+
+def _launch(context: Context, options: Sequence[str]) -> Launch:
+    settings = context.settings
+    (context.work / "plugins").mkdir(exist_ok=True)
+    worker = jvm.properties(context.work / "worker.properties", worker_properties(context))
+    return Launch(
+        argv=[
+            str(jvm.java()),
+            *jvm.options(settings.connect_heap, context.work),
+            *jvm.for_a_small_part(),
+            *options,
+            f"-Dlog4j2.configurationFile={LOG4J}",
+            "-cp",
+            class_path(context),
+            "org.apache.kafka.connect.cli.ConnectStandalone",
+            str(worker),
+        ],
+        env={PASSWORD_VARIABLE: settings.mysql_debezium_password.get_secret_value()},
+        cwd=context.work,
+    )
+
+
+def _train(context: Context, file: Path) -> Launch:
+    return _launch(context, written_at_exit(file))
+
+
+def _trained(context: Context) -> None:
+    """A training asks Connect to try the connector's configuration: it loads nearly all classes."""
+    _require_mysql(context.settings, "SELECT 1")
+    status, _ = net.request(
+        f"{_url(context.settings)}/connector-plugins/{CONNECTOR_CLASS}/config/validate",
+        "PUT",
+        {"name": CONNECTOR, **connector_config(context)},
+    )
+    if status != 200:
+        raise NotReady(f"Connect answers with HTTP {status}")
+
+
+def _state(settings: Settings) -> str | None:
+    """The state of the connector's task, None if it is not registered.
+
+    Raises:
+        NotReady: Connect does not answer.
+        RacetrackError: the task failed, which it does not recover from.
+    """
+    net.require_listener(settings, settings.connect_port)
+    status, answer = net.request(f"{_url(settings)}/connectors/{CONNECTOR}/status")
+    if status == 404:
+        return None
+    if status != 200:
+        raise NotReady(f"Connect answers with HTTP {status}")
+    tasks = json.loads(answer)["tasks"]
+    if not tasks:
+        return "UNASSIGNED"
+    if tasks[0]["state"] == "FAILED":
+        raise RacetrackError(f"Debezium's connector failed:\n{tasks[0].get('trace', '').strip()}")
+    return str(tasks[0]["state"])
+
+
+def _require_peers(settings: Settings) -> None:
+    """A connector that starts without them fails for good."""
+    registry.subjects(settings)
+    _require_mysql(settings, SEEDED)
+
+
+def _require_mysql(settings: Settings, condition: str) -> None:
+    net.require_listener(settings, settings.mysql_port, net.mysql_host(settings))
+    try:
+        connection = mysql.connect(settings, "debezium")
+        with connection, connection.cursor() as cursor:
+            cursor.execute(condition)
+            row = cursor.fetchone()
+    except pymysql.MySQLError as error:
+        raise NotReady(f"waiting for the shop's tables: {mysql.words(error)}") from None
+    if row != (1,):
+        raise NotReady("waiting for the shop's tables to be seeded")
+
+
+def _register(context: Context) -> None:
+    status, answer = net.request(
+        f"{_url(context.settings)}/connectors/{CONNECTOR}/config", "PUT", connector_config(context)
+    )
+    if status not in (200, 201):
+        raise NotReady(f"Connect refused the connector: HTTP {status} {answer.decode()[:500]}")
+
+
+def _url(settings: Settings) -> str:
+    return f"http://{net.endpoint(net.host(settings), settings.connect_port)}"
+
+
+def _version(folder: Path, artifact: str) -> str:
+    jar = next(folder.rglob(f"{artifact}-[0-9]*.jar"))
+    return jar.stem.removeprefix(f"{artifact}-")
+
+
+SERVICE = Debezium()

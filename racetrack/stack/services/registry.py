@@ -1,0 +1,120 @@
+"""The schema registry: Apicurio, in memory, behind nginx: Confluent's API is at the root."""
+
+import shlex
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from racetrack.settings import Settings
+from racetrack.stack.native import jvm, net
+from racetrack.stack.native.archive import Archive, written_at_exit
+from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.stack.services import nginx
+
+PROCESS_ID = "com.arjuna.ats.internal.arjuna.utils.MBeanProcessId"
+# Where Apicurio listens, on a port that was free: this machine's outgoing connections come from
+# 127.0.0.1, so that none of them can take that port before Apicurio does.
+BEHIND = "127.0.0.2"
+BEHIND_FILE = "apicurio.port"
+
+
+def url(settings: Settings) -> str:
+    """Where Confluent's clients find it: at the root, as they find Redpanda's."""
+    return f"http://{net.registry(settings)}"
+
+
+def native_url(settings: Settings) -> str:
+    """Apicurio's own API, version 2, which its Avro converter speaks."""
+    return f"{url(settings)}/apis/registry/v2"
+
+
+def subjects(settings: Settings) -> set[str]:
+    """The subjects that are registered now.
+
+    Raises:
+        NotReady: the registry does not answer.
+    """
+    found = net.get_json(f"{url(settings)}/subjects")
+    if not isinstance(found, list):
+        raise NotReady(f"GET {url(settings)}/subjects: a list was expected, not {found!r}")
+    return set(found)
+
+
+class Registry:
+    """See `racetrack.stack.native.service.NativeService`."""
+
+    name = "registry"
+    parts = ("registry", "nginx")
+    after = ()
+    ready_within_s = 60.0
+
+    def ports(self, settings: Settings) -> Mapping[str, int]:
+        return {"SCHEMA_REGISTRY_PORT": settings.schema_registry_port}
+
+    def launch(self, context: Context) -> Launch:
+        """Apicurio, with nginx as its child: when either ends, so does the other."""
+        jar = _jar(context)
+        archive = Archive(self.name, "registry", str(jar), _train, _answers)
+        apicurio = _apicurio(context, archive.option(context))
+        settings = context.settings
+        front = nginx.command(
+            context.parts["nginx"],
+            context.work,
+            net.endpoint(settings.bind_address, settings.schema_registry_port),
+            _behind(context),
+        )
+        both = f"{{ {shlex.join(front)}; kill $$; }} & exec {shlex.join(apicurio.argv)}"
+        return Launch(argv=["sh", "-c", both], cwd=context.work)
+
+    def check(self, context: Context) -> None:
+        subjects(context.settings)
+
+    def versions(self, context: Context) -> Mapping[str, str]:
+        version = _jar(context).name.removeprefix("apicurio-registry-app-")
+        return {
+            "apicurio": version.removesuffix("-runner.jar"),
+            "nginx": (context.parts["nginx"] / "VERSION").read_text().strip(),
+        }
+
+
+def _apicurio(context: Context, options: Sequence[str]) -> Launch:
+    with socket.create_server((BEHIND, 0)) as free:
+        port = free.getsockname()[1]
+    (context.work / BEHIND_FILE).write_text(str(port))
+    return Launch(
+        argv=[
+            str(jvm.java()),
+            *jvm.options(context.settings.schema_registry_heap, context.work),
+            *jvm.for_a_small_part(),
+            *options,
+            f"-Dquarkus.http.host={BEHIND}",
+            f"-Dquarkus.http.port={port}",
+            "-Dquarkus.log.level=WARN",
+            # Its transaction manager opens a port of its own, just to tell processes apart.
+            f"-DCoreEnvironmentBean.processImplementationClassName={PROCESS_ID}",
+            "-jar",
+            str(_jar(context)),
+        ],
+        cwd=context.work,
+    )
+
+
+def _behind(context: Context) -> str:
+    """Where Apicurio listens: `host:port`."""
+    return net.endpoint(BEHIND, int((context.work / BEHIND_FILE).read_text()))
+
+
+def _train(context: Context, file: Path) -> Launch:
+    return _apicurio(context, written_at_exit(file))
+
+
+def _answers(context: Context) -> None:
+    """A training has no nginx."""
+    net.get_json(f"http://{_behind(context)}{nginx.API}/subjects")
+
+
+def _jar(context: Context) -> Path:
+    return next(context.parts["registry"].glob("apicurio-registry-app-*-runner.jar"))
+
+
+SERVICE = Registry()
