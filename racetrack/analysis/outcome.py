@@ -2,6 +2,7 @@
 
 from racetrack.run_record import Counts, Results, RunArguments, RunRecord, Verified, ViewStatus
 
+# A generator that missed the rate asked for by more has not offered it.
 RATE_TOLERANCE = 0.01
 
 

@@ -26,6 +26,7 @@ from racetrack.analysis.lag import (
     throughput,
     trusted,
 )
+from racetrack.analysis.outcome import RATE_TOLERANCE
 from racetrack.analysis.silence import Silence, around
 from racetrack.analysis.slope import (
     CONFIDENCE,
@@ -38,7 +39,7 @@ from racetrack.analysis.slope import (
 from racetrack.run_record import Lag, LagShare, Throughput, Verdict, VerdictKind
 
 # Rate: as the outcome of a run, plus what sampling every 100 ms can misplace at the ends.
-RATE_TOLERANCE, SAMPLE_MS = 0.01, 100.0
+SAMPLE_MS = 100.0
 # A part that is later than an engine's usual cycle, and is most of the lag, hides the engine.
 LATE_MS, LATE_SHARE = 1_000.0, 0.5
 # Counted earlier than due by more than one sample can explain: the clocks disagree.

@@ -1,7 +1,6 @@
 """`./race verify`: are the views right, on a stack that is up?"""
 
 import sys
-import time
 from pathlib import Path
 
 import click
@@ -14,14 +13,13 @@ from racetrack.json_file import write_json
 from racetrack.machine_lock import machine_lock
 from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
+from racetrack.probes.settled import settle
 from racetrack.run_record import Verified, ViewStatus
 from racetrack.runfolder import named_folder, shown
 from racetrack.screen import Screen
 from racetrack.settings import load
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import standing_stack
-
-PUBLISHED_WITHIN_S = 5.0
 
 
 @click.command(epilog=EXIT_CODES)
@@ -60,18 +58,15 @@ def _verify(engine: Engine, stack: Stack, folder: Path, screen: Screen) -> Verif
     Raises:
         RacetrackError: none of the views is there, or a source can't be read.
     """
-    from racetrack.verify.verification import Paused, Verification
+    from racetrack.verify.verification import Verification
 
     where = stack.endpoints
     with Control(where.loadgen_host, where.loadgen_port, lambda s: screen.say(f"  {s}")) as control:
         rates = control.pause()
         try:
-            since_s = time.monotonic()
-            handed_over = control.settled_counts()["handed"]
-            pageviews = TopicOffsets(where.kafka, "pageviews")
-            ends = pageviews.end_offsets_reaching(handed_over, PUBLISHED_WITHIN_S)
+            settled = settle(control, TopicOffsets(where.kafka, "pageviews"))
             with screen.live("verifying") as status:
-                run = Verification(engine, stack, Paused(since_s, ends), folder, status.update)
+                run = Verification(engine, stack, settled, folder, status.update)
                 found = run.run()
         finally:
             control.resume(rates)

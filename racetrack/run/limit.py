@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import engines
 from racetrack import interrupts, machine
 from racetrack.analysis import curves
-from racetrack.analysis.verdict import RATE_TOLERANCE, judge
+from racetrack.analysis.outcome import RATE_TOLERANCE
+from racetrack.analysis.verdict import judge
 from racetrack.errors import RacetrackError
 from racetrack.json_file import write_json
 from racetrack.limit_record import FreshRun, LimitRecord, LiveLook

@@ -18,6 +18,7 @@ from racetrack.probes.curves import CurvesFile
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.loadgen import ArrivalsProbe, Control
 from racetrack.probes.purchases import PurchasesProbe
+from racetrack.probes.settled import Settled, settle
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import CpuAccount, Meter, UsageProbe
 from racetrack.probes.write_check import WriteCheck
@@ -33,7 +34,6 @@ from racetrack.stack.contract import Accounting, Say, Stack
 ALWAYS = ("mysql", "broker", "loadgen")
 PAGEVIEWS_TOPIC = "pageviews"
 FIRST_UPDATE_WITHIN_S = 60.0
-PUBLISHED_WITHIN_S = 5.0
 DRAIN_WITHIN_S = 30.0
 LOOK_EVERY_S = 0.2
 # After a fault lag is waited for so long; it is looked at in all its rows, so not at every look.
@@ -95,7 +95,7 @@ class Session:
         self._closing = ExitStack()
         self._probes: list[Probe] = []
         self._loading = False
-        self._paused_s = 0.0
+        self._settled: Settled | None = None  # once the load has been paused
         curves = CurvesFile(folder)
         self._closing.callback(curves.close)
         self._curves = curves
@@ -253,21 +253,19 @@ class Session:
 
     def account(self) -> Counts:
         """Pause the load, let the engine drain, and tell who counted what."""
+        broker = TopicOffsets(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC)
         with self._talk_to_loadgen() as control:
             control.pause()
-            self._paused_s = time.monotonic()
-            counts = control.settled_counts()
-        broker = TopicOffsets(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC)
-        end_offsets = broker.end_offsets_reaching(counts["handed"], PUBLISHED_WITHIN_S)
-        published = sum(end_offsets)
+            self._settled = settled = settle(control, broker)
+        published = sum(settled.end_offsets)
         with self._screen.live("letting the engine drain"):
             drained = self._delay.wait_until(
                 lambda newest: newest.total >= published, DRAIN_WITHIN_S, self.check
             )
         return Counts(
-            handed_over=tuple(counts["handed"]),
-            refused=tuple(counts["refused"]),
-            end_offsets=tuple(end_offsets),
+            handed_over=tuple(settled.handed_over),
+            refused=tuple(settled.refused),
+            end_offsets=tuple(settled.end_offsets),
             engine_total=self._delay.newest.total if self._delay.newest else None,
             engine_drained=drained,
         )
@@ -275,10 +273,10 @@ class Session:
     def verify(self) -> Verified:
         """Compare every view with the sources, once the load has been paused by `account`."""
         # It brings DuckDB and Arrow, and most runs do without.
-        from racetrack.verify.verification import Paused, Verification
+        from racetrack.verify.verification import Verification
 
-        ends = TopicOffsets(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC).end_offsets()
-        paused = Paused(self._paused_s, ends)
+        if not (settled := self._settled):
+            raise ValueError("the load has not been paused")
         with self._screen.live("verifying") as status:
 
             def meanwhile(what: str) -> None:
@@ -286,7 +284,7 @@ class Session:
                 status.update(what)
 
             folder = self._folder.path / "verify"
-            return Verification(self._engine, self._stack, paused, folder, meanwhile).run()
+            return Verification(self._engine, self._stack, settled, folder, meanwhile).run()
 
     def check(self) -> None:
         """Raise if a part of the stack or a probe is no longer there."""

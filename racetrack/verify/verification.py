@@ -6,7 +6,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import duckdb
@@ -15,6 +15,7 @@ from engines.contract import Engine, NoSuchView
 from racetrack.catalogue import VIEWS, View, find_view
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
+from racetrack.probes.settled import Settled
 from racetrack.run_record import Verified, ViewFinding, ViewStatus, WrongRow
 from racetrack.stack.contract import Stack
 from racetrack.verify import mysql, normal, sources, topics
@@ -29,24 +30,20 @@ KEPT_FINDINGS = 1_000
 SHOWN_FINDINGS = 5
 
 
-@dataclass(frozen=True)
-class Paused:
-    """What was there when the load was paused: the time (of `time.monotonic`), and the end offset
-    of each partition of the pageviews, up to which the sources are read."""
-
-    since_s: float
-    end_offsets: Sequence[int]
-
-
 class Verification:
     """One verification of one engine."""
 
     def __init__(
-        self, engine: Engine, stack: Stack, paused: Paused, folder: Path, say: Callable[[str], None]
+        self,
+        engine: Engine,
+        stack: Stack,
+        settled: Settled,
+        folder: Path,
+        say: Callable[[str], None],
     ) -> None:
         """`folder` gets a CSV file for each view that is wrong; `say` is called at every look with
         what goes on, and may raise to end it."""
-        self._engine, self._stack, self._paused = engine, stack, paused
+        self._engine, self._stack, self._settled = engine, stack, settled
         self._folder, self._say = folder, say
         self._findings: dict[str, ViewFinding] = {}
 
@@ -72,7 +69,7 @@ class Verification:
                 source_read_s=round(read_s, 2),
                 took_s=round(time.monotonic() - began_s, 2),
                 harness_peak_rss_gib=round(_peak_rss_gib(), 3),
-                end_offsets=tuple(self._paused.end_offsets),
+                end_offsets=tuple(self._settled.end_offsets),
                 source_rows=_source_rows(db),
                 relative_error=RELATIVE_ERROR,
                 views={view.name: self._findings[view.name] for view in VIEWS},
@@ -88,12 +85,12 @@ class Verification:
         holds; how many seconds after the pause that was seen, None if not in time."""
         behind = [find_view("pageviews_progress"), *sources.TABLES]
         while behind := [view for view in behind if not self._caught_up(db, view)]:
-            waited_s = time.monotonic() - self._paused.since_s
+            waited_s = time.monotonic() - self._settled.since_s
             if waited_s > DRAIN_WITHIN_S:
                 return None
             self._say(f"letting the engine drain, {waited_s:.0f} s")
             time.sleep(LOOK_EVERY_S)
-        return round(time.monotonic() - self._paused.since_s, 2)
+        return round(time.monotonic() - self._settled.since_s, 2)
 
     def _caught_up(self, db: duckdb.DuckDBPyConnection, view: View) -> bool:
         try:
@@ -106,12 +103,12 @@ class Verification:
         except RacetrackError:
             return False  # it may come; if not, the result says why
         counted = dict(db.execute('SELECT "partition", total FROM held').fetchall())
-        return counted == {n: end for n, end in enumerate(self._paused.end_offsets) if end}
+        return counted == {n: end for n, end in enumerate(self._settled.end_offsets) if end}
 
     def _take_topics(self, db: duckdb.DuckDBPyConnection) -> None:
-        self._say(f"reading {sum(self._paused.end_offsets):,} pageviews")
+        self._say(f"reading {sum(self._settled.end_offsets):,} pageviews")
         where = self._stack.endpoints.kafka
-        topics.take_pageviews(db, where, self._paused.end_offsets)
+        topics.take_pageviews(db, where, self._settled.end_offsets)
         topics.take_flagged(db, where)
 
     def _judge_all(self, db: duckdb.DuckDBPyConnection) -> None:

@@ -13,10 +13,11 @@ import pytest
 from engines.contract import Engine, NoSuchView
 from racetrack.catalogue import VIEWS, find_view
 from racetrack.errors import RacetrackError
+from racetrack.probes.settled import Settled
 from racetrack.settings import load
 from racetrack.stack.contract import Stack
 from racetrack.verify import mysql, topics, verification
-from racetrack.verify.verification import Paused, Verification
+from racetrack.verify.verification import Verification
 from tests.verify import conftest, shop
 from tests.verify.shop import Shop
 
@@ -72,7 +73,7 @@ def verify(truth: Shop, folder: Path, read_view: ReadView) -> dict[str, Any]:
     progress = shop.views(truth)["pageviews_progress"].to_pylist()
     ends = [row["total"] for row in sorted(progress, key=lambda row: row["partition"])]
     engine, place = cast(Engine, MadeUp(read_view)), cast(Stack, Place())
-    paused = Paused(time.monotonic(), ends)
+    paused = Settled(time.monotonic(), ends, [0] * len(ends), ends)
     found = Verification(engine, place, paused, folder, lambda _: None).run()
     return found.model_dump(mode="json", exclude_unset=True)
 

@@ -1,15 +1,12 @@
 """The compose stack: the services of docker-compose.yml, started and removed as one project."""
 
-import json
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from racetrack.clock import utc_now
 from racetrack.errors import BusyError, RacetrackError, SetupError
-from racetrack.json_file import write_json
 from racetrack.settings import Settings
 from racetrack.stack.compose import engine, images, leftovers, memory_check
 from racetrack.stack.compose.cgroup import CGroup
@@ -20,6 +17,7 @@ from racetrack.stack.compose.project import Project, Service, end
 from racetrack.stack.compose.startup import READY_WITHIN_S, Startup
 from racetrack.stack.contract import Endpoints, Inside, Say, Standing
 from racetrack.stack.native import ports
+from racetrack.stack.standing import StandingNote, require_none
 from racetrack.stack.watchdog import Watchdog
 
 ROUNDS = 3
@@ -43,6 +41,7 @@ class ComposeStack:
             docker.client, self._project.name, visible=docker.unmeasurable is None
         )
         self._root = leftovers.work_root(self._project.name)
+        self._note = StandingNote(self._root)
         self._watchdog = Watchdog(self.runtime, self._project.name)
         self._started: _Started | None = None
 
@@ -218,17 +217,14 @@ class ComposeStack:
 
     def leave_running(self, engine: str) -> None:
         """Let the stack stand when this command ends."""
-        expected = sorted(map(shown, self._up.live))
-        write_json(self._note, {"engine": engine, "since": utc_now(), "expected": expected})
+        self._note.write(engine, list(map(shown, self._up.live)))
         self._watchdog.dismiss()
 
     def standing(self) -> Standing | None:
         """The stack that `leave_running` left standing, if anything of it still lives."""
         running = [each for each in self._containers.all() if each.state in ("running", "paused")]
-        if not running or not self._note.exists():
-            return None
         services = {shown(each.service): self._containers.live(each.id).pids() for each in running}
-        return Standing(services=services, **json.loads(self._note.read_text()))
+        return self._note.read(services)
 
     @property
     def _up(self) -> "_Started":
@@ -236,16 +232,8 @@ class ComposeStack:
             raise RacetrackError("This stack has not been started.")
         return self._started
 
-    @property
-    def _note(self) -> Path:
-        return self._root / "up.json"
-
     def _clear_leftovers(self, say: Say) -> None:
-        if up := self.standing():
-            raise BusyError(
-                f"A stack is up since {up.since} (`./race up {up.engine}`)."
-                " Take it down with `./race down`, or set another STACK_NAME and other ports."
-            )
+        require_none(self.standing())
         if not all(each.started_by_harness for each in self._containers.all()):
             raise BusyError(
                 f"The compose project {self._project.name} was put up by hand. Take it down"

@@ -1,6 +1,5 @@
 """The native stack: starts services side by side, watches them, and leaves nothing behind."""
 
-import json
 import signal
 import subprocess
 import threading
@@ -14,15 +13,14 @@ import psutil
 import tenacity
 
 from racetrack import install
-from racetrack.clock import utc_now
-from racetrack.errors import BusyError, RacetrackError
-from racetrack.json_file import write_json
+from racetrack.errors import RacetrackError
 from racetrack.settings import REPO, Settings
 from racetrack.stack.contract import Endpoints, Inside, Say, Standing, Unmeasurable
 from racetrack.stack.last_words import last_words
 from racetrack.stack.native import leftovers, net, ports
 from racetrack.stack.native.service import Context, NativeService, NotReady, find_service, spawn
 from racetrack.stack.services import registry
+from racetrack.stack.standing import StandingNote, require_none
 from racetrack.stack.watchdog import Watchdog
 
 CHECK_EVERY_S = 0.1
@@ -55,6 +53,7 @@ class NativeStack:
         self._parts: Mapping[str, Path] = {}
         self._say: Say = lambda _line: None
         self._root = leftovers.work_root(settings.stack_name)
+        self._note = StandingNote(self._root)
         self._logs = self._root / "logs"  # where those of a stack that stands are
         self._running: dict[str, _Running] = {}
         self._stopping = threading.Event()
@@ -88,11 +87,7 @@ class NativeStack:
             BusyError: a stack of this name was put up by `./race up`, or a port is taken.
         """
         self._watchdog.wait_for_last(say)
-        if up := self.standing():
-            raise BusyError(
-                f"A stack is up since {up.since} (`./race up {up.engine}`)."
-                " Take it down with `./race down`, or set another STACK_NAME and other ports."
-            )
+        require_none(self.standing())
         if cleared := leftovers.clear(self.settings.stack_name):
             say(f"Cleared what a run that was killed left behind: {cleared}.")
         wanted = [find_service(name) for name in services]
@@ -218,8 +213,7 @@ class NativeStack:
 
     def leave_running(self, engine: str) -> None:
         """Let the stack stand when this command ends."""
-        expected = sorted(self._running)
-        write_json(self._note, {"engine": engine, "since": utc_now(), "expected": expected})
+        self._note.write(engine, list(self._running))
         self._watchdog.dismiss()
 
     def standing(self) -> Standing | None:
@@ -227,13 +221,7 @@ class NativeStack:
         services: dict[str, list[int]] = {}
         for member in leftovers.members(self.settings.stack_name):
             services.setdefault(member.service, []).append(member.process.pid)
-        if not services or not self._note.exists():
-            return None
-        return Standing(services=services, **json.loads(self._note.read_text()))
-
-    @property
-    def _note(self) -> Path:
-        return self._root / "up.json"
+        return self._note.read(services)
 
     def _bring_up(
         self,
