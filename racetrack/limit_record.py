@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from racetrack.run_record import SCHEMA_VERSION, Machine, Part, Scalar, VerdictKind
+from racetrack.run_record import Machine, Part, Scalar, VerdictKind
 
 
 class LiveLook(Part):
@@ -40,5 +40,5 @@ class LimitRecord(Part):
     climb: tuple[LiveLook, ...] = ()
     confirm: tuple[FreshRun, ...] = ()
     minutes: float = 0.0
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     kind: Literal["limit"] = "limit"

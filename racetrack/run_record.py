@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-SCHEMA_VERSION: Literal[1] = 1
+SCHEMA_VERSION: Literal[2] = 2
 
 Utc = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")]
 Scalar = str | int | float | bool | None
@@ -163,7 +163,7 @@ class Slope(Part):
 
 
 class LagShare(Part):
-    """One link's share of the lag."""
+    """One link's share of the processing lag."""
 
     p50_ms: Endless = Field(description="Median, milliseconds.")
     slope: Slope | None = Field(
@@ -171,15 +171,30 @@ class LagShare(Part):
     )
 
 
-class Lag(Part):
-    """The lag behind a verdict, milliseconds; null is without end. Quantiles are over time: a long
-    pause weighs as long as it was."""
+class LagAtMost(Part):
+    """A point of the lag's distribution over time."""
 
-    slope: Slope
-    lag_p50_ms: Endless = Field(description="Median over time.")
+    share: float = Field(ge=0, le=1, description="Share of the window's time.")
+    lag_ms: Endless = Field(description="For so much of it, the lag was at most this.")
+
+
+class Lag(Part):
+    """The lag behind a verdict, milliseconds; null is without end.
+
+    Lag is the age of the oldest pageview that is due and not counted, at every instant: what a
+    reader of the view sees. Processing lag is the same right after an update, so without the wait
+    for it; its quantiles are over time too: each update weighs as long as the time before it.
+    """
+
+    slope: Slope = Field(description="Of the processing lag.")
+    lag_p50_ms: Endless = Field(description="Median over the window's time.")
+    lag_p90_ms: Endless = Field(description="90 % of the time at most this.")
     lag_p99_ms: Endless = Field(description="99 % of the time at most this.")
     lag_max_ms: Endless = Field(description="Largest.")
-    stale_max_ms: Endless = Field(description="Largest just before an update.")
+    lag_distribution: tuple[LagAtMost, ...] = Field(description="By rising share.")
+    processing_lag_p50_ms: Endless = Field(description="Median.")
+    processing_lag_p99_ms: Endless = Field(description="99 % of the time at most this.")
+    processing_lag_max_ms: Endless = Field(description="Largest.")
     generator: LagShare
     broker: LagShare
     engine: LagShare
@@ -417,10 +432,11 @@ class Verified(Part):
 
 
 class RunRecord(Part):
-    """Schema version 1. The file is rewritten whole at every change: a run that broke off has what
-    was known by then. Keys are only ever added within a version."""
+    """Schema version 2: in version 1, "lag" was what is processing lag here. The file is rewritten
+    whole at every change: a run that broke off has what was known by then. Keys are only ever added
+    within a version."""
 
-    schema_version: Literal[1] = Field(description="Rises when a key changes its meaning or goes.")
+    schema_version: Literal[2] = Field(description="Rises when a key changes its meaning or goes.")
     tag: str = Field(description="The folder's name when it was made.")
     engine: str = Field(description="As typed on the command line.")
     runtime: str = Field(

@@ -2,11 +2,11 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -93,21 +93,37 @@ def shown(path: Path) -> str:
 def read_run(path: Path) -> RunRecord:
     """What `run.json` of a run folder says.
 
+    One of schema version 1 comes without results: what it calls lag is another thing than lag is
+    now. `racetrack.analysis.figures.results` makes them anew from the folder's raw files.
+
     Raises:
         UsageError: as `read_record`.
     """
-    return read_record(path / "run.json", RunRecord)
+    return read_record(path / "run.json", RunRecord, _without_old_results)
 
 
-def read_record(file: Path, model: type[Record]) -> Record:
-    """What a file of this version holds; keys that a newer one has added are left out.
+def _without_old_results(held: dict[str, Any]) -> dict[str, Any]:
+    if held.get("schema_version") != 1:
+        return held
+    kept = {key: value for key, value in held.items() if key != "results"}
+    return {**kept, "schema_version": SCHEMA_VERSION}
+
+
+def read_record(
+    file: Path,
+    model: type[Record],
+    upgraded: Callable[[dict[str, Any]], dict[str, Any]] = lambda held: held,
+) -> Record:
+    """What a file of the model's version holds; keys that a newer one has added are left out.
+    `upgraded` makes of an older version what it would be now.
 
     Raises:
         UsageError: it is of another version, or not what it should be.
     """
     try:
-        held = json.loads(file.read_text())
-        _check_version(file, held)
+        held = upgraded(json.loads(file.read_text()))
+        (version,) = get_args(model.model_fields["schema_version"].annotation)
+        _check_version(file, held, version)
         return model.model_validate(held, extra="ignore")
     except json.JSONDecodeError as error:
         raise UsageError(f"{file} is not JSON ({error}): leave it out.") from error
@@ -117,15 +133,15 @@ def read_record(file: Path, model: type[Record]) -> Record:
         raise UsageError(f"{file} can't be read: {where}: {first['msg']}. Leave it out.") from error
 
 
-def _check_version(path: Path, held: Mapping[str, Any]) -> None:
+def _check_version(path: Path, held: Mapping[str, Any], wanted: int) -> None:
     """Whether this Racetrack reads what a file holds.
 
     Raises:
         UsageError: another version wrote it.
     """
     version = held.get("schema_version")
-    if version != SCHEMA_VERSION:
+    if version != wanted:
         raise UsageError(
-            f"{path} has schema version {version}; this Racetrack reads {SCHEMA_VERSION}."
+            f"{path} has schema version {version}; this Racetrack reads {wanted}."
             " Use the Racetrack that wrote it."
         )

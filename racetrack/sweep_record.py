@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from racetrack.run_record import SCHEMA_VERSION, Part
+from racetrack.run_record import Part
 
 
 class PlannedRun(Part):
@@ -31,5 +31,5 @@ class Sweep(Part):
     vary: str | None = None
     values: tuple[str, ...] = ()
     runs: tuple[PlannedRun, ...] = Field(default=(), description="In the order in which they run.")
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     kind: Literal["sweep"] = "sweep"

@@ -19,15 +19,19 @@ COST: dict[str, Any] = {
 LAG: dict[str, Any] = {
     "slope": _SLOPE,
     "lag_p50_ms": 1.0,
+    "lag_p90_ms": 1.0,
     "lag_p99_ms": 1.0,
     "lag_max_ms": 1.0,
-    "stale_max_ms": 1.0,
+    "lag_distribution": [{"share": 0.5, "lag_ms": 1.0}, {"share": 1.0, "lag_ms": 1.0}],
+    "processing_lag_p50_ms": 1.0,
+    "processing_lag_p99_ms": 1.0,
+    "processing_lag_max_ms": 1.0,
     "generator": _SHARE,
     "broker": _SHARE,
     "engine": _SHARE,
 }
 RUN: dict[str, Any] = {
-    "schema_version": 1,
+    "schema_version": 2,
     "tag": "2026.03.22.05.04.28_UTC_dh_5000",
     "engine": "dh",
     "runtime": "native",
@@ -48,7 +52,7 @@ RUN: dict[str, Any] = {
         "processed_pageviews": 30,
         "verdict": {
             "kind": "kept up",
-            "reason": "Kept up: the lag's slope is 0.00 %",
+            "reason": "Kept up: the processing lag's slope is 0.00 %",
             "warnings": [],
             "threshold_pct": 1.0,
             "window_s": 10.0,

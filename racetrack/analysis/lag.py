@@ -1,4 +1,7 @@
-"""From curves to lag: pure functions, no I/O. What the words mean is in docs/verdict.md.
+"""From curves to processing lag: pure functions, no I/O. What the words mean is in docs/verdict.md.
+
+Processing lag is the lag right after an update of the engine: what its work takes, without the wait
+for the next update. Lag itself, at every instant, is in `age.py`.
 
 The n-th message of a partition is taken for the n-th that was due: the generator sees to it.
 """
@@ -11,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from racetrack.analysis.curves import NAMES, SAMPLED, Curve, Curves
-from racetrack.analysis.silence import LONG_MS, rhythm_ms, update_times_ms
+from racetrack.analysis.silence import LONG_MS, rhythm_ms, update_steps, update_times_ms
 from racetrack.run_record import Throughput
 
 Floats = NDArray[np.float64]
@@ -44,12 +47,12 @@ class ClockStep:
 class LagSeries:
     """Lag over time: arrays of one length, times in epoch milliseconds, the rest in milliseconds.
 
-    `lag_ms` right after each update = `generator_ms + broker_ms + engine_ms`, all of the
-    partition that decides. `stale_ms` is the same just before the update: what a reader of the
-    view saw last. `silent` marks points that no update made. A lag is infinite where the oldest
-    uncounted pageview was due before the recording began. `early_ms` is how long before it was due
-    a pageview was counted: above 0 the clocks, or the origins of the counts, disagree. The series
-    covers `start_ms` to `end_ms`; where that is empty, there is nothing to judge.
+    `lag_ms` (processing lag) right after each update = `generator_ms + broker_ms + engine_ms`, all
+    of the partition that decides. `stale_ms` is the lag just before the update. `silent` marks
+    points that no update made. A lag is infinite where the oldest uncounted pageview was due before
+    the recording began. `early_ms` is how long before it was due a pageview was counted: above 0
+    the clocks, or the origins of the counts, disagree. The series covers `start_ms` to `end_ms`;
+    where that is empty, there is nothing to judge.
     """
 
     start_ms: float
@@ -120,22 +123,24 @@ def recorded_until_ms(curves: Curves) -> float:
 
 
 def lag_series(curves: Curves, start_ms: float, end_ms: float) -> LagSeries:
-    """The lag at every update of the engine in the window, and every second while it is silent.
+    """The lag after every update of the engine in the window, and every second while it is silent.
+
+    What one update brought for several partitions is one point (`silence.update_steps`).
 
     The window ends early where the recording does, or where a clock was set back (`trusted`).
     """
     curves = trusted(curves)
     end_ms = max(start_ms, min(end_ms, recorded_until_ms(curves)))
-    at_ms, silent = _points(curves, start_ms, end_ms)
+    begun_ms, at_ms, silent = _points(curves, start_ms, end_ms)
     ages = np.empty((len(curves.partitions), len(at_ms)))
     counts, stale = np.empty_like(ages), np.empty_like(ages)
     early_ms = 0.0
     for row, (due, processed) in enumerate(zip(curves.due, curves.processed, strict=True)):
-        due_at = _when(due)
-        counts[row] = _counted(processed, at_ms, "right")
+        due_at = when(due)
+        counts[row] = counted(processed, at_ms, "right")
         ages[row] = np.maximum(at_ms - due_at(counts[row] + 1), 0)
-        before = _counted(processed, at_ms, "left")
-        stale[row] = np.maximum(at_ms - due_at(before + 1), 0)
+        before = counted(processed, begun_ms, "left")
+        stale[row] = np.maximum(begun_ms - due_at(before + 1), 0)
         early_ms = max(early_ms, _early(due, counts[row], at_ms))
     # A silent point is no update, and before it is as after it.
     deciding = np.argmax(ages, axis=0) if len(at_ms) else np.empty(0, dtype=np.int64)
@@ -202,12 +207,15 @@ def throughput(curves: Curves, start_ms: float, end_ms: float) -> Throughput:
     )
 
 
-def _points(curves: Curves, start_ms: float, end_ms: float) -> tuple[Floats, NDArray[np.bool_]]:
-    """When lag is looked at, and which of these instants are only a look at one who is silent."""
-    every = update_times_ms(curves)
-    updates = every[(every >= start_ms) & (every <= end_ms)]
+def _points(
+    curves: Curves, start_ms: float, end_ms: float
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """When each update began and ended, and which of these are only a look at one who is silent."""
+    begun, every = update_steps(curves)
+    within = (every >= start_ms) & (every <= end_ms)
+    begun, updates = begun[within], every[within]
     if end_ms <= start_ms:
-        return updates, np.zeros(len(updates), dtype=np.bool_)
+        return begun, updates, np.zeros(len(updates), dtype=np.bool_)
     if len(updates) < FEW_UPDATES:
         usual_ms = rhythm_ms(every, start_ms) or 0.0
     else:
@@ -221,10 +229,11 @@ def _points(curves: Curves, start_ms: float, end_ms: float) -> tuple[Floats, NDA
     grid = np.setdiff1d(np.concatenate(looks), updates) if looks else np.empty(0)
     at_ms = np.concatenate([updates, grid])
     order = np.argsort(at_ms)
-    return at_ms[order], (np.arange(len(at_ms)) >= len(updates))[order]
+    silent = (np.arange(len(at_ms)) >= len(updates))[order]
+    return np.concatenate([begun, grid])[order], at_ms[order], silent
 
 
-def _when(curve: Curve) -> Callable[[Floats], Floats]:
+def when(curve: Curve) -> Callable[[Floats], Floats]:
     """When number n (1-based) came: linear between samples; -inf before the record, inf after.
 
     A sample of count k means "k to k + 1": half a pageview is added, so that the error (up to half
@@ -240,7 +249,7 @@ def _when(curve: Curve) -> Callable[[Floats], Floats]:
     return at
 
 
-def _counted(processed: Curve, at_ms: Floats, side: str) -> Floats:
+def counted(processed: Curve, at_ms: Floats, side: str) -> Floats:
     """How many the engine had counted at these times: the last row's count, 0 before the first."""
     rows = np.searchsorted(processed.at_ms, at_ms, "left" if side == "left" else "right")
     return np.concatenate([[0.0], processed.count])[rows]
@@ -267,7 +276,7 @@ def _parts(
     for row in np.unique(deciding):
         mine = (deciding == row) & np.isfinite(lag_ms)
         due_ms = at_ms[mine] - lag_ms[mine]
-        handed_ms = np.clip(_when(curves.handed_over[row])(number[mine]), due_ms, at_ms[mine])
-        there_ms = np.clip(_when(curves.published[row])(number[mine]), handed_ms, at_ms[mine])
+        handed_ms = np.clip(when(curves.handed_over[row])(number[mine]), due_ms, at_ms[mine])
+        there_ms = np.clip(when(curves.published[row])(number[mine]), handed_ms, at_ms[mine])
         generator_ms[mine], broker_ms[mine] = handed_ms - due_ms, there_ms - handed_ms
     return generator_ms, broker_ms

@@ -9,6 +9,8 @@ from racetrack.analysis.curves import Curves
 
 # An engine's rhythm may change with the load, so it is taken from what was just before.
 RHYTHM_FROM_MS = 30_000.0
+# An update's rows come within a few milliseconds; no engine has a cycle as short as this.
+STEP_MS = 5.0
 # After so much silence a view is stale whatever its rhythm.
 LONG_MS = 10_000.0
 
@@ -35,8 +37,33 @@ class Silence:
 
 
 def update_times_ms(curves: Curves) -> NDArray[np.float64]:
-    """When the engine told of an update of any partition, in order."""
-    return np.unique(np.concatenate([curve.at_ms for curve in curves.processed]))
+    """When each update of the engine was there whole, in order."""
+    return update_steps(curves)[1]
+
+
+def update_steps(curves: Curves) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """When each update of the engine began, and when it was there whole.
+
+    Some engines tell of each partition with a time of its own. Rows that follow each other within
+    STEP_MS belong to one update, unless a partition comes again: then that is the next one.
+    """
+    at_ms = np.concatenate([curve.at_ms for curve in curves.processed])
+    numbers = [np.full(len(c.at_ms), n) for n, c in enumerate(curves.processed)]
+    order = np.argsort(at_ms, kind="stable")
+    begun: list[float] = []
+    whole: list[float] = []
+    seen: set[int] = set()
+    for at, partition in zip(
+        at_ms[order].tolist(), np.concatenate(numbers)[order].tolist(), strict=True
+    ):
+        gap_ms = at - whole[-1] if whole else np.inf
+        if gap_ms > STEP_MS or (gap_ms > 0 and partition in seen):
+            begun.append(at)
+            whole.append(at)
+            seen = set()
+        whole[-1] = at
+        seen.add(partition)
+    return np.array(begun), np.array(whole)
 
 
 def around(curves: Curves, start_ms: float, end_ms: float, recorded_until_ms: float) -> Silence:

@@ -8,13 +8,14 @@ bootstrap, Kuensch 1989), and an interval that contains the threshold is no verd
 """
 
 import math
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from racetrack.analysis import verdict_words
+from racetrack.analysis.age import SHARES, age, quantiles_ms
 from racetrack.analysis.curves import Curves
 from racetrack.analysis.lag import (
-    BIN_MS,
     SILENT_GAPS,
     ClockStep,
     Floats,
@@ -29,14 +30,14 @@ from racetrack.analysis.lag import (
 from racetrack.analysis.outcome import RATE_TOLERANCE
 from racetrack.analysis.silence import Silence, around
 from racetrack.analysis.slope import (
-    CONFIDENCE,
     MIN_BINS,
     THRESHOLD_PCT,
     TRY_S,
     growth,
     shortest_window_s,
 )
-from racetrack.run_record import Lag, LagShare, Throughput, Verdict, VerdictKind
+from racetrack.analysis.verdict_words import Shortfalls
+from racetrack.run_record import Lag, LagAtMost, LagShare, Throughput, Verdict, VerdictKind
 
 # Rate: as the outcome of a run, plus what sampling every 100 ms can misplace at the ends.
 SAMPLE_MS = 100.0
@@ -79,21 +80,21 @@ def judge(
         longer_s = max(TRY_S, math.ceil(window_s * MIN_BINS / max(bins, 1)), math.ceil(cycles_s))
         reason = f"Undecided: too few updates of the engine in {window_s:.1f} s for a slope"
     if reason is None:
-        measured = _measure(series, threshold_pct)
+        measured = _measure(curves, series, threshold_pct)
         kind = _decide(measured, short, threshold_pct)
-        reason = _reason(kind, measured, short, threshold_pct)
+        reason = verdict_words.reason_of(kind, measured, short, threshold_pct)
         rhythm_s = _rhythm_s(measured, silence, updates)
         if rhythm_s and kind in (VerdictKind.FELL_BEHIND, VerdictKind.UNDECIDED):
             kind, longer_s = VerdictKind.UNDECIDED, math.ceil(MIN_BINS * rhythm_s)
-            reason = _slow_rhythm(measured, rhythm_s, updates, window_s)
+            reason = verdict_words.slow_rhythm(measured, rhythm_s, updates, window_s)
         elif kind is VerdictKind.UNDECIDED:
             longer_s = shortest_window_s(measured.slope, window_s, threshold_pct)
         elif kind is VerdictKind.FELL_BEHIND and not updates:
-            reason = _silent(series, silence, window_s)
+            reason = verdict_words.silent(series, silence, window_s)
     return Verdict(
         kind=kind,
         reason=reason,
-        warnings=_warnings(series, step, end_ms, kind, short),
+        warnings=verdict_words.warnings_of(series, step, end_ms, kind, short),
         threshold_pct=threshold_pct,
         window_s=window_s,
         updates=updates,
@@ -105,7 +106,7 @@ def judge(
     )
 
 
-def _measure(series: LagSeries, threshold_pct: float) -> Lag:
+def _measure(curves: Curves, series: LagSeries, threshold_pct: float) -> Lag:
     """All numbers; the growth of a part only where the verdict can depend on it."""
     slope = growth(*binned(series, series.lag_ms), threshold_pct)
 
@@ -125,33 +126,40 @@ def _measure(series: LagSeries, threshold_pct: float) -> Lag:
     others = slope.high_pct >= threshold_pct and not fell
     return Lag(
         slope=slope,
-        lag_p50_ms=quantile_ms(series, series.lag_ms, 0.5),
-        lag_p99_ms=quantile_ms(series, series.lag_ms, 0.99),
-        lag_max_ms=float(series.lag_ms.max()),
-        stale_max_ms=float(series.stale_ms.max()),
+        **_over_time(curves, series),
+        processing_lag_p50_ms=quantile_ms(series, series.lag_ms, 0.5),
+        processing_lag_p99_ms=quantile_ms(series, series.lag_ms, 0.99),
+        processing_lag_max_ms=float(series.lag_ms.max()),
         generator=part(series.generator_ms, others),
         broker=part(series.broker_ms, others),
         engine=engine,
     )
 
 
+def _over_time(curves: Curves, series: LagSeries) -> dict[str, Any]:
+    """The lag itself, as the fields of `Lag` that are about it."""
+    told = age(curves, series.start_ms, series.end_ms)
+    at_most = dict(zip(SHARES, quantiles_ms(told, SHARES), strict=True))
+    return {
+        "lag_p50_ms": at_most[0.5],
+        "lag_p90_ms": at_most[0.9],
+        "lag_p99_ms": at_most[0.99],
+        "lag_max_ms": at_most[1.0],
+        "lag_distribution": tuple(
+            LagAtMost(share=share, lag_ms=lag_ms) for share, lag_ms in at_most.items()
+        ),
+    }
+
+
 def _above(part: LagShare, threshold_pct: float) -> bool:
     return part.slope is not None and part.slope.low_pct > threshold_pct
 
 
-@dataclass(frozen=True)
-class _Shortfalls:
-    """What the generator did not hand over of what was asked, and the broker not take of that."""
-
-    generator: str | None
-    broker: str | None
-
-
-def _shortfalls(rates: Throughput, asked_per_s: float, window_s: float) -> _Shortfalls:
+def _shortfalls(rates: Throughput, asked_per_s: float, window_s: float) -> Shortfalls:
     share = 1 - RATE_TOLERANCE - SAMPLE_MS / 1000 / max(window_s, SAMPLE_MS / 1000)
     handed, published = rates.handed_over_per_s, rates.published_per_s
     wanted = max(asked_per_s, rates.offered_per_s)
-    return _Shortfalls(
+    return Shortfalls(
         f"handed over {handed:,.0f} of {wanted:,.0f} pageviews/s"
         if handed < share * wanted
         else None,
@@ -161,7 +169,7 @@ def _shortfalls(rates: Throughput, asked_per_s: float, window_s: float) -> _Shor
     )
 
 
-def _decide(measured: Lag, short: _Shortfalls, threshold_pct: float) -> VerdictKind:
+def _decide(measured: Lag, short: Shortfalls, threshold_pct: float) -> VerdictKind:
     """The rule. Who holds up the engine is asked before the engine is praised, and before it is
     blamed unless its own part of the lag alone grows beyond the threshold."""
     grows = measured.slope.low_pct > threshold_pct
@@ -180,11 +188,11 @@ def _decide(measured: Lag, short: _Shortfalls, threshold_pct: float) -> VerdictK
     return VerdictKind.GENERATOR_BOUND if by_generator >= by_broker else VerdictKind.BROKER_BOUND
 
 
-def _held_up_by(measured: Lag, short: _Shortfalls, threshold_pct: float) -> VerdictKind | None:
+def _held_up_by(measured: Lag, short: Shortfalls, threshold_pct: float) -> VerdictKind | None:
     """Generator or broker, if one of them delivered too little, ever later, or very late."""
 
     def holds(part: LagShare, missing: str | None) -> bool:
-        late = part.p50_ms >= LATE_MS and part.p50_ms > LATE_SHARE * measured.lag_p50_ms
+        late = part.p50_ms >= LATE_MS and part.p50_ms > LATE_SHARE * measured.processing_lag_p50_ms
         return missing is not None or late or _above(part, threshold_pct)
 
     # A generator that waits for a broker is late too: its queue to the broker is then full.
@@ -198,7 +206,7 @@ def _useless(series: LagSeries, rates: Throughput, step: ClockStep | None) -> st
     """Why nothing can be computed at all, if so."""
     if series.end_ms <= series.start_ms:
         if step:
-            return f"A clock was set back by {_ago(step)} before the window: run again"
+            return f"A clock was set back by {verdict_words.ago(step)} before the window: run again"
         return "The recording ends before the window begins: run again"
     if rates.offered_per_s <= 0:
         return "No pageview was due in the window: ask for a rate"
@@ -230,72 +238,9 @@ def _rhythm_s(measured: Lag, silence: Silence, updates: int) -> float | None:
     if silence.rhythm_ms is None or updates >= MIN_BINS:
         return None
     most_ms = SILENT_GAPS * silence.rhythm_ms
-    explained = silence.longest_ms <= most_ms and (updates or measured.stale_max_ms <= most_ms)
+    explained = silence.longest_ms <= most_ms and (updates or measured.lag_max_ms <= most_ms)
     return silence.rhythm_ms / 1000 if explained else None
-
-
-def _slow_rhythm(measured: Lag, rhythm_s: float, updates: int, window_s: float) -> str:
-    return (
-        f"Undecided: the engine tells of an update every {rhythm_s:.1f} s, and the window of"
-        f" {window_s:.1f} s has {updates or 'none'}, too few for a slope; its lag was"
-        f" {measured.stale_max_ms / 1000:.1f} s at most"
-    )
-
-
-def _silent(series: LagSeries, silence: Silence, window_s: float) -> str:
-    after_s = silence.next_update_s
-    then = "" if after_s is None else f"; it told of the next update {after_s:.1f} s later"
-    return (
-        f"Fell behind: the engine told of no update in the {window_s:.1f} s of the window, at whose"
-        f" end the oldest pageview not counted was {series.lag_ms[-1] / 1000:.1f} s old{then}"
-    )
 
 
 def _window_s(series: LagSeries) -> float:
     return (series.end_ms - series.start_ms) / 1000
-
-
-def _ago(step: ClockStep) -> str:
-    return f"{step.from_ms - step.to_ms:,.0f} ms (rows of {step.curve}/{step.partition})"
-
-
-def _reason(kind: VerdictKind, measured: Lag, short: _Shortfalls, threshold_pct: float) -> str:
-    slope = measured.slope
-    told = (
-        f"the lag's slope is {slope.pct:.2f} % of real time"
-        f" ({slope.low_pct:.2f} to {slope.high_pct:.2f} % with {CONFIDENCE:.0%} confidence)"
-    )
-    level = f"median lag {measured.lag_p50_ms:,.0f} ms"
-    if kind is VerdictKind.KEPT_UP:
-        return f"Kept up: {told}, below {threshold_pct:g} %; {level}"
-    if kind is VerdictKind.FELL_BEHIND:
-        return f"Fell behind: {told}, above {threshold_pct:g} %; {level}"
-    if kind is VerdictKind.UNDECIDED:
-        return f"Undecided: {told}, on both sides of {threshold_pct:g} %; {level}"
-    name = "generator" if kind is VerdictKind.GENERATOR_BOUND else "broker"
-    part = measured.generator if kind is VerdictKind.GENERATOR_BOUND else measured.broker
-    missing = short.generator if kind is VerdictKind.GENERATOR_BOUND else short.broker
-    facts = [f"it {missing}"] if missing else []
-    if part.slope:
-        facts.append(f"its part of the lag grows by {part.slope.pct:.2f} % of real time")
-    facts.append(f"it holds {part.p50_ms:,.0f} ms of a median lag of {measured.lag_p50_ms:,.0f} ms")
-    return f"The {name} was the bottleneck, not the engine: " + ", ".join(facts)
-
-
-def _warnings(
-    series: LagSeries, step: ClockStep | None, end_ms: float, kind: VerdictKind, short: _Shortfalls
-) -> tuple[str, ...]:
-    found = []
-    if step and step.to_ms < end_ms:
-        found.append(f"A clock was set back by {_ago(step)}: only what was before it is judged")
-    elif end_ms - series.end_ms > BIN_MS:
-        found.append(
-            f"The recording ends {(end_ms - series.end_ms) / 1000:.1f} s before the window"
-        )
-    if kind is VerdictKind.FELL_BEHIND and short.generator:
-        found.append(f"It fell behind at less than was asked: the generator {short.generator}")
-    if series.silent.any():
-        ends_ms = [series.start_ms, *series.at_ms[~series.silent], series.end_ms]
-        silence_s = float(np.max(np.diff(ends_ms))) / 1000
-        found.append(f"The engine was silent (for {silence_s:.1f} s of the window at the longest)")
-    return tuple(found)

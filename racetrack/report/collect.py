@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from racetrack.analysis.curves import CurvesError
+from racetrack.analysis.figures import results
 from racetrack.errors import UsageError
 from racetrack.limit_record import LimitRecord
 from racetrack.report.figures import figures_of, runtime_of, warnings_of
@@ -172,13 +174,25 @@ def _siblings(folder: Path, tags: Iterable[str | None]) -> Iterable[Path]:
 
 
 def _run(path: Path, varied: Mapping[str, str]) -> Run:
-    run = read_run(path)
+    run, remade = _with_results(path)
     settings = {
         key: str(value) for key, value in run.settings.items() if not key.endswith(PLACE_ONLY)
     }
     versions = {f"{key} version": value for key, value in run.versions.items() if key not in RULER}
     config = {**settings, **versions, **_window(run), **_faults(run), **varied}
-    return Run(path, run, figures_of(run, path), warnings_of(run, path), config)
+    return Run(path, run, figures_of(run, path), (*remade, *warnings_of(run, path)), config)
+
+
+def _with_results(path: Path) -> tuple[RunRecord, tuple[str, ...]]:
+    """A run, its results made anew if an older version made them; and a remark if that failed."""
+    run = read_run(path)
+    if run.results is None and run.measured and run.outcome != "unfinished":
+        try:
+            run.results = results(path)
+        except (CurvesError, OSError) as error:
+            why = "An older version made this run's figures, in which lag meant something else"
+            return run, (f"{why}, and they can't be made anew: {error}",)
+    return run, ()
 
 
 def _window(run: RunRecord) -> dict[str, str]:

@@ -61,7 +61,8 @@ def _lags(verdict: Verdict | None) -> dict[str, float | None]:
         "lag_p50_ms": _finite(lag.lag_p50_ms),
         "lag_p99_ms": _finite(lag.lag_p99_ms),
         "lag_max_ms": _finite(lag.lag_max_ms),
-        "stale_max_ms": _finite(lag.stale_max_ms),
+        "processing_lag_p50_ms": _finite(lag.processing_lag_p50_ms),
+        "processing_lag_p99_ms": _finite(lag.processing_lag_p99_ms),
         "lag_slope_pct": lag.slope.pct,
     }
 

@@ -76,7 +76,8 @@ def _verdict(verdict: Verdict | None) -> list[str]:
         lines.append(
             f"  lag         p50 {_number(lag.lag_p50_ms, '{:,.0f}')} ms,"
             f" p99 {_number(lag.lag_p99_ms, '{:,.0f}')} ms,"
-            f" max {_number(lag.lag_max_ms, '{:,.0f}')} ms"
+            f" max {_number(lag.lag_max_ms, '{:,.0f}')} ms over time;"
+            f" processing lag p50 {_number(lag.processing_lag_p50_ms, '{:,.0f}')} ms"
         )
     if verdict.shortest_window_s:
         lines.append(f"              a window of {verdict.shortest_window_s:.0f} s would decide")

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from racetrack.analysis import age, lag, raw
 from racetrack.analysis import curves as curve_files
-from racetrack.analysis import lag, raw
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.report.chart import Chart, Floats, Line, Mark, thinned
 from racetrack.report.collect import Run
@@ -116,17 +116,19 @@ def _sum(parts: Sequence[Curve], at_ms: Floats) -> Floats:
 def _lag(run: Run, told: Curves, start_ms: float, end_ms: float) -> Chart:
     begins = [curve.at_ms[0] for curve in told.processed if len(curve.at_ms)]
     series = lag.lag_series(told, min([start_ms, *begins]), lag.recorded_until_ms(told))
-    finite = np.isfinite(series.lag_ms) & np.isfinite(series.stale_ms)
+    finite = np.isfinite(series.lag_ms)
     at_ms = series.at_ms[finite]
     parts: dict[str, Floats] = {
-        "lag": series.lag_ms,
-        "stale (just before the update)": series.stale_ms,
+        "processing lag (right after an update)": series.lag_ms,
         "generator's part": series.generator_ms,
         "broker's part": series.broker_ms,
     }
     lines = [
-        _line(title, at_ms, values[finite], start_ms, look)
-        for look, (title, values) in enumerate(parts.items())
+        _line("lag", *_sawtooth(age.age(told, series.start_ms, series.end_ms)), start_ms, 0),
+        *(
+            _line(title, at_ms, values[finite], start_ms, look)
+            for look, (title, values) in enumerate(parts.items(), start=1)
+        ),
     ]
     if (run.path / f"{run.engine}_sample_dt.log").is_file():
         updates = raw.delays(run.path, run.engine)
@@ -138,17 +140,25 @@ def _lag(run: Run, told: Curves, start_ms: float, end_ms: float) -> Chart:
         run,
         "lag",
         (start_ms, end_ms),
-        title="Lag at each update",
+        title="Lag",
         y_title="ms",
         lines=tuple(lines),
         y_form="{:,.0f}",
         y_unit=" ms",
-        meaning=f"{BY_KEY['lag_p50_ms'].means.split('. ')[0]}. Its parts are those of the partition"
-        " that decides; dt_ms is the published measure, in which a lagging partition can hide.",
+        meaning=f"{BY_KEY['lag_p50_ms'].means.split('. ')[0]}. It grows between two updates, and"
+        " falls at each to the processing lag, whose parts are those of the partition that decides;"
+        " dt_ms is the published measure, in which a lagging partition can hide.",
         note=f"Left out: {left_out} at pageviews due before the recording began."
         if left_out
         else "",
     )
+
+
+def _sawtooth(told: age.Age) -> tuple[Floats, Floats]:
+    """The lag just after each update and just before the next: times, and milliseconds."""
+    known = np.isfinite(told.highest_ms)
+    times = np.stack([told.from_ms[known], told.until_ms[known]], axis=1).ravel()
+    return times, np.stack([told.lowest_ms[known], told.highest_ms[known]], axis=1).ravel()
 
 
 def _usage(run: Run, start_ms: float, end_ms: float) -> list[Chart]:

@@ -92,7 +92,7 @@ def _json(
     created_at: str,
 ) -> dict[str, Any]:
     return {
-        "schema_version": 1,
+        "schema_version": 2,
         "kind": "report",
         "created_at": created_at,
         "confidence": CONFIDENCE,

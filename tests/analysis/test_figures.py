@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
         f"{START_MS + 1500},broker,0.50,0.250000\n"
     )
     run = {
-        "schema_version": 1,
+        "schema_version": 2,
         "tag": "dh_4000",
         "engine": "dh",
         "asked": {"pageviews_per_s": 4000, "wait_s": 5, "samples": 2, "delay_s": 1},

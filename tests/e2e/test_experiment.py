@@ -81,7 +81,7 @@ def test_the_harness_does_not_disturb_what_it_measures(folder: Path) -> None:
 
 def test_run_json_says_what_ran_where_and_when(folder: Path) -> None:
     run = read_run(folder)
-    assert (run["schema_version"], run["tag"]) == (1, folder.name)
+    assert (run["schema_version"], run["tag"]) == (2, folder.name)
     assert (run["engine"], run["runtime"]) == ("dh", "native")
     assert run["machine"]["cores"] > 0
     parts = {"racetrack", "python", "deephaven", "kafka", "mysql", "debezium"}

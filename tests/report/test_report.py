@@ -358,9 +358,26 @@ def test_the_command_leaves_its_files_and_refuses_other_folders(tmp_path: Path) 
     assert refused.exit_code == 2 and "no folder of results" in refused.output
 
 
+def test_a_run_of_the_first_version_is_measured_anew(tmp_path: Path) -> None:
+    folder = run(tmp_path, Made(delay_ms=200))
+    (today,) = collect([folder]).runs
+    old = read_run(folder)["results"]
+    # Then, lag was what is processing lag now.
+    old["verdict"]["measured"] = {"lag_p50_ms": 200.0, "stale_max_ms": 1_200.0}
+    edit(folder, schema_version=1, results=old)
+    (again,) = collect([folder]).runs
+    assert again.figures == today.figures
+    assert again.warnings == today.warnings
+    assert again.figures["lag_p50_ms"] == pytest.approx(700, abs=50)
+    (folder / "curves.csv").unlink()
+    (lost,) = collect([folder]).runs
+    assert lost.figures["lag_p50_ms"] is None and not lost.counts
+    assert "lag meant something else, and they can't be made anew" in lost.warnings[0]
+
+
 def test_a_newer_versions_folder_is_refused(tmp_path: Path) -> None:
     folder = run(tmp_path, Made())
-    edit(folder, schema_version=2)
+    edit(folder, schema_version=3)
     with pytest.raises(UsageError, match="schema version 2"):
         collect([folder])
 

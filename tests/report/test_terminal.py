@@ -9,8 +9,8 @@ from racetrack.run_record import RunRecord
 from tests.records import COST, record
 
 VERDICT: dict[str, Any] = {
-    "reason": "Kept up: the lag's slope is 0.01 %",
-    "measured": {"lag_p50_ms": 612.4, "lag_p99_ms": 1012.4, "lag_max_ms": None},
+    "reason": "Kept up: the processing lag's slope is 0.01 %",
+    "measured": {"lag_p50_ms": 612.4, "lag_p99_ms": 1012.4, "lag_max_ms": None, "processing_lag_p50_ms": 92.4},
     "warnings": ["the window is short"],
     "shortest_window_s": 42,
 }
@@ -62,8 +62,10 @@ def test_the_summary_says_it_at_a_glance() -> None:
     text = "\n".join(terminal.summary(run, Path("logs/x_dh_5000")))
     assert "dh at 5,000 pageviews/s (native): ok" in text
     assert "asked 5,000/s, achieved 5,003.1/s" in text
-    assert "verdict     Kept up: the lag's slope is 0.01 %" in text
-    assert "lag         p50 612 ms, p99 1,012 ms, max n/a ms" in text
+    assert "verdict     Kept up: the processing lag's slope is 0.01 %" in text
+    assert (
+        "lag         p50 612 ms, p99 1,012 ms, max n/a ms over time; processing lag p50 92 ms" in text
+    )
     assert "a window of 42 s would decide" in text
     assert "warning     the window is short" in text
     assert "published 123,456, seen by the engine 123,400" in text
