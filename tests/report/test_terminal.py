@@ -63,9 +63,8 @@ def test_the_summary_says_it_at_a_glance() -> None:
     assert "dh at 5,000 pageviews/s (native): ok" in text
     assert "asked 5,000/s, achieved 5,003.1/s" in text
     assert "verdict     Kept up: the processing lag's slope is 0.01 %" in text
-    assert (
-        "lag         p50 612 ms, p99 1,012 ms, max n/a ms over time; processing lag p50 92 ms" in text
-    )
+    assert "lag         p50 612 ms, p99 1,012 ms, max n/a ms over time;" in text
+    assert "over time; processing lag p50 92 ms" in text
     assert "a window of 42 s would decide" in text
     assert "warning     the window is short" in text
     assert "published 123,456, seen by the engine 123,400" in text
