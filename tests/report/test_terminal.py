@@ -10,7 +10,12 @@ from tests.records import COST, record
 
 VERDICT: dict[str, Any] = {
     "reason": "Kept up: the processing lag's slope is 0.01 %",
-    "measured": {"lag_p50_ms": 612.4, "lag_p99_ms": 1012.4, "lag_max_ms": None, "processing_lag_p50_ms": 92.4},
+    "measured": {
+        "lag_p50_ms": 612.4,
+        "lag_p99_ms": 1012.4,
+        "lag_max_ms": None,
+        "processing_lag_p50_ms": 92.4,
+    },
     "warnings": ["the window is short"],
     "shortest_window_s": 42,
 }
