@@ -36,6 +36,7 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,30}$")]
 Size = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*[mMgG]$")]
 Address = Annotated[str, AfterValidator(lambda text: str(IPv4Address(text)))]
 HostOrNothing = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9.-]*$")]
+Cores = Annotated[str, StringConstraints(pattern=r"^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$")]
 Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[int, Field(ge=0)]
 
@@ -66,6 +67,11 @@ class Settings(BaseSettings):
 
     # What a run says does not depend on where it is kept.
     logs_folder: Folder = Field(exclude=True)
+
+    engine_cpus: Cores
+    broker_cpus: Cores
+    loadgen_cpus: Cores
+    harness_cpus: Cores
 
     bind_address: Address
     stack_name: Name

@@ -27,7 +27,7 @@ from racetrack.run_record import Counts, FaultLog, Measured, Verified, Window
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import Settings
-from racetrack.stack import heeded
+from racetrack.stack import cores, heeded
 from racetrack.stack.contract import Accounting, Say, Stack
 
 # Where every engine's input comes from; an engine names what it needs beside them.
@@ -58,7 +58,9 @@ def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
         stack.runtime,
         airgap=stack.settings.airgap,
     )
+    cores.require_there(stack.settings)
     engine.check(stack)
+    cores.keep_harness_on_its_own(stack.settings)
     stack.prepare(services_of(engine, stack.settings), say)
 
 

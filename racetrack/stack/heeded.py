@@ -32,7 +32,7 @@ class Heed:
 
 
 STACK = Heed(
-    of_the_harness=("RUNTIME", "AIRGAP", "LOGS_FOLDER", "STACK_NAME"),
+    of_the_harness=("RUNTIME", "AIRGAP", "LOGS_FOLDER", "STACK_NAME", "HARNESS_CPUS"),
     not_heeded={
         "native": {
             "REDPANDA_SMP": KAFKA,

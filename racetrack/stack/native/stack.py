@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -15,6 +15,7 @@ import tenacity
 from racetrack import install
 from racetrack.errors import RacetrackError
 from racetrack.settings import REPO, Settings
+from racetrack.stack import cores
 from racetrack.stack.contract import Endpoints, Inside, Say, Standing, Unmeasurable
 from racetrack.stack.last_words import last_words
 from racetrack.stack.native import leftovers, net, ports
@@ -258,7 +259,8 @@ class NativeStack:
         launch = service.launch(self._context(service))
         self._check_not_stopping()
         with log.open("ab") as output:
-            return spawn(launch, output, leftovers.mark(self.settings.stack_name, service.name))
+            on_cores = replace(launch, argv=cores.command(self.settings, service.name, launch.argv))
+            return spawn(on_cores, output, leftovers.mark(self.settings.stack_name, service.name))
 
     def _wait_ready(self, running: _Running) -> None:
         service = running.service

@@ -1,0 +1,68 @@
+"""Cores of its own for what is measured, and for what measures."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from racetrack.errors import UsageError
+from racetrack.settings import Settings, load
+from racetrack.stack import cores
+
+HERE = sorted(cores.of_machine())
+ASK = [sys.executable, "-c", "import os; print(sorted(os.sched_getaffinity(0)))"]
+needs_two = pytest.mark.skipif(len(HERE) < 2, reason="this machine has one core")
+
+
+@pytest.fixture
+def own_affinity() -> Iterator[None]:
+    """The test's process may use what it might before, whatever the test did."""
+    before = os.sched_getaffinity(0)
+    yield
+    os.sched_setaffinity(0, before)
+
+
+def seen_by(settings: Settings, service: str) -> str:
+    """What a process of this service says that it may use."""
+    return subprocess.check_output(cores.command(settings, service, ASK), text=True).strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"), [("", set()), ("1", {1}), ("0-2", {0, 1, 2}), ("0,2-3,7", {0, 2, 3, 7})]
+)
+def test_cores_are_written_as_taskset_and_docker_write_them(text: str, cpus: set[int]) -> None:
+    assert cores.parsed(text) == cpus
+
+
+@needs_two
+def test_each_uses_its_own_and_the_others_all() -> None:
+    settings = load({"BROKER_CPUS": str(HERE[0]), "LOADGEN_CPUS": str(HERE[1])})
+    assert seen_by(settings, "broker") == f"[{HERE[0]}]"
+    assert seen_by(settings, "loadgen") == f"[{HERE[1]}]"
+    assert seen_by(settings, "mysql") == str(HERE)
+
+
+@needs_two
+@pytest.mark.usefixtures("own_affinity")
+def test_what_the_harness_starts_is_not_kept_on_the_harness_cores() -> None:
+    settings = load({"HARNESS_CPUS": str(HERE[1])})
+    cores.keep_harness_on_its_own(settings)
+    assert os.sched_getaffinity(0) == {HERE[1]}
+    assert seen_by(settings, "broker") == str(HERE)
+
+
+def test_without_cores_of_ones_own_a_command_is_as_it_was() -> None:
+    assert cores.command(load(), "broker", ASK) == ASK
+
+
+def test_a_core_that_is_not_there_is_refused_by_name() -> None:
+    with pytest.raises(UsageError, match=r"ENGINE_CPUS=0,4000 can't be had: .* not 4000\."):
+        cores.require_there(load({"ENGINE_CPUS": "0,4000"}))
+
+
+@pytest.mark.parametrize("text", ["a", "0-", "1,,2", "-1"])
+def test_what_names_no_cores_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="ENGINE_CPUS"):
+        load({"ENGINE_CPUS": text})
