@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 from racetrack import cli
 from racetrack.analysis.ruler import Finding
+from racetrack.flaw import NO_PARTITION
 from racetrack.run import calibration
-from racetrack.run.calibration import CASES, FLAWLESS
-from racetrack.settings import load
+from racetrack.run.calibration import CASES
 
 GOOD = Finding("delay of 0 ms", "median lag 6 ms", "± 25 ms", within=True)
 BAD = Finding("delay of 250 ms", "the [broker] ended", "± 25 ms", within=False)
@@ -55,18 +55,10 @@ def test_the_whole_of_it_takes_less_than_four_minutes() -> None:
     assert sum(case.takes_s for case in CASES) < 240
 
 
-def test_no_flaw_of_the_users_own_settings_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("CAL_DELAY_MS", "CAL_CAPACITY_PER_S", "CAL_STALLED_PARTITION"):
-        monkeypatch.setenv(name, "3")
-    settings = load(FLAWLESS)
-    assert (settings.cal_delay_ms, settings.cal_capacity_per_s) == (0, 0)
-    assert settings.cal_stalled_partition == -1
-
-
 def test_the_stall_outlasts_the_samples_and_can_still_be_drained() -> None:
-    stall = next(case for case in CASES if "CAL_STALLED_PARTITION" in case.flaw)
-    begins_s = float(stall.flaw["CAL_STALL_AFTER_S"])
-    ends_s = begins_s + float(stall.flaw["CAL_STALL_FOR_S"])
+    stall = next(case for case in CASES if case.flaw.stalled_partition != NO_PARTITION)
+    begins_s = stall.flaw.stall_after_s
+    ends_s = begins_s + stall.flaw.stall_for_s
     sampled_until_s = stall.wait_s + stall.samples
     assert begins_s < stall.wait_s
     assert sampled_until_s + 5 < ends_s < sampled_until_s + 20
