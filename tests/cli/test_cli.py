@@ -12,21 +12,23 @@ from racetrack import cli
 from racetrack.run import session
 from racetrack.stack.contract import Standing, Unmeasurable
 
+ENGINE = engines.example_engine().name
+
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["nosuch", "5000", "20", "10", "1.0"], "nosuch"),
-        (["dh", "0", "20", "10", "1.0"], "RATE"),
-        (["dh", "-5", "20", "10", "1.0"], "RATE"),
-        (["dh", "many", "20", "10", "1.0"], "RATE"),
-        (["dh", "5000", "0", "10", "1.0"], "WAIT"),
-        (["dh", "5000", "nan", "10", "1.0"], "WAIT"),
-        (["dh", "5000", "20", "0", "1.0"], "SAMPLES"),
-        (["dh", "5000", "20", "1.5", "1.0"], "SAMPLES"),
-        (["dh", "5000", "20", "10", "-1"], "DELAY"),
-        (["dh", "5000", "20", "10", "inf"], "DELAY"),
-        (["dh", "5000", "20", "10"], "DELAY"),
+        ([ENGINE, "0", "20", "10", "1.0"], "RATE"),
+        ([ENGINE, "-5", "20", "10", "1.0"], "RATE"),
+        ([ENGINE, "many", "20", "10", "1.0"], "RATE"),
+        ([ENGINE, "5000", "0", "10", "1.0"], "WAIT"),
+        ([ENGINE, "5000", "nan", "10", "1.0"], "WAIT"),
+        ([ENGINE, "5000", "20", "0", "1.0"], "SAMPLES"),
+        ([ENGINE, "5000", "20", "1.5", "1.0"], "SAMPLES"),
+        ([ENGINE, "5000", "20", "10", "-1"], "DELAY"),
+        ([ENGINE, "5000", "20", "10", "inf"], "DELAY"),
+        ([ENGINE, "5000", "20", "10"], "DELAY"),
         ([], "ENGINE"),
     ],
 )
@@ -42,7 +44,7 @@ def test_a_wrong_argument_is_named(arguments: list[str], says: str) -> None:
 def test_help_shows_an_example_and_the_exit_codes(command: object) -> None:
     result = CliRunner().invoke(command, ["--help"])  # type: ignore[arg-type]
     assert result.exit_code == 0
-    assert "./run_experiment.sh dh 5000 20 10 1.0" in result.output
+    assert f"./run_experiment.sh {ENGINE} 5000 20 10 1.0" in result.output
     assert "Exit codes" in result.output
 
 
@@ -57,7 +59,7 @@ def test_a_bad_setting_ends_in_one_line(
 
 def test_status_tells_processes_only_where_they_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     services = {"mysql": [70, 71], "broker": []}
-    up = Standing("dh", "2026-11-22T08:00:00Z", list(services), services)
+    up = Standing(ENGINE, "2026-11-22T08:00:00Z", list(services), services)
     monkeypatch.setattr(cli.status, "standing_stack", lambda _: (None, up))
     result = CliRunner().invoke(cli.race, ["status"])
     assert result.exit_code == 0
@@ -94,7 +96,7 @@ def up_with(monkeypatch: pytest.MonkeyPatch, **of_stack: object) -> tuple[Simple
     monkeypatch.setattr(cli.up, "open_stack", open_stack)
     monkeypatch.setattr(cli.up, "machine_lock", nullcontext)  # a run may be under way
     monkeypatch.setattr(engines, "find_engine", lambda _: engine)
-    return stack, CliRunner().invoke(cli.race, ["up", "dh"])
+    return stack, CliRunner().invoke(cli.race, ["up", ENGINE])
 
 
 @pytest.mark.parametrize("unmeasurable", [None, Unmeasurable("They are in there", "Go inside")])

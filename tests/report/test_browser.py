@@ -73,9 +73,9 @@ class Seen:
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Two engines, a long label, two rates."""
     logs = tmp_path_factory.mktemp("logs")
-    for made in (Made(rate=100), Made(), Made(engine="mz"), Made(engine="mz", leak=0.05)):
+    for made in (Made(rate=100), Made(), Made(engine="swift"), Made(engine="swift", leak=0.05)):
         run(logs, made)
-    run(logs, Made(settings={"DEEPHAVEN_CYCLE_MS": "250"}))
+    run(logs, Made(settings={"UPDATES_PER_SECOND": "250"}))
     collection = collect(sorted(logs.iterdir()))
     write(logs / "out", collection, tables(collection.runs), published())
     return (logs / "out" / "report.html").read_text()
