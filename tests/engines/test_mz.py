@@ -429,6 +429,7 @@ def test_a_copy_that_is_refused_or_breaks_says_so(
                 wait_for([copy.socket])
 
 
+@pytest.mark.slow
 def test_a_poll_asks_on_time_and_does_not_queue_behind_a_slow_answer(postgres: Postgres) -> None:
     answers: list[list[str | None]] = []
     with Server.at(postgres.url, "").connect() as connection:
@@ -512,6 +513,7 @@ def test_delay_and_progress_are_written_in_the_format_of_every_engine(
     assert all(abs(int(row[0]) - time.time_ns() / 1e6) < 60_000 for row in curve)
 
 
+@pytest.mark.slow
 def test_progress_does_not_wait_for_a_slow_query(
     attached: Stack, postgres: Postgres, script: Path
 ) -> None:

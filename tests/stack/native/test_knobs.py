@@ -105,16 +105,19 @@ def given(described: Describe) -> Given:
     return lambda files, knobs: describe(files, tuple(knobs.items()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", heeding("compose"))
 def test_a_knob_reaches_the_published_images(name: str, given: Given) -> None:
     assert given(PUBLISHED, before(name)) != given(PUBLISHED, after(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", heeding("airgap"))
 def test_a_knob_reaches_the_images_that_are_made_here(name: str, given: Given) -> None:
     assert given(AIRGAP, before(name)) != given(AIRGAP, after(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(heeded.NOT_HEEDED["compose"]))
 def test_what_is_said_not_to_reach_the_published_images_does_not(name: str, given: Given) -> None:
     assert given(PUBLISHED, before(name)) == given(PUBLISHED, after(name))
