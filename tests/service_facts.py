@@ -7,6 +7,7 @@ from importlib import import_module
 
 import engines
 from racetrack import plugins
+from racetrack.install.versions import in_env_files
 from racetrack.stack.compose import published
 from racetrack.stack.native.service import Context
 
@@ -99,3 +100,14 @@ def all_facts() -> list[Facts]:
 
 FACTS = all_facts()
 LAUNCHED = tuple(service for facts in FACTS for service in facts.launched)
+OTHER_VALUES = {name: value for facts in FACTS for name, value in facts.other_values.items()}
+
+
+def another_value(setting: str) -> str:
+    """A good value that is not the one in the files of settings."""
+    value = in_env_files()[setting]
+    if setting in OTHER_VALUES:
+        return OTHER_VALUES[setting]
+    if setting.endswith(("_HEAP", "_TMPFS")):
+        return "7g"
+    return str(int(value) + 1) if value.lstrip("-").isdigit() else "9.9.9"

@@ -18,12 +18,13 @@ from racetrack.report.published import published
 from racetrack.report.write import write
 from tests.report.folders import Made, run
 
-pytestmark = pytest.mark.slow
-
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium on PATH (Debian: apt-get install chromium)"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="no Chromium on PATH (Debian: apt-get install chromium)"
+    ),
+]
 # Chromium's own window is never narrower than 500 pixels; a frame can be. The probe opens all,
 # points at the middle of the first chart, and leaves what it saw in the page.
 PROBE = """<!doctype html><meta name="color-scheme" content="light dark">

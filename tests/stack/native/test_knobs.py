@@ -17,7 +17,7 @@ from racetrack.stack.compose import published
 from racetrack.stack.compose.project import environment
 from racetrack.stack.native.service import Context, Launch, find_service
 from racetrack.stack.services import broker
-from tests.service_facts import FACTS, LAUNCHED
+from tests.service_facts import FACTS, LAUNCHED, another_value
 from tests.stack.compose.conftest import Describe, compose_plugin, described
 
 __all__ = ["compose_plugin", "described"]  # fixtures
@@ -30,7 +30,6 @@ PUBLISHED = ("docker-compose.yml",)
 AIRGAP = (*PUBLISHED, "docker-compose.airgap.yml")
 RUNTIMES = ("native", "compose", "airgap")
 # Of the stack and of every engine.
-OTHER = {name: value for facts in FACTS for name, value in facts.other_values.items()}
 FROM = {name: knobs for facts in FACTS for name, knobs in facts.changed_from.items()}
 IMAGE_OF = {name: image for facts in FACTS for name, image in facts.image_of.items()}
 NATIVE_HEAP_OF = {name: service for facts in FACTS for name, service in facts.jvm_of.items()}
@@ -43,16 +42,7 @@ def before(name: str) -> Knobs:
 
 def after(name: str) -> Knobs:
     """The knobs with another value of this one."""
-    value = OTHER.get(name, KNOBS[name])
-    if name in OTHER:
-        pass
-    elif name.endswith(("_HEAP", "_TMPFS")):
-        value = "7g"
-    elif value.lstrip("-").isdigit():
-        value = str(int(value) + 1)
-    else:
-        value = "9.9.9"
-    return {**before(name), name: value}
+    return {**before(name), name: another_value(name)}
 
 
 def heeding(runtime: str) -> list[str]:
@@ -83,16 +73,19 @@ def given(described: Describe) -> Given:
     return lambda files, knobs: describe(files, tuple(knobs.items()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", heeding("compose"))
 def test_a_knob_reaches_the_published_images(name: str, given: Given) -> None:
     assert given(PUBLISHED, before(name)) != given(PUBLISHED, after(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", heeding("airgap"))
 def test_a_knob_reaches_the_images_that_are_made_here(name: str, given: Given) -> None:
     assert given(AIRGAP, before(name)) != given(AIRGAP, after(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(heeded.not_heeded("compose")))
 def test_what_is_said_not_to_reach_the_published_images_does_not(name: str, given: Given) -> None:
     assert given(PUBLISHED, before(name)) == given(PUBLISHED, after(name))
