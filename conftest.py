@@ -1,5 +1,5 @@
-"""What all tests need: signals as a terminal's child has them, a folder for runs that is not the
-user's, and for some a Docker engine."""
+"""What all tests need, those of engines too: signals as a terminal's child has them, a folder for
+runs that is not the user's, and for some a Docker engine."""
 
 import os
 import signal
