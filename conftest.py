@@ -14,6 +14,9 @@ from racetrack.images.build import build
 from racetrack.settings import REPO, load
 from tests import docker_engine as engine
 
+# Fixtures for whatever runs the real stack: here, and in the tests of engines.
+pytest_plugins = ["tests.e2e.shared"]
+
 
 def pytest_configure() -> None:
     """A background job or nohup has them ignored, and every child would inherit that."""

@@ -13,7 +13,7 @@ import pytest
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
 from racetrack.stack.watchdog import Watchdog
-from tests.e2e.conftest import Door, run_folder
+from tests.e2e.shared import Door, run_folder
 from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e

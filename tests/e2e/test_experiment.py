@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from racetrack.analysis import raw
-from tests.e2e.conftest import Door, ended_well, run_folder
+from tests.e2e.shared import Door, ended_well, run_folder
 from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e

@@ -13,7 +13,7 @@ from racetrack.machine_lock import machine_lock
 from racetrack.run import limit
 from racetrack.screen import Screen, patient_console
 from racetrack.settings import load
-from tests.e2e.conftest import skip_if_busy
+from tests.e2e.shared import skip_if_busy
 
 pytestmark = pytest.mark.e2e
 

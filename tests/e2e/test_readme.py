@@ -15,8 +15,8 @@ from pydantic import SecretStr
 
 from racetrack import cli
 from racetrack.settings import REPO, load
-from tests.e2e.conftest import Door, ended_well, run_folder
 from tests.e2e.loadgen_stack import LoadgenStack
+from tests.e2e.shared import Door, ended_well, run_folder
 
 pytestmark = pytest.mark.e2e
 

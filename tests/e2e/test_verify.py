@@ -16,7 +16,7 @@ from racetrack.catalogue import VIEWS
 from racetrack.probes.loadgen import Control
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
-from tests.e2e.conftest import Door, ended_well, run_folder
+from tests.e2e.shared import Door, ended_well, run_folder
 from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e

@@ -16,10 +16,9 @@ from racetrack.catalogue import VIEWS
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import standing_stack
-from tests.e2e.conftest import Door, ended_well, nothing_left, run_folder, settings, wait_until
+from tests.e2e.shared import Door, ended_well, run_folder
 from tests.run_json import read_run
 
-__all__ = ["nothing_left", "settings", "wait_until"]  # fixtures
 pytestmark = pytest.mark.e2e
 
 CHANGES = {"UPDATES_PER_SECOND": "30", "DELETES_PER_SECOND": "5"}

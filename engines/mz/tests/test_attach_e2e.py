@@ -20,10 +20,9 @@ from engines.mz.tests.materialize import Materialize, Running, running_materiali
 from engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
 from racetrack.analysis import raw
 from racetrack.settings import REPO, Settings, load
-from tests.e2e.conftest import Door, door, nothing_left, run_folder, settings
+from tests.e2e.shared import Door, run_folder
 from tests.run_json import read_run
 
-__all__ = ["door", "nothing_left", "settings"]  # fixtures
 pytestmark = pytest.mark.e2e
 
 NothingLeft = Callable[[], None]

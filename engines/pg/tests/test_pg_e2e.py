@@ -6,17 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from racetrack.catalogue import VIEWS
-from tests.e2e.conftest import (
-    Door,
-    check_views_after_a_kill,
-    door,
-    nothing_left,
-    run_folder,
-    settings,
-)
+from tests.e2e.shared import Door, check_views_after_a_kill, run_folder
 from tests.run_json import read_run
 
-__all__ = ["door", "nothing_left", "settings"]  # fixtures
 pytestmark = pytest.mark.e2e
 
 
