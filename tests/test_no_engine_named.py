@@ -24,7 +24,8 @@ def names(engine: str) -> set[str]:
     found = engines.find_engine(engine)
     knobs = plugins.of_all("knobs").get(engine)
     settings = knobs.Knobs.__annotations__ if knobs else ()
-    return {name.lower() for name in (engine, found.title, *found.services, *settings)}
+    native = [path.stem for path in (plugins.ENGINES / engine / "services").glob("[!_]*.py")]
+    return {name.lower() for name in (engine, found.title, *found.services, *native, *settings)}
 
 
 @cache

@@ -22,3 +22,10 @@ def test_a_bad_setting_ends_in_one_line(
     result = CliRunner().invoke(cli.race, ["status"])
     assert result.exit_code == 2
     assert "KAFKA_PORT" in result.output
+
+
+@pytest.mark.parametrize("name", sorted(cli.race.commands))
+def test_examples_in_help_name_engines_that_there_are(name: str) -> None:
+    result = CliRunner().invoke(cli.race, [name, "--help"])
+    assert result.exit_code == 0
+    assert "{" not in result.output
