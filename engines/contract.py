@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from racetrack.errors import RacetrackError
+from racetrack.flaw import Flaw
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 
@@ -62,7 +63,6 @@ class Engine(ABC):
     # Workload → what a person pastes for it, in `scripts/`; none: it counts the main topic only.
     scripts: Mapping[str, str] = MappingProxyType({})
     is_published: bool = False  # one of the two of the published experiment
-    is_calibration: bool = False  # the one whose flaws are known
 
     def services_in(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
         """Its own services that a stack of these settings starts: none if it runs elsewhere."""
@@ -141,3 +141,11 @@ class Engine(ABC):
     @abstractmethod
     def usage_hints(self, stack: Stack) -> list[str]:
         """Lines that tell a person how to use the engine by hand while the stack is up."""
+
+
+class CalibrationEngine(Engine):
+    """The engine by which the harness itself is measured: it is as flawed as it is told to be."""
+
+    @abstractmethod
+    def settings_of(self, flaw: Flaw) -> Mapping[str, str]:
+        """The settings, by their names in `.env`, that give it this flaw and no other."""

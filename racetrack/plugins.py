@@ -11,6 +11,7 @@ from types import ModuleType
 
 REPO = Path(__file__).resolve().parent.parent
 ENGINES = REPO / "engines"
+PUBLISHED_2022 = ENGINES / "published_2022.json"  # results of the published experiment
 ENGINE = "engine"  # the part that makes a folder an engine
 
 

@@ -15,8 +15,9 @@ from pydantic import SecretStr
 
 from racetrack import cli
 from racetrack.settings import REPO, load
-from tests.e2e.conftest import Door, ended_well, run_folder
 from tests.e2e.loadgen_stack import LoadgenStack
+from tests.e2e.shared import Door, ended_well, run_folder
+from tests.some_engines import EXAMPLE
 
 pytestmark = pytest.mark.e2e
 
@@ -37,7 +38,7 @@ def prose(page: str) -> str:
 SPANS = [
     span for page in PAGES for span in re.findall(r"`([^`]+)`", prose(page).replace("\n", " "))
 ]
-EXPERIMENT = "./run_experiment.sh dh 5000 20 10 1.0"
+EXPERIMENT = f"./run_experiment.sh {EXAMPLE} 5000 20 10 1.0"
 NC = "nc localhost 8090"
 # A remark on a slow broker, and what goes on below the verdict.
 DEPENDS_ON_FIGURES = ("  the broker is slow", " " * 14, "  warning ")

@@ -16,8 +16,9 @@ from racetrack.catalogue import VIEWS
 from racetrack.probes.loadgen import Control
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
-from tests.e2e.conftest import Door, ended_well, run_folder
+from tests.e2e.shared import Door, ended_well, run_folder
 from tests.run_json import read_run
+from tests.some_engines import EXAMPLE
 
 pytestmark = pytest.mark.e2e
 
@@ -33,7 +34,7 @@ def finished() -> Iterator[Door]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in CHANGES.items():
             patch.setenv(name, value)
-        door = Door("run_experiment.sh", "dh", "2000", "10", "10", "1.0", "--verify")
+        door = Door("run_experiment.sh", EXAMPLE, "2000", "10", "10", "1.0", "--verify")
         ended_well(door, WITHIN_S)
     yield door
 
@@ -61,7 +62,7 @@ def test_it_is_a_step_of_its_own(finished: Door) -> None:
 @pytest.fixture(scope="module")
 def up() -> Iterator[Door]:
     """A stack that was put up by hand; the demo is not loaded yet."""
-    door = Door("race", "up", "dh")
+    door = Door("race", "up", EXAMPLE)
     try:
         assert door.wait(WITHIN_S) == 0, door.output
         yield door

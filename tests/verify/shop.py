@@ -70,7 +70,7 @@ def make(seed: int = 1, users: int = 30, items: int = 40, pageviews: int = 3_000
 
 
 def views(shop: Shop) -> dict[str, pa.Table]:
-    """What a faultless engine holds: every view, with types as Deephaven has them."""
+    """What a faultless engine holds: every view, with types as a columnar engine has them."""
     by_name: dict[str, Callable[[Shop], Iterable[Row]]] = {
         "users": lambda s: s.users,
         "items": lambda s: s.items,

@@ -16,7 +16,7 @@ from racetrack.catalogue import VIEWS
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import standing_stack
-from tests.e2e.conftest import Door, ended_well, run_folder
+from tests.e2e.shared import Door, ended_well, run_folder
 from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e

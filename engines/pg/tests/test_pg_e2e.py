@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from racetrack.catalogue import VIEWS
-from tests.e2e.conftest import Door, check_views_after_a_kill, run_folder
+from tests.e2e.shared import Door, check_views_after_a_kill, run_folder
 from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e

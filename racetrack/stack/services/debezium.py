@@ -129,7 +129,7 @@ def connector_config(context: Context) -> dict[str, str]:
         "connect.keep.alive.interval.ms": "5000",
         "decimal.handling.mode": "precise",
         "include.schema.changes": "false",
-        # With tombstones a deleted row would stay, in Deephaven, as a row of nulls.
+        # With tombstones a deleted row would stay, in some engines, as a row of nulls.
         "tombstones.on.delete": "false",
         "schema.name.adjustment.mode": "avro",
         "field.name.adjustment.mode": "avro",

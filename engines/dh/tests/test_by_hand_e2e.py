@@ -1,6 +1,5 @@
 """The stack for playing by hand: up, the demo pasted, the rate changed with nc, status, down."""
 
-import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator
 from ipaddress import ip_address
@@ -9,10 +8,11 @@ import pytest
 from pydeephaven import Session
 
 from engines.dh import engine as dh
+from engines.dh.knobs import Knobs
 from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.own_record import TOPIC
 from racetrack.settings import REPO, Settings
-from tests.e2e.conftest import Door
+from tests.e2e.shared import Door, nc
 
 pytestmark = pytest.mark.e2e
 
@@ -48,18 +48,8 @@ def session(up: Door, settings: Settings) -> Iterator[Session]:
     session.close()
 
 
-def nc(settings: Settings, *commands: str) -> list[str]:
-    """What `nc` shows when the commands are typed."""
-    typed = "".join(f"{command}\n" for command in [*commands, "quit"])
-    address = [settings.reach_address, str(settings.loadgen_port)]
-    done = subprocess.run(
-        ["nc", *address], input=typed, capture_output=True, text=True, timeout=10, check=True
-    )
-    return done.stdout.splitlines()
-
-
 def test_it_says_where_to_play(up: Door, settings: Settings) -> None:
-    assert f":{settings.deephaven_port}/ide/" in up.output
+    assert f":{Knobs.of(settings).deephaven_port}/ide/" in up.output
     assert "scripts/demo.py" in up.output
 
 
@@ -82,7 +72,7 @@ def test_a_run_beside_it_is_refused(up: Door) -> None:
 
 
 def test_the_ide_is_served(up: Door, settings: Settings) -> None:
-    url = f"http://{settings.reach_address}:{settings.deephaven_port}/ide/"
+    url = f"http://{settings.reach_address}:{Knobs.of(settings).deephaven_port}/ide/"
     with urllib.request.urlopen(url, timeout=10) as page:  # our own server
         assert "Deephaven" in page.read().decode()
 

@@ -1,5 +1,5 @@
-"""What all tests need: signals as a terminal's child has them, a folder for runs that is not the
-user's, and for some a Docker engine."""
+"""What all tests need, those of engines too: signals as a terminal's child has them, a folder for
+runs that is not the user's, and for some a Docker engine."""
 
 import os
 import signal
@@ -13,6 +13,9 @@ from hypothesis import settings as hypothesis_settings
 from racetrack.images.build import build
 from racetrack.settings import REPO, load
 from tests import docker_engine as engine
+
+# Fixtures for whatever runs the real stack: here, and in the tests of engines.
+pytest_plugins = ["tests.e2e.shared"]
 
 
 def pytest_configure() -> None:

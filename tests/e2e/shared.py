@@ -219,3 +219,13 @@ def run_folder(output: str) -> Path:
     match = re.search(r"\), into (.+)$", output, re.MULTILINE)
     assert match, output
     return REPO / match[1]
+
+
+def nc(settings: Settings, *commands: str) -> list[str]:
+    """What `nc` shows when the commands are typed."""
+    typed = "".join(f"{command}\n" for command in [*commands, "quit"])
+    address = [settings.reach_address, str(settings.loadgen_port)]
+    done = subprocess.run(
+        ["nc", *address], input=typed, capture_output=True, text=True, timeout=10, check=True
+    )
+    return done.stdout.splitlines()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "sample_dt.py"
+SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "sample_dt.py"
 
 
 class Update:
