@@ -5,7 +5,7 @@
 What it counted it says on standard output in the lines of engines/shared/progress_log.py, at
 most every CYCLE_S; `RACETRACK stalled timestamp=<ms>, partition=<k>` says since when k stands still
 (-1: none does any more). KAFKA_BOOTSTRAP, CAL_READY_FILE (written once it reads all partitions) and
-the CAL_* settings of `.env` come from the environment.
+the settings in the `.env` beside this come from the environment.
 """
 
 import json

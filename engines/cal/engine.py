@@ -42,7 +42,9 @@ class Cal(CalibrationEngine):
     def usage_hints(self, stack: Stack) -> list[str]:
         """What it reads; it has nothing to look at but its log."""
         where = stack.endpoints.kafka
-        return [f"It only counts {where}'s pageviews; its log tells. CAL_* in .env flaw it."]
+        return [
+            f"It only counts {where}'s pageviews; its log tells. CAL_* in engines/cal/.env flaw it."
+        ]
 
 
 ENGINE = Cal()

@@ -7,6 +7,7 @@ import click
 from racetrack.cli import (
     calibrate,
     down,
+    engines,
     experiment,
     images,
     limit,
@@ -27,6 +28,7 @@ def race() -> None:
     \b
     Examples:
         ./run_experiment.sh {engine} 5000 20 10 1.0   one experiment
+        ./race engines                          what there is to run, and its knobs
         ./race up {engine}                            the same stack, to play with
         ./race status
         ./race verify                           are its views right?
@@ -42,6 +44,7 @@ def race() -> None:
 for command in (
     *(up.up, status.status, verify.verify, down.down),
     *(sweep.sweep, vary.vary, limit.limit, report.report, calibrate.calibrate, images.images),
+    engines.list_engines,
 ):
     race.add_command(command)
 

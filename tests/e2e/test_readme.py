@@ -14,6 +14,7 @@ import pytest
 from pydantic import SecretStr
 
 from racetrack import cli
+from racetrack.install.versions import in_env_files
 from racetrack.settings import REPO, load
 from tests.e2e.loadgen_stack import LoadgenStack
 from tests.e2e.shared import Door, ended_well, run_folder
@@ -159,7 +160,7 @@ def test_the_dialogue_is_a_real_one(loadgen: LoadgenStack) -> None:
 
 
 def test_every_setting_that_it_names_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_env_file = set(re.findall(r"^(\w+)=", (REPO / ".env").read_text(), re.MULTILINE))
+    in_env_file = set(in_env_files())
     sources = [*REPO.glob("racetrack/**/*.py"), *REPO.glob("racetrack/**/*.sh")]
     code = "".join(path.read_text() for path in sources)
     named = {
@@ -187,7 +188,7 @@ def test_every_path_that_it_names_exists() -> None:
         front_door = re.match(r"\./(\S+)", span)
         if front_door:
             assert os.access(REPO / front_door[1], os.X_OK), span
-        elif re.fullmatch(r"(racetrack|scripts|loadgen|docs|tests|bench)/\S*|\.env", span):
+        elif re.fullmatch(r"(racetrack|engines|scripts|loadgen|docs|tests|bench)/\S*|\.env", span):
             assert (REPO / span).exists(), span
         elif re.fullmatch(r"\w+\.py", span):
             assert any(REPO.glob(f"[!.]*/**/{span}")), span
