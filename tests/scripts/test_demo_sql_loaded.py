@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from loadgen.topics import SINK_TOPIC
 from tests.materialize import Made, Materialize, running_materialize, sink
 from tests.postgres import Postgres, running_postgres
 from tests.scripts.test_demo_sql import SCRIPT
+from workloads.shop.load.topics import SINK_TOPIC
 
 SCHEMA = "demo"
 
