@@ -114,6 +114,7 @@ class Settings(BaseSettings):
     flink_version: str
     flink_kafka_version: str
 
+    workload: Name
     purchases_per_second_start: Rate
     pageviews_per_second_start: Rate
     updates_per_second: Rate

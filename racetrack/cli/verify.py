@@ -20,6 +20,7 @@ from racetrack.screen import Screen
 from racetrack.settings import load
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import standing_stack
+from racetrack.workload import find_workload
 
 PUBLISHED_WITHIN_S = 5.0
 
@@ -68,8 +69,9 @@ def _verify(engine: Engine, stack: Stack, folder: Path, screen: Screen) -> Verif
         try:
             since_s = time.monotonic()
             handed_over = control.settled_counts()["handed"]
-            pageviews = TopicOffsets(where.kafka, "pageviews")
-            ends = pageviews.end_offsets_reaching(handed_over, PUBLISHED_WITHIN_S)
+            main_topic = find_workload(stack.settings.workload).topic.name
+            broker = TopicOffsets(where.kafka, main_topic)
+            ends = broker.end_offsets_reaching(handed_over, PUBLISHED_WITHIN_S)
             with screen.live("verifying") as status:
                 run = Verification(engine, stack, Paused(since_s, ends), folder, status.update)
                 found = run.run()

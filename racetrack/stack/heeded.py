@@ -31,13 +31,14 @@ _IMAGES = (
 )
 
 # They are for the harness itself, in every runtime: what it starts services with, where it writes,
-# how it names them, and where an engine is that it does not start.
+# how it names them, what is raced on, and where an engine is that it does not start.
 OF_THE_HARNESS = frozenset(
     {
         "RUNTIME",
         "AIRGAP",
         "LOGS_FOLDER",
         "STACK_NAME",
+        "WORKLOAD",
         "MZ_URL",
         "MZ_KAFKA",
         "MZ_SCHEMA_REGISTRY_URL",

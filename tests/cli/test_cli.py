@@ -68,7 +68,7 @@ def up_with(monkeypatch: pytest.MonkeyPatch, **of_stack: object) -> tuple[Simple
     """`./race up` with a made-up engine and stack, that has besides what is given here."""
     stack = SimpleNamespace(
         endpoints=SimpleNamespace(loadgen_host="127.0.0.1", loadgen_port=8090),
-        settings=SimpleNamespace(airgap=False),
+        settings=SimpleNamespace(airgap=False, workload="shop"),
         runtime="compose",
         prepare=lambda *_: None,
         start=lambda *_: None,

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from racetrack.catalogue import VIEWS
 from racetrack.engines import find_engine
 from racetrack.settings import Settings
 from tests.e2e.conftest import Door, check_views_after_a_kill, run_folder
 from tests.run_json import read_run
+from workloads.shop.catalogue import VIEWS
 
 pytestmark = pytest.mark.e2e
 

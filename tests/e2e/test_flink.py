@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
-from racetrack.catalogue import VIEWS
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError, NoSuchView
 from racetrack.engines.flink import SCRIPT
@@ -17,6 +16,7 @@ from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import standing_stack
 from tests.e2e.conftest import Door, ended_well, run_folder
 from tests.run_json import read_run
+from workloads.shop.catalogue import VIEWS
 
 pytestmark = pytest.mark.e2e
 

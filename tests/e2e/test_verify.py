@@ -11,13 +11,13 @@ import pymysql
 import pytest
 from confluent_kafka import Producer
 
-from racetrack.catalogue import VIEWS
 from racetrack.engines import dh
 from racetrack.probes.loadgen import Control
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
 from tests.e2e.conftest import Door, ended_well, run_folder
 from tests.run_json import read_run
+from workloads.shop.catalogue import VIEWS
 
 pytestmark = pytest.mark.e2e
 

@@ -13,7 +13,6 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from racetrack.catalogue import VIEWS
 from racetrack.engines import find_engine, pg
 from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
 from racetrack.errors import RacetrackError
@@ -23,6 +22,7 @@ from racetrack.stack.native import pgfeed_consumer as feed
 from racetrack.stack.native import pgfeed_sink, postgres
 from racetrack.stack.native.pgfeed_avro import Avro
 from tests.postgres import PASSWORD, Postgres, running_postgres
+from workloads.shop.catalogue import VIEWS
 
 NOW_MS = 1_795_000_000_000
 WITHIN_S = 10.0

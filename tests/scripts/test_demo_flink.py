@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from racetrack.catalogue import VIEWS, View
 from racetrack.engines.flink import SCRIPT, script
+from racetrack.workload import View
+from workloads.shop.catalogue import VIEWS
 
 SQL = SCRIPT.read_text()
 STATEMENTS = script.statements(SQL)

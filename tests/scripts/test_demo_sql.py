@@ -13,10 +13,10 @@ import pytest
 import sqlglot
 from sqlglot import TokenType, exp
 
-from racetrack.catalogue import VIEWS
 from racetrack.engines import mz
 from racetrack.settings import REPO
 from tests.postgres import Postgres, running_postgres
+from workloads.shop.catalogue import VIEWS
 
 SCRIPT = REPO / "scripts" / "demo.sql"
 NOW_MS = 1_774_155_907_250
