@@ -97,9 +97,11 @@ def test_the_code_in_an_image_is_whole(tmp_path: Path) -> None:
     with made.tar() as file, tarfile.open(fileobj=file) as archive:
         archive.extractall(tmp_path, filter="data")
     names = sorted({run for service in images.SERVICES for run in service.runs} | {"deephaven"})
-    wanted = "from racetrack.stack.native import serve, service\n" + "".join(
-        f"service.find_service({name!r})\n" for name in names
+    wanted = (
+        "from racetrack import workload\nfrom racetrack.stack.native import serve, service\n"
+        f"workload.find_workload({load().workload!r})\n"
     )
+    wanted += "".join(f"service.find_service({name!r})\n" for name in names)
     environment = {"PYTHONPATH": str(tmp_path / "code"), "PATH": os.environ["PATH"]}
     asked = [sys.executable, "-c", wanted]
     done = subprocess.run(
