@@ -109,7 +109,7 @@ class Engine(ABC):
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":  # noqa: ARG002
         """What a view of the demo holds now: its rows, its columns by the names in the script.
 
-        `racetrack/catalogue.py` lists the views and columns that are verified, and which
+        The workload lists the views and columns that are verified, and which
         types will do. Further columns and the order of rows are ignored. The engine may be behind
         its input, but what is returned is one state of the view, with no uncommitted part of it.
 

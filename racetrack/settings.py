@@ -90,6 +90,7 @@ class Settings(BaseSettings):
     apicurio_version: str
     debezium_version: str
 
+    workload: Name
     purchases_per_second_start: Rate
     pageviews_per_second_start: Rate
     updates_per_second: Rate

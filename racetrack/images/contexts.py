@@ -72,7 +72,7 @@ class Contexts:
 
     def _loadgen(self) -> BuildContext:
         context = self._installing("loadgen", "loadgen.Dockerfile")
-        context.files(REPO, ["loadgen"])
+        context.files(REPO, ["loadgen", *workload_files("load")])
         return context
 
     def _pgfeed(self) -> BuildContext:
@@ -88,7 +88,7 @@ class Contexts:
             for file in sorted(NATIVE.iterdir())
             if file.is_file() and not file.name.startswith(NOT_IN_IMAGES)
         ]
-        context.files(REPO, (*CODE, *native), "code/")
+        context.files(REPO, (*CODE, "racetrack/workload.py", *native, *workload_files()), "code/")
         context.text("code/prepare.env", prepare_env(self._settings), counts=False)
 
     def _installing(
@@ -112,6 +112,13 @@ class Contexts:
         context.text(f"{under}pip.conf", pip_config.for_build(), counts=False)
         context.text(f"{under}ca-certificates.crt", pip_config.certificates(), counts=False)
         return context
+
+
+def workload_files(side: str = "*.py") -> list[str]:
+    """Every workload's files for the harness, or its folder `load`."""
+    folder = REPO / "workloads"
+    found = {folder / "__init__.py", *folder.glob("*/__init__.py"), *folder.glob(f"*/{side}")}
+    return sorted(str(file.relative_to(REPO)) for file in found)
 
 
 def prepare_env(settings: Settings) -> str:

@@ -4,9 +4,9 @@ of engines share."""
 import pytest
 
 from engines import find_engine
-from racetrack.catalogue import VIEWS
 from tests.e2e.shared import Door, check_views_after_a_kill, run_folder
 from tests.run_json import read_run
+from workloads.shop.catalogue import VIEWS
 
 
 def check_every_view_after(fault: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,10 @@ CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN_FOLDER = (REPO / "docs" / "run-folder.md").read_text()
 PAGES = ("README.md", "docs/run-folder.md", "docs/engines.md", "docs/results.md")
 # Further pages, of which only the links are looked at.
-LINKED = ("docs/measured.md", "docs/faults.md", "docs/verdict.md", "docs/adding-an-engine.md")
+LINKED = (
+    *("docs/measured.md", "docs/faults.md", "docs/verdict.md"),
+    *("docs/adding-an-engine.md", "docs/adding-a-workload.md"),
+)
 
 
 def prose(page: str) -> str:

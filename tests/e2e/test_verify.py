@@ -12,13 +12,13 @@ import pytest
 from confluent_kafka import Producer
 
 from engines.dh import engine as dh
-from racetrack.catalogue import VIEWS
 from racetrack.probes.loadgen import Control
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
 from tests.e2e.shared import Door, ended_well, run_folder
 from tests.run_json import read_run
 from tests.some_engines import EXAMPLE
+from workloads.shop.catalogue import VIEWS
 
 pytestmark = pytest.mark.e2e
 

@@ -1,6 +1,8 @@
 """What a build is given, and when that is something else."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -95,12 +97,40 @@ def test_the_code_in_an_image_is_whole(tmp_path: Path) -> None:
     with made.tar() as file, tarfile.open(fileobj=file) as archive:
         archive.extractall(tmp_path, filter="data")
     names = sorted({run for service in images.SERVICES for run in service.runs} | {"deephaven"})
-    wanted = "from racetrack.stack.native import serve, service\n" + "".join(
-        f"service.find_service({name!r})\n" for name in names
+    wanted = (
+        "from racetrack import workload\nfrom racetrack.stack.native import serve, service\n"
+        f"workload.find_workload({load().workload!r})\n"
     )
+    wanted += "".join(f"service.find_service({name!r})\n" for name in names)
     environment = {"PYTHONPATH": str(tmp_path / "code"), "PATH": os.environ["PATH"]}
     asked = [sys.executable, "-c", wanted]
     done = subprocess.run(
         asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_generator_in_an_image_has_its_workload(tmp_path: Path) -> None:
+    given = contexts.Contexts(load(), {}, dict.fromkeys(("LIBRDKAFKA_VERSION",), "1"))
+    given.digests["base"] = "a digest"
+    with given._loadgen().tar() as file, tarfile.open(fileobj=file) as archive:
+        archive.extractall(tmp_path, filter="data")
+    dockerfile = (tmp_path / "Dockerfile").read_text()
+    copied = re.findall(r"^COPY (\w+) /app/\1$", dockerfile, re.MULTILINE)
+    assert sorted(copied) == ["loadgen", "workloads"]
+    asked = "from loadgen import config, workload\n"
+    asked += "read = config.Reader({'MYSQL_PASSWORD': 'x'})\n"
+    asked += "print(workload.make(config.load(read._env), read).name)"
+    (tmp_path / "app").mkdir()
+    for name in copied:
+        shutil.move(tmp_path / name, tmp_path / "app" / name)
+    done = subprocess.run(
+        [sys.executable, "-c", asked],
+        cwd=tmp_path / "app",
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["shop"], done.stderr
+    assert not list((tmp_path / "app").rglob("test_*.py"))

@@ -21,11 +21,11 @@ from engines.pg.feed import sink as feed_sink
 from engines.pg.feed.avro import Avro
 from engines.pg.services import postgres
 from engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
-from racetrack.catalogue import VIEWS
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.settings import Settings, load
 from racetrack.stack.contract import Stack
 from tests.run.made_up import MakeReady, ready, refusal_of
+from workloads.shop.catalogue import VIEWS
 
 __all__ = ["ready"]  # a fixture
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Callable, NamedTuple
 
-from loadgen.config import Config
 from loadgen.schedule import Schedule
-from loadgen.sequence import CATEGORIES, MAX_PRICE_CENTS, MIN_PRICE_CENTS, Stream, pick
-from loadgen.shop import CLEARANCE, decimal_text, email
+from loadgen.sequence import Stream, pick
 from loadgen.source import Source
+
+from workloads.shop.load.sequence import CATEGORIES, MAX_PRICE_CENTS, MIN_PRICE_CENTS
+from workloads.shop.load.settings import ShopSettings
+from workloads.shop.load.tables import CLEARANCE, decimal_text, email
 
 # Asks for one row: SQL with placeholders and their values -> the row, or None.
 Ask = Callable[[str, Sequence[object]], Any]
@@ -32,7 +34,7 @@ class Bought(NamedTuple):
 
 
 # How a change becomes a statement, with its two random numbers; None: there is no row to change.
-Decide = Callable[[Ask, Config, int, int], "Statement | None"]
+Decide = Callable[[Ask, ShopSettings, int, int], "Statement | None"]
 
 
 class Change(NamedTuple):
@@ -43,11 +45,11 @@ class Change(NamedTuple):
     how: int
 
 
-def new_price(ask: Ask, config: Config, which: int, how: int) -> Statement | None:
+def new_price(ask: Ask, settings: ShopSettings, which: int, how: int) -> Statement | None:
     """Another price for an item. One that has become cheaper goes to clearance, another one to one
     of the other categories: item_summary shows no price, but the category.
     """
-    item = 1 + pick(which, config.items)
+    item = 1 + pick(which, settings.items)
     found = ask("SELECT price FROM shop.items WHERE id = %s", (item,))
     if found is None:
         return None
@@ -58,7 +60,7 @@ def new_price(ask: Ask, config: Config, which: int, how: int) -> Statement | Non
     return sql, (decimal_text(cents), category, item)
 
 
-def other_vip_flag(ask: Ask, _config: Config, which: int, _how: int) -> Statement | None:
+def other_vip_flag(ask: Ask, _settings: ShopSettings, which: int, _how: int) -> Statement | None:
     """A customer becomes a VIP or ceases to be one, and his address with it: that is what views
     show. The customer of a purchase, so that those of high value are met soon.
     """
@@ -73,7 +75,7 @@ def other_vip_flag(ask: Ask, _config: Config, which: int, _how: int) -> Statemen
     return sql, (int(is_vip), email(old_email.partition("@")[0], is_vip), bought.user_id)
 
 
-def next_status(ask: Ask, _config: Config, which: int, _how: int) -> Statement | None:
+def next_status(ask: Ask, _settings: ShopSettings, which: int, _how: int) -> Statement | None:
     """A purchase goes on to its next status, of STATUSES that follow each other round."""
     bought = _some_purchase(ask, which)
     if bought is None:
@@ -82,7 +84,7 @@ def next_status(ask: Ask, _config: Config, which: int, _how: int) -> Statement |
     return sql, (bought.status % STATUSES + 1, bought.id)
 
 
-def cancellation(ask: Ask, _config: Config, which: int, _how: int) -> Statement | None:
+def cancellation(ask: Ask, _settings: ShopSettings, which: int, _how: int) -> Statement | None:
     """A purchase is gone."""
     bought = _some_purchase(ask, which)
     return bought and ("DELETE FROM shop.purchases WHERE id = %s", (bought.id,))
@@ -101,21 +103,26 @@ class Updates(Source):
     """Changed rows: of items, users and purchases in turn."""
 
     name = "update"
+    told = "updates: item prices, VIP flags, purchases' status"
+    optional = True
     kinds: tuple[Decide, ...] = (new_price, other_vip_flag, next_status)
 
-    def __init__(self, config: Config, schedule: Schedule) -> None:
-        super().__init__(schedule)
-        self._stream = Stream(config.seed, f"{self.name}s")
+    def __init__(
+        self, settings: ShopSettings, schedule: Schedule, start_milli_per_s: int = 0
+    ) -> None:
+        super().__init__(schedule, start_milli_per_s)
+        self._stream = Stream(settings.seed, f"{self.name}s")
 
     def make(self, n: int, _due_ns: int) -> Change:
         return Change(self.kinds[n % len(self.kinds)], *self._stream.draw(n))
 
-    def write(self, shop: Any, work: Sequence[Change]) -> int:
-        return int(shop.apply(work))
+    def write(self, database: Any, work: Sequence[Change]) -> int:
+        return int(database.apply(work))
 
 
 class Deletes(Updates):
     """Cancelled purchases: their rows go."""
 
     name = "delete"
+    told = "cancelled purchases, whose rows are deleted"
     kinds = (cancellation,)

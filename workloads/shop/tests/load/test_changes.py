@@ -7,13 +7,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen import changes
-from loadgen.changes import Deletes, Updates
 from loadgen.clock import NS_PER_S
-from loadgen.config import load
 from loadgen.schedule import Schedule
+from workloads.shop.load import changes
+from workloads.shop.load.changes import Deletes, Updates
+from workloads.shop.tests.load.shop_settings import load
 
-CONFIG = load({"MYSQL_PASSWORD": "x", "SHOP_ITEMS": "20", "SHOP_USERS": "10"})
+SETTINGS = load(SHOP_ITEMS="20", SHOP_USERS="10")
 WORDS_32 = st.integers(0, 2**32 - 1)
 
 
@@ -44,22 +44,22 @@ def schedule() -> Schedule:
 
 
 def test_updates_take_turns_and_deletions_are_cancellations() -> None:
-    assert kinds(Updates(CONFIG, schedule()), 4) == [
+    assert kinds(Updates(SETTINGS, schedule()), 4) == [
         "new_price",
         "other_vip_flag",
         "next_status",
         "new_price",
     ]
-    assert set(kinds(Deletes(CONFIG, schedule()), 4)) == {"cancellation"}
+    assert set(kinds(Deletes(SETTINGS, schedule()), 4)) == {"cancellation"}
 
 
 def test_the_same_seed_gives_the_same_changes_and_deletions_are_not_the_updates_numbers() -> None:
     def drawn(source: Updates) -> list[tuple[int, int]]:
         return [(change.which, change.how) for change in (source.make(n, 0) for n in range(50))]
 
-    updates = drawn(Updates(CONFIG, schedule()))
-    assert updates == drawn(Updates(CONFIG, schedule()))
-    assert updates != drawn(Deletes(CONFIG, schedule()))
+    updates = drawn(Updates(SETTINGS, schedule()))
+    assert updates == drawn(Updates(SETTINGS, schedule()))
+    assert updates != drawn(Deletes(SETTINGS, schedule()))
 
 
 @given(WORDS_32, WORDS_32, st.integers(500, 50_000))
@@ -68,7 +68,7 @@ def test_a_new_price_is_another_one_in_range_and_a_cut_goes_to_clearance(
 ) -> None:
     database = Database()
     database.price = Decimal(old_cents) / 100
-    statement = changes.new_price(database.ask, CONFIG, which, how)
+    statement = changes.new_price(database.ask, SETTINGS, which, how)
     assert statement
     price, category, item = statement[1]
     assert Decimal(5) <= Decimal(str(price)) <= Decimal(500)
@@ -79,23 +79,23 @@ def test_a_new_price_is_another_one_in_range_and_a_cut_goes_to_clearance(
 
 def test_a_vip_flag_turns_and_takes_the_address_with_it() -> None:
     database = Database(ids=[3])
-    sql, values = changes.other_vip_flag(database.ask, CONFIG, 0, 0) or ("", ())
+    sql, values = changes.other_vip_flag(database.ask, SETTINGS, 0, 0) or ("", ())
     assert (sql.split()[1], values) == ("shop.users", (0, "calm.lamp.7@example.com", 103))
     database.user = (0, "calm.lamp.7@example.com")
-    _, values = changes.other_vip_flag(database.ask, CONFIG, 0, 0) or ("", ())
+    _, values = changes.other_vip_flag(database.ask, SETTINGS, 0, 0) or ("", ())
     assert values == (1, "calm.lamp.7@vip.example.com", 103)
 
 
 def test_a_status_goes_round() -> None:
     database = Database(ids=[3])
-    _, values = changes.next_status(database.ask, CONFIG, 0, 0) or ("", ())
+    _, values = changes.next_status(database.ask, SETTINGS, 0, 0) or ("", ())
     assert values == (1, 3)
 
 
 @given(WORDS_32)
 def test_a_purchase_that_is_there_is_cancelled(which: int) -> None:
     database = Database()
-    sql, values = changes.cancellation(database.ask, CONFIG, which, 0) or ("", ())
+    sql, values = changes.cancellation(database.ask, SETTINGS, which, 0) or ("", ())
     assert sql.startswith("DELETE FROM shop.purchases")
     assert values[0] in database.purchases
 
@@ -103,4 +103,4 @@ def test_a_purchase_that_is_there_is_cancelled(which: int) -> None:
 def test_without_purchases_there_is_nothing_to_decide() -> None:
     database = Database(ids=[])
     for decide in (changes.cancellation, changes.next_status, changes.other_vip_flag):
-        assert decide(database.ask, CONFIG, 7, 7) is None
+        assert decide(database.ask, SETTINGS, 7, 7) is None

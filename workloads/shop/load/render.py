@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from loadgen.sequence import CHANNELS, Stream, mix32, page_url
+from loadgen import workload
+from loadgen.sequence import Stream, mix32
+
+from workloads.shop.load.sequence import CHANNELS, page_url
 
 _HEAD_WORDS, _PAGE_WORDS, _STAMP_WORDS, _KEY_WORDS = 3, 10, 2, 2
 _STAMP_BYTES = 14  # thirteen digits and the closing brace: right from 2001 to 2286
@@ -60,16 +63,31 @@ class _Table:
         self.lengths = ffi.new("uint8_t[]", list(map(len, pieces)))
 
 
-class Renderer:
+class Share(NamedTuple):
+    """A partition's part of the pageviews: its random numbers, and its users in C memory."""
+
+    stream: Stream
+    users: Any
+
+
+class Renderer(workload.Renderer):
     """Renders up to `capacity` pageviews at a time into `messages`, an array of rd_kafka_message_t
     for one partition.
 
-    `ffi` must know rd_kafka_message_t. Start a batch with `clear()`, then `pageviews` and `one`
-    append to it.
+    `ffi` must know rd_kafka_message_t. `seed` and `users_by_partition` are for `share` alone.
     """
 
-    def __init__(self, ffi: Any, items: int, users: int, capacity: int) -> None:
+    def __init__(
+        self,
+        ffi: Any,
+        items: int,
+        users: int,
+        capacity: int,
+        seed: int = 0,
+        users_by_partition: Sequence[Sequence[int]] = (),
+    ) -> None:
         self._ffi = ffi
+        self._seed, self._users_by_partition = seed, users_by_partition
         self._items, self._users = items, users
         self._heads = _Table(ffi, [head_piece(user) for user in range(users + 1)], _HEAD_WORDS)
         self._pages = _Table(
@@ -84,29 +102,27 @@ class Renderer:
         self.count = 0
         self._at = 0
 
-    def users_array(self, users: list[int]) -> Any:
-        """A partition's users in the form that `pageviews` wants."""
+    def share(self, partition: int) -> Share:
+        stream = Stream(self._seed, f"pageviews/{partition}")
+        return Share(stream, self.users_array(self._users_by_partition[partition]))
+
+    def users_array(self, users: Sequence[int]) -> Any:
+        """A partition's users in the form that `events` wants."""
         return self._ffi.new("int32_t[]", users)
 
     def clear(self) -> None:
-        """Begin a new batch."""
         self.count = 0
         self._at = 0
 
-    def pageviews(
-        self, stream: Stream, first: int, count: int, partition_users: Any, received_at_ms: int
-    ) -> None:
-        """Append pageviews first..first+count-1 (0-based) of a partition, all with one stamp.
-
-        They must fit (`count` <= capacity - self.count) and lie in one block of the stream.
-        """
-        key1, key2 = stream.keys(first)
+    def events(self, share: Share, first: int, count: int, due_ms: int) -> None:
+        key1, key2 = share.stream.keys(first)
+        partition_users = share.users
         user_count = len(partition_users)
         channels = len(CHANNELS)
         product_pages, profile_pages = self._items * channels, self._users * channels
         page_count = (product_pages, profile_pages)
         page_base = (0, product_pages)
-        self._set_stamp(received_at_ms)
+        self._set_stamp(due_ms)
         at = self._at
         for n in range(first, first + count):
             who = mix32((n + key1) & _MASK)
@@ -116,10 +132,10 @@ class Renderer:
             at = self._put(at, partition_users[(who * user_count) >> 32], page)
         self._at = at
 
-    def one(self, user_id: int, page: int, received_at_ms: int) -> None:
-        """Append a single pageview of a (page, channel) pair."""
-        self._set_stamp(received_at_ms)
-        self._at = self._put(self._at, user_id, page)
+    def one(self, event: tuple[int, int], due_ms: int) -> None:
+        """`event` is a user's id and the number of a (page, channel) pair."""
+        self._set_stamp(due_ms)
+        self._at = self._put(self._at, *event)
 
     def _set_stamp(self, received_at_ms: int) -> None:
         self._ffi.memmove(self._stamp, stamp_piece(received_at_ms), _STAMP_BYTES)

@@ -8,8 +8,9 @@ from cffi import FFI  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadgen.render import Renderer, stamp_piece, to_json
-from loadgen.sequence import CHANNELS, Stream, mix32, page_number, page_url, pageview, purchase
+from loadgen.sequence import Stream, mix32
+from workloads.shop.load.render import Renderer, Share, stamp_piece, to_json
+from workloads.shop.load.sequence import CHANNELS, page_number, page_url, pageview, purchase
 
 USERS, ITEMS, CAPACITY = 300, 40, 64
 STAMP_MS = 1_763_712_000_123
@@ -45,7 +46,7 @@ def test_rendered_bytes_are_the_events_of_the_sequence(
 ) -> None:
     renderer.clear()
     users = renderer.users_array(PARTITION_USERS)
-    renderer.pageviews(Stream(seed, "pageviews/1"), first, count, users, stamp_ms)
+    renderer.events(Share(Stream(seed, "pageviews/1"), users), first, count, stamp_ms)
     stream = Stream(seed, "pageviews/1")
     events = [pageview(stream, first + i, PARTITION_USERS, ITEMS, USERS) for i in range(count)]
     expected = [(b"%d" % e.user_id, to_json(e.user_id, e.url, e.channel, stamp_ms)) for e in events]
@@ -54,7 +55,7 @@ def test_rendered_bytes_are_the_events_of_the_sequence(
 
 def test_a_pageview_reads_as_json_with_its_keys_in_order(renderer: Renderer) -> None:
     renderer.clear()
-    renderer.one(7, 3 * len(CHANNELS) + 1, STAMP_MS)
+    renderer.one((7, 3 * len(CHANNELS) + 1), STAMP_MS)
     [(key, value)] = rendered(renderer)
     assert key == b"7"
     assert list(json.loads(value).items()) == [
@@ -68,8 +69,8 @@ def test_a_pageview_reads_as_json_with_its_keys_in_order(renderer: Renderer) -> 
 def test_groups_with_different_stamps_share_a_batch(renderer: Renderer) -> None:
     renderer.clear()
     users = renderer.users_array(PARTITION_USERS)
-    renderer.pageviews(Stream(1, "x"), 0, 3, users, STAMP_MS)
-    renderer.pageviews(Stream(1, "x"), 3, 2, users, STAMP_MS + 1)
+    renderer.events(Share(Stream(1, "x"), users), 0, 3, STAMP_MS)
+    renderer.events(Share(Stream(1, "x"), users), 3, 2, STAMP_MS + 1)
     stamps = [json.loads(value)["received_at"] for _, value in rendered(renderer)]
     assert stamps == [STAMP_MS] * 3 + [STAMP_MS + 1] * 2
 

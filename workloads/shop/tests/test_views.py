@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from racetrack.catalogue import VIEWS
 from racetrack.verify.compare import Compared
-from tests.verify import shop
-from tests.verify.conftest import Judge
-from tests.verify.shop import Shop
+from workloads.shop.catalogue import VIEWS
+from workloads.shop.tests import shop
+from workloads.shop.tests.conftest import Judge
+from workloads.shop.tests.shop import Shop
 
 
 def wrong(found: dict[str, Compared]) -> set[str]:

@@ -1,58 +1,10 @@
-"""The views that are verified, and how a row of each is told from another.
+"""The shop's views that are verified, and how a row of each is told from another.
 
-This is what `Engine.read_view` has to deliver: an Arrow table with at least the columns named here,
-by these names; others are ignored, and so is the order of rows. What a view holds is said in
-`scripts/demo.py`, and computed from the sources by `racetrack/verify/views/<view>.sql`.
-
-Types may be the engine's own, as long as nothing is lost (`racetrack/verify/normal.py` has the
-rules): a time may be a timestamp, a number of epoch milliseconds, or ISO 8601 text.
+What a view holds is said in `scripts/demo.py`, and computed from the sources by
+`workloads/shop/views/<view>.sql`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
-
-
-class ColumnType(Enum):
-    """What a column holds, whatever type an engine gives it."""
-
-    INTEGER = "integer"  # compared exactly; a boolean counts as 0 or 1
-    TEXT = "text"  # compared exactly
-    DECIMAL = "decimal"  # compared exactly: never a binary floating point number
-    FLOAT = "float"  # compared to RELATIVE_ERROR
-    TIME = "time"  # an instant, compared to the millisecond
-
-
-INTEGER, TEXT, DECIMAL, FLOAT, TIME = ColumnType
-
-
-@dataclass(frozen=True)
-class Best:
-    """The view holds the first `limit` rows by `by`, descending, nulls last; of each `of` if any.
-
-    Which of equals are among them is left open, though the demo's scripts do decide it.
-    """
-
-    limit: int
-    by: str
-    of: str | None = None
-
-
-@dataclass(frozen=True)
-class View:
-    """One view: its columns, those that identify a row, and whether it is an extract.
-
-    `window` names a column that counts what is in a window that moves with the engine's clock. It
-    is held against a least and a greatest count, `<column>_least` and `<column>_most` in the SQL:
-    the clock that the engine went by lies between two instants, see `verification.py`.
-    """
-
-    name: str
-    key: tuple[str, ...]
-    columns: Mapping[str, ColumnType]
-    best: Best | None = None
-    window: str | None = None
-
+from racetrack.workload import DECIMAL, FLOAT, INTEGER, TEXT, TIME, Best, View
 
 _ITEM = {
     "item_id": INTEGER,
@@ -165,8 +117,3 @@ VIEWS = (
     # The topic high_value_users_sink, read back by the engine.
     View("hvu_test", ("id",), _HIGH_VALUE_USER),
 )
-
-
-def find_view(name: str) -> View:
-    """The view of that name."""
-    return next(view for view in VIEWS if view.name == name)

@@ -12,21 +12,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadgen import counters as c
-from loadgen import views
+from loadgen import extras
 from loadgen.clock import NS_PER_MS, NS_PER_S
-from loadgen.config import load
-from loadgen.generator import RATE_LEAD_NS, pageview_schedules
+from loadgen.extras import Extras, Feed
+from loadgen.generator import RATE_LEAD_NS, partition_schedules
 from loadgen.producer import PartitionState, Producer
-from loadgen.purchases import Purchases
 from loadgen.rdkafka import Accepted
 from loadgen.schedule import Schedule
-from loadgen.sequence import CHANNELS
-from loadgen.views import Feed, Views
+from workloads.shop.load.pageviews import Pageviews
+from workloads.shop.load.purchases import Purchases
+from workloads.shop.load.sequence import CHANNELS
+from workloads.shop.tests.load.shop_settings import load
 
-CONFIG = load({"MYSQL_PASSWORD": "x", "SHOP_USERS": "20", "SHOP_ITEMS": "7"})
+SETTINGS = load(SHOP_USERS="20", SHOP_ITEMS="7")
 USERS = [[user for user in range(1, 21) if user % 3 == p] for p in range(3)]
 START_NS = 1_700_000_000 * NS_PER_S
 EVERYTHING = 10**9
+
+
+def views(purchases: Schedule) -> Extras:
+    """The pageviews of purchases."""
+    return Extras(purchases, Pageviews(SETTINGS, USERS).extra)
 
 
 class Sent(NamedTuple):
@@ -49,11 +55,11 @@ class FakeRenderer:
     def clear(self) -> None:
         self.messages = []
 
-    def pageviews(self, _stream: Any, first: int, count: int, _users: Any, stamp_ms: int) -> None:
+    def events(self, _share: Any, first: int, count: int, stamp_ms: int) -> None:
         self.messages += [Sent(n, stamp_ms) for n in range(first, first + count)]
 
-    def one(self, user: int, page: int, stamp_ms: int) -> None:
-        self.messages.append(Sent((user, page), stamp_ms))
+    def one(self, event: Any, stamp_ms: int) -> None:
+        self.messages.append(Sent(event, stamp_ms))
 
 
 class Broker:
@@ -75,7 +81,7 @@ class FakeWorker:
 
     def __init__(self, broker: Broker, counters: c.Counters, now: Any) -> None:
         self.states: dict[int, PartitionState] = {}
-        self.feed = Feed(Views(CONFIG, Schedule.starting(START_NS, 0, 1), USERS))
+        self.feed = Feed(views(Schedule.starting(START_NS, 0, 1)))
         self._counters, self._now = counters, now
         self._producer = Producer(
             number=0,
@@ -90,8 +96,8 @@ class FakeWorker:
 
     def join(self, partition: int, pageviews: Schedule, purchases: Schedule) -> None:
         word, base = self._counters.word, self._counters.partition(partition)
-        position, next_purchase = word[base + c.POSITION], word[base + c.NEXT_PURCHASE]
-        state = PartitionState(partition, copy(pageviews), None, None, position, next_purchase)  # type: ignore[arg-type]
+        position, next_extra = word[base + c.POSITION], word[base + c.NEXT_EXTRA]
+        state = PartitionState(partition, copy(pageviews), None, position, next_extra)
         self.feed.join(state, self.states, copy(purchases), self._now.ns)
         self.states[partition] = state
 
@@ -112,7 +118,7 @@ class Bench:
             counters.word[number] = 0
         self.now = SimpleNamespace(ns=START_NS)
         self.broker = Broker()
-        self.pageviews = pageview_schedules(START_NS, USERS)
+        self.pageviews = partition_schedules(START_NS, [len(users) for users in USERS])
         self.purchases = Schedule.starting(START_NS, 0, 1000 * NS_PER_S)
         # These forget nothing.
         self.true_pageviews = [copy(schedule) for schedule in self.pageviews]
@@ -133,7 +139,7 @@ class Bench:
             self.pageviews, self.counters.column(c.POSITION), strict=True
         ):
             schedule.forget(position)
-        self.purchases.forget(min(self.counters.column(c.NEXT_PURCHASE)))
+        self.purchases.forget(min(self.counters.column(c.NEXT_EXTRA)))
 
     def pageview_rate(self, per_s: int, late_ms: int = 0) -> None:
         at_ns = self.now.ns + RATE_LEAD_NS
@@ -190,9 +196,9 @@ class Bench:
         found: list[tuple[int, int, Any]] = [
             (true.due_at(n + 1), 1, n) for n in range(true.due_by(end_ns))
         ]
-        every = Views(CONFIG, self.true_purchases, USERS).take(end_ns, EVERYTHING)
+        every = views(self.true_purchases).take(end_ns, EVERYTHING)
         mine = [v for v in every if v.partition == partition]
-        merged = [*found, *((v.due_ns, 0, (v.user, v.page)) for v in mine)]
+        merged = [*found, *((v.due_ns, 0, v.event) for v in mine)]
         return [(at_ns, what) for at_ns, _, what in sorted(merged, key=lambda each: each[:2])]
 
 
@@ -273,7 +279,7 @@ def test_a_rate_that_is_heard_of_too_late_changes_no_order_and_loses_nothing(
 def test_a_rate_that_nobody_can_follow_fills_no_memory(
     counters: c.Counters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(views, "MAX_WAITING", 100)
+    monkeypatch.setattr(extras, "MAX_WAITING", 100)
     bench = Bench(counters)
     bench.room(0)
     bench.pageview_rate(1_000)
@@ -281,7 +287,7 @@ def test_a_rate_that_nobody_can_follow_fills_no_memory(
     for _ in range(50):
         bench.go_on(10)
     states = bench.workers[0].states.values()
-    assert max(len(state.views) for state in states) == 100
+    assert max(len(state.extras) for state in states) == 100
     bench.finish()
     for _ in range(200):
         bench.go_on(1)
@@ -291,9 +297,10 @@ def test_a_rate_that_nobody_can_follow_fills_no_memory(
 
 def test_a_purchase_s_pageview_is_of_the_product_by_the_customer() -> None:
     schedule = Schedule.starting(START_NS, 1_000_000, 1000 * NS_PER_S)
-    rows = Purchases(CONFIG, schedule)
-    for view in Views(CONFIG, schedule, USERS).take(START_NS + NS_PER_S // 10):
-        user, item, _ = rows.make(view.purchase, 0)
-        assert (view.user, view.page // len(CHANNELS) + 1) == (user, item)
+    rows = Purchases(SETTINGS, schedule)
+    for view in views(schedule).take(START_NS + NS_PER_S // 10):
+        user, item, _ = rows.make(view.number, 0)
+        viewer, page = view.event
+        assert (viewer, page // len(CHANNELS) + 1) == (user, item)
         assert user in USERS[view.partition]
-        assert view.due_ns == START_NS + (view.purchase + 1) * NS_PER_MS
+        assert view.due_ns == START_NS + (view.number + 1) * NS_PER_MS

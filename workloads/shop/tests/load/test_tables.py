@@ -2,8 +2,8 @@
 
 from decimal import Decimal
 
-from loadgen import shop
-from loadgen.topics import flagged_profiles
+from workloads.shop.load import tables as shop
+from workloads.shop.load.topics import flagged_profiles
 
 SEED, USERS, ITEMS = 42, 2_500, 120
 

@@ -7,17 +7,17 @@ long, BOOLEAN an int, DECIMAL exact, TIMESTAMP an ISO string, DATETIME epoch mil
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from loadgen.sequence import (
+from loadgen.mysql import Insert
+from loadgen.sequence import Stream, pick
+
+from workloads.shop.load.sequence import (
     CATEGORIES,
     MAX_INVENTORY,
     MAX_PRICE_CENTS,
     MIN_INVENTORY,
     MIN_PRICE_CENTS,
-    Stream,
-    pick,
     purchase,
 )
 
@@ -26,7 +26,6 @@ from loadgen.sequence import (
 # one is, and the demo's view of them stayed empty.
 PAST_PURCHASES = 1_000
 REGULAR_CUSTOMERS = 50
-ROWS_PER_INSERT = 1_000
 DATABASE = "shop"
 CLEARANCE = "clearance"
 
@@ -86,33 +85,6 @@ _NOUNS = (
 )
 
 
-class Insert(NamedTuple):
-    """Rows for a table: column names, and the rows as tuples of values; `row` is the SQL that a
-    row's values go into, where that is more than the values.
-    """
-
-    table: str
-    columns: tuple[str, ...]
-    rows: Sequence[tuple[object, ...]]
-    row: str = ""
-
-    def statements(self) -> Iterator[tuple[str, list[object]]]:
-        """(SQL with placeholders, values) for ROWS_PER_INSERT rows at a time: a thousand times
-        fewer round trips.
-        """
-        names = ", ".join(self.columns)
-        row = self.row or "(" + ", ".join(["%s"] * len(self.columns)) + ")"
-        for start in range(0, len(self.rows), ROWS_PER_INSERT):
-            part = self.rows[start : start + ROWS_PER_INSERT]
-            values = ", ".join([row] * len(part))
-            sql = f"INSERT INTO {DATABASE}.{self.table} ({names}) VALUES {values}"  # noqa: S608 - ours
-            yield sql, [value for values in part for value in values]
-
-    def count_sql(self) -> str:
-        """SQL for how many rows the table has."""
-        return f"SELECT COUNT(*) FROM {DATABASE}.{self.table}"  # noqa: S608 - our own names
-
-
 def _choose(words: Sequence[str], random32: int) -> str:
     return words[pick(random32, len(words))]
 
@@ -145,7 +117,7 @@ def seed_users(seed: int, users: int) -> Insert:
         name = f"{_choose(_ADJECTIVES, first)}.{_choose(_NOUNS, second)}.{user}"
         is_vip = int(stream.draw(users + user)[0] % 6 == 0)
         rows.append((user, email(name, is_vip), is_vip))
-    return Insert("users", ("id", "email", "is_vip"), rows)
+    return Insert(f"{DATABASE}.users", ("id", "email", "is_vip"), rows)
 
 
 def seed_items(seed: int, items: int) -> Insert:
@@ -166,7 +138,7 @@ def seed_items(seed: int, items: int) -> Insert:
                 inventory,
             )
         )
-    return Insert("items", ("id", "name", "category", "price", "inventory"), rows)
+    return Insert(f"{DATABASE}.items", ("id", "name", "category", "price", "inventory"), rows)
 
 
 def purchase_rows(buys: Sequence[tuple[int, int, int]]) -> Insert:
@@ -176,7 +148,7 @@ def purchase_rows(buys: Sequence[tuple[int, int, int]]) -> Insert:
     rows = [(user, item, quantity, item, quantity) for user, item, quantity in buys]
     price = f"(SELECT price FROM {DATABASE}.items WHERE id = %s)"  # noqa: S608 - our own names
     columns = ("user_id", "item_id", "quantity", "purchase_price")
-    return Insert("purchases", columns, rows, f"(%s, %s, %s, {price} * %s)")
+    return Insert(f"{DATABASE}.purchases", columns, rows, f"(%s, %s, %s, {price} * %s)")
 
 
 def seed_purchases(seed: int, users: int, items: int) -> Insert:
