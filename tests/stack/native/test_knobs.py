@@ -11,7 +11,7 @@ import pytest
 
 from engines.dh import server as deephaven_server
 from engines.pg.services import postgres
-from racetrack.install.recipes import PARTS, recipe
+from racetrack.install.recipes import parts, recipe
 from racetrack.install.versions import parse_env_file, read_versions
 from racetrack.settings import REPO, Settings, load
 from racetrack.stack import heeded
@@ -165,7 +165,7 @@ class Native:
         for name in (*SERVICES, "pgfeed"):
             said += self._launched(name, context)
         versions = read_versions(environ=knobs)
-        said += [recipe(part, versions).label for part in PARTS]
+        said += [recipe(part, versions).label for part in parts()]
         return {word for line in said for word in line.split()}
 
     def stable(self, knobs: Knobs) -> set[str]:
