@@ -35,9 +35,14 @@ def of_all(part: str) -> dict[str, ModuleType]:
     }
 
 
+def files(name: str) -> list[Path]:
+    """The file of that name of each engine that has one."""
+    return [file for engine in engine_names() if (file := ENGINES / engine / name).exists()]
+
+
 def env_files() -> list[Path]:
     """The files of settings that engines bring."""
-    return [file for name in engine_names() if (file := ENGINES / name / ".env").exists()]
+    return files(".env")
 
 
 def service_module(service: str) -> ModuleType | None:

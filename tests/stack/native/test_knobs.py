@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from racetrack.install.recipes import PARTS, recipe
+from racetrack.install.recipes import parts, recipe
 from racetrack.install.versions import in_env_files, read_versions
 from racetrack.settings import every_setting, load
 from racetrack.stack import heeded
@@ -134,7 +134,7 @@ class Native:
         for name in LAUNCHED:
             said += self._launched(name, context)
         versions = read_versions(environ=knobs)
-        said += [recipe(part, versions).label for part in PARTS]
+        said += [recipe(part, versions).label for part in parts()]
         return {word for line in said for word in line.split()}
 
     def stable(self, knobs: Knobs) -> set[str]:
