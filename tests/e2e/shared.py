@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shlex
 import signal
 import subprocess
 import threading
@@ -23,7 +24,9 @@ from racetrack.settings import REPO, Settings, load
 from racetrack.stack.native import leftovers
 from tests.e2e.loadgen_stack import LoadgenStack
 from tests.run_json import read_run
+from tests.some_engines import EXAMPLE
 
+EXPERIMENT = f"./run_experiment.sh {EXAMPLE} 5000 20 10 1.0"
 LINE_WITHIN_S = 120.0
 DOOR_MARK = "RACETRACK_TEST_DOOR"
 CONTAINED = {"RUNTIME": "compose", "AIRGAP": "true"}
@@ -104,6 +107,14 @@ class Door:
 @pytest.fixture(scope="session")
 def settings() -> Settings:
     return load()
+
+
+@pytest.fixture(scope="session")
+def experiment() -> Door:
+    """The README's experiment, run to its end as it is printed there."""
+    door = Door(*shlex.split(EXPERIMENT))
+    ended_well(door)
+    return door
 
 
 @pytest.fixture
