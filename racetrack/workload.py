@@ -7,12 +7,12 @@ engine's own, as long as nothing is lost (`racetrack/verify/normal.py` has the r
 a timestamp, a number of epoch milliseconds, or ISO 8601 text.
 """
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from racetrack import plugins
 from racetrack.errors import UsageError
 
 # Debezium's name for MySQL, with which its topics begin.
@@ -122,7 +122,7 @@ def find_workload(name: str) -> Workload:
         UsageError: there is none.
     """
     try:
-        side = importlib.import_module("workloads").side(name, "harness")
+        side = plugins.of_workload(name, "harness")
     except KeyError as error:
         raise UsageError(f"WORKLOAD={name}: {error.args[0]}.") from None
     found: Workload = side.WORKLOAD

@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Mapping
 
+from racetrack import plugins
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import net
 from racetrack.stack.native.service import Context, Launch, NotReady
@@ -65,11 +66,17 @@ def environment(context: Context) -> dict[str, str]:
         "PAGEVIEWS_PARTITIONS": str(settings.pageviews_partitions),
         "LOADGEN_ACKS": settings.loadgen_acks,
         "LOADGEN_SEED": str(settings.loadgen_seed),
-        "SHOP_USERS": str(settings.shop_users),
-        "SHOP_ITEMS": str(settings.shop_items),
+        **_knobs_of_workload(settings),
         "LIBRDKAFKA": str(library),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
+
+
+def _knobs_of_workload(settings: Settings) -> dict[str, str]:
+    """The settings that only the workload heeds, if it has any."""
+    knobs = plugins.of_all_workloads("knobs").get(settings.workload)
+    own = knobs.Knobs.model_fields.keys() - Settings.model_fields.keys() if knobs else ()
+    return {name.upper(): str(getattr(settings, name)) for name in sorted(own)}
 
 
 SERVICE = Loadgen()
