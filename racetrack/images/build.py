@@ -159,7 +159,7 @@ def _arguments(name: str) -> dict[str, str]:
     """Build arguments: the images below, what is particular to a service, and proxies."""
     found = {"BASE": image_name("base"), "SERVE": image_name("serve"), **pip_config.proxies()}
     image = IMAGES.get(name)
-    if image and image.runs:
+    if image and image.dockerfile is None:
         found["PREPARE"] = " ".join(image.prepare)
         found["SERVICES"] = " ".join(image.runs)
         found["NOT_KEPT"] = " ".join(f"parts/{part}" for part in image.only_to_prepare)
