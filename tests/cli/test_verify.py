@@ -38,7 +38,7 @@ class Generator:
         return RATES
 
     def settled_counts(self) -> dict[str, list[int]]:
-        return {"handed": [4, 3]}
+        return {"handed": [4, 3], "refused": [0, 0]}
 
     def resume(self, rates: Mapping[str, float]) -> None:
         self.did.append(rates)

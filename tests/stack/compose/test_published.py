@@ -27,7 +27,10 @@ from tests.compose_files import (
 from tests.stack.compose.conftest import Describe
 
 # Files that containers of published images are given.
-GIVEN = {"mysql": ("debezium/mysql-user.sh",)}
+GIVEN = {
+    "mysql": ("debezium/mysql-user.sh",),
+    "loadgen": tuple(REPO.glob("workloads/*/load")),  # a workload's settings
+}
 SERVICES = (*OF_THE_STACK, *OF_ENGINES)
 SCRIPTS = {
     "debezium": (published.DEBEZIUM, ("healthy.sh", "register.sh", "start.sh")),
