@@ -1,19 +1,28 @@
 #!/usr/bin/env bash
-# All checks, then all tests (arguments go to pytest); sets up what is missing first.
+# All checks, then all tests; sets up what is missing first. Arguments go to pytest.
 # With --quick, before a commit: only the tests that take a moment.
 set -euo pipefail
 shopt -s globstar nullglob
 # shellcheck source=racetrack/install/bootstrap.sh
 source "$(dirname "$(readlink -f "$0")")/racetrack/install/bootstrap.sh"
-APT_PACKAGES+=("$REPO/tests/apt-packages.txt")
+APT_PACKAGES+=("$REPO"/{tests,engines/*/tests}/apt-packages.txt)
 bootstrap
 cd "$REPO"
-if [[ ${1-} == --quick ]]; then
-    shift
-    set -- -m "not e2e and not slow" "$@"
-fi
 "$HARNESS_PYTHON" -m ruff check .
 "$HARNESS_PYTHON" -m ruff format --check .
 "$HARNESS_PYTHON" -m mypy
 "${HARNESS_PYTHON%/*}/shellcheck" race .ci/run ./**/*.sh
-exec "$HARNESS_PYTHON" -m pytest "$@"
+
+# Tests that start no stack run two at a time, and those of one file one after the other: they share
+# what they set up. A stack needs the machine for itself.
+two_at_a_time=(-n 2 --dist loadfile)
+if [[ ${1-} == --quick ]]; then
+    shift
+    exec "$HARNESS_PYTHON" -m pytest "${two_at_a_time[@]}" -m "not e2e and not slow" "$@"
+elif (($#)); then
+    exec "$HARNESS_PYTHON" -m pytest "$@"
+fi
+failed=0
+"$HARNESS_PYTHON" -m pytest "${two_at_a_time[@]}" -m "not e2e" || failed=$?
+"$HARNESS_PYTHON" -m pytest -m e2e || failed=$?
+exit "$failed"

@@ -23,10 +23,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from loadgen import config as settings
 from loadgen.clock import NS_PER_MS, NS_PER_S, Clock
 from loadgen.counters import quantile_us
-from loadgen.generator import pageview_schedules
+from loadgen.generator import partition_schedules
 from loadgen.rdkafka import Library
 from loadgen.schedule import Schedule
 from loadgen.worker_pool import WorkerPool
+from loadgen.workload import make
 
 # Rate and lateness are taken from this moment on: a new worker has nothing to warm up by then.
 SETTLE_S = 2.0
@@ -38,14 +39,14 @@ class Driver:
     """A pool of workers, and the loop that drives it."""
 
     def __init__(self, config: settings.Config) -> None:
-        users = Library(config.librdkafka).partition_users(config.users, config.partitions)
-        self.user_counts = [len(u) for u in users]
+        workload = make(config, settings.Reader(os.environ))
+        self.weights = workload.events(Library(config.librdkafka)).weights
         self.clock = Clock.anchored_now()
         self.selector = selectors.DefaultSelector()
-        self.schedules = pageview_schedules(self.clock.now_ns(), users)
-        no_purchases = Schedule.starting(self.clock.now_ns(), 0, 1)
+        self.schedules = partition_schedules(self.clock.now_ns(), self.weights)
+        no_extras = Schedule.starting(self.clock.now_ns(), 0, 1)
         self.pool = WorkerPool(
-            config, self.clock, self.selector, self.schedules, no_purchases, self._log
+            config, self.clock, self.selector, self.schedules, no_extras, self._log
         )
 
     def rate(self, milli_per_s: int) -> int:
@@ -55,8 +56,8 @@ class Driver:
         return at_ns
 
     def _change(self, at_ns: int, milli_per_s: int) -> None:
-        for schedule, users in zip(self.schedules, self.user_counts):
-            schedule.change(at_ns, milli_per_s * users)
+        for schedule, weight in zip(self.schedules, self.weights):
+            schedule.change(at_ns, milli_per_s * weight)
         self.pool.change_rate(at_ns, milli_per_s)
 
     def burst(self, messages: int) -> int:
@@ -148,7 +149,7 @@ def _sample(driver: Driver, after_s: float) -> tuple[int, int, list[int], float]
 
 def main() -> None:
     """The command line."""
-    # The shop's database has no part in this.
+    # The database has no part in this.
     config = settings.load({"MYSQL_PASSWORD": "unused", **os.environ})
     if sys.argv[1:2] == ["flat"] and len(sys.argv) == 3:
         result = flat(config, int(sys.argv[2]))

@@ -7,7 +7,7 @@ from racetrack import plugins
 from racetrack.errors import UsageError
 
 if TYPE_CHECKING:
-    from engines.contract import Engine
+    from engines.contract import CalibrationEngine, Engine
 
 
 def engine_names() -> list[str]:
@@ -32,9 +32,11 @@ def all_engines() -> "list[Engine]":
     return [find_engine(name) for name in engine_names()]
 
 
-def calibration_engine() -> "Engine":
+def calibration_engine() -> "CalibrationEngine":
     """The one whose flaws are known, by which the harness itself is measured."""
-    return next(engine for engine in all_engines() if engine.is_calibration)
+    from engines.contract import CalibrationEngine
+
+    return next(engine for engine in all_engines() if isinstance(engine, CalibrationEngine))
 
 
 def example_engine() -> "Engine":

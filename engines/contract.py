@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from racetrack.errors import RacetrackError
+from racetrack.flaw import Flaw
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 
@@ -62,7 +63,6 @@ class Engine(ABC):
     # Workload → what a person pastes for it, in `scripts/`; none: it counts the main topic only.
     scripts: Mapping[str, str] = MappingProxyType({})
     is_published: bool = False  # one of the two of the published experiment
-    is_calibration: bool = False  # the one whose flaws are known
 
     def services_in(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
         """Its own services that a stack of these settings starts: none if it runs elsewhere."""
@@ -109,7 +109,7 @@ class Engine(ABC):
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":  # noqa: ARG002
         """What a view of the demo holds now: its rows, its columns by the names in the script.
 
-        `racetrack/catalogue.py` lists the views and columns that are verified, and which
+        The workload lists the views and columns that are verified, and which
         types will do. Further columns and the order of rows are ignored. The engine may be behind
         its input, but what is returned is one state of the view, with no uncommitted part of it.
 
@@ -141,3 +141,11 @@ class Engine(ABC):
     @abstractmethod
     def usage_hints(self, stack: Stack) -> list[str]:
         """Lines that tell a person how to use the engine by hand while the stack is up."""
+
+
+class CalibrationEngine(Engine):
+    """The engine by which the harness itself is measured: it is as flawed as it is told to be."""
+
+    @abstractmethod
+    def settings_of(self, flaw: Flaw) -> Mapping[str, str]:
+        """The settings, by their names in `.env`, that give it this flaw and no other."""

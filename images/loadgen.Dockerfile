@@ -7,7 +7,7 @@ RUN sh /opt/racetrack/install.sh loadgen \
 
 FROM ${BASE}
 COPY --from=installed /opt/parts /opt/parts
-COPY loadgen /app/loadgen
+COPY code /app
 ENV LIBRDKAFKA=/opt/parts/loadgen/lib/librdkafka.so \
     PATH=/opt/parts/loadgen/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1

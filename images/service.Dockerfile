@@ -1,5 +1,4 @@
-# Services that the native runtime has too, with its parts and its code: MySQL, the broker with the
-# schema registry, Debezium. PREPARE names what is run once, the last one being what the image is
+# Services that the native runtime has too, with its parts and its code. PREPARE names what is run once, the last one being what the image is
 # for; SERVICES what its containers run.
 ARG SERVE
 FROM ${SERVE} AS prepared

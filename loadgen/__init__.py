@@ -1,3 +1,3 @@
-"""Racetrack's load generator: an online shop's pageviews into Kafka and its purchases into MySQL,
-as an open loop.
+"""Racetrack's load generator: a workload's events into Kafka and its changes into MySQL, as an open
+loop.
 """

@@ -1,9 +1,10 @@
-"""`pypy3 -m loadgen`: prepare the shop and the topics, then generate load until told to stop.
-Settings: loadgen/config.py.
+"""`pypy3 -m loadgen`: prepare the database and the topics, then generate load until told to stop.
+Settings: loadgen/config.py, and those of the workload in its folder.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -14,6 +15,7 @@ from loadgen.generator import Generator
 from loadgen.mysql import MySqlError, wait_and_seed
 from loadgen.rdkafka import KafkaError, Library
 from loadgen.topics import prepare
+from loadgen.workload import Workload, make
 
 EXIT_FAILED, EXIT_SETTINGS = 1, 2
 
@@ -24,18 +26,18 @@ def log(text: str) -> None:
     print(f"{now.replace('+00:00', 'Z')}  {text}", flush=True)
 
 
-def start(config: settings.Config) -> None:
+def start(config: settings.Config, workload: Workload) -> None:
     """Prepare, then run until a signal."""
     library = Library(config.librdkafka)
     python = f"{sys.version.split()[0]} ({sys.implementation.name})"
     log(f"Load generator on Python {python}, librdkafka {library.version()}")
     deadline_s = time.monotonic() + config.start_timeout_s
-    log("Initializing shop database...")
-    shop = wait_and_seed(config, deadline_s, log)
-    log("Initializing shop database DONE")
-    prepare(config, library, deadline_s, log)
-    users_by_partition = library.partition_users(config.users, config.partitions)
-    Generator(config, users_by_partition, shop, log).run()
+    database = workload.database()
+    log(f"Initializing {database.name} database...")
+    wait_and_seed(database, config, deadline_s, log)
+    log(f"Initializing {database.name} database DONE")
+    prepare(config, workload, library, deadline_s, log)
+    Generator(config, workload, workload.events(library), database, log).run()
 
 
 def main() -> int:
@@ -46,7 +48,8 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: sys.exit(0))
     try:
-        start(settings.load())
+        config = settings.load()
+        start(config, make(config, settings.Reader(os.environ)))
     except settings.ConfigError as error:
         print(f"loadgen: {error}", file=sys.stderr)
         return EXIT_SETTINGS

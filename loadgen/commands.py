@@ -7,19 +7,12 @@ from typing import Callable, NamedTuple
 
 from loadgen.config import MAX_RATE_PER_S, parse_rate_milli, show_rate
 
-KEYS = (
-    "pageviews_per_second",
-    "purchases_per_second",
-    "updates_per_second",
-    "deletes_per_second",
-)
+# The rate of the main topic, in every workload.
+PAGEVIEWS = "pageviews_per_second"
 HELP = """\
 Commands, one a line:
-  set pageviews_per_second N    change the rate; 0 pauses (up to three decimals)
-  set purchases_per_second N    the same for purchases
-  set updates_per_second N      the same for updates: item prices, VIP flags, purchases' status
-  set deletes_per_second N      the same for cancelled purchases, whose rows are deleted
-  get KEY                       the current value of one of these four
+{rates}
+  get KEY                       the current value of one of these
   stats                         counts, rates and lateness so far, as one line of JSON
   watch                         that line every 100 ms, until you send another line
   flush                         wait until everything handed over has left the Kafka client's queue
@@ -30,8 +23,12 @@ Commands, one a line:
 class Load:
     """What the control socket steers. Implemented by the generator, and by a fake in tests."""
 
+    def rates(self) -> dict[str, str]:
+        """The rates that there are by their keys, and what the help says of each."""
+        raise NotImplementedError
+
     def get_rate_milli(self, key: str) -> int:
-        """The rate of one of KEYS, thousandths per second."""
+        """The rate of one of `rates`, thousandths per second."""
         raise NotImplementedError
 
     def set_rate_milli(self, key: str, milli_per_s: int) -> None:
@@ -97,8 +94,8 @@ class Commands:
 
     def _set(self, key: str, value: str) -> Answer:
         key = key.lower()
-        if key not in KEYS:
-            return _unknown_key(key)
+        if key not in self._load.rates():
+            return self._unknown_key(key)
         milli = parse_rate_milli(value)
         if milli is None:
             return Answer(
@@ -113,8 +110,8 @@ class Commands:
 
     def _get(self, key: str) -> Answer:
         key = key.lower()
-        if key not in KEYS:
-            return _unknown_key(key)
+        if key not in self._load.rates():
+            return self._unknown_key(key)
         return Answer(f"{key} {show_rate(self._load.get_rate_milli(key))}")
 
     def _stats(self) -> Answer:
@@ -127,14 +124,15 @@ class Commands:
         return Answer("", Then.FLUSH)
 
     def _help(self) -> Answer:
-        return Answer(HELP)
+        rates = (f"  {f'set {key} N':<30}{told}" for key, told in self._load.rates().items())
+        return Answer(HELP.format(rates="\n".join(rates)))
 
     def _quit(self) -> Answer:
         return Answer("Goodbye.", Then.CLOSE)
 
-
-def _unknown_key(key: str) -> Answer:
-    return Answer(f"Error: unknown key {_shown(key)}. The keys: {', '.join(KEYS)}")
+    def _unknown_key(self, key: str) -> Answer:
+        known = ", ".join(self._load.rates())
+        return Answer(f"Error: unknown key {_shown(key)}. The keys: {known}")
 
 
 def _shown(text: str) -> str:

@@ -1,5 +1,5 @@
 """The settings of the load generator: everything comes from the environment, with its default here
-and nowhere else.
+and nowhere else. Those of its workload are in the workload's folder.
 """
 
 from __future__ import annotations
@@ -8,11 +8,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from loadgen import workload
+
 # Beyond this nobody asks seriously, and a slip of the finger ("100000000") fills the broker's disk.
 MAX_RATE_PER_S = 10_000_000
-# A worker keeps one prepared piece of text per user and channel: 80 MB of them at this many users.
-MAX_USERS = 200_000
-MAX_ITEMS = 200_000
 MAX_PARTITIONS = 1024
 # One worker flat out does well over twice this on the machine it was measured on
 # (bench/loadgen.sh); half of what it can do leaves idle time in every millisecond, which is what
@@ -31,6 +30,7 @@ class ConfigError(Exception):
 class Config:
     """The load generator's settings, checked. Units are in the names."""
 
+    workload: str
     command_host: str
     command_port: int
     kafka_bootstrap: str
@@ -38,11 +38,7 @@ class Config:
     mysql_port: int
     mysql_user: str
     mysql_password: str
-    purchases_milli_per_s: int
     pageviews_milli_per_s: int
-    updates_milli_per_s: int
-    deletes_milli_per_s: int
-    topic: str
     partitions: int
     acks: str
     linger_ms: float
@@ -52,13 +48,10 @@ class Config:
     queue_kbytes: int
     give_up_ms: int
     message_timeout_ms: int
-    purchase_backlog: int
+    backlog: int
     max_workers: int
     pageviews_per_worker_per_s: int
     seed: int
-    users: int
-    items: int
-    flagged_profiles: int
     librdkafka: str
     start_timeout_s: int
 
@@ -90,22 +83,20 @@ def load(env: Mapping[str, str] | None = None) -> Config:
     """The settings from `env` (default: this process's environment). ConfigError names the first
     that can't be used.
     """
-    read = _Reader(os.environ if env is None else env)
+    read = Reader(os.environ if env is None else env)
     host, port = read.endpoint("COMMAND_ENDPOINT", "127.0.0.1:8090")
-    users = read.whole("SHOP_USERS", 10_000, 1, MAX_USERS)
+    known = workload.names()
+    name = read.choice("WORKLOAD", known[0], tuple(known))
     return Config(
+        workload=name,
         command_host=host,
         command_port=port,
         kafka_bootstrap=read.text("KAFKA_BOOTSTRAP", "127.0.0.1:9092"),
         mysql_host=read.text("MYSQL_HOST", "127.0.0.1"),
         mysql_port=read.whole("MYSQL_PORT", 3306, 1, 65535),
-        mysql_user=read.text("MYSQL_USER", "shop"),
+        mysql_user=read.text("MYSQL_USER", name),
         mysql_password=read.required("MYSQL_PASSWORD", "the password of MYSQL_USER"),
-        purchases_milli_per_s=read.rate("PURCHASES_PER_SECOND_START", "3"),
         pageviews_milli_per_s=read.rate("PAGEVIEWS_PER_SECOND_START", "50"),
-        updates_milli_per_s=read.rate("UPDATES_PER_SECOND", "0"),
-        deletes_milli_per_s=read.rate("DELETES_PER_SECOND", "0"),
-        topic=read.text("PAGEVIEWS_TOPIC", "pageviews"),
         partitions=read.whole("PAGEVIEWS_PARTITIONS", 6, 1, MAX_PARTITIONS),
         acks=read.choice("LOADGEN_ACKS", "0", ("0", "1", "all")),
         linger_ms=read.number("LOADGEN_LINGER_MS", 5.0, 0.0, 1000.0),
@@ -115,23 +106,20 @@ def load(env: Mapping[str, str] | None = None) -> Config:
         queue_kbytes=read.whole("LOADGEN_QUEUE_KBYTES", 524_288, 1_024, 2_097_151),
         give_up_ms=read.whole("LOADGEN_GIVE_UP_MS", 5_000, 1, 600_000),
         message_timeout_ms=read.whole("LOADGEN_MESSAGE_TIMEOUT_MS", 300_000, 1_000, 86_400_000),
-        purchase_backlog=read.whole("LOADGEN_PURCHASE_BACKLOG", 10_000, 1, 1_000_000),
+        backlog=read.whole("LOADGEN_PURCHASE_BACKLOG", 10_000, 1, 1_000_000),
         max_workers=read.whole("LOADGEN_MAX_WORKERS", os.cpu_count() or 1, 1, 256),
         pageviews_per_worker_per_s=read.whole(
             "LOADGEN_PAGEVIEWS_PER_WORKER", PAGEVIEWS_PER_WORKER_PER_S, 1, MAX_RATE_PER_S
         ),
         seed=read.whole("LOADGEN_SEED", 42, 0, 2**63 - 1),
-        users=users,
-        items=read.whole("SHOP_ITEMS", 1_000, 1, MAX_ITEMS),
-        flagged_profiles=read.whole("SHOP_FLAGGED_PROFILES", min(50, users), 1, users),
         librdkafka=read.text("LIBRDKAFKA", "librdkafka.so.1"),
         start_timeout_s=read.whole("LOADGEN_START_TIMEOUT_S", 120, 1, 3600),
     )
 
 
-class _Reader:
-    """Reads one setting after the other from a mapping; an empty value counts as not set, as
-    compose files write it.
+class Reader:
+    """Reads one setting after the other from a mapping, for the generator and for its workload; an
+    empty value counts as not set, as compose files write it.
     """
 
     def __init__(self, env: Mapping[str, str]) -> None:

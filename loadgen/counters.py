@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 # One block a partition, written by the partition's one producer.
-POSITION, HANDED, REFUSED, NEXT_PURCHASE = 0, 1, 2, 3
+POSITION, HANDED, REFUSED, NEXT_EXTRA = 0, 1, 2, 3
 _PARTITION_WORDS = 8
 # One block a worker.
 QUEUED, CPU_NS = 0, 1
@@ -85,7 +85,7 @@ class Counters:
         return int(self.word[self.worker(number) + which])
 
     def column(self, which: int) -> list[int]:
-        """One of POSITION, HANDED, REFUSED, NEXT_PURCHASE for every partition."""
+        """One of POSITION, HANDED, REFUSED, NEXT_EXTRA for every partition."""
         return [self.word[p * _PARTITION_WORDS + which] for p in range(self.partitions)]
 
     def late(self, number: int, lateness_us: int, count: int) -> None:

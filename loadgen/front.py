@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable
 
-from loadgen.commands import KEYS, Load
+from loadgen.commands import Load
 from loadgen.control import ControlServer
 
 BROADCAST_EVERY_S = 0.1
@@ -107,7 +107,9 @@ class Front:
         getattr(self, "_on_" + question.pop("do"))(**question)
 
     def _on_rates(self) -> None:
-        self._send(rates={key: self._load.get_rate_milli(key) for key in KEYS})
+        told = self._load.rates()
+        milli = {key: self._load.get_rate_milli(key) for key in told}
+        self._send(rates={"told": told, "milli": milli})
 
     def _on_set(self, key: str, milli: int) -> None:
         self._load.set_rate_milli(key, milli)
@@ -159,7 +161,12 @@ class RemoteLoad(Load):
         self._flushed: list[tuple[Callable[[str], None], str]] = []
         self._flush_count = 0
         self._line, self._line_s = "", float("-inf")
-        self._milli: dict[str, int] = self._ask("rates", do="rates")
+        rates = self._ask("rates", do="rates")
+        self._told: dict[str, str] = rates["told"]
+        self._milli: dict[str, int] = rates["milli"]
+
+    def rates(self) -> dict[str, str]:
+        return self._told
 
     def get_rate_milli(self, key: str) -> int:
         return self._milli[key]

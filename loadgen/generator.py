@@ -1,5 +1,5 @@
-"""The load generator at work: one loop that drives the workers, the changes of the shop, and the
-log, and answers what the process of the control port asks.
+"""The load generator at work: one loop that drives the workers, the changes of the database, and
+the log, and answers what the process of the control port asks.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ import selectors
 import signal
 import socket
 import time
+from collections.abc import Sequence
 from typing import Any, Callable
 
 from loadgen import stats
-from loadgen.changes import Deletes, Updates
 from loadgen.clock import NS_PER_MS, NS_PER_S, Clock
-from loadgen.commands import KEYS, Load
+from loadgen.commands import PAGEVIEWS, Load
 from loadgen.config import Config, show_rate
 from loadgen.control import listen
+from loadgen.extras import Extras
 from loadgen.front import Front
-from loadgen.mysql import Shop
-from loadgen.purchases import Purchases
+from loadgen.mysql import Database
 from loadgen.rdkafka import KafkaError
 from loadgen.schedule import Schedule
 from loadgen.source import Source
-from loadgen.views import Views
 from loadgen.worker_pool import WorkerPool
+from loadgen.workload import Events, Workload
 from loadgen.writer import Writer
 
 # A new rate holds from this moment on, so that every worker has heard of it when it begins.
@@ -34,22 +34,19 @@ LOG_EVERY_S = 10.0
 FLUSH_WITHIN_S = 5.0
 DRAIN_WRITER_S = 1.0
 STOP_KILL_S = 4.0
-# How many purchases' pageviews are counted as due in one go.
+# How many extras are counted as due in one go.
 MAX_COUNTED = 100_000
-# Changes and deletions are off as a rule, and then the log has nothing to say of them.
-ALWAYS_REPORTED = ("pageviews_per_second", "purchases_per_second")
 
 
-def pageview_schedules(start_ns: int, users_by_partition: list[list[int]]) -> list[Schedule]:
+def partition_schedules(start_ns: int, weights: Sequence[int]) -> list[Schedule]:
     """A schedule a partition, at rate 0.
 
-    Its numerators are milli-rates times the partition's users, so that the partitions' rates add up
-    to the whole exactly. Phases are spread, so that a slow rate does not come in bursts of one a
+    Its numerators are milli-rates times the partition's weight, so that the partitions' rates add
+    up to the whole exactly. Phases are spread, so that a slow rate does not come in bursts of one a
     partition.
     """
-    users = sum(map(len, users_by_partition))
-    count = len(users_by_partition)
-    denominator = users * 1000 * NS_PER_S
+    count = len(weights)
+    denominator = sum(weights) * 1000 * NS_PER_S
     return [
         Schedule.starting(start_ns, 0, denominator, denominator * (2 * p + 1) // (2 * count))
         for p in range(count)
@@ -62,31 +59,29 @@ class Generator(Load):
     def __init__(
         self,
         config: Config,
-        users_by_partition: list[list[int]],
-        shop: Shop,
+        workload: Workload,
+        events: Events,
+        database: Database,
         log: Callable[[str], None],
     ) -> None:
         self._config, self._log = config, log
         self._clock = Clock.anchored_now()
         self._started_ns = self._clock.now_ns()
         self._selector = selectors.DefaultSelector()
-        self._user_counts = [len(users) for users in users_by_partition]
-        self._schedules = pageview_schedules(self._started_ns, users_by_partition)
-        # By them pageviews of purchases are counted as due; workers find and send them themselves.
-        self._views = Views(config, self._no_rate_yet(), users_by_partition)
-        self._due_views = [0] * len(users_by_partition)
+        self._weights = events.weights
+        self._schedules = partition_schedules(self._started_ns, self._weights)
+        # By them extras are counted as due; workers find and send them themselves.
+        self._extras = Extras(self._no_rate_yet(), events.extra)
+        self._due_extras = [0] * len(self._weights)
         self._workers = WorkerPool(
-            config, self._clock, self._selector, self._schedules, self._views.schedule, log
+            config, self._clock, self._selector, self._schedules, self._extras.schedule, log
         )
-        self._purchases = Purchases(config, self._no_rate_yet())
-        self._sources: dict[str, Source] = {
-            "purchases_per_second": self._purchases,
-            "updates_per_second": Updates(config, self._no_rate_yet()),
-            "deletes_per_second": Deletes(config, self._no_rate_yet()),
-        }
-        self._writer = Writer(config, self._clock, list(self._sources.values()), shop, log)
-        self._milli = dict.fromkeys(KEYS, 0)
-        self._windows = {key: stats.Window() for key in KEYS}
+        sources = workload.sources(self._no_rate_yet)
+        self._extras_of = workload.extras_of
+        self._sources: dict[str, Source] = {source.key: source for source in sources}
+        self._writer = Writer(config, self._clock, sources, database, log)
+        self._milli = dict.fromkeys([PAGEVIEWS, *self._sources], 0)
+        self._windows = {key: stats.Window() for key in self._milli}
         self._stop_signal = 0
         self._flush_count = 0
 
@@ -100,16 +95,15 @@ class Generator(Load):
         front = Front(listener, self._selector, self, self._log)
         self._workers.want(self._config.pageviews_milli_per_s)
         self._wait_for_workers()
-        self._begin("pageviews_per_second", self._config.pageviews_milli_per_s)
-        self._begin("purchases_per_second", self._config.purchases_milli_per_s)
-        if self._config.updates_milli_per_s:
-            self._begin("updates_per_second", self._config.updates_milli_per_s)
-        if self._config.deletes_milli_per_s:
-            self._begin("deletes_per_second", self._config.deletes_milli_per_s)
+        self._begin(PAGEVIEWS, self._config.pageviews_milli_per_s)
+        for key, source in self._sources.items():
+            if source.start_milli_per_s or not source.optional:
+                self._begin(key, source.start_milli_per_s)
         self._writer.start()
         front.open()
         self._log("Listening for commands on {}:{}".format(*listener.getsockname()[:2]))
-        report = _Report(self._log)
+        always = {key for key, source in self._sources.items() if not source.optional}
+        report = _Report({PAGEVIEWS, *always}, self._log)
         next_sample_ns = self._clock.now_ns()
         while not self._stop_signal:
             self._step()
@@ -144,7 +138,7 @@ class Generator(Load):
     def _done(self) -> dict[str, int]:
         """How many of each are done, by their key."""
         counts = {key: source.done for key, source in self._sources.items()}
-        return {"pageviews_per_second": sum(self._workers.handed()), **counts}
+        return {PAGEVIEWS: sum(self._workers.handed()), **counts}
 
     def _step(self) -> None:
         """One turn of the loop: events, then the workers' state."""
@@ -184,14 +178,16 @@ class Generator(Load):
             self._step()
         self._workers.kill()
         handed, refused = sum(self._workers.handed()), sum(self._workers.refused())
-        self._log(
-            f"Stopped: {handed} pageviews handed over, {refused} refused; "
-            f"{self._purchases.done} purchases done, {self._purchases.refused} refused"
+        written = "".join(
+            f"; {source.done} {source.name}s done, {source.refused} refused"
+            for source in self._sources.values()
+            if not source.optional
         )
+        self._log(f"Stopped: {handed} pageviews handed over, {refused} refused{written}")
 
     def _pause(self) -> None:
         """Nothing more is due, for workers and writer from the same moment on."""
-        for key in KEYS:
+        for key in self._milli:
             self._change(key, 0)
         paused_ns = self._clock.now_ns() + RATE_LEAD_NS
         while self._clock.now_ns() < paused_ns:
@@ -199,6 +195,10 @@ class Generator(Load):
         self._writer.tick(paused_ns)
 
     # What the control socket steers.
+
+    def rates(self) -> dict[str, str]:
+        told = {key: f"the same for {source.told}" for key, source in self._sources.items()}
+        return {PAGEVIEWS: "change the rate; 0 pauses (up to three decimals)", **told}
 
     def get_rate_milli(self, key: str) -> int:
         return self._milli[key]
@@ -216,12 +216,12 @@ class Generator(Load):
         at_ns = self._clock.now_ns() + RATE_LEAD_NS
         if key in self._sources:
             self._sources[key].schedule.change(at_ns, milli)
-            if key == "purchases_per_second":
-                self._views.schedule.change(at_ns, milli)
-                self._workers.change_purchase_rate(at_ns, milli)
+            if self._sources[key].name == self._extras_of:
+                self._extras.schedule.change(at_ns, milli)
+                self._workers.change_extra_rate(at_ns, milli)
             return
-        for schedule, users in zip(self._schedules, self._user_counts):
-            schedule.change(at_ns, milli * users)
+        for schedule, weight in zip(self._schedules, self._weights):
+            schedule.change(at_ns, milli * weight)
         self._workers.want(milli)
         self._workers.change_rate(at_ns, milli)
 
@@ -229,22 +229,22 @@ class Generator(Load):
         # Counts first, then the time: so what was handed over is never more than what was due.
         handed, refused = self._workers.handed(), self._workers.refused()
         now_ns = self._clock.now_ns()
-        self._count_views(now_ns)
-        due = [s.due_by(now_ns) + n for s, n in zip(self._schedules, self._due_views)]
+        self._count_extras(now_ns)
+        due = [s.due_by(now_ns) + n for s, n in zip(self._schedules, self._due_extras)]
         return stats.to_line(
             {
                 "now_ms": now_ns // NS_PER_MS,
                 "pid": os.getpid(),
                 "uptime_s": round((now_ns - self._started_ns) / NS_PER_S, 3),
                 "pageviews": stats.pageviews_entry(
-                    self._milli["pageviews_per_second"],
-                    self._windows["pageviews_per_second"],
+                    self._milli[PAGEVIEWS],
+                    self._windows[PAGEVIEWS],
                     due,
                     handed,
                     refused,
                 ),
                 **{
-                    f"{source.name}s": stats.shop_entry(
+                    f"{source.name}s": stats.source_entry(
                         self._milli[key], self._windows[key], source.counts(now_ns)
                     )
                     for key, source in self._sources.items()
@@ -269,20 +269,20 @@ class Generator(Load):
 
         self._workers.flush(f"flush/{self._flush_count}", FLUSH_WITHIN_S, answer)
 
-    def _count_views(self, now_ns: int) -> None:
-        for view in self._views.take(now_ns, MAX_COUNTED):
-            self._due_views[view.partition] += 1
+    def _count_extras(self, now_ns: int) -> None:
+        for extra in self._extras.take(now_ns, MAX_COUNTED):
+            self._due_extras[extra.partition] += 1
 
     def _sample(self) -> None:
         now_ns = self._clock.now_ns()
-        lateness = {"pageviews_per_second": self._workers.lateness()}
+        lateness = {PAGEVIEWS: self._workers.lateness()}
         lateness.update((key, list(source.lateness)) for key, source in self._sources.items())
         for key, done in self._done().items():
             self._windows[key].add(stats.Sample(now_ns, done, lateness[key]))
         for schedule, position in zip(self._schedules, self._workers.positions()):
             schedule.forget(position)
-        self._count_views(now_ns)
-        self._views.schedule.forget(min(self._views.next, self._workers.next_purchase()))
+        self._count_extras(now_ns)
+        self._extras.schedule.forget(min(self._extras.next, self._workers.next_extra()))
 
 
 def _noun(key: str) -> str:
@@ -293,10 +293,10 @@ def _noun(key: str) -> str:
 class _Report:
     """The line every ten seconds that says what was really done."""
 
-    def __init__(self, log: Callable[[str], None]) -> None:
-        self._log = log
+    def __init__(self, always: set[str], log: Callable[[str], None]) -> None:
+        self._always, self._log = always, log
         self._since_s = time.monotonic()
-        self._counts = dict.fromkeys(KEYS, 0)
+        self._counts: dict[str, int] = {}
         self._refused = 0
 
     def maybe(self, done: dict[str, int], refused: int) -> None:
@@ -306,8 +306,8 @@ class _Report:
         if elapsed_s < LOG_EVERY_S:
             return
         for key, total in done.items():
-            count = total - self._counts[key]
-            if count or key in ALWAYS_REPORTED:
+            count = total - self._counts.get(key, 0)
+            if count or key in self._always:
                 self._log(
                     f"Simulated {count} {_noun(key)} actions in the last {elapsed_s:.1f} seconds, "
                     f"effective rate {count / elapsed_s:.2f}/s"

@@ -1,5 +1,5 @@
-"""The connection to MySQL: waiting for it, seeding the shop, and changing it. Blocking; its errors
-in words.
+"""The connection to MySQL: waiting for it, seeding the workload's database, and changing it.
+Blocking; its errors in words.
 """
 
 from __future__ import annotations
@@ -7,15 +7,14 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
-from loadgen import shop
-from loadgen.changes import Change, Statement
 from loadgen.config import Config, ConfigError
 
 CONNECT_TIMEOUT_S = 5
 # A server that hangs in mid-statement is taken for dead after this long.
 ANSWER_TIMEOUT_S = 10
+ROWS_PER_INSERT = 1_000
 # Wrong user, password or rights (MySQL's error numbers): waiting mends none of them.
 _REFUSALS = (1044, 1045, 1142, 1227)
 
@@ -24,68 +23,60 @@ class MySqlError(Exception):
     """MySQL can't be reached or would not do something. Its text is one line."""
 
 
-class Shop:
-    """A connection to the shop's database; opened with the first call that needs it, closed by an
-    error.
+class Insert(NamedTuple):
+    """Rows for a table (`database.table`): column names, and the rows as tuples of values; `row` is
+    the SQL that a row's values go into, where that is more than the values.
     """
+
+    table: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[object, ...]]
+    row: str = ""
+
+    def statements(self) -> Iterator[tuple[str, list[object]]]:
+        """(SQL with placeholders, values) for ROWS_PER_INSERT rows at a time: a thousand times
+        fewer round trips.
+        """
+        names = ", ".join(self.columns)
+        row = self.row or "(" + ", ".join(["%s"] * len(self.columns)) + ")"
+        for start in range(0, len(self.rows), ROWS_PER_INSERT):
+            part = self.rows[start : start + ROWS_PER_INSERT]
+            values = ", ".join([row] * len(part))
+            sql = f"INSERT INTO {self.table} ({names}) VALUES {values}"  # noqa: S608 - ours
+            yield sql, [value for values in part for value in values]
+
+    def count_sql(self) -> str:
+        """SQL for how many rows the table has."""
+        return f"SELECT COUNT(*) FROM {self.table}"  # noqa: S608 - our own names
+
+
+class Seed(NamedTuple):
+    """The first content of a table. `exact` is the setting that says how many rows that is, where
+    one does.
+    """
+
+    insert: Insert
+    exact: str = ""
+
+
+class Database:
+    """A connection to a workload's database; opened with the first call that needs it, closed by an
+    error. A workload's own says what is in it, and how it changes.
+    """
+
+    name: str
+    create: Sequence[str]  # the statements that make its tables, if they are not there
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._connection: Any = None
-        # What the last failed commit had written: (first id, user_id, item_id). Whether it counts
-        # is asked before writing again.
-        self._in_doubt: tuple[int, int, int] | None = None
-        # What changes of an unfinished transaction were decided to be. None: there is nothing to
-        # change.
-        self._decided: list[Statement | None] = []
 
-    def write_purchases(self, buys: Sequence[tuple[int, int, int]]) -> None:
-        """Insert (user_id, item_id, quantity) in one transaction.
-
-        After MySqlError call again with the same: no row comes twice.
-        """
-        with self._transaction() as cursor:
-            if self._in_doubt is None or not self._was_committed(cursor):
-                for sql, values in shop.purchase_rows(buys).statements():
-                    cursor.execute(sql, values)
-                    self._in_doubt = self._in_doubt or (cursor.lastrowid, buys[0][0], buys[0][1])
-        self._in_doubt = None
-
-    def _was_committed(self, cursor: Any) -> bool:
-        """The connection broke between commit and its answer: is the row there?"""
-        cursor.execute(
-            "SELECT COUNT(*) FROM shop.purchases WHERE id = %s AND user_id = %s AND item_id = %s",
-            self._in_doubt,
-        )
-        found = bool(cursor.fetchone()[0])
-        if not found:
-            self._in_doubt = None
-        return found
-
-    def apply(self, changes: Sequence[Change]) -> int:
-        """Carry out changes in one transaction; how many of them had no row to change.
-
-        After MySqlError call again with the same: what was decided stays, so that none has its
-        effect twice.
-        """
-        with self._transaction() as cursor:
-
-            def ask(sql: str, values: Sequence[object]) -> Any:
-                cursor.execute(sql, values)
-                return cursor.fetchone()
-
-            for number, change in enumerate(changes):
-                if number == len(self._decided):
-                    self._decided.append(change.decide(ask, self._config, change.which, change.how))
-                statement = self._decided[number]
-                if statement is not None:
-                    cursor.execute(*statement)
-        in_vain = self._decided.count(None)
-        self._decided = []
-        return in_vain
+    def seeds(self) -> Sequence[Seed]:
+        """What its tables begin with, in the order in which they are filled."""
+        raise NotImplementedError
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[Any]:
+    def transaction(self) -> Iterator[Any]:
         """A cursor whose work is committed at the end: all or nothing."""
         from mysql.connector import Error  # type: ignore[import-not-found]
 
@@ -100,35 +91,30 @@ class Shop:
             raise MySqlError(_one_line(error)) from error
 
     def seed(self, log: Callable[[str], None]) -> None:
-        """Create what is missing of the shop.
+        """Create what is missing of the database.
 
         A table with rows is left as it is, if it has as many as the settings say. All or nothing: a
-        start that was broken off leaves no half-filled shop.
+        start that was broken off leaves nothing half-filled.
         """
-        with self._transaction() as cursor:
-            cursor.execute(f"CREATE DATABASE IF NOT EXISTS {shop.DATABASE}")
-            for sql in shop.TABLES.values():
+        with self.transaction() as cursor:
+            cursor.execute(f"CREATE DATABASE IF NOT EXISTS {self.name}")
+            for sql in self.create:
                 cursor.execute(sql)
-            self._fill(cursor, log)
+            for insert, exact in self.seeds():
+                self._fill(cursor, insert, exact, log)
 
-    def _fill(self, cursor: Any, log: Callable[[str], None]) -> None:
-        config = self._config
-        for insert, exact in (
-            (shop.seed_users(config.seed, config.users), "SHOP_USERS"),
-            (shop.seed_items(config.seed, config.items), "SHOP_ITEMS"),
-            (shop.seed_purchases(config.seed, config.users, config.items), None),
-        ):
-            cursor.execute(insert.count_sql())
-            rows = cursor.fetchone()[0]
-            if rows and exact and rows != len(insert.rows):
-                raise ConfigError(
-                    f"shop.{insert.table} holds {rows} rows, and {exact} is {len(insert.rows)}. "
-                    f"Set {exact}={rows}, or drop the database shop and start again."
-                )
-            if not rows:
-                for sql, values in insert.statements():
-                    cursor.execute(sql, values)
-                log(f"Seeded shop.{insert.table} with {len(insert.rows)} rows")
+    def _fill(self, cursor: Any, insert: Insert, exact: str, log: Callable[[str], None]) -> None:
+        cursor.execute(insert.count_sql())
+        rows = cursor.fetchone()[0]
+        if rows and exact and rows != len(insert.rows):
+            raise ConfigError(
+                f"{insert.table} holds {rows} rows, and {exact} is {len(insert.rows)}. "
+                f"Set {exact}={rows}, or drop the database {self.name} and start again."
+            )
+        if not rows:
+            for sql, values in insert.statements():
+                cursor.execute(sql, values)
+            log(f"Seeded {insert.table} with {len(insert.rows)} rows")
 
     def _open(self) -> Any:
         if self._connection is None:
@@ -159,20 +145,21 @@ class Shop:
                 connection.shutdown()
 
 
-def wait_and_seed(config: Config, deadline_s: float, log: Callable[[str], None]) -> Shop:
-    """Seed the shop as soon as MySQL answers; the shop, connected, so that the first purchase need
+def wait_and_seed(
+    database: Database, config: Config, deadline_s: float, log: Callable[[str], None]
+) -> None:
+    """Seed the database as soon as MySQL answers, and stay connected, so that the first change need
     not wait for that. ConfigError if MySQL refuses this user, MySqlError when `deadline_s` has
     passed.
 
     `deadline_s` is a time of time.monotonic().
     """
     where = f"MySQL at {config.mysql_host}:{config.mysql_port}"
-    shop_database = Shop(config)
     said_s = time.monotonic()
     while True:
         try:
-            shop_database.seed(log)
-            return shop_database
+            database.seed(log)
+            return
         except MySqlError as error:
             if getattr(error.__cause__, "errno", None) in _REFUSALS:
                 raise ConfigError(

@@ -1,4 +1,4 @@
-"""Producing a partition's pageviews: what is due, rendered in batches, handed to librdkafka, and
+"""Producing a partition's events: what is due, rendered in batches, handed to librdkafka, and
 counted.
 """
 
@@ -9,11 +9,10 @@ from typing import Any, Callable, NamedTuple
 
 from loadgen import counters as c
 from loadgen.clock import NS_PER_MS, Clock
+from loadgen.extras import Extra
 from loadgen.rdkafka import Client
-from loadgen.render import Renderer
 from loadgen.schedule import Schedule
-from loadgen.sequence import Stream
-from loadgen.views import View
+from loadgen.workload import Renderer
 
 # 1,000 messages are 100 kB: they stay in the processor's cache between rendering and librdkafka's
 # copy.
@@ -26,14 +25,14 @@ BATCHES_PER_TURN = 8
 
 
 class Group(NamedTuple):
-    """Pageviews of the batch at hand that have one stamp: how many, when the first was due, the
-    stamp, and whether it is one of a purchase.
+    """Events of the batch at hand that have one stamp: how many, when the first was due, the stamp,
+    and whether it is an extra.
     """
 
-    count: int
+    size: int
     due_ns: int
     stamp_ms: int
-    of_purchase: bool
+    is_extra: bool
 
 
 class PartitionState:
@@ -43,18 +42,16 @@ class PartitionState:
         self,
         partition: int,
         schedule: Schedule,
-        stream: Stream,
-        users: Any,
+        share: Any,
         position: int,
-        next_purchase: int,
+        next_extra: int,
     ) -> None:
         self.partition = partition
         self.schedule = schedule
-        self.stream = stream
-        self.users = users  # as Renderer.users_array makes it
-        self.position = position  # scheduled pageviews that are settled: handed over or refused
-        self.views: deque[View] = deque()  # of purchases: due, and not settled
-        self.next_purchase = next_purchase  # those of earlier purchases are settled or in `views`
+        self.share = share  # as Renderer.share makes it
+        self.position = position  # scheduled events that are settled: handed over or refused
+        self.extras: deque[Extra] = deque()  # due, and not settled
+        self.next_extra = next_extra  # earlier ones are settled or in `extras`
         self.stamp_ms = 0  # of the newest that is settled
         self.full_since_ns = 0
         self.released = False
@@ -83,18 +80,18 @@ class Producer:
 
     def turn(self, state: PartitionState, now_ns: int, until_ns: int) -> None:
         """Hand over what is due in a partition by `until_ns`, up to its share of a turn. All its
-        pageviews of purchases up to then have been given to it.
+        extras up to then have been given to it.
         """
         due = state.schedule.due_by(until_ns)
         for _ in range(BATCHES_PER_TURN):
-            if not (state.position < due or state.views) or not self._hand_over(state, due):
+            if not (state.position < due or state.extras) or not self._hand_over(state, due):
                 break
         if state.full_since_ns and now_ns - state.full_since_ns > self._give_up_ns:
             self._give_up(state, now_ns - self._give_up_ns)
         self._note(state)
 
     def _hand_over(self, state: PartitionState, due: int) -> bool:
-        """Hand over up to BATCH pageviews in the order in which they were due; whether all of them
+        """Hand over up to BATCH events in the order in which they were due; whether all of them
         were settled.
         """
         self._renderer.clear()
@@ -106,31 +103,31 @@ class Producer:
         return used == self._renderer.count
 
     def _render(self, state: PartitionState, due: int, limit: int) -> None:
-        """Fill the batch. A stamp is the time at which a pageview was due; but where a worker hears
+        """Fill the batch. A stamp is the time at which an event was due; but where a worker hears
         of a higher rate too late, the next may have been due before the last: then the last one's.
         """
-        renderer, schedule, views = self._renderer, state.schedule, state.views
+        renderer, schedule, extras = self._renderer, state.schedule, state.extras
         position, taken, stamp_ms = state.position, 0, state.stamp_ms
         while renderer.count < limit:
-            view = views[taken] if taken < len(views) else None
+            extra = extras[taken] if taken < len(extras) else None
             first_ns = schedule.due_at(position + 1) if position < due else None
-            if view is not None and (first_ns is None or view.due_ns <= first_ns):
-                stamp_ms = max(stamp_ms, view.due_ns // NS_PER_MS)
-                renderer.one(view.user, view.page, stamp_ms)
-                self._groups.append(Group(1, view.due_ns, stamp_ms, True))
+            if extra is not None and (first_ns is None or extra.due_ns <= first_ns):
+                stamp_ms = max(stamp_ms, extra.due_ns // NS_PER_MS)
+                renderer.one(extra.event, stamp_ms)
+                self._groups.append(Group(1, extra.due_ns, stamp_ms, True))
                 taken += 1
                 continue
             if first_ns is None:
                 return
             stamp_ms = max(stamp_ms, first_ns // NS_PER_MS)
             last_ns = (stamp_ms + 1) * NS_PER_MS - 1
-            if view is not None:
-                last_ns = min(last_ns, view.due_ns - 1)
+            if extra is not None:
+                last_ns = min(last_ns, extra.due_ns - 1)
             same_stamp = schedule.due_by(last_ns) - position
             in_block = (1 << 32) - (position & 0xFFFFFFFF)
             room = limit - renderer.count
             count = max(1, min(same_stamp, due - position, room, in_block))
-            renderer.pageviews(state.stream, position, count, state.users, stamp_ms)
+            renderer.events(state.share, position, count, stamp_ms)
             self._groups.append(Group(count, first_ns, stamp_ms, False))
             position += count
 
@@ -155,12 +152,12 @@ class Producer:
         for group in self._groups:
             if used <= 0:
                 return
-            count = min(group.count, used)
+            count = min(group.size, used)
             used -= count
             self._counters.late(self._number, (now_ns - group.due_ns) // 1000, count)
             state.stamp_ms = group.stamp_ms
-            if group.of_purchase:
-                state.views.popleft()
+            if group.is_extra:
+                state.extras.popleft()
             else:
                 state.position += count
 
@@ -168,9 +165,7 @@ class Producer:
         """Write down how far the partition has come: from there another worker can go on."""
         word, base = self._counters.word, self._counters.partition(state.partition)
         word[base + c.POSITION] = state.position
-        word[base + c.NEXT_PURCHASE] = (
-            state.views[0].purchase if state.views else state.next_purchase
-        )
+        word[base + c.NEXT_EXTRA] = state.extras[0].number if state.extras else state.next_extra
 
     def _give_up(self, state: PartitionState, until_ns: int) -> None:
         """The queue has been full for long: refuse what was due by `until_ns`, so that what waits
@@ -180,7 +175,7 @@ class Producer:
         position = max(state.position, state.schedule.due_by(until_ns))
         refused = position - state.position
         state.position = position
-        while state.views and state.views[0].due_ns <= until_ns:
-            state.views.popleft()
+        while state.extras and state.extras[0].due_ns <= until_ns:
+            state.extras.popleft()
             refused += 1
         self._counters.word[base + c.REFUSED] += refused

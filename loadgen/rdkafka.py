@@ -72,19 +72,19 @@ class Library:
         """librdkafka's version."""
         return self.text(self.lib.rd_kafka_version_str())
 
-    def partition_users(self, users: int, partitions: int) -> list[list[int]]:
-        """The user ids 1..users of each partition, by the murmur2 of their decimal text, as every
-        Kafka client does.
+    def partition_keys(self, count: int, partitions: int) -> list[list[int]]:
+        """Which of the keys 1..count belong to each partition: by the murmur2 of their decimal
+        text, as every Kafka client does it.
         """
         table: list[list[int]] = [[] for _ in range(partitions)]
         null = self.ffi.NULL
-        for user in range(1, users + 1):
-            key = b"%d" % user
+        for number in range(1, count + 1):
+            key = b"%d" % number
             table[
                 self.lib.rd_kafka_msg_partitioner_murmur2(
                     null, key, len(key), partitions, null, null
                 )
-            ].append(user)
+            ].append(number)
         return table
 
 

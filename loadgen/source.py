@@ -1,5 +1,5 @@
-"""What happens to the shop's database, a source for each kind: when it is due, what it is, and how
-many are done."""
+"""What happens to the database, a source for each kind: when it is due, what it is, and how many
+are done."""
 
 from __future__ import annotations
 
@@ -25,19 +25,28 @@ class Source:
     """One kind of event, at its own rate. Number n (0-based) is a function of the seed and n."""
 
     name = ""  # of one of them
+    told = ""  # what the control port's help says of its rate
+    # Off as a rule: while it is, the log has nothing to say of it.
+    optional = False
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: Schedule, start_milli_per_s: int = 0) -> None:
         self.schedule = schedule
+        self.start_milli_per_s = start_milli_per_s
         self.done = 0
         self.refused = 0
         self.lateness = [0] * c.CLASSES  # by class, from due to committed
         self._made = 0
 
+    @property
+    def key(self) -> str:
+        """The name of its rate at the control port."""
+        return f"{self.name}s_per_second"
+
     def make(self, n: int, due_ns: int) -> Any:
         """Event n, as `write` takes it."""
         raise NotImplementedError
 
-    def write(self, shop: Any, work: Sequence[Any]) -> int:
+    def write(self, database: Any, work: Sequence[Any]) -> int:
         """Write some, in one transaction; how many of them found nothing to change."""
         raise NotImplementedError
 

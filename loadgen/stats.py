@@ -81,8 +81,8 @@ def pageviews_entry(
     }
 
 
-def shop_entry(milli_per_s: int, window: Window, counts: dict[str, int]) -> dict[str, Any]:
-    """The part on purchases, updates or deletes."""
+def source_entry(milli_per_s: int, window: Window, counts: dict[str, int]) -> dict[str, Any]:
+    """The part on what one source writes into the database."""
     return {
         "rate": rate_number(milli_per_s),
         "achieved_per_s": window.achieved_per_s(),

@@ -1,5 +1,5 @@
-"""The topics, before anything is produced: waiting for the broker, creating what is missing,
-seeding the flagged profiles.
+"""The topics, before anything is produced: waiting for the broker, creating what is missing, and
+filling those that begin with messages.
 """
 
 from __future__ import annotations
@@ -9,27 +9,17 @@ from typing import Callable
 
 from loadgen.config import Config, ConfigError
 from loadgen.rdkafka import Client, KafkaError, Library, deadline_ms, producer_settings
-from loadgen.sequence import Stream, pick
+from loadgen.workload import Topic, Workload
 
-FLAGGED_TOPIC = "dd_flagged_profiles"
-# Where a demo may send its high-value users. It is there beforehand, so that reading it back can
-# begin before anything has been written to it.
-SINK_TOPIC = "high-value-users-sink"
 SAY_EVERY_S = 5.0
 
 
-def flagged_profiles(seed: int, users: int, count: int) -> list[int]:
-    """`count` distinct user ids."""
-    stream = Stream(seed, "flagged profiles")
-    ids = list(range(1, users + 1))
-    for i in range(count):
-        j = i + pick(stream.draw(i)[0], users - i)
-        ids[i], ids[j] = ids[j], ids[i]
-    return ids[:count]
-
-
 def prepare(
-    config: Config, library: Library, deadline_s: float, log: Callable[[str], None]
+    config: Config,
+    workload: Workload,
+    library: Library,
+    deadline_s: float,
+    log: Callable[[str], None],
 ) -> None:
     """Have all topics ready by `deadline_s` (a time of time.monotonic()).
 
@@ -45,10 +35,11 @@ def prepare(
     client = Client(library, settings)
     try:
         topics = _Topics(config, client, deadline_s, log)
-        topics.have(config.topic, config.partitions)
-        topics.have(FLAGGED_TOPIC, 1)
-        topics.have(SINK_TOPIC, 1)
-        topics.fill_flagged(library)
+        topics.have(workload.topic, config.partitions)
+        for topic in workload.topics:
+            topics.have(topic.name, 1)
+        for topic in workload.topics:
+            topics.fill(topic, library)
     finally:
         client.close()
 
@@ -100,31 +91,30 @@ class _Topics:
                     said_s = time.monotonic()
                     self._log(f"Waiting for {where}: {error}")
 
-    def fill_flagged(self, library: Library) -> None:
-        """Put the flagged user ids into their topic, if it is empty."""
-        if self._flagged_end_offset() > 0:
+    def fill(self, topic: Topic, library: Library) -> None:
+        """Put its first messages into a topic that is empty."""
+        if not topic.messages or self._end_offset(topic.name) > 0:
             return
-        config, ffi = self._config, library.ffi
-        users = flagged_profiles(config.seed, config.users, config.flagged_profiles)
-        texts = [ffi.new("char[]", b"%d" % user) for user in users]
+        ffi = library.ffi
+        texts = [ffi.new("char[]", text) for text in topic.messages]
         messages = ffi.new("rd_kafka_message_t[]", len(texts))
         for message, text in zip(messages, texts):
             message.payload = message.key = text
             message.len = message.key_len = len(text) - 1
-        topic = self._client.topic(FLAGGED_TOPIC)
-        accepted = self._client.produce(topic, 0, messages, len(texts))
+        handle = self._client.topic(topic.name)
+        accepted = self._client.produce(handle, 0, messages, len(texts))
         flushed = self._client.flush(deadline_ms(self._deadline_s, 30_000))
         failed, errors = self._client.poll()
         if accepted.taken != len(texts) or not flushed or failed:
             why = "; ".join(errors) or "the broker did not answer in time"
-            raise KafkaError(f"Topic {FLAGGED_TOPIC} could not be filled: {why}")
-        self._log(f"Seeded topic {FLAGGED_TOPIC} with {len(texts)} user ids")
+            raise KafkaError(f"Topic {topic.name} could not be filled: {why}")
+        self._log(f"Seeded topic {topic.name} with {len(texts)} messages")
 
-    def _flagged_end_offset(self) -> int:
-        """The flagged topic's end offset; a new partition may need a moment to get a leader."""
+    def _end_offset(self, topic: str) -> int:
+        """Where the topic's one partition ends; a new one may need a moment to get a leader."""
         while True:
             try:
-                return self._client.end_offset(FLAGGED_TOPIC, 0, self._ask_ms())
+                return self._client.end_offset(topic, 0, self._ask_ms())
             except KafkaError:
                 if time.monotonic() > self._deadline_s:
                     raise

@@ -8,6 +8,7 @@ counts in shared memory, and ends when the control process is gone.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import sys
@@ -18,12 +19,12 @@ from typing import Any
 from loadgen import config as settings
 from loadgen import counters as c
 from loadgen.clock import NS_PER_MS, Clock
+from loadgen.extras import Extras, Feed
 from loadgen.producer import BATCH, PartitionState, Producer
 from loadgen.rdkafka import Client, KafkaError, Library, producer_settings
-from loadgen.render import Renderer
 from loadgen.schedule import Schedule
-from loadgen.sequence import Stream
-from loadgen.views import Feed, Views
+from loadgen.workload import Workload
+from loadgen.workload import make as make_workload
 
 # Waking up costs about 20 us: 2 % of a core at 1 ms, and below that time.sleep is not punctual.
 MIN_SLEEP_NS = 1 * NS_PER_MS
@@ -48,30 +49,32 @@ class Worker:
     def __init__(
         self,
         config: settings.Config,
+        workload: Workload,
         number: int,
         clock: Clock,
         counters: c.Counters,
         control: socket.socket,
     ) -> None:
-        self._config, self._number, self._clock, self._counters = config, number, clock, counters
+        self._number, self._clock, self._counters = number, clock, counters
+        self._topic = workload.topic
         library = Library(config.librdkafka)
-        self._users = library.partition_users(config.users, config.partitions)
-        self._renderer = Renderer(library.ffi, config.items, config.users, BATCH)
+        self._events = workload.events(library)
+        self._renderer = self._events.renderer(BATCH)
         self._client = Client(library, producer_settings(config))
         self._producer = Producer(
             number=number,
             clock=clock,
             counters=counters,
             client=self._client,
-            topic=self._client.topic(config.topic),
+            topic=self._client.topic(self._topic),
             renderer=self._renderer,
             give_up_ms=config.give_up_ms,
             log=self._log,
         )
         self._states: dict[int, PartitionState] = {}
-        # Whoever assigns a partition says what the schedule of purchases is.
-        no_purchases = Schedule.starting(clock.now_ns(), 0, 1)
-        self._feed = Feed(Views(config, no_purchases, self._users))
+        # Whoever assigns a partition says what the schedule of extras is.
+        no_extras = Schedule.starting(clock.now_ns(), 0, 1)
+        self._feed = Feed(Extras(no_extras, self._events.extra))
         self._control = control
         self._outbox: deque[bytes] = deque()
         # Flushes under way: (token, monotonic seconds to give up at).
@@ -122,13 +125,13 @@ class Worker:
 
     def _warm_up(self) -> None:
         """Connect, and let PyPy compile the renderer, before anything is due."""
-        users = self._renderer.users_array([1])
-        stream = Stream(0, "warm-up")
+        weights = self._events.weights
+        share = self._renderer.share(max(range(len(weights)), key=weights.__getitem__))
         for _ in range(30):
             self._renderer.clear()
-            self._renderer.pageviews(stream, 0, BATCH, users, self._clock.now_ns() // NS_PER_MS)
+            self._renderer.events(share, 0, BATCH, self._clock.now_ns() // NS_PER_MS)
         try:
-            self._client.partition_count(self._config.topic, 2_000)
+            self._client.partition_count(self._topic, 2_000)
         except KafkaError as error:
             # Restarted while the broker is away: librdkafka queues until it is back.
             self._log(f"Kafka does not answer yet: {error}")
@@ -215,9 +218,9 @@ class Worker:
         """Sleep until something can be due, within the bounds above; not at all if behind."""
         now_ns = self._clock.now_ns()
         wake_ns = now_ns + MAX_SLEEP_NS
-        next_view_ns = self._feed.next_due_ns()
-        if self._states and next_view_ns is not None and next_view_ns < wake_ns:
-            wake_ns = next_view_ns
+        next_extra_ns = self._feed.next_due_ns()
+        if self._states and next_extra_ns is not None and next_extra_ns < wake_ns:
+            wake_ns = next_extra_ns
         full = False
         for state in self._states.values():
             full = full or state.full_since_ns != 0
@@ -243,17 +246,16 @@ class Worker:
             order = json.loads(packet)
             getattr(self, "_do_" + order.pop("do"))(**order)
 
-    def _do_assign(self, partition: int, pageviews: Form, purchases: Form) -> None:
+    def _do_assign(self, partition: int, events: Form, extras: Form) -> None:
         word, base = self._counters.word, self._counters.partition(partition)
         state = PartitionState(
             partition,
-            _schedule(pageviews),
-            Stream(self._config.seed, f"pageviews/{partition}"),
-            self._renderer.users_array(self._users[partition]),
+            _schedule(events),
+            self._renderer.share(partition),
             position=word[base + c.POSITION],
-            next_purchase=word[base + c.NEXT_PURCHASE],
+            next_extra=word[base + c.NEXT_EXTRA],
         )
-        self._feed.join(state, self._states, _schedule(purchases), self._clock.now_ns())
+        self._feed.join(state, self._states, _schedule(extras), self._clock.now_ns())
         self._states[partition] = state
 
     def _do_release(self, partition: int) -> None:
@@ -261,10 +263,10 @@ class Worker:
         self._flushes.append((f"release/{partition}", time.monotonic() + RELEASE_WITHIN_S))
 
     def _do_rate(self, at_ns: int, milli: int) -> None:
-        for state in self._states.values():
-            state.schedule.change(at_ns, milli * len(state.users))
+        for partition, state in self._states.items():
+            state.schedule.change(at_ns, milli * self._events.weights[partition])
 
-    def _do_purchase_rate(self, at_ns: int, milli: int) -> None:
+    def _do_extra_rate(self, at_ns: int, milli: int) -> None:
         self._feed.change(at_ns, milli)
 
     def _do_flush(self, token: str, within_s: float) -> None:
@@ -311,10 +313,11 @@ def main(argv: list[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     config = settings.load()
+    workload = make_workload(config, settings.Reader(os.environ))
     control = socket.socket(fileno=control_fd)
     control.setblocking(False)
     counters = c.Counters(counters_fd, config.partitions, workers)
-    left = Worker(config, number, Clock(offset_ns), counters, control).run()
+    left = Worker(config, workload, number, Clock(offset_ns), counters, control).run()
     return 0 if left == 0 else 3
 
 

@@ -35,11 +35,11 @@ class WorkerPool:
         clock: Clock,
         selector: selectors.BaseSelector,
         schedules: list[Schedule],
-        purchases: Schedule,
+        extras: Schedule,
         log: Callable[[str], None],
     ) -> None:
         self._config, self._clock, self._log = config, clock, log
-        self._schedules, self._purchases = schedules, purchases
+        self._schedules, self._extras = schedules, extras
         count = min(config.max_workers, config.partitions)
         self._workers = [WorkerProcess(number, selector, self._hear) for number in range(count)]
         self._fd = c.create_fd(config.partitions, count)
@@ -64,9 +64,9 @@ class WorkerPool:
         """
         self._tell_all(do="rate", at_ns=at_ns, milli=milli_per_s)
 
-    def change_purchase_rate(self, at_ns: int, milli_per_s: int) -> None:
-        """The same for purchases, whose pageviews the workers make."""
-        self._tell_all(do="purchase_rate", at_ns=at_ns, milli=milli_per_s)
+    def change_extra_rate(self, at_ns: int, milli_per_s: int) -> None:
+        """The same for extras."""
+        self._tell_all(do="extra_rate", at_ns=at_ns, milli=milli_per_s)
 
     def _tell_all(self, **order: Any) -> None:
         for worker in self._workers:
@@ -118,9 +118,9 @@ class WorkerPool:
         """Pageviews given up, by partition."""
         return self.counters.column(c.REFUSED)
 
-    def next_purchase(self) -> int:
-        """The number of the first purchase whose pageview may not be settled."""
-        return min(self.counters.column(c.NEXT_PURCHASE))
+    def next_extra(self) -> int:
+        """The number of the first extra that may not be settled."""
+        return min(self.counters.column(c.NEXT_EXTRA))
 
     def positions(self) -> list[int]:
         """How many scheduled pageviews are settled, by partition."""
@@ -176,8 +176,8 @@ class WorkerPool:
 
     def _assign(self, partition: int, worker: WorkerProcess) -> None:
         self._owner[partition] = worker.number
-        pageviews, purchases = _form(self._schedules[partition]), _form(self._purchases)
-        worker.send(do="assign", partition=partition, pageviews=pageviews, purchases=purchases)
+        events, extras = _form(self._schedules[partition]), _form(self._extras)
+        worker.send(do="assign", partition=partition, events=events, extras=extras)
 
     def _send_home(self) -> None:
         """A worker that the rate no longer needs goes, once its partitions have other owners."""

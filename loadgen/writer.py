@@ -1,5 +1,5 @@
-"""Writes what happens to the shop into MySQL, in the order in which it was due, by a thread of its
-own.
+"""Writes what happens to the database into MySQL, in the order in which it was due, by a thread of
+its own.
 
 MySQL may be slow or gone. Then all of it waits, up to a bound; what is beyond that is refused and
 counted. Neither the pageviews nor the control socket wait for it.
@@ -35,11 +35,11 @@ class Writer:
         config: Config,
         clock: Clock,
         sources: Sequence[Source],
-        shop: Any,
+        database: Any,
         log: Callable[[str], None],
     ) -> None:
         self._config, self._clock, self._sources, self._log = config, clock, sources, log
-        self._shop = shop
+        self._database = database
         self._waiting: deque[Order] = deque()
         self._changed = threading.Condition()
         self._stopping = False
@@ -61,7 +61,7 @@ class Writer:
 
     def _queue(self, order: Order) -> None:
         with self._changed:
-            if len(self._waiting) >= self._config.purchase_backlog:
+            if len(self._waiting) >= self._config.backlog:
                 order.source.refused += 1
             else:
                 self._waiting.append(order)
@@ -73,7 +73,7 @@ class Writer:
             refused, said = source.refused, self._refused_said[source.name]
             if refused > said:
                 self._log(
-                    f"Refused {refused - said} {source.name}s: {self._config.purchase_backlog}"
+                    f"Refused {refused - said} {source.name}s: {self._config.backlog}"
                     " changes wait for MySQL already, or there is no row left to change"
                 )
                 self._refused_said[source.name] = refused
@@ -90,7 +90,7 @@ class Writer:
                 order.source.refused += 1
             self._waiting.clear()
         if left:
-            self._log(f"Gave up {left} changes of the shop that still waited for MySQL")
+            self._log(f"Gave up {left} changes that still waited for MySQL")
 
     def _write_all(self) -> None:
         """The thread: write what waits, in order, until stopped and nothing waits."""
@@ -102,7 +102,7 @@ class Writer:
             if not batch:
                 return
             try:
-                in_vain = batch[0].source.write(self._shop, [order.work for order in batch])
+                in_vain = batch[0].source.write(self._database, [order.work for order in batch])
             except MySqlError as error:
                 self._mourn(error, backoff_s)
                 with self._changed:

@@ -1,7 +1,9 @@
-"""Finds what the engines' folders bring: `engines/<engine>/<part>.py`. Standard library only.
+"""Finds what the folders of engines and workloads bring: `engines/<engine>/<part>.py` and
+`workloads/<workload>/<part>.py`. Standard library only.
 
-Nothing in the harness names an engine. Where it needs something of every engine (its settings, what
-it installs, its services), it asks here for a part by name, and loads nothing else of the folder.
+Nothing in the harness names an engine or a workload. Where it needs something of each (its
+settings, what it installs, its services), it asks here for a part by name, and loads nothing else
+of the folder.
 """
 
 import importlib
@@ -11,6 +13,8 @@ from types import ModuleType
 
 REPO = Path(__file__).resolve().parent.parent
 ENGINES = REPO / "engines"
+PUBLISHED_2022 = ENGINES / "published_2022.json"  # results of the published experiment
+WORKLOADS = REPO / "workloads"
 ENGINE = "engine"  # the part that makes a folder an engine
 
 
@@ -34,9 +38,32 @@ def of_all(part: str) -> dict[str, ModuleType]:
     }
 
 
+def files(name: str) -> list[Path]:
+    """The file of that name of each engine that has one."""
+    return [file for engine in engine_names() if (file := ENGINES / engine / name).exists()]
+
+
+def of_workload(workload: str, part: str) -> ModuleType:
+    """The module `workloads/<workload>/<part>.py`.
+
+    Raises:
+        KeyError: there is no such workload; the text says which there are.
+    """
+    found: ModuleType = importlib.import_module("workloads").side(workload, part)
+    return found
+
+
+def of_all_workloads(part: str) -> dict[str, ModuleType]:
+    """Workload → its module of that name, of the workloads that have one."""
+    return {
+        file.parent.name: of_workload(file.parent.name, part)
+        for file in sorted(WORKLOADS.glob(f"*/{part}.py"))
+    }
+
+
 def env_files() -> list[Path]:
     """The files of settings that engines bring."""
-    return [file for name in engine_names() if (file := ENGINES / name / ".env").exists()]
+    return files(".env")
 
 
 def service_module(service: str) -> ModuleType | None:

@@ -96,13 +96,12 @@ class Settings(BaseSettings):
     apicurio_version: str
     debezium_version: str
 
+    workload: Name
     purchases_per_second_start: Rate
     pageviews_per_second_start: Rate
     updates_per_second: Rate
     deletes_per_second: Rate
     pageviews_partitions: Count
-    shop_users: Count
-    shop_items: Count
     loadgen_seed: int
     loadgen_acks: Literal["0", "1", "all"]
 
@@ -159,8 +158,9 @@ class Settings(BaseSettings):
 
 @cache
 def _whole() -> type[Settings]:
-    """Settings with the knobs of all engines."""
-    bases = (*(module.Knobs for module in plugins.of_all("knobs").values()), Settings)
+    """Settings with the knobs of all engines and workloads."""
+    modules = {**plugins.of_all_workloads("knobs"), **plugins.of_all("knobs")}
+    bases = (*(module.Knobs for module in modules.values()), Settings)
     whole: type[Settings] = create_model("WholeSettings", __base__=bases)
     whole.model_config["env_file"] = (REPO / ".env", *plugins.env_files())
     return whole

@@ -32,8 +32,8 @@ LAG: dict[str, Any] = {
 }
 RUN: dict[str, Any] = {
     "schema_version": 2,
-    "tag": "2026.03.22.05.04.28_UTC_dh_5000",
-    "engine": "dh",
+    "tag": "2026.03.22.05.04.28_UTC_steady_5000",
+    "engine": "steady",
     "runtime": "native",
     "outcome": "ok",
     "asked": {"pageviews_per_s": 5000, "wait_s": 20, "samples": 10, "delay_s": 1},

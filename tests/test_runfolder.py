@@ -13,16 +13,16 @@ from tests.run_json import read_run
 
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
-    return RunFolder.create(tmp_path / "logs", "dh", "5000")
+    return RunFolder.create(tmp_path / "logs", "steady", "5000")
 
 
 def test_its_name_is_the_published_one(folder: RunFolder) -> None:
-    assert re.fullmatch(r"\d{4}(\.\d\d){5}_UTC_dh_5000", folder.tag)
+    assert re.fullmatch(r"\d{4}(\.\d\d){5}_UTC_steady_5000", folder.tag)
     assert folder.stack.is_dir()
 
 
 def test_two_that_begin_in_one_second_do_not_meet(folder: RunFolder) -> None:
-    assert RunFolder.create(folder.path.parent, "dh", "5000").path != folder.path
+    assert RunFolder.create(folder.path.parent, "steady", "5000").path != folder.path
 
 
 def test_facts_are_merged_and_on_disk_at_once(folder: RunFolder) -> None:

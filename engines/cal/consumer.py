@@ -5,7 +5,7 @@
 What it counted it says on standard output in the lines of engines/shared/progress_log.py, at
 most every CYCLE_S; `RACETRACK stalled timestamp=<ms>, partition=<k>` says since when k stands still
 (-1: none does any more). KAFKA_BOOTSTRAP, CAL_READY_FILE (written once it reads all partitions) and
-the CAL_* settings of `.env` come from the environment.
+the settings in the `.env` beside this come from the environment.
 """
 
 import json
@@ -14,10 +14,11 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
+
+from racetrack.flaw import NO_PARTITION, Flaw
 
 TOPIC = "pageviews"
 CYCLE_S = 0.01
@@ -26,36 +27,22 @@ ANSWER_WITHIN_S = 10.0
 STAMP_DIGITS = 13
 
 
-@dataclass(frozen=True)
-class Flaw:
-    """How it falls short of an engine that counts at once.
+def flaw_of(environment: Mapping[str, str]) -> Flaw:
+    """From the settings, under their names in `.env`."""
+    return Flaw(
+        delay_ms=int(environment["CAL_DELAY_MS"]),
+        capacity_per_s=int(environment["CAL_CAPACITY_PER_S"]),
+        stalled_partition=int(environment["CAL_STALLED_PARTITION"]),
+        stall_after_s=float(environment["CAL_STALL_AFTER_S"]),
+        stall_for_s=float(environment["CAL_STALL_FOR_S"]),
+    )
 
-    A pageview is counted no sooner than `delay_ms` after its `received_at`; at most
-    `capacity_per_s` are counted (0: as many as come); `stalled_partition` (-1: none) is not counted
-    from `stall_after_s` on, for `stall_for_s` (0: for good), both in seconds since the start.
-    """
 
-    delay_ms: int = 0
-    capacity_per_s: int = 0
-    stalled_partition: int = -1
-    stall_after_s: float = 0.0
-    stall_for_s: float = 0.0
-
-    @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "Flaw":
-        """From the settings, under their names in `.env`."""
-        return cls(
-            delay_ms=int(environment["CAL_DELAY_MS"]),
-            capacity_per_s=int(environment["CAL_CAPACITY_PER_S"]),
-            stalled_partition=int(environment["CAL_STALLED_PARTITION"]),
-            stall_after_s=float(environment["CAL_STALL_AFTER_S"]),
-            stall_for_s=float(environment["CAL_STALL_FOR_S"]),
-        )
-
-    def stalled_at(self, since_start_s: float) -> int:
-        """The partition that stands still at this time, -1 if none does."""
-        until_s = self.stall_after_s + (self.stall_for_s or math.inf)
-        return self.stalled_partition if self.stall_after_s <= since_start_s < until_s else -1
+def stalled_at(flaw: Flaw, since_start_s: float) -> int:
+    """The partition that stands still at this time, NO_PARTITION if none does."""
+    until_s = flaw.stall_after_s + (flaw.stall_for_s or math.inf)
+    stalls = flaw.stall_after_s <= since_start_s < until_s
+    return flaw.stalled_partition if stalls else NO_PARTITION
 
 
 class Counting:
@@ -75,7 +62,7 @@ class Counting:
     def count(self, now_ms: int, since_start_s: float) -> None:
         """Count what may be counted by now, given in epoch milliseconds and since the start."""
         until_ms = now_ms - self._flaw.delay_ms
-        stalled = self._flaw.stalled_at(since_start_s)
+        stalled = stalled_at(self._flaw, since_start_s)
         free = [partition for partition in range(len(self.total)) if partition != stalled]
         if self._flaw.capacity_per_s:
             self._count_oldest(free, until_ms, since_start_s)
@@ -186,14 +173,14 @@ def run(consumer: Consumer, partitions: int, flaw: Flaw) -> None:
     """Count and tell to no end; a signal ends it."""
     counting, telling = Counting(partitions, flaw), Telling(partitions)
     start_s = tell_at_s = time.monotonic()
-    stalled = -1
+    stalled = NO_PARTITION
     while True:
         for partition, stamps in by_partition(consumer.consume(BATCH, CYCLE_S)).items():
             counting.add(partition, stamps)
         now_s, now_ms = time.monotonic(), time.time_ns() // 1_000_000
         counting.count(now_ms, now_s - start_s)
         lines = telling.lines(counting, now_ms) if now_s >= tell_at_s else []
-        if (stalls := flaw.stalled_at(now_s - start_s)) != stalled:
+        if (stalls := stalled_at(flaw, now_s - start_s)) != stalled:
             stalled = stalls
             lines.append(f"RACETRACK stalled timestamp={now_ms}, partition={stalled}")
         if lines:
@@ -203,7 +190,7 @@ def run(consumer: Consumer, partitions: int, flaw: Flaw) -> None:
 
 def main() -> None:
     """Read the environment, become ready, count."""
-    flaw = Flaw.of(os.environ)
+    flaw = flaw_of(os.environ)
     consumer, partitions = assigned(os.environ["KAFKA_BOOTSTRAP"])
     if flaw.stalled_partition >= partitions:
         raise SystemExit(

@@ -2,21 +2,35 @@
 against something known. It has no views, and no purchases reach it."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from engines.contract import Engine, Progress, Summary
+from engines.contract import CalibrationEngine, Progress, Summary
 from engines.shared.progress_log import updates_of
+from racetrack.flaw import NO_PARTITION, Flaw
 from racetrack.stack.contract import Stack
 
 
-class Cal(Engine):
-    """See `engines.contract.Engine`."""
+class Cal(CalibrationEngine):
+    """See `engines.contract.CalibrationEngine`."""
 
     name = "cal"
     title = "Calibration engine"
     services = ("cal",)
     runtimes = ("native",)
-    is_calibration = True
+
+    def settings_of(self, flaw: Flaw) -> Mapping[str, str]:
+        """When a partition stalls matters only if one does."""
+        given: dict[str, float] = {
+            "CAL_DELAY_MS": flaw.delay_ms,
+            "CAL_CAPACITY_PER_S": flaw.capacity_per_s,
+            "CAL_STALLED_PARTITION": flaw.stalled_partition,
+        }
+        if flaw.stalled_partition != NO_PARTITION:
+            given |= {
+                "CAL_STALL_AFTER_S": flaw.stall_after_s,
+                "CAL_STALL_FOR_S": flaw.stall_for_s,
+            }
+        return {name: str(value) for name, value in given.items()}
 
     def load_demo(self, stack: Stack) -> None:
         """There is none: its service counts from when it is ready."""
@@ -28,7 +42,9 @@ class Cal(Engine):
     def usage_hints(self, stack: Stack) -> list[str]:
         """What it reads; it has nothing to look at but its log."""
         where = stack.endpoints.kafka
-        return [f"It only counts {where}'s pageviews; its log tells. CAL_* in .env flaw it."]
+        return [
+            f"It only counts {where}'s pageviews; its log tells. CAL_* in engines/cal/.env flaw it."
+        ]
 
 
 ENGINE = Cal()

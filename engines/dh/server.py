@@ -21,7 +21,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-LOGBACK = Path(__file__).with_name("deephaven-logback.xml")
+LOGBACK = Path(__file__).with_name("logback.xml")
 WRITE_ARCHIVE = "--write-class-archive"
 
 

@@ -14,9 +14,9 @@ from engines.flink import script, topics
 from engines.flink.gateway import Gateway, Refused
 from engines.flink.job import JobLog
 from engines.flink.knobs import Knobs
-from racetrack.catalogue import VIEWS, ColumnType
 from racetrack.settings import REPO, Settings
 from racetrack.stack.contract import Stack
+from racetrack.workload import ColumnType, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
@@ -68,7 +68,8 @@ class Flink(Engine):
         """The last message of each key of the view's topic."""
         import pyarrow as pa
 
-        found = [v for v in VIEWS if v.name == view]
+        views = find_workload(stack.settings.workload).views
+        found = [v for v in views if v.name == view]
         topic = f"flink.{view}"
         if not found or topic not in script.own_topics(SCRIPT.read_text()):
             raise NoSuchView(f"{self.title}'s demo has no view {view!r}.")

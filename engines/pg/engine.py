@@ -100,7 +100,7 @@ class PostgreSQL(Engine):
 
 
 def told(channel: str, payload: str, now_ms: int) -> Summary | Progress:
-    """What a notification says, see `pgfeed_consumer.py`.
+    """What a notification says, see `feed/consumer.py`.
 
     Raises:
         RacetrackError: it says something else.

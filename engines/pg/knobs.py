@@ -21,4 +21,5 @@ class Knobs(Settings):
 HEED = Heed(
     not_heeded={"native": {"POSTGRES_TMPFS": IN_MEMORY}},
     changes_results_of={"POSTGRES_TMPFS": "postgres"},
+    image_versions=("POSTGRES_IMAGE_VERSION",),
 )

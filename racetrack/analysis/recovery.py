@@ -35,7 +35,9 @@ class Series:
 def recovery(series: Series, from_ms: float, at_ms: float, until_ms: float) -> Recovery:
     """How lag came back after a fault from `at_ms` to `until_ms`, at a rate set at `from_ms`."""
     before = (series.at_ms >= max(from_ms, at_ms - BEFORE_S * 1000)) & (series.at_ms < at_ms)
-    normal_ms = float(np.max(series.lag_ms[before], initial=FLOOR_MS))
+    # Without end is what was due before the recording began: how late that was, nobody knows.
+    known = before & np.isfinite(series.lag_ms)
+    normal_ms = float(np.max(series.lag_ms[known], initial=FLOOR_MS))
     after = series.at_ms >= at_ms
     times_ms, lags_ms = series.at_ms[after], series.lag_ms[after]
     high_ms = times_ms[lags_ms > normal_ms]

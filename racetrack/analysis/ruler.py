@@ -1,4 +1,4 @@
-"""Was the calibration engine's flaw measured as it was programmed? From run folders to findings."""
+"""Was a known flaw measured as it was programmed? From run folders to findings."""
 
 import re
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import numpy as np
 
 from racetrack.analysis import curves, figures, raw
 from racetrack.analysis.lag import lag_series, recorded_until_ms
+from racetrack.flaw import Flaw
 from racetrack.run_record import Lag, RunRecord, Verdict, VerdictKind
 from racetrack.runfolder import read_run
 
@@ -30,42 +31,38 @@ class Finding:
     within: bool
 
 
-def delay(folder: Path) -> Finding:
-    """The median lag of a run against its CAL_DELAY_MS."""
-    run = read_run(folder)
-    asked_ms = _setting(run, "cal_delay_ms")
+def delay(folder: Path, flaw: Flaw) -> Finding:
+    """The median lag of a run against the delay of its engine."""
     bound = f"± {LAG_WITHIN_MS:.0f} ms"
-    what = f"delay of {asked_ms:,.0f} ms"
-    judged = _judged(run)
+    judged = _judged(read_run(folder))
     if isinstance(judged, str):
-        return Finding(what, judged, bound, within=False)
+        return Finding(str(flaw), judged, bound, within=False)
     p50_ms, p99_ms = judged.lag.lag_p50_ms, judged.lag.lag_p99_ms
     shown = f"median lag {p50_ms:,.0f} ms, p99 {p99_ms:,.0f} ms"
-    return Finding(what, shown, bound, within=abs(p50_ms - asked_ms) <= LAG_WITHIN_MS)
+    within = abs(p50_ms - flaw.delay_ms) <= LAG_WITHIN_MS
+    return Finding(str(flaw), shown, bound, within=within)
 
 
-def stall(folder: Path) -> Finding:
+def stall(folder: Path, flaw: Flaw) -> Finding:
     """How soon the lag showed a partition that stalled, which freshness does not show.
 
     The window has to lie within the stall, so that the verdict is on it alone.
     """
     run = read_run(folder)
-    partition = int(_setting(run, "cal_stalled_partition"))
-    what = f"partition {partition} stalls"
     bound = (
         f"seen within {STALL_SEEN_WITHIN_S:.0f} s, fell behind, median dt_ms ≤ {FRESH_MS:.0f} ms"
     )
     judged = _judged(run)
     if isinstance(judged, str):
-        return Finding(what, judged, bound, within=False)
-    stalled_ms = _stalled_at_ms(folder, partition)
-    seen_s = _seen_after_s(folder, partition, stalled_ms)
-    dt_ms = figures.delay(raw.delays(folder, "cal"), stalled_ms, judged.end_ms).p50
+        return Finding(str(flaw), judged, bound, within=False)
+    stalled_ms = _stalled_at_ms(folder, run, flaw.stalled_partition)
+    seen_s = _seen_after_s(folder, flaw.stalled_partition, stalled_ms)
+    dt_ms = figures.delay(raw.delays(folder, run.engine), stalled_ms, judged.end_ms).p50
     kind, lag_ms = judged.verdict.kind, judged.lag.lag_max_ms
     seen = "never seen" if seen_s is None else f"seen after {seen_s:.2f} s"
     dt = "no dt_ms" if dt_ms is None else f"median dt_ms {dt_ms:,.0f} ms"
     return Finding(
-        what,
+        str(flaw),
         f"{seen}, {kind}, {dt} while the lag grew to {lag_ms:,.0f} ms",
         bound,
         within=seen_s is not None
@@ -76,11 +73,10 @@ def stall(folder: Path) -> Finding:
     )
 
 
-def capacity(below: Path, above: Path) -> Finding:
+def capacity(below: Path, above: Path, flaw: Flaw) -> Finding:
     """A capacity between two rates, one of which was kept up with while the other was not."""
     runs = read_run(below), read_run(above)
-    per_s = _setting(runs[1], "cal_capacity_per_s")
-    what = f"capacity of {per_s:,.0f}/s"
+    per_s, what = flaw.capacity_per_s, str(flaw)
     bound = f"{VerdictKind.KEPT_UP}, {VerdictKind.FELL_BEHIND}, counting ± {CAPACITY_WITHIN:.0%}"
     judged = [_judged(run) for run in runs]
     for each in judged:
@@ -126,21 +122,19 @@ def _judged(run: RunRecord) -> _Judged | str:
     return _Judged(run.asked.pageviews_per_s, run.measured.window.end_ms, verdict, verdict.measured)
 
 
-def _setting(run: RunRecord, name: str) -> float:
-    return float(str(run.settings[name]))
-
-
-def _stalled_at_ms(folder: Path, partition: int) -> int:
+def _stalled_at_ms(folder: Path, run: RunRecord, partition: int) -> int:
     """When the engine says that it stalled.
 
     Raises:
         ValueError: it does not say so, though its run was of use.
     """
-    log = (folder / "stack" / "cal.log").read_text()
-    for told in _STALLED.finditer(log):
-        if int(told[2]) == partition:
-            return int(told[1])
-    raise ValueError(f"{folder}: stack/cal.log does not say when partition {partition} stalled")
+    logs = [folder / "stack" / f"{service}.log" for service in run.engine_services or ()]
+    for log in logs:
+        for told in _STALLED.finditer(log.read_text()):
+            if int(told[2]) == partition:
+                return int(told[1])
+    shown = ", ".join(f"stack/{log.name}" for log in logs)
+    raise ValueError(f"{folder}: {shown} does not say when partition {partition} stalled")
 
 
 def _seen_after_s(folder: Path, partition: int, stalled_ms: int) -> float | None:

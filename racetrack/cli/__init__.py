@@ -7,6 +7,7 @@ import click
 from racetrack.cli import (
     calibrate,
     down,
+    engines,
     experiment,
     images,
     limit,
@@ -17,22 +18,23 @@ from racetrack.cli import (
     vary,
     verify,
 )
-from racetrack.cli.parameters import EXIT_CODES
+from racetrack.cli.parameters import EXIT_CODES, ExampleGroup
 
 
-@click.group(epilog=EXIT_CODES)
+@click.group(cls=ExampleGroup, epilog=EXIT_CODES)
 def race() -> None:
     """Put streaming engines on the same track, and report which keep up and at what cost.
 
     \b
     Examples:
-        ./run_experiment.sh dh 5000 20 10 1.0   one experiment
-        ./race up dh                            the same stack, to play with
+        ./run_experiment.sh {engine} 5000 20 10 1.0   one experiment
+        ./race engines                          what there is to run, and its knobs
+        ./race up {engine}                            the same stack, to play with
         ./race status
         ./race verify                           are its views right?
         ./race down
-        ./race limit dh                         the highest rate that it keeps up with
-        ./race sweep dh --rates 500,5000        many runs
+        ./race limit {engine}                         the highest rate that it keeps up with
+        ./race sweep {engine} --rates 500,5000        many runs
         ./race report logs/…                    their tables and plots
         ./race calibrate                        how accurate the figures are here
         ./race images                           builds images where none can be pulled
@@ -42,6 +44,7 @@ def race() -> None:
 for command in (
     *(up.up, status.status, verify.verify, down.down),
     *(sweep.sweep, vary.vary, limit.limit, report.report, calibrate.calibrate, images.images),
+    engines.list_engines,
 ):
     race.add_command(command)
 

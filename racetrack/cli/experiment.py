@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from racetrack.cli.parameters import EXIT_CODES, Seconds, engine_argument, guarded
+from racetrack.cli.parameters import EXIT_CODES, ExampleCommand, Seconds, engine_argument, guarded
 from racetrack.machine_lock import machine_lock
 from racetrack.runfolder import read_run
 from racetrack.screen import Screen
@@ -12,7 +12,9 @@ from racetrack.settings import load
 
 
 # So that `-5` is refused as a rate, with the reason, and not as an unknown option.
-@click.command(epilog=EXIT_CODES, context_settings={"ignore_unknown_options": True})
+@click.command(
+    cls=ExampleCommand, epilog=EXIT_CODES, context_settings={"ignore_unknown_options": True}
+)
 @engine_argument
 @click.argument("rate", metavar="RATE", type=click.IntRange(min=1))
 @click.argument("wait", metavar="WAIT", type=Seconds())
@@ -43,9 +45,9 @@ def experiment(
 
     \b
     Examples:
-        ./run_experiment.sh dh 5000 20 10 1.0
-        ./run_experiment.sh dh 5000 20 10 1.0 --verify
-        ./run_experiment.sh dh 2000 20 30 1.0 --fault kill:debezium@30s
+        ./run_experiment.sh {engine} 5000 20 10 1.0
+        ./run_experiment.sh {engine} 5000 20 10 1.0 --verify
+        ./run_experiment.sh {engine} 2000 20 30 1.0 --fault kill:debezium@30s
     """
     from racetrack.run.single import run_once
     from racetrack.run_record import RunArguments

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import click
 
-from racetrack.cli.parameters import EXIT_CODES, Seconds, engine_argument, guarded
+from racetrack.cli.parameters import EXIT_CODES, ExampleCommand, Seconds, engine_argument, guarded
 from racetrack.machine_lock import machine_lock
 from racetrack.runfolder import shown
 from racetrack.screen import Screen
 from racetrack.settings import load
 
 
-@click.command(epilog=EXIT_CODES)
+@click.command(cls=ExampleCommand, epilog=EXIT_CODES)
 @engine_argument
 @click.option(
     "--start",
@@ -38,8 +38,8 @@ def limit(engine: str, start: int, warm_up: float) -> None:
 
     \b
     Examples:
-        ./race limit pg --start 48000
-        ./race limit flink --start 8000 --warm-up 180
+        ./race limit {engine} --start 48000
+        ./race limit {other} --start 8000 --warm-up 180
     """
     from racetrack.run.limit import PACE, LimitSearch, in_words
 

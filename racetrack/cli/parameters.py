@@ -80,6 +80,26 @@ def errors_to_exit_codes() -> Iterator[None]:
         sys.exit(interrupted.exit_code)
 
 
+class ExampleCommand(click.Command):
+    """A command whose help has examples: `{engine}` stands for one there is, `{other}` for one that
+    it is compared with. They are looked up only for whoever asks for help."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        return with_examples(super().get_help(ctx))
+
+
+class ExampleGroup(click.Group, ExampleCommand):
+    """The same for a group of commands."""
+
+
+def with_examples(text: str) -> str:
+    """The text with the names of engines in it."""
+    published = [engine.name for engine in engines.all_engines() if engine.is_published]
+    engine = engines.example_engine().name
+    other = next((name for name in published if name != engine), engine)
+    return text.replace("{engine}", engine).replace("{other}", other)
+
+
 engine_argument = click.argument(
     "engine", metavar="ENGINE", type=click.Choice(engines.engine_names())
 )

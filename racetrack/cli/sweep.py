@@ -6,7 +6,7 @@ import click
 
 import engines
 from racetrack.cli.many_runs import REPEAT_OPTION, SAMPLES_OPTION, WAIT_OPTION, carry_out_plan
-from racetrack.cli.parameters import EXIT_CODES, Numbers
+from racetrack.cli.parameters import EXIT_CODES, ExampleCommand, Numbers
 from racetrack.sweep_record import Sweep
 
 RESUME_OPTION = click.option(
@@ -16,7 +16,7 @@ RESUME_OPTION = click.option(
 )
 
 
-@click.command(epilog=EXIT_CODES)
+@click.command(cls=ExampleCommand, epilog=EXIT_CODES)
 @click.argument("names", metavar="ENGINE...", nargs=-1, type=click.Choice(engines.engine_names()))
 @click.option("--rates", type=Numbers(), default="50,5000,35000", show_default=True)
 @REPEAT_OPTION
@@ -35,7 +35,7 @@ def sweep(
 
     \b
     Examples:
-        ./race sweep dh --rates 500,5000 --repeat 3
+        ./race sweep {engine} --rates 500,5000 --repeat 3
         ./race sweep --resume logs/2026.11.20.18.04.43_UTC_sweep
         ./race report logs/2026.11.20.18.04.43_UTC_sweep
     """

@@ -3,12 +3,17 @@
 import click
 
 from racetrack.cli.many_runs import REPEAT_OPTION, SAMPLES_OPTION, WAIT_OPTION, carry_out_plan
-from racetrack.cli.parameters import EXIT_CODES, engine_argument, errors_to_exit_codes
+from racetrack.cli.parameters import (
+    EXIT_CODES,
+    ExampleCommand,
+    engine_argument,
+    errors_to_exit_codes,
+)
 from racetrack.settings import load
 from racetrack.sweep_record import Sweep
 
 
-@click.command(epilog=EXIT_CODES)
+@click.command(cls=ExampleCommand, epilog=EXIT_CODES)
 @engine_argument
 @click.argument("setting", metavar="SETTING")
 @click.argument("values", metavar="VALUE,VALUE...")
@@ -29,8 +34,8 @@ def vary(
 
     \b
     Examples:
-        ./race vary dh DEEPHAVEN_HEAP 2g,4g,8g --rate 5000
-        ./race vary dh DEEPHAVEN_CYCLE_MS 100,1000 --repeat 1
+        ./race vary {engine} KAFKA_HEAP 512m,1g,2g --rate 5000
+        ./race vary {engine} PAGEVIEWS_PARTITIONS 1,6 --repeat 1
     """
     from racetrack.run.sweep import require_heeded
 

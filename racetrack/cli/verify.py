@@ -20,6 +20,7 @@ from racetrack.screen import Screen
 from racetrack.settings import load
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import standing_stack
+from racetrack.workload import find_workload
 
 
 @click.command(epilog=EXIT_CODES)
@@ -64,7 +65,8 @@ def _verify(engine: Engine, stack: Stack, folder: Path, screen: Screen) -> Verif
     with Control(where.loadgen_host, where.loadgen_port, lambda s: screen.say(f"  {s}")) as control:
         rates = control.pause()
         try:
-            settled = settle(control, TopicOffsets(where.kafka, "pageviews"))
+            main_topic = find_workload(stack.settings.workload).topic.name
+            settled = settle(control, TopicOffsets(where.kafka, main_topic))
             with screen.live("verifying") as status:
                 run = Verification(engine, stack, settled, folder, status.update)
                 found = run.run()

@@ -5,44 +5,52 @@ A Debian by debootstrap (racetrack/install/base.py), on it a small Python that s
 can be moved is copied from the cache, Python environments are installed inside by the same recipe.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-from racetrack import __version__
-
-
-@dataclass(frozen=True)
-class Service:
-    """An image made of parts from the cache: what is prepared in it, and what it runs."""
-
-    name: str
-    parts: tuple[str, ...]
-    prepare: tuple[str, ...]
-    runs: tuple[str, ...]
-    only_to_prepare: tuple[str, ...] = ()
+from racetrack import __version__, plugins
+from racetrack.install.image import Image
+from racetrack.settings import REPO
 
 
-SERVICES = (
-    Service("mysql", ("mysql",), ("mysql",), ("mysql",)),
-    Service(
+def workload_files(side: str = "*.py") -> list[str]:
+    """Every workload's files for the harness, or its folder `load`."""
+    folder = REPO / "workloads"
+    found = {folder / "__init__.py", *folder.glob("*/__init__.py"), *folder.glob(f"*/{side}")}
+    return sorted(str(file.relative_to(REPO)) for file in found)
+
+
+FOLDER = REPO / "images"
+OF_THE_STACK = (
+    Image("mysql", parts=("mysql",), prepare=("mysql",), runs=("mysql",)),
+    Image(
         "redpanda",
-        ("kafka", "registry", "nginx"),
-        ("registry", "broker"),
-        ("broker", "registry"),
+        parts=("kafka", "registry", "nginx"),
+        prepare=("registry", "broker"),
+        runs=("broker", "registry"),
     ),
-    Service(
+    Image(
         "debezium",
-        ("kafka", "debezium", "mysql"),
-        ("mysql", "broker", "debezium"),
-        ("debezium",),
+        parts=("kafka", "debezium", "mysql"),
+        prepare=("mysql", "broker", "debezium"),
+        runs=("debezium",),
         only_to_prepare=("mysql",),
     ),
-    Service("flink", ("flink",), ("flink",), ("flink",)),
-    Service("postgres", ("postgres",), ("postgres",), ("postgres",)),
+    Image(
+        "loadgen",
+        FOLDER / "loadgen.Dockerfile",
+        installs="loadgen",
+        locks=("requirements/librdkafka.lock", "loadgen/requirements.lock"),
+        files=("loadgen", *workload_files("load")),
+    ),
 )
-# The others install Python environments, each in its own way.
-ENVIRONMENTS = ("deephaven", "loadgen", "pgfeed", "mzcli")
-NAMES = ("base", "serve", *(service.name for service in SERVICES), *ENVIRONMENTS)
-FROM_CACHE = (*dict.fromkeys(part for service in SERVICES for part in service.parts), "base")
+OF_ENGINES: Mapping[str, tuple[Image, ...]] = {
+    engine: tuple(module.IMAGES) for engine, module in plugins.of_all("airgap").items()
+}
+IMAGES: Mapping[str, Image] = {
+    image.name: image for images in (OF_THE_STACK, *OF_ENGINES.values()) for image in images
+}
+NAMES = ("base", "serve", *IMAGES)
+FROM_CACHE = (*dict.fromkeys(part for image in IMAGES.values() for part in image.parts), "base")
 
 
 def repository(image: str) -> str:

@@ -11,15 +11,16 @@ from typing import Any
 
 import docker
 from docker.errors import APIError, DockerException, ImageNotFound
-from docker.models.images import Image
+from docker.models.images import Image as DockerImage
 
 from racetrack import __version__, install
 from racetrack.errors import SetupError
-from racetrack.images import FROM_CACHE, NAMES, SERVICES, image_name, pip_config, repository
+from racetrack.images import FROM_CACHE, IMAGES, NAMES, image_name, pip_config, repository
 from racetrack.images.context import BuildContext
 from racetrack.images.contexts import Contexts
 from racetrack.install import cache
 from racetrack.install.base import TAR
+from racetrack.install.image import Image
 from racetrack.settings import Settings
 from racetrack.stack.native.service import Context, find_service
 
@@ -65,12 +66,12 @@ class _Builder:
         self._settings, self._say = settings, say
         self._client = _connect()
         self._parts: Mapping[str, Path] = {}
+        self._versions = install.read_versions()
 
     def build_all(self) -> None:
         """The shared images first, then the others side by side."""
-        versions = install.read_versions()
-        self._parts = install.ensure(FROM_CACHE, versions, self._say)
-        contexts = Contexts(self._settings, self._parts, versions)
+        self._parts = install.ensure(FROM_CACHE, self._versions, self._say)
+        contexts = Contexts(self._settings, self._parts, self._versions)
         contexts.digests["base"] = self._parts["base"].name
         self._import_base(self._parts["base"])
         serve = contexts.serve()
@@ -88,8 +89,8 @@ class _Builder:
     def sizes_mb(self) -> dict[str, tuple[int, int]]:
         """Image → its size, and what of it is not in the image below, in MB."""
         sizes = {name: self._client.images.get(image_name(name)).attrs["Size"] for name in NAMES}
-        on_base = dict.fromkeys(("serve", "loadgen", "pgfeed", "mzcli"), sizes["base"])
-        below = {**dict.fromkeys(NAMES, sizes["serve"]), **on_base, "base": 0}
+        on_serve = {name: sizes["serve"] for name, image in IMAGES.items() if image.runs}
+        below = {**dict.fromkeys(NAMES, sizes["base"]), **on_serve, "base": 0}
         return {
             name: (round(size / 1e6), round((size - below[name]) / 1e6))
             for name, size in sizes.items()
@@ -140,12 +141,16 @@ class _Builder:
         return labels is not None and labels.get(CONTENT) == digest
 
     def _versions_in(self, name: str) -> dict[str, str]:
-        if name == "deephaven":
-            return {"deephaven": self._settings.deephaven_version}
+        image = IMAGES.get(name, Image(name))
+        if image.installs:  # where this machine can't look
+            return {
+                setting.removesuffix("_VERSION").lower(): self._versions[setting]
+                for setting in image.versions
+            }
         found: dict[str, str] = {}
         context = Context(self._settings, Path(), self._parts)
-        for run in (run for service in SERVICES if service.name == name for run in service.runs):
-            found.update(find_service(run).versions(context))
+        for service in image.runs:
+            found.update(find_service(service).versions(context))
         found.pop("java", None)  # this machine's, not the image's
         return found
 
@@ -153,11 +158,11 @@ class _Builder:
 def _arguments(name: str) -> dict[str, str]:
     """Build arguments: the images below, what is particular to a service, and proxies."""
     found = {"BASE": image_name("base"), "SERVE": image_name("serve"), **pip_config.proxies()}
-    for service in SERVICES:
-        if service.name == name:
-            found["PREPARE"] = " ".join(service.prepare)
-            found["SERVICES"] = " ".join(service.runs)
-            found["NOT_KEPT"] = " ".join(f"parts/{part}" for part in service.only_to_prepare)
+    image = IMAGES.get(name)
+    if image and image.dockerfile is None:
+        found["PREPARE"] = " ".join(image.prepare)
+        found["SERVICES"] = " ".join(image.runs)
+        found["NOT_KEPT"] = " ".join(f"parts/{part}" for part in image.only_to_prepare)
     return found
 
 
@@ -195,7 +200,7 @@ def _labels(client: docker.DockerClient, name: str) -> Mapping[str, str] | None:
     return image.labels if image else None
 
 
-def _find(client: docker.DockerClient, name: str) -> Image | None:
+def _find(client: docker.DockerClient, name: str) -> DockerImage | None:
     try:
         return client.images.get(image_name(name))
     except ImageNotFound:

@@ -1,31 +1,36 @@
 """What the build of each image is given."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import SecretStr
 
-from racetrack.images import SERVICES, Service, pip_config
+from racetrack.images import FOLDER, OF_ENGINES, OF_THE_STACK, pip_config, workload_files
 from racetrack.images.context import BuildContext
+from racetrack.install.image import Image
 from racetrack.settings import REPO, Settings
 
-FOLDER = REPO / "images"
-CODE = (
-    *("racetrack/__init__.py", "racetrack/errors.py", "racetrack/settings.py"),
-    *(
-        "racetrack/clock.py",
-        "racetrack/json_file.py",
-        "racetrack/stack/__init__.py",
-        "racetrack/stack/contract.py",
-    ),
+# Installs parts.
+RECIPES = (
+    *(f"racetrack/{name}.py" for name in ("__init__", "errors", "plugins")),
     "racetrack/install",
+    "engines/__init__.py",
 )
-NATIVE = REPO / "racetrack/stack/native"
-# Services that none of those images holds, and what drives them from outside: a change of theirs is
-# no reason to build one.
-NOT_IN_IMAGES = ("cal", "pgfeed", "loadgen", "stack")
-RECIPES = ("racetrack/__init__.py", "racetrack/errors.py", "racetrack/install")
+# Starts native services.
+CODE = (
+    *RECIPES,
+    *(f"racetrack/{name}.py" for name in ("settings", "clock", "json_file", "workload")),
+    *(f"racetrack/stack/{name}.py" for name in ("__init__", "contract", "heeded")),
+)
+CODE_FOLDERS = ("racetrack/stack/native", "racetrack/stack/services")
+# What those images do not hold, and what drives them from outside: a change of these is no reason
+# to build one.
+NOT_IN_IMAGES = ("loadgen", "stack")
+# Of an engine's folder, as far as it is there. Its `engine.py` makes it known, and is not imported.
+OF_ENGINE_RECIPES = ("__init__.py", "recipe.py")
+OF_ENGINE = (*OF_ENGINE_RECIPES, "knobs.py", "services")
+MARKER = "engine.py"
 
 
 class Contexts:
@@ -40,85 +45,78 @@ class Contexts:
 
     def serve(self) -> BuildContext:
         """The image below those of the services."""
-        return self._installing("serve", "serve.Dockerfile", under="")
+        context = self._new(FOLDER / "serve.Dockerfile", "base")
+        serve = Image("serve", installs="serve", locks=("requirements/serve.lock",))
+        self._add_installing(context, serve, engine="", under="")
+        return context
 
     def services(self) -> dict[str, BuildContext]:
         """The images of the services, by name."""
-        return {
-            **{service.name: self._service(service) for service in SERVICES},
-            "deephaven": self._deephaven(),
-            "loadgen": self._loadgen(),
-            "pgfeed": self._pgfeed(),
-            "mzcli": self._new("mzcli.Dockerfile", "base"),
+        of_engines = {
+            image.name: self.of(image, engine)
+            for engine, images in OF_ENGINES.items()
+            for image in images
         }
+        return {**{image.name: self.of(image) for image in OF_THE_STACK}, **of_engines}
 
-    def _new(self, dockerfile: str, *below: str) -> BuildContext:
-        context = BuildContext(FOLDER / dockerfile)
+    def of(self, image: Image, engine: str = "") -> BuildContext:
+        """One image; `engine` is whose folder it comes from, empty: none."""
+        below = ["serve"] if image.runs else []
+        below += ["base"] if image.installs or not image.runs else []
+        context = self._new(image.dockerfile or FOLDER / "service.Dockerfile", *below)
+        context.decides(*image.prepare, *image.runs)
+        for part in image.parts:
+            context.part(f"parts/{part}", self._parts[part])
+        if image.installs:
+            self._add_installing(context, image, engine, "install/")
+        if image.runs:
+            self._add_code(context, engine)
+        context.files(REPO, image.files, "code/")
+        return context
+
+    def _new(self, dockerfile: Path, *below: str) -> BuildContext:
+        context = BuildContext(dockerfile)
         context.decides(*(self.digests[name] for name in below))
         return context
 
-    def _service(self, service: Service) -> BuildContext:
-        context = self._new("service.Dockerfile", "serve")
-        context.decides(*service.prepare, *service.runs)
-        for part in service.parts:
-            context.part(f"parts/{part}", self._parts[part])
-        self._add_code(context)
-        return context
-
-    def _deephaven(self) -> BuildContext:
-        context = self._installing("deephaven", "deephaven.Dockerfile", "serve")
-        self._add_code(context)
-        return context
-
-    def _loadgen(self) -> BuildContext:
-        context = self._installing("loadgen", "loadgen.Dockerfile")
-        context.files(REPO, ["loadgen"])
-        return context
-
-    def _pgfeed(self) -> BuildContext:
-        context = self._installing("pgfeed", "pgfeed.Dockerfile")
-        feed = [str(file.relative_to(REPO)) for file in sorted(NATIVE.glob("pgfeed_*.py"))]
-        shared = [f"racetrack/stack/native/{name}.py" for name in ("__init__", "net", "service")]
-        context.files(REPO, (*CODE, *shared, *feed), "code/")
-        return context
-
-    def _add_code(self, context: BuildContext) -> None:
+    def _add_code(self, context: BuildContext, engine: str) -> None:
+        """The code of native services, those of one engine among them, and no other's."""
         native = [
             str(file.relative_to(REPO))
-            for file in sorted(NATIVE.iterdir())
+            for folder in CODE_FOLDERS
+            for file in sorted((REPO / folder).iterdir())
             if file.is_file() and not file.name.startswith(NOT_IN_IMAGES)
         ]
-        context.files(REPO, (*CODE, *native), "code/")
+        code = (*CODE, *native, *workload_files(), *_of_engine(engine, OF_ENGINE))
+        context.files(REPO, code, "code/")
+        context.files(REPO, _of_engine(engine, [MARKER]), "code/", counts=False)
         context.text("code/prepare.env", prepare_env(self._settings), counts=False)
 
-    def _installing(
-        self, part: str, dockerfile: str, *below: str, under: str = "install/"
-    ) -> BuildContext:
-        """With what a stage needs that installs a part by its recipe."""
-        context = self._new(dockerfile, "base", *below)
-        locks = {
-            "serve": ["requirements/serve.lock"],
-            "deephaven": ["requirements/deephaven.lock"],
-            "pgfeed": ["requirements/pgfeed.lock"],
-            "loadgen": ["requirements/librdkafka.lock", "loadgen/requirements.lock"],
-        }
-        context.files(REPO, RECIPES, under, counts=False)  # what they install, the locks decide
-        context.files(REPO, locks[part], under)
+    def _add_installing(self, context: BuildContext, image: Image, engine: str, under: str) -> None:
+        """What a stage needs that installs a part by its recipe."""
+        # What the recipes install, the locks decide.
+        recipes = (*RECIPES, *_of_engine(engine, (*OF_ENGINE_RECIPES, MARKER)))
+        context.files(REPO, recipes, under, counts=False)
+        context.files(REPO, image.locks, under)
         context.text(f"{under}install.sh", (FOLDER / "install.sh").read_text())
-        needed = {"deephaven": ("DEEPHAVEN_VERSION",)}.get(part, ())
-        context.decides(*(self._versions[name] for name in needed))
+        context.decides(*(self._versions[name] for name in image.versions))
         versions = "".join(f"{name}={version}\n" for name, version in self._versions.items())
         context.text(f"{under}versions.env", versions, counts=False)
         context.text(f"{under}pip.conf", pip_config.for_build(), counts=False)
         context.text(f"{under}ca-certificates.crt", pip_config.certificates(), counts=False)
-        return context
+
+
+def _of_engine(engine: str, names: Sequence[str]) -> list[str]:
+    """Those of its folder that are there; none without an engine."""
+    folder = f"engines/{engine}"
+    return [f"{folder}/{name}" for name in names if engine and (REPO / folder / name).exists()]
 
 
 def prepare_env(settings: Settings) -> str:
     """Settings for what is run while an image is built, as a shell reads them: no secret of the
     user's is among them."""
     given: dict[str, str] = {}
-    for name, field in Settings.model_fields.items():
+    for name, field in type(settings).model_fields.items():
         if field.is_required():
             value = getattr(settings, name)
             given[name.upper()] = "prepare" if isinstance(value, SecretStr) else str(value)

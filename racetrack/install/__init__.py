@@ -4,7 +4,7 @@
 """
 
 from racetrack.install.ensure import ensure, folder_of
-from racetrack.install.recipes import ON_REQUEST, PARTS
+from racetrack.install.recipes import on_request, parts
 from racetrack.install.versions import read_versions
 
-__all__ = ["ON_REQUEST", "PARTS", "ensure", "folder_of", "read_versions"]
+__all__ = ["ensure", "folder_of", "on_request", "parts", "read_versions"]

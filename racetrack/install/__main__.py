@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from racetrack.errors import SetupError
-from racetrack.install import ON_REQUEST, PARTS, ensure, folder_of, read_versions
+from racetrack.install import ensure, folder_of, on_request, parts, read_versions
 
 
 def main(arguments: list[str]) -> int:
@@ -16,12 +16,12 @@ def main(arguments: list[str]) -> int:
         "parts",
         nargs="*",
         metavar="part",
-        help=f"of {', '.join(PARTS)} (all, if none is named), or one of {', '.join(ON_REQUEST)}",
+        help=f"of {', '.join(parts())} (all, if none is named), or {', '.join(on_request())}",
     )
     parser.add_argument("--prefix", type=Path, help="put the parts there, not into the cache")
     parser.add_argument("--where", metavar="PART", help="print its folder; exit 1 if not installed")
     asked = parser.parse_args(arguments)
-    known = (*PARTS, *ON_REQUEST)
+    known = (*parts(), *on_request())
     if unknown := [part for part in asked.parts if part not in known]:
         parser.error(f"no such part: {', '.join(unknown)}; the parts are {', '.join(known)}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
             print(folder or "", end="\n" if folder else "")
             return 0 if folder else 1
         prefix = asked.prefix.absolute() if asked.prefix else None
-        ensure(asked.parts or PARTS, versions, _say, prefix)
+        ensure(asked.parts or parts(), versions, _say, prefix)
     except SetupError as error:
         print(f"Set-up failed: {error}", file=sys.stderr)
         return error.exit_code

@@ -6,6 +6,7 @@ Everything is fetched by this machine, so that no image needs to know of its mir
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from racetrack.errors import SetupError
@@ -14,13 +15,12 @@ from racetrack.install.recipe import Recipe, Site
 
 SUITE = "bookworm"
 PACKAGES = (
-    "python3",  # starts the services, and Deephaven lives in it
+    "python3",  # starts the services
     "python3-venv",
-    "libpython3.11",
+    "libpython3.11",  # for a Java that calls Python
     "openjdk-17-jre-headless",
     "pypy3",  # the load generator
     "pypy3-venv",
-    "postgresql-client",  # psql, for Materialize
 )
 # What no program of ours looks at; in an image nobody reads manuals.
 NOT_NEEDED = (
@@ -40,20 +40,21 @@ SOURCES = f"deb http://deb.debian.org/debian {SUITE} main\n"
 TAR = "rootfs.tar"
 
 
-def base() -> Recipe:
-    """`rootfs.tar`: a Debian with Python, Java, PyPy and psql."""
+def base(more: Sequence[str] = ()) -> Recipe:
+    """`rootfs.tar`: a Debian with Python, Java and PyPy, and what else the images need."""
+    packages = (*PACKAGES, *more)
     return Recipe(
         part="base",
         label=SUITE,
-        why=f"Debian {SUITE} with Python, Java, PyPy and psql, for images (debootstrap)",
+        why=f"Debian {SUITE} with Python, Java and PyPy, for images (debootstrap)",
         download_mb=220,
         needs=("debootstrap", "apt-get"),
-        content=("\n".join((*PACKAGES, *NOT_NEEDED)).encode(),),
-        build=_build,
+        content=("\n".join((*packages, *NOT_NEEDED)).encode(),),
+        build=lambda site: _build(site, packages),
     )
 
 
-def _build(site: Site) -> str:
+def _build(site: Site, packages: Sequence[str]) -> str:
     if os.geteuid() != 0:
         raise SetupError("base: debootstrap needs root. Call it again with sudo.")
     root = site.folder / "root"
@@ -61,7 +62,7 @@ def _build(site: Site) -> str:
     kept.mkdir(exist_ok=True)
     site.run(
         *("debootstrap", "--variant=minbase", f"--keyring={apt.DEBIAN_KEYRING}"),
-        *(f"--cache-dir={kept}", f"--include={','.join(PACKAGES)}"),
+        *(f"--cache-dir={kept}", f"--include={','.join(packages)}"),
         *(SUITE, root, apt.mirror(site)),
         doing="making a Debian",
     )

@@ -2,8 +2,9 @@
 # From a bare Debian or Ubuntu to a harness that can run: sourced by the front doors.
 #
 # `bootstrap` sets HARNESS_PYTHON and PYTHONPATH, and installs what is missing for that: with apt
-# what only the system can hold (apt-packages.txt, and whatever list a front door adds), the rest in
-# the cache folder. It needs nothing but bash and what every Debian has. Where all is there it costs a few hundredths of a second.
+# what only the system can hold (apt-packages.txt, those of engines, and whatever list a front door adds),
+# the rest in the cache folder. It needs nothing but bash and what every Debian has. Where all is there it
+# costs a few hundredths of a second.
 #
 # On a Mac, where the stack runs in Docker only, a Python is all that it asks for, and what macOS
 # brings has to do: bash 3.2, without `local -n` and with `set -u` that minds empty arrays.
@@ -11,7 +12,7 @@
 # Exit codes: 3 if something is missing and can't be installed, 130 if broken off.
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
-APT_PACKAGES=("$REPO/racetrack/install/apt-packages.txt")
+APT_PACKAGES=("$REPO/racetrack/install/apt-packages.txt" "$REPO"/engines/*/apt-packages.txt)
 CACHE="${RACETRACK_CACHE:-${XDG_CACHE_HOME:-${HOME:-$(getent passwd "$EUID" | cut -d: -f6)}/.cache}/racetrack}"
 # Stands while apt works, so that a set-up that was killed there is taken up again.
 APT_UNFINISHED="$CACHE/apt-unfinished"

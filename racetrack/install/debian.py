@@ -30,7 +30,7 @@ def mysql() -> Recipe:
     distribution, release = apt.host()
     suite = "sid" if distribution == "debian" else release
     packages = apt.Packages("mysql", suite, MYSQL_SERVERS, MYSQL_NEEDS)
-    why = f"MySQL, the shop's database ({distribution} {suite}, unpacked)"
+    why = f"MySQL, the workload's database ({distribution} {suite}, unpacked)"
     return unpacked(packages, why, 50, _mysql_version)
 
 

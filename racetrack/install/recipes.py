@@ -1,37 +1,12 @@
 """The parts by name, and the recipe of each."""
 
 from collections.abc import Mapping
+from functools import cache
 
 from racetrack import plugins
 from racetrack.errors import SetupError
 from racetrack.install import base, central, debian, pypi
 from racetrack.install.recipe import Installs, Make, Recipe
-
-
-def _of_engines() -> list[Installs]:
-    return [module.INSTALLS for module in plugins.of_all("recipe").values()]
-
-
-_BY_NAME: dict[str, Make] = {
-    # The slowest first: side by side, the rest hides behind it.
-    "harness": lambda _: pypi.harness(),
-    **{part: make for brought in _of_engines() for part, make in brought.parts.items()},
-    "mysql": lambda _: debian.mysql(),
-    "kafka": central.kafka,
-    "registry": central.registry,
-    "nginx": lambda _: debian.nginx(),
-    "debezium": central.debezium,
-    "loadgen": lambda _: pypi.loadgen(),
-}
-PARTS = tuple(_BY_NAME)
-# What the native runtime does without: set up only where it is asked for by name.
-_ON_REQUEST: dict[str, Make] = {
-    "serve": lambda _: pypi.serve(),
-    "base": lambda _: base.base(),
-    "compose": lambda _: debian.compose(),
-    **{part: make for brought in _of_engines() for part, make in brought.on_request.items()},
-}
-ON_REQUEST = tuple(_ON_REQUEST)
 
 
 def recipe(part: str, versions: Mapping[str, str]) -> Recipe:
@@ -40,8 +15,54 @@ def recipe(part: str, versions: Mapping[str, str]) -> Recipe:
     Raises:
         SetupError: no such part.
     """
-    found = {**_BY_NAME, **_ON_REQUEST}.get(part)
+    found = {**_needed(), **_on_request()}.get(part)
     if found is None:
-        parts = ", ".join((*PARTS, *ON_REQUEST))
-        raise SetupError(f"There is no part {part!r}. The parts are: {parts}.")
+        known = ", ".join((*parts(), *on_request()))
+        raise SetupError(f"There is no part {part!r}. The parts are: {known}.")
     return found(versions)
+
+
+def parts() -> tuple[str, ...]:
+    """Every part that the native runtime needs."""
+    return tuple(_needed())
+
+
+def on_request() -> tuple[str, ...]:
+    """What it does without: set up only where it is asked for by name."""
+    return tuple(_on_request())
+
+
+# Functions, not constants: a recipe of an engine imports this package.
+@cache
+def _needed() -> Mapping[str, Make]:
+    return {
+        # The slowest first: side by side, the rest hides behind it.
+        "harness": lambda _: pypi.harness(),
+        **{part: make for brought in _of_engines() for part, make in brought.parts.items()},
+        "mysql": lambda _: debian.mysql(),
+        "kafka": central.kafka,
+        "registry": central.registry,
+        "nginx": lambda _: debian.nginx(),
+        "debezium": central.debezium,
+        "loadgen": lambda _: pypi.loadgen(),
+    }
+
+
+@cache
+def _on_request() -> Mapping[str, Make]:
+    return {
+        "serve": lambda _: pypi.serve(),
+        "base": lambda _: base.base(_packages_in_base()),
+        "compose": lambda _: debian.compose(),
+        **{part: make for brought in _of_engines() for part, make in brought.on_request.items()},
+    }
+
+
+def _of_engines() -> list[Installs]:
+    return [module.INSTALLS for module in plugins.of_all("recipe").values()]
+
+
+def _packages_in_base() -> list[str]:
+    """What the engines' images need of the Debian below them."""
+    images = [image for module in plugins.of_all("airgap").values() for image in module.IMAGES]
+    return list(dict.fromkeys(package for image in images for package in image.packages))

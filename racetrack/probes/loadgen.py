@@ -17,7 +17,6 @@ ANSWER_WITHIN_S = 10.0
 SETTLED_WITHIN_S = 15.0
 ASK_EVERY_S = 0.1
 # The generator's kinds of events, and how it calls the count of those that are done.
-DONE = {"pageviews": "handed", "purchases": "done", "updates": "done", "deletes": "done"}
 
 
 class LoadgenError(RacetrackError):
@@ -76,9 +75,10 @@ class Control:
     def pause(self) -> dict[str, float]:
         """No more of anything; the rates until now, per second, as `resume` takes them."""
         rates = {kind: counts["rate"] for kind, counts in self._counts().items()}
-        # Changes are off as a rule, and then the dialogue has nothing to say of them.
-        changes = [kind for kind in ("updates", "deletes") if rates[kind]]
-        for kind in (*changes, "purchases", "pageviews"):
+        pageviews, *sources = rates
+        # All but the first are off as a rule, and then the dialogue has nothing to say of them.
+        others = [kind for kind in sources[1:] if rates[kind]]
+        for kind in (*others, *sources[:1], pageviews):
             self.ask(f"set {kind}_per_second 0")
         return rates
 
@@ -99,7 +99,7 @@ class Control:
         give_up = time.monotonic() + SETTLED_WITHIN_S
         counts, before = self._counts(), None
         # A new rate takes up to 50 ms to hold, so two looks have to agree.
-        while (due := {kind: counts[kind]["due"] for kind in DONE}) != before or _behind(counts):
+        while (due := {kind: counts[kind]["due"] for kind in counts}) != before or _behind(counts):
             if time.monotonic() > give_up:
                 raise LoadgenError(
                     f"The load generator is {_behind(counts)} behind and did not catch up within"
@@ -112,8 +112,9 @@ class Control:
         return pageviews
 
     def _counts(self) -> dict[str, dict[str, Any]]:
+        """What it counts by kind: pageviews first, then what the workload changes."""
         stats = self.stats(quietly=True)
-        return {kind: stats[kind] for kind in DONE}
+        return {kind: of for kind, of in stats.items() if isinstance(of, dict)}
 
     def stats(self, *, quietly: bool = False) -> dict[str, Any]:
         """Its counts so far, with the keys that `loadgen/stats.py` gives them."""
@@ -138,7 +139,9 @@ class Control:
 def _behind(counts: dict[str, dict[str, Any]]) -> str:
     """How many of what is due are neither done nor refused; empty if none are."""
     waiting = {
-        kind: _total(of["due"]) - _total(of[DONE[kind]]) - _total(of["refused"])
+        kind: _total(of["due"])
+        - _total(of["handed" if kind == "pageviews" else "done"])
+        - _total(of["refused"])
         for kind, of in counts.items()
     }
     return ", ".join(f"{count:,} {kind}" for kind, count in waiting.items() if count)

@@ -12,7 +12,6 @@ from racetrack.probes.loadgen import Control
 from racetrack.probes.thread import Probe
 from racetrack.runfolder import RunFolder
 
-TOPIC = "mysql.shop.purchases"
 FILE, TITLES = "purchases.csv", "at_ms,due,refused,done,captured\n"
 EVERY_S = 0.1
 BATCH = 10_000
@@ -27,9 +26,15 @@ class PurchasesProbe(Probe):
     name = "What Debezium has captured"
 
     def __init__(
-        self, kafka: str, control: Control, folder: RunFolder, excused: Callable[[float], bool]
+        self,
+        kafka: str,
+        topic: str,
+        control: Control,
+        folder: RunFolder,
+        excused: Callable[[float], bool],
     ) -> None:
         super().__init__()
+        self._topic = topic
         self._control, self._excused = control, excused
         self._consumer = Consumer(
             {
@@ -46,7 +51,7 @@ class PurchasesProbe(Probe):
         """Ask and read on a grid."""
         with self._csv, contextlib.closing(self._consumer):
             self._csv.write(TITLES)
-            self._consumer.assign([TopicPartition(TOPIC, 0, OFFSET_BEGINNING)])
+            self._consumer.assign([TopicPartition(self._topic, 0, OFFSET_BEGINNING)])
             due_s = time.monotonic()
             while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
                 self._take()
@@ -68,7 +73,7 @@ class PurchasesProbe(Probe):
         for message in self._consumer.consume(BATCH, 0):
             if error := message.error():
                 if not self._excused(asked_s):
-                    raise RacetrackError(f"{TOPIC} can't be read: {error}.")
+                    raise RacetrackError(f"{self._topic} can't be read: {error}.")
             else:
                 self._ids.add(purchase_id(message.key() or b""))
 
@@ -77,7 +82,7 @@ def purchase_id(key: bytes) -> int:
     """The id in a message's key: Confluent's header (a zero and the schema's id, five bytes), then
     Avro's only field, a long: seven bits a byte, the lowest first, its sign in the lowest bit."""
     if len(key) < HEADER_BYTES + 1:
-        raise RacetrackError(f"A message in {TOPIC} has no key that names its purchase: {key!r}.")
+        raise RacetrackError(f"A message of a purchase has no key that names it: {key!r}.")
     number = 0
     for place, byte in enumerate(key[HEADER_BYTES:]):
         number |= (byte & 0x7F) << 7 * place

@@ -1,8 +1,8 @@
 """The results published in 2022, as data: beside one's own, never among them."""
 
-from importlib.resources import files
-
 from pydantic import BaseModel, ConfigDict
+
+from racetrack import plugins
 
 
 class PublishedResult(BaseModel):
@@ -18,7 +18,7 @@ class PublishedResult(BaseModel):
 
 
 class Published(BaseModel):
-    """What `published_2022.json` holds: where it stands, notes, and results."""
+    """What `engines/published_2022.json` holds: where it stands, notes, and results."""
 
     title: str
     machine: str
@@ -30,5 +30,4 @@ class Published(BaseModel):
 
 def published() -> Published:
     """The results of 2022."""
-    text = files("racetrack.report").joinpath("published_2022.json").read_text(encoding="utf-8")
-    return Published.model_validate_json(text)
+    return Published.model_validate_json(plugins.PUBLISHED_2022.read_text(encoding="utf-8"))

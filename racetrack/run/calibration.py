@@ -3,7 +3,7 @@
 import io
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,33 +15,28 @@ from rich.table import Table
 import engines
 from racetrack import interrupts, machine
 from racetrack.clock import utc_now
+from racetrack.flaw import Flaw
 from racetrack.screen import Screen
-from racetrack.settings import load
+from racetrack.settings import Settings, load
 from racetrack.stack.runtime import open_stack
 
 if TYPE_CHECKING:
     from racetrack.analysis.ruler import Finding
 
-ENGINE = "cal"
 # Whatever stands in .env, so that every machine is held against the same.
-FLAWLESS = {
-    "PAGEVIEWS_PARTITIONS": "6",
-    "CAL_DELAY_MS": "0",
-    "CAL_CAPACITY_PER_S": "0",
-    "CAL_STALLED_PARTITION": "-1",
-}
+SETTINGS = {"PAGEVIEWS_PARTITIONS": "6"}
 START_AND_STOP_S = 6.0  # measured: stack up 2.5 s, drained and down 2.5 s, the rest between
 TABLE_WIDTH = 100
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run: the engine's flaw, under the names in `.env`, and what is asked of it.
+    """One run: the engine's flaw, and what is asked of it.
 
     The run takes `wait_s` to settle, `samples` of a second, and `drain_s` to catch up.
     """
 
-    flaw: Mapping[str, str]
+    flaw: Flaw
     pageviews_per_s: int = 3_000
     wait_s: float = 4.0
     samples: int = 10
@@ -53,22 +48,21 @@ class Case:
         return START_AND_STOP_S + self.wait_s + self.samples + self.drain_s
 
     def __str__(self) -> str:
-        flaw = ", ".join(f"{name}={value}" for name, value in self.flaw.items())
-        return f"{flaw} at {self.pageviews_per_s:,} pageviews/s"
+        return f"{self.flaw} at {self.pageviews_per_s:,} pageviews/s"
 
 
 def _capacity(pageviews_per_s: int) -> Case:
     # Longer: what a moment's pause of the machine leaves behind is worked off at 5 % only.
-    return Case({"CAL_CAPACITY_PER_S": "8000"}, pageviews_per_s, wait_s=6.0, samples=20)
+    return Case(Flaw(capacity_per_s=8_000), pageviews_per_s, wait_s=6.0, samples=20)
 
 
 # It stalls while things settle and goes on after the samples: so the window lies within the stall
 # on a slow machine too, and the engine can drain.
-_STALL = {"CAL_STALLED_PARTITION": "2", "CAL_STALL_AFTER_S": "3", "CAL_STALL_FOR_S": "18"}
+_STALL = Flaw(stalled_partition=2, stall_after_s=3, stall_for_s=18)
 CASES = (
-    Case({"CAL_DELAY_MS": "0"}),
-    Case({"CAL_DELAY_MS": "250"}),
-    Case({"CAL_DELAY_MS": "2000"}, wait_s=6.0),
+    Case(Flaw(delay_ms=0)),
+    Case(Flaw(delay_ms=250)),
+    Case(Flaw(delay_ms=2_000), wait_s=6.0),
     Case(_STALL, drain_s=8.0),
     _capacity(7_600),
     _capacity(8_400),
@@ -110,7 +104,7 @@ def prepare(screen: Screen) -> None:
     """Install what is missing, where it can be seen: the runs say nothing here."""
     from racetrack.run.session import make_ready, services_of
 
-    settings, engine = load(FLAWLESS), engines.find_engine(ENGINE)
+    settings, engine = settings_of(Flaw()), engines.calibration_engine()
     stack = open_stack(settings, services_of(engine, settings), screen.say)
     make_ready(engine, stack, screen.say)
 
@@ -119,12 +113,18 @@ def findings(folders: Sequence[Path]) -> list["Finding"]:
     """The rows of the table, from the run folders of CASES."""
     from racetrack.analysis import ruler
 
+    flaws = [case.flaw for case in CASES]
     *delays, stalled, below, above = folders
     return [
-        *(ruler.delay(folder) for folder in delays),
-        ruler.stall(stalled),
-        ruler.capacity(below, above),
+        *(ruler.delay(folder, flaw) for folder, flaw in zip(delays, flaws, strict=False)),
+        ruler.stall(stalled, flaws[len(delays)]),
+        ruler.capacity(below, above, flaws[-1]),
     ]
+
+
+def settings_of(flaw: Flaw) -> Settings:
+    """Those of a run of the calibration engine with this flaw alone."""
+    return load({**SETTINGS, **engines.calibration_engine().settings_of(flaw)})
 
 
 def run_case(case: Case, screen: Screen, guard: interrupts.Guard) -> Path:
@@ -135,7 +135,8 @@ def run_case(case: Case, screen: Screen, guard: interrupts.Guard) -> Path:
     asked = RunArguments(
         pageviews_per_s=case.pageviews_per_s, wait_s=case.wait_s, samples=case.samples, delay_s=1.0
     )
-    folder = run_once(ENGINE, asked, load({**FLAWLESS, **case.flaw}), screen, guard)
+    name = engines.calibration_engine().name
+    folder = run_once(name, asked, settings_of(case.flaw), screen, guard)
     guard.rearm()
     return folder
 

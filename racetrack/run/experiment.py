@@ -125,7 +125,7 @@ class Experiment:
 
     def _warm_up(self) -> None:
         """Who begins near its limit may gather a backlog that it keeps for minutes, at a rate that
-        it holds once it runs (docs/measured.md, the limit of Flink)."""
+        it holds once it runs (docs/measured.md, the limits)."""
         if self._asked.warm_up_s:
             self._session.set_rate(max(1, self._asked.pageviews_per_s // 2))
             self._session.watch(self._asked.warm_up_s, "warming up")

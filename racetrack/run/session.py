@@ -29,10 +29,10 @@ from racetrack.screen import Screen
 from racetrack.settings import Settings
 from racetrack.stack import cores, heeded
 from racetrack.stack.contract import Accounting, Say, Stack
+from racetrack.workload import find_workload
 
 # Where every engine's input comes from; an engine names what it needs beside them.
 ALWAYS = ("mysql", "broker", "loadgen")
-PAGEVIEWS_TOPIC = "pageviews"
 FIRST_UPDATE_WITHIN_S = 60.0
 DRAIN_WITHIN_S = 30.0
 LOOK_EVERY_S = 0.2
@@ -59,6 +59,7 @@ def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
         airgap=stack.settings.airgap,
     )
     cores.require_there(stack.settings)
+    find_workload(stack.settings.workload)
     engine.check(stack)
     cores.keep_harness_on_its_own(stack.settings)
     stack.prepare(services_of(engine, stack.settings), say)
@@ -71,7 +72,8 @@ def check_writes(stack: Stack, say: Say, meanwhile: Callable[[], None]) -> None:
         WriteCheckError: no; the message says why, as far as is known.
     """
     log = stack.log_of("broker")
-    WriteCheck(stack.endpoints, PAGEVIEWS_TOPIC, log, say, meanwhile).run()
+    topic = find_workload(stack.settings.workload).topic.name
+    WriteCheck(stack.endpoints, topic, log, say, meanwhile).run()
 
 
 def check_services(stack: Stack) -> None:
@@ -93,6 +95,7 @@ class Session:
         faults: Sequence[Fault] = (),
     ) -> None:
         self._engine, self._stack, self._folder, self._screen = engine, stack, folder, screen
+        self._workload = find_workload(stack.settings.workload)
         self._sample_every_s = sample_every_s
         self._closing = ExitStack()
         self._probes: list[Probe] = []
@@ -137,7 +140,7 @@ class Session:
             RacetrackError: the engine refused the demo, or tells no progress.
         """
         where = self._stack.endpoints
-        broker = TopicOffsets(where.kafka, PAGEVIEWS_TOPIC)
+        broker = self._main_topic()
         # Before the demo: the curves must know when the first pageview that it counts was due.
         self._begin(
             ArrivalsProbe(where.loadgen_host, where.loadgen_port, self._folder, self._curves)
@@ -160,10 +163,12 @@ class Session:
         self._begin(UsageProbe(self._meter, self._sample_every_s, self._folder))
         if accounts := self._accounts():
             self._begin(CgroupProbe(accounts, self._sample_every_s, self._folder))
-        if not self._faults.all_done and "debezium" in self._engine.needs:
+        watched = self._workload.watched_table
+        if watched and not self._faults.all_done and "debezium" in self._engine.needs:
             self._begin(
                 PurchasesProbe(
                     where.kafka,
+                    self._workload.cdc_topic(watched),
                     Control(where.loadgen_host, where.loadgen_port),
                     self._folder,
                     self._excused_by("broker"),
@@ -221,7 +226,7 @@ class Session:
             RacetrackError: that took longer than `within_s`.
         """
         self._ask_for(self._stack.settings.pageviews_per_second_start)
-        published = sum(TopicOffsets(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC).end_offsets())
+        published = sum(self._main_topic().end_offsets())
         with self._screen.live("letting the engine catch up"):
             if not self._delay.wait_until(
                 lambda newest: newest.total >= published, within_s, self.check
@@ -255,7 +260,7 @@ class Session:
 
     def account(self) -> Counts:
         """Pause the load, let the engine drain, and tell who counted what."""
-        broker = TopicOffsets(self._stack.endpoints.kafka, PAGEVIEWS_TOPIC)
+        broker = self._main_topic()
         with self._talk_to_loadgen() as control:
             control.pause()
             self._settled = settled = settle(control, broker)
@@ -332,6 +337,9 @@ class Session:
         self._closing.callback(probe.stop)
         self._probes.append(probe)
         probe.start()
+
+    def _main_topic(self) -> TopicOffsets:
+        return TopicOffsets(self._stack.endpoints.kafka, self._workload.topic.name)
 
     def _ask_for(self, pageviews_per_s: int) -> None:
         with self._talk_to_loadgen() as control:

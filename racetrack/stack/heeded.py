@@ -20,7 +20,7 @@ class Heed:
     """What heeds some settings, by their names in `.env`. An engine's stands in its `knobs.py`."""
 
     # They are for the harness itself, in every runtime: what it starts services with, where it
-    # writes, how it names them, and where an engine is that it does not start.
+    # writes, how it names them, what is raced on, and where an engine is that it does not start.
     of_the_harness: Collection[str] = ()
     # Runtime (airgap: containers of images made here) → setting → why it does nothing there.
     not_heeded: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Heed:
 
 
 STACK = Heed(
-    of_the_harness=("RUNTIME", "AIRGAP", "LOGS_FOLDER", "STACK_NAME", "HARNESS_CPUS"),
+    of_the_harness=("RUNTIME", "AIRGAP", "LOGS_FOLDER", "STACK_NAME", "WORKLOAD", "HARNESS_CPUS"),
     not_heeded={
         "native": {
             "REDPANDA_SMP": KAFKA,

@@ -1,1 +1,1 @@
-"""Are the views right: every view of the demo, read back and compared with what the sources say."""
+"""Are the views right: every view, read back and compared with what the sources say."""

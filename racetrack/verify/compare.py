@@ -1,11 +1,11 @@
 """What an engine's view holds against what it should hold: rows missing, extra and different."""
-# ruff: noqa: S608 - SQL is put together from names in the catalogue only
+# ruff: noqa: S608 - SQL is put together from names of the workload only
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from racetrack.catalogue import ColumnType, View
 from racetrack.verify import normal
+from racetrack.workload import ColumnType, View
 
 if TYPE_CHECKING:
     import duckdb

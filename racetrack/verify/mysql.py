@@ -1,4 +1,4 @@
-"""Reads the shop's tables from MySQL, all at one instant."""
+"""Reads the workload's tables from MySQL, all at one instant."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ import pymysql
 
 from racetrack.errors import RacetrackError
 from racetrack.stack.contract import Stack
-from racetrack.verify.sources import TABLES
+from racetrack.workload import Workload
 
 ANSWER_WITHIN_S = 10
 
 
-def read_tables(stack: Stack) -> dict[str, tuple[tuple[Any, ...], ...]]:
-    """The rows of users, items and purchases by table, columns in the catalogue's order.
+def read_tables(stack: Stack, workload: Workload) -> dict[str, tuple[tuple[Any, ...], ...]]:
+    """The rows by table, columns in the order of its view.
 
     Raises:
         RacetrackError: MySQL does not answer, or refuses.
@@ -22,15 +22,16 @@ def read_tables(stack: Stack) -> dict[str, tuple[tuple[Any, ...], ...]]:
         connection = pymysql.connect(
             host=where.mysql_host,
             port=where.mysql_port,
-            user="shop",
+            user=workload.database,
             password=settings.mysql_shop_password.get_secret_value(),
-            database="shop",
+            database=workload.database,
             connect_timeout=ANSWER_WITHIN_S,
             read_timeout=ANSWER_WITHIN_S,
         )
         with connection, connection.cursor() as cursor:
             cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
-            return {view.name: _read(cursor, view.name, view.columns) for view in TABLES}
+            views = workload.table_views()
+            return {view.name: _read(cursor, view.name, view.columns) for view in views}
     except pymysql.MySQLError as error:
         raise RacetrackError(
             f"MySQL at {where.mysql_host}:{where.mysql_port} does not give its tables: {error}."

@@ -9,14 +9,14 @@ of types. A value that can't be brought into it without loss is an error, and ne
   zone), or ISO 8601 text;
 - text: text.
 """
-# ruff: noqa: S608 - SQL is put together from names in the catalogue only
+# ruff: noqa: S608 - SQL is put together from names of the workload only
 
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from racetrack.catalogue import ColumnType, View
 from racetrack.errors import RacetrackError
+from racetrack.workload import ColumnType, View
 
 if TYPE_CHECKING:
     import duckdb

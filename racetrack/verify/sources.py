@@ -1,11 +1,9 @@
 """The sources in DuckDB, and what the views should hold by them.
 
-Schema `source` has the tables `users`, `items`, `purchases` (MySQL's), `pageviews` (the topic's:
-partition, offset, and the fields of its JSON), `pageviews_stg` (with what a url says), and
-`dd_flagged_profiles` (the topic's: `message`, as it was sent). Schema `expected` has a table for
-each view, by `racetrack/verify/views/<view>.sql`. Times are epoch milliseconds.
+Schema `source` has MySQL's tables, and those that the workload makes of its topics. Schema
+`expected` has a table for each view, by the workload's SQL. Times are epoch milliseconds.
 """
-# ruff: noqa: S608 - SQL is put together from names in the catalogue only
+# ruff: noqa: S608 - SQL is put together from names of the workload only
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,12 +12,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from racetrack.catalogue import ColumnType, View, find_view
+from racetrack.workload import ColumnType, View, Workload
 
-SQL = Path(__file__).with_name("views")
 # DuckDB's share of the machine's memory; what does not fit is put on the disk.
 MEMORY = "2GB"
-TABLES = tuple(map(find_view, ("users", "items", "purchases")))
 _ARROW = {
     ColumnType.INTEGER: pa.int64(),
     ColumnType.TEXT: pa.string(),
@@ -27,30 +23,15 @@ _ARROW = {
     ColumnType.DECIMAL: pa.decimal128(12, 2),
     ColumnType.TIME: pa.timestamp("us"),
 }
-_MADE = """
-CREATE SCHEMA source;
-CREATE SCHEMA expected;
-CREATE TABLE source.pageviews (
-    "partition" INTEGER, "offset" BIGINT,
-    user_id BIGINT, url VARCHAR, channel VARCHAR, received_at BIGINT
-);
-CREATE TABLE source.dd_flagged_profiles (message VARCHAR);
--- `/products/7` is type `products`, target 7; `/profiles/7` is type `profiles`, target 7.
-CREATE VIEW source.pageviews_stg AS
-SELECT *,
-    CASE WHEN starts_with(url, '/products/') THEN 'products'
-         WHEN starts_with(url, '/profiles/') THEN 'profiles' END AS pageview_type,
-    CASE WHEN pageview_type IS NOT NULL THEN url[11:]::BIGINT END AS target_id
-FROM source.pageviews;
-"""
 
 
-def open_database(spill: Path) -> duckdb.DuckDBPyConnection:
+def open_database(workload: Workload, spill: Path) -> duckdb.DuckDBPyConnection:
     """A database in memory, with empty tables for the topics; it may write into `spill`."""
     db = duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": str(spill)})
     # Nothing is fetched from anywhere: what DuckDB brings is enough.
     db.execute("SET autoinstall_known_extensions = false; SET TimeZone = 'UTC'")
-    db.execute(_MADE)
+    db.execute("CREATE SCHEMA source; CREATE SCHEMA expected")
+    db.execute(workload.create)
     return db
 
 
@@ -78,9 +59,9 @@ def take_table(db: duckdb.DuckDBPyConnection, view: View, rows: Iterable[Sequenc
     db.unregister("taken")
 
 
-def expect(db: duckdb.DuckDBPyConnection, view: View) -> None:
+def expect(db: duckdb.DuckDBPyConnection, workload: Workload, view: View) -> None:
     """Make `expected.<view>`; views that its SQL reads must have been made."""
-    sql = (SQL / f"{view.name}.sql").read_text()
+    sql = (workload.sql / f"{view.name}.sql").read_text()
     db.execute(f"CREATE OR REPLACE TABLE expected.{view.name} AS {sql}")
 
 

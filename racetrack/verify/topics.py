@@ -1,5 +1,6 @@
 """Reads topics whole, up to known offsets, into DuckDB: kcat writes each message as a line of JSON
 into a pipe, and DuckDB reads the pipes. No message ever is a Python object."""
+# ruff: noqa: S608 - SQL is put together from names of the workload only
 
 import subprocess
 import threading
@@ -12,78 +13,55 @@ import duckdb
 
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.probes.broker import TopicOffsets
+from racetrack.workload import SourceTopic
 
-PAGEVIEWS, FLAGGED = "pageviews", "dd_flagged_profiles"
 # Whatever is read, this is far beyond it; a broker that hangs must not hang the harness.
 READ_WITHIN_S = 600.0
 END_WITHIN_S = 2.0
 # It reads ahead of whoever reads it, by default 64 MB.
 _FETCH = ("-X", "queued.max.messages.kbytes=16384")
-_PAGEVIEW_LINE = '{"partition":%p,"offset":%o,"value":%s}\\n'
-_TAKE_PAGEVIEWS = """
-INSERT INTO source.pageviews
-SELECT "partition", "offset", value.*
-FROM read_json($pipes, format = 'newline_delimited', columns = {
-    "partition": 'INTEGER',
-    "offset": 'BIGINT',
-    value: 'STRUCT(user_id BIGINT, url VARCHAR, channel VARCHAR, received_at BIGINT)'
-})
-"""
-_TAKE_FLAGGED = """
-INSERT INTO source.dd_flagged_profiles
-SELECT payload
-FROM read_json($pipes, format = 'newline_delimited', columns = {payload: 'VARCHAR'})
-"""
 
 
-def take_pageviews(db: duckdb.DuckDBPyConnection, bootstrap: str, ends: Sequence[int]) -> None:
-    """Fill `source.pageviews` with the topic from its beginning up to these end offsets.
+def take(
+    db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic, ends: Sequence[int]
+) -> None:
+    """Fill the topic's table with all from its beginning up to these end offsets.
 
     Raises:
-        RacetrackError: it could not be read, is no longer whole, or holds what is no pageview.
+        RacetrackError: it could not be read, is no longer whole, or holds what is no event of it.
     """
-    # kcat's own `-J` would give the value as text within JSON, to be parsed twice.
-    _take(db, bootstrap, PAGEVIEWS, ends, ["-f", _PAGEVIEW_LINE], _TAKE_PAGEVIEWS)
+    _take(db, bootstrap, topic, ends)
+    if not topic.unfit:
+        return
     bad = db.execute(
-        'SELECT "partition", "offset" FROM source.pageviews WHERE user_id IS NULL OR url IS NULL'
-        " OR channel IS NULL OR received_at IS NULL LIMIT 1"
+        f'SELECT "partition", "offset" FROM source.{topic.table} WHERE {topic.unfit} LIMIT 1'
     ).fetchone()
     if bad:
         raise RacetrackError(
-            f"The message at partition {bad[0]}, offset {bad[1]} of {PAGEVIEWS!r} is no pageview:"
-            " it lacks a field."
+            f"The message at partition {bad[0]}, offset {bad[1]} of {topic.name!r} is no"
+            f" {topic.event}: it lacks a field."
         )
 
 
-def take_flagged(db: duckdb.DuckDBPyConnection, bootstrap: str) -> None:
-    """Fill `source.dd_flagged_profiles` with all that the topic has now.
-
-    Raises:
-        RacetrackError: it could not be read, or is no longer whole.
-    """
-    ends = TopicOffsets(bootstrap, FLAGGED).end_offsets()
-    _take(db, bootstrap, FLAGGED, ends, ["-J"], _TAKE_FLAGGED)
+def take_all(db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic) -> None:
+    """The same with all that the topic has now."""
+    take(db, bootstrap, topic, TopicOffsets(bootstrap, topic.name).end_offsets())
 
 
 def _take(
-    db: duckdb.DuckDBPyConnection,
-    bootstrap: str,
-    topic: str,
-    ends: Sequence[int],
-    form: Sequence[str],
-    take: str,
+    db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic, ends: Sequence[int]
 ) -> None:
-    _must_be_whole(bootstrap, topic)
+    _must_be_whole(bootstrap, topic.name)
     taken = 0
     for partition, end in enumerate(ends):
         if end == 0:
             continue
-        which = ["-t", topic, "-p", str(partition), "-o", "beginning", "-c", str(end)]
-        with _kcat(["-b", bootstrap, *which, *form]) as pipe:
-            taken = db.execute(take, {"pipes": [f"/dev/fd/{pipe.fileno()}"]}).fetchall()[0][0]
+        which = ["-t", topic.name, "-p", str(partition), "-o", "beginning", "-c", str(end)]
+        with _kcat(["-b", bootstrap, *which, *topic.form]) as pipe:
+            taken = db.execute(topic.take, {"pipes": [f"/dev/fd/{pipe.fileno()}"]}).fetchall()[0][0]
         if taken != end:
             raise RacetrackError(
-                f"Partition {partition} of {topic!r} gave {taken:,} messages of {end:,}."
+                f"Partition {partition} of {topic.name!r} gave {taken:,} messages of {end:,}."
             )
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import duckdb
 
 from engines.contract import Engine, NoSuchView
-from racetrack.catalogue import VIEWS, View, find_view
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
 from racetrack.probes.settled import Settled
@@ -20,6 +19,7 @@ from racetrack.run_record import Verified, ViewFinding, ViewStatus, WrongRow
 from racetrack.stack.contract import Stack
 from racetrack.verify import mysql, normal, sources, topics
 from racetrack.verify.compare import RELATIVE_ERROR, Compared, Finding, compare
+from racetrack.workload import View, Workload, find_workload
 
 # How long an engine may take to count what was there when the load was paused.
 DRAIN_WITHIN_S = 60.0
@@ -45,6 +45,7 @@ class Verification:
         what goes on, and may raise to end it."""
         self._engine, self._stack, self._settled = engine, stack, settled
         self._folder, self._say = folder, say
+        self._workload = find_workload(stack.settings.workload)
         self._findings: dict[str, ViewFinding] = {}
 
     def run(self) -> Verified:
@@ -55,7 +56,7 @@ class Verification:
         """
         with (
             tempfile.TemporaryDirectory(prefix="racetrack-verify-") as spill,
-            sources.open_database(Path(spill)) as db,
+            sources.open_database(self._workload, Path(spill)) as db,
         ):
             self._take_tables(db)
             drained_after_s = self._drain(db)
@@ -70,20 +71,22 @@ class Verification:
                 took_s=round(time.monotonic() - began_s, 2),
                 harness_peak_rss_gib=round(_peak_rss_gib(), 3),
                 end_offsets=tuple(self._settled.end_offsets),
-                source_rows=_source_rows(db),
+                source_rows=_source_rows(db, self._workload),
                 relative_error=RELATIVE_ERROR,
-                views={view.name: self._findings[view.name] for view in VIEWS},
+                views={view.name: self._findings[view.name] for view in self._workload.views},
             )
 
     def _take_tables(self, db: duckdb.DuckDBPyConnection) -> None:
-        for name, rows in mysql.read_tables(self._stack).items():
-            sources.take_table(db, find_view(name), rows)
-            sources.expect(db, find_view(name))
+        for name, rows in mysql.read_tables(self._stack, self._workload).items():
+            view = self._workload.view(name)
+            sources.take_table(db, view, rows)
+            sources.expect(db, self._workload, view)
 
     def _drain(self, db: duckdb.DuckDBPyConnection) -> float | None:
         """Wait until the engine has all of the sources, by what it counts and by the tables that it
         holds; how many seconds after the pause that was seen, None if not in time."""
-        behind = [find_view("pageviews_progress"), *sources.TABLES]
+        workload = self._workload
+        behind = [workload.view(workload.progress), *workload.table_views()]
         while behind := [view for view in behind if not self._caught_up(db, view)]:
             waited_s = time.monotonic() - self._settled.since_s
             if waited_s > DRAIN_WITHIN_S:
@@ -95,7 +98,7 @@ class Verification:
     def _caught_up(self, db: duckdb.DuckDBPyConnection, view: View) -> bool:
         try:
             held = self._engine.read_view(self._stack, view.name)
-            if view.name != "pageviews_progress":
+            if view.name != self._workload.progress:
                 return compare(db, view, held, 0).right
             normal.of_engine(db, held, view, "held")
         except NoSuchView:
@@ -106,18 +109,19 @@ class Verification:
         return counted == {n: end for n, end in enumerate(self._settled.end_offsets) if end}
 
     def _take_topics(self, db: duckdb.DuckDBPyConnection) -> None:
-        self._say(f"reading {sum(self._settled.end_offsets):,} pageviews")
+        self._say(f"reading {sum(self._settled.end_offsets):,} {self._workload.topic.event}s")
         where = self._stack.endpoints.kafka
-        topics.take_pageviews(db, where, self._settled.end_offsets)
-        topics.take_flagged(db, where)
+        topics.take(db, where, self._workload.topic, self._settled.end_offsets)
+        for topic in self._workload.topics:
+            topics.take_all(db, where, topic)
 
     def _judge_all(self, db: duckdb.DuckDBPyConnection) -> None:
         """Judge every view, and those that are wrong again until they are right or time is up."""
-        for view in VIEWS:
+        for view in self._workload.views:
             if not view.window:
                 self._say(f"computing {view.name}")
-                sources.expect(db, view)
-        wrong: Sequence[View] = VIEWS
+                sources.expect(db, self._workload, view)
+        wrong: Sequence[View] = self._workload.views
         give_up_s = time.monotonic() + AGAIN_WITHIN_S
         while True:
             for view in wrong:
@@ -138,7 +142,7 @@ class Verification:
             if view.window:
                 from_ms -= self._engine.clock_slack_ms(self._stack.settings)
                 sources.between(db, from_ms, until_ms)
-                sources.expect(db, view)
+                sources.expect(db, self._workload, view)
             compared = compare(db, view, held, KEPT_FINDINGS)
         except NoSuchView:
             return ViewFinding(status=ViewStatus.ABSENT)
@@ -177,9 +181,10 @@ def _write(path: Path, view: View, findings: Sequence[Finding]) -> None:
             rows.writerow([found.finding, *(get(n) for n in view.columns for get in both)])
 
 
-def _source_rows(db: duckdb.DuckDBPyConnection) -> dict[str, int]:
+def _source_rows(db: duckdb.DuckDBPyConnection, workload: Workload) -> dict[str, int]:
     counts = {}
-    for table in ("users", "items", "purchases", "pageviews", "dd_flagged_profiles"):
+    of_topics = [topic.table for topic in (workload.topic, *workload.topics)]
+    for table in (*workload.tables, *of_topics):
         row = db.execute(f"SELECT count(*) FROM source.{table}").fetchone()  # noqa: S608
         counts[table] = row[0] if row else 0
     return counts

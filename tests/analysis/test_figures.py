@@ -22,33 +22,33 @@ def folder(tmp_path: Path) -> Path:
     arrivals += [(30_000, 120_500, 120_200), (30_100, 999_999, 999_999)]
     rows = "".join(f"{START_MS + at},{due},{handed}\n" for at, due, handed in arrivals)
     (tmp_path / "arrivals.csv").write_text("at_ms,due,handed_over\n" + rows)
-    (tmp_path / "dh_sample_dt.log").write_text(
+    (tmp_path / "steady_sample_dt.log").write_text(
         f"timestamp={START_MS - 1000}, total=1, max_received_at=1, dt_ms=90000\n"
         f"timestamp={START_MS + 500}, total=2, max_received_at=2, dt_ms=100\n"
         f"timestamp={START_MS + 1500}, total=3, max_received_at=3, dt_ms=300.5\n"
     )
     (tmp_path / "top_samples.log").write_text(
-        "name=deephaven, sample=1, CPU_PCT=50, RES_GiB=1.5000\n"
-        "name=deephaven, sample=2, CPU_PCT=70, RES_GiB=2.5000\n"
+        "name=steadyd, sample=1, CPU_PCT=50, RES_GiB=1.5000\n"
+        "name=steadyd, sample=2, CPU_PCT=70, RES_GiB=2.5000\n"
         "name=broker, sample=1, CPU_PCT=5.5, RES_GiB=0.3\n"
         "name=broker, sample=2, CPU_PCT=5.5, RES_GiB=0.2500\n"
     )
     (tmp_path / "usage.csv").write_text(
         "at_ms,service,cpu_s,rss_gib\n"
-        f"{START_MS - 1000},deephaven,1.00,9.000000\n"
-        f"{START_MS + 500},deephaven,1.50,1.523456\n"
-        f"{START_MS + 1500},deephaven,2.00,2.523456\n"
+        f"{START_MS - 1000},steadyd,1.00,9.000000\n"
+        f"{START_MS + 500},steadyd,1.50,1.523456\n"
+        f"{START_MS + 1500},steadyd,2.00,2.523456\n"
         f"{START_MS + 1500},broker,0.50,0.250000\n"
     )
     run = {
         "schema_version": 2,
-        "tag": "dh_4000",
-        "engine": "dh",
+        "tag": "steady_4000",
+        "engine": "steady",
         "asked": {"pageviews_per_s": 4000, "wait_s": 5, "samples": 2, "delay_s": 1},
         "measured": {
             "window": WINDOW,
             "cpu_s": {
-                "deephaven": {"user": 1.0, "system": 0.25},
+                "steadyd": {"user": 1.0, "system": 0.25},
                 "broker": {"user": 0.25, "system": 0.25},
                 "loadgen": {"user": 0.1, "system": 0.0},
             },
@@ -75,24 +75,24 @@ def test_the_delay_is_that_of_updates_in_the_window(folder: Path) -> None:
 
 
 def test_a_window_without_an_update_has_no_delay(folder: Path) -> None:
-    told = raw.delays(folder, "dh")
+    told = raw.delays(folder, "steady")
     found = figures.delay(told, START_MS + 600, START_MS + 1_000)
     none = dict.fromkeys(("mean", "p50", "max"))
     assert found.model_dump() == {**none, "updates": 0, "next_update_s": 0.5}
 
 
 def test_processes_have_both_of_tops_figures_and_the_kernels(folder: Path) -> None:
-    deephaven = figures.results(folder).processes["deephaven"]
-    assert deephaven.cpu_pct.mean == 60
-    assert deephaven.cpu_pct.sd == pytest.approx(14.1421, abs=1e-4)
-    assert deephaven.cpu_pct.sem == pytest.approx(10)
-    assert deephaven.rss_gib.max == 2.523456  # the kernel's, not rounded as top's is
-    assert deephaven.rss_gib.samples == (1.523456, 2.523456)
-    assert deephaven.cpu_s == 1.25
-    assert (deephaven.cpu_user_s, deephaven.cpu_system_s) == (1.0, 0.25)
+    steadyd = figures.results(folder).processes["steadyd"]
+    assert steadyd.cpu_pct.mean == 60
+    assert steadyd.cpu_pct.sd == pytest.approx(14.1421, abs=1e-4)
+    assert steadyd.cpu_pct.sem == pytest.approx(10)
+    assert steadyd.rss_gib.max == 2.523456  # the kernel's, not rounded as top's is
+    assert steadyd.rss_gib.samples == (1.523456, 2.523456)
+    assert steadyd.cpu_s == 1.25
+    assert (steadyd.cpu_user_s, steadyd.cpu_system_s) == (1.0, 0.25)
     # 4,000/s over the 30 s between the first and the last row of the arrivals in the window.
-    assert deephaven.cpu_s_per_million == pytest.approx(1.25 / 0.1197, rel=0.01)
-    assert deephaven.rss_growth_gib_per_million == pytest.approx(1 / 0.1197, rel=0.01)
+    assert steadyd.cpu_s_per_million == pytest.approx(1.25 / 0.1197, rel=0.01)
+    assert steadyd.rss_growth_gib_per_million == pytest.approx(1 / 0.1197, rel=0.01)
 
 
 def test_totals_and_the_harness_own_cost(folder: Path) -> None:

@@ -100,3 +100,8 @@ def test_it_is_over_when_every_lag_is_back() -> None:
     back, not_back = (Recovery(normal_ms=1, worst_ms=1, after_s=of) for of in (1.0, None))
     assert recovery.is_over([FaultRecovery(fault="x", pageviews=back)])
     assert not recovery.is_over([FaultRecovery(fault="x", pageviews=back, purchases=not_back)])
+
+
+def test_a_lag_of_unknown_length_before_a_fault_is_not_what_is_normal() -> None:
+    found = recovery.recovery(series((0, 19_000, np.inf)), RATE_SET_MS, FAULT_MS, FAULT_MS + 3_000)
+    assert (found.normal_ms, found.after_s) == (2_000, 0.0)

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from racetrack.analysis import ruler
+from racetrack.flaw import Flaw
 from tests.records import run_json
 
 START_MS = 1_795_000_000_000
 STALL_MS = START_MS + 5_000
 END_MS = START_MS + 20_000
+STALL, CAPACITY = Flaw(stalled_partition=2), Flaw(capacity_per_s=8_000)
 
 
 def verdict(
@@ -31,15 +33,13 @@ def write(
     judged: dict[str, Any],
     rate: int = 3000,
     outcome: str = "ok",
-    **knobs: int,
 ) -> Path:
     folder.mkdir(exist_ok=True)
     run = {
-        "engine": "cal",
+        "engine": "swift",
+        "engine_services": ["swiftd"],
         "outcome": outcome,
         "asked": {"pageviews_per_s": rate},
-        "settings": {"cal_delay_ms": 0, "cal_capacity_per_s": 0, "cal_stalled_partition": -1}
-        | knobs,
         "measured": {"window": {"start_ms": STALL_MS + 1_000, "end_ms": END_MS}},
         "results": {"verdict": judged},
     }
@@ -53,21 +53,21 @@ def write(
 def test_a_delay_has_to_be_measured_as_it_was_programmed(
     tmp_path: Path, measured_ms: float, within: bool
 ) -> None:
-    found = ruler.delay(write(tmp_path, verdict(p50_ms=measured_ms), cal_delay_ms=250))
+    found = ruler.delay(write(tmp_path, verdict(p50_ms=measured_ms)), Flaw(delay_ms=250))
     assert (found.programmed, found.within) == ("delay of 250 ms", within)
     assert f"median lag {measured_ms:.0f} ms" in found.measured
 
 
 def test_a_run_that_failed_is_off_and_says_why(tmp_path: Path) -> None:
     failed = write(tmp_path / "a", verdict(), outcome="broker ended in mid-run")
-    assert ruler.delay(failed).measured == "broker ended in mid-run"
+    assert ruler.delay(failed, Flaw()).measured == "broker ended in mid-run"
     useless = write(tmp_path / "b", verdict() | {"measured": None, "reason": "too few updates"})
-    assert ruler.delay(useless).measured == "too few updates"
+    assert ruler.delay(useless, Flaw()).measured == "too few updates"
     found = [
-        ruler.delay(failed),
-        ruler.stall(failed),
-        ruler.capacity(failed, failed),
-        ruler.delay(useless),
+        ruler.delay(failed, Flaw()),
+        ruler.stall(failed, STALL),
+        ruler.capacity(failed, failed, CAPACITY),
+        ruler.delay(useless, Flaw()),
     ]
     assert [finding.within for finding in found] == [False] * 4
 
@@ -87,9 +87,9 @@ def test_a_run_that_failed_is_off_and_says_why(tmp_path: Path) -> None:
 def test_a_capacity_has_to_lie_between_what_was_kept_up_with_and_what_not(
     tmp_path: Path, low: int, high: int, kinds: tuple[str, str], counted_per_s: float, within: bool
 ) -> None:
-    below = write(tmp_path / "a", verdict(kinds[0]), low, cal_capacity_per_s=8000)
+    below = write(tmp_path / "a", verdict(kinds[0]), low)
     above = verdict(kinds[1], counted_per_s=counted_per_s)
-    found = ruler.capacity(below, write(tmp_path / "b", above, high, cal_capacity_per_s=8000))
+    found = ruler.capacity(below, write(tmp_path / "b", above, high), CAPACITY)
     assert (found.programmed, found.within) == ("capacity of 8,000/s", within)
 
 
@@ -102,7 +102,7 @@ def stalled(
 ) -> Path:
     """3 partitions, 1,000 pageviews per second in each; partition `stalls` is not counted from
     STALL_MS on, nor does the engine say anything for `tells_after_ms`."""
-    write(folder, verdict(kind), cal_stalled_partition=2)
+    write(folder, verdict(kind))
     rows = ["at_ms,curve,partition,count"]
     for at_ms in range(START_MS, END_MS + 1, 100):
         for p in range(3):
@@ -112,14 +112,14 @@ def stalled(
             if not silent and (p != stalls or at_ms <= STALL_MS):
                 rows.append(f"{at_ms},processed,{p},{max(0, due - 10)}")
     (folder / "curves.csv").write_text("\n".join(rows) + "\n")
-    (folder / "cal_sample_dt.log").write_text(
+    (folder / "swift_sample_dt.log").write_text(
         "".join(
             f"timestamp={at_ms}, total=1, max_received_at=1, dt_ms={dt_ms}\n"
             for at_ms in range(STALL_MS, END_MS, 100)
         )
     )
     (folder / "stack").mkdir()
-    (folder / "stack" / "cal.log").write_text(
+    (folder / "stack" / "swiftd.log").write_text(
         f"RACETRACK stalled timestamp={STALL_MS}, partition=2\n"
         f"RACETRACK stalled timestamp={END_MS + 1}, partition=-1\n"
     )
@@ -127,7 +127,7 @@ def stalled(
 
 
 def test_a_stall_is_seen_once_the_lag_passes_a_second(tmp_path: Path) -> None:
-    found = ruler.stall(stalled(tmp_path))
+    found = ruler.stall(stalled(tmp_path), STALL)
     assert found.within
     assert "seen after 1.00 s, fell behind, median dt_ms 5 ms" in found.measured
 
@@ -145,13 +145,13 @@ def test_a_stall_is_seen_once_the_lag_passes_a_second(tmp_path: Path) -> None:
 def test_a_stall_that_was_not_seen_in_time_or_not_by_lag_alone_is_off(
     tmp_path: Path, wrong: dict[str, Any], says: str
 ) -> None:
-    found = ruler.stall(stalled(tmp_path, **wrong))
+    found = ruler.stall(stalled(tmp_path, **wrong), STALL)
     assert not found.within
     assert says in found.measured
 
 
 def test_an_engine_that_does_not_say_when_it_stalled_is_no_ruler(tmp_path: Path) -> None:
     folder = stalled(tmp_path)
-    (folder / "stack" / "cal.log").write_text("nothing\n")
+    (folder / "stack" / "swiftd.log").write_text("nothing\n")
     with pytest.raises(ValueError, match="partition 2"):
-        ruler.stall(folder)
+        ruler.stall(folder, STALL)

@@ -368,6 +368,7 @@ def test_the_slope_is_theil_and_sens() -> None:
     assert growth(times, values).pct == pytest.approx(100 * stats.theilslopes(values, times)[0])
 
 
+@pytest.mark.slow
 def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
     """Independent noise; 2 % may miss, 4 % of 1,000 can't be chance."""
     rng, times = np.random.default_rng(1), seconds(30)

@@ -6,18 +6,20 @@ from collections.abc import Callable, Iterator
 import pytest
 from rich.console import Console
 
+from engines import calibration_engine
 from racetrack import interrupts
 from racetrack.analysis import ruler
+from racetrack.flaw import NO_PARTITION
 from racetrack.machine_lock import machine_lock
 from racetrack.run.calibration import CASES, Case, run_case
 from racetrack.screen import Screen
-from tests.e2e.conftest import skip_if_busy
+from tests.e2e.shared import skip_if_busy
 from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e
 
-DELAYS = [case for case in CASES if "CAL_DELAY_MS" in case.flaw]
-STALLS = [case for case in CASES if "CAL_STALLED_PARTITION" in case.flaw]
+STALLS = [case for case in CASES if case.flaw.stalled_partition != NO_PARTITION]
+DELAYS = [case for case in CASES if case not in STALLS and not case.flaw.capacity_per_s]
 
 
 @pytest.fixture
@@ -27,7 +29,7 @@ def guard() -> Iterator[interrupts.Guard]:
 
 
 def test_there_is_something_to_measure() -> None:
-    assert [case.flaw["CAL_DELAY_MS"] for case in DELAYS] == ["0", "250", "2000"]
+    assert [case.flaw.delay_ms for case in DELAYS] == [0, 250, 2_000]
     assert len(STALLS) == 1
 
 
@@ -36,12 +38,13 @@ def test_a_programmed_delay_is_measured_as_lag(
     case: Case, guard: interrupts.Guard, nothing_left: Callable[[], None]
 ) -> None:
     folder = run_case(case, Screen(Console()), guard)
-    found = ruler.delay(folder)
+    found = ruler.delay(folder, case.flaw)
     if not found.within:
         skip_if_busy(folder)
     assert found.within, found
     run = read_run(folder)
-    assert run["settings"]["cal_delay_ms"] == int(case.flaw["CAL_DELAY_MS"])
+    for name, value in calibration_engine().settings_of(case.flaw).items():
+        assert str(run["settings"][name.lower()]) == value
     # It is a delay, not a loss.
     assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"] > 20_000
     nothing_left()
@@ -52,7 +55,7 @@ def test_a_stalled_partition_is_seen_though_freshness_hides_it(
     case: Case, guard: interrupts.Guard, nothing_left: Callable[[], None]
 ) -> None:
     folder = run_case(case, Screen(Console()), guard)
-    found = ruler.stall(folder)
+    found = ruler.stall(folder, case.flaw)
     if not found.within:
         skip_if_busy(folder)
     assert found.within, found

@@ -17,18 +17,23 @@ import psutil
 import pytest
 from jsonschema import Draft202012Validator
 
+from engines import example_engine
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
+from racetrack.stack.native.service import find_service
+from racetrack.stack.runtime import open_stack
 from racetrack.stack.watchdog import Watchdog
 from tests.docker_engine import Engine
-from tests.e2e.conftest import Door, ended_well, run_folder
+from tests.e2e.shared import Door, ended_well, run_folder
 from tests.run_json import read_run
+from tests.some_engines import EXAMPLE
 
 pytestmark = pytest.mark.e2e
 
+ENGINE = example_engine()
 LABEL = "com.docker.compose.project"
-CONTAINERS = {"mysql", "redpanda", "debezium", "loadgen", "deephaven"}
-SERVICES = {"mysql", "broker", "debezium", "loadgen", "deephaven"}
+CONTAINERS = {"mysql", "redpanda", "debezium", "loadgen", *ENGINE.services}
+SERVICES = {"mysql", "broker", "debezium", "loadgen", *ENGINE.services}
 BYSTANDER = "-of-somebody-else"
 
 
@@ -73,10 +78,10 @@ def nothing_left(
 @pytest.fixture(scope="module")
 def finished(contained: Settings, bystander: Any) -> Door:
     """One experiment at 1,000/s to its end, after one that was killed with its watchdog."""
-    killed = Door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")
+    killed = Door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
     killed.until("ready after")
     killed.kill_with_watchdog()
-    door = Door("run_experiment.sh", "dh", "1000", "10", "5", "1.0")
+    door = Door("run_experiment.sh", EXAMPLE, "1000", "10", "5", "1.0")
     ended_well(door)
     return door
 
@@ -124,7 +129,7 @@ def test_the_kernels_account_of_containers_agrees_with_that_of_their_processes(
     folder: Path,
 ) -> None:
     by_group, by_process = used(folder / "cgroup.csv"), used(folder / "usage.csv")
-    assert by_group.keys() == by_process.keys() == {"deephaven", "broker", "loadgen"}
+    assert by_group.keys() == by_process.keys() == {*ENGINE.services, "broker", "loadgen"}
     for name, cpu_s in by_process.items():
         # The group also counts health checks, which come and go.
         assert 0.9 * cpu_s - 0.1 <= by_group[name] <= 1.5 * cpu_s + 3.0, name
@@ -139,7 +144,7 @@ def test_watching_costs_little(folder: Path) -> None:
 def test_ctrl_c_while_it_runs(
     contained: Settings, door: Callable[..., Door], nothing_left: Callable[[], None]
 ) -> None:
-    run = door("run_experiment.sh", "dh", "1000", "60", "2", "1.0")
+    run = door("run_experiment.sh", EXAMPLE, "1000", "60", "2", "1.0")
     run.until(r"^\[4/6\]")
     found = listening(contained)
     assert {
@@ -147,9 +152,13 @@ def test_ctrl_c_while_it_runs(
         contained.schema_registry_port,
         contained.mysql_port,
     } < found.keys()
-    assert {contained.connect_port, contained.deephaven_port, contained.loadgen_port} < found.keys()
+    own = {port for name in ENGINE.services for port in ports(name, contained)}
+    assert own
+    assert {contained.connect_port, contained.loadgen_port, *own} < found.keys()
     assert set().union(*found.values()) == {"127.0.0.1"}
-    assert page(f"http://127.0.0.1:{contained.deephaven_port}/ide/").startswith("<!")
+    hints = " ".join(ENGINE.usage_hints(open_stack(contained, sorted(SERVICES), print)))
+    for url in re.findall(r"http://\S+", hints):
+        assert page(url).startswith("<!")
     with socket.create_connection(("127.0.0.1", contained.loadgen_port), 5) as control:
         assert control.makefile().readline() == "LOADGEN Connected.\n"
     assert "mysql.shop.users-value" in page(
@@ -164,7 +173,7 @@ def test_ctrl_c_while_it_runs(
 def test_sigterm_while_it_starts(
     door: Callable[..., Door], nothing_left: Callable[[], None]
 ) -> None:
-    run = door("run_experiment.sh", "dh", "1000", "60", "2", "1.0")
+    run = door("run_experiment.sh", EXAMPLE, "1000", "60", "2", "1.0")
     run.until("ready after")
     run.signal(signal.SIGTERM)
     assert run.wait() == 128 + signal.SIGTERM
@@ -178,7 +187,7 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
     nothing_left: Callable[[], None],
     wait_until: Callable[..., None],
 ) -> None:
-    run = door("run_experiment.sh", "dh", "1000", "60", "2", "1.0")
+    run = door("run_experiment.sh", EXAMPLE, "1000", "60", "2", "1.0")
     run.until("ready after")  # the first of them: `docker compose up` goes on creating the others
     os.killpg(run.process.pid, signal.SIGKILL)
     assert run.wait() == -signal.SIGKILL
@@ -188,6 +197,10 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
     wait_until(lambda: not run.programs(), "end of all that the runner had begun")
     assert read_run(run_folder(run.output))["outcome"] == "the harness was killed"
     assert re.search(r"^The harness was killed; ended \d+ containers? \(.*mysql", run.output, re.M)
+
+
+def ports(service: str, settings: Settings) -> list[int]:
+    return list(find_service(service).ports(settings).values())
 
 
 def listening(settings: Settings) -> dict[int, set[str]]:

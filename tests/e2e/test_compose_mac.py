@@ -6,17 +6,19 @@ from collections.abc import Iterator
 
 import pytest
 from click.testing import CliRunner, Result
-from pydeephaven import Session
 
-from engines.dh import engine as dh
+from engines import example_engine
 from racetrack import cli
 from racetrack.settings import Settings
 from racetrack.stack.compose.cgroup import CGroup
-from tests.e2e.test_by_hand import nc
+from racetrack.stack.contract import Stack
+from racetrack.stack.runtime import standing_stack
+from tests.e2e.shared import nc
 
 pytestmark = pytest.mark.e2e
 
-SERVICES = ("mysql", "broker", "debezium", "deephaven", "loadgen")
+ENGINE = example_engine()
+SERVICES = ("mysql", "broker", "debezium", *ENGINE.services, "loadgen")
 DARWIN = "24.6.0"
 
 
@@ -43,7 +45,7 @@ def mac(contained: Settings) -> Iterator[None]:
 def up(mac: None) -> Iterator[str]:
     """What `./race up` said; all tests of this file play with that stack."""
     try:
-        result = race("up", "dh")
+        result = race("up", ENGINE.name)
         assert result.exit_code == 0, result.output
         yield result.output
     finally:
@@ -52,17 +54,15 @@ def up(mac: None) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def session(up: str, contained: Settings) -> Iterator[Session]:
-    """A session on the server in which the demo was pasted."""
-    session = dh.connect(contained)
-    session.run_script("exec(open('/scripts/demo.py').read())")
-    yield session
-    session.close()
+def stack(up: str, contained: Settings) -> Stack:
+    standing = standing_stack(contained)
+    assert standing
+    return standing[0]
 
 
-def test_it_says_what_can_not_be_measured(up: str) -> None:
+def test_it_says_what_can_not_be_measured(up: str, stack: Stack) -> None:
     assert "Runtime compose: Docker " in up
-    assert "/ide/" in up
+    assert all(hint in up for hint in ENGINE.usage_hints(stack))
     assert f"Docker's containers run in a virtual machine ({platform.node()}, " in up
     assert f"; the kernel here is {DARWIN})" in up
     assert "CPU and memory can't be measured, and `./run_experiment.sh` refuses." in up
@@ -77,7 +77,7 @@ def test_status_says_what_runs_without_numbers_of_processes(up: str) -> None:
 
 
 def test_experiments_are_refused_with_the_reason(up: str) -> None:
-    arguments = ["dh", "1000", "1", "1", "1.0"]
+    arguments = [ENGINE.name, "1000", "1", "1", "1.0"]
     refused = CliRunner().invoke(cli.experiment.experiment, arguments)
     assert refused.exit_code == 3
     assert "virtual machine" in refused.output
@@ -89,7 +89,8 @@ def test_the_load_can_be_changed(up: str, contained: Settings) -> None:
     assert "200" in nc(contained, "set pageviews_per_second 200")[1]
 
 
-def test_every_view_is_right(session: Session) -> None:
+def test_every_view_is_right(stack: Stack) -> None:
+    ENGINE.load_demo(stack)
     verified = race("verify")
     assert verified.exit_code == 0, verified.output
     assert "every view is right" in verified.output

@@ -16,6 +16,7 @@ from racetrack.settings import Settings, load
 from racetrack.stack.compose.engine import find
 from racetrack.stack.compose.stack import ComposeStack
 from tests.docker_engine import Engine
+from tests.some_engines import EXAMPLE
 
 pytestmark = pytest.mark.e2e
 
@@ -127,14 +128,14 @@ def test_a_stack_that_stands_is_seen_by_others_and_not_cleared(
 ) -> None:
     other = opened()
     assert other.standing() is None  # nobody has said that it is to stand
-    stack.leave_running("dh")
+    stack.leave_running(EXAMPLE)
     standing = other.standing()
     assert standing
-    assert (standing.engine, set(standing.expected)) == ("dh", set(SERVICES))
+    assert (standing.engine, set(standing.expected)) == (EXAMPLE, set(SERVICES))
     assert {name: list(pids)[:1] for name, pids in standing.services.items()} == {
         name: stack.pids(name)[:1] for name in SERVICES
     }
-    with pytest.raises(BusyError, match=r"A stack is up since .*`./race up dh`"):
+    with pytest.raises(BusyError, match=rf"A stack is up since .*`./race up {EXAMPLE}`"):
         other.prepare(SERVICES, print)
 
 

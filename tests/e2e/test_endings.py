@@ -13,8 +13,9 @@ import pytest
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
 from racetrack.stack.watchdog import Watchdog
-from tests.e2e.conftest import Door, run_folder
+from tests.e2e.shared import Door, run_folder
 from tests.run_json import read_run
+from tests.some_engines import EXAMPLE
 
 pytestmark = pytest.mark.e2e
 
@@ -37,7 +38,7 @@ def test_a_signal_in_any_step(
     door: Open, nothing_left: NothingLeft, step: int, number: signal.Signals
 ) -> None:
     wait_s = "0.5" if step > 4 else "30"
-    run = door("run_experiment.sh", "dh", "1000", wait_s, "2", "1.0")
+    run = door("run_experiment.sh", EXAMPLE, "1000", wait_s, "2", "1.0")
     run.until(rf"^\[{step}/6\]")
     run.signal(number)
     code = run.wait()
@@ -55,7 +56,7 @@ def test_ctrl_c_on_a_pipeline_ends_its_reader_too_and_still_leaves_nothing(
 ) -> None:
     seen = tmp_path / "seen"
     pipeline = subprocess.Popen(
-        ["bash", "-c", f"./run_experiment.sh dh 1000 30 2 1.0 | tee {seen}"],
+        ["bash", "-c", f"./run_experiment.sh {EXAMPLE} 1000 30 2 1.0 | tee {seen}"],
         cwd=REPO,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -83,7 +84,7 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
     moment: str,
     and_begun: set[str],
 ) -> None:
-    run = door("run_experiment.sh", "dh", "1000", "0.5", "30", "1.0")
+    run = door("run_experiment.sh", EXAMPLE, "1000", "0.5", "30", "1.0")
     run.until(moment)
     wait_until(lambda: and_begun <= set(run.programs()), f"{and_begun} among its programs")
     os.killpg(run.process.pid, signal.SIGKILL)
@@ -101,12 +102,12 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
 def test_a_killed_runner_without_a_watchdog_is_cleared_up_after_by_the_next(
     door: Open, nothing_left: NothingLeft, settings: Settings
 ) -> None:
-    first = door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")
+    first = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
     first.until(r"^\[2/6\]")
     first.kill_with_watchdog()
     assert leftovers.members(settings.stack_name)
     assert read_run(run_folder(first.output))["outcome"] == "unfinished"
-    second = door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")
+    second = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
     second.until(r"Cleared what a run that was killed left behind: \d+ processes \(.*broker")
     second.until(r"^\[1/6\]")
     second.signal(signal.SIGINT)
@@ -117,7 +118,7 @@ def test_a_killed_runner_without_a_watchdog_is_cleared_up_after_by_the_next(
 def test_a_broker_that_dies_in_mid_run_is_reported(
     door: Open, nothing_left: NothingLeft, settings: Settings
 ) -> None:
-    run = door("run_experiment.sh", "dh", "1000", "60", "2", "1.0")
+    run = door("run_experiment.sh", EXAMPLE, "1000", "60", "2", "1.0")
     run.until(r"^\[4/6\]")
     (broker,) = [m for m in leftovers.members(settings.stack_name) if m.service == "broker"]
     broker.process.kill()
@@ -131,9 +132,9 @@ def test_a_broker_that_dies_in_mid_run_is_reported(
 def test_a_second_run_is_told_who_holds_the_machine_and_a_taken_port_who_holds_it(
     door: Open, nothing_left: NothingLeft, settings: Settings
 ) -> None:
-    first = door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")
+    first = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
     first.until(r"^\[1/6\]")
-    second = door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")
+    second = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
     assert second.wait() == 4
     assert f"pid {first.process.pid} " in second.output
     first.signal(signal.SIGINT)
@@ -149,7 +150,7 @@ def test_a_taken_port_is_named_with_its_holder_and_its_setting(
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         monkeypatch.setenv("CONNECT_PORT", str(port))
-        run = door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")
+        run = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
         assert run.wait() == 4
     assert f"Port {port} is taken by pid {os.getpid()} " in run.output
     assert "set CONNECT_PORT" in run.output
@@ -161,7 +162,7 @@ def test_a_service_that_does_not_start_shows_its_last_words(
     door: Open, nothing_left: NothingLeft, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KAFKA_HEAP", "1m")
-    run = door("run_experiment.sh", "dh", "1000", "30", "2", "1.0")
+    run = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
     assert run.wait() == 1
     assert "broker did not start" in run.output
     assert "its last words:" in run.output

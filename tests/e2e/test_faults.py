@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from engines import find_engine
 from racetrack.analysis import curves, raw
-from tests.e2e.conftest import Door, check_views_after_a_kill, run_folder
+from tests.e2e.shared import Door, check_views_after_a_kill, run_folder
 from tests.run_json import read_run
+from tests.some_engines import EXAMPLE
 
 pytestmark = pytest.mark.e2e
 
@@ -29,7 +31,7 @@ def changing() -> Iterator[None]:
 def finished(changing: None) -> Door:
     """One experiment at 500/s under all the trouble there is, verified at its end."""
     faults = [word for fault in FAULTS for word in ("--fault", fault)]
-    door = Door("run_experiment.sh", "dh", "500", "5", "25", "1.0", "--verify", *faults)
+    door = Door("run_experiment.sh", EXAMPLE, "500", "5", "25", "1.0", "--verify", *faults)
     door.wait(within_s=600)
     return door
 
@@ -55,7 +57,7 @@ def test_each_fault_was_done_and_recorded(run: dict[str, Any]) -> None:
         ["debezium"],
         ["broker"],
         ["mysql"],
-        ["deephaven"],
+        list(find_engine(EXAMPLE).services),
     ]
     first, pause, _, engine = done
     # Never too early; how late, depends on what else the machine does.

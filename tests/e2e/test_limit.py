@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from engines import calibration_engine
 from racetrack import interrupts
+from racetrack.flaw import Flaw
 from racetrack.limit_record import LimitRecord
 from racetrack.machine_lock import machine_lock
 from racetrack.run import limit
 from racetrack.screen import Screen, patient_console
 from racetrack.settings import load
-from tests.e2e.conftest import skip_if_busy
+from tests.e2e.shared import skip_if_busy
+from tests.some_engines import CALIBRATION
 
 pytestmark = pytest.mark.e2e
 
@@ -21,14 +24,14 @@ CAPACITY_PER_S = 8_000
 
 
 def test_a_programmed_capacity_is_found_as_the_limit() -> None:
-    settings = load({"CAL_CAPACITY_PER_S": str(CAPACITY_PER_S)})
+    settings = load(calibration_engine().settings_of(Flaw(capacity_per_s=CAPACITY_PER_S)))
     with (
         tempfile.TemporaryFile("w") as unseen,
         interrupts.guarded(print) as guard,
         machine_lock(),
     ):
         screen = Screen(patient_console(unseen))
-        search = limit.LimitSearch("cal", settings, screen, guard, limit.QUICK)
+        search = limit.LimitSearch(CALIBRATION, settings, screen, guard, limit.QUICK)
         found = search.run(start=6_000)
     held = json.loads((Path(search.folder) / "limit.json").read_text())
     if not is_within(found):
@@ -39,7 +42,7 @@ def test_a_programmed_capacity_is_found_as_the_limit() -> None:
     assert held["warm_up_s"] == limit.QUICK.warm_up_s
     for run in held["confirm"]:
         assert rates_set(run["tag"])[:2] == [run["pageviews_per_s"] // 2, run["pageviews_per_s"]]
-    assert limit.in_words(found).startswith("cal keeps up with ")
+    assert limit.in_words(found).startswith(f"{CALIBRATION} keeps up with ")
 
 
 def is_within(found: LimitRecord) -> bool:

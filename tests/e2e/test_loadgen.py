@@ -13,6 +13,7 @@ import pytest
 
 from racetrack.probes.loadgen import LoadgenError
 from tests.e2e.loadgen_stack import LoadgenStack, Message
+from workloads.shop.knobs import Knobs
 
 pytestmark = pytest.mark.e2e
 
@@ -34,8 +35,9 @@ def first_second(loadgen: LoadgenStack) -> list[Message]:
 def test_the_shop_is_seeded(loadgen: LoadgenStack) -> None:
     counts = {t: loadgen.sql(f"SELECT COUNT(*) FROM {t}") for t in ("users", "items", "purchases")}  # noqa: S608
     settings = loadgen.settings
-    assert counts["users"] == [(settings.shop_users,)] == [(10_000,)]
-    assert counts["items"] == [(settings.shop_items,)] == [(1_000,)]
+    shop = Knobs.of(settings)
+    assert counts["users"] == [(shop.shop_users,)] == [(10_000,)]
+    assert counts["items"] == [(shop.shop_items,)] == [(1_000,)]
     assert counts["purchases"][0][0] >= 1
     assert "Initializing shop database DONE" in loadgen.log()
 

@@ -14,9 +14,10 @@ import pytest
 from pydantic import SecretStr
 
 from racetrack import cli
+from racetrack.install.versions import in_env_files
 from racetrack.settings import REPO, load
-from tests.e2e.conftest import Door, ended_well, run_folder
 from tests.e2e.loadgen_stack import LoadgenStack
+from tests.e2e.shared import EXPERIMENT, Door, run_folder
 
 pytestmark = pytest.mark.e2e
 
@@ -25,7 +26,10 @@ CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN_FOLDER = (REPO / "docs" / "run-folder.md").read_text()
 PAGES = ("README.md", "docs/run-folder.md", "docs/engines.md", "docs/results.md")
 # Further pages, of which only the links are looked at.
-LINKED = ("docs/measured.md", "docs/faults.md", "docs/verdict.md", "docs/adding-an-engine.md")
+LINKED = (
+    *("docs/measured.md", "docs/faults.md", "docs/verdict.md"),
+    *("docs/adding-an-engine.md", "docs/adding-a-workload.md"),
+)
 
 
 def prose(page: str) -> str:
@@ -37,7 +41,6 @@ def prose(page: str) -> str:
 SPANS = [
     span for page in PAGES for span in re.findall(r"`([^`]+)`", prose(page).replace("\n", " "))
 ]
-EXPERIMENT = "./run_experiment.sh dh 5000 20 10 1.0"
 NC = "nc localhost 8090"
 # A remark on a slow broker, and what goes on below the verdict.
 DEPENDS_ON_FIGURES = ("  the broker is slow", " " * 14, "  warning ")
@@ -86,15 +89,6 @@ def sections(lines: Iterable[str]) -> dict[str, Counter[str]]:
     return found
 
 
-@pytest.fixture(scope="module")
-def experiment() -> Door:
-    """The README's experiment, run as it is printed there."""
-    assert EXPERIMENT in transcripts()
-    door = Door(*shlex.split(EXPERIMENT))
-    ended_well(door)
-    return door
-
-
 def test_nothing_is_left_to_fill_in() -> None:
     assert re.findall(r"@@\w+@@", README) == []
 
@@ -111,6 +105,7 @@ def test_every_command_is_run_by_a_test() -> None:
 
 
 def test_the_experiment_prints_what_the_readme_shows(experiment: Door) -> None:
+    assert EXPERIMENT in transcripts()
     printed, real = sections(transcripts()[EXPERIMENT]), sections(experiment.lines)
     assert list(printed) == list(real)
     for name, lines in printed.items():
@@ -158,7 +153,7 @@ def test_the_dialogue_is_a_real_one(loadgen: LoadgenStack) -> None:
 
 
 def test_every_setting_that_it_names_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_env_file = set(re.findall(r"^(\w+)=", (REPO / ".env").read_text(), re.MULTILINE))
+    in_env_file = set(in_env_files())
     sources = [*REPO.glob("racetrack/**/*.py"), *REPO.glob("racetrack/**/*.sh")]
     code = "".join(path.read_text() for path in sources)
     named = {
@@ -186,7 +181,7 @@ def test_every_path_that_it_names_exists() -> None:
         front_door = re.match(r"\./(\S+)", span)
         if front_door:
             assert os.access(REPO / front_door[1], os.X_OK), span
-        elif re.fullmatch(r"(racetrack|scripts|loadgen|docs|tests|bench)/\S*|\.env", span):
+        elif re.fullmatch(r"(racetrack|engines|scripts|loadgen|docs|tests|bench)/\S*|\.env", span):
             assert (REPO / span).exists(), span
         elif re.fullmatch(r"\w+\.py", span):
             assert any(REPO.glob(f"[!.]*/**/{span}")), span

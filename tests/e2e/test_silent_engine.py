@@ -3,41 +3,41 @@ if nobody ever hears of it again."""
 
 import csv
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import Door, run_folder
+from engines import calibration_engine
+from racetrack.flaw import Flaw
+from tests.e2e.shared import Door, run_folder
 from tests.run_json import read_run
+from tests.some_engines import CALIBRATION
 
 pytestmark = pytest.mark.e2e
 
 Open = Callable[..., Door]
 # Its only partition stands still from before the rate has settled; the window is over long before
 # it goes on.
-STALLED = {
-    "PAGEVIEWS_PARTITIONS": "1",
-    "CAL_STALLED_PARTITION": "0",
-    "CAL_STALL_AFTER_S": "4",
-    "CAL_DELAY_MS": "0",
-    "CAL_CAPACITY_PER_S": "0",
-}
-EXPERIMENT = ("run_experiment.sh", "cal", "1000", "5", "10", "1.0")
+STALLED = Flaw(stalled_partition=0, stall_after_s=4)
+EXPERIMENT = ("run_experiment.sh", CALIBRATION, "1000", "5", "10", "1.0")
 
 
 @pytest.fixture
-def stall_for_s(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    def stall(seconds: str) -> None:
-        for name, value in {**STALLED, "CAL_STALL_FOR_S": seconds}.items():
+def stall_for_s(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    def stall(seconds: float) -> None:
+        monkeypatch.setenv("PAGEVIEWS_PARTITIONS", "1")
+        flaw = replace(STALLED, stall_for_s=seconds)
+        for name, value in calibration_engine().settings_of(flaw).items():
             monkeypatch.setenv(name, value)
 
     return stall
 
 
 def test_one_that_counts_on_later_fell_behind_and_that_is_a_result(
-    door: Open, stall_for_s: Callable[[str], None], tmp_path: Path
+    door: Open, stall_for_s: Callable[[float], None], tmp_path: Path
 ) -> None:
-    stall_for_s("30")
+    stall_for_s(30)
     run = door(*EXPERIMENT)
     assert run.wait() == 0, run.output
     assert "  delay       dt_ms n/a: no update in the window" in run.output
@@ -51,7 +51,8 @@ def test_one_that_counts_on_later_fell_behind_and_that_is_a_result(
     assert "it told of the next update" in verdict["reason"]
     assert verdict["next_update_s"] > 0
     assert results["dt_ms"]["p50"] is None
-    assert results["processes"]["cal"]["cpu_s_per_million"] is None
+    (service,) = calibration_engine().services
+    assert results["processes"][service]["cpu_s_per_million"] is None
     report = door("race", "report", str(folder), "--out", str(tmp_path / "report"))
     assert report.wait() == 0, report.output
     (row,) = csv.DictReader((tmp_path / "report" / "report.csv").read_text().splitlines())
@@ -61,9 +62,9 @@ def test_one_that_counts_on_later_fell_behind_and_that_is_a_result(
 
 
 def test_one_that_is_never_heard_of_again_may_have_counted_all(
-    door: Open, stall_for_s: Callable[[str], None]
+    door: Open, stall_for_s: Callable[[float], None]
 ) -> None:
-    stall_for_s("0")
+    stall_for_s(0)
     run = door(*EXPERIMENT)
     assert run.wait() == 1, run.output
     told = read_run(run_folder(run.output))

@@ -3,6 +3,7 @@ one that is slow does not."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 from rich.console import Console
 
-from engines.cal.engine import Cal
+from engines import calibration_engine
+from engines.contract import Engine
 from racetrack import interrupts
 from racetrack.machine_lock import machine_lock
 from racetrack.probes.own_record import TOPIC, OwnRecord
@@ -50,14 +52,15 @@ def limited_topic(limit: str) -> ConfigResource:
     return ConfigResource(ResourceType.TOPIC, "pageviews", incremental_configs=[entry])
 
 
-class Tampering(Cal):
-    """While it loads its demo, the topic gets a limit."""
+def tampering(limit: str) -> Engine:
+    """An engine while whose demo is loaded the topic gets a limit."""
 
-    def __init__(self, limit: str) -> None:
-        self._limit = limit
+    def load_demo(stack: Stack) -> None:
+        limit_messages(stack, limited_topic(limit))
 
-    def load_demo(self, stack: Stack) -> None:
-        limit_messages(stack, limited_topic(self._limit))
+    engine = copy(calibration_engine())
+    engine.load_demo = load_demo  # type: ignore[method-assign]
+    return engine
 
 
 class Refusing(NativeStack):
@@ -79,7 +82,7 @@ def guard() -> Iterator[interrupts.Guard]:
 
 
 def outcome(
-    engine: Cal, stack: Stack, logs: Path, guard: interrupts.Guard
+    engine: Engine, stack: Stack, logs: Path, guard: interrupts.Guard
 ) -> tuple[Mapping[str, Any], str]:
     """What the run says of itself: `run.json`, and what it ended with."""
     make_ready(engine, stack, print)
@@ -98,7 +101,7 @@ def test_a_broker_that_drops_the_load_ends_the_run_when_the_rate_is_set(
     limit: str, tmp_path: Path, guard: interrupts.Guard, nothing_left: Callable[[], None]
 ) -> None:
     stack = NativeStack(load())
-    run, said = outcome(Tampering(limit), stack, tmp_path, guard)
+    run, said = outcome(tampering(limit), stack, tmp_path, guard)
     # It neither settled nor took samples.
     assert steps_done(run) == [*STEPS[:3], STEPS[-1]]
     assert said == run["outcome"]
@@ -112,7 +115,7 @@ def test_a_broker_that_drops_the_load_ends_the_run_when_the_rate_is_set(
 def test_a_broker_that_refuses_ends_the_run_before_the_demo(
     settings: Settings, tmp_path: Path, guard: interrupts.Guard, nothing_left: Callable[[], None]
 ) -> None:
-    run, said = outcome(Cal(), Refusing(settings), tmp_path, guard)
+    run, said = outcome(calibration_engine(), Refusing(settings), tmp_path, guard)
     assert steps_done(run) == [STEPS[0], STEPS[-1]]
     assert said.startswith(f"The broker at {Refusing(settings).endpoints.kafka} refuses writes")
     assert "MSG_SIZE_TOO_LARGE" in said and "max.message.bytes" in said

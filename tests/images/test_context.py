@@ -4,14 +4,18 @@ import os
 import subprocess
 import sys
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from racetrack import images
+from racetrack import images, plugins
 from racetrack.images import contexts, pip_config
 from racetrack.images.context import BuildContext
-from racetrack.settings import REPO, Settings, load
+from racetrack.settings import REPO, every_setting, load
+from tests import compose_files
+
+RUN_SERVICES = [image.name for image in images.IMAGES.values() if image.runs]
 
 
 @pytest.fixture
@@ -76,31 +80,90 @@ def test_pip_is_told_where_its_packages_are_but_no_path_of_this_machine(
 def test_no_secret_gets_into_a_build() -> None:
     settings = load()
     told = contexts.prepare_env(settings)
-    for name in Settings.model_fields:
+    for name in every_setting():
         value = getattr(settings, name)
         if hasattr(value, "get_secret_value") and value.get_secret_value():
             assert f"{name.upper()}={value.get_secret_value()}\n" not in told
     assert "BIND_ADDRESS=127.0.0.1\n" in told
 
 
-def test_the_override_names_the_images_that_are_built() -> None:
-    override = (REPO / "docker-compose.airgap.yml").read_text()
+def test_the_overrides_name_the_images_that_are_built() -> None:
+    files = [REPO / "docker-compose.airgap.yml", *plugins.files("airgap.yml")]
+    overrides = "".join(file.read_text() for file in files)
     for name in set(images.NAMES) - {"base", "serve"}:
-        assert f"image: {images.image_name(name)}\n" in override
+        assert f"image: {images.image_name(name)}\n" in overrides
 
 
-def test_the_code_in_an_image_is_whole(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", RUN_SERVICES)
+def test_the_code_in_an_image_is_whole(name: str, tmp_path: Path) -> None:
+    services = "".join(f"service.find_service({each!r})\n" for each in images.IMAGES[name].runs)
+    code = code_of(name, tmp_path)
+    program = "from racetrack import workload\nfrom racetrack.stack.native import serve, service\n"
+    program += f"workload.find_workload({load().workload!r})\n"
+    run_in(code, program + services, {})
+
+
+@pytest.mark.parametrize("name", RUN_SERVICES)
+def test_an_image_knows_no_engine_but_its_own(name: str, tmp_path: Path) -> None:
+    code = code_of(name, tmp_path)
+    assert {file.parent.name for file in code.glob("engines/*/*.py")} == set(engine_of(name))
+
+
+@pytest.mark.parametrize("name", RUN_SERVICES)
+def test_a_container_is_told_all_settings_that_its_code_asks_for(name: str, tmp_path: Path) -> None:
+    told = compose_files.service(name, *compose_files.AIRGAP)["environment"]
+    run_in(code_of(name, tmp_path), "from racetrack.settings import load; load()", told)
+
+
+def engine_of(image: str) -> list[str]:
+    """The engine whose folder an image comes from, if it does."""
+    return [
+        engine
+        for engine, brought in images.OF_ENGINES.items()
+        if image in (each.name for each in brought)
+    ]
+
+
+def code_of(image: str, folder: Path) -> Path:
+    """The code that an image gets, unpacked."""
     made = BuildContext(REPO / "images/service.Dockerfile")
-    contexts.Contexts(load(), {}, {})._add_code(made)
+    contexts.Contexts(load(), {}, {})._add_code(made, "".join(engine_of(image)))
+    made.files(REPO, images.IMAGES[image].files, "code/")
     with made.tar() as file, tarfile.open(fileobj=file) as archive:
-        archive.extractall(tmp_path, filter="data")
-    names = sorted({run for service in images.SERVICES for run in service.runs} | {"deephaven"})
-    wanted = "from racetrack.stack.native import serve, service\n" + "".join(
-        f"service.find_service({name!r})\n" for name in names
-    )
-    environment = {"PYTHONPATH": str(tmp_path / "code"), "PATH": os.environ["PATH"]}
-    asked = [sys.executable, "-c", wanted]
+        archive.extractall(folder, filter="data")
+    return folder / "code"
+
+
+def run_in(code: Path, program: str, variables: Mapping[str, str]) -> None:
     done = subprocess.run(
-        asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", program],
+        cwd=code.parent,
+        env={**variables, "PYTHONPATH": str(code), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_generator_in_an_image_has_its_workload(tmp_path: Path) -> None:
+    given = contexts.Contexts(load(), {}, dict.fromkeys(("LIBRDKAFKA_VERSION",), "1"))
+    given.digests["base"] = "a digest"
+    with given.of(images.IMAGES["loadgen"]).tar() as file, tarfile.open(fileobj=file) as archive:
+        archive.extractall(tmp_path, filter="data")
+    assert "\nCOPY code /app\n" in (tmp_path / "Dockerfile").read_text()
+    app = tmp_path / "code"
+    assert sorted(path.name for path in app.iterdir()) == ["loadgen", "workloads"]
+    asked = "from loadgen import config, workload\n"
+    asked += "read = config.Reader({'MYSQL_PASSWORD': 'x'})\n"
+    asked += "print(workload.make(config.load(read._env), read).name)"
+    done = subprocess.run(
+        [sys.executable, "-c", asked],
+        cwd=app,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["shop"], done.stderr
+    assert not list(app.rglob("test_*.py"))

@@ -8,20 +8,20 @@ import pytest
 from racetrack.errors import SetupError
 from racetrack.install import central
 from racetrack.install.lockfiles import MAVEN_PARTS
-from racetrack.install.recipe import Site
+from racetrack.install.recipe import MavenPart, Site
 from racetrack.install.versions import read_versions
 
 VERSIONS = {"KAFKA_VERSION": "4.3.1"}
 
 
 @pytest.fixture
-def lock(tmp_path: Path) -> Path:
+def part(tmp_path: Path) -> MavenPart:
     lines = [
         f"{hashlib.sha256(name).hexdigest()}  {name.decode()}" for name in (b"a.jar", b"b.jar")
     ]
     path = tmp_path / "kafka.sha256"
     path.write_text("\n".join(["# KAFKA_VERSION=4.3.1", *lines, ""]))
-    return path
+    return MavenPart("kafka", tmp_path / "pom.xml", path, tuple(VERSIONS))
 
 
 def fetched(tmp_path: Path, **files: bytes) -> Path:
@@ -32,8 +32,8 @@ def fetched(tmp_path: Path, **files: bytes) -> Path:
     return folder
 
 
-def test_what_was_locked_passes(site: Site, lock: Path, tmp_path: Path) -> None:
-    central.check(site, lock, VERSIONS, fetched(tmp_path, a=b"a.jar", b=b"b.jar"))
+def test_what_was_locked_passes(site: Site, part: MavenPart, tmp_path: Path) -> None:
+    central.check(site, part, VERSIONS, fetched(tmp_path, a=b"a.jar", b=b"b.jar"))
 
 
 @pytest.mark.parametrize(
@@ -45,23 +45,23 @@ def test_what_was_locked_passes(site: Site, lock: Path, tmp_path: Path) -> None:
     ],
 )
 def test_any_difference_is_refused_and_named(
-    site: Site, lock: Path, tmp_path: Path, files: dict[str, bytes], named: str
+    site: Site, part: MavenPart, tmp_path: Path, files: dict[str, bytes], named: str
 ) -> None:
     with pytest.raises(SetupError, match=named) as failure:
-        central.check(site, lock, VERSIONS, fetched(tmp_path, **files))
+        central.check(site, part, VERSIONS, fetched(tmp_path, **files))
     assert "a.jar" not in str(failure.value)
 
 
-def test_a_version_without_a_list_is_said(site: Site, lock: Path, tmp_path: Path) -> None:
-    central.check(site, lock, {"KAFKA_VERSION": "5.0.0"}, fetched(tmp_path, z=b"z"))
+def test_a_version_without_a_list_is_said(site: Site, part: MavenPart, tmp_path: Path) -> None:
+    central.check(site, part, {"KAFKA_VERSION": "5.0.0"}, fetched(tmp_path, z=b"z"))
     (line,) = site.say.__self__  # type: ignore[attr-defined]
     assert "KAFKA_VERSION=5.0.0 is not the locked version (KAFKA_VERSION=4.3.1)" in line
     assert "only Maven's own checksums" in line
 
 
-@pytest.mark.parametrize(("part", "names"), MAVEN_PARTS.items())
-def test_the_committed_lists_are_for_the_versions_of_env(part: str, names: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("part", MAVEN_PARTS, ids=[part.name for part in MAVEN_PARTS])
+def test_the_committed_lists_are_for_the_versions_of_env(part: MavenPart) -> None:
     versions = read_versions(environ={})
-    header, *lines = (central.MAVEN / f"{part}.sha256").read_text().splitlines()
-    assert header == central.lock_header({name: versions[name] for name in names})
+    header, *lines = part.hashes.read_text().splitlines()
+    assert header == central.lock_header({name: versions[name] for name in part.versions})
     assert lines

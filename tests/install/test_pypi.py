@@ -12,8 +12,9 @@ import pytest
 
 from racetrack.errors import SetupError
 from racetrack.install import pypi
+from racetrack.install.lockfiles import PYPI_LOCKS
 from racetrack.install.recipe import Site
-from racetrack.install.versions import REPO, read_versions
+from racetrack.install.versions import REPO
 
 pytestmark = pytest.mark.slow
 
@@ -76,15 +77,7 @@ def test_the_lock_holds_every_dependency_of_the_project() -> None:
         assert pypi.pinned(pypi.HARNESS_LOCK, name), "see the lock's first lines"
 
 
-def test_client_and_server_of_deephaven_are_the_version_of_env() -> None:
-    version = read_versions(environ={})["DEEPHAVEN_VERSION"]
-    assert pypi.pinned(pypi.DEEPHAVEN_LOCK, "deephaven-server") == version
-    assert pypi.pinned(pypi.HARNESS_LOCK, "pydeephaven") == version
-
-
-@pytest.mark.parametrize(
-    "lock", [pypi.HARNESS_LOCK, pypi.DEEPHAVEN_LOCK, pypi.LIBRDKAFKA_LOCK, pypi.LOADGEN_LOCK]
-)
+@pytest.mark.parametrize("lock", [lock.file for lock in PYPI_LOCKS], ids=str)
 def test_every_locked_package_has_hashes_and_no_trace_of_its_making(lock: Path) -> None:
     text = lock.read_text()
     assert "python3 -m racetrack.install.lockfiles" in text.splitlines()[1]

@@ -19,9 +19,8 @@ def test_defaults_need_only_a_password() -> None:
     loaded = config.load(NEEDED)
     assert (loaded.command_host, loaded.command_port) == ("127.0.0.1", 8090)
     assert loaded.pageviews_milli_per_s == 50_000
-    assert loaded.purchases_milli_per_s == 3_000
-    assert (loaded.updates_milli_per_s, loaded.deletes_milli_per_s) == (0, 0)
-    assert (loaded.users, loaded.items, loaded.partitions) == (10_000, 1_000, 6)
+    assert loaded.partitions == 6
+    assert (loaded.workload, loaded.mysql_user) == ("shop", "shop")
 
 
 @pytest.mark.parametrize(
@@ -33,13 +32,11 @@ def test_defaults_need_only_a_password() -> None:
         ("MYSQL_PORT", "0"),
         ("PAGEVIEWS_PER_SECOND_START", "-1"),
         ("PAGEVIEWS_PER_SECOND_START", "1e6"),
-        ("PURCHASES_PER_SECOND_START", "99999999999999999999"),
         ("PAGEVIEWS_PARTITIONS", "0"),
         ("LOADGEN_ACKS", "2"),
         ("LOADGEN_LINGER_MS", "nan"),
         ("LOADGEN_SEED", "x"),
-        ("SHOP_USERS", "200001"),
-        ("SHOP_FLAGGED_PROFILES", "10001"),
+        ("WORKLOAD", "nothing"),
     ],
 )
 def test_what_cannot_be_used_is_named_in_one_line(name: str, value: str) -> None:

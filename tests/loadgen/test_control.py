@@ -29,6 +29,9 @@ class FakeLoad(Load):
         self.flush_at_once = False
         self.stats_bytes = 200
 
+    def rates(self) -> dict[str, str]:
+        return dict.fromkeys(self.milli, "")
+
     def get_rate_milli(self, key: str) -> int:
         return self.milli[key]
 

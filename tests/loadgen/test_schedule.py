@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.clock import NS_PER_S
-from loadgen.generator import pageview_schedules
+from loadgen.generator import partition_schedules
 from loadgen.schedule import Schedule
 
 PER_SECOND = 1000 * NS_PER_S  # the denominator of milli-rates
@@ -119,7 +119,7 @@ def test_a_schedule_survives_the_way_to_a_worker(first: int, later: list[tuple[i
     st.integers(min_value=0, max_value=1_000_000),
 )
 def test_the_partitions_rates_add_up_to_the_whole(user_counts: list[int], rate: int) -> None:
-    schedules = pageview_schedules(START_NS, [list(range(n)) for n in user_counts])
+    schedules = partition_schedules(START_NS, user_counts)
     for schedule, users in zip(schedules, user_counts, strict=True):
         schedule.change(START_NS, rate * 1000 * users)
     due = sum(schedule.due_by(START_NS + 1000 * NS_PER_S) for schedule in schedules)

@@ -5,13 +5,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from loadgen.changes import Change, Deletes, Updates
 from loadgen.clock import NS_PER_S, Clock
 from loadgen.config import Config, load
 from loadgen.mysql import MySqlError
-from loadgen.purchases import Purchases
 from loadgen.schedule import Schedule
 from loadgen.writer import Writer
+from workloads.shop.load.changes import Change, Deletes, Updates
+from workloads.shop.load.purchases import Purchases
+from workloads.shop.tests.load.shop_settings import load as load_shop
 
 TIMEOUT_S = 60.0
 Row = tuple[int, int, int]
@@ -56,9 +57,10 @@ class Bench:
         self.start_ns = self.clock.now_ns()
         self.logged: list[str] = []
         self.shop = FakeShop()
-        self.purchases = Purchases(self.config, self.schedule(10))
-        self.updates = Updates(self.config, self.schedule(0))
-        self.deletes = Deletes(self.config, self.schedule(0))
+        shop = load_shop()
+        self.purchases = Purchases(shop, self.schedule(10))
+        self.updates = Updates(shop, self.schedule(0))
+        self.deletes = Deletes(shop, self.schedule(0))
         sources = [self.purchases, self.updates, self.deletes]
         self.writer = Writer(self.config, self.clock, sources, self.shop, self.logged.append)
 

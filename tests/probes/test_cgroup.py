@@ -28,8 +28,8 @@ class Account:
 def test_one_row_a_look_with_its_units(tmp_path: Path) -> None:
     up, down = Account(), Account()
     down.is_down = True
-    folder = RunFolder(tmp_path, "dh")
-    probe = CgroupProbe({"broker": up, "deephaven": down}, 0.01, folder)
+    folder = RunFolder(tmp_path, "steady")
+    probe = CgroupProbe({"broker": up, "steadyd": down}, 0.01, folder)
     probe.start()
     _until(lambda: up.looks >= 3)
     down.is_down = False
@@ -43,7 +43,7 @@ def test_one_row_a_look_with_its_units(tmp_path: Path) -> None:
     assert {float(row["memory_gib"]) for row in rows} == {1.5}
     # The one that was down is written from when it is up again.
     assert [row["service"] for row in rows[:3]] == ["broker"] * 3
-    assert "deephaven" in {row["service"] for row in rows}
+    assert "steadyd" in {row["service"] for row in rows}
 
 
 def _until(reached: Callable[[], bool]) -> None:

@@ -38,7 +38,7 @@ def test_screens_are_read_as_printed() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
-    return RunFolder.create(tmp_path, "dh", "1")
+    return RunFolder.create(tmp_path, "steady", "1")
 
 
 def test_real_samples_of_this_process(folder: RunFolder) -> None:

@@ -63,7 +63,7 @@ def test_a_process_that_is_gone_uses_nothing() -> None:
 
 
 def test_the_probe_writes_rows_at_its_pace(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, "dh", "1")
+    folder = RunFolder.create(tmp_path, "steady", "1")
     meter = Meter(lambda: {"a": [os.getpid()], "b": [os.getpid()]})
     probe = UsageProbe(meter, 0.05, folder)
     probe.start()
@@ -85,7 +85,7 @@ def test_a_failing_probe_is_noticed(tmp_path: Path) -> None:
     def gone() -> dict[str, list[int]]:
         raise LookupError("no such service")
 
-    folder = RunFolder.create(tmp_path, "dh", "1")
+    folder = RunFolder.create(tmp_path, "steady", "1")
     probe = UsageProbe(Meter(gone), 0.05, folder)
     probe.start()
     wait_for_end(probe)

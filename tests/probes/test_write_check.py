@@ -245,6 +245,7 @@ def test_a_broker_that_tells_no_offsets_at_a_look_is_asked_again(
     assert "told its end offsets once" in said
 
 
+@pytest.mark.slow
 def test_a_broker_that_hangs_is_told_in_time(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

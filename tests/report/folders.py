@@ -31,14 +31,14 @@ from racetrack.stack.contract import Stack
 from tests.analysis import synthetic
 from tests.run_json import read_run
 
-SERVICE = {"dh": "deephaven", "mz": "materialize"}
+SERVICE = {"steady": "steadyd", "swift": "swiftd"}
 
 
 @dataclass(frozen=True)
 class Made:
     """What a made-up run is to look like; CPU in percent of a core, memory in GiB."""
 
-    engine: str = "dh"
+    engine: str = "steady"
     rate: int = 4_000
     cpu_pct: float = 40.0
     rss_gib: float = 1.0

@@ -18,12 +18,13 @@ from racetrack.report.published import published
 from racetrack.report.write import write
 from tests.report.folders import Made, run
 
-pytestmark = pytest.mark.slow
-
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium on PATH (Debian: apt-get install chromium)"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="no Chromium on PATH (Debian: apt-get install chromium)"
+    ),
+]
 # Chromium's own window is never narrower than 500 pixels; a frame can be. The probe opens all,
 # points at the middle of the first chart, and leaves what it saw in the page.
 PROBE = """<!doctype html><meta name="color-scheme" content="light dark">
@@ -73,9 +74,9 @@ class Seen:
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Two engines, a long label, two rates."""
     logs = tmp_path_factory.mktemp("logs")
-    for made in (Made(rate=100), Made(), Made(engine="mz"), Made(engine="mz", leak=0.05)):
+    for made in (Made(rate=100), Made(), Made(engine="swift"), Made(engine="swift", leak=0.05)):
         run(logs, made)
-    run(logs, Made(settings={"DEEPHAVEN_CYCLE_MS": "250"}))
+    run(logs, Made(settings={"UPDATES_PER_SECOND": "250"}))
     collection = collect(sorted(logs.iterdir()))
     write(logs / "out", collection, tables(collection.runs), published())
     return (logs / "out" / "report.html").read_text()

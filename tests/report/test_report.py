@@ -26,7 +26,7 @@ from tests.run_json import read_run
 
 pytestmark = pytest.mark.slow
 
-DH, MZ = Made(cpu_pct=40), Made(engine="mz", cpu_pct=80, rss_gib=3.0)
+STEADY, SWIFT = Made(cpu_pct=40), Made(engine="swift", cpu_pct=80, rss_gib=3.0)
 HOSTILE = '<script>alert("x")</script>&$\\alpha_{'
 
 
@@ -35,7 +35,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two engines, two rates, two repeats; and one run that lost pageviews."""
     folder = tmp_path_factory.mktemp("logs")
     for seed in (1, 2):
-        for made in (DH, MZ):
+        for made in (STEADY, SWIFT):
             for rate in (1_000, 4_000):
                 run(folder, Made(**{**vars(made), "rate": rate, "seed": seed}))
     run(folder, Made(lost=1, cpu_pct=500), "2026.03.22.06.00.00_UTC_lost")
@@ -73,9 +73,9 @@ def test_means_are_those_of_the_raw_files(logs: Path, out: Path) -> None:
     means = []
     for folder in sorted(logs.iterdir()):
         told = read_run(folder)
-        if (told["engine"], told["asked"]["pageviews_per_s"]) == ("mz", 4_000):
+        if (told["engine"], told["asked"]["pageviews_per_s"]) == ("swift", 4_000):
             lines = (folder / "top_samples.log").read_text()
-            found = re.findall(r"name=materialize, sample=\d+, CPU_PCT=([\d.]+)", lines)
+            found = re.findall(r"name=swiftd, sample=\d+, CPU_PCT=([\d.]+)", lines)
             means.append(statistics.fmean(map(float, found)))
     assert len(means) == 2
     # Two repeats: t(0.975, 1 degree of freedom) = 12.706, standard error = half their distance.
@@ -90,7 +90,7 @@ def test_csv_and_json_hold_the_same_numbers_with_units(logs: Path, out: Path) ->
     assert len(rows) == len(told) == 9
     for row, held in zip(rows, told, strict=True):
         results = read_run(logs / row["tag"])["results"]
-        engine = "materialize" if row["engine"] == "mz" else "deephaven"
+        engine = "swiftd" if row["engine"] == "swift" else "steadyd"
         process = results["processes"][engine]
         for one in (row, held):
             assert float(one["cpu_mean_pct"]) == process["cpu_pct"]["mean"]
@@ -114,29 +114,32 @@ def test_a_run_that_is_not_ok_is_told_apart_and_in_no_mean(logs: Path, out: Path
 
 def test_two_engines_are_compared_where_both_can_be(logs: Path) -> None:
     cpu = [c for c in of(logs)[0].comparisons if c.key == "cpu_mean_pct"]
-    assert [(c.rate, c.of, c.to) for c in cpu] == [(1_000, "mz", "dh"), (4_000, "mz", "dh")]
+    assert [(c.rate, c.of, c.to) for c in cpu] == [
+        (1_000, "swift", "steady"),
+        (4_000, "swift", "steady"),
+    ]
     assert all(c.ratio and 1.8 < c.ratio.ratio < 2.2 for c in cpu)
 
 
 def test_who_fell_behind_is_not_compared(tmp_path: Path) -> None:
     for seed in (1, 2):
         run(tmp_path, Made(seed=seed))
-        run(tmp_path, Made(engine="mz", seed=seed, leak=0.05))
+        run(tmp_path, Made(engine="swift", seed=seed, leak=0.05))
     told = of(tmp_path)[0].comparisons
     assert told and all(c.ratio is None for c in told)
-    assert {c.why_not for c in told} == {"mz: fell behind in 2 of 2"}
+    assert {c.why_not for c in told} == {"swift: fell behind in 2 of 2"}
 
 
 def test_alike_engines_show_no_difference(tmp_path: Path) -> None:
     for seed in (1, 2, 3):
         run(tmp_path, Made(seed=seed))
-        run(tmp_path, Made(engine="mz", seed=seed + 10))
+        run(tmp_path, Made(engine="swift", seed=seed + 10))
     assert "no difference shown" in text_of(of(tmp_path), sorted(tmp_path.iterdir()))
 
 
 def test_runtimes_and_machines_have_tables_of_their_own(tmp_path: Path) -> None:
     run(tmp_path, Made())
-    run(tmp_path, Made(runtime="compose", engine="mz"))
+    run(tmp_path, Made(runtime="compose", engine="swift"))
     run(tmp_path, Made(runtime="compose", settings={"AIRGAP": "true"}))
     edit(run(tmp_path, Made()), machine={"cpu_model": "other", "cores": 1, "memory_gib": 1})
     made = of(tmp_path)
@@ -150,10 +153,10 @@ def test_runtimes_and_machines_have_tables_of_their_own(tmp_path: Path) -> None:
 
 def test_runs_of_other_settings_or_windows_are_no_repeats(tmp_path: Path) -> None:
     run(tmp_path, Made())
-    run(tmp_path, Made(settings={"DEEPHAVEN_HEAP": "8g"}))
-    run(tmp_path, Made(settings={"DEEPHAVEN_PORT": "10001"}))
+    run(tmp_path, Made(settings={"KAFKA_HEAP": "8g"}))
+    run(tmp_path, Made(settings={"CONNECT_PORT": "10001"}))
     labels = {group.label: len(group.runs) for group in of(tmp_path)[0].groups}
-    assert labels == {"dh [deephaven_heap 4g]": 2, "dh [deephaven_heap 8g]": 1}
+    assert labels == {"steady [kafka_heap 1g]": 2, "steady [kafka_heap 8g]": 1}
     run(tmp_path, Made(asked={"wait_s": 99.0}))
     assert len(of(tmp_path)[0].groups) == 3
     run(tmp_path, Made(asked={"warm_up_s": 60.0}))
@@ -165,10 +168,10 @@ def test_other_windows_at_another_rate_are_no_other_engine(tmp_path: Path) -> No
     run(tmp_path, Made(rate=100, window_s=12.0))
     older = run(tmp_path, Made())
     told = read_run(older)
-    del told["settings"]["deephaven_heap"]
+    del told["settings"]["kafka_heap"]
     (older / "run.json").write_text(json.dumps(told))
     groups = [(group.label, group.rate, len(group.runs)) for group in of(tmp_path)[0].groups]
-    assert groups == [("dh", 100, 1), ("dh", 4_000, 2)]
+    assert groups == [("steady", 100, 1), ("steady", 4_000, 2)]
 
 
 def _sweep(folder: Path, runs: list[dict[str, Any]], **more: Any) -> Path:
@@ -179,7 +182,7 @@ def _sweep(folder: Path, runs: list[dict[str, Any]], **more: Any) -> Path:
 
 
 def _planned(tag: str | None, value: str | None = None) -> dict[str, Any]:
-    return {"engine": "dh", "pageviews_per_s": 4_000, "repeat": 1, "value": value, "tag": tag}
+    return {"engine": "steady", "pageviews_per_s": 4_000, "repeat": 1, "value": value, "tag": tag}
 
 
 def test_a_sweep_brings_its_runs_and_tells_what_is_missing(tmp_path: Path) -> None:
@@ -192,24 +195,24 @@ def test_a_sweep_brings_its_runs_and_tells_what_is_missing(tmp_path: Path) -> No
 
 def test_what_a_sweep_varied_is_charted(tmp_path: Path) -> None:
     runs = [
-        _planned(run(tmp_path, Made(settings={"DEEPHAVEN_CYCLE_MS": value})).name, value)
+        _planned(run(tmp_path, Made(settings={"UPDATES_PER_SECOND": value})).name, value)
         for value in ("500", "1000")
     ]
-    collection = collect([_sweep(tmp_path, runs, vary="DEEPHAVEN_CYCLE_MS")])
+    collection = collect([_sweep(tmp_path, runs, vary="UPDATES_PER_SECOND")])
     write(tmp_path / "out", collection, tables(collection.runs), None)
     plots = {path.name for path in (tmp_path / "out" / "plots").iterdir()}
-    assert "table1_cpu_user_s_against_deephaven_cycle_ms.svg" in plots
+    assert "table1_cpu_user_s_against_updates_per_second.svg" in plots
 
 
 def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
     confirmed = run(tmp_path, Made())
     for runtime, cores in (("native", 2), ("native", 4), ("../compose", 2)):
-        folder = tmp_path / f"{len(runtime)}{cores}_UTC_dh_limit"
+        folder = tmp_path / f"{len(runtime)}{cores}_UTC_steady_limit"
         folder.mkdir()
         limit = {
             "schema_version": 1,
             "kind": "limit",
-            "engine": "dh",
+            "engine": "steady",
             "runtime": runtime,
             "machine": {"cpu_model": "A", "cores": cores, "memory_gib": 8},
             "tolerance_pct": 5.0,
@@ -243,7 +246,7 @@ def test_an_older_run_is_read_without_what_it_lacks(tmp_path: Path) -> None:
     for process in told["results"]["processes"].values():
         del process["cpu_s_per_million"]
     (old / "run.json").write_text(json.dumps(told))
-    for name in ("curves.csv", "usage.csv", "top_details.log", "dh_sample_dt.log"):
+    for name in ("curves.csv", "usage.csv", "top_details.log", "steady_sample_dt.log"):
         (old / name).unlink()
     collection = collect([old])
     made = tables(collection.runs)
@@ -264,7 +267,7 @@ def test_a_run_that_broke_off_is_read(tmp_path: Path) -> None:
 
 def test_warnings_come_from_the_data(tmp_path: Path) -> None:
     short = run(tmp_path, Made(window_s=8.0))
-    busy = run(tmp_path, Made(engine="mz", runtime="compose", caveats=("Only an image.",)))
+    busy = run(tmp_path, Made(engine="swift", runtime="compose", caveats=("Only an image.",)))
     header = "%Cpu(s): 90.0 us, 5.0 sy, 0.0 ni, 5.0 id, 0.0 wa, 3.0 st\n"
     (busy / "top_details.log").write_text(header.replace(" 5.0 id", "99.0 id") + 3 * header)
     first, second = (collect([folder]).runs[0].warnings for folder in (short, busy))
@@ -282,10 +285,10 @@ def test_an_engine_that_ran_elsewhere_has_no_cost(tmp_path: Path) -> None:
     """No zero is made up for it, and it is not compared by what was not measured."""
     for seed in (1, 2):
         run(tmp_path, Made(seed=seed))
-        run(tmp_path, Made(engine="mz", elsewhere=True, seed=seed))
-        run(tmp_path, Made(engine="mz", elsewhere=True, seed=seed, rate=1_000))
+        run(tmp_path, Made(engine="swift", elsewhere=True, seed=seed))
+        run(tmp_path, Made(engine="swift", elsewhere=True, seed=seed, rate=1_000))
     collection = collect(sorted(tmp_path.iterdir()))
-    away = [r for r in collection.runs if r.engine == "mz"]
+    away = [r for r in collection.runs if r.engine == "swift"]
     for one in away:
         for key in ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "cpu_user_s"):
             assert one.figures[key] is None
@@ -300,7 +303,7 @@ def test_an_engine_that_ran_elsewhere_has_no_cost(tmp_path: Path) -> None:
     assert "n/a" in told and "not compared (not measured in every run)" in told
     write(tmp_path / "out", collection, (table,), None)
     rows = list(csv.DictReader((tmp_path / "out" / "report.csv").open()))
-    assert {row["cpu_mean_pct"] for row in rows if row["engine"] == "mz"} == {""}
+    assert {row["cpu_mean_pct"] for row in rows if row["engine"] == "swift"} == {""}
 
 
 def test_the_page_needs_nothing_else(out: Path) -> None:
@@ -317,10 +320,10 @@ def test_hostile_names_are_only_text(tmp_path: Path) -> None:
     folder = run(tmp_path, Made())
     told = read_run(folder)
     told["results"]["verdict"]["reason"] = HOSTILE
-    told["results"]["processes"][HOSTILE] = told["results"]["processes"].pop("deephaven")
+    told["results"]["processes"][HOSTILE] = told["results"]["processes"].pop("steadyd")
     usage = (folder / "usage.csv").read_text()
     (folder / "usage.csv").write_text(
-        usage.replace(",deephaven,", f',"{HOSTILE}",'.replace('"x"', '""x""'))
+        usage.replace(",steadyd,", f',"{HOSTILE}",'.replace('"x"', '""x""'))
     )
     edit(folder, results=told["results"], engine=HOSTILE, runtime=HOSTILE, outcome="ok")
     edit(folder, settings={HOSTILE: HOSTILE}, machine={"cpu_model": "[bold]x[/bold]"})
@@ -341,7 +344,7 @@ def test_what_was_published_is_marked_as_another_machines(logs: Path, out: Path)
     assert "2022, another machine" in (out / "report.html").read_text()
     for one in published().results:
         assert one.pageviews_per_s > 0 and one.cpu_mean_pct > 0 and one.rss_max_gib > 0
-    assert published().url.startswith("https://github.com/deephaven/")
+    assert published().url.startswith("https://github.com/")
 
 
 def test_the_command_leaves_its_files_and_refuses_other_folders(tmp_path: Path) -> None:
@@ -390,14 +393,14 @@ def test_the_same_data_make_the_same_plots(logs: Path, out: Path, tmp_path: Path
 
 
 def test_a_run_under_trouble_is_marked_and_is_no_repeat_of_one_without(tmp_path: Path) -> None:
-    run(tmp_path, DH)
+    run(tmp_path, STEADY)
     path = run(tmp_path, Made(asked={"faults": ("kill:debezium@15s",)}))
     [back] = read_run(path)["results"]["faults"]
     assert back["purchases"]["after_s"] == pytest.approx(5.0, abs=0.2)
     assert back["purchases"]["worst_ms"] == pytest.approx(4_700, abs=400)
     assert back["pageviews"]["after_s"] == 0
     [table] = of(tmp_path)
-    assert sorted(table.labels) == ["dh [faults kill:debezium@15s]", "dh [faults none]"]
+    assert sorted(table.labels) == ["steady [faults kill:debezium@15s]", "steady [faults none]"]
     collection = collect([path])
     out = tmp_path / "out"
     out.mkdir()

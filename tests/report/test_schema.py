@@ -32,8 +32,8 @@ def test_it_is_the_schema_of_what_the_code_writes() -> None:
         Made(window_s=5.0),
         Made(lost=7),
         Made(silent=True),
-        Made(engine="mz", runtime="compose", caveats=("Only an image.",)),
-        Made(engine="mz", elsewhere=True),
+        Made(engine="swift", runtime="compose", caveats=("Only an image.",)),
+        Made(engine="swift", elsewhere=True),
         Made(verified=verified(users=RIGHT, items=WRONG, hvu_test=ABSENT, purchases=UNREADABLE)),
         Made(asked={"faults": ("kill:debezium@15s",)}),
     ],
@@ -56,7 +56,7 @@ def test_a_run_is_valid(tmp_path: Path, made: Made) -> None:
 
 
 def test_a_run_that_has_only_begun_is_valid(tmp_path: Path) -> None:
-    VALIDATOR.validate(read_run(RunFolder.create(tmp_path, "dh", "5000").path))
+    VALIDATOR.validate(read_run(RunFolder.create(tmp_path, "steady", "5000").path))
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ RESULTS: dict[str, Any] = {
     "processed_pageviews": 123400,
     "dt_ms": {"mean": 612.34, "p50": 600.0, "max": 1100.0, "updates": 10},
     "processes": {
-        "deephaven": {
+        "steadyd": {
             **COST,
             "cpu_pct": spread([50.0, 70.0]),
             "rss_gib": spread([1.5, 2.5]),
@@ -49,9 +49,9 @@ def sample_lines(results: dict[str, Any]) -> list[str]:
 
 def test_the_sample_lines_are_the_published_ones() -> None:
     assert sample_lines(RESULTS) == [
-        "name=deephaven, tag=CPU_PCT, mean=60.0, sd=14.1, sem=10.0, samples=[50.0, 70.0]",
+        "name=steadyd, tag=CPU_PCT, mean=60.0, sd=14.1, sem=10.0, samples=[50.0, 70.0]",
         (
-            "name=deephaven, tag=RES_GiB, mean=2.000, sd=0.707, sem=0.500, max=2.500,"
+            "name=steadyd, tag=RES_GiB, mean=2.000, sd=0.707, sem=0.500, max=2.500,"
             " samples=[1.500, 2.500]"
         ),
     ]
@@ -64,8 +64,8 @@ def test_one_sample_has_no_deviation() -> None:
 
 def test_the_summary_says_it_at_a_glance() -> None:
     run = run_with(RESULTS)
-    text = "\n".join(terminal.summary(run, Path("logs/x_dh_5000")))
-    assert "dh at 5,000 pageviews/s (native): ok" in text
+    text = "\n".join(terminal.summary(run, Path("logs/x_steady_5000")))
+    assert "steady at 5,000 pageviews/s (native): ok" in text
     assert "asked 5,000/s, achieved 5,003.1/s" in text
     assert "verdict     Kept up: the processing lag's slope is 0.01 %" in text
     assert "lag         p50 612 ms, p99 1,012 ms, max n/a ms over time;" in text
@@ -74,24 +74,24 @@ def test_the_summary_says_it_at_a_glance() -> None:
     assert "warning     the window is short" in text
     assert "published 123,456, seen by the engine 123,400" in text
     assert "CPU mean 60.0 % of a core, memory max 2.50 GiB, 12.35 CPU-s per million" in text
-    assert "logs/x_dh_5000" in text
+    assert "logs/x_steady_5000" in text
 
 
 def test_a_window_without_an_update_has_no_delay() -> None:
     none = {"mean": None, "p50": None, "max": None, "updates": 0, "next_update_s": 3.5}
     run = run_with({**RESULTS, "dt_ms": none})
-    lines = terminal.summary(run, Path("logs/x_dh_5000"))
+    lines = terminal.summary(run, Path("logs/x_steady_5000"))
     assert "  delay       dt_ms n/a: no update in the window" in lines
 
 
 def test_an_engine_that_ran_elsewhere_has_no_cost_and_its_caveats_are_said() -> None:
-    results = {**RESULTS, "processes": {"broker": RESULTS["processes"]["deephaven"]}}
-    told = {"engine": "mz", "caveats": ["It ran who knows where."]}
+    results = {**RESULTS, "processes": {"broker": RESULTS["processes"]["steadyd"]}}
+    told = {"engine": "swift", "caveats": ["It ran who knows where."]}
     run = run_with(results, **told)
-    lines = terminal.summary(run, Path("logs/x_mz_5000"))
-    assert [line for line in lines if line.startswith("  mz ")] == [
+    lines = terminal.summary(run, Path("logs/x_swift_5000"))
+    assert [line for line in lines if line.startswith("  swift ")] == [
         (
-            "  mz          The engine's CPU and memory were not measured: none of its processes is"
+            "  swift       The engine's CPU and memory were not measured: none of its processes is"
             " known to be here."
         )
     ]

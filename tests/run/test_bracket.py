@@ -65,7 +65,7 @@ def test_below_a_generator_at_its_end_the_engines_limit_is_still_found() -> None
 
 
 def test_the_climb_passes_over_what_it_cannot_tell_and_leaves_it_to_fresh_runs() -> None:
-    """Deephaven, live: noise from 64,000/s on, behind at 320,000/s."""
+    """An engine as it was, live: noise from 64,000/s on, behind at 320,000/s."""
     seen: list[int] = []
 
     def observe(rate: int) -> VerdictKind:
@@ -201,7 +201,7 @@ def test_an_engine_of_which_no_run_decides_is_given_up_and_never_driven_up() -> 
 
 
 def test_a_rate_that_does_not_stand_gives_way_to_the_next_that_was_seen() -> None:
-    """Deephaven at 293,441/s: behind in the first run, undecided in the next two."""
+    """An engine as it was at 293,441/s: behind in the first run, undecided in the next two."""
     runs: list[int] = []
 
     def run(rate: int) -> VerdictKind:
@@ -218,7 +218,7 @@ def test_a_rate_that_does_not_stand_gives_way_to_the_next_that_was_seen() -> Non
 
 
 def test_where_hardly_any_rate_can_be_told_the_two_that_can_are_still_found() -> None:
-    """Deephaven on two cores: nothing sure between 107,000 and 320,000/s."""
+    """An engine as it was on two cores: nothing sure between 107,000 and 320,000/s."""
 
     def run(rate: int) -> VerdictKind:
         if rate <= 110_000:

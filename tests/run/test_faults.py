@@ -1,14 +1,12 @@
 """`--fault`: what it may say, what is done then and when, and what is written down of it."""
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, cast
 
 import pytest
 
-from engines import find_engine
-from engines.contract import Engine
+from engines import calibration_engine, example_engine
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.usage import Meter
@@ -16,7 +14,7 @@ from racetrack.run import faults
 from racetrack.run.faults import Away, Fault, FaultInjector
 from racetrack.run_record import DoneFault
 from racetrack.settings import load
-from racetrack.stack.contract import Stack
+from tests.run.made_up import MadeUpEngine, MadeUpStack
 
 TIMEOUT_S = 10.0
 
@@ -57,53 +55,14 @@ def test_what_is_no_fault_is_refused_with_the_reason(text: str, why: str) -> Non
 def test_an_engine_is_its_services_and_one_without_debezium_can_not_lose_it() -> None:
     settings = load()
     kill_engine, kill_debezium = faults.parse("kill:engine@1s"), faults.parse("kill:debezium@1s")
-    assert faults.services_hit(kill_engine, find_engine("dh"), settings) == ("deephaven",)
+    engine = example_engine()
+    assert faults.services_hit(kill_engine, engine, settings) == engine.services
     with pytest.raises(UsageError, match="runs without debezium"):
-        faults.services_hit(kill_debezium, find_engine("cal"), settings)
-
-
-class FakeStack:
-    """Notes what is done to it; starting again takes `start_s`."""
-
-    def __init__(self) -> None:
-        self.settings = load()
-        self.did: list[tuple[str, str]] = []
-        self.start_s = 0.0
-        self.refuses = False
-
-    def note(what: str) -> Callable[["FakeStack", str], None]:  # type: ignore[misc]  # noqa: N805
-        return lambda self, service: self.did.append((what, service))
-
-    pause, resume = note("pause"), note("resume")
-
-    def kill(self, services: Sequence[str]) -> None:
-        self.did += [("kill", service) for service in services]
-
-    def restart(self, service: str) -> None:
-        self.did.append(("restart", service))
-        threading.Event().wait(self.start_s)
-        if self.refuses:
-            raise RacetrackError(f"{service} did not start")
-
-
-class FakeEngine:
-    """Two services of its own; loading its demo again is noted where the stack notes all."""
-
-    title = "Fake"
-    needs = ("debezium",)
-
-    def __init__(self, stack: FakeStack) -> None:
-        self._stack = stack
-
-    def services_in(self, _settings: object) -> tuple[str, ...]:
-        return ("manager", "worker")
-
-    def reload_demo(self, _stack: object) -> None:
-        self._stack.did.append(("load", "demo"))
+        faults.services_hit(kill_debezium, calibration_engine(), settings)
 
 
 class FakeDelay:
-    def __init__(self, stack: FakeStack) -> None:
+    def __init__(self, stack: MadeUpStack) -> None:
         self._stack = stack
 
     def lost(self, _at_ms: int) -> None:
@@ -112,14 +71,14 @@ class FakeDelay:
 
 class Bench:
     def __init__(self, *texts: str) -> None:
-        self.stack = FakeStack()
+        self.stack = MadeUpStack()
         self.said: list[str] = []
         self.away = Away()
         nobody: Callable[[], Mapping[str, Sequence[int]]] = dict
         self.faults = FaultInjector(
             [faults.parse(text) for text in texts],
-            engine=cast(Engine, FakeEngine(self.stack)),
-            stack=cast(Stack, self.stack),
+            engine=MadeUpEngine(),
+            stack=self.stack.as_stack(),
             away=self.away,
             meter=Meter(nobody),
             delay=cast(DelayProbe, FakeDelay(self.stack)),

@@ -1,89 +1,264 @@
-"""What is looked at before a stack is started for an engine."""
+"""What is looked at before a stack is started for an engine, and how one is driven from its start
+to its end: everything is recorded, whatever breaks ends it, nothing is left."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import cast
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.console import Console
 
-from engines import find_engine
-from racetrack.errors import UsageError
-from racetrack.run.session import make_ready
-from racetrack.settings import Settings, load
+from engines import calibration_engine, find_engine
+from racetrack.errors import RacetrackError, UsageError
+from racetrack.flaw import Flaw
+from racetrack.probes.thread import Probe
+from racetrack.run import session
+from racetrack.run.session import Session, services_of
+from racetrack.runfolder import RunFolder, read_run
+from racetrack.screen import Screen
+from racetrack.settings import every_setting, load
 from racetrack.stack import heeded
-from racetrack.stack.contract import Say, Stack
+from tests.run.made_up import MadeUpEngine, MadeUpStack, MakeReady, ready, refusal_of
+from tests.service_facts import FACTS, another_value
+from tests.some_engines import CALIBRATION, EXAMPLE
 
-MakeReady = Callable[..., bool]
-
-
-@dataclass
-class Installed:
-    """A stack that is asked whether all is installed, and nothing else."""
-
-    settings: Settings
-    runtime: str
-    prepared: list[str] = field(default_factory=list)
-
-    def prepare(self, services: Sequence[str], say: Say) -> None:
-        self.prepared += services
-
-
-@pytest.fixture
-def ready(monkeypatch: pytest.MonkeyPatch) -> MakeReady:
-    """Whether a stack is prepared for an engine, with these variables in the environment."""
-    for name in heeded.CHANGES_RESULTS_OF:
-        monkeypatch.delenv(name, raising=False)
-
-    def make(engine: str, runtime: str, **variables: str) -> bool:
-        with monkeypatch.context() as environment:
-            for name, value in variables.items():
-                environment.setenv(name, value)
-            stack = Installed(load(), runtime)
-            make_ready(find_engine(engine), cast(Stack, stack), print)
-        return bool(stack.prepared)
-
-    return make
+__all__ = ["ready"]  # a fixture
+PORTS = {name.upper(): "1" for name in every_setting() if name.endswith("_port")}
+FLAWED = calibration_engine().settings_of(Flaw(delay_ms=7))
 
 
 @pytest.mark.parametrize(
     ("engine", "runtime", "variables"),
     [
-        ("dh", "native", {"REDPANDA_SMP": "2", "REDPANDA_MEMORY": "2G"}),
-        ("dh", "native", {"mysql_tmpfs": "2g"}),
-        ("cal", "native", {"REDPANDA_TMPFS": "1g"}),
-        ("pg", "native", {"POSTGRES_TMPFS": "1g"}),
-        ("mz", "native", {"MATERIALIZE_WORKERS": "7", "MZ_URL": "postgres://a@b:1/c"}),
-        ("dh", "compose", {"KAFKA_HEAP": "7g"}),
-        ("dh", "compose", {"SCHEMA_REGISTRY_HEAP": "7g"}),
-        ("dh", "compose", {"REDPANDA_MEMORY": "7G", "AIRGAP": "true"}),
+        (EXAMPLE, "native", {"REDPANDA_SMP": "2", "REDPANDA_MEMORY": "2G"}),
+        (EXAMPLE, "native", {"mysql_tmpfs": "2g"}),
+        (CALIBRATION, "native", {"REDPANDA_TMPFS": "1g"}),
+        (EXAMPLE, "compose", {"KAFKA_HEAP": "7g"}),
+        (EXAMPLE, "compose", {"SCHEMA_REGISTRY_HEAP": "7g"}),
+        (EXAMPLE, "compose", {"REDPANDA_MEMORY": "7G", "AIRGAP": "true"}),
     ],
 )
 def test_a_setting_of_this_run_that_does_nothing_is_refused(
     engine: str, runtime: str, variables: dict[str, str], ready: MakeReady
 ) -> None:
-    setting = next(iter(variables)).upper()
-    where = "natively" if runtime == "native" else "in containers"
-    with pytest.raises(
-        UsageError, match=rf"^{setting} does nothing .* runs {where}: .+\. Unset it .*\(RUNTIME"
-    ) as refusal:
+    with pytest.raises(UsageError, match=refusal_of(next(iter(variables)), runtime)) as refusal:
         ready(engine, runtime, **variables)
     assert refusal.value.exit_code == 2
+
+
+def of_others(engine: str) -> dict[str, str]:
+    """What changes the figures of services that this engine does without, with other values."""
+    services = services_of(find_engine(engine), load())
+    settings = heeded.changes_results_of().items()
+    return {name: another_value(name) for name, service in settings if service not in services}
 
 
 @pytest.mark.parametrize(
     ("engine", "runtime", "variables"),
     [
-        ("dh", "native", {"REDPANDA_SMP": "1"}),  # as it stands in .env
-        ("dh", "native", {"KAFKA_HEAP": "7g", "DEEPHAVEN_HEAP": "7g"}),
-        ("dh", "native", {"FLINK_HEAP": "7g", "POSTGRES_TMPFS": "7g", "MATERIALIZE_WORKERS": "7"}),
-        ("dh", "native", {"MATERIALIZE_PORT": "1", "REDPANDA_VERSION": "9", "STACK_NAME": "other"}),
-        ("dh", "compose", {"CAL_DELAY_MS": "7", "KAFKA_CONTROLLER_PORT": "1"}),
-        ("dh", "compose", {"KAFKA_VERSION": "9", "REDPANDA_MEMORY": "7G"}),
-        ("cal", "native", {"SCHEMA_REGISTRY_HEAP": "7g", "CAL_DELAY_MS": "7"}),
-        ("dh", "compose", {"AIRGAP": "true", "KAFKA_HEAP": "7g", "MYSQL_TMPFS": "7g"}),
+        (EXAMPLE, "native", {"REDPANDA_SMP": "1"}),  # as it stands in .env
+        (EXAMPLE, "native", {name: "7g" for facts in FACTS for name in facts.jvm_of}),
+        (EXAMPLE, "native", of_others(EXAMPLE)),
+        (EXAMPLE, "native", {**PORTS, "REDPANDA_VERSION": "9", "STACK_NAME": "other"}),
+        (EXAMPLE, "compose", {**of_others(EXAMPLE), "KAFKA_CONTROLLER_PORT": "1"}),
+        (EXAMPLE, "compose", {"KAFKA_VERSION": "9", "REDPANDA_MEMORY": "7G"}),
+        (CALIBRATION, "native", {"SCHEMA_REGISTRY_HEAP": "7g", **FLAWED}),
+        (EXAMPLE, "compose", {"AIRGAP": "true", "KAFKA_HEAP": "7g", "MYSQL_TMPFS": "7g"}),
     ],
 )
 def test_one_that_does_something_or_is_for_others_is_not(
     engine: str, runtime: str, variables: dict[str, str], ready: MakeReady
 ) -> None:
     assert ready(engine, runtime, **variables)
+
+
+class Idle(Probe):
+    """A probe of services that are not there."""
+
+    name = "Nothing"
+
+    def __init__(self, *_: object) -> None:
+        super().__init__()
+
+    def run(self) -> None:
+        self.stopping.wait()
+
+
+class Generator:
+    """The load generator's control port: what it was asked for, and a few pageviews."""
+
+    asked: list[str]
+
+    def __init__(self, *_: object) -> None: ...
+
+    def __enter__(self) -> "Generator":
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def ask(self, command: str) -> str:
+        self.asked.append(command)
+        return "done"
+
+    def pause(self) -> None:
+        self.asked.append("pause")
+
+    def settled_counts(self) -> dict[str, list[int]]:
+        return {"handed": [4, 3], "refused": [0, 1]}
+
+
+class Broker:
+    """All seven pageviews are there."""
+
+    def __init__(self, *_: object) -> None: ...
+
+    def end_offsets(self) -> list[int]:
+        return [4, 3]
+
+    def end_offsets_reaching(self, _handed_over: list[int], _within_s: float) -> list[int]:
+        return [4, 3]
+
+
+class Drive:
+    """A session with a made-up engine on a made-up stack."""
+
+    def __init__(self, logs: Path, counted: int | None = 7) -> None:
+        self.stack, self.engine = MadeUpStack(), MadeUpEngine(counted)
+        self.folder = RunFolder.create(logs, self.engine.name, "5")
+        screen = Screen(Console(quiet=True))
+        self.session = Session(self.engine, self.stack.as_stack(), self.folder, screen, 0.1)
+
+    def start(self) -> None:
+        self.session.start_stack()
+        self.session.run_demo()
+
+
+@pytest.fixture
+def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Drive]]:
+    """Makes sessions; each is stopped at the end, once more if it was."""
+    made: list[Drive] = []
+    Generator.asked = []
+    for name, fake in {
+        "ArrivalsProbe": Idle,
+        "PublishedProbe": Idle,
+        "TopicOffsets": Broker,
+        "Control": Generator,
+    }.items():
+        monkeypatch.setattr(session, name, fake)
+    monkeypatch.setattr(session, "check_writes", lambda *_: Generator.asked.append("check writes"))
+
+    def make(**wanted: Any) -> Drive:
+        made.append(Drive(tmp_path, **wanted))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.session.stop()
+
+
+def test_what_every_run_has_is_started_and_what_the_engine_needs_and_no_more() -> None:
+    services = services_of(MadeUpEngine(), load())
+    assert services == ["mysql", "broker", "loadgen", "debezium", "manager", "worker"]
+
+
+def test_the_stack_is_started_and_then_it_is_seen_whether_it_takes_writes(
+    drive: Callable[..., Drive],
+) -> None:
+    at = drive()
+    at.session.start_stack()
+    assert at.stack.did == [("start", " ".join(services_of(at.engine, load())))]
+    assert Generator.asked == ["check writes"]
+    assert read_run(at.folder.path).versions == {"mysql": "9"}
+
+
+def test_with_the_demo_its_progress_is_written_down_from_the_first_update_on(
+    drive: Callable[..., Drive],
+) -> None:
+    at = drive()
+    at.start()
+    assert at.stack.did[-1] == ("load", "demo")
+    assert read_run(at.folder.path).versions["made-up"] == "1"
+    assert "total=7" in (at.folder.path / "made-up_sample_dt.log").read_text()
+
+
+def test_an_engine_that_tells_no_progress_ends_the_run(
+    drive: Callable[..., Drive], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "FIRST_UPDATE_WITHIN_S", 0.2)
+    with pytest.raises(RacetrackError, match="Made Up told no progress within"):
+        drive(counted=None).start()
+
+
+def test_a_rate_is_asked_for_and_then_it_is_seen_whether_it_arrives(
+    drive: Callable[..., Drive],
+) -> None:
+    drive().session.set_rate(5_000)
+    assert Generator.asked == ["set pageviews_per_second 5000", "check writes"]
+
+
+def test_a_service_that_ends_while_time_passes_ends_the_run(drive: Callable[..., Drive]) -> None:
+    at = drive()
+    at.start()
+    at.session.watch(0.01, "settling")
+    at.stack.ended["broker"] = "exit code 1"
+    with pytest.raises(RacetrackError, match="broker ended in mid-run: exit code 1"):
+        at.session.watch(60, "settling")
+
+
+def test_an_engine_that_is_relieved_of_the_load_has_to_catch_up(
+    drive: Callable[..., Drive],
+) -> None:
+    at = drive(counted=6)
+    at.start()
+    with pytest.raises(RacetrackError, match="Made Up did not catch up within 0 s"):
+        at.session.recover(0.2)
+    at.engine.counted = 7
+    at.session.recover(20)
+    assert Generator.asked[-1] == f"set pageviews_per_second {load().pageviews_per_second_start}"
+
+
+def test_samples_come_with_an_account_of_cpu_time_over_the_same_window(
+    drive: Callable[..., Drive],
+) -> None:
+    at = drive()
+    at.start()
+    began = time.time()
+    measured = at.session.sample(2)
+    assert measured.cpu_s.keys() == {"manager", "worker", "broker", "loadgen"}
+    assert began * 1000 - 1 <= measured.window.start_ms < measured.window.end_ms
+    assert (at.folder.path / "top_samples.log").read_text().count("name=manager") == 2
+
+
+@pytest.mark.parametrize(("counted", "drained"), [(7, True), (6, False)])
+def test_the_account_says_who_counted_what_once_the_load_is_paused(
+    drive: Callable[..., Drive], monkeypatch: pytest.MonkeyPatch, counted: int, drained: bool
+) -> None:
+    monkeypatch.setattr(session, "DRAIN_WITHIN_S", 20.0 if drained else 0.2)
+    at = drive(counted=counted)
+    at.start()
+    counts = at.session.account()
+    assert Generator.asked[-1] == "pause"
+    assert (counts.handed_over, counts.refused) == ((4, 3), (0, 1))
+    assert counts.end_offsets == (4, 3)
+    assert (counts.engine_total, counts.engine_drained) == (counted, drained)
+
+
+def test_at_its_end_the_demo_is_unloaded_once_before_the_stack_stops(
+    drive: Callable[..., Drive],
+) -> None:
+    at = drive()
+    at.start()
+    at.session.stop()
+    at.session.stop()
+    ended = [did for did in at.stack.did if did[0] in ("unload", "stop")]
+    assert ended[:2] == [("unload", "demo"), ("stop", "all")]
+    assert ended.count(("unload", "demo")) == 1
+
+
+def test_a_stack_that_did_not_come_up_is_stopped_and_no_demo_unloaded(
+    drive: Callable[..., Drive],
+) -> None:
+    at = drive()
+    at.session.stop()
+    assert set(at.stack.did) == {("stop", "all")}

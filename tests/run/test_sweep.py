@@ -15,8 +15,9 @@ from racetrack.settings import Settings, load
 from racetrack.stack.heeded import why_not
 from racetrack.sweep_record import Sweep
 from tests.records import run_json
+from tests.some_engines import EXAMPLE
 
-PLAN = Sweep(engines=("dh", "mz"), rates=(50, 500), repeat=2, wait_s=1, samples=1, delay_s=1)
+PLAN = Sweep(engines=("steady", "swift"), rates=(50, 500), repeat=2, wait_s=1, samples=1, delay_s=1)
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int,
         if len(runs) == 3 and "interrupt" not in str(runs[-1]):
             runs.append(("interrupted", 0, ""))
             raise interrupts.Interrupted(2)
-        runs.append((engine, asked.pageviews_per_s, settings.deephaven_heap))
+        runs.append((engine, asked.pageviews_per_s, settings.connect_heap))
         folder = tmp_path / f"run{len(runs)}"
         folder.mkdir()
         (folder / "run.json").write_text(json.dumps(run_json()))
@@ -49,7 +50,7 @@ def carry_out(folder: Path) -> bool:
 
 def test_engines_take_turns() -> None:
     order = [(run.engine, run.pageviews_per_s) for run in sweep.planned(PLAN).runs]
-    one_repeat = [("dh", 50), ("mz", 50), ("dh", 500), ("mz", 500)]
+    one_repeat = [("steady", 50), ("swift", 50), ("steady", 500), ("swift", 500)]
     assert order == one_repeat * 2
 
 
@@ -69,19 +70,21 @@ def test_a_sweep_that_was_broken_off_goes_on_with_what_is_missing(
 
 
 def test_each_value_of_a_varied_setting_reaches_its_run(ran: list[tuple[str, int, str]]) -> None:
-    plan = Sweep(engines=("dh",), rates=(0,), wait_s=1, vary="DEEPHAVEN_HEAP", values=("2g", "8g"))
+    plan = Sweep(
+        engines=("steady",), rates=(0,), wait_s=1, vary="CONNECT_HEAP", values=("2g", "8g")
+    )
     carry_out(sweep.begin(plan))
     assert [heap for _engine, _rate, heap in ran] == ["2g", "8g"]
 
 
-@pytest.mark.parametrize("setting", ["REDPANDA_MEMORY", "mysql_tmpfs", "MATERIALIZE_WORKERS"])
+@pytest.mark.parametrize("setting", ["REDPANDA_MEMORY", "mysql_tmpfs"])
 def test_a_setting_that_would_do_nothing_is_not_varied(setting: str) -> None:
     with pytest.raises(UsageError, match=f"{setting.upper()} does nothing .* natively: "):
-        sweep.require_heeded(setting, "dh", load({"RUNTIME": "native"}))
+        sweep.require_heeded(setting, EXAMPLE, load({"RUNTIME": "native"}))
 
 
 def test_a_setting_that_does_something_is_varied() -> None:
-    sweep.require_heeded("DEEPHAVEN_HEAP", "dh", load({"RUNTIME": "native"}))
+    sweep.require_heeded("CONNECT_HEAP", EXAMPLE, load({"RUNTIME": "native"}))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +95,6 @@ def test_a_setting_that_does_something_is_varied() -> None:
         ("REDPANDA_SMP", False, True),
         ("REDPANDA_SMP", True, False),
         ("KAFKA_RETENTION_BYTES", False, True),
-        ("FLINK_PARALLELISM", False, True),
     ],
 )
 def test_which_images_heed_a_setting(setting: str, airgap: bool, heeded: bool) -> None:

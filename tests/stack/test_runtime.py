@@ -44,7 +44,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, list[str
             self.unmeasurable = IN_A_MACHINE if virtual else None
 
     monkeypatch.setattr(
-        compose.ComposeStack, "missing", lambda _, names: [n for n in names if n == "cal"]
+        compose.ComposeStack, "missing", lambda _, names: [n for n in names if n == "swiftd"]
     )
     return choose
 
@@ -70,12 +70,12 @@ def test_compose_by_hand_where_there_is_none(chosen: Chosen) -> None:
 
 
 def test_a_service_that_has_no_container(chosen: Chosen) -> None:
-    wanted = ["mysql", "cal"]
+    wanted = ["mysql", "swiftd"]
     assert chosen("auto", wanted, docker=True) == (
         "native",
-        ["Runtime native: docker-compose.yml has no service cal."],
+        ["Runtime native: docker-compose.yml has no service swiftd."],
     )
-    with pytest.raises(RacetrackError, match=r"has no service cal. Set RUNTIME=native"):
+    with pytest.raises(RacetrackError, match=r"has no service swiftd. Set RUNTIME=native"):
         chosen("compose", wanted, docker=True)
 
 
@@ -124,8 +124,8 @@ def test_a_mac_has_containers_to_play_with_and_nothing_else(chosen: Chosen, mac:
     )
     with pytest.raises(RacetrackError, match=r"nothing has been started\. Go inside\. To play"):
         chosen("auto", docker=True, virtual=True)
-    with pytest.raises(RacetrackError, match=r"no service cal\. Run it on Linux, or describe"):
-        chosen("auto", ["cal"], docker=True, virtual=True)
+    with pytest.raises(RacetrackError, match=r"no service swiftd\. Run it on Linux, or describe"):
+        chosen("auto", ["swiftd"], docker=True, virtual=True)
     for to_play in (False, True):
         with pytest.raises(RacetrackError, match="No Docker engine answers"):
             chosen("auto", docker=False, to_play=to_play)

@@ -102,7 +102,7 @@ def _words(process: psutil.Process) -> list[str]:
 def test_what_a_killed_harness_leaves_is_ended_and_its_run_says_so(
     harness: Callable[..., Harness], stack_name: str, tmp_path: Path, whole_group: bool
 ) -> None:
-    (tmp_path / "run.json").write_text(json.dumps({"outcome": "unfinished", "engine": "dh"}))
+    (tmp_path / "run.json").write_text(json.dumps({"outcome": "unfinished", "engine": "steady"}))
     small = harness()
     assert [member.service for member in leftovers.members(stack_name)] == ["broker"]
     (os.killpg if whole_group else os.kill)(small.process.pid, signal.SIGKILL)
@@ -111,7 +111,7 @@ def test_what_a_killed_harness_leaves_is_ended_and_its_run_says_so(
     assert not leftovers.work_root(stack_name).exists()
     assert json.loads((tmp_path / "run.json").read_text()) == {
         "outcome": "the harness was killed",
-        "engine": "dh",
+        "engine": "steady",
     }
     told = (tmp_path / "start.log").read_text()
     assert told.startswith("The harness was killed; ended 1 processes (broker) and the data in ")
@@ -252,7 +252,7 @@ def test_the_watchdog_gives_no_more_grace_than_that(
 TOP = """
 from racetrack.probes import top
 from racetrack.runfolder import RunFolder
-folder = RunFolder.create(Path(folder), "dh", "1")
+folder = RunFolder.create(Path(folder), "steady", "1")
 top.take({"gone": [1]}, 600, 1.0, folder, name, lambda: None)
 """
 PSQL = """

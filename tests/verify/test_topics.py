@@ -10,6 +10,7 @@ import pytest
 
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.verify import topics
+from workloads.shop.harness import FLAGGED, PAGEVIEWS
 
 VIEW = '{"user_id": 7, "url": "/products/1", "channel": "social", "received_at": 1790000000000}'
 
@@ -60,7 +61,7 @@ for n in range(int(count)):
 
 def test_every_partition_is_taken_up_to_its_end(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
     play(kcat, line(VIEW))
-    topics.take_pageviews(db, "somewhere", [3, 0, 1])
+    topics.take(db, "somewhere", PAGEVIEWS, [3, 0, 1])
     rows = db.execute('SELECT "partition", "offset" FROM source.pageviews ORDER BY ALL').fetchall()
     assert rows == [(0, 0), (0, 1), (0, 2), (2, 0)]
     whole = db.execute('SELECT * EXCLUDE ("partition", "offset") FROM source.pageviews').fetchone()
@@ -69,7 +70,7 @@ def test_every_partition_is_taken_up_to_its_end(db: duckdb.DuckDBPyConnection, k
 
 def test_flags_are_taken_as_they_are(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
     play(kcat, r"""print('{"payload": "\\"17\\""}'); print('{"payload": null}')""")
-    topics.take_flagged(db, "somewhere")
+    topics.take_all(db, "somewhere", FLAGGED)
     assert db.execute("SELECT * FROM source.dd_flagged_profiles").fetchall() == [('"17"',), (None,)]
 
 
@@ -88,7 +89,7 @@ def test_what_goes_wrong_is_said(
 ) -> None:
     play(kcat, body)
     with pytest.raises(RacetrackError, match=says):
-        topics.take_pageviews(db, "somewhere", [3])
+        topics.take(db, "somewhere", PAGEVIEWS, [3])
 
 
 def test_one_that_never_ends_is_ended(
@@ -97,12 +98,12 @@ def test_one_that_never_ends_is_ended(
     monkeypatch.setattr(topics, "READ_WITHIN_S", 0.5)
     play(kcat, "import time; time.sleep(60)")
     with pytest.raises(RacetrackError, match="ended with -9"):
-        topics.take_pageviews(db, "somewhere", [3])
+        topics.take(db, "somewhere", PAGEVIEWS, [3])
 
 
 def test_without_kcat_it_says_what_to_install(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
     with pytest.raises(SetupError, match="apt-get install kcat"):
-        topics.take_pageviews(db, "somewhere", [3])
+        topics.take(db, "somewhere", PAGEVIEWS, [3])
 
 
 def test_a_topic_that_has_lost_its_beginning_is_refused(
@@ -110,4 +111,4 @@ def test_a_topic_that_has_lost_its_beginning_is_refused(
 ) -> None:
     monkeypatch.setattr(broker, "begin", [0, 12])
     with pytest.raises(RacetrackError, match=r"first 12 messages.*KAFKA_RETENTION_BYTES"):
-        topics.take_pageviews(db, "somewhere", [3, 20])
+        topics.take(db, "somewhere", PAGEVIEWS, [3, 20])

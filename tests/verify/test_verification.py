@@ -11,15 +11,16 @@ import pyarrow as pa
 import pytest
 
 from engines.contract import Engine, NoSuchView
-from racetrack.catalogue import VIEWS, find_view
 from racetrack.errors import RacetrackError
 from racetrack.probes.settled import Settled
 from racetrack.settings import load
 from racetrack.stack.contract import Stack
 from racetrack.verify import mysql, topics, verification
 from racetrack.verify.verification import Verification
-from tests.verify import conftest, shop
-from tests.verify.shop import Shop
+from workloads.shop.catalogue import VIEWS
+from workloads.shop.harness import WORKLOAD
+from workloads.shop.tests import conftest, shop
+from workloads.shop.tests.shop import Shop
 
 ReadView = Callable[[str], pa.Table]
 
@@ -56,13 +57,13 @@ def truth(monkeypatch: pytest.MonkeyPatch) -> Shop:
     ) in made.pageviews:  # the last ones now, so that some are in the window, none at its edge
         row["received_at"] += made.now_ms - shop.START_MS - 900_600
 
-    def take(db: duckdb.DuckDBPyConnection, where: str, ends: object) -> None:
+    def take(db: duckdb.DuckDBPyConnection, where: str, topic: object, ends: object) -> None:
         conftest.load_topics(db, made)
 
-    tables = {view.name: conftest.rows_of(made, view) for view in VIEWS[:3]}
-    monkeypatch.setattr(mysql, "read_tables", lambda _: tables)
-    monkeypatch.setattr(topics, "take_pageviews", take)
-    monkeypatch.setattr(topics, "take_flagged", lambda *_: None)
+    tables = {view.name: conftest.rows_of(made, view) for view in WORKLOAD.table_views()}
+    monkeypatch.setattr(mysql, "read_tables", lambda *_: tables)
+    monkeypatch.setattr(topics, "take", take)
+    monkeypatch.setattr(topics, "take_all", lambda *_: None)
     monkeypatch.setattr(verification, "AGAIN_WITHIN_S", 1.0)
     monkeypatch.setattr(verification, "DRAIN_WITHIN_S", 1.0)
     monkeypatch.setattr(verification, "LOOK_EVERY_S", 0.01)
@@ -149,11 +150,11 @@ def test_a_count_may_be_that_of_any_time_in_the_interval(
     from racetrack.verify import sources
     from racetrack.verify.compare import compare
 
-    view = find_view("profile_views_per_minute_last_10")
+    view = WORKLOAD.view("profile_views_per_minute_last_10")
     conftest.load(db, truth)
     verdicts = []
     sources.between(db, truth.now_ms - 30_000, truth.now_ms + 30_000)
-    sources.expect(db, view)
+    sources.expect(db, WORKLOAD, view)
     for off_ms in (-40_000, -30_000, -1, 0, 30_000, 40_000):
         truth.now_ms += off_ms
         held = shop.views(truth)[view.name]

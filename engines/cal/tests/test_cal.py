@@ -9,19 +9,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engines import find_engine
+from engines import calibration_engine, find_engine
 from engines.cal.consumer import (
     Counting,
-    Flaw,
     Telling,
     by_partition,
+    flaw_of,
     received_at_ms,
+    stalled_at,
 )
-from engines.cal.services.cal import SERVICE
+from engines.cal.knobs import Knobs
+from engines.cal.services.cal import READY_FILE, SERVICE
 from engines.contract import Progress, Summary
 from engines.shared.progress_log import updates_of
-from racetrack import settings
+from racetrack import settings as racetrack_settings
+from racetrack.flaw import Flaw
+from racetrack.run import calibration
 from racetrack.stack.native.service import Context, NotReady
+from tests.stack.native.conftest import context, settings
+
+__all__ = ["context", "settings"]  # fixtures
 
 NOW_MS = 1_795_000_000_000
 
@@ -125,8 +132,8 @@ def test_a_stalled_partition_stands_still_and_the_others_go_on(capacity: int) ->
 
 def test_a_stall_without_an_end_has_none() -> None:
     flaw = Flaw(stalled_partition=0, stall_after_s=2.0)
-    assert [flaw.stalled_at(s) for s in (1.9, 2.0, 1e9)] == [-1, 0, 0]
-    assert Flaw().stalled_at(1e9) == -1
+    assert [stalled_at(flaw, s) for s in (1.9, 2.0, 1e9)] == [-1, 0, 0]
+    assert stalled_at(Flaw(), 1e9) == -1
 
 
 def test_what_it_tells_is_what_the_harness_reads(tmp_path: Path) -> None:
@@ -173,12 +180,12 @@ def test_an_error_of_the_broker_ends_it() -> None:
 
 
 def test_the_settings_reach_the_process(tmp_path: Path) -> None:
-    flawed = settings.load().model_copy(
+    flawed = racetrack_settings.load().model_copy(
         update={"cal_delay_ms": 250, "cal_stalled_partition": 3, "cal_stall_for_s": 1.5}
     )
     context = Context(flawed, tmp_path, {})
     launch = SERVICE.launch(context)
-    flaw = Flaw.of(launch.env)
+    flaw = flaw_of(launch.env)
     assert (flaw.delay_ms, flaw.stalled_partition, flaw.stall_for_s) == (250, 3, 1.5)
     assert launch.env["KAFKA_BOOTSTRAP"] == f"127.0.0.1:{flawed.kafka_port}"
     with pytest.raises(NotReady, match="partitions"):
@@ -190,3 +197,23 @@ def test_the_settings_reach_the_process(tmp_path: Path) -> None:
 def test_it_needs_nothing_but_what_always_runs() -> None:
     engine = find_engine("cal")
     assert (engine.name, tuple(engine.needs), tuple(engine.services)) == ("cal", (), ("cal",))
+
+
+def test_no_flaw_of_the_users_own_settings_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CAL_DELAY_MS", "CAL_CAPACITY_PER_S", "CAL_STALLED_PARTITION"):
+        monkeypatch.setenv(name, "3")
+    knobs = Knobs.of(calibration.settings_of(Flaw()))
+    assert (knobs.cal_delay_ms, knobs.cal_capacity_per_s) == (0, 0)
+    assert knobs.cal_stalled_partition == -1
+
+
+def test_a_flaw_reaches_the_engine_as_it_was_asked_for() -> None:
+    asked = Flaw(250, 8_000, stalled_partition=2, stall_after_s=3, stall_for_s=18)
+    assert flaw_of(calibration_engine().settings_of(asked)) == asked
+
+
+def test_what_a_killed_consumer_said_does_not_count_for_the_next(context: Context) -> None:
+    SERVICE.launch(context)
+    (context.work / READY_FILE).touch()
+    SERVICE.launch(context)
+    assert not (context.work / READY_FILE).exists()

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from engines.dh.engine import with_decimals
+from racetrack.report.published import published
 
 BIG_DECIMAL = {b"deephaven:type": b"java.math.BigDecimal"}
 
@@ -35,3 +36,8 @@ def test_a_big_decimal_is_read_exactly(unscaled: int, scale: int, value: str) ->
 def test_other_bytes_are_left_alone() -> None:
     table = pa.table({"x": pa.array([b"ab"])})
     assert with_decimals(table) == table
+
+
+def test_what_was_published_is_in_deephavens_own_repository() -> None:
+    assert published().url.startswith("https://github.com/deephaven/")
+    assert {one.engine for one in published().results} == {"dh"}

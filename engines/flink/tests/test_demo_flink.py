@@ -6,7 +6,8 @@ import pytest
 
 from engines.flink import script
 from engines.flink.engine import SCRIPT
-from racetrack.catalogue import VIEWS, View
+from racetrack.workload import View
+from workloads.shop.catalogue import VIEWS
 
 SQL = SCRIPT.read_text()
 STATEMENTS = script.statements(SQL)

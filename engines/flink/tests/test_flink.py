@@ -19,6 +19,7 @@ from engines.flink.gateway import Gateway, root_cause
 from engines.flink.job import JobLog
 from engines.flink.knobs import Knobs
 from racetrack import settings
+from racetrack.stack.heeded import why_not
 
 FLINK = find_engine("flink")
 KAFKA, REGISTRY = "127.0.0.1:54092", "http://127.0.0.1:54081"
@@ -256,3 +257,7 @@ def test_a_failed_job_is_found_in_the_log(tmp_path: Path) -> None:
         )
     with pytest.raises(DemoError, match="Object 'nowhere' not found"):
         log.check()
+
+
+def test_the_published_image_heeds_its_settings() -> None:
+    assert why_not("FLINK_PARALLELISM", "compose", airgap=False) == ""

@@ -12,12 +12,12 @@ from engines.contract import DemoError, NoSuchView
 from engines.flink.engine import SCRIPT
 from engines.flink.gateway import Gateway
 from engines.flink.knobs import Knobs
-from racetrack.catalogue import VIEWS
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import standing_stack
-from tests.e2e.conftest import Door, ended_well, run_folder
+from tests.e2e.shared import Door, ended_well, run_folder
 from tests.run_json import read_run
+from workloads.shop.catalogue import VIEWS
 
 pytestmark = pytest.mark.e2e
 

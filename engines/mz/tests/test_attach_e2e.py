@@ -20,7 +20,7 @@ from engines.mz.tests.materialize import Materialize, Running, running_materiali
 from engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
 from racetrack.analysis import raw
 from racetrack.settings import REPO, Settings, load
-from tests.e2e.conftest import Door, run_folder
+from tests.e2e.shared import Door, run_folder
 from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e

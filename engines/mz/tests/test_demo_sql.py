@@ -15,8 +15,8 @@ from sqlglot import TokenType, exp
 
 from engines.mz import engine as mz
 from engines.shared.tests.postgres import Postgres, running_postgres
-from racetrack.catalogue import VIEWS
 from racetrack.settings import REPO
+from workloads.shop.catalogue import VIEWS
 
 SCRIPT = REPO / "scripts" / "demo.sql"
 NOW_MS = 1_774_155_907_250

@@ -12,7 +12,7 @@ import pytest
 from engines.mz.tests.materialize import Made, Materialize, running_materialize, sink
 from engines.mz.tests.test_demo_sql import SCRIPT
 from engines.shared.tests.postgres import Postgres, running_postgres
-from loadgen.topics import SINK_TOPIC
+from workloads.shop.load.topics import SINK_TOPIC
 
 SCHEMA = "demo"
 

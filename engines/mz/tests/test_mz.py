@@ -32,9 +32,13 @@ from racetrack.errors import RacetrackError, SetupError, UsageError
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.usage import usage_of
+from racetrack.run import sweep
 from racetrack.runfolder import RunFolder
 from racetrack.settings import Settings, for_record, load
 from racetrack.stack.contract import Inside, Stack
+from tests.run.made_up import MakeReady, ready, refusal_of
+
+__all__ = ["ready"]  # a fixture
 
 WITHIN_S = 10.0
 
@@ -430,6 +434,7 @@ def test_a_copy_that_is_refused_or_breaks_says_so(
                 wait_for([copy.socket])
 
 
+@pytest.mark.slow
 def test_a_poll_asks_on_time_and_does_not_queue_behind_a_slow_answer(postgres: Postgres) -> None:
     answers: list[list[str | None]] = []
     with Server.at(postgres.url, "").connect() as connection:
@@ -513,6 +518,7 @@ def test_delay_and_progress_are_written_in_the_format_of_every_engine(
     assert all(abs(int(row[0]) - time.time_ns() / 1e6) < 60_000 for row in curve)
 
 
+@pytest.mark.slow
 def test_progress_does_not_wait_for_a_slow_query(
     attached: Stack, postgres: Postgres, script: Path
 ) -> None:
@@ -576,3 +582,14 @@ CREATE MATERIALIZED VIEW nothing AS SELECT 1.5::numeric AS amount WHERE false;
     assert first["received_at"].timestamp() == 1774155907.25
     assert set(second.values()) == {2, None}
     assert empty.num_rows == 0 and empty.column_names == ["amount"]
+
+
+def test_the_size_of_one_that_runs_elsewhere_is_refused(ready: MakeReady) -> None:
+    elsewhere = {"MZ_URL": "postgres://a@b:1/c"}
+    with pytest.raises(UsageError, match=refusal_of("MATERIALIZE_WORKERS", "native")):
+        ready("mz", "native", MATERIALIZE_WORKERS="7", **elsewhere)
+
+
+def test_its_size_is_not_varied_where_it_is_not_started() -> None:
+    with pytest.raises(UsageError, match=r"MATERIALIZE_WORKERS does nothing .* natively: "):
+        sweep.require_heeded("MATERIALIZE_WORKERS", mz.ENGINE.name, load({"RUNTIME": "native"}))

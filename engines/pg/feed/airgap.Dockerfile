@@ -1,4 +1,4 @@
-# What feeds PostgreSQL, laid out as in pgfeed/Dockerfile.
+# What feeds PostgreSQL, laid out as in the Dockerfile beside this file.
 ARG BASE
 FROM ${BASE} AS installed
 COPY install /opt/racetrack
@@ -11,4 +11,4 @@ ENV PATH=/opt/parts/pgfeed/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1
 WORKDIR /app
 USER nobody
-CMD ["python", "-m", "racetrack.stack.native.pgfeed_consumer"]
+CMD ["python", "-m", "engines.pg.feed.consumer"]

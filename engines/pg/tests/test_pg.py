@@ -21,10 +21,13 @@ from engines.pg.feed import sink as feed_sink
 from engines.pg.feed.avro import Avro
 from engines.pg.services import postgres
 from engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
-from racetrack.catalogue import VIEWS
-from racetrack.errors import RacetrackError
+from racetrack.errors import RacetrackError, UsageError
 from racetrack.settings import Settings, load
 from racetrack.stack.contract import Stack
+from tests.run.made_up import MakeReady, ready, refusal_of
+from workloads.shop.catalogue import VIEWS
+
+__all__ = ["ready"]  # a fixture
 
 NOW_MS = 1_795_000_000_000
 WITHIN_S = 10.0
@@ -400,3 +403,8 @@ def test_what_is_not_framed_is_refused(avro: Avro) -> None:
 def test_a_registry_that_refuses_is_told(avro: Avro) -> None:
     with pytest.raises(RuntimeError, match="HTTP 409"):
         avro.register("other-value", feed_sink.VALUE)
+
+
+def test_a_setting_of_containers_is_refused_natively(ready: MakeReady) -> None:
+    with pytest.raises(UsageError, match=refusal_of("POSTGRES_TMPFS", "native")):
+        ready("pg", "native", POSTGRES_TMPFS="1g")

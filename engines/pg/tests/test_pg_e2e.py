@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from racetrack.catalogue import VIEWS
-from tests.e2e.conftest import Door, check_views_after_a_kill, run_folder
+from tests.e2e.shared import Door, check_views_after_a_kill, run_folder
 from tests.run_json import read_run
+from workloads.shop.catalogue import VIEWS
 
 pytestmark = pytest.mark.e2e
 

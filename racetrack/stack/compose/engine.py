@@ -22,7 +22,8 @@ from racetrack.stack.contract import Unmeasurable
 # `start_interval` of a health check. Images made here do without (docker-compose.airgap.yml).
 NEEDS_API = (1, 44)
 NEEDS_API_AIRGAP = (1, 41)
-NEEDS_COMPOSE = (2, 24)
+# From here on a second file may change what `include` brought in.
+NEEDS_COMPOSE = (2, 24, 6)
 ANSWER_WITHIN_S = 10
 # Each service's log is followed over a connection of its own.
 CONNECTIONS = 32
@@ -145,5 +146,5 @@ def _compose_version() -> str:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """`v2.24.4-1` → (2, 24)."""
-    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+    """`v2.24.4-1` → (2, 24, 4)."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])

@@ -11,6 +11,7 @@ from typing import Any
 import psutil
 from pydantic import SecretStr
 
+from racetrack import plugins
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.settings import REPO, Settings
 from racetrack.stack.compose import leftovers
@@ -42,10 +43,12 @@ class Project:
     def __init__(self, settings: Settings) -> None:
         self.name = settings.stack_name
         self._settings = settings
-        files = ["docker-compose.yml", *(["docker-compose.airgap.yml"] if settings.airgap else [])]
+        files = [REPO / "docker-compose.yml"]
+        if settings.airgap:
+            files += [REPO / "docker-compose.airgap.yml", *plugins.files("airgap.yml")]
         self._command = ["docker", "compose", "--project-name", self.name, "--profile", ENGINES]
         self._command += ["--project-directory", str(REPO), "--ansi", "never"]
-        self._command += [argument for file in files for argument in ("--file", str(REPO / file))]
+        self._command += [argument for file in files for argument in ("--file", str(file))]
 
     def services(self) -> dict[str, Service]:
         """All services of the files.

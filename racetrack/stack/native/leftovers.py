@@ -58,7 +58,7 @@ def work_root(stack_name: str) -> Path:
 
 def members(stack_name: str) -> list[Member]:
     """All live processes of a stack, oldest first: those with its mark, and their children, since
-    some programs write over their environment (PostgreSQL does, to show what each process does)."""
+    some programs write over their environment (a database does, to show what each process does)."""
     found: dict[int, Member] = {}
     for process in sorted(psutil.process_iter(), key=lambda p: (p.create_time(), p.pid)):
         with contextlib.suppress(psutil.AccessDenied, psutil.NoSuchProcess):

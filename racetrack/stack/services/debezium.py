@@ -1,4 +1,4 @@
-"""Debezium in Kafka Connect: every change of the shop's tables becomes an Avro message."""
+"""Debezium in Kafka Connect: every change of the workload's tables becomes an Avro message."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,15 +13,8 @@ from racetrack.stack.native.archive import Archive, written_at_exit
 from racetrack.stack.native.service import Context, Launch, NotReady
 from racetrack.stack.services import mysql, registry
 from racetrack.stack.services.broker import LOG4J
+from racetrack.workload import CDC_PREFIX, Workload, find_workload
 
-PREFIX = "mysql"
-TABLES = ("users", "items", "purchases")
-SEEDED = (
-    "SELECT EXISTS (SELECT * FROM shop.users)"
-    " AND EXISTS (SELECT * FROM shop.items)"
-    " AND EXISTS (SELECT * FROM shop.purchases)"
-)
-CONNECTOR = "shop"
 CONNECTOR_CLASS = "io.debezium.connector.mysql.MySqlConnector"
 # Connect reads it when it is needed, so that neither its REST API nor its log ever shows it.
 ENVIRONMENT = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
@@ -44,7 +37,7 @@ class Debezium:
         return _launch(context, archive.option(context))
 
     def check(self, context: Context) -> None:
-        """Register the connector once the shop is seeded; then wait for its schemas."""
+        """Register the connector once the tables are seeded; then wait for its schemas."""
         state = _state(context.settings)
         if state is None:
             _require_peers(context.settings)
@@ -52,7 +45,8 @@ class Debezium:
             raise NotReady("the connector was registered a moment ago")
         if state != "RUNNING":
             raise NotReady(f"the connector's task is {state}")
-        wanted = {f"{PREFIX}.shop.{table}-value" for table in TABLES}
+        workload = _workload(context.settings)
+        wanted = {f"{workload.cdc_topic(table)}-value" for table in workload.tables}
         if missing := wanted - registry.subjects(context.settings):
             raise NotReady(f"not in the schema registry yet: {', '.join(sorted(missing))}")
 
@@ -105,10 +99,11 @@ def worker_properties(context: Context) -> dict[str, str]:
 def connector_config(context: Context) -> dict[str, str]:
     """The configuration of the connector; it names the password's place, not the password."""
     settings = context.settings
+    workload = _workload(settings)
     return {
         "connector.class": CONNECTOR_CLASS,
         "tasks.max": "1",
-        "topic.prefix": PREFIX,
+        "topic.prefix": CDC_PREFIX,
         "topic.creation.default.partitions": "1",
         "topic.creation.default.replication.factor": "1",
         "database.hostname": net.mysql_host(settings),
@@ -116,8 +111,8 @@ def connector_config(context: Context) -> dict[str, str]:
         "database.user": "debezium",
         "database.password": f"${{env:{PASSWORD_VARIABLE}}}",
         "database.server.id": "5400",
-        "database.include.list": "shop",
-        "table.include.list": ",".join(f"shop.{table}" for table in TABLES),
+        "database.include.list": workload.database,
+        "table.include.list": ",".join(_full_names(workload)),
         "database.ssl.mode": "disabled",
         "driver.allowPublicKeyRetrieval": "true",
         "snapshot.mode": "initial",
@@ -129,7 +124,7 @@ def connector_config(context: Context) -> dict[str, str]:
         "connect.keep.alive.interval.ms": "5000",
         "decimal.handling.mode": "precise",
         "include.schema.changes": "false",
-        # With tombstones a deleted row would stay, in Deephaven, as a row of nulls.
+        # With tombstones a deleted row would stay, in some engines, as a row of nulls.
         "tombstones.on.delete": "false",
         "schema.name.adjustment.mode": "avro",
         "field.name.adjustment.mode": "avro",
@@ -186,7 +181,7 @@ def _trained(context: Context) -> None:
     status, _ = net.request(
         f"{_url(context.settings)}/connector-plugins/{CONNECTOR_CLASS}/config/validate",
         "PUT",
-        {"name": CONNECTOR, **connector_config(context)},
+        {"name": _workload(context.settings).name, **connector_config(context)},
     )
     if status != 200:
         raise NotReady(f"Connect answers with HTTP {status}")
@@ -200,7 +195,7 @@ def _state(settings: Settings) -> str | None:
         RacetrackError: the task failed, which it does not recover from.
     """
     net.require_listener(settings, settings.connect_port)
-    status, answer = net.request(f"{_url(settings)}/connectors/{CONNECTOR}/status")
+    status, answer = net.request(f"{_url(settings)}/connectors/{settings.workload}/status")
     if status == 404:
         return None
     if status != 200:
@@ -216,7 +211,17 @@ def _state(settings: Settings) -> str | None:
 def _require_peers(settings: Settings) -> None:
     """A connector that starts without them fails for good."""
     registry.subjects(settings)
-    _require_mysql(settings, SEEDED)
+    tables = _full_names(_workload(settings))
+    seeded = (f"EXISTS (SELECT * FROM {table})" for table in tables)  # noqa: S608  # our own names
+    _require_mysql(settings, f"SELECT {' AND '.join(seeded)}")
+
+
+def _workload(settings: Settings) -> Workload:
+    return find_workload(settings.workload)
+
+
+def _full_names(workload: Workload) -> list[str]:
+    return [f"{workload.database}.{table}" for table in workload.tables]
 
 
 def _require_mysql(settings: Settings, condition: str) -> None:
@@ -227,14 +232,16 @@ def _require_mysql(settings: Settings, condition: str) -> None:
             cursor.execute(condition)
             row = cursor.fetchone()
     except pymysql.MySQLError as error:
-        raise NotReady(f"waiting for the shop's tables: {mysql.words(error)}") from None
+        raise NotReady(f"waiting for the tables: {mysql.words(error)}") from None
     if row != (1,):
-        raise NotReady("waiting for the shop's tables to be seeded")
+        raise NotReady("waiting for the tables to be seeded")
 
 
 def _register(context: Context) -> None:
     status, answer = net.request(
-        f"{_url(context.settings)}/connectors/{CONNECTOR}/config", "PUT", connector_config(context)
+        f"{_url(context.settings)}/connectors/{context.settings.workload}/config",
+        "PUT",
+        connector_config(context),
     )
     if status not in (200, 201):
         raise NotReady(f"Connect refused the connector: HTTP {status} {answer.decode()[:500]}")

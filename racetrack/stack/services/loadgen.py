@@ -3,9 +3,11 @@
 import socket
 from collections.abc import Mapping
 
+from racetrack import plugins
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import net
 from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.workload import find_workload
 
 GREETING = b"LOADGEN Connected."
 
@@ -26,7 +28,7 @@ class Loadgen:
         return Launch(argv=[str(python), "-m", "loadgen"], env=environment(context), cwd=REPO)
 
     def check(self, context: Context) -> None:
-        """It greets once the shop's database is seeded and the topics are made."""
+        """It greets once the database is seeded and the topics are made."""
         settings = context.settings
         try:
             with socket.create_connection(
@@ -36,7 +38,7 @@ class Loadgen:
         except OSError as error:
             raise NotReady(
                 f"its control port {settings.loadgen_port} does not answer ({error});"
-                " it opens when the shop's database is seeded"
+                " it opens when the database is seeded"
             ) from None
         if heard != GREETING:
             raise NotReady(f"its control port said {heard!r} instead of {GREETING.decode()!r}")
@@ -46,15 +48,16 @@ class Loadgen:
 
 
 def environment(context: Context) -> dict[str, str]:
-    """What `loadgen/config.py` reads."""
+    """What `loadgen/config.py` and the workload's settings read."""
     settings = context.settings
     library = next((context.parts["loadgen"] / "lib").glob("librdkafka*.so*"))
     return {
+        "WORKLOAD": settings.workload,
         "COMMAND_ENDPOINT": net.endpoint(settings.bind_address, settings.loadgen_port),
         "KAFKA_BOOTSTRAP": net.kafka(settings),
         "MYSQL_HOST": net.mysql_host(settings),
         "MYSQL_PORT": str(settings.mysql_port),
-        "MYSQL_USER": "shop",
+        "MYSQL_USER": find_workload(settings.workload).database,
         "MYSQL_PASSWORD": settings.mysql_shop_password.get_secret_value(),
         "PURCHASES_PER_SECOND_START": str(settings.purchases_per_second_start),
         "PAGEVIEWS_PER_SECOND_START": str(settings.pageviews_per_second_start),
@@ -63,11 +66,17 @@ def environment(context: Context) -> dict[str, str]:
         "PAGEVIEWS_PARTITIONS": str(settings.pageviews_partitions),
         "LOADGEN_ACKS": settings.loadgen_acks,
         "LOADGEN_SEED": str(settings.loadgen_seed),
-        "SHOP_USERS": str(settings.shop_users),
-        "SHOP_ITEMS": str(settings.shop_items),
+        **_knobs_of_workload(settings),
         "LIBRDKAFKA": str(library),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
+
+
+def _knobs_of_workload(settings: Settings) -> dict[str, str]:
+    """The settings that only the workload heeds, if it has any."""
+    knobs = plugins.of_all_workloads("knobs").get(settings.workload)
+    own = knobs.Knobs.model_fields.keys() - Settings.model_fields.keys() if knobs else ()
+    return {name.upper(): str(getattr(settings, name)) for name in sorted(own)}
 
 
 SERVICE = Loadgen()

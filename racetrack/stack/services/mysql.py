@@ -1,4 +1,4 @@
-"""The shop's database: MySQL in a private prefix, as an unprivileged user, with a row binlog."""
+"""MySQL in a private prefix, as an unprivileged user, with a row binlog."""
 
 import os
 import shutil
@@ -14,6 +14,7 @@ from racetrack.install.debian import MYSQL_LIBRARIES
 from racetrack.settings import Settings
 from racetrack.stack.native import leftovers, net, prebuilt
 from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.workload import find_workload
 
 UNPRIVILEGED = "nobody"
 SOCKET = "mysql.sock"
@@ -58,9 +59,10 @@ class Mysql:
     def check(self, context: Context) -> None:
         net.require_listener(context.settings, context.settings.mysql_port)
         try:
-            connect(context.settings, "shop", "shop").close()
+            workload = find_workload(context.settings.workload)
+            connect(context.settings, workload.database, workload.database).close()
         except pymysql.MySQLError as error:
-            raise NotReady(f"shop can't log in yet: {words(error)}") from None
+            raise NotReady(f"{workload.database} can't log in yet: {words(error)}") from None
         # The server has read it, and passwords need not lie about.
         _users_file(context).unlink(missing_ok=True)
 
@@ -69,17 +71,19 @@ class Mysql:
 
 
 def connect(settings: Settings, user: str, database: str | None = None) -> "pymysql.Connection":
-    """A connection as `shop` or `debezium`.
+    """A connection as the user of the workload's database, who has its name, or as `debezium`.
 
     Raises:
         pymysql.MySQLError: MySQL does not answer or refuses.
     """
-    secret = {"shop": settings.mysql_shop_password, "debezium": settings.mysql_debezium_password}
+    secret = (
+        settings.mysql_debezium_password if user == "debezium" else settings.mysql_shop_password
+    )
     return pymysql.connect(
         host=net.mysql_host(settings),
         port=settings.mysql_port,
         user=user,
-        password=secret[user].get_secret_value(),
+        password=secret.get_secret_value(),
         database=database,
         connect_timeout=2,
     )
@@ -92,7 +96,8 @@ def words(error: pymysql.MySQLError) -> str:
 
 def users_sql(settings: Settings) -> list[str]:
     """The statements that make the users: the only place where passwords are written out."""
-    root, shop, debezium = (
+    name = find_workload(settings.workload).database
+    root, own, debezium = (
         pymysql.converters.escape_string(secret.get_secret_value())
         for secret in (
             settings.mysql_root_password,
@@ -101,12 +106,12 @@ def users_sql(settings: Settings) -> list[str]:
         )
     )
     return [
-        # What follows is no change of the shop's data: nobody downstream needs it.
+        # What follows is no change of the workload's data: nobody downstream needs it.
         "SET SESSION sql_log_bin = 0",
         f"ALTER USER 'root'@'localhost' IDENTIFIED BY '{root}'",
-        "CREATE DATABASE IF NOT EXISTS shop",
-        f"CREATE USER IF NOT EXISTS 'shop'@'%' IDENTIFIED BY '{shop}'",
-        "GRANT ALL ON shop.* TO 'shop'@'%'",
+        f"CREATE DATABASE IF NOT EXISTS {name}",
+        f"CREATE USER IF NOT EXISTS '{name}'@'%' IDENTIFIED BY '{own}'",
+        f"GRANT ALL ON {name}.* TO '{name}'@'%'",
         f"CREATE USER IF NOT EXISTS 'debezium'@'%' IDENTIFIED BY '{debezium}'",
         f"GRANT {DEBEZIUM_RIGHTS} ON *.* TO 'debezium'@'%'",
     ]

@@ -1,6 +1,6 @@
 """nginx in front of the registry: Confluent's API at the root, Apicurio's own paths as they are.
 
-Materialize's client drops the path of the URL that it is given, so that the API must be at the
+The client of one engine drops the path of the URL that it is given, so that the API must be at the
 root, as it is in Redpanda; Apicurio has it under a path.
 """
 

@@ -298,7 +298,9 @@ def test_a_context_that_there_is_not(
 
 def test_no_compose_and_one_that_is_too_old(told: Any) -> None:
     assert "There is no `docker compose` (the plugin, version 2). Install it" in told(compose=None)
-    assert "The compose plugin v2.23.3 is too old, 2.24 is needed" in told(
-        compose=COMPOSE % "v2.23.3"
-    )
+    for old in ("v2.23.3", "2.24.5"):
+        assert f"The compose plugin {old} is too old, 2.24.6 is needed" in told(
+            compose=COMPOSE % old
+        )
+    assert told(compose=COMPOSE % "2.24.6+ds1-0ubuntu1").compose_version == "2.24.6+ds1-0ubuntu1"
     assert told(compose=COMPOSE % "5.1.1").compose_version == "5.1.1"

@@ -8,7 +8,7 @@ import pytest
 from racetrack.errors import SetupError
 from racetrack.stack.compose import memory_check
 
-NEEDED = {"mysql": "500m", "redpanda": "1G 300m", "deephaven": "8g 300m"}
+NEEDED = {"mysql": "500m", "redpanda": "1G 300m", "generator": "8g 300m"}
 
 
 def available(monkeypatch: pytest.MonkeyPatch, gib: float) -> None:
@@ -24,7 +24,7 @@ def test_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_too_little_names_who_needs_most(monkeypatch: pytest.MonkeyPatch) -> None:
     available(monkeypatch, 10)
-    with pytest.raises(SetupError, match=r"10\.1 GiB \(deephaven 8\.3, .* 10\.0 GiB are "):
+    with pytest.raises(SetupError, match=r"10\.1 GiB \(generator 8\.3, .* 10\.0 GiB are "):
         memory_check.require(NEEDED)
 
 

@@ -2,105 +2,74 @@
 
 import fnmatch
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from racetrack import plugins
 from racetrack.errors import UsageError
-from racetrack.install.versions import parse_env_file
+from racetrack.install.versions import in_env_files
 from racetrack.settings import REPO, load
 from racetrack.stack.compose import published
-from racetrack.stack.compose.published import IMAGES, STAND_IN, Fact, Image, Source
-from racetrack.stack.native import jvm
+from racetrack.stack.compose.image_facts import STAND_IN, Fact, Source
+from racetrack.stack.compose.published import IMAGES
+from tests.compose_files import (
+    OF_ENGINES,
+    OF_THE_STACK,
+    PUBLISHED,
+    Only,
+    dockerfile_of,
+    dockerfiles,
+    image_of,
+    java_starts_with,
+)
 from tests.stack.compose.conftest import Describe
 
-# What those that we build are built on, and where their own programs and variables come from.
-BUILT = {
-    "loadgen": (published.PYPY, ("loadgen",)),
-    "debezium": (published.DEBEZIUM, ("debezium",)),
-    "flink": (published.FLINK, ("flink",)),
-    "pgfeed": (published.PYTHON, ("racetrack/stack/native",)),
+# Files that containers of published images are given.
+GIVEN = {
+    "mysql": ("debezium/mysql-user.sh",),
+    "loadgen": tuple(REPO.glob("workloads/*/load")),  # a workload's settings
 }
-# As docs/measured.md calls what was not taken from a repository itself, but as it is published.
-FROM_PACKAGES = {
-    "apache/flink": "`apache-flink`",
-    "deephaven/deephaven-core": "deephaven-core's `server/jetty-app`",
-}
-# Folders and files that containers of published images are given.
-GIVEN = {"mysql": ("debezium/mysql-user.sh",)}
-SERVICES = ("mysql", "redpanda", "debezium", "materialized", "deephaven", "flink", "postgres")
-JAVA_SERVICES = ("debezium", "deephaven", "flink")
+SERVICES = (*OF_THE_STACK, *OF_ENGINES)
 SCRIPTS = {
-    "debezium": ("healthy.sh", "register.sh", "start.sh"),
-    "flink": ("start.sh",),
-    "loadgen": ("healthy.sh",),
+    "debezium": (published.DEBEZIUM, ("healthy.sh", "register.sh", "start.sh")),
+    "loadgen": (published.PYPY, ("healthy.sh",)),
 }
-RUNNING = '"tasks":[{"id":0,"state":"RUNNING"}]'
-SUBJECTS = '"mysql.shop.users-value" "mysql.shop.items-value" "mysql.shop.purchases-value"'
-FLINK_KNOBS = ("PORT", "HEAP", "PARALLELISM", "STATE_BACKEND", "UPSERT_MATERIALIZE")
+# libpq's, of whatever program is linked to it.
+LIBPQ = ("PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD")
+# Where a published image is named.
+IMAGE = re.compile(r"^(?:FROM|    image:) ([^\s:]+):\$\{(\w+)\}", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
 def services(described: Describe) -> dict[str, Any]:
-    found: dict[str, Any] = described("docker-compose.yml")["services"]
+    found: dict[str, Any] = described(*PUBLISHED)["services"]
     return found
 
 
 @pytest.fixture
-def only(tmp_path: Path) -> "Only":
+def only(tmp_path: Path) -> Only:
     return Only(tmp_path)
 
 
-class Only:
-    """A machine that has the programs of an image, which all succeed, and no others."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder / "bin"
-        self._folder.mkdir()
-
-    def run(self, image: Image, *command: str, **variables: str) -> None:
-        """Fails if the command looks for a program that the image does not have."""
-        for name in image.programs.value:
-            stub = self._folder / Path(name).name
-            # Shells are real, or nothing would run. `curl` answers what a health check wants.
-            if name in ("sh", "bash"):
-                stub.symlink_to(f"/bin/{name}")
-            else:
-                stub.write_text(f"#!/bin/sh\necho '{RUNNING} {SUBJECTS}'\n")
-                stub.chmod(0o755)
-        done = subprocess.run(
-            [str(self._folder / command[0]), *command[1:]],
-            env={"PATH": str(self._folder), **variables},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=30,
-        )
-        assert "not found" not in done.stderr, done.stderr
-
-
-def image_of(name: str, service: dict[str, Any]) -> Image:
-    return BUILT[name][0] if name in BUILT else IMAGES[service["image"].rpartition(":")[0]]
-
-
 def test_every_image_is_in_the_table(services: dict[str, Any]) -> None:
-    files = [REPO / "docker-compose.yml", *REPO.glob("*/Dockerfile")]
-    for file in files:
+    for file in files_with_images():
         for found in re.findall(r"^(?:FROM|    image:) (\S+?):\$\{", file.read_text(), re.M):
             assert found in IMAGES or found.startswith("racetrack/"), (file, found)
-    assert {image_of(name, service).name for name, service in services.items()} < IMAGES.keys()
+    assert {image_of(service).name for service in services.values()} < IMAGES.keys()
 
 
 def test_the_table_is_of_the_versions_in_env(services: dict[str, Any]) -> None:
     """Another one means to read an image's lines again, and then to say so in the table."""
-    pinned = parse_env_file((REPO / ".env").read_text())
-    files = [REPO / "docker-compose.yml", *REPO.glob("*/Dockerfile")]
-    asked = re.compile(r"^(?:FROM|    image:) ([^\s:]+):\$\{(\w+)\}", re.MULTILINE)
-    tags = dict(found for file in files for found in asked.findall(file.read_text()))
+    pinned = in_env_files()
+    tags = dict(found for file in files_with_images() for found in IMAGE.findall(file.read_text()))
     for image in IMAGES.values():
         assert pinned[tags[image.name]].startswith(image.holds_for), image.name
+
+
+def files_with_images() -> list[Path]:
+    return [REPO / "docker-compose.yml", *plugins.files("compose.yml"), *dockerfiles()]
 
 
 def test_every_fact_has_a_source_that_can_be_looked_up() -> None:
@@ -117,16 +86,16 @@ def test_what_was_run_is_what_stand_ins_were_made_of() -> None:
     """A fact is marked if and only if docs/measured.md names its source among those that the
     image's stand-in was made of. Of its defaults not all show when it runs."""
     made_of = stand_ins()
+    assert {image.name for image in published.OF_THE_STACK} <= made_of.keys()
     for image in IMAGES.values():
+        told = made_of.get(image.name, "")
         facts: list[Fact[Any] | None] = [image.programs, image.user, image.data]
         facts += [image.variables, image.health, image.jvm]
         for fact in filter(None, facts):
-            assert fact.ran == (STAND_IN if is_named(fact.source, made_of[image.name]) else ""), (
-                fact
-            )
+            assert fact.ran == (STAND_IN if is_named(fact.source, told) else ""), fact
         for default in image.defaults.values():
             assert default.ran in ("", STAND_IN)
-            assert not default.ran or is_named(default.source, made_of[image.name]), default
+            assert not default.ran or is_named(default.source, told), default
 
 
 def stand_ins() -> dict[str, str]:
@@ -142,14 +111,14 @@ def stand_ins() -> dict[str, str]:
 
 
 def is_named(source: Source, text: str) -> bool:
-    return FROM_PACKAGES.get(source.repository, f"{source.repository} {source.at[:7]}") in text
+    return (source.packaged_as or f"{source.repository} {source.at[:7]}") in text
 
 
-@pytest.mark.parametrize("name", [*SERVICES, "loadgen", "pgfeed"])
+@pytest.mark.parametrize("name", SERVICES)
 def test_health_is_asked_by_programs_that_the_image_has(
     name: str, services: dict[str, Any], only: Only
 ) -> None:
-    image = image_of(name, services[name])
+    image = image_of(services[name])
     how, *command = services[name]["healthcheck"]["test"]
     if how == "CMD-SHELL":
         only.run(image, "sh", "-c", command[0].replace("$$", "$"))
@@ -159,17 +128,16 @@ def test_health_is_asked_by_programs_that_the_image_has(
 
 def test_a_health_check_that_the_image_brings_is_used(services: dict[str, Any]) -> None:
     for name in SERVICES:
-        if health := image_of(name, services[name]).health:
+        if health := image_of(services[name]).health:
             assert " ".join(services[name]["healthcheck"]["test"][1:]) == health.value
 
 
 @pytest.mark.parametrize(
-    ("name", "script"), [(name, script) for name, all_ in SCRIPTS.items() for script in all_]
+    ("name", "script"), [(name, script) for name, (_, all_) in SCRIPTS.items() for script in all_]
 )
 def test_scripts_in_an_image_call_programs_that_it_has(name: str, script: str, only: Only) -> None:
-    needed = {f"FLINK_{knob}": "1" for knob in (*FLINK_KNOBS, "MINI_BATCH_MS", "CHECKPOINT_MS")}
-    needed |= {"SCHEMA_REGISTRY_URL": "http://x", "COMMAND_ENDPOINT": "127.0.0.1:1"}
-    only.run(BUILT[name][0], "bash", str(REPO / name / script), "bash", "-c", "true", **needed)
+    needed = {"SCHEMA_REGISTRY_URL": "http://x", "COMMAND_ENDPOINT": "127.0.0.1:1"}
+    only.run(SCRIPTS[name][0], "bash", str(REPO / name / script), "bash", "-c", "true", **needed)
 
 
 def test_what_mysql_runs_calls_programs_that_it_has(only: Only) -> None:
@@ -182,29 +150,31 @@ def test_a_program_that_an_image_lacks_is_found(only: Only) -> None:
         only.run(published.PYPY, "sh", "-c", "curl --fail http://localhost/")
 
 
-@pytest.mark.parametrize("name", [*SERVICES, "loadgen", "pgfeed"])
+@pytest.mark.parametrize("name", SERVICES)
 def test_variables_are_heeded_by_the_image_or_by_what_we_put_into_it(
     name: str, services: dict[str, Any]
 ) -> None:
-    heeded = image_of(name, services[name]).variables
-    ours = "\n".join(map(text_of, (*GIVEN.get(name, ()), *BUILT.get(name, ((), ()))[1])))
+    heeded = image_of(services[name]).variables
+    folder = [dockerfile_of(services[name]).parent] if "build" in services[name] else []
+    ours = "\n".join(map(text_of, (*(REPO / path for path in GIVEN.get(name, ())), *folder)))
     for variable in services[name].get("environment", {}):
         known = heeded and any(fnmatch.fnmatchcase(variable, each) for each in heeded.value)
         known = known or f"${variable}" in " ".join(services[name].get("command") or ())
-        # libpq's own are those of the program that pgfeed is.
-        assert known or re.search(rf"\b{variable}\b", ours) or variable.startswith("PG"), variable
+        assert known or re.search(rf"\b{variable}\b", ours) or variable in LIBPQ, variable
 
 
-def text_of(path: str) -> str:
+def text_of(path: Path) -> str:
     """A file, or all files of a folder."""
-    files = [REPO / path] if (REPO / path).is_file() else sorted((REPO / path).glob("*"))
+    files = [path] if path.is_file() else sorted(path.glob("*"))
     return "\n".join(file.read_text() for file in files if file.is_file())
 
 
 def test_what_is_kept_is_kept_where_the_image_has_it_and_by_whom(services: dict[str, Any]) -> None:
-    kept = {"mysql", "redpanda", "postgres"}
+    kept = {name for name in SERVICES if "tmpfs" in services[name]}
+    kept = {name for name in kept if image_of(services[name]).data}
+    assert kept >= {"mysql", "redpanda"}
     for name in kept:
-        image = image_of(name, services[name])
+        image = image_of(services[name])
         assert image.data
         assert image.user
         (mount,) = services[name]["tmpfs"]
@@ -215,17 +185,18 @@ def test_what_is_kept_is_kept_where_the_image_has_it_and_by_whom(services: dict[
             assert options["uid"] == options["gid"] == str(image.user.value.uid)
 
 
-@pytest.mark.parametrize("name", JAVA_SERVICES)
+@pytest.mark.parametrize("name", SERVICES)
 def test_a_jvm_starts_with_the_image_s_flags_and_ours(name: str, services: dict[str, Any]) -> None:
-    told = services[name]["environment"]
-    flags = image_of(name, services[name]).jvm
-    assert flags
+    told = services[name].get("environment", {})
+    jvm = image_of(services[name]).jvm
+    flags = jvm.value if jvm else ()
     # That each is one of ours is not enough: the start script has to hand it on.
     ours = {each for each in told if re.search(r"OPTS|JVM_ARGS", each)}
-    assert ours <= {each.variable for each in flags.value}
-    all_flags = " ".join(told.get(each.variable, each.otherwise) for each in flags.value)
-    # Files of arguments are made when the container starts.
-    java_starts_with(re.sub(r"(^|\s)@\S+", "", all_flags))
+    assert ours <= {each.variable for each in flags}
+    all_flags = " ".join(told.get(each.variable, each.otherwise) for each in flags)
+    if all_flags:
+        # Files of arguments are made when the container starts.
+        java_starts_with(re.sub(r"(^|\s)@\S+", "", all_flags))
 
 
 def test_flags_that_a_jvm_does_not_start_with_are_found() -> None:
@@ -237,15 +208,8 @@ def test_flags_that_a_jvm_does_not_start_with_are_found() -> None:
 
 @pytest.mark.parametrize("heap", ["512m", "1g"])
 def test_a_jvm_takes_heaps_as_the_settings_do(heap: str) -> None:
-    assert load({"DEEPHAVEN_HEAP": heap}).deephaven_heap == heap
+    assert load({"CONNECT_HEAP": heap}).connect_heap == heap
     java_starts_with(f"-Xmx{heap}")
-
-
-def java_starts_with(flags: str) -> None:
-    done = subprocess.run(
-        [str(jvm.java()), *flags.split(), "-version"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_memory_of_redpanda_is_taken_only_as_seastar_reads_it() -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import socket
 import subprocess
 import threading
@@ -11,10 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engines.flink.services import flink
-from racetrack.settings import REPO, load
-from racetrack.stack.compose.project import environment
-from racetrack.stack.native.service import Context
+from racetrack.settings import REPO
 
 RUNNING = '{"name":"shop","connector":{"state":"RUNNING"},"tasks":[{"id":0,"state":"RUNNING"}]}'
 SUBJECTS = '["mysql.shop.users-value","mysql.shop.items-value","mysql.shop.purchases-value"]'
@@ -138,34 +134,3 @@ def healthy(port: int) -> int:
         timeout=20,
     )
     return done.returncode
-
-
-@pytest.mark.parametrize(
-    "knobs",
-    [
-        {},
-        {"FLINK_MINI_BATCH_MS": "0", "FLINK_PARALLELISM": "3"},
-        {"FLINK_STATE_BACKEND": "rocksdb", "FLINK_CHECKPOINT_MS": "5000", "FLINK_HEAP": "2g"},
-        {"FLINK_UPSERT_MATERIALIZE": "NONE"},
-    ],
-)
-def test_flink_is_configured_as_natively(tmp_path: Path, knobs: dict[str, str]) -> None:
-    settings = load(knobs)
-    told = subprocess.run(
-        ["bash", str(REPO / "flink/start.sh"), "printenv", "FLINK_PROPERTIES"],
-        env={"PATH": "/usr/bin:/bin", **environment(settings)},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    ours = dict(line.split(": ", 1) for line in told.splitlines())
-    native = flink.configured(Context(settings, tmp_path, {}))
-    places = re.compile(r"address|bind|\.host$|\.port$|dirs?$|idle-timeout")
-    assert {name: value for name, value in ours.items() if not places.search(name)} == {
-        name: value for name, value in native.items() if not places.search(name)
-    }
-    assert ours["sql-gateway.endpoint.rest.port"] == str(settings.flink_port)
-    assert ours["sql-gateway.session.idle-timeout"] == native["sql-gateway.session.idle-timeout"]
-    # The image itself has one slot, and one port for the files of all jobs' clusters.
-    assert ours["taskmanager.numberOfTaskSlots"] == ours["parallelism.default"]
-    assert ours["blob.server.port"] == "0"

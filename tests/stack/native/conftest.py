@@ -11,46 +11,11 @@ import pytest
 from racetrack import settings as racetrack_settings
 from racetrack.settings import Settings
 from racetrack.stack.native.service import Context
+from tests.service_facts import FACTS
 
-FILES = {
-    "mysql": (
-        "VERSION",
-        "made/data/ibdata1",
-        "usr/lib/mysql/plugin/component_reference_cache.so",
-        "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
-    ),
-    "nginx": ("VERSION", "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"),
-    "kafka": (
-        "libs/kafka_2.13-4.3.1.jar",
-        "libs/kafka-clients-4.3.1.jar",
-        "libs/connect-runtime-4.3.1.jar",
-        "made/bootstrap.checkpoint",
-    ),
-    "registry": ("apicurio-registry-app-2.6.13.Final-runner.jar",),
-    "debezium": (
-        "plugins/debezium-connector-mysql/debezium-connector-mysql-3.6.1.Final.jar",
-        "plugins/debezium-connector-mysql/kafka-clients-4.3.0.jar",
-        "plugins/apicurio-converter/apicurio-registry-utils-converter-2.6.13.Final.jar",
-    ),
-    "deephaven": (
-        "bin/python",
-        "lib/python3.11/site-packages/deephaven_server-42.7.dist-info/METADATA",
-        "lib/python3.11/site-packages/deephaven_server/jars/a-1.0.jar",
-    ),
-    "flink": ("lib/flink-dist-2.3.0.jar", "lib/flink-sql-connector-kafka-5.0.0-2.2.jar"),
-    "loadgen": ("VERSION", "bin/pypy3", "lib/librdkafka-0.so.1"),
-}
+FILES = {part: files for facts in FACTS for part, files in facts.files.items()}
 FAILS = "#!/bin/sh\nexit 1\n"
-PORTS = (
-    "kafka_port",
-    "kafka_controller_port",
-    "schema_registry_port",
-    "mysql_port",
-    "connect_port",
-    "deephaven_port",
-    "flink_port",
-    "loadgen_port",
-)
+PORTS = tuple(name for name in racetrack_settings.every_setting() if name.endswith("_port"))
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from .conftest import Answer, http
         ("registry", "{schema_registry_port}.*refused"),
         ("debezium", "nothing answers on port {connect_port}"),
         ("loadgen", "control port {loadgen_port} does not answer"),
-        ("deephaven", "nothing answers on port {deephaven_port}"),
     ],
 )
 def test_nothing_listens_yet(name: str, said: str, context: Context) -> None:
@@ -65,17 +64,6 @@ def test_registry_that_is_not_there_yet(
     answer(context.settings.schema_registry_port, response)
     with pytest.raises(NotReady, match=said):
         find_service("registry").check(context)
-
-
-def test_deephaven_serves_its_ide(context: Context, answer: Answer) -> None:
-    answer(context.settings.deephaven_port, http(b"<html>"))
-    find_service("deephaven").check(context)
-
-
-def test_deephaven_that_serves_no_ide(context: Context, answer: Answer) -> None:
-    answer(context.settings.deephaven_port, http(b"", "404 Not Found"))
-    with pytest.raises(NotReady, match="/ide/: HTTP 404"):
-        find_service("deephaven").check(context)
 
 
 def task(state: str, trace: str = "") -> bytes:

@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from engines.dh import server as deephaven_server
-from engines.pg.services import postgres
-from racetrack.install.recipes import PARTS, recipe
-from racetrack.install.versions import parse_env_file, read_versions
-from racetrack.settings import REPO, Settings, load
+from racetrack.install.recipes import parts, recipe
+from racetrack.install.versions import in_env_files, read_versions
+from racetrack.settings import every_setting, load
 from racetrack.stack import heeded
 from racetrack.stack.compose import published
 from racetrack.stack.compose.project import environment
 from racetrack.stack.native.service import Context, Launch, find_service
 from racetrack.stack.services import broker
+from tests.service_facts import FACTS, LAUNCHED, another_value
 from tests.stack.compose.conftest import Describe, compose_plugin, described
 
 __all__ = ["compose_plugin", "described"]  # fixtures
@@ -26,68 +25,35 @@ __all__ = ["compose_plugin", "described"]  # fixtures
 Knobs = dict[str, str]
 Given = Callable[[tuple[str, ...], Knobs], dict[str, Any]]
 
-KNOBS = parse_env_file((REPO / ".env").read_text())
+KNOBS = in_env_files()
 PUBLISHED = ("docker-compose.yml",)
 AIRGAP = (*PUBLISHED, "docker-compose.airgap.yml")
-SERVICES = ("mysql", "broker", "registry", "debezium", "loadgen", "deephaven", "flink", "cal")
-# Where one more, or another word, will not do.
-OTHER = {
-    "BIND_ADDRESS": "127.0.0.9",
-    "KAFKA_ADVERTISED_ADDRESS": "a.example",
-    "KAFKA_RETENTION_BYTES": "100000000",
-    "REDPANDA_MEMORY": "9G",
-    "POSTGRES_SHARED_BUFFERS": "123MB",
-    "FLINK_STATE_BACKEND": "rocksdb",
-    "FLINK_UPSERT_MATERIALIZE": "NONE",
-    "LOADGEN_ACKS": "all",
-}
-# In docker-compose.yml.
-HEAP_OF = {
-    "CONNECT_HEAP": ("debezium", published.DEBEZIUM),
-    "DEEPHAVEN_HEAP": ("deephaven", published.DEEPHAVEN),
-    "FLINK_HEAP": ("flink", published.FLINK),
-}
-# The services whose JVM is started with a heap, natively and in images that are made here.
-NATIVE_HEAP_OF = {
-    "KAFKA_HEAP": "broker",
-    "SCHEMA_REGISTRY_HEAP": "registry",
-    "CONNECT_HEAP": "debezium",
-    "DEEPHAVEN_HEAP": "deephaven",
-    "FLINK_HEAP": "flink",
-}
-# What it is changed from, where what is delivered would not show it.
-FROM = {
-    "REDPANDA_SMP": {"REDPANDA_MEMORY": "9G"},
-    "FLINK_CHECKPOINT_MS": {"FLINK_CHECKPOINT_MS": "5000"},
-}
+RUNTIMES = ("native", "compose", "airgap")
+# Of the stack and of every engine.
+FROM = {name: knobs for facts in FACTS for name, knobs in facts.changed_from.items()}
+IMAGE_OF = {name: image for facts in FACTS for name, image in facts.image_of.items()}
+NATIVE_HEAP_OF = {name: service for facts in FACTS for name, service in facts.jvm_of.items()}
+INNER_JVM = {service: args for facts in FACTS for service, args in facts.inner_jvm.items()}
 
 
 def before(name: str) -> Knobs:
-    return FROM.get(name, {})
+    return dict(FROM.get(name, {}))
 
 
 def after(name: str) -> Knobs:
     """The knobs with another value of this one."""
-    value = OTHER.get(name, KNOBS[name])
-    if name in OTHER:
-        pass
-    elif name.endswith(("_HEAP", "_TMPFS")):
-        value = "7g"
-    elif value.lstrip("-").isdigit():
-        value = str(int(value) + 1)
-    else:
-        value = "9.9.9"
-    return {**before(name), name: value}
+    return {**before(name), name: another_value(name)}
 
 
 def heeding(runtime: str) -> list[str]:
     """The knobs that a runtime is said to heed."""
-    return [n for n in KNOBS if n not in heeded.NOT_HEEDED[runtime].keys() | heeded.OF_THE_HARNESS]
+    unheeded = heeded.not_heeded(runtime).keys() | heeded.of_the_harness()
+    return [name for name in KNOBS if name not in unheeded]
 
 
 def of_settings(knobs: Knobs) -> Knobs:
     """Those that the harness reads; the others only compose or the installer knows."""
-    return {name: v for name, v in knobs.items() if name.lower() in Settings.model_fields}
+    return {name: v for name, v in knobs.items() if name.lower() in every_setting()}
 
 
 @pytest.fixture(scope="module")
@@ -107,24 +73,28 @@ def given(described: Describe) -> Given:
     return lambda files, knobs: describe(files, tuple(knobs.items()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", heeding("compose"))
 def test_a_knob_reaches_the_published_images(name: str, given: Given) -> None:
     assert given(PUBLISHED, before(name)) != given(PUBLISHED, after(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", heeding("airgap"))
 def test_a_knob_reaches_the_images_that_are_made_here(name: str, given: Given) -> None:
     assert given(AIRGAP, before(name)) != given(AIRGAP, after(name))
 
 
-@pytest.mark.parametrize("name", sorted(heeded.NOT_HEEDED["compose"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(heeded.not_heeded("compose")))
 def test_what_is_said_not_to_reach_the_published_images_does_not(name: str, given: Given) -> None:
     assert given(PUBLISHED, before(name)) == given(PUBLISHED, after(name))
 
 
 @pytest.mark.parametrize("name", [n for n in heeding("compose") if n.endswith("_HEAP")])
 def test_a_heap_is_that_of_a_published_image_s_jvm(name: str, given: Given) -> None:
-    service, image = HEAP_OF[name]
+    service, image_name = IMAGE_OF[name]
+    image = published.IMAGES[image_name]
     assert image.jvm
     told = given(PUBLISHED, after(name))[service]["environment"]
     jvm = " ".join(told.get(each.variable, each.otherwise) for each in image.jvm.value)
@@ -155,17 +125,16 @@ class Native:
     def jvm(self, name: str, knobs: Knobs) -> list[str]:
         """What a service's JVM is started with, word by word: a shell may start it."""
         launch = self._launch(name, self._with(knobs))
-        # Deephaven's is started within Python, by what stands in the environment.
-        in_python = deephaven_server.jvm_args(launch.env) if name == "deephaven" else []
-        return [word for told in (*launch.argv, *in_python) for word in told.split()]
+        inner = INNER_JVM[name](launch.env) if name in INNER_JVM else []
+        return [word for told in (*launch.argv, *inner) for word in told.split()]
 
     def words(self, knobs: Knobs) -> set[str]:
         context = self._with(knobs)
-        said = [f"{n}={v}" for n, v in postgres.configuration(context).items()]
-        for name in (*SERVICES, "pgfeed"):
+        said = [f"{n}={v}" for facts in FACTS for n, v in facts.configured(context).items()]
+        for name in LAUNCHED:
             said += self._launched(name, context)
         versions = read_versions(environ=knobs)
-        said += [recipe(part, versions).label for part in PARTS]
+        said += [recipe(part, versions).label for part in parts()]
         return {word for line in said for word in line.split()}
 
     def stable(self, knobs: Knobs) -> set[str]:
@@ -209,16 +178,16 @@ def test_a_heap_is_that_of_a_native_service_s_jvm(name: str, native: Native) -> 
 
 
 def test_only_knobs_are_said_not_to_be_heeded() -> None:
-    said = {name for names in heeded.NOT_HEEDED.values() for name in names}
-    assert said | heeded.OF_THE_HARNESS <= KNOBS.keys()
+    said = {name for where in RUNTIMES for name in heeded.not_heeded(where)}
+    assert said | heeded.of_the_harness() <= KNOBS.keys()
 
 
 def test_every_setting_stands_in_env() -> None:
-    asked = {name for name, field in Settings.model_fields.items() if field.is_required()}
+    asked = {name for name, field in every_setting().items() if field.is_required()}
     assert {name.upper() for name in asked} <= KNOBS.keys()
 
 
 def test_of_each_knob_that_is_not_heeded_it_is_said_whether_results_depend_on_it() -> None:
-    said = {name for names in heeded.NOT_HEEDED.values() for name in names}
+    said = {name for where in RUNTIMES for name in heeded.not_heeded(where)}
     tuning = {name for name in said if not name.endswith(("_PORT", "_VERSION"))}
-    assert tuning == heeded.CHANGES_RESULTS_OF.keys()
+    assert tuning == heeded.changes_results_of().keys()

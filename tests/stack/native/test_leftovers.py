@@ -68,8 +68,8 @@ def test_an_orphan_is_found_though_its_parent_is_gone(stack_name: str) -> None:
 
 
 def test_a_child_that_writes_over_its_environment_is_found_by_its_parent(stack_name: str) -> None:
-    start(WITH_CHILD_UNMARKED, leftovers.mark(stack_name, "postgres"))
-    assert [member.service for member in leftovers.members(stack_name)] == ["postgres"] * 2
+    start(WITH_CHILD_UNMARKED, leftovers.mark(stack_name, "database"))
+    assert [member.service for member in leftovers.members(stack_name)] == ["database"] * 2
 
 
 def test_one_that_ignores_sigterm_is_killed(stack_name: str) -> None:

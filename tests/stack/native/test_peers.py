@@ -41,13 +41,6 @@ def test_debezium_goes_to_its_peers_by_name(inside: Context) -> None:
     )
 
 
-def test_deephaven_is_told_the_registry_s_root(inside: Context) -> None:
-    env = find_service("deephaven").launch(inside).env
-    port = inside.settings.schema_registry_port
-    assert env["SCHEMA_REGISTRY_URL"] == f"http://redpanda:{port}"
-    assert env["KAFKA_BOOTSTRAP"] == f"redpanda:{inside.settings.kafka_port}"
-
-
 def test_the_broker_has_a_listener_for_clients_outside(inside: Context) -> None:
     rendered = broker.server_properties(inside)
     assert rendered["advertised.listeners"] == (

@@ -1,16 +1,16 @@
 """What every service promises before it runs: loopback, announced ports, hidden secrets."""
 
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
-from racetrack.settings import Settings
+from racetrack.settings import Settings, every_setting
 from racetrack.stack.native.service import Context, Launch, find_service
+from tests.service_facts import FACTS, LAUNCHED
 
-SERVICES = ("mysql", "broker", "registry", "debezium", "loadgen", "deephaven", "flink", "pgfeed")
+SECRETS = [name for name, field in every_setting().items() if field.annotation is SecretStr]
 
 
 def written(context: Context) -> str:
@@ -25,30 +25,29 @@ def launch(name: str, context: Context) -> Launch:
 
 def secrets(settings: Settings) -> list[str]:
     values = [value.get_secret_value() for _, value in settings if isinstance(value, SecretStr)]
-    given = [value for value in values if value]  # MZ_URL is empty
-    assert len(given) == 5
-    return given
+    assert len(values) == len(SECRETS) >= 3
+    return values
 
 
 @pytest.fixture
 def context(context: Context) -> Context:
-    """With a key for Deephaven that stands nowhere else, as `racetrack` does."""
-    key = {"deephaven_psk": SecretStr("a-key-of-its-own")}
-    return replace(context, settings=context.settings.model_copy(update=key))
+    """With secrets that stand nowhere else, as `racetrack` does."""
+    secret = {name: SecretStr(f"a-{name}-of-its-own") for name in SECRETS}
+    return replace(context, settings=context.settings.model_copy(update=secret))
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@pytest.mark.parametrize("name", LAUNCHED)
 def test_a_service_is_called_like_its_module(name: str) -> None:
     assert find_service(name).name == name
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@pytest.mark.parametrize("name", LAUNCHED)
 def test_every_announced_port_moves_with_its_setting(name: str, context: Context) -> None:
     for setting, port in find_service(name).ports(context.settings).items():
         assert port == getattr(context.settings, setting.lower())
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@pytest.mark.parametrize("name", LAUNCHED)
 def test_ports_and_address_reach_the_process(name: str, context: Context) -> None:
     started = launch(name, context)
     told = "\n".join([*started.argv, *started.env.values(), written(context)])
@@ -58,14 +57,14 @@ def test_ports_and_address_reach_the_process(name: str, context: Context) -> Non
     assert "0.0.0.0" not in told  # noqa: S104
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@pytest.mark.parametrize("name", LAUNCHED)
 def test_no_secret_is_seen_in_a_process_list(name: str, context: Context) -> None:
     shown = launch(name, context).argv
     for secret in secrets(context.settings):
         assert not [argument for argument in shown if secret in argument]
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@pytest.mark.parametrize("name", LAUNCHED)
 def test_a_secret_on_disk_is_for_its_owner_alone(name: str, context: Context) -> None:
     launch(name, context)
     for path in (p for p in context.work.rglob("*") if p.is_file()):
@@ -73,7 +72,7 @@ def test_a_secret_on_disk_is_for_its_owner_alone(name: str, context: Context) ->
             assert path.stat().st_mode & 0o077 == 0, path
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@pytest.mark.parametrize("name", LAUNCHED)
 def test_a_service_writes_in_its_own_folder_only(name: str, context: Context) -> None:
     before = {path for path in context.work.parent.rglob("*") if "made" not in path.parts}
     launch(name, context)
@@ -83,23 +82,9 @@ def test_a_service_writes_in_its_own_folder_only(name: str, context: Context) ->
 
 def test_versions_are_those_of_the_parts(context: Context) -> None:
     found: dict[str, str] = {}
-    for name in SERVICES:
+    for name in LAUNCHED:
         found.update(find_service(name).versions(context))
-    assert found == {
-        "mysql": "9.9",
-        "kafka": "4.3.1",
-        "java": "17.0.99",
-        "apicurio": "2.6.13.Final",
-        "nginx": "9.9",
-        "debezium": "3.6.1.Final",
-        "avro-converter": "2.6.13.Final",
-        "kafka-connect": "4.3.1",
-        "loadgen": "9.9",
-        "deephaven": "42.7",
-        "flink": "2.3.0",
-        "flink-kafka": "5.0.0-2.2",
-        **{name: version(name) for name in ("confluent-kafka", "fastavro", "psycopg")},
-    }
+    assert found == {part: said for facts in FACTS for part, said in facts.versions.items()}
 
 
 def test_class_path_has_every_library_once(context: Context) -> None:

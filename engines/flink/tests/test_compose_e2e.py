@@ -1,0 +1,35 @@
+"""Flink in containers: verified after updates, deletions and a pause, and its own client."""
+
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from engines.flink.knobs import Knobs
+from racetrack.settings import Settings
+from tests.e2e.contained import check_every_view_after
+from tests.e2e.shared import Door
+
+pytestmark = pytest.mark.e2e
+
+
+def test_every_view_is_right(contained: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_every_view_after("pause:engine@4s+2s", "flink", monkeypatch)
+
+
+def test_its_own_client_is_in_its_container(contained: Settings, door: Callable[..., Door]) -> None:
+    """As `./race up` says it: a client that runs on the service's side."""
+    up = door("race", "up", "flink")
+    assert up.wait(400) == 0, up.output
+    try:
+        client = up.until("^SQL client: docker compose ")
+        assert client.endswith(f"gateway --endpoint 127.0.0.1:{Knobs.of(contained).flink_port}")
+        argv = client.removeprefix("SQL client: ").split()
+        argv.insert(argv.index("exec") + 1, "--no-TTY")
+        shown = subprocess.run(
+            argv, input="SHOW CATALOGS;\n", capture_output=True, text=True, timeout=60, check=False
+        )
+        assert "default_catalog" in shown.stdout, shown.stdout + shown.stderr
+    finally:
+        down = door("race", "down")
+        assert down.wait() == 0, down.output

@@ -1,0 +1,13 @@
+"""PostgreSQL in containers: verified after updates and deletions, and after both of its services
+were killed."""
+
+import pytest
+
+from racetrack.settings import Settings
+from tests.e2e.contained import check_every_view_after
+
+pytestmark = pytest.mark.e2e
+
+
+def test_every_view_is_right(contained: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_every_view_after("kill:engine@4s", "pg", monkeypatch)

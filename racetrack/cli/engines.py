@@ -1,0 +1,178 @@
+"""`./race engines`: what there is, from the engines' own folders."""
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+import engines
+from racetrack import plugins
+from racetrack.cli.parameters import EXIT_CODES, errors_to_exit_codes
+from racetrack.install.versions import in_env_files
+from racetrack.settings import Settings, every_setting, load
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from engines.contract import Engine
+
+HEADING = "# ---"
+MASKED = "********"
+COLUMNS = ("", "knob", "now", "default", "what it does")
+SENTENCE = re.compile(r".*?[.](?=\s|$)")
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One setting of an engine: what it is now, what the file says, and why."""
+
+    name: str
+    now: str
+    default: str
+    comment: Sequence[str]  # its lines in the file
+
+    @property
+    def is_changed(self) -> bool:
+        """The environment says something else than the file."""
+        return self.now != self.default
+
+    @property
+    def is_version(self) -> bool:
+        """It says which version of something runs."""
+        return self.name.endswith("_VERSION")
+
+
+@click.command("engines", epilog=EXIT_CODES)
+@click.argument(
+    "name", metavar="[ENGINE]", required=False, type=click.Choice(engines.engine_names())
+)
+def list_engines(name: str | None) -> None:
+    """List the engines: versions, runtimes, workloads and knobs of each.
+
+    \b
+    With the name of one, its knobs are explained in full. A * marks a knob that the environment
+    changes.
+    """
+    with errors_to_exit_codes():
+        load()  # says which value can't be used
+        found = [engines.find_engine(name)] if name else engines.all_engines()
+        screen = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+        for engine in found:
+            _show(screen, engine, knobs(engine.name), whole=bool(name))
+
+
+def knobs(engine: str) -> list[Knob]:
+    """Every setting that only this engine heeds, in the order of its `knobs.py`; then those of its
+    published images, which are in no field."""
+    files = (plugins.REPO / ".env", *plugins.env_files())
+    explained = comments_in("\n".join(file.read_text() for file in files))
+    defaults = in_env_files()
+    given = {name.upper(): value.strip() for name, value in os.environ.items()}
+    found = []
+    for name in _names(engine):
+        default, now = defaults.get(name, ""), given.get(name, defaults.get(name, ""))
+        field = every_setting().get(name.lower())
+        if field and "SecretStr" in str(field.annotation):
+            # A secret that differs is still told from the default.
+            now = now and (MASKED if now == default else f"{MASKED} (another)")
+            default = default and MASKED
+        found.append(Knob(name, now, default, explained.get(name, ())))
+    return found
+
+
+def comments_in(text: str) -> dict[str, list[str]]:
+    """Setting → the lines of the comment right above it, in the text of a file of settings."""
+    found: dict[str, list[str]] = {}
+    above: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("#") and not line.startswith(HEADING):
+            above.append(line.removeprefix("#").strip())
+            continue
+        name, equals, _ = line.partition("=")
+        if equals and not line.startswith("#"):
+            found[name.strip()] = above
+        above = []
+    return found
+
+
+def first_sentence(comment: Sequence[str]) -> str:
+    """The first sentence of a comment; all of it if it has no full stop."""
+    text = " ".join(comment)
+    sentence = SENTENCE.match(text)
+    return sentence[0] if sentence else text
+
+
+def _names(engine: str) -> list[str]:
+    """The names of an engine's settings, each once."""
+    module = plugins.of_all("knobs").get(engine)
+    if module is None:
+        return []
+    named = [
+        name.upper() for name in module.Knobs.model_fields if name not in Settings.model_fields
+    ]
+    heed = getattr(module, "HEED", None)
+    return list(dict.fromkeys([*named, *(heed.image_versions if heed else ())]))
+
+
+def _show(screen: Console, engine: "Engine", of_engine: Sequence[Knob], *, whole: bool) -> None:
+    """One engine. Text from files and the environment is never taken for markup."""
+    screen.print(Text(f"{engine.name}  {engine.title}", style="bold"))
+    for label, value in _facts(engine, of_engine):
+        screen.print(Text(f"  {label:<11}{value}"))
+    if rest := [knob for knob in of_engine if not knob.is_version or (whole and knob.comment)]:
+        if screen.is_terminal:
+            screen.print(_table(rest, whole=whole))
+        else:
+            screen.print(Text("\n".join(_aligned(rest, whole=whole))))
+    screen.print()
+
+
+def _facts(engine: "Engine", of_engine: Sequence[Knob]) -> Iterator[tuple[str, str]]:
+    versions = [
+        f"{knob.name}={knob.now}" + (f" (default {knob.default})" if knob.is_changed else "")
+        for knob in of_engine
+        if knob.is_version
+    ]
+    scripts = [f"{workload} (scripts/{script})" for workload, script in engine.scripts.items()]
+    yield "versions", ", ".join(versions) or "none to choose"
+    yield "runtimes", ", ".join(engine.runtimes)
+    yield "workloads", ", ".join(scripts) or "it counts the main topic only"
+    if all(knob.is_version for knob in of_engine):
+        yield "knobs", "none"
+
+
+def _rows(of_engine: Sequence[Knob], *, whole: bool) -> Iterator[tuple[str, str, str, str, str]]:
+    for knob in of_engine:
+        said = "\n".join(knob.comment) if whole else first_sentence(knob.comment)
+        yield ("*" if knob.is_changed else "", knob.name, knob.now, knob.default, said)
+
+
+def _table(of_engine: Sequence[Knob], *, whole: bool) -> "Table":
+    """For a terminal, where the last column is folded."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for title in COLUMNS[:-1]:
+        table.add_column(title, no_wrap=True)
+    table.add_column(COLUMNS[-1])
+    for *cells, said in _rows(of_engine, whole=whole):
+        style = "yellow" if cells[0] else ""
+        table.add_row(*map(Text, cells), Text(said.replace("\n", " ")), style=style)
+    return table
+
+
+def _aligned(of_engine: Sequence[Knob], *, whole: bool) -> Iterator[str]:
+    """For a pipe or a file, where nothing is folded."""
+    rows = [COLUMNS, *_rows(of_engine, whole=whole)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS) - 1)]
+    margin = " " * sum(width + 2 for width in widths)
+    for *cells, said in rows:
+        padded = (cell.ljust(width + 2) for cell, width in zip(cells, widths, strict=True))
+        yield ("".join(padded) + said.replace("\n", "\n" + margin)).rstrip()

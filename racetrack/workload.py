@@ -1,0 +1,129 @@
+"""What the harness asks of a workload: the contract. A workload is a folder `workloads/<name>/`;
+its module `harness` has a `WORKLOAD`, which says what its views hold and where they get it from.
+
+`Workload.views` is what `Engine.read_view` has to deliver: an Arrow table with at least the columns
+named there, by these names; others are ignored, and so is the order of rows. Types may be the
+engine's own, as long as nothing is lost (`racetrack/verify/normal.py` has the rules): a time may be
+a timestamp, a number of epoch milliseconds, or ISO 8601 text.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from racetrack import plugins
+from racetrack.errors import UsageError
+
+# Debezium's name for MySQL, with which its topics begin.
+CDC_PREFIX = "mysql"
+
+
+class ColumnType(Enum):
+    """What a column holds, whatever type an engine gives it."""
+
+    INTEGER = "integer"  # compared exactly; a boolean counts as 0 or 1
+    TEXT = "text"  # compared exactly
+    DECIMAL = "decimal"  # compared exactly: never a binary floating point number
+    FLOAT = "float"  # compared to RELATIVE_ERROR
+    TIME = "time"  # an instant, compared to the millisecond
+
+
+INTEGER, TEXT, DECIMAL, FLOAT, TIME = ColumnType
+
+
+@dataclass(frozen=True)
+class Best:
+    """The view holds the first `limit` rows by `by`, descending, nulls last; of each `of` if any.
+
+    Which of equals are among them is left open, though the demo's scripts do decide it.
+    """
+
+    limit: int
+    by: str
+    of: str | None = None
+
+
+@dataclass(frozen=True)
+class View:
+    """One view: its columns, those that identify a row, and whether it is an extract.
+
+    `window` names a column that counts what is in a window that moves with the engine's clock. It
+    is held against a least and a greatest count, `<column>_least` and `<column>_most` in the SQL:
+    the clock that the engine went by lies between two instants, see `verification.py`.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    columns: Mapping[str, ColumnType]
+    best: Best | None = None
+    window: str | None = None
+
+
+@dataclass(frozen=True)
+class SourceTopic:
+    """A topic as a source: how its messages become rows of `source.<table>` in DuckDB.
+
+    `form` are kcat's options for a line of JSON a message; `take` is the SQL that inserts the lines
+    of `$pipes`. `unfit`, if any, is the condition under which a row came of a message that is no
+    `event`; the table has its `partition` and `offset` then.
+    """
+
+    name: str
+    table: str
+    form: tuple[str, ...]
+    take: str
+    event: str
+    unfit: str = ""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What is raced on."""
+
+    name: str
+    # The main topic: the one whose rate is set and whose messages the engines' progress counts.
+    topic: SourceTopic
+    # The others that views are made of, beside those of CDC.
+    topics: tuple[SourceTopic, ...]
+    # MySQL's database; its user has the same name.
+    database: str
+    # Its tables. Each is a view too: what an engine has of it.
+    tables: tuple[str, ...]
+    # The table whose inserts are watched on their way through CDC during faults, if any.
+    watched_table: str | None
+    # In an order in which each comes after those that its SQL reads.
+    views: tuple[View, ...]
+    # The view that counts the main topic by `partition`, in a column `total`.
+    progress: str
+    # The folder that holds `<view>.sql` for each view: what it should hold, by the schemas `source`
+    # and `expected` of DuckDB.
+    sql: Path
+    # DuckDB's SQL for the topics' tables in the schema `source`, and what else views are made of.
+    create: str
+
+    def view(self, name: str) -> View:
+        """The view of that name."""
+        return next(view for view in self.views if view.name == name)
+
+    def table_views(self) -> list[View]:
+        """The views that are tables of the database."""
+        return [self.view(table) for table in self.tables]
+
+    def cdc_topic(self, table: str) -> str:
+        """Where Debezium writes the changes of a table."""
+        return f"{CDC_PREFIX}.{self.database}.{table}"
+
+
+def find_workload(name: str) -> Workload:
+    """The workload of that name, as in the setting WORKLOAD.
+
+    Raises:
+        UsageError: there is none.
+    """
+    try:
+        side = plugins.of_workload(name, "harness")
+    except KeyError as error:
+        raise UsageError(f"WORKLOAD={name}: {error.args[0]}.") from None
+    found: Workload = side.WORKLOAD
+    return found

@@ -1,0 +1,134 @@
+"""`./race engines` lists whatever engines there are, and hides no change and no reason."""
+
+import re
+
+import pytest
+from click.testing import CliRunner
+from pydantic import SecretStr
+
+import engines
+from racetrack import cli
+from racetrack.cli.engines import MASKED, Knob, comments_in, first_sentence, knobs
+from racetrack.install.versions import in_env_files
+from racetrack.settings import every_setting
+
+
+def shown(*arguments: str) -> str:
+    """What the command prints into a pipe."""
+    result = CliRunner().invoke(cli.race, ["engines", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def every_knob() -> list[tuple[str, Knob]]:
+    return [(name, knob) for name in engines.engine_names() for knob in knobs(name)]
+
+
+def a_port() -> tuple[str, Knob]:
+    """Some engine's port, which takes any number that is one."""
+    return next((name, knob) for name, knob in every_knob() if knob.name.endswith("_PORT"))
+
+
+def test_every_engine_is_listed_with_all_that_it_says_of_itself() -> None:
+    output = shown()
+    for engine in engines.all_engines():
+        assert f"{engine.name}  {engine.title}\n" in output
+        assert f"  runtimes   {', '.join(engine.runtimes)}\n" in output
+        for workload, script in engine.scripts.items():
+            assert f"{workload} (scripts/{script})" in output
+        for knob in knobs(engine.name):
+            assert knob.name in output
+
+
+def test_settings_that_only_engines_heed_are_all_there() -> None:
+    listed = {knob.name.lower() for _, knob in every_knob()}
+    named_in_files = {name.lower() for name in in_env_files()}
+    assert listed <= named_in_files
+    assert "kafka_port" not in listed
+    assert listed & every_setting().keys()
+
+
+@pytest.mark.parametrize("name", engines.engine_names())
+def test_one_engine_is_shown_alone_with_its_whole_comments(name: str) -> None:
+    output = shown(name)
+    others = [engine.title for engine in engines.all_engines() if engine.name != name]
+    assert not [title for title in others if re.search(rf"^\w+  {title}$", output, re.M)]
+    for knob in knobs(name):
+        assert all(line in output for line in knob.comment)
+
+
+def test_nothing_is_changed_unless_the_environment_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for _, knob in every_knob():
+        monkeypatch.delenv(knob.name, raising=False)
+    assert not [line for line in shown().splitlines() if line.startswith("*")]
+
+
+def test_what_the_environment_changes_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    name, port = a_port()
+    monkeypatch.setenv(port.name, "12345")
+    assert f"*  {port.name}" in shown(name)
+    assert re.search(rf"^\*  {port.name} +12345 +{port.default}\b", shown(), re.M)
+
+
+def test_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets = [
+        knob
+        for _, knob in every_knob()
+        if (field := every_setting().get(knob.name.lower())) and field.annotation is SecretStr
+    ]
+    assert secrets
+    monkeypatch.setenv(secrets[0].name, "s3cret")
+    output = shown()
+    assert "s3cret" not in output
+    assert f"{MASKED} (another)" in output
+    files = in_env_files()
+    assert not [knob for knob in secrets if files[knob.name] and knob.default != MASKED]
+
+
+def test_an_unknown_name_ends_with_the_list() -> None:
+    result = CliRunner().invoke(cli.race, ["engines", "nosuch"])
+    assert result.exit_code == 2
+    assert "nosuch" in result.output
+    assert all(name in result.output for name in engines.engine_names())
+
+
+def test_a_value_that_can_not_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, port = a_port()
+    monkeypatch.setenv(port.name, "none")
+    result = CliRunner().invoke(cli.race, ["engines"])
+    assert result.exit_code == 2
+    assert port.name in result.output
+
+
+def test_a_comment_belongs_to_the_setting_right_below_it() -> None:
+    text = """\
+# Of the file as a whole.
+
+# --- A heading
+# How wide. It is
+# in metres.
+WIDTH=1
+HEIGHT=2
+# NOT_A_SETTING=3
+DEPTH=4
+"""
+    assert comments_in(text) == {
+        "WIDTH": ["How wide. It is", "in metres."],
+        "HEIGHT": [],
+        "DEPTH": ["NOT_A_SETTING=3"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("comment", "sentence"),
+    [
+        (["How wide. It is", "in metres."], "How wide."),
+        (["Version 1.2 and", "newer. Not 3."], "Version 1.2 and newer."),
+        (["no full stop"], "no full stop"),
+        ([], ""),
+    ],
+)
+def test_the_first_sentence_is_what_ends_in_a_full_stop(comment: list[str], sentence: str) -> None:
+    assert first_sentence(comment) == sentence

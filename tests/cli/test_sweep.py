@@ -1,0 +1,70 @@
+"""`./race sweep`: the plan that the options make, or one that is taken up again."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from racetrack import cli, interrupts
+from racetrack.run import sweep
+from racetrack.sweep_record import Sweep
+from tests.some_engines import EXAMPLE, TWO
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[Sweep]:
+    """What is begun, in a folder that is called as its plan's number."""
+    begun: list[Sweep] = []
+
+    def begin(plan: Sweep) -> Path:
+        begun.append(plan)
+        return Path(f"logs/{len(begun)}")
+
+    monkeypatch.setattr(sweep, "begin", begin)
+    monkeypatch.setattr(sweep, "carry_out", lambda *_: True)
+    return begun
+
+
+def test_the_options_are_the_plan(plans: list[Sweep]) -> None:
+    typed = f"sweep {' '.join(TWO)} --rates 500,5000 --repeat 2 --wait 30 --samples 10"
+    result = CliRunner().invoke(cli.race, typed.split())
+    assert result.exit_code == 0, result.output
+    assert plans == [
+        Sweep(engines=TWO, rates=(500, 5_000), repeat=2, wait_s=30.0, samples=10, delay_s=1.0)
+    ]
+    assert "To see the table: ./race report logs/1" in result.output
+
+
+def test_a_run_that_failed_fails_it(plans: list[Sweep], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "carry_out", lambda *_: False)
+    assert CliRunner().invoke(cli.race, ["sweep", EXAMPLE]).exit_code == 1
+
+
+def test_whoever_breaks_it_off_is_told_how_to_go_on(
+    plans: list[Sweep], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    taken_up: list[Path] = []
+
+    def carry_out(folder: Path, *_: object) -> bool:
+        taken_up.append(folder)
+        raise interrupts.Interrupted(2)
+
+    monkeypatch.setattr(sweep, "carry_out", carry_out)
+    result = CliRunner().invoke(cli.race, ["sweep", "--resume", str(tmp_path)])
+    assert result.exit_code == 130
+    assert f"To go on later: ./race sweep --resume {tmp_path}" in result.output
+    assert (taken_up, plans) == ([tmp_path], [])
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("sweep", "Name at least one ENGINE"),
+        (f"sweep {EXAMPLE} --rates 50,fast", "'50,fast' is not a list"),
+    ],
+)
+def test_a_plan_that_is_none_is_refused(typed: str, says: str, plans: list[Sweep]) -> None:
+    result = CliRunner().invoke(cli.race, typed.split())
+    assert result.exit_code == 2
+    assert says in result.output
+    assert plans == []

@@ -1,0 +1,50 @@
+"""`./race vary`: a sweep over the values of one setting, each looked at before the first run."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from racetrack import cli
+from racetrack.run import sweep
+from racetrack.sweep_record import Sweep
+from tests.some_engines import EXAMPLE
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[Sweep]:
+    begun: list[Sweep] = []
+
+    def begin(plan: Sweep) -> Path:
+        begun.append(plan)
+        return Path("logs/vary")
+
+    monkeypatch.setattr(sweep, "begin", begin)
+    monkeypatch.setattr(sweep, "carry_out", lambda *_: True)
+    return begun
+
+
+def test_each_value_is_in_the_plan(plans: list[Sweep]) -> None:
+    typed = f"vary {EXAMPLE} CONNECT_HEAP 2g,4g --rate 5000 --repeat 1"
+    result = CliRunner().invoke(cli.race, typed.split())
+    assert result.exit_code == 0, result.output
+    (plan,) = plans
+    assert (plan.vary, plan.values) == ("CONNECT_HEAP", ("2g", "4g"))
+    assert (plan.engines, plan.rates, plan.repeat) == ((EXAMPLE,), (5_000,), 1)
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        (f"vary {EXAMPLE} CONNECT_HEAP 2g,much", "CONNECT_HEAP: "),
+        (f"vary {EXAMPLE} NO_SUCH_SETTING 1,2", "There is no setting NO_SUCH_SETTING"),
+        (f"vary {EXAMPLE} REDPANDA_MEMORY 1G,2G", "REDPANDA_MEMORY does nothing"),
+    ],
+)
+def test_a_setting_that_can_not_be_varied_is_refused_before_the_first_run(
+    typed: str, says: str, plans: list[Sweep]
+) -> None:
+    result = CliRunner().invoke(cli.race, typed.split())
+    assert result.exit_code == 2
+    assert says in result.output
+    assert plans == []

@@ -1,0 +1,154 @@
+"""What `docker compose` understands of our files, for tests of the stack and of engines. It needs
+no Docker engine: it reads files.
+"""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engines import all_engines
+from racetrack import install, plugins
+from racetrack.install.debian import COMPOSE_PLUGIN
+from racetrack.settings import REPO
+from racetrack.stack.compose.image_facts import Image
+from racetrack.stack.compose.published import IMAGES
+from racetrack.stack.native import jvm
+
+PUBLISHED = ("docker-compose.yml",)
+# As a person names them who has all engines (docker-compose.airgap.yml says how).
+AIRGAP = (
+    *PUBLISHED,
+    "docker-compose.airgap.yml",
+    *(str(file.relative_to(REPO)) for file in plugins.files("airgap.yml")),
+)
+OF_THE_STACK = ("mysql", "redpanda", "debezium", "loadgen")
+OF_ENGINES = tuple(
+    service
+    for engine in all_engines()
+    if "compose" in engine.runtimes
+    for service in engine.services
+)
+# `up` starts these.
+OF_PUBLISHED_ENGINES = tuple(
+    service for engine in all_engines() if engine.is_published for service in engine.services
+)
+CLIENTS = "tools"  # the profile of what runs once, for a person
+# What health checks and scripts of ours are answered.
+ANSWERS = (
+    '"tasks":[{"id":0,"state":"RUNNING"}]'
+    ' "mysql.shop.users-value" "mysql.shop.items-value" "mysql.shop.purchases-value"'
+)
+_folder = tempfile.TemporaryDirectory(prefix="racetrack-docker-")
+
+
+@cache
+def plugin() -> Mapping[str, str]:
+    """The environment in which `docker compose` works; skips the test where it can't."""
+    try:
+        if _works(os.environ):
+            return dict(os.environ)
+    except FileNotFoundError:
+        pytest.skip("there is no `docker` on PATH, and the compose plugin is a plugin of it")
+    parts = install.ensure(["compose"], install.read_versions(), print)
+    folders = {"cliPluginsExtraDirs": [str((parts["compose"] / COMPOSE_PLUGIN).parent)]}
+    (Path(_folder.name) / "config.json").write_text(json.dumps(folders))
+    environment = {**os.environ, "DOCKER_CONFIG": _folder.name}
+    assert _works(environment)
+    return environment
+
+
+def described(*files: str, profile: str = "*", **variables: str) -> dict[str, Any]:
+    """What `docker compose config` says of some files, with these variables."""
+    # Files beside those of `include` do not take the settings beside them by themselves.
+    settings = [REPO / ".env", *plugins.env_files()] if set(files) - set(PUBLISHED) else []
+    done = subprocess.run(
+        [
+            *("docker", "compose"),
+            *(argument for file in settings for argument in ("--env-file", str(file))),
+            *(argument for file in files for argument in ("--file", str(REPO / file))),
+            *("--profile", profile, "config", "--format", "json"),
+        ],
+        env={**plugin(), **variables},
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr, "a variable is not set, or a key is not known"
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def service(name: str, *files: str, **variables: str) -> dict[str, Any]:
+    """One service of the published files, or of these."""
+    found: dict[str, Any] = described(*(files or PUBLISHED), **variables)["services"][name]
+    return found
+
+
+def dockerfiles() -> list[Path]:
+    """Those of all images that are built on published ones."""
+    return [*REPO.glob("*/Dockerfile"), *REPO.glob("engines/**/Dockerfile")]
+
+
+def dockerfile_of(service: Mapping[str, Any]) -> Path:
+    """The Dockerfile of a service that is built here."""
+    build: Mapping[str, str] = service["build"]
+    return Path(build["context"]) / build.get("dockerfile", "Dockerfile")
+
+
+def image_of(service: Mapping[str, Any]) -> Image:
+    """The facts on a service's image, or on what the one that is built here is built on."""
+    if "build" not in service:
+        return IMAGES[service["image"].rpartition(":")[0]]
+    *_, base = re.findall(r"^FROM ([^\s:]+)", dockerfile_of(service).read_text(), re.MULTILINE)
+    return IMAGES[base]
+
+
+class Only:
+    """A machine that has the programs of an image, which all succeed, and no others."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "bin"
+        self._folder.mkdir()
+
+    def run(self, image: Image, *command: str, **variables: str) -> None:
+        """Fails if the command looks for a program that the image does not have."""
+        for name in image.programs.value:
+            stub = self._folder / Path(name).name
+            # Shells are real, or nothing would run. `curl` answers what a health check wants.
+            if name in ("sh", "bash"):
+                stub.symlink_to(f"/bin/{name}")
+            else:
+                stub.write_text(f"#!/bin/sh\necho '{ANSWERS}'\n")
+                stub.chmod(0o755)
+        done = subprocess.run(
+            [str(self._folder / command[0]), *command[1:]],
+            env={"PATH": str(self._folder), **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+        )
+        assert "not found" not in done.stderr, done.stderr
+
+
+def java_starts_with(flags: str) -> None:
+    """Fails if the JVM does not start with these flags."""
+    done = subprocess.run(
+        [str(jvm.java()), *flags.split(), "-version"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _works(environment: Mapping[str, str]) -> bool:
+    asked = ["docker", "compose", "version"]
+    return subprocess.run(asked, env=environment, capture_output=True, check=False).returncode == 0

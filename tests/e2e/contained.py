@@ -1,0 +1,28 @@
+"""An engine in containers, verified after updates and deletions, and after trouble: what the tests
+of engines share."""
+
+import pytest
+
+from engines import find_engine
+from tests.e2e.shared import Door, check_views_after_a_kill, run_folder
+from tests.run_json import read_run
+from workloads.shop.catalogue import VIEWS
+
+
+def check_every_view_after(fault: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UPDATES_PER_SECOND", "30")
+    monkeypatch.setenv("DELETES_PER_SECOND", "5")
+    # Long enough for containers to be up again, and to tell of updates.
+    door = Door("run_experiment.sh", engine, "500", "5", "25", "1.0", "--verify", "--fault", fault)
+    door.wait(400)
+    run = read_run(run_folder(door.output))
+    assert run["runtime"] == "compose"
+    check_views_after_a_kill(run, door)
+    assert run["verified"]["views"].keys() == {view.name for view in VIEWS}
+    assert fault.startswith("kill") or run["outcome"] == "ok"
+    # The shop began with 1,000 purchases, and three a second came.
+    assert run["verified"]["source_rows"]["purchases"] < 1_000
+    services = find_engine(engine).services
+    assert run["faults"]["done"][0]["services"] == list(services)
+    assert run["measured"]["cpu_s"].keys() >= set(services)
+    assert run["versions"].keys() >= set(services)

@@ -1,0 +1,242 @@
+"""What the end-to-end tests share: the front doors run as a user runs them, and what is left."""
+
+import contextlib
+import os
+import re
+import shlex
+import signal
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from racetrack import runfolder
+from racetrack.analysis import outcome
+from racetrack.report.figures import BUSY_PCT, machine_cpu
+from racetrack.run_record import RunRecord
+from racetrack.settings import REPO, Settings, load
+from racetrack.stack.native import leftovers
+from tests.e2e.loadgen_stack import LoadgenStack
+from tests.run_json import read_run
+from tests.some_engines import EXAMPLE
+
+EXPERIMENT = f"./run_experiment.sh {EXAMPLE} 5000 20 10 1.0"
+LINE_WITHIN_S = 120.0
+DOOR_MARK = "RACETRACK_TEST_DOOR"
+CONTAINED = {"RUNTIME": "compose", "AIRGAP": "true"}
+
+
+class Door:
+    """A front door that runs in a process of its own; its lines are read while it runs."""
+
+    def __init__(self, *argv: str) -> None:
+        self.lines: list[str] = []
+        self._mark = uuid.uuid4().hex
+        self.process = subprocess.Popen(
+            [str(REPO / argv[0]), *argv[1:]],
+            env={**os.environ, DOOR_MARK: self._mark},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=REPO,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def output(self) -> str:
+        """All it has said so far."""
+        return "\n".join(self.lines)
+
+    def until(self, pattern: str) -> str:
+        """Wait for a line that matches; the line."""
+        give_up = time.monotonic() + LINE_WITHIN_S
+        while time.monotonic() < give_up:
+            for line in list(self.lines):
+                if re.search(pattern, line):
+                    return line
+            assert self.process.poll() is None, f"ended without {pattern!r}:\n{self.output}"
+            self._reader.join(0.05)
+        raise AssertionError(f"no {pattern!r} in time:\n{self.output}")
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the runner itself, as kill does."""
+        self.process.send_signal(number)
+
+    def programs(self) -> list[str]:
+        """The names of all live programs that it has begun, by whatever way and for whatever: found
+        by an environment variable of this door's own, whether or not their parents live."""
+        found: list[str] = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                if process.environ().get(DOOR_MARK) == self._mark and leftovers.lives(process):
+                    found.append(process.name())
+        return found
+
+    def kill_with_watchdog(self) -> None:
+        """SIGKILL to the runner and to what would clear up after it."""
+        (watchdog,) = [
+            child
+            for child in psutil.Process(self.process.pid).children()
+            if "racetrack.stack.watchdog_process" in child.cmdline()
+        ]
+        watchdog.kill()
+        self.process.kill()
+        self.wait()
+
+    def wait(self, within_s: float = 240) -> int:
+        """Its exit code."""
+        code = self.process.wait(within_s)
+        self._reader.join(5)
+        return code
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+
+@pytest.fixture(scope="session")
+def settings() -> Settings:
+    return load()
+
+
+@pytest.fixture(scope="session")
+def experiment() -> Door:
+    """The README's experiment, run to its end as it is printed there."""
+    door = Door(*shlex.split(EXPERIMENT))
+    ended_well(door)
+    return door
+
+
+@pytest.fixture
+def nothing_left(settings: Settings) -> Callable[[], None]:
+    """A check that no process, no port and no data of a stack is left."""
+
+    def check() -> None:
+        left = leftovers.members(settings.stack_name)
+        assert left == []
+        assert not leftovers.work_root(settings.stack_name).exists()
+        ours = {port for name, port in settings.model_dump().items() if name.endswith("_port")}
+        listening = {
+            connection.laddr.port
+            for connection in psutil.net_connections(kind="tcp")
+            if connection.status == psutil.CONN_LISTEN and connection.laddr
+        }
+        assert ours & listening == set()
+
+    return check
+
+
+@pytest.fixture
+def door(settings: Settings) -> Iterator[Callable[..., Door]]:
+    """Opens front doors; what a failed test left running is ended after it."""
+    opened: list[Door] = []
+
+    def open_door(*argv: str) -> Door:
+        opened.append(Door(*argv))
+        return opened[-1]
+
+    yield open_door
+    for each in opened:
+        if each.process.poll() is None:
+            os.killpg(each.process.pid, signal.SIGKILL)
+            each.process.wait()
+    leftovers.clear(settings.stack_name)
+
+
+@pytest.fixture(scope="module")
+def loadgen(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoadgenStack]:
+    """The load generator with MySQL and the broker, beside whatever stands; one for each file."""
+    stack = LoadgenStack(settings, tmp_path_factory.mktemp("stack"))
+    try:
+        stack.up()
+        yield stack
+    finally:
+        stack.down()
+
+
+@pytest.fixture(scope="module")
+def contained(docker_engine: object, airgap_images: None) -> Iterator[Settings]:
+    """Front doors that are opened from now on run the stack in containers."""
+    name = f"{load().stack_name}-contained"
+    with pytest.MonkeyPatch.context() as environment:
+        for variable, value in {**CONTAINED, "STACK_NAME": name}.items():
+            environment.setenv(variable, value)
+        yield load()
+
+
+@pytest.fixture(scope="session")
+def wait_until() -> Callable[..., None]:
+    """Waits for a condition, with a deadline that names what was waited for."""
+
+    def wait(condition: Callable[[], bool], what: str, within_s: float = 60.0) -> None:
+        give_up = time.monotonic() + within_s
+        while not condition():
+            assert time.monotonic() < give_up, f"no {what} within {within_s:.0f} s"
+            threading.Event().wait(0.2)
+
+    return wait
+
+
+def ended_well(door: Door, within_s: float = 240) -> dict[str, Any]:
+    """`run.json` of an experiment that came to its end with nothing wrong. A busy machine may have
+    kept the generator from its rate: that is told, and no test's business."""
+    code = door.wait(within_s)
+    folder = run_folder(door.output)
+    run = runfolder.read_run(folder)
+    assert run.results, door.output
+    assert run.outcome in ("ok", rate_missed(run)), door.output
+    assert code == (0 if run.outcome == "ok" else 1)
+    return read_run(folder)
+
+
+def rate_missed(run: RunRecord) -> str | None:
+    """How far the generator was from its rate, if it was."""
+    assert run.asked and run.results
+    return outcome.rate_missed(run.asked, run.results)
+
+
+def skip_if_busy(*folders: Path) -> None:
+    """How exactly a run measures can't be told where others took the cores meanwhile."""
+    for folder in folders:
+        busy_pct, _ = machine_cpu(folder)
+        if busy_pct is not None and busy_pct > BUSY_PCT:
+            pytest.skip(f"the machine was busy ({busy_pct:.0f} %) in {folder.name}")
+
+
+def check_views_after_a_kill(run: Mapping[str, Any], door: Door) -> None:
+    """All right, but for users who ceased to be of high value while the engine was dead: of those
+    nobody takes back what was sent to Kafka (docs/faults.md). The run says so if there are any."""
+    views = run["verified"]["views"]
+    assert {name for name, view in views.items() if view["status"] != "right"} <= {"hvu_test"}
+    assert views["hvu_test"]["missing"] == views["hvu_test"]["different"] == 0, door.output
+    is_right = views["hvu_test"]["extra"] == 0
+    if run["outcome"] != rate_missed(RunRecord.model_validate(run)):  # which is told first
+        assert (run["outcome"] == "ok") is is_right, door.output
+    assert door.process.returncode == (0 if run["outcome"] == "ok" else 1)
+
+
+def run_folder(output: str) -> Path:
+    """The run folder that a runner's first lines name."""
+    match = re.search(r"\), into (.+)$", output, re.MULTILINE)
+    assert match, output
+    return REPO / match[1]
+
+
+def nc(settings: Settings, *commands: str) -> list[str]:
+    """What `nc` shows when the commands are typed."""
+    typed = "".join(f"{command}\n" for command in [*commands, "quit"])
+    address = [settings.reach_address, str(settings.loadgen_port)]
+    done = subprocess.run(
+        ["nc", *address], input=typed, capture_output=True, text=True, timeout=10, check=True
+    )
+    return done.stdout.splitlines()

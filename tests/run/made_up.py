@@ -1,0 +1,141 @@
+"""An engine and a stack that are made up, for tests of what drives them: nothing is started, and
+the stack notes what is done to both."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from engines import find_engine
+from engines.contract import Engine, Progress, Summary
+from racetrack.clock import now_ms
+from racetrack.errors import RacetrackError
+from racetrack.run.session import make_ready
+from racetrack.settings import Settings, load
+from racetrack.stack import heeded
+from racetrack.stack.contract import Endpoints, Say, Stack, Unmeasurable
+
+EVERY_S = 0.01
+MakeReady = Callable[..., bool]
+
+
+class MadeUpStack:
+    """As much of a stack as is asked for without containers or processes of its own."""
+
+    endpoints = Endpoints("127.0.0.1:0", "http://127.0.0.1:0", "127.0.0.1", 0, "127.0.0.1", 8090)
+    unmeasurable: Unmeasurable | None = None
+
+    def __init__(self, settings: Settings | None = None, runtime: str = "native") -> None:
+        self.settings, self.runtime = settings or load(), runtime
+        self.did: list[tuple[str, str]] = []
+        self.prepared: list[str] = []
+        self.ended: dict[str, str] = {}
+        self.start_s = 0.0
+        self.refuses = False
+
+    def as_stack(self) -> Stack:
+        return cast(Stack, self)
+
+    def prepare(self, services: Sequence[str], say: Say) -> None:
+        self.prepared += services
+
+    def start(self, services: Sequence[str], logs: Path | None, say: Say) -> None:
+        self.did.append(("start", " ".join(services)))
+
+    def stop(self, say: Say) -> None:
+        self.did.append(("stop", "all"))
+
+    def leave_running(self, engine: str) -> None:
+        self.did.append(("leave running", engine))
+
+    def pause(self, service: str) -> None:
+        self.did.append(("pause", service))
+
+    def resume(self, service: str) -> None:
+        self.did.append(("resume", service))
+
+    def kill(self, services: Sequence[str]) -> None:
+        self.did += [("kill", service) for service in services]
+
+    def restart(self, service: str) -> None:
+        self.did.append(("restart", service))
+        threading.Event().wait(self.start_s)
+        if self.refuses:
+            raise RacetrackError(f"{service} did not start")
+
+    def survives_kill(self, service: str) -> bool:
+        return self.runtime == "native"
+
+    def pids(self, service: str) -> list[int]:
+        return [os.getpid()]
+
+    def accounting(self, service: str) -> None:
+        return None
+
+    def died(self) -> Mapping[str, str]:
+        return self.ended
+
+    def versions(self) -> Mapping[str, str]:
+        return {"mysql": "9"}
+
+    def where_logs(self) -> str:
+        return "logs"
+
+
+class MadeUpEngine(Engine):
+    """Two services of its own; tells again and again that it has counted `counted` pageviews, and
+    nothing if that is None."""
+
+    name, title = "made-up", "Made Up"
+    needs = ("debezium",)
+    services = ("manager", "worker")
+
+    def __init__(self, counted: int | None = 7) -> None:
+        self.counted = counted
+
+    def load_demo(self, stack: Stack) -> None:
+        _noted(stack).append(("load", "demo"))
+
+    def unload(self, stack: Stack) -> None:
+        _noted(stack).append(("unload", "demo"))
+
+    def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
+        while not stop.wait(EVERY_S):
+            if self.counted is not None:
+                yield Summary(now_ms(), self.counted, now_ms(), 0.5)
+
+    def versions(self, stack: Stack) -> Mapping[str, str]:
+        return {self.name: "1"}
+
+    def usage_hints(self, stack: Stack) -> list[str]:
+        return ["IDE: there"]
+
+
+def _noted(stack: Stack) -> list[tuple[str, str]]:
+    return cast(MadeUpStack, stack).did
+
+
+@pytest.fixture
+def ready(monkeypatch: pytest.MonkeyPatch) -> MakeReady:
+    """Whether a stack is prepared for an engine, with these variables in the environment."""
+    for name in heeded.changes_results_of():
+        monkeypatch.delenv(name, raising=False)
+
+    def make(engine: str, runtime: str, **variables: str) -> bool:
+        with monkeypatch.context() as environment:
+            for name, value in variables.items():
+                environment.setenv(name, value)
+            stack = MadeUpStack(load(), runtime)
+            make_ready(find_engine(engine), stack.as_stack(), print)
+        return bool(stack.prepared)
+
+    return make
+
+
+def refusal_of(setting: str, runtime: str) -> str:
+    """What is said, as a pattern, where this setting does nothing in this runtime."""
+    where = "natively" if runtime == "native" else "in containers"
+    return rf"^{setting.upper()} does nothing .* runs {where}: .+\. Unset it .*\(RUNTIME"

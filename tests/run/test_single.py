@@ -1,0 +1,87 @@
+"""One run afresh: all that can be known before is looked at before there is a folder."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import engines
+from racetrack import interrupts
+from racetrack.errors import BusyError, UsageError
+from racetrack.run import single
+from racetrack.run_record import RunArguments
+from racetrack.screen import Screen
+from racetrack.settings import load
+from tests.run.made_up import MadeUpEngine, MadeUpStack
+
+Once = Callable[..., Path]
+
+
+@pytest.fixture
+def stack(monkeypatch: pytest.MonkeyPatch) -> MadeUpStack:
+    stack = MadeUpStack()
+    monkeypatch.setattr(engines, "find_engine", lambda _: MadeUpEngine())
+    monkeypatch.setattr(single, "open_stack", lambda *_: stack.as_stack())
+    return stack
+
+
+@pytest.fixture
+def once(stack: MadeUpStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Once:
+    class Experiment:
+        """Notes that it was run."""
+
+        def __init__(self, *_: object) -> None: ...
+
+        def run(self, guard: interrupts.Guard) -> None:
+            stack.did.append(("run", "experiment"))
+
+    monkeypatch.setattr(single, "Experiment", Experiment)
+
+    def run(*faults: str) -> Path:
+        asked = RunArguments(pageviews_per_s=500, wait_s=1, samples=1, delay_s=1, faults=faults)
+        settings = load({"LOGS_FOLDER": str(tmp_path / "logs")})
+        screen = Screen(Console(quiet=True))
+        return single.run_once("made-up", asked, settings, screen, interrupts.Guard(print))
+
+    return run
+
+
+def test_the_stack_is_made_ready_and_the_experiment_run_in_a_folder_of_its_own(
+    once: Once, stack: MadeUpStack
+) -> None:
+    folder = once("kill:mysql@1s", "kill:engine@2s")
+    assert stack.prepared == ["mysql", "broker", "loadgen", "debezium", "manager", "worker"]
+    assert stack.did == [("run", "experiment")]
+    assert folder.name.endswith("_UTC_made-up_500")
+    assert (folder / "run.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ("kill:mysql", "it takes kill:SERVICE@10s"),
+        ("pause:registry@1s+1s", "Made Up runs without registry"),
+        ("kill:mysql@1s", "in containers, what mysql keeps would go with it"),
+    ],
+)
+def test_a_fault_that_can_not_be_done_is_refused_before_anything_is_prepared(
+    once: Once, stack: MadeUpStack, tmp_path: Path, fault: str, why: str
+) -> None:
+    stack.runtime = "compose"
+    with pytest.raises(UsageError, match=why):
+        once(fault)
+    assert (stack.prepared, stack.did) == ([], [])
+    assert not (tmp_path / "logs").exists()
+
+
+def test_a_run_that_can_not_begin_leaves_no_folder(
+    once: Once, stack: MadeUpStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object) -> None:
+        raise BusyError("a stack is up")
+
+    monkeypatch.setattr(stack, "prepare", busy)
+    with pytest.raises(BusyError):
+        once()
+    assert not (tmp_path / "logs").exists()

@@ -1,0 +1,113 @@
+"""What the tests of all native services have to know of each. The stack's services stand here; what
+an engine brings says it in FACTS of its `engines/<engine>/tests/facts.py`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+
+import engines
+from racetrack import plugins
+from racetrack.install.versions import in_env_files
+from racetrack.stack.compose import published
+from racetrack.stack.native.service import Context
+
+Environment = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Of some services; settings by their names in `.env`."""
+
+    launched: Sequence[str] = ()  # those that can be launched with no more than `files`
+    # Part → the files that a service looks for in it before it starts.
+    files: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)  # what they then say they are
+    # Setting → another value, where one more, or another word, will not do.
+    other_values: Mapping[str, str] = field(default_factory=dict)
+    # Setting → what it is changed from, where what is delivered would not show it.
+    changed_from: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # Heap → the service whose JVM is started with it, natively and in images that are made here.
+    jvm_of: Mapping[str, str] = field(default_factory=dict)
+    # Heap → the service in docker-compose.yml, and the published image that it is or is made from.
+    image_of: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    # Service → the arguments of a JVM that it starts within itself, by its environment.
+    inner_jvm: Mapping[str, Callable[[Environment], Sequence[str]]] = field(default_factory=dict)
+    # What services that are not among `launched` are configured with.
+    configured: Callable[[Context], Mapping[str, str]] = lambda _: {}
+
+
+STACK = Facts(
+    launched=("mysql", "broker", "registry", "debezium", "loadgen"),
+    files={
+        "mysql": (
+            "VERSION",
+            "made/data/ibdata1",
+            "usr/lib/mysql/plugin/component_reference_cache.so",
+            "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+        ),
+        "nginx": ("VERSION", "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"),
+        "kafka": (
+            "libs/kafka_2.13-4.3.1.jar",
+            "libs/kafka-clients-4.3.1.jar",
+            "libs/connect-runtime-4.3.1.jar",
+            "made/bootstrap.checkpoint",
+        ),
+        "registry": ("apicurio-registry-app-2.6.13.Final-runner.jar",),
+        "debezium": (
+            "plugins/debezium-connector-mysql/debezium-connector-mysql-3.6.1.Final.jar",
+            "plugins/debezium-connector-mysql/kafka-clients-4.3.0.jar",
+            "plugins/apicurio-converter/apicurio-registry-utils-converter-2.6.13.Final.jar",
+        ),
+        "loadgen": ("VERSION", "bin/pypy3", "lib/librdkafka-0.so.1"),
+    },
+    versions={
+        "mysql": "9.9",
+        "kafka": "4.3.1",
+        "java": "17.0.99",
+        "apicurio": "2.6.13.Final",
+        "nginx": "9.9",
+        "debezium": "3.6.1.Final",
+        "avro-converter": "2.6.13.Final",
+        "kafka-connect": "4.3.1",
+        "loadgen": "9.9",
+    },
+    other_values={
+        "BIND_ADDRESS": "127.0.0.9",
+        "KAFKA_ADVERTISED_ADDRESS": "a.example",
+        "KAFKA_RETENTION_BYTES": "100000000",
+        "REDPANDA_MEMORY": "9G",
+        "LOADGEN_ACKS": "all",
+    },
+    changed_from={"REDPANDA_SMP": {"REDPANDA_MEMORY": "9G"}},
+    jvm_of={
+        "KAFKA_HEAP": "broker",
+        "SCHEMA_REGISTRY_HEAP": "registry",
+        "CONNECT_HEAP": "debezium",
+    },
+    image_of={"CONNECT_HEAP": ("debezium", published.DEBEZIUM.name)},
+)
+
+
+def all_facts() -> list[Facts]:
+    """Those of the stack and of every engine that has some."""
+    brought = [
+        import_module(f"engines.{name}.tests.facts").FACTS
+        for name in engines.engine_names()
+        if (plugins.ENGINES / name / "tests" / "facts.py").exists()
+    ]
+    return [STACK, *brought]
+
+
+FACTS = all_facts()
+LAUNCHED = tuple(service for facts in FACTS for service in facts.launched)
+OTHER_VALUES = {name: value for facts in FACTS for name, value in facts.other_values.items()}
+
+
+def another_value(setting: str) -> str:
+    """A good value that is not the one in the files of settings."""
+    value = in_env_files()[setting]
+    if setting in OTHER_VALUES:
+        return OTHER_VALUES[setting]
+    if setting.endswith(("_HEAP", "_TMPFS")):
+        return "7g"
+    return str(int(value) + 1) if value.lstrip("-").isdigit() else "9.9.9"

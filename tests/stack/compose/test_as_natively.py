@@ -1,0 +1,62 @@
+"""What containers of the stack are set up with is what the native services are set up with."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from racetrack.settings import REPO, Settings, load
+from racetrack.stack.native.service import Context
+from racetrack.stack.services import debezium, mysql
+from tests.compose_files import service
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Context:
+    """Of a native service; nothing of it is started."""
+    settings: Settings = load()
+    return Context(settings, tmp_path, {"mysql": tmp_path / "mysql", "debezium": tmp_path})
+
+
+def test_the_connector_is_the_native_one(context: Context) -> None:
+    ours = json.loads((REPO / "debezium/connector.json").read_text())
+    native = debezium.connector_config(context)
+    elsewhere = {"database.hostname", "database.port", "schema.history.internal.file.filename"}
+    assert ours.keys() == native.keys()
+    assert {k: v for k, v in ours.items() if k not in elsewhere} == {
+        k: v for k, v in native.items() if k not in elsewhere
+    }
+
+
+def test_mysql_is_set_up_as_natively(context: Context) -> None:
+    options = dict(
+        option.removeprefix("--").split("=", 1) for option in service("mysql")["command"]
+    )
+    native = mysql.configuration(context)
+    assert {name: native[name] for name in options.keys() & native.keys()} == {
+        name: options[name] for name in options.keys() & native.keys()
+    }
+    assert options["log-bin"]
+    assert (options["binlog-format"], options["binlog-row-image"]) == ("ROW", "FULL")
+    of_this_machine = re.compile("dir$|^user$|^socket$|^port$|^pid-file$|^bind|secure")
+    assert not [n for n in native.keys() - options.keys() if not of_this_machine.search(n)]
+
+
+def test_debeziums_user_has_the_native_rights_and_any_password(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    (tmp_path / "mysql").write_text(f'#!/bin/sh\n[ "$MYSQL_PWD" = root ] && cat > {said}\n')
+    (tmp_path / "mysql").chmod(0o755)
+    subprocess.run(
+        ["bash", str(REPO / "debezium/mysql-user.sh")],
+        env={
+            "PATH": f"{tmp_path}:/usr/bin:/bin",
+            "MYSQL_ROOT_PASSWORD": "root",
+            "MYSQL_DEBEZIUM_PASSWORD": "it's a \\ word",
+        },
+        check=True,
+    )
+    statements = " ".join(said.read_text().split())
+    assert f"GRANT {mysql.DEBEZIUM_RIGHTS} ON *.* TO 'debezium'@'%';" in statements
+    assert r"IDENTIFIED BY 'it\'s a \\ word';" in statements

@@ -1,0 +1,77 @@
+"""What happens, as a function of the seed: which user looks at what, and who buys what."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from loadgen.sequence import Stream, pick
+
+CHANNELS = ("organic search", "paid search", "referral", "social", "display")
+CATEGORIES = ("widgets", "gadgets", "doodads", "clearance")
+MAX_QUANTITY = 5
+MIN_PRICE_CENTS, MAX_PRICE_CENTS = 500, 50_000
+MIN_INVENTORY, MAX_INVENTORY = 1_000, 5_000
+
+
+class Pageview(NamedTuple):
+    """Who looked at what and came from where; `target` is the number of a page in Pages."""
+
+    user_id: int
+    url: str
+    channel: str
+
+
+class Purchase(NamedTuple):
+    """Who buys how many of what, having come from where."""
+
+    user_id: int
+    item_id: int
+    quantity: int
+    channel: int
+
+
+def page_number(random32: int, items: int, users: int) -> int:
+    """The number of a (page, channel) pair from 32 random bits: half the views are of products,
+    half of profiles.
+
+    Pairs are numbered page by page, products first, len(CHANNELS) to a page.
+    """
+    channels = len(CHANNELS)
+    half = random32 & 0x7FFFFFFF
+    if random32 >> 31:
+        return items * channels + ((half * (users * channels)) >> 31)
+    return (half * (items * channels)) >> 31
+
+
+def page_url(number: int, items: int) -> str:
+    """The url of a (page, channel) pair."""
+    page = number // len(CHANNELS)
+    return f"/products/{page + 1}" if page < items else f"/profiles/{page - items + 1}"
+
+
+def pageview(
+    stream: Stream, n: int, partition_users: list[int], items: int, users: int
+) -> Pageview:
+    """Pageview n (0-based) of a partition, whose users are `partition_users`.
+
+    The renderer does the same in bulk.
+    """
+    who, what = stream.draw(n)
+    number = page_number(what, items, users)
+    return Pageview(
+        partition_users[pick(who, len(partition_users))],
+        page_url(number, items),
+        CHANNELS[number % len(CHANNELS)],
+    )
+
+
+def purchase(stream: Stream, n: int, items: int, users: int) -> Purchase:
+    """Purchase n (0-based)."""
+    who, what = stream.draw(2 * n)
+    how_many, channel = stream.draw(2 * n + 1)
+    return Purchase(
+        1 + pick(who, users),
+        1 + pick(what, items),
+        1 + pick(how_many, MAX_QUANTITY),
+        pick(channel, len(CHANNELS)),
+    )
