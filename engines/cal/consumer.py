@@ -3,8 +3,8 @@
     python -m engines.cal.consumer
 
 What it counted it says on standard output in the lines of engines/shared/progress_log.py, at
-most every CYCLE_S; `RACETRACK stalled timestamp=<ms>, partition=<k>` says since when k stands still
-(-1: none does any more). KAFKA_BOOTSTRAP, CAL_READY_FILE (written once it reads all partitions) and
+most every CAL_CYCLE_MS; `RACETRACK stalled timestamp=<ms>, partition=<k>` says since when k stands
+still (-1: none does any more). KAFKA_BOOTSTRAP, CAL_READY_FILE (written once it reads all partitions) and
 the settings in the `.env` beside this come from the environment.
 """
 
@@ -21,7 +21,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 from racetrack.flaw import NO_PARTITION, Flaw
 
 TOPIC = "pageviews"
-CYCLE_S = 0.01
+LOOK_EVERY_S = 0.01
 BATCH = 10_000
 ANSWER_WITHIN_S = 10.0
 STAMP_DIGITS = 13
@@ -35,6 +35,7 @@ def flaw_of(environment: Mapping[str, str]) -> Flaw:
         stalled_partition=int(environment["CAL_STALLED_PARTITION"]),
         stall_after_s=float(environment["CAL_STALL_AFTER_S"]),
         stall_for_s=float(environment["CAL_STALL_FOR_S"]),
+        cycle_ms=int(environment["CAL_CYCLE_MS"]),
     )
 
 
@@ -175,7 +176,9 @@ def run(consumer: Consumer, partitions: int, flaw: Flaw) -> None:
     start_s = tell_at_s = time.monotonic()
     stalled = NO_PARTITION
     while True:
-        for partition, stamps in by_partition(consumer.consume(BATCH, CYCLE_S)).items():
+        for partition, stamps in by_partition(
+            consumer.consume(BATCH, min(LOOK_EVERY_S, flaw.cycle_ms / 1000))
+        ).items():
             counting.add(partition, stamps)
         now_s, now_ms = time.monotonic(), time.time_ns() // 1_000_000
         counting.count(now_ms, now_s - start_s)
@@ -183,8 +186,10 @@ def run(consumer: Consumer, partitions: int, flaw: Flaw) -> None:
         if (stalls := stalled_at(flaw, now_s - start_s)) != stalled:
             stalled = stalls
             lines.append(f"RACETRACK stalled timestamp={now_ms}, partition={stalled}")
+        if now_s >= tell_at_s:
+            # On the beat: a cycle that began late would make the next ones late, too.
+            tell_at_s = max(tell_at_s + flaw.cycle_ms / 1000, now_s)
         if lines:
-            tell_at_s = now_s + CYCLE_S
             os.write(1, "".join(f"{line}\n" for line in lines).encode())
 
 

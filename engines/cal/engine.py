@@ -24,6 +24,7 @@ class Cal(CalibrationEngine):
             "CAL_DELAY_MS": flaw.delay_ms,
             "CAL_CAPACITY_PER_S": flaw.capacity_per_s,
             "CAL_STALLED_PARTITION": flaw.stalled_partition,
+            "CAL_CYCLE_MS": flaw.cycle_ms,
         }
         if flaw.stalled_partition != NO_PARTITION:
             given |= {

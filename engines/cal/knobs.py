@@ -18,6 +18,7 @@ class Knobs(Settings):
     cal_stalled_partition: Annotated[int, Field(ge=-1)]
     cal_stall_after_s: Annotated[float, Field(ge=0)]
     cal_stall_for_s: Annotated[float, Field(ge=0)]
+    cal_cycle_ms: Annotated[int, Field(ge=1)]
 
 
 FLAWS = tuple(name.upper() for name in Knobs.__annotations__)

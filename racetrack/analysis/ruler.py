@@ -13,6 +13,8 @@ from racetrack.run_record import Lag, RunRecord, Verdict, VerdictKind
 from racetrack.runfolder import read_run
 
 LAG_WITHIN_MS = 25.0
+# Of the cycle: a hiccup of the machine may make one of twenty cycles late.
+SAWTOOTH_WITHIN = 0.1
 # A partition has stalled for all to see once its lag is this; no engine's usual cycle is longer.
 STALLED_LAG_MS = 1_000.0
 STALL_SEEN_WITHIN_S = 2.0
@@ -39,8 +41,33 @@ def delay(folder: Path, flaw: Flaw) -> Finding:
         return Finding(str(flaw), judged, bound, within=False)
     p50_ms, p99_ms = judged.lag.lag_p50_ms, judged.lag.lag_p99_ms
     shown = f"median lag {p50_ms:,.0f} ms, p99 {p99_ms:,.0f} ms"
-    within = abs(p50_ms - flaw.delay_ms) <= LAG_WITHIN_MS
+    within = abs(p50_ms - flaw.delay_ms - flaw.cycle_ms / 2) <= LAG_WITHIN_MS
     return Finding(str(flaw), shown, bound, within=within)
+
+
+def sawtooth(folder: Path, flaw: Flaw) -> Finding:
+    """The lag of an engine that tells seldom: from its delay to a cycle more, each as long."""
+    expected = {
+        "lag p50": flaw.delay_ms + 0.5 * flaw.cycle_ms,
+        "p99": flaw.delay_ms + 0.99 * flaw.cycle_ms,
+        "processing lag p50": flaw.delay_ms,
+    }
+    within_ms = SAWTOOTH_WITHIN * flaw.cycle_ms
+    told = ", ".join(f"{name} {value:,.0f}" for name, value in expected.items())
+    bound = f"{told}, ± {within_ms:.0f} ms"
+    judged = _judged(read_run(folder))
+    if isinstance(judged, str):
+        return Finding(str(flaw), judged, bound, within=False)
+    lag = judged.lag
+    seen = dict(
+        zip(expected, (lag.lag_p50_ms, lag.lag_p99_ms, lag.processing_lag_p50_ms), strict=True)
+    )
+    return Finding(
+        str(flaw),
+        ", ".join(f"{name} {value:,.0f}" for name, value in seen.items()) + " ms",
+        bound,
+        within=all(abs(seen[name] - value) <= within_ms for name, value in expected.items()),
+    )
 
 
 def stall(folder: Path, flaw: Flaw) -> Finding:

@@ -63,6 +63,7 @@ CASES = (
     Case(Flaw(delay_ms=0)),
     Case(Flaw(delay_ms=250)),
     Case(Flaw(delay_ms=2_000), wait_s=6.0),
+    Case(Flaw(delay_ms=250, cycle_ms=1_000), samples=20),
     Case(_STALL, drain_s=8.0),
     _capacity(7_600),
     _capacity(8_400),
@@ -114,10 +115,11 @@ def findings(folders: Sequence[Path]) -> list["Finding"]:
     from racetrack.analysis import ruler
 
     flaws = [case.flaw for case in CASES]
-    *delays, stalled, below, above = folders
+    *delays, sawtooth, stalled, below, above = folders
     return [
         *(ruler.delay(folder, flaw) for folder, flaw in zip(delays, flaws, strict=False)),
-        ruler.stall(stalled, flaws[len(delays)]),
+        ruler.sawtooth(sawtooth, flaws[len(delays)]),
+        ruler.stall(stalled, flaws[len(delays) + 1]),
         ruler.capacity(below, above, flaws[-1]),
     ]
 

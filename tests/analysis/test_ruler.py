@@ -19,7 +19,12 @@ STALL, CAPACITY = Flaw(stalled_partition=2), Flaw(capacity_per_s=8_000)
 def verdict(
     kind: str = "kept up", p50_ms: float = 0, counted_per_s: float = 3000
 ) -> dict[str, Any]:
-    lag = {"lag_p50_ms": p50_ms, "lag_p99_ms": p50_ms + 5, "lag_max_ms": 12_000.0}
+    lag = {
+        "lag_p50_ms": p50_ms,
+        "lag_p99_ms": p50_ms + 5,
+        "lag_max_ms": 12_000.0,
+        "processing_lag_p50_ms": p50_ms - 5,
+    }
     return {
         "kind": kind,
         "reason": "why",
@@ -48,7 +53,7 @@ def write(
 
 
 @pytest.mark.parametrize(
-    ("measured_ms", "within"), [(225, True), (275, True), (224, False), (276, False), (0, False)]
+    ("measured_ms", "within"), [(230, True), (280, True), (229, False), (281, False), (0, False)]
 )
 def test_a_delay_has_to_be_measured_as_it_was_programmed(
     tmp_path: Path, measured_ms: float, within: bool
@@ -56,6 +61,25 @@ def test_a_delay_has_to_be_measured_as_it_was_programmed(
     found = ruler.delay(write(tmp_path, verdict(p50_ms=measured_ms)), Flaw(delay_ms=250))
     assert (found.programmed, found.within) == ("delay of 250 ms", within)
     assert f"median lag {measured_ms:.0f} ms" in found.measured
+
+
+@pytest.mark.parametrize(
+    ("lag", "within"),
+    [
+        ({"lag_p50_ms": 760, "lag_p99_ms": 1_251, "processing_lag_p50_ms": 255}, True),
+        ({"lag_p50_ms": 255, "lag_p99_ms": 300, "processing_lag_p50_ms": 255}, False),
+        ({"lag_p50_ms": 760, "lag_p99_ms": 1_500, "processing_lag_p50_ms": 255}, False),
+    ],
+)
+def test_who_tells_once_a_second_has_to_be_as_late_as_its_reader_sees(
+    tmp_path: Path, lag: dict[str, float], within: bool
+) -> None:
+    judged = verdict()
+    judged["measured"] |= lag
+    found = ruler.sawtooth(write(tmp_path, judged), Flaw(delay_ms=250, cycle_ms=1_000))
+    assert found.programmed == "delay of 250 ms, told every 1,000 ms"
+    assert found.bound == "lag p50 750, p99 1,240, processing lag p50 250, ± 100 ms"
+    assert found.within == within
 
 
 def test_a_run_that_failed_is_off_and_says_why(tmp_path: Path) -> None:

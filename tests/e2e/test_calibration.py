@@ -9,7 +9,7 @@ from rich.console import Console
 from engines import calibration_engine
 from racetrack import interrupts
 from racetrack.analysis import ruler
-from racetrack.flaw import NO_PARTITION
+from racetrack.flaw import NO_PARTITION, SELDOM_MS
 from racetrack.machine_lock import machine_lock
 from racetrack.run.calibration import CASES, Case, run_case
 from racetrack.screen import Screen
@@ -19,7 +19,10 @@ from tests.run_json import read_run
 pytestmark = pytest.mark.e2e
 
 STALLS = [case for case in CASES if case.flaw.stalled_partition != NO_PARTITION]
-DELAYS = [case for case in CASES if case not in STALLS and not case.flaw.capacity_per_s]
+SAWTEETH = [case for case in CASES if case.flaw.cycle_ms >= SELDOM_MS]
+DELAYS = [
+    case for case in CASES if case not in (*STALLS, *SAWTEETH) and not case.flaw.capacity_per_s
+]
 
 
 @pytest.fixture
@@ -30,7 +33,7 @@ def guard() -> Iterator[interrupts.Guard]:
 
 def test_there_is_something_to_measure() -> None:
     assert [case.flaw.delay_ms for case in DELAYS] == [0, 250, 2_000]
-    assert len(STALLS) == 1
+    assert len(STALLS) == len(SAWTEETH) == 1
 
 
 @pytest.mark.parametrize("case", DELAYS, ids=str)
@@ -47,6 +50,18 @@ def test_a_programmed_delay_is_measured_as_lag(
         assert str(run["settings"][name.lower()]) == value
     # It is a delay, not a loss.
     assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"] > 20_000
+    nothing_left()
+
+
+@pytest.mark.parametrize("case", SAWTEETH, ids=str)
+def test_an_engine_that_tells_once_a_second_is_as_late_as_its_reader_sees(
+    case: Case, guard: interrupts.Guard, nothing_left: Callable[[], None]
+) -> None:
+    folder = run_case(case, Screen(Console()), guard)
+    found = ruler.sawtooth(folder, case.flaw)
+    if not found.within:
+        skip_if_busy(folder)
+    assert found.within, found
     nothing_left()
 
 
