@@ -231,6 +231,14 @@ class Verdict(Part):
     threshold_pct: float = Field(
         description="Growth that counts as falling behind, percent of real time."
     )
+    from_ms: int | None = Field(
+        default=None,
+        description="Where the transient was found to end, epoch milliseconds; null where the"
+        " sampling window was judged.",
+    )
+    until_ms: int | None = Field(
+        default=None, description="When it was looked at, epoch milliseconds; null as above."
+    )
     window_s: float = Field(description="Seconds that were judged.")
     updates: int = Field(description="Updates of the engine in them.")
     next_update_s: float | None = Field(
