@@ -24,6 +24,8 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     # A Docker engine that happens to answer changes no test. Tests of containers ask for them.
     os.environ |= {"RUNTIME": "native", "AIRGAP": "false"}
+    # Most runs are not about the verdict. Those that are say so.
+    os.environ["DECIDE_WITHIN"] = "0"
     # How long an example takes is the machine's mood.
     hypothesis_settings.register_profile("any machine", deadline=None)
     hypothesis_settings.load_profile("any machine")

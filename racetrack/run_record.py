@@ -47,6 +47,12 @@ class RunArguments(Part):
     warm_up_s: float = Field(
         default=0.0, ge=0, description="Seconds at half the rate before it was set; 0: none."
     )
+    decide_within_s: float = Field(
+        default=0.0,
+        ge=0,
+        description="Seconds after the window in which it was watched on until the verdict was"
+        " decided; 0: not, the window alone is judged.",
+    )
 
 
 class Machine(Part):
@@ -117,6 +123,14 @@ class Measured(Counts):
     """Raw counts; `results` are computed from them and from the folder's other files."""
 
     window: Window
+    rate_set_ms: int | None = Field(
+        default=None, description="When the rate was set, epoch milliseconds; null if not kept."
+    )
+    watched_until_ms: int | None = Field(
+        default=None,
+        description="The last look at a verdict, epoch milliseconds, with the load still on; null"
+        " where the window alone is judged.",
+    )
     cpu_s: dict[str, CpuTime] = Field(
         description="CPU seconds in the window, by service, from the kernel's account."
     )
@@ -223,13 +237,25 @@ class VerdictKind(StrEnum):
 
 
 class Verdict(Part):
-    """Did it keep up? See docs/verdict.md."""
+    """Did it keep up? See docs/verdict.md.
+
+    Where a run was watched on, `updates`, `next_update_s`, `throughput` and the lag itself are
+    still those of the sampling window, beside its costs.
+    """
 
     kind: VerdictKind = Field(description="The verdict.")
     reason: str = Field(description="In words, with numbers.")
     warnings: tuple[str, ...] = Field(description="What to know before believing it.")
     threshold_pct: float = Field(
         description="Growth that counts as falling behind, percent of real time."
+    )
+    from_ms: int | None = Field(
+        default=None,
+        description="Where the transient was found to end, epoch milliseconds; null where the"
+        " sampling window was judged.",
+    )
+    until_ms: int | None = Field(
+        default=None, description="When it was looked at, epoch milliseconds; null as above."
     )
     window_s: float = Field(description="Seconds that were judged.")
     updates: int = Field(description="Updates of the engine in them.")

@@ -2,9 +2,9 @@
 
     python -m engines.cal.consumer
 
-What it counted it says on standard output in the lines of engines/shared/progress_log.py, at
-most every CAL_CYCLE_MS; `RACETRACK stalled timestamp=<ms>, partition=<k>` says since when k stands
-still (-1: none does any more). KAFKA_BOOTSTRAP, CAL_READY_FILE (written once it reads all partitions) and
+What it counted it says on standard output in the lines of engines/shared/progress_log.py, at most
+every CAL_CYCLE_MS; `RACETRACK stalled timestamp=<ms>, partition=<k>` says since when k stands still
+(-1: none does any more). KAFKA_BOOTSTRAP, CAL_READY_FILE (written once it reads all partitions) and
 the settings in the `.env` beside this come from the environment.
 """
 

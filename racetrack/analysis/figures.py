@@ -5,9 +5,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from racetrack.analysis import curves, raw, recovery
+from racetrack.analysis.sequential import decide
 from racetrack.analysis.verdict import judge
-from racetrack.run_record import Cost, CpuTime, Freshness, HarnessCost, Results, Spread
+from racetrack.run_record import (
+    Cost,
+    CpuTime,
+    Freshness,
+    HarnessCost,
+    Measured,
+    Results,
+    RunArguments,
+    Spread,
+    Verdict,
+)
 from racetrack.runfolder import read_run
+
+# What the verdict rests on is of the window that was judged, all else of the sampling window.
+GROWTH = ("slope", "generator", "broker", "engine")
+OF_THE_WINDOW = ("updates", "next_update_s", "throughput")
 
 
 def results(folder: Path) -> Results:
@@ -26,7 +41,8 @@ def results(folder: Path) -> Results:
     window = measured.window
     start_ms, end_ms = window.start_ms, window.end_ms
     usage = raw.usage(folder)
-    judged = judge(curves.read(folder), start_ms, end_ms, asked.pageviews_per_s)
+    told = curves.read(folder)
+    judged = judge(told, start_ms, end_ms, asked.pageviews_per_s)
     # None counted: not known, and no cost of each.
     millions = (judged.throughput.processed_per_s or 0) * judged.window_s / 1e6
     offered_per_s, achieved_per_s = rates(raw.arrivals(folder), start_ms, end_ms)
@@ -35,7 +51,7 @@ def results(folder: Path) -> Results:
         achieved_pageviews_per_s=achieved_per_s,
         published_pageviews=sum(measured.end_offsets),
         processed_pageviews=measured.engine_total,
-        verdict=judged,
+        verdict=_decided(judged, told, asked, measured),
         dt_ms=delay(raw.delays(folder, run.engine), start_ms, end_ms),
         processes={
             name: process(
@@ -54,6 +70,25 @@ def results(folder: Path) -> Results:
     if run.faults:
         found.faults = recovery.of_run(folder, run.faults)
     return found
+
+
+def _decided(
+    judged: Verdict, told: curves.Curves, asked: RunArguments, measured: Measured
+) -> Verdict:
+    """The verdict at the look that decided, if the run was watched on; how old the view was, and at
+    what throughput, in the sampling window, as its costs are."""
+    if measured.rate_set_ms is None or measured.watched_until_ms is None:
+        return judged
+    until_ms, window = measured.watched_until_ms, measured.window
+    found = decide(
+        *(told, measured.rate_set_ms, until_ms, asked.pageviews_per_s), first_ms=window.end_ms
+    )
+    lag = judged.measured or found.measured
+    if judged.measured and found.measured:
+        grew = {name: getattr(found.measured, name) for name in GROWTH}
+        lag = judged.measured.model_copy(update=grew)
+    of_the_window = {name: getattr(judged, name) for name in OF_THE_WINDOW}
+    return found.model_copy(update={**of_the_window, "measured": lag})
 
 
 def rates(

@@ -162,13 +162,13 @@ def lag_series(curves: Curves, start_ms: float, end_ms: float) -> LagSeries:
     )
 
 
-def binned(series: LagSeries, values_ms: Floats) -> tuple[Floats, Floats]:
+def binned(series: LagSeries, values_ms: Floats, most: int = MAX_BINS) -> tuple[Floats, Floats]:
     """Means over equal bins of a series that is not empty in time: (ms since its start, values).
 
     Bins without a point are left out.
     """
     span_ms = series.end_ms - series.start_ms
-    count = max(1, min(MAX_BINS, int(span_ms // BIN_MS)))
+    count = max(1, min(most, int(span_ms // BIN_MS)))
     since_ms = series.at_ms - series.start_ms
     where = np.minimum((since_ms * count / span_ms).astype(np.intp), count - 1)
     sizes = np.bincount(where, minlength=count)

@@ -1,6 +1,7 @@
 """Engines that say little: how often one tells of an update, and whether it did so afterwards."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,11 +42,13 @@ def update_times_ms(curves: Curves) -> NDArray[np.float64]:
     return update_steps(curves)[1]
 
 
+@lru_cache(maxsize=1)
 def update_steps(curves: Curves) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """When each update of the engine began, and when it was there whole.
 
     Some engines tell of each partition with a time of its own. Rows that follow each other within
     STEP_MS belong to one update, unless a partition comes again: then that is the next one.
+    A verdict asks for them several times over, so those of the last curves are kept.
     """
     at_ms = np.concatenate([curve.at_ms for curve in curves.processed])
     numbers = [np.full(len(c.at_ms), n) for n, c in enumerate(curves.processed)]

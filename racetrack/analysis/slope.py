@@ -5,13 +5,14 @@ has the reasons and the measured errors.
 """
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from racetrack.analysis.lag import Floats
+from racetrack.analysis.lag import MAX_BINS, Floats
 from racetrack.run_record import Slope
 
 # An engine that lags 1 % of real time more and more is 36 s behind after an hour.
@@ -19,7 +20,6 @@ THRESHOLD_PCT = 1.0
 # Each side of the interval may err once in a hundred: then, where noise is independent, not even a
 # true slope right at the threshold makes more than 1 % false verdicts.
 ONE_SIDED = 0.99
-CONFIDENCE = 2 * ONE_SIDED - 1
 # 200 resamples know the standard error to 5 %; a fixed seed makes the verdict a function of data.
 RESAMPLES, SEED = 200, 20261121
 # With fewer bins the correlation of the noise can't be estimated. Where the noise is not known, the
@@ -30,8 +30,28 @@ MIN_BINS, TRY_S = 8, 30.0
 ENDS_SIGMAS, MAD_TO_SIGMA = 4.0, 1 / 0.6745
 
 
-def growth(times_ms: Floats, values_ms: Floats, threshold_pct: float = THRESHOLD_PCT) -> Slope:
-    """The Theil-Sen slope of at least MIN_BINS values over time, with its interval.
+@dataclass(frozen=True)
+class Precision:
+    """How sure each side of a slope's interval is, and into how many bins lag goes at most."""
+
+    one_sided: float = ONE_SIDED
+    most_bins: int = MAX_BINS
+
+    @property
+    def confidence(self) -> float:
+        """That of both sides together."""
+        return 2 * self.one_sided - 1
+
+
+def growth(
+    times_ms: Floats,
+    values_ms: Floats,
+    threshold_pct: float = THRESHOLD_PCT,
+    one_sided: float = ONE_SIDED,
+) -> Slope:
+    """The Theil-Sen slope of at least MIN_BINS values over time, with its interval, of which each
+    side holds the truth with a probability of `one_sided`.
+
 
     Where the values follow no line (their level rose from the first to the last tenth by something
     else than the slope says), the interval is stretched to that rise: a robust slope ignores what
@@ -39,7 +59,7 @@ def growth(times_ms: Floats, values_ms: Floats, threshold_pct: float = THRESHOLD
     """
     pct = 100 * _theil_sen(times_ms, values_ms)
     residuals = values_ms - pct / 100 * times_ms
-    half_pct = 100 * _half_width(times_ms, residuals)
+    half_pct = 100 * _half_width(times_ms, residuals, one_sided)
     low_pct, high_pct = pct - half_pct, pct + half_pct
     ends = max(3, len(times_ms) // 10)
     rise_ms = float(np.median(values_ms[-ends:]) - np.median(values_ms[:ends]))
@@ -87,7 +107,7 @@ def _theil_sen(times: Floats, values: Floats) -> float:
     return float(np.median(slopes))
 
 
-def _half_width(times: Floats, residuals: Floats) -> float:
+def _half_width(times: Floats, residuals: Floats, one_sided: float) -> float:
     """Half the interval of the slope, from resampled blocks of residuals.
 
     Theil-Sen moves with the line (slope of line + noise = slope of line + slope of noise), so the
@@ -107,7 +127,7 @@ def _half_width(times: Floats, residuals: Floats) -> float:
     steep = np.abs(slopes).max() * np.where(np.arange(len(first)) % 2, 1, -1).astype(np.float32)
     np.copyto(slopes, steep, where=twice)
     error = float(np.std(_medians(slopes), ddof=1)) * math.sqrt(n / (n - 2))
-    return error * float(special.stdtrit(max(1.5 * n / block - 2, 1), ONE_SIDED))
+    return error * float(special.stdtrit(max(1.5 * n / block - 2, 1), one_sided))
 
 
 def _medians(rows: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -33,11 +33,12 @@ from racetrack.analysis.slope import (
     MIN_BINS,
     THRESHOLD_PCT,
     TRY_S,
+    Precision,
     growth,
     shortest_window_s,
 )
 from racetrack.analysis.verdict_words import Shortfalls
-from racetrack.run_record import Lag, LagAtMost, LagShare, Throughput, Verdict, VerdictKind
+from racetrack.run_record import Lag, LagAtMost, LagShare, Slope, Throughput, Verdict, VerdictKind
 
 # Rate: as the outcome of a run, plus what sampling every 100 ms can misplace at the ends.
 SAMPLE_MS = 100.0
@@ -45,6 +46,7 @@ SAMPLE_MS = 100.0
 LATE_MS, LATE_SHARE = 1_000.0, 0.5
 # Counted earlier than due by more than one sample can explain: the clocks disagree.
 EARLY_MS = 100.0
+PLAIN = Precision()
 
 
 def judge(
@@ -53,6 +55,7 @@ def judge(
     end_ms: float,
     asked_per_s: float | None = None,
     threshold_pct: float = THRESHOLD_PCT,
+    precision: Precision = PLAIN,
 ) -> Verdict:
     """The verdict over the window from `start_ms` to `end_ms` (epoch ms), warm-up excluded.
 
@@ -74,15 +77,16 @@ def judge(
     updates = int(np.count_nonzero(~series.silent))
     measured, kind, longer_s = None, VerdictKind.UNDECIDED, None
     reason = _useless(series, rates, step) or _ended(series, silence, updates)
-    bins = len(binned(series, series.lag_ms)[0]) if reason is None else 0
+    bins = len(binned(series, series.lag_ms, precision.most_bins)[0]) if reason is None else 0
     if reason is None and bins < MIN_BINS:
         cycles_s = MIN_BINS * (silence.rhythm_ms or 0.0) / 1000
         longer_s = max(TRY_S, math.ceil(window_s * MIN_BINS / max(bins, 1)), math.ceil(cycles_s))
         reason = f"Undecided: too few updates of the engine in {window_s:.1f} s for a slope"
     if reason is None:
-        measured = _measure(curves, series, threshold_pct)
+        measured = _measure(curves, series, threshold_pct, precision)
         kind = _decide(measured, short, threshold_pct)
-        reason = verdict_words.reason_of(kind, measured, short, threshold_pct)
+        sure = precision.confidence
+        reason = verdict_words.reason_of(kind, measured, short, threshold_pct, sure)
         rhythm_s = _rhythm_s(measured, silence, updates)
         if rhythm_s and kind in (VerdictKind.FELL_BEHIND, VerdictKind.UNDECIDED):
             kind, longer_s = VerdictKind.UNDECIDED, math.ceil(MIN_BINS * rhythm_s)
@@ -106,9 +110,14 @@ def judge(
     )
 
 
-def _measure(curves: Curves, series: LagSeries, threshold_pct: float) -> Lag:
+def _measure(curves: Curves, series: LagSeries, threshold_pct: float, precision: Precision) -> Lag:
     """All numbers; the growth of a part only where the verdict can depend on it."""
-    slope = growth(*binned(series, series.lag_ms), threshold_pct)
+
+    def grown(values: Floats) -> Slope:
+        bins = binned(series, values, precision.most_bins)
+        return growth(*bins, threshold_pct, precision.one_sided)
+
+    slope = grown(series.lag_ms)
 
     # What never reached threshold x window can't have grown by as much over it.
     matters_ms = threshold_pct / 100 * (series.end_ms - series.start_ms)
@@ -118,7 +127,7 @@ def _measure(curves: Curves, series: LagSeries, threshold_pct: float) -> Lag:
         p50_ms = quantile_ms(series, values, 0.5)
         return LagShare(
             p50_ms=p50_ms,
-            slope=growth(*binned(series, values), threshold_pct) if needed else None,
+            slope=grown(values) if needed else None,
         )
 
     engine = part(series.engine_ms, slope.high_pct >= threshold_pct)

@@ -6,7 +6,6 @@ import numpy as np
 
 from racetrack.analysis.lag import BIN_MS, ClockStep, LagSeries
 from racetrack.analysis.silence import Silence
-from racetrack.analysis.slope import CONFIDENCE
 from racetrack.run_record import Lag, VerdictKind
 
 
@@ -39,13 +38,47 @@ def ago(step: ClockStep) -> str:
     return f"{step.from_ms - step.to_ms:,.0f} ms (rows of {step.curve}/{step.partition})"
 
 
-def reason_of(kind: VerdictKind, measured: Lag, short: Shortfalls, threshold_pct: float) -> str:
-    slope = measured.slope
-    told = (
-        f"the processing lag's slope is {slope.pct:.2f} % of real time"
-        f" ({slope.low_pct:.2f} to {slope.high_pct:.2f} % with {CONFIDENCE:.0%} confidence)"
+def no_new_high(measured: Lag, confidence: float, rise_ms: float, needed_ms: float) -> str:
+    told = _slope(measured, confidence)
+    return (
+        f"Undecided: {told}, but a wave could look the same: between the highest of the first"
+        f" third and the lowest of the last, lag rose by {rise_ms:,.0f} ms, and so short a"
+        f" window needs more than {needed_ms:,.0f} ms"
     )
-    level = f"median processing lag {measured.processing_lag_p50_ms:,.0f} ms"
+
+
+def low_level(measured: Lag, most_ms: float, since_s: float, threshold_pct: float) -> str:
+    return (
+        f"Kept up: {since_s:.0f} s after the rate was set the processing lag is at most"
+        f" {most_ms:,.0f} ms, so it grew by less than {threshold_pct:g} %; {_level(measured)}"
+    )
+
+
+def still_falling(measured: Lag, confidence: float) -> str:
+    told = _slope(measured, confidence)
+    return f"Undecided: {told}: it may still fall to where it will be steady, or to rise again"
+
+
+def too_early(first_s: float) -> str:
+    return f"Undecided: the first look is {first_s:g} s after the rate was set"
+
+
+def _slope(measured: Lag, confidence: float) -> str:
+    slope = measured.slope
+    return (
+        f"the processing lag's slope is {slope.pct:.2f} % of real time"
+        f" ({slope.low_pct:.2f} to {slope.high_pct:.2f} % with {100 * confidence:.4g}% confidence)"
+    )
+
+
+def _level(measured: Lag) -> str:
+    return f"median processing lag {measured.processing_lag_p50_ms:,.0f} ms"
+
+
+def reason_of(
+    kind: VerdictKind, measured: Lag, short: Shortfalls, threshold_pct: float, confidence: float
+) -> str:
+    told, level = _slope(measured, confidence), _level(measured)
     if kind is VerdictKind.KEPT_UP:
         return f"Kept up: {told}, below {threshold_pct:g} %; {level}"
     if kind is VerdictKind.FELL_BEHIND:

@@ -4,7 +4,14 @@ import sys
 
 import click
 
-from racetrack.cli.parameters import EXIT_CODES, ExampleCommand, Seconds, engine_argument, guarded
+from racetrack.cli.parameters import (
+    EXIT_CODES,
+    ExampleCommand,
+    Seconds,
+    Within,
+    engine_argument,
+    guarded,
+)
 from racetrack.machine_lock import machine_lock
 from racetrack.runfolder import read_run
 from racetrack.screen import Screen
@@ -31,6 +38,17 @@ from racetrack.settings import load
     " debezium or mysql; pause also takes registry. The run goes on until lag is back to normal,"
     " for 120 s at most. You may give this option several times.",
 )
+@click.option(
+    "--decide-within",
+    type=Within(),
+    envvar="DECIDE_WITHIN",
+    show_envvar=True,
+    default="120s",
+    show_default=True,
+    metavar="SECONDS",
+    help="After the samples, watch on until the verdict is decided, for so long at most, with the"
+    " load still on. 0: judge the sampling window alone. With --fault it is 0.",
+)
 def experiment(
     engine: str,
     rate: int,
@@ -39,6 +57,7 @@ def experiment(
     delay: float,
     verify: bool,
     faults: tuple[str, ...],
+    decide_within: float,
 ) -> None:
     """Run one experiment: ENGINE at RATE pageviews per second; WAIT seconds to settle, then
     SAMPLES samples of top, DELAY seconds apart. Leaves one folder in logs/.
@@ -61,6 +80,7 @@ def experiment(
             delay_s=delay,
             verify=verify,
             faults=faults,
+            decide_within_s=0 if faults else decide_within,
         )
         folder = run_once(engine, asked, load(), screen, guard)
     sys.exit(0 if read_run(folder).outcome == "ok" else 1)

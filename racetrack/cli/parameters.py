@@ -37,6 +37,18 @@ class Seconds(click.ParamType[float]):
         return seconds
 
 
+class Within(click.ParamType[float]):
+    """Seconds with or without their unit (`120s`, `120`); 0 turns something off."""
+
+    name = "seconds"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        text = str(value).removesuffix("s")
+        return 0.0 if text == "0" else Seconds().convert(text, param, ctx)
+
+
 class Numbers(click.ParamType[list[int]]):
     """Whole numbers with commas between them, such as `50,5000,35000`."""
 

@@ -9,9 +9,9 @@ from racetrack import __version__, interrupts, machine
 from racetrack.analysis import figures, outcome
 from racetrack.errors import RacetrackError
 from racetrack.report import terminal
-from racetrack.run import faults
+from racetrack.run import decision, faults
 from racetrack.run.session import Session
-from racetrack.run_record import RunArguments
+from racetrack.run_record import Measured, RunArguments
 from racetrack.runfolder import RunFolder, read_run, shown
 from racetrack.screen import Screen
 from racetrack.settings import for_record
@@ -88,10 +88,12 @@ class Experiment:
     def _how_long(self, number: int) -> str:
         asked = self._asked
         warm = f", after {asked.warm_up_s:g} s at half of it" if asked.warm_up_s else ""
+        within_s = 0 if asked.faults else asked.decide_within_s
+        on = f"; then watch on until it is decided, for {within_s:g} s at most" if within_s else ""
         return {
             3: f" to {asked.pageviews_per_s:,}/s{warm}",
             4: f", {asked.wait_s:g} s",
-            5: f", {asked.samples} of them {asked.delay_s:g} s apart",
+            5: f", {asked.samples} of them {asked.delay_s:g} s apart{on}",
         }.get(number, "")
 
     def _do_steps(self) -> str:
@@ -101,14 +103,16 @@ class Experiment:
             self._session.run_demo()
         with self._step(3):
             self._warm_up()
-            self._session.set_rate(self._asked.pageviews_per_s)
+            rate_set_ms = self._session.set_rate(self._asked.pageviews_per_s)
             self._session.begin_faults()
         with self._step(4):
             self._session.watch(self._asked.wait_s, "settling")
         with self._step(5):
             measured = self._session.sample(self._asked.samples)
+            measured = measured.model_copy(update={"rate_set_ms": rate_set_ms})
             with self._folder.recording() as run:
                 run.measured = measured
+            measured = self._watch_until_decided(measured, rate_set_ms)
             self._session.watch_recovery()
             counts = self._session.account()
             with self._folder.recording() as run:
@@ -122,6 +126,17 @@ class Experiment:
         with self._folder.recording() as run:
             run.results = results
         return outcome.of(read_run(self._folder.path))
+
+    def _watch_until_decided(self, measured: Measured, rate_set_ms: int) -> Measured:
+        """A fault is no steady state: with one, the window alone is judged."""
+        asked = self._asked
+        if not asked.decide_within_s or asked.faults:
+            return measured
+        until_ms = decision.watch_until_decided(
+            *(self._folder.path, rate_set_ms, measured.window, asked.pageviews_per_s),
+            *(asked.decide_within_s, self._session.watch),
+        )
+        return measured.model_copy(update={"watched_until_ms": until_ms})
 
     def _warm_up(self) -> None:
         """Who begins near its limit may gather a backlog that it keeps for minutes, at a rate that

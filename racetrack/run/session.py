@@ -175,14 +175,17 @@ class Session:
                 )
             )
 
-    def set_rate(self, pageviews_per_s: int) -> None:
+    def set_rate(self, pageviews_per_s: int) -> int:
         """Ask the generator for another rate, show the dialogue, and see that the load arrives.
+        Returns when it was set, epoch milliseconds.
 
         Raises:
             RacetrackError: the broker does not keep what it is sent.
         """
         self._ask_for(pageviews_per_s)
+        set_ms = now_ms()
         check_writes(self._stack, self._screen.say, self.check)
+        return set_ms
 
     def begin_faults(self) -> None:
         """From now on the seconds of the faults that were asked for count."""

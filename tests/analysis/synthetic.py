@@ -20,6 +20,16 @@ SAMPLE_MS = 100.0
 WARM_UP_MS = 5_000.0
 
 
+@dataclass(frozen=True, eq=False)
+class Waves:
+    """What a lag does beside its trend: milliseconds since the window's start, what is added to the
+    lag then (linear between these times), and when the engine says nothing (from, until)."""
+
+    at_ms: Floats
+    added_ms: Floats
+    silent_ms: tuple[tuple[float, float], ...] = ()
+
+
 @dataclass(frozen=True)
 class Race:
     """What happens in a run; milliseconds since the window's start, rates in pageviews/s.
@@ -47,6 +57,7 @@ class Race:
     generator_leak: float = 0.0
     broker_delay_ms: float = 5.0
     broker_leak: float = 0.0
+    waves: Waves | None = None
 
     @property
     def window(self) -> tuple[float, float]:
@@ -102,6 +113,8 @@ def _updates(race: Race, end_ms: float, cycle_ms: float, rng: np.random.Generato
     at += rng.random(len(at)) * 0.02 * cycle_ms
     if race.pause_at_ms is not None:
         at = at[(at < race.pause_at_ms) | (at >= race.pause_at_ms + race.pause_ms)]
+    for from_ms, until_ms in race.waves.silent_ms if race.waves else ():
+        at = at[(at < from_ms) | (at >= until_ms)]
     return at
 
 
@@ -112,6 +125,8 @@ def _counted_up_to(race: Race, at: Floats, rng: np.random.Generator) -> Floats:
         after = at - race.pause_at_ms - race.pause_ms
         caught_up = (race.catch_up_factor - 1) * after
         lag = lag + np.where(after >= 0, np.maximum(race.pause_ms - caught_up, 0), 0)
+    if race.waves:
+        lag = lag + np.interp(at, race.waves.at_ms, race.waves.added_ms)
     lag = lag + rng.normal(0, race.noise_ms, len(at))
     # Nobody takes back what was counted; nothing is counted before it is due.
     return np.asarray(np.maximum.accumulate(at - np.maximum(lag, 0)), dtype=np.float64)

@@ -9,7 +9,7 @@ import pytest
 
 from engines import find_engine
 from racetrack.analysis import raw
-from tests.e2e.shared import Door, run_folder
+from tests.e2e.shared import Door, run_folder, skip_if_busy
 from tests.run_json import read_run
 from tests.some_engines import EXAMPLE
 
@@ -69,6 +69,13 @@ def test_its_figures_are_those_that_were_asked_for(folder: Path) -> None:
         seconds = sum(process["cpu_pct"]["samples"]) / 100
         # top and the kernel's own accounts must tell the same story of the ten seconds.
         assert process["cpu_s"] == pytest.approx(seconds, rel=0.35, abs=0.4)
+
+
+def test_it_decides_whether_the_engine_kept_up(folder: Path) -> None:
+    verdict = read_run(folder)["results"]["verdict"]
+    if verdict["kind"] != "kept up":
+        skip_if_busy(folder)
+    assert verdict["kind"] == "kept up", verdict["reason"]
 
 
 def test_the_harness_does_not_disturb_what_it_measures(folder: Path) -> None:

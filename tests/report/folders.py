@@ -47,6 +47,7 @@ class Made:
     runtime: str = "native"
     window_s: float = 30.0
     seed: int = 1
+    recorded_after_s: float = 1.0
     lost: int = 0
     silent: bool = False  # the engine tells of nothing in the window, and of all after it
     elsewhere: bool = False  # the engine runs where its processes can't be sampled
@@ -64,6 +65,7 @@ class PlayedBack:
         self._race = synthetic.Race(
             window_s=made.window_s,
             rate_per_s=made.rate,
+            recorded_after_ms=1_000 * made.recorded_after_s,
             delay_ms=made.delay_ms,
             leak=made.leak,
             pause_at_ms=-2_000 if made.silent else None,
@@ -82,8 +84,9 @@ class PlayedBack:
     def run_demo(self) -> None:
         synthetic.write(synthetic.curves(self._race, self._rng), self._folder)
 
-    def set_rate(self, pageviews_per_s: int) -> None:
+    def set_rate(self, pageviews_per_s: int) -> int:
         self._rates_set.append(pageviews_per_s)
+        return int(self._race.window[0] - synthetic.WARM_UP_MS)
 
     def begin_faults(self) -> None:
         """What was asked for, ten seconds into the window and five seconds long each."""

@@ -70,7 +70,7 @@ def truth(monkeypatch: pytest.MonkeyPatch) -> Shop:
 def verify(
     truth: Shop, folder: Path, read_view: ReadView, patience_s: float = 60.0
 ) -> dict[str, Any]:
-    """`patience_s` is how long a view may be wrong: long where it comes right, on a busy machine."""
+    """`patience_s` is how long a view may be wrong: long where it comes right."""
     progress = shop.views(truth)["pageviews_progress"].to_pylist()
     ends = [row["total"] for row in sorted(progress, key=lambda row: row["partition"])]
     engine, place = cast(Engine, MadeUp(read_view)), cast(Stack, Place())

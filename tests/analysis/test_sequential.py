@@ -1,0 +1,193 @@
+"""The verdict at its first look that decides: how often it is false, and that it is one verdict
+while a run goes on and afterwards."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from racetrack.analysis import sequential
+from racetrack.analysis.curves import Curve, Curves
+from racetrack.analysis.sequential import decide, looks_ms
+from racetrack.analysis.transient import steady_from
+from racetrack.run_record import Verdict, VerdictKind
+from tests.analysis import kinds, synthetic, waves
+from tests.analysis.kinds import END_MS, KINDS, RATE_PER_S, SECONDS
+from tests.analysis.synthetic import START_MS, Floats, Race, Waves
+
+# docs/verdict.md's table has more: `python -m tests.analysis.kinds 1000`.
+RUNS, FALSE_AT_MOST = 30, 0.01
+RNG = np.random.default_rng
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
+def test_false_verdicts(name: str) -> None:
+    found = kinds.tally(name, RUNS)
+    print(f"\n{found.row(name)}")
+    assert found.false <= FALSE_AT_MOST * RUNS
+
+
+def verdict(race: Race, seconds: float = SECONDS, first_s: float = 10) -> Verdict:
+    told = synthetic.curves(replace(race, window_s=SECONDS), RNG(1))
+    until_ms, first_ms = START_MS + 1000 * seconds, START_MS + 1000 * first_s
+    return decide(told, START_MS, until_ms, race.rate_per_s, first_ms=first_ms)
+
+
+def seconds_until(found: Verdict) -> float:
+    assert found.until_ms
+    return (found.until_ms - START_MS) / 1000
+
+
+def line(at_s: list[float], added_ms: list[float]) -> Waves:
+    return Waves(1000 * np.array(at_s, dtype=float), np.array(added_ms, dtype=float))
+
+
+def test_it_looks_at_set_times_from_the_first_one_on() -> None:
+    def looks(first_s: float, until_s: float) -> list[float]:
+        return [at_ms / 1000 for at_ms in looks_ms(0, 1000 * first_s, 1000 * until_s)]
+
+    assert looks(10, 60) == [10, 15, 20, 30, 45, 60]
+    assert looks(31.5, 130) == [31.5, 45, 60, 90, 120]
+    assert looks(150, 300) == [150, 180, 240]
+    assert looks(30, 29) == []
+
+
+def test_before_the_first_look_nothing_is_said() -> None:
+    found = verdict(Race(), seconds=9)
+    assert found.kind is VerdictKind.UNDECIDED
+    assert "the first look is 10 s after" in found.reason
+
+
+def test_a_low_lag_decides_at_once() -> None:
+    found = verdict(Race(cycle_ms=100, delay_ms=20, noise_ms=5))
+    assert (found.kind, seconds_until(found)) == (VerdictKind.KEPT_UP, 10)
+    assert "10 s after the rate was set the processing lag is at most" in found.reason
+    assert found.shortest_window_s is None
+
+
+def test_the_readmes_example_decides_in_99_of_100_runs() -> None:
+    found = kinds.tally("steady at 135 ms, noise 40 ms, first look after 30 s", 100)
+    assert found.found[VerdictKind.KEPT_UP] >= 99
+    assert max(found.after_s) <= 45
+
+
+def test_a_lag_that_does_not_grow_decides_at_any_level() -> None:
+    found = verdict(Race(delay_ms=20_000, warm_up_ms=30_000))
+    assert found.kind is VerdictKind.KEPT_UP
+    assert "slope is" in found.reason and "99.75%" in found.reason
+
+
+def test_one_side_of_a_wave_is_not_falling_behind() -> None:
+    """60 s up at 3 %, 60 s down."""
+    wave = Race(waves=line([-5, 0, 60, 120], [0, 0, 1_800, 0]), noise_ms=10)
+    for seconds in (30, 45, 60, 120):
+        assert verdict(wave, seconds).kind is VerdictKind.UNDECIDED
+    early = verdict(wave, 30)
+    assert early.measured and early.measured.slope.low_pct > 1
+    assert "a wave could look the same" in early.reason
+
+
+def test_a_rise_that_no_pause_leaves_is_falling_behind_at_once() -> None:
+    race = Race(partitions=16, stalled_partition=3, stalled_at_ms=0)
+    found = verdict(race)
+    assert found.kind is VerdictKind.FELL_BEHIND
+    assert seconds_until(found) <= 15
+
+
+def test_a_falling_lag_may_be_about_to_rise() -> None:
+    """A backlog is worked off for 30 s; then it leaks by 5 %."""
+    race = Race(waves=line([-5, 0, 30, 120], [3_000, 3_000, 0, 4_500]), noise_ms=10)
+    assert verdict(race, 20).kind is VerdictKind.UNDECIDED
+    assert "may still fall" in verdict(race, 20).reason
+    found = verdict(race)
+    assert found.kind is VerdictKind.FELL_BEHIND
+    assert found.from_ms and (found.from_ms - START_MS) / 1000 == pytest.approx(32, abs=6)
+
+
+def test_more_than_a_falling_lag_is_asked_for_only_for_a_while() -> None:
+    found = verdict(Race(waves=line([-5, 0, 200], [20_000, 20_000, 0]), warm_up_ms=60_000))
+    assert (found.kind, seconds_until(found)) == (VerdictKind.KEPT_UP, 120)
+
+
+def test_what_is_left_out_at_the_beginning_is_found() -> None:
+    times: Floats = 1000 * np.arange(60.0)
+    noise = RNG(1).normal(0, 100, 60)
+    dying = 5_000 * np.exp(-times / 4_000)
+    assert steady_from(times, noise) == 0
+    assert steady_from(times, noise + 0.05 * times) == 0
+    assert 5 <= steady_from(times, noise + dying) <= 20
+    assert 5 <= steady_from(times, noise + dying + 0.05 * times) <= 20
+    assert steady_from(times[:8], dying[:8]) == 0
+
+
+def test_a_slow_rhythm_is_not_judged_by_a_few_updates() -> None:
+    found = verdict(Race(cycle_ms=16_000, warm_up_ms=90_000), seconds=110)
+    assert found.kind is VerdictKind.UNDECIDED
+    assert found.measured is None or "tells of an update every" in found.reason
+
+
+def test_who_never_tells_anything_again_is_not_judged_afterwards() -> None:
+    race = Race(warm_up_ms=30_000, pause_at_ms=-2_000, pause_ms=200_000)
+    assert verdict(race, 30, first_s=30).kind is VerdictKind.UNDECIDED
+    told = synthetic.curves(replace(race, window_s=30), RNG(1))
+    found = decide(told, START_MS, START_MS + 30_000, first_ms=START_MS + 30_000)
+    assert found.kind is VerdictKind.FELL_BEHIND  # as long as nobody knows of later
+
+
+def test_a_threshold_of_ones_own() -> None:
+    told = synthetic.curves(Race(window_s=SECONDS, leak=0.05), RNG(1))
+    assert decide(told, START_MS, END_MS, RATE_PER_S, 10).kind is VerdictKind.KEPT_UP
+
+
+def recorded_until(told: Curves, at_ms: float) -> Curves:
+    """What stood in the file at a time."""
+
+    def cut(parts: tuple[Curve, ...]) -> tuple[Curve, ...]:
+        return tuple(Curve(c.at_ms[c.at_ms <= at_ms], c.count[c.at_ms <= at_ms]) for c in parts)
+
+    return Curves(
+        told.partitions,
+        cut(told.due),
+        cut(told.handed_over),
+        cut(told.published),
+        cut(told.processed),
+    )
+
+
+@pytest.mark.parametrize("name", ["steady", "leak of 5 %", "AR(1) noise, tau 5 s"])
+def test_it_says_the_same_live_and_afterwards(name: str) -> None:
+    """Whoever looks live does so when the rows up to the look are there; here: a second later."""
+    rng = RNG(3)
+    for _ in range(3):
+        _, told = KINDS[name].make(rng)
+        afterwards = decide(told, START_MS, END_MS, RATE_PER_S)
+        for at_ms in looks_ms(START_MS, START_MS + 10_000, END_MS):
+            live = decide(recorded_until(told, at_ms + 1_000), START_MS, at_ms, RATE_PER_S)
+            if live.kind is not VerdictKind.UNDECIDED:
+                break
+        # Only the next update may not have come yet.
+        unknown = {"next_update_s": None}
+        assert live.model_copy(update=unknown) == afterwards.model_copy(update=unknown)
+
+
+def test_waves_are_bounded_as_told() -> None:
+    rng = RNG(1)
+    tooth = waves.sawtooth(20, 1_000, SECONDS, rng).added_ms
+    assert 0 <= tooth.min() < 10 and 990 < tooth.max() <= 1_000
+    noise = waves.autoregressive(5, 200, 20_000, rng)
+    assert noise.added_ms.std() == pytest.approx(200, rel=0.1)
+    apart = int(5_000 / waves.STEP_MS)
+    alike = np.corrcoef(noise.added_ms[:-apart], noise.added_ms[apart:])[0, 1]
+    assert alike == pytest.approx(math.exp(-1), abs=0.1)
+    free, full = (waves.queue(load, 5_000, RNG(1)).added_ms for load in (0.8, 0.9))
+    assert free.min() == 0 and full.mean() > 2 * free.mean()
+    paused = waves.pauses(SECONDS, rng)
+    assert all(2_000 <= to - since <= 5_000 for since, to in paused.silent_ms)
+    assert paused.added_ms.max() <= 5_100
+
+
+def test_the_errors_of_the_looks_add_up_to_that_of_one() -> None:
+    errors = len(sequential.LOOKS_S) * (1 - sequential.PRECISION.one_sided)
+    assert errors == pytest.approx(0.01)

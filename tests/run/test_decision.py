@@ -1,0 +1,84 @@
+"""A run goes on after its samples until it is decided, and says the same afterwards."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from racetrack.run import decision
+from racetrack.run_record import VerdictKind, Window
+from racetrack.runfolder import read_run
+from tests.analysis import synthetic
+from tests.report import folders
+from tests.report.folders import Made
+
+START_MS = int(synthetic.START_MS)
+
+
+def run(logs: Path, **made: Any) -> Any:
+    asked = {"decide_within_s": 120.0, **made.pop("asked", {})}
+    return read_run(folders.run(logs, Made(window_s=10, recorded_after_s=121, asked=asked, **made)))
+
+
+def seconds_watched(record: Any) -> float:
+    watched: float = (record.measured.watched_until_ms - record.measured.window.end_ms) / 1000
+    return watched
+
+
+def test_what_is_decided_is_not_watched_on(tmp_path: Path) -> None:
+    record = run(tmp_path, delay_ms=20)
+    assert record.results.verdict.kind is VerdictKind.KEPT_UP
+    assert record.results.verdict.until_ms == record.measured.window.end_ms
+    assert seconds_watched(record) == 0
+
+
+def test_a_window_that_does_not_decide_is_watched_on_and_its_figures_stay(tmp_path: Path) -> None:
+    record = run(tmp_path / "on")
+    alone = run(tmp_path / "alone", asked={"decide_within_s": 0.0})
+    assert alone.results.verdict.kind is VerdictKind.UNDECIDED
+    assert alone.measured.watched_until_ms is None
+    verdict = record.results.verdict
+    assert verdict.kind is VerdictKind.KEPT_UP
+    assert 5 <= seconds_watched(record) <= 45
+    assert record.asked.decide_within_s == 120
+    assert verdict.until_ms == record.measured.watched_until_ms
+    assert verdict.window_s == (verdict.until_ms - verdict.from_ms) / 1000
+    # Costs and lag are those of the samples.
+    assert record.results.processes == alone.results.processes
+    assert verdict.throughput == alone.results.verdict.throughput
+    assert verdict.measured.lag_p99_ms == alone.results.verdict.measured.lag_p99_ms
+
+
+def test_a_leak_is_watched_until_it_can_be_no_wave(tmp_path: Path) -> None:
+    record = run(tmp_path, leak=0.05)
+    assert record.results.verdict.kind is VerdictKind.FELL_BEHIND
+    assert 70 <= seconds_watched(record) <= 110
+
+
+def test_with_a_fault_the_window_alone_is_judged(tmp_path: Path) -> None:
+    record = run(tmp_path, asked={"faults": ("kill:debezium@10s+5s",)})
+    assert record.measured.watched_until_ms is None
+
+
+def test_it_waits_for_each_look_and_says_how_long_at_most(tmp_path: Path) -> None:
+    """The clock is past all looks of a played-back run; here the window ends now."""
+    race = synthetic.Race(window_s=10, recorded_after_ms=121_000)
+    synthetic.write(synthetic.curves(race, np.random.default_rng(1)), tmp_path)
+    said: list[str] = []
+    now_ms = START_MS + 10_000
+
+    def watch(seconds: float, what: str) -> None:
+        nonlocal now_ms
+        now_ms += round(1000 * seconds)
+        said.append(what)
+
+    window = Window(start_ms=START_MS, end_ms=START_MS + 10_000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decision, "now_ms", lambda: now_ms)
+        until_ms = decision.watch_until_decided(
+            tmp_path, START_MS - 5_000, window, 4_000, 120, watch
+        )
+    assert now_ms == until_ms + decision.ROWS_WITHIN_MS
+    assert said[0] == "looking whether it kept up"
+    assert said[1] == "undecided, watching on for 105 s at most; next look"
