@@ -36,6 +36,7 @@ class Facts:
     configured: Callable[[Context], Mapping[str, str]] = lambda _: {}
 
 
+CORES = ("ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS")
 STACK = Facts(
     launched=("mysql", "broker", "registry", "debezium", "loadgen"),
     files={
@@ -78,7 +79,10 @@ STACK = Facts(
         "REDPANDA_MEMORY": "9G",
         "LOADGEN_ACKS": "all",
     },
-    changed_from={"REDPANDA_SMP": {"REDPANDA_MEMORY": "9G"}},
+    changed_from={
+        "REDPANDA_SMP": {"REDPANDA_MEMORY": "9G"},
+        **{name: {name: "1"} for name in CORES},
+    },
     jvm_of={
         "KAFKA_HEAP": "broker",
         "SCHEMA_REGISTRY_HEAP": "registry",
@@ -108,6 +112,8 @@ def another_value(setting: str) -> str:
     value = in_env_files()[setting]
     if setting in OTHER_VALUES:
         return OTHER_VALUES[setting]
+    if setting in CORES:
+        return "0"
     if setting.endswith(("_HEAP", "_TMPFS")):
         return "7g"
     return str(int(value) + 1) if value.lstrip("-").isdigit() else "9.9.9"

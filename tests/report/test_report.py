@@ -381,7 +381,7 @@ def test_a_run_of_the_first_version_is_measured_anew(tmp_path: Path) -> None:
 def test_a_newer_versions_folder_is_refused(tmp_path: Path) -> None:
     folder = run(tmp_path, Made())
     edit(folder, schema_version=3)
-    with pytest.raises(UsageError, match="schema version 2"):
+    with pytest.raises(UsageError, match="schema version 3"):
         collect([folder])
 
 

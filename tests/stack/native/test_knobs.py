@@ -12,7 +12,7 @@ import pytest
 from racetrack.install.recipes import parts, recipe
 from racetrack.install.versions import in_env_files, read_versions
 from racetrack.settings import every_setting, load
-from racetrack.stack import heeded
+from racetrack.stack import cores, heeded
 from racetrack.stack.compose import published
 from racetrack.stack.compose.project import environment
 from racetrack.stack.native.service import Context, Launch, find_service
@@ -156,7 +156,8 @@ class Native:
     def _launched(self, name: str, context: Context) -> list[str]:
         launch, work = self._launch(name, context), context.work / name
         files = [path for path in sorted(work.rglob("*")) if path.is_file()]
-        told = [*launch.argv, *(f"{n}={v}" for n, v in launch.env.items())]
+        on_cores = cores.command(context.settings, name, launch.argv)
+        told = [" ".join(on_cores[:3]).replace(" ", "_"), *launch.argv, *(f"{n}={v}" for n, v in launch.env.items())]
         return [*told, *(path.read_text(errors="replace") for path in files)]
 
 
