@@ -178,7 +178,9 @@ KINDS = {
         for tau in (3, 5, 10)
     },
     **{
-        f"capacity noise, {100 * load:.0f} % of the capacity": Kind(waving(queue(load), **QUIET), KEPT)
+        f"capacity noise, {100 * load:.0f} % of the capacity": Kind(
+            waving(queue(load), **QUIET), KEPT
+        )
         for load in (0.8, 0.9)
     },
     "pauses of 2–5 s, worked off at twice the rate": Kind(
