@@ -50,7 +50,8 @@ def no_new_high(measured: Lag, confidence: float, rise_ms: float, needed_ms: flo
 def low_level(measured: Lag, most_ms: float, since_s: float, threshold_pct: float) -> str:
     return (
         f"Kept up: {since_s:.0f} s after the rate was set the processing lag is at most"
-        f" {most_ms:,.0f} ms, so it grew by less than {threshold_pct:g} %; {_level(measured)}"
+        f" {most_ms:,.0f} ms on average, so it grew by less than {threshold_pct:g} %;"
+        f" {_level(measured)}"
     )
 
 
