@@ -157,7 +157,11 @@ class Native:
         launch, work = self._launch(name, context), context.work / name
         files = [path for path in sorted(work.rglob("*")) if path.is_file()]
         on_cores = cores.command(context.settings, name, launch.argv)
-        told = [" ".join(on_cores[:3]).replace(" ", "_"), *launch.argv, *(f"{n}={v}" for n, v in launch.env.items())]
+        told = [
+            " ".join(on_cores[:3]).replace(" ", "_"),
+            *launch.argv,
+            *(f"{n}={v}" for n, v in launch.env.items()),
+        ]
         return [*told, *(path.read_text(errors="replace") for path in files)]
 
 
