@@ -4,7 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from racetrack.run_record import Machine, Part, Scalar, VerdictKind
+from racetrack.record_part import Part, Scalar
+from racetrack.results_record import VerdictKind
+from racetrack.run_record import Machine
 
 
 class LiveLook(Part):

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from racetrack.run_record import Part
+from racetrack.record_part import Part
 
 
 class PlannedRun(Part):

@@ -7,17 +7,8 @@ from pathlib import Path
 from racetrack.analysis import curves, raw, recovery
 from racetrack.analysis.sequential import decide
 from racetrack.analysis.verdict import judge
-from racetrack.run_record import (
-    Cost,
-    CpuTime,
-    Freshness,
-    HarnessCost,
-    Measured,
-    Results,
-    RunArguments,
-    Spread,
-    Verdict,
-)
+from racetrack.results_record import Cost, Freshness, HarnessCost, Results, Spread, Verdict
+from racetrack.run_record import CpuTime, Measured, RunArguments
 from racetrack.runfolder import read_run
 
 # What the verdict rests on is of the window that was judged, all else of the sampling window.

@@ -17,7 +17,8 @@ import numpy as np
 
 from racetrack.analysis import curves, lag
 from racetrack.analysis.lag import Floats
-from racetrack.run_record import FaultLog, FaultRecovery, Recovery
+from racetrack.results_record import FaultRecovery, Recovery
+from racetrack.run_record import FaultLog
 
 BEFORE_S, HOLD_S = 10.0, 5.0
 FLOOR_MS = 2_000.0

@@ -9,7 +9,8 @@ import numpy as np
 from racetrack.analysis import curves, figures, raw
 from racetrack.analysis.lag import lag_series, recorded_until_ms
 from racetrack.flaw import Flaw
-from racetrack.run_record import Lag, RunRecord, Verdict, VerdictKind
+from racetrack.results_record import Lag, Verdict, VerdictKind
+from racetrack.run_record import RunRecord
 from racetrack.runfolder import read_run
 
 LAG_WITHIN_MS = 25.0

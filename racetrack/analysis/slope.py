@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from racetrack.analysis.lag import MAX_BINS, Floats
-from racetrack.run_record import Slope
+from racetrack.results_record import Slope
 
 # An engine that lags 1 % of real time more and more is 36 s behind after an hour.
 THRESHOLD_PCT = 1.0

@@ -38,7 +38,15 @@ from racetrack.analysis.slope import (
     shortest_window_s,
 )
 from racetrack.analysis.verdict_words import Shortfalls
-from racetrack.run_record import Lag, LagAtMost, LagShare, Slope, Throughput, Verdict, VerdictKind
+from racetrack.results_record import (
+    Lag,
+    LagAtMost,
+    LagShare,
+    Slope,
+    Throughput,
+    Verdict,
+    VerdictKind,
+)
 
 # Rate: as the outcome of a run, plus what sampling every 100 ms can misplace at the ends.
 SAMPLE_MS = 100.0

@@ -14,12 +14,12 @@ from racetrack.machine_lock import machine_lock
 from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
 from racetrack.probes.settled import settle
-from racetrack.run_record import Verified, ViewStatus
 from racetrack.runfolder import named_folder, shown
 from racetrack.screen import Screen
 from racetrack.settings import load
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import standing_stack
+from racetrack.verified_record import Verified, ViewStatus
 from racetrack.workload import find_workload
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from racetrack.limit_record import LimitRecord
 from racetrack.report.definitions import FIGURES
-from racetrack.run_record import Cost, RunRecord, Spread, Verdict
+from racetrack.results_record import Cost, Spread, Verdict
+from racetrack.run_record import RunRecord
 
 NATIVE, MADE_HERE = "native", "compose, images made here"
 # All that a run samples beside the engine's own services, where it does not say which those are.

@@ -18,7 +18,7 @@ from racetrack.report.groups import Table
 from racetrack.report.plots import Plot
 from racetrack.report.published import Published
 from racetrack.report.tables import how, ratio_words, spread, warnings_of_runs
-from racetrack.run_record import Verified, WrongRow
+from racetrack.verified_record import Verified, WrongRow
 
 SIGNS = {
     "kept up": "✓",

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from racetrack.report import verified
 from racetrack.report.figures import NO_COST, engine_of
-from racetrack.run_record import DoneFault, Freshness, Recovery, Results, RunRecord, Spread, Verdict
+from racetrack.results_record import Freshness, Recovery, Results, Spread, Verdict
+from racetrack.run_record import DoneFault, RunRecord
 from racetrack.runfolder import shown
 
 

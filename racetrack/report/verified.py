@@ -1,6 +1,6 @@
 """What a verification found, in words: for the terminal and the page."""
 
-from racetrack.run_record import Row, Verified, ViewFinding, ViewStatus, WrongRow
+from racetrack.verified_record import Row, Verified, ViewFinding, ViewStatus, WrongRow
 
 SHOWN_ROWS = 3
 

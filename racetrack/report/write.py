@@ -16,7 +16,7 @@ from racetrack.report.groups import Table
 from racetrack.report.html import page
 from racetrack.report.plots import plots
 from racetrack.report.published import Published
-from racetrack.run_record import Verified, ViewStatus
+from racetrack.verified_record import Verified, ViewStatus
 
 
 def write(

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from racetrack.run_record import VerdictKind
+from racetrack.results_record import VerdictKind
 
 Observe = Callable[[int], VerdictKind]
 NOT_THE_ENGINE = (VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND)

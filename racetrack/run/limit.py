@@ -11,11 +11,12 @@ from racetrack.analysis.verdict import judge
 from racetrack.errors import RacetrackError
 from racetrack.json_file import write_json
 from racetrack.limit_record import FreshRun, LimitRecord, LiveLook
+from racetrack.results_record import Verdict, VerdictKind
 from racetrack.run import bracket as search
 from racetrack.run.experiment import describe_run
 from racetrack.run.session import Session, make_ready, services_of
 from racetrack.run.single import run_once
-from racetrack.run_record import RunArguments, Verdict, VerdictKind
+from racetrack.run_record import RunArguments
 from racetrack.runfolder import RunFolder, named_folder, read_run
 from racetrack.screen import Screen
 from racetrack.settings import Settings, for_record

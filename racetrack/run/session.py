@@ -23,12 +23,13 @@ from racetrack.probes.thread import Probe
 from racetrack.probes.usage import CpuAccount, Meter, UsageProbe
 from racetrack.probes.write_check import WriteCheck
 from racetrack.run.faults import Away, Fault, FaultInjector
-from racetrack.run_record import Counts, FaultLog, Measured, Verified, Window
+from racetrack.run_record import Counts, FaultLog, Measured, Window
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import Settings
 from racetrack.stack import cores, heeded
 from racetrack.stack.contract import Accounting, Say, Stack
+from racetrack.verified_record import Verified
 from racetrack.workload import find_workload
 
 # Where every engine's input comes from; an engine names what it needs beside them.

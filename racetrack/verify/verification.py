@@ -15,8 +15,8 @@ from engines.contract import Engine, NoSuchView
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
 from racetrack.probes.settled import Settled
-from racetrack.run_record import Verified, ViewFinding, ViewStatus, WrongRow
 from racetrack.stack.contract import Stack
+from racetrack.verified_record import Verified, ViewFinding, ViewStatus, WrongRow
 from racetrack.verify import mysql, normal, sources, topics
 from racetrack.verify.compare import RELATIVE_ERROR, Compared, Finding, compare
 from racetrack.workload import View, Workload, find_workload

@@ -8,7 +8,7 @@ import pytest
 from racetrack.analysis import recovery
 from racetrack.analysis.lag import Floats
 from racetrack.analysis.recovery import Series
-from racetrack.run_record import FaultRecovery, Recovery
+from racetrack.results_record import FaultRecovery, Recovery
 
 RATE_SET_MS, FAULT_MS = 0.0, 20_000.0
 CALM_MS = 900.0

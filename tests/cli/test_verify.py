@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 import engines
 from racetrack import cli
 from racetrack.errors import RacetrackError
-from racetrack.run_record import Verified
 from racetrack.stack.contract import Standing
+from racetrack.verified_record import Verified
 from racetrack.verify import verification
 from tests.records import verified
 from tests.report.folders import ABSENT, RIGHT, WRONG

@@ -21,13 +21,13 @@ from racetrack.run_record import (
     FaultLog,
     Measured,
     RunArguments,
-    Verified,
     Window,
 )
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import Settings, load
 from racetrack.stack.contract import Stack
+from racetrack.verified_record import Verified
 from tests.analysis import synthetic
 from tests.run_json import read_run
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from racetrack.results_record import VerdictKind
 from racetrack.run.bracket import (
     MAX_STEPS,
     MOST_UNDECIDED_RATES,
@@ -16,7 +17,6 @@ from racetrack.run.bracket import (
     confirm,
     is_within,
 )
-from racetrack.run_record import VerdictKind
 
 TOLERANCE = 0.05
 

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from racetrack.results_record import VerdictKind
 from racetrack.run import decision
-from racetrack.run_record import VerdictKind, Window
+from racetrack.run_record import Window
 from racetrack.runfolder import read_run
 from tests.analysis import synthetic
 from tests.report import folders

@@ -13,9 +13,10 @@ from racetrack.errors import RacetrackError
 from racetrack.interrupts import Guard, Interrupted
 from racetrack.run import experiment
 from racetrack.run.experiment import STEPS, VERIFY, Experiment
-from racetrack.run_record import Counts, Measured, RunArguments, Verified, Window
+from racetrack.run_record import Counts, Measured, RunArguments, Window
 from racetrack.runfolder import RunFolder, read_run
 from racetrack.screen import Screen
+from racetrack.verified_record import Verified
 from tests.records import verified
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 

@@ -14,9 +14,10 @@ import engines
 from racetrack import interrupts
 from racetrack.errors import RacetrackError
 from racetrack.limit_record import LimitRecord
+from racetrack.results_record import Verdict, VerdictKind
 from racetrack.run import limit
 from racetrack.run.limit import LimitSearch, in_words
-from racetrack.run_record import RunArguments, Verdict, VerdictKind
+from racetrack.run_record import RunArguments
 from racetrack.screen import Screen
 from racetrack.settings import Settings, load
 from tests.records import run_json

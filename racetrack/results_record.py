@@ -1,0 +1,207 @@
+"""What `run.json` holds under `results`: lag, verdict, costs, freshness and recoveries."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from pydantic import Field
+
+from racetrack.record_part import Endless, Part
+
+
+class Slope(Part):
+    """Growth in percent of real time (1 % is 10 ms per second) with its interval."""
+
+    pct: float = Field(description="Theil-Sen slope.")
+    low_pct: float = Field(description="Lower end.")
+    high_pct: float = Field(description="Upper end.")
+
+
+class LagShare(Part):
+    """One link's share of the processing lag."""
+
+    p50_ms: Endless = Field(description="Median, milliseconds.")
+    slope: Slope | None = Field(
+        description="How it grows; null where the verdict did not depend on it."
+    )
+
+
+class LagAtMost(Part):
+    """A point of the lag's distribution over time."""
+
+    share: float = Field(ge=0, le=1, description="Share of the window's time.")
+    lag_ms: Endless = Field(description="For so much of it, the lag was at most this.")
+
+
+class Lag(Part):
+    """The lag behind a verdict, milliseconds; null is without end.
+
+    Lag is the age of the oldest pageview that is due and not counted, at every instant: what a
+    reader of the view sees. Processing lag is the same right after an update, so without the wait
+    for it; its quantiles are over time too: each update weighs as long as the time before it.
+    """
+
+    slope: Slope = Field(description="Of the processing lag.")
+    lag_p50_ms: Endless = Field(description="Median over the window's time.")
+    lag_p90_ms: Endless = Field(description="90 % of the time at most this.")
+    lag_p99_ms: Endless = Field(description="99 % of the time at most this.")
+    lag_max_ms: Endless = Field(description="Largest.")
+    lag_distribution: tuple[LagAtMost, ...] = Field(description="By rising share.")
+    processing_lag_p50_ms: Endless = Field(description="Median.")
+    processing_lag_p99_ms: Endless = Field(description="99 % of the time at most this.")
+    processing_lag_max_ms: Endless = Field(description="Largest.")
+    generator: LagShare
+    broker: LagShare
+    engine: LagShare
+
+
+class Throughput(Part):
+    """Pageviews per second from the curves."""
+
+    offered_per_s: float = Field(description="Due by the schedule.")
+    handed_over_per_s: float = Field(description="Given to the generator's client library.")
+    published_per_s: float = Field(description="In the broker.")
+    processed_per_s: float | None = Field(
+        description="Counted by the engine; null if it told of no update in the window: how many of"
+        " those that it told of later it had counted by then, nobody knows."
+    )
+
+
+class VerdictKind(StrEnum):
+    """What a run says of its engine."""
+
+    KEPT_UP = "kept up"
+    FELL_BEHIND = "fell behind"
+    GENERATOR_BOUND = "generator-bound"
+    BROKER_BOUND = "broker-bound"
+    UNDECIDED = "undecided"
+
+
+class Verdict(Part):
+    """Did it keep up? See docs/verdict.md.
+
+    Where a run was watched on, `updates`, `next_update_s`, `throughput` and the lag itself are
+    still those of the sampling window, beside its costs.
+    """
+
+    kind: VerdictKind = Field(description="The verdict.")
+    reason: str = Field(description="In words, with numbers.")
+    warnings: tuple[str, ...] = Field(description="What to know before believing it.")
+    threshold_pct: float = Field(
+        description="Growth that counts as falling behind, percent of real time."
+    )
+    from_ms: int | None = Field(
+        default=None,
+        description="Where the transient was found to end, epoch milliseconds; null where the"
+        " sampling window was judged.",
+    )
+    until_ms: int | None = Field(
+        default=None, description="When it was looked at, epoch milliseconds; null as above."
+    )
+    window_s: float = Field(description="Seconds that were judged.")
+    updates: int = Field(description="Updates of the engine in them.")
+    next_update_s: float | None = Field(
+        default=None,
+        description="Seconds from the window's end to the engine's next update; null if none came.",
+    )
+    asked_per_s: float = Field(description="Rate asked for.")
+    throughput: Throughput
+    measured: Lag | None = Field(description="null where no slope could be computed.")
+    shortest_window_s: float | None = Field(
+        description="An estimate of the window that would decide; null where that is not known, or"
+        " where this one did."
+    )
+
+
+class Spread(Part):
+    """Over the samples in the window; null where there is none, or one has no such figure."""
+
+    mean: float | None = Field(description="Mean.")
+    sd: float | None = Field(description="Sample standard deviation; null for one sample.")
+    sem: float | None = Field(description="Standard error of the mean; null for one sample.")
+    max: float | None = Field(description="Largest sample.")
+    samples: tuple[float, ...] = Field(description="In order.")
+
+
+class Cost(Part):
+    """What a service cost."""
+
+    cpu_pct: Spread = Field(description="top's samples, percent of one core.")
+    rss_gib: Spread = Field(description="Resident memory, GiB, from the kernel.")
+    cpu_s: float = Field(description="CPU seconds in both modes.")
+    cpu_user_s: float = Field(description="In user mode.")
+    cpu_system_s: float = Field(description="In the kernel.")
+    cpu_s_per_million: float | None = Field(
+        default=None,
+        description="Per million pageviews that the engine counted in the window; null if none.",
+    )
+    rss_growth_gib_per_million: float | None = Field(
+        default=None, description="Memory at the window's end minus its start, per million."
+    )
+
+
+class Freshness(Part):
+    """The published freshness: now minus the newest received_at seen, milliseconds."""
+
+    mean: float | None = Field(description="Mean over updates.")
+    p50: float | None = Field(description="Median.")
+    max: float | None = Field(description="Largest.")
+    updates: int = Field(description="How many.")
+    next_update_s: float | None = Field(
+        default=None,
+        description="Seconds from the window's end to the next update; null if none came.",
+    )
+
+
+class HarnessCost(Part):
+    """What measuring cost."""
+
+    cpu_s: float = Field(description="CPU seconds.")
+    cpu_pct: float = Field(description="Percent of one core.")
+
+
+class Recovery(Part):
+    """How a lag came back after a fault."""
+
+    normal_ms: float = Field(description="What lag was at most before it, or 2 s if that is more.")
+    worst_ms: float | None = Field(
+        description="Largest lag until it was normal again; null is without end."
+    )
+    after_s: float | None = Field(
+        description="Seconds from the fault's beginning; null if it was not within the record."
+    )
+
+
+class FaultRecovery(Part):
+    """A fault that has passed."""
+
+    fault: str = Field(description="As it was given.")
+    pageviews: Recovery = Field(description="From due to counted by the engine.")
+    purchases: Recovery | None = Field(
+        default=None, description="From due to Debezium's topic; absent where there is none."
+    )
+
+    @property
+    def lags(self) -> Mapping[str, Recovery]:
+        """Those that were followed, by name."""
+        return {
+            "pageviews": self.pageviews,
+            **({"purchases": self.purchases} if self.purchases else {}),
+        }
+
+
+class Results(Part):
+    """Figures over the window."""
+
+    offered_pageviews_per_s: float | None = Field(description="Due by the schedule.")
+    achieved_pageviews_per_s: float | None = Field(description="Handed over.")
+    published_pageviews: int = Field(description="Sum of the end offsets.")
+    processed_pageviews: int | None = Field(description="Counted by the engine.")
+    verdict: Verdict | None = Field(
+        default=None, description="Absent from runs of versions that gave none."
+    )
+    dt_ms: Freshness
+    processes: dict[str, Cost] = Field(description="The engine's services and the broker.")
+    harness: HarnessCost
+    faults: tuple[FaultRecovery, ...] = Field(
+        default=(), description="Of each fault that has passed, when lag was normal again."
+    )

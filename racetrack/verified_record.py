@@ -1,0 +1,97 @@
+"""What `run.json` holds under `verified`, and `verified.json` of `./race verify`."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from racetrack.record_part import Part, Scalar
+
+Row = dict[str, Scalar]
+
+
+class WrongRow(Part):
+    """A row that is not right."""
+
+    finding: Literal["missing", "extra", "different"] = Field(description="What is wrong.")
+    source: Row | None = Field(
+        description="What the sources say. Column → value; times in ISO 8601, decimals as text."
+        " null: there is no such row."
+    )
+    engine: Row | None = Field(
+        description="What the engine has. Column → value; times in ISO 8601, decimals as text."
+        " null: there is no such row."
+    )
+
+
+class ViewStatus(StrEnum):
+    """What was found of a view."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    ABSENT = "absent"
+    UNREADABLE = "unreadable"
+
+
+class ViewFinding(Part):
+    """A view. `right`: every row is as the sources say, and no other is there. `wrong`: not so.
+    `absent`: this engine's demo has no such view. `unreadable`: it could not be read or compared.
+    """
+
+    status: ViewStatus = Field(description="What was found.")
+    reason: str = Field(default="", description="Why it is unreadable.")
+    compared: int = Field(
+        default=0,
+        ge=0,
+        description="Rows that the sources demand and rows that the engine has, taken together.",
+    )
+    missing: int = Field(default=0, ge=0, description="Rows that the engine lacks.")
+    extra: int = Field(
+        default=0, ge=0, description="Rows that should not be there, or are there twice."
+    )
+    different: int = Field(default=0, ge=0, description="Rows with another value in some column.")
+    first: tuple[WrongRow, ...] = Field(
+        default=(),
+        description="The first rows that are not right; more stand in verify/<view>.csv.",
+    )
+    from_ms: int | None = Field(
+        default=None,
+        description="Before it was read, epoch milliseconds; for a view of the last ten minutes,"
+        " the earliest time that the engine's clock may have shown.",
+    )
+    until_ms: int | None = Field(
+        default=None, description="When it had been read, epoch milliseconds."
+    )
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it counts against the engine; a view that its demo does not have does not."""
+        return self.status in (ViewStatus.WRONG, ViewStatus.UNREADABLE)
+
+
+class Verified(Part):
+    """The views against the sources, with the load paused. See racetrack/verify/."""
+
+    drained_after_s: float | None = Field(
+        description="Seconds from the pause until the engine was seen to hold all of the sources;"
+        " null if it did not in time."
+    )
+    drain_within_s: float = Field(description="How long it was given.")
+    source_read_s: float = Field(description="Seconds to read the topics.")
+    took_s: float = Field(description="Seconds to read topics and views and to compare them.")
+    harness_peak_rss_gib: float = Field(
+        description="The harness's highest resident memory so far, GiB; kcat has its own."
+    )
+    end_offsets: tuple[int, ...] = Field(
+        description="The pageviews that the views were compared with: those before these offsets,"
+        " by partition."
+    )
+    source_rows: dict[str, int] = Field(description="Rows or messages of each source.")
+    relative_error: float = Field(
+        description="How much two floating point numbers may differ and be equal."
+    )
+    views: dict[str, ViewFinding] = Field(description="By view.")
+
+    def named(self, *statuses: ViewStatus) -> list[str]:
+        """The views of these statuses, status by status."""
+        return [n for status in statuses for n, v in self.views.items() if v.status is status]
