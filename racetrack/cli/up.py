@@ -14,7 +14,7 @@ from racetrack.stack.runtime import open_stack
 @engine_argument
 def up(engine: str) -> None:
     """Start the stack for ENGINE and leave it running, with the load at its start rates."""
-    from racetrack.run.session import check_services, check_writes, make_ready, services_of
+    from racetrack.run.readiness import check_services, check_writes, make_ready, services_of
 
     screen = Screen()
     with guarded(screen) as guard, machine_lock():

@@ -103,7 +103,7 @@ def run(screen: Screen, guard: interrupts.Guard) -> Sequence["Finding"]:
 
 def prepare(screen: Screen) -> None:
     """Install what is missing, where it can be seen: the runs say nothing here."""
-    from racetrack.run.session import make_ready, services_of
+    from racetrack.run.readiness import make_ready, services_of
 
     settings, engine = settings_of(Flaw()), engines.calibration_engine()
     stack = open_stack(settings, services_of(engine, settings), screen.say)

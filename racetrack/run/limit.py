@@ -14,7 +14,8 @@ from racetrack.limit_record import FreshRun, LimitRecord, LiveLook
 from racetrack.results_record import Verdict, VerdictKind
 from racetrack.run import bracket as search
 from racetrack.run.experiment import describe_run
-from racetrack.run.session import Session, make_ready, services_of
+from racetrack.run.readiness import make_ready, services_of
+from racetrack.run.session import Session
 from racetrack.run.single import run_once
 from racetrack.run_record import RunArguments
 from racetrack.runfolder import RunFolder, named_folder, read_run

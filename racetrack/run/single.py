@@ -6,7 +6,7 @@ import engines
 from racetrack import interrupts
 from racetrack.run import faults
 from racetrack.run.experiment import Experiment
-from racetrack.run.session import make_ready, services_of
+from racetrack.run.readiness import make_ready, services_of
 from racetrack.run_record import RunArguments
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen

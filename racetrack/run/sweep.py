@@ -9,7 +9,7 @@ from engines import find_engine
 from racetrack import interrupts
 from racetrack.errors import UsageError
 from racetrack.json_file import write_json
-from racetrack.run.session import services_of
+from racetrack.run.readiness import services_of
 from racetrack.run.single import run_once
 from racetrack.run_record import RunArguments
 from racetrack.runfolder import named_folder, read_record, read_run

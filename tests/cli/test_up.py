@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 
 import engines
 from racetrack import cli
-from racetrack.run import session
+from racetrack.run import readiness
 from racetrack.stack.contract import Unmeasurable
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 from tests.some_engines import EXAMPLE
@@ -30,7 +30,7 @@ def test_up_says_at_its_end_what_can_not_be_measured(
     monkeypatch: pytest.MonkeyPatch, unmeasurable: Unmeasurable | None
 ) -> None:
     checked: list[object] = []
-    monkeypatch.setattr(session, "check_writes", lambda of, *_: checked.append(of))
+    monkeypatch.setattr(readiness, "check_writes", lambda of, *_: checked.append(of))
     stack = MadeUpStack(runtime="compose")
     stack.unmeasurable = unmeasurable
     result = up(monkeypatch, stack)
@@ -53,7 +53,7 @@ def test_up_ends_when_a_service_dies_while_writes_are_checked(
     def check_writes(_stack: object, _say: object, meanwhile: Callable[[], None]) -> None:
         meanwhile()
 
-    monkeypatch.setattr(session, "check_writes", check_writes)
+    monkeypatch.setattr(readiness, "check_writes", check_writes)
     stack = MadeUpStack(runtime="compose")
     stack.ended = {"broker": "exit code 1. Its last words: no space left"}
     result = up(monkeypatch, stack)

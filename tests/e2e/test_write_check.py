@@ -23,7 +23,7 @@ from racetrack import interrupts
 from racetrack.machine_lock import machine_lock
 from racetrack.probes.own_record import TOPIC, OwnRecord
 from racetrack.run.experiment import STEPS, Experiment
-from racetrack.run.session import check_writes, make_ready
+from racetrack.run.readiness import check_writes, make_ready
 from racetrack.run_record import RunArguments
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen

@@ -13,7 +13,7 @@ from engines import find_engine
 from engines.contract import Engine, Progress, Summary
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
-from racetrack.run.session import make_ready
+from racetrack.run.readiness import make_ready
 from racetrack.settings import Settings, load
 from racetrack.stack import heeded
 from racetrack.stack.contract import Endpoints, Say, Stack, Unmeasurable

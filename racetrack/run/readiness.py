@@ -1,0 +1,56 @@
+"""What holds before an engine is raced, and all the while: it can run here, all is installed, the
+broker takes writes, and no service has died."""
+
+from collections.abc import Callable
+
+from engines.contract import Engine
+from racetrack.errors import RacetrackError
+from racetrack.probes.write_check import WriteCheck
+from racetrack.settings import Settings
+from racetrack.stack import cores, heeded
+from racetrack.stack.contract import Say, Stack
+from racetrack.workload import find_workload
+
+# Where every engine's input comes from; an engine names what it needs beside them.
+ALWAYS = ("mysql", "broker", "loadgen")
+
+
+def services_of(engine: Engine, settings: Settings) -> list[str]:
+    """The services that an experiment with this engine needs, and no others."""
+    return [*ALWAYS, *engine.needs, *engine.services_in(settings)]
+
+
+def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
+    """Before anything starts: can this engine run on this stack, do the settings that were given
+    for this run do anything, and is all installed?
+
+    Raises:
+        UsageError, SetupError, BusyError: no; the message says what to do.
+    """
+    heeded.require_all_heeded(
+        {*services_of(engine, stack.settings), *engine.services},
+        stack.runtime,
+        airgap=stack.settings.airgap,
+    )
+    cores.require_there(stack.settings)
+    find_workload(stack.settings.workload)
+    engine.check(stack)
+    cores.keep_harness_on_its_own(stack.settings)
+    stack.prepare(services_of(engine, stack.settings), say)
+
+
+def check_writes(stack: Stack, say: Say, meanwhile: Callable[[], None]) -> None:
+    """Does the broker of a stack that is up take writes, and keep what the generator sends?
+
+    Raises:
+        WriteCheckError: no; the message says why, as far as is known.
+    """
+    log = stack.log_of("broker")
+    topic = find_workload(stack.settings.workload).topic.name
+    WriteCheck(stack.endpoints, topic, log, say, meanwhile).run()
+
+
+def check_services(stack: Stack) -> None:
+    """Raise if a service of the stack ended though nobody asked it to."""
+    for name, how in stack.died().items():
+        raise RacetrackError(f"{name} ended in mid-run: {how}")

@@ -1,0 +1,62 @@
+"""What is looked at before a stack is started for an engine: settings that do nothing are refused."""
+
+import pytest
+
+from engines import calibration_engine, find_engine
+from racetrack.errors import UsageError
+from racetrack.flaw import Flaw
+from racetrack.run.readiness import services_of
+from racetrack.settings import every_setting, load
+from racetrack.stack import heeded
+from tests.run.made_up import MakeReady, ready, refusal_of
+from tests.service_facts import FACTS, another_value
+from tests.some_engines import CALIBRATION, EXAMPLE
+
+__all__ = ["ready"]  # a fixture
+PORTS = {name.upper(): "1" for name in every_setting() if name.endswith("_port")}
+FLAWED = calibration_engine().settings_of(Flaw(delay_ms=7))
+
+
+@pytest.mark.parametrize(
+    ("engine", "runtime", "variables"),
+    [
+        (EXAMPLE, "native", {"REDPANDA_SMP": "2", "REDPANDA_MEMORY": "2G"}),
+        (EXAMPLE, "native", {"mysql_tmpfs": "2g"}),
+        (CALIBRATION, "native", {"REDPANDA_TMPFS": "1g"}),
+        (EXAMPLE, "compose", {"KAFKA_HEAP": "7g"}),
+        (EXAMPLE, "compose", {"SCHEMA_REGISTRY_HEAP": "7g"}),
+        (EXAMPLE, "compose", {"REDPANDA_MEMORY": "7G", "AIRGAP": "true"}),
+    ],
+)
+def test_a_setting_of_this_run_that_does_nothing_is_refused(
+    engine: str, runtime: str, variables: dict[str, str], ready: MakeReady
+) -> None:
+    with pytest.raises(UsageError, match=refusal_of(next(iter(variables)), runtime)) as refusal:
+        ready(engine, runtime, **variables)
+    assert refusal.value.exit_code == 2
+
+
+def of_others(engine: str) -> dict[str, str]:
+    """What changes the figures of services that this engine does without, with other values."""
+    services = services_of(find_engine(engine), load())
+    settings = heeded.changes_results_of().items()
+    return {name: another_value(name) for name, service in settings if service not in services}
+
+
+@pytest.mark.parametrize(
+    ("engine", "runtime", "variables"),
+    [
+        (EXAMPLE, "native", {"REDPANDA_SMP": "1"}),  # as it stands in .env
+        (EXAMPLE, "native", {name: "7g" for facts in FACTS for name in facts.jvm_of}),
+        (EXAMPLE, "native", of_others(EXAMPLE)),
+        (EXAMPLE, "native", {**PORTS, "REDPANDA_VERSION": "9", "STACK_NAME": "other"}),
+        (EXAMPLE, "compose", {**of_others(EXAMPLE), "KAFKA_CONTROLLER_PORT": "1"}),
+        (EXAMPLE, "compose", {"KAFKA_VERSION": "9", "REDPANDA_MEMORY": "7G"}),
+        (CALIBRATION, "native", {"SCHEMA_REGISTRY_HEAP": "7g", **FLAWED}),
+        (EXAMPLE, "compose", {"AIRGAP": "true", "KAFKA_HEAP": "7g", "MYSQL_TMPFS": "7g"}),
+    ],
+)
+def test_one_that_does_something_or_is_for_others_is_not(
+    engine: str, runtime: str, variables: dict[str, str], ready: MakeReady
+) -> None:
+    assert ready(engine, runtime, **variables)
