@@ -1,4 +1,4 @@
-"""What is looked at before a stack is started for an engine: settings that do nothing are refused."""
+"""What is looked at before a stack is started: settings that do nothing are refused."""
 
 import pytest
 
