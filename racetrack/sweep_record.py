@@ -14,6 +14,9 @@ class PlannedRun(Part):
     pageviews_per_s: int
     repeat: int
     value: str | None = None
+    settings: dict[str, str] = Field(
+        default_factory=dict, description="Of this run only, under their names in `.env`."
+    )
     tag: str | None = None
     outcome: str | None = None
 
@@ -28,6 +31,10 @@ class Sweep(Part):
     wait_s: float = 0.0
     samples: int = 1
     delay_s: float = 1.0
+    decide_within_s: float = 0.0
+    as_published: bool = Field(
+        default=False, description="Whether it is the experiment of 2022 again, as it was."
+    )
     vary: str | None = None
     values: tuple[str, ...] = ()
     runs: tuple[PlannedRun, ...] = Field(default=(), description="In the order in which they run.")

@@ -5,10 +5,10 @@ import sys
 import click
 
 from racetrack.cli.parameters import (
+    DECIDE_OPTION,
     EXIT_CODES,
     ExampleCommand,
     Seconds,
-    Within,
     engine_argument,
     guarded,
 )
@@ -38,17 +38,7 @@ from racetrack.settings import load
     " debezium or mysql; pause also takes registry. The run goes on until lag is back to normal,"
     " for 120 s at most. You may give this option several times.",
 )
-@click.option(
-    "--decide-within",
-    type=Within(),
-    envvar="DECIDE_WITHIN",
-    show_envvar=True,
-    default="120s",
-    show_default=True,
-    metavar="SECONDS",
-    help="After the samples, watch on until the verdict is decided, for so long at most, with the"
-    " load still on. 0: judge the sampling window alone. With --fault it is 0.",
-)
+@DECIDE_OPTION
 def experiment(
     engine: str,
     rate: int,

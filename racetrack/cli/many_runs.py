@@ -38,7 +38,7 @@ REPEAT_OPTION = click.option(
 def carry_out_plan(plan: Sweep, resume: Path | None) -> None:
     """Run the plan, or what is missing of the one in `resume`; ends the program with its exit
     code."""
-    from racetrack.run.sweep import begin, carry_out
+    from racetrack.run.sweep import begin, carry_out, read
 
     screen = Screen()
     with guarded(screen) as guard, machine_lock():
@@ -48,5 +48,16 @@ def carry_out_plan(plan: Sweep, resume: Path | None) -> None:
         except interrupts.Interrupted:
             screen.say(f"To go on later: ./race sweep --resume {shown(folder)}")
             raise
+        if (read(folder) if resume else plan).as_published:
+            _show_as_published(folder, screen)
         screen.say(f"Done. To see the table: ./race report {shown(folder)}")
     sys.exit(0 if all_ok else 1)
+
+
+def _show_as_published(folder: Path, screen: Screen) -> None:
+    from racetrack.published import published
+    from racetrack.report import as_published
+    from racetrack.report.collect import collect
+
+    for line in as_published.lines(published().article, collect([folder]).runs):
+        screen.say(line)

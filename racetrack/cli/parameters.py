@@ -115,3 +115,16 @@ def with_examples(text: str) -> str:
 engine_argument = click.argument(
     "engine", metavar="ENGINE", type=click.Choice(engines.engine_names())
 )
+
+
+DECIDE_OPTION = click.option(
+    "--decide-within",
+    type=Within(),
+    envvar="DECIDE_WITHIN",
+    show_envvar=True,
+    default="120s",
+    show_default=True,
+    metavar="SECONDS",
+    help="After the samples, watch on until the verdict is decided, for so long at most, with the"
+    " load still on. 0: judge the sampling window alone. With --fault it is 0.",
+)

@@ -32,9 +32,9 @@ def report(folders: tuple[Path, ...], out: Path | None, published: bool) -> None
         ./race report logs/2026.03.22.05.04.28_UTC_{engine}_5000
         ./race report logs/*_UTC_{engine}_* logs/*_UTC_{other}_* --out /tmp/both
     """
+    from racetrack.published import published as results_of_2022
     from racetrack.report.collect import collect
     from racetrack.report.groups import tables
-    from racetrack.report.published import published as results_of_2022
     from racetrack.report.tables import console, show
     from racetrack.report.write import write
 

@@ -4,6 +4,7 @@ import click
 
 from racetrack.cli.many_runs import REPEAT_OPTION, SAMPLES_OPTION, WAIT_OPTION, carry_out_plan
 from racetrack.cli.parameters import (
+    DECIDE_OPTION,
     EXIT_CODES,
     ExampleCommand,
     engine_argument,
@@ -27,8 +28,16 @@ from racetrack.sweep_record import Sweep
 @REPEAT_OPTION
 @WAIT_OPTION
 @SAMPLES_OPTION
+@DECIDE_OPTION
 def vary(
-    engine: str, setting: str, values: str, rate: int, repeat: int, wait: float, samples: int
+    engine: str,
+    setting: str,
+    values: str,
+    rate: int,
+    repeat: int,
+    wait: float,
+    samples: int,
+    decide_within: float,
 ) -> None:
     """Run ENGINE with each value of one setting of .env, to see the effect on its CPU and memory.
 
@@ -36,6 +45,7 @@ def vary(
     Examples:
         ./race vary {engine} KAFKA_HEAP 512m,1g,2g --rate 5000
         ./race vary {engine} PAGEVIEWS_PARTITIONS 1,6 --repeat 1
+        ./race vary {engine} ENGINE_CPUS 0,0-1,0-3 --rate 35000
     """
     from racetrack.run.sweep import require_heeded
 
@@ -51,6 +61,7 @@ def vary(
         wait_s=wait,
         samples=samples,
         delay_s=1.0,
+        decide_within_s=decide_within,
         vary=setting,
         values=tuple(each),
     )

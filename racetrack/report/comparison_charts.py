@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from racetrack.published import Published
 from racetrack.report.chart import Chart, Line
 from racetrack.report.collect import Limit
 from racetrack.report.definitions import BY_KEY
 from racetrack.report.groups import Group, Table
-from racetrack.report.published import Published
 
 AGAINST_RATE = ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms")
 AGAINST_SETTING = ("cpu_mean_pct", "cpu_user_s", "cpu_system_s", "rss_max_gib")

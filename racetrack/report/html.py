@@ -10,13 +10,13 @@ from markupsafe import Markup
 
 from racetrack import __version__
 from racetrack.analysis.compare import CONFIDENCE
+from racetrack.published import Published
 from racetrack.report import verified
 from racetrack.report.collect import Collection, Run
 from racetrack.report.definitions import BY_KEY, COMPARED, FIGURES, SHOWN, number
 from racetrack.report.draw import inline
 from racetrack.report.groups import Table
 from racetrack.report.plots import Plot
-from racetrack.report.published import Published
 from racetrack.report.tables import how, ratio_words, spread, warnings_of_runs
 from racetrack.verified_record import Verified, WrongRow
 

@@ -7,10 +7,11 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from racetrack.analysis.compare import CONFIDENCE, Mean
+from racetrack.published import Published
+from racetrack.report import as_published
 from racetrack.report.collect import Collection, Limit
 from racetrack.report.definitions import BY_KEY, SHOWN, number
 from racetrack.report.groups import Comparison, Table
-from racetrack.report.published import Published
 
 STYLES = {"kept up": "green", "fell behind": "red"}
 # Where nobody looks (a pipe, a file) nothing is folded.
@@ -47,6 +48,7 @@ def show(
     _lines(out, [f"not in this report: {name}" for name in collection.missing], "yellow")
     if published:
         _published(out, published)
+        _lines(out, ["", *as_published.lines(published.article, collection.runs)])
 
 
 def spread(key: str, of: Mean | None) -> str:

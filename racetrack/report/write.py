@@ -10,12 +10,12 @@ from typing import Any
 
 from racetrack.analysis.compare import CONFIDENCE
 from racetrack.clock import utc_now
+from racetrack.published import Published
 from racetrack.report.collect import Collection, Run
 from racetrack.report.definitions import FIGURES
 from racetrack.report.groups import Table
 from racetrack.report.html import page
 from racetrack.report.plots import plots
-from racetrack.report.published import Published
 from racetrack.verified_record import Verified, ViewStatus
 
 

@@ -9,6 +9,7 @@ from engines import find_engine
 from racetrack import interrupts
 from racetrack.errors import UsageError
 from racetrack.json_file import write_json
+from racetrack.published import published
 from racetrack.run.readiness import services_of
 from racetrack.run.single import run_once
 from racetrack.run_record import RunArguments
@@ -25,6 +26,8 @@ PLAN = "sweep.json"
 def planned(sweep: Sweep) -> Sweep:
     """The sweep with its runs. Engines take turns, so that what changes on the machine in the
     course of an hour meets them all alike."""
+    if sweep.as_published:
+        return sweep.model_copy(update={"runs": _published_runs(sweep.engines)})
     runs = tuple(
         PlannedRun(engine=engine, pageviews_per_s=rate, repeat=repeat, value=value)
         for repeat in range(1, sweep.repeat + 1)
@@ -33,6 +36,42 @@ def planned(sweep: Sweep) -> Sweep:
         for engine in sweep.engines
     )
     return sweep.model_copy(update={"runs": runs})
+
+
+def as_published(names: Sequence[str], decide_within_s: float) -> Sweep:
+    """The experiment of 2022, as its article describes it.
+
+    Raises:
+        UsageError: an engine was not in it.
+    """
+    article = published().article
+    if others := [name for name in names if name not in article.engines]:
+        raise UsageError(
+            f"{', '.join(others)}: not in the published experiment, which was of"
+            f" {' and '.join(article.engines)}. Leave out --as-published."
+        )
+    return Sweep(
+        engines=tuple(names),
+        wait_s=article.wait_s,
+        samples=article.samples,
+        delay_s=article.delay_s,
+        decide_within_s=decide_within_s,
+        as_published=True,
+    )
+
+
+def _published_runs(names: Sequence[str]) -> tuple[PlannedRun, ...]:
+    article = published().article
+    return tuple(
+        PlannedRun(
+            engine=result.engine,
+            pageviews_per_s=result.pageviews_per_s,
+            repeat=1,
+            settings={**article.settings, **result.settings},
+        )
+        for result in sorted(article.results, key=lambda result: result.pageviews_per_s)
+        if result.engine in names
+    )
 
 
 def require_heeded(setting: str, engine: str, settings: Settings) -> None:
@@ -92,12 +131,13 @@ def _run(
 ) -> PlannedRun:
     """Its folder goes beside the sweep's, where a report looks for it, whatever is set today."""
     varied = {sweep.vary: run.value} if sweep.vary and run.value is not None else {}
-    settings = load({**varied, "LOGS_FOLDER": str(logs_folder.resolve())})
+    settings = load({**run.settings, **varied, "LOGS_FOLDER": str(logs_folder.resolve())})
     asked = RunArguments(
         pageviews_per_s=run.pageviews_per_s,
         wait_s=sweep.wait_s,
         samples=sweep.samples,
         delay_s=sweep.delay_s,
+        decide_within_s=sweep.decide_within_s,
     )
     made = run_once(run.engine, asked, settings, screen, guard)
     return run.model_copy(update={"tag": made.name, "outcome": read_run(made).outcome})

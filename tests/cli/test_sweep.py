@@ -30,7 +30,15 @@ def test_the_options_are_the_plan(plans: list[Sweep]) -> None:
     result = CliRunner().invoke(cli.race, typed.split())
     assert result.exit_code == 0, result.output
     assert plans == [
-        Sweep(engines=TWO, rates=(500, 5_000), repeat=2, wait_s=30.0, samples=10, delay_s=1.0)
+        Sweep(
+            engines=TWO,
+            rates=(500, 5_000),
+            repeat=2,
+            wait_s=30.0,
+            samples=10,
+            delay_s=1.0,
+            decide_within_s=0,
+        )
     ]
     assert "To see the table: ./race report logs/1" in result.output
 
@@ -67,4 +75,11 @@ def test_a_plan_that_is_none_is_refused(typed: str, says: str, plans: list[Sweep
     result = CliRunner().invoke(cli.race, typed.split())
     assert result.exit_code == 2
     assert says in result.output
+    assert plans == []
+
+
+def test_as_published_has_rates_of_its_own(plans: list[Sweep]) -> None:
+    refused = CliRunner().invoke(cli.race, ["sweep", EXAMPLE, "--as-published", "--rates", "50"])
+    assert refused.exit_code == 2
+    assert "--rates can't be chosen with --as-published" in refused.output
     assert plans == []

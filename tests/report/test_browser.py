@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from racetrack.published import published
 from racetrack.report.collect import collect
 from racetrack.report.groups import tables
-from racetrack.report.published import published
 from racetrack.report.write import write
 from tests.report.folders import Made, run
 

@@ -16,9 +16,9 @@ from rich.console import Console
 
 from racetrack.cli import race
 from racetrack.errors import UsageError
+from racetrack.published import published
 from racetrack.report.collect import collect
 from racetrack.report.groups import Table, tables
-from racetrack.report.published import published
 from racetrack.report.tables import show
 from racetrack.report.write import write
 from tests.report.folders import Made, edit, run

@@ -15,7 +15,7 @@ from racetrack.settings import Settings, load
 from racetrack.stack.heeded import why_not
 from racetrack.sweep_record import Sweep
 from tests.records import run_json
-from tests.some_engines import EXAMPLE
+from tests.some_engines import CALIBRATION, EXAMPLE
 
 PLAN = Sweep(engines=("steady", "swift"), rates=(50, 500), repeat=2, wait_s=1, samples=1, delay_s=1)
 
@@ -75,6 +75,26 @@ def test_each_value_of_a_varied_setting_reaches_its_run(ran: list[tuple[str, int
     )
     carry_out(sweep.begin(plan))
     assert [heap for _engine, _rate, heap in ran] == ["2g", "8g"]
+
+
+def test_the_published_experiment_has_its_own_rates_and_settings(
+    ran: list[tuple[str, int, str]],
+) -> None:
+    plan = sweep.as_published([EXAMPLE], 120)
+    assert (plan.wait_s, plan.samples, plan.delay_s) == (20, 10, 1)
+    runs = sweep.planned(plan).runs
+    assert [run.pageviews_per_s for run in runs] == [
+        *(50, 5_000, 35_000, 100_000, 145_000, 160_000, 200_000)
+    ]
+    for run in runs:
+        assert run.settings["PURCHASES_PER_SECOND_START"] == "3"
+        load(run.settings)  # they are settings
+        assert len(run.settings) == 2
+
+
+def test_an_engine_that_was_not_in_it_has_no_published_experiment() -> None:
+    with pytest.raises(UsageError, match=f"{CALIBRATION}: not in the published experiment"):
+        sweep.as_published([EXAMPLE, CALIBRATION], 120)
 
 
 @pytest.mark.parametrize("setting", ["REDPANDA_MEMORY", "mysql_tmpfs"])

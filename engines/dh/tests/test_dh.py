@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from engines.dh.engine import with_decimals
-from racetrack.report.published import published
+from racetrack.published import published
 
 BIG_DECIMAL = {b"deephaven:type": b"java.math.BigDecimal"}
 

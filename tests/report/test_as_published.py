@@ -1,0 +1,85 @@
+"""The published experiment run again: its table, our own beside it, what was not offered."""
+
+from pathlib import Path
+
+import pytest
+
+from racetrack.published import Article, published
+from racetrack.report import as_published
+from racetrack.report.collect import collect
+from tests.report.folders import Made, edit, run
+from tests.run_json import read_run
+
+ARTICLE = Article.model_validate(
+    {
+        "title": "A race",
+        "machine": "sixteen cores",
+        "wait_s": 20,
+        "samples": 10,
+        "delay_s": 1.0,
+        "settings": {},
+        "notes": ["Each run was made once."],
+        "results": [
+            {"engine": engine, "pageviews_per_s": rate, "cpu_mean_pct": cpu, "rss_max_gib": 2.5}
+            for engine, rate, cpu in (
+                ("steady", 1_000, 33.1),
+                ("swift", 1_000, 179.6),
+                ("steady", 4_000, 82.2),
+                ("steady", 90_000, 240.0),
+            )
+        ],
+    }
+)
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> list[str]:
+    logs = tmp_path / "logs"
+    folders = [
+        run(logs, Made(engine="steady", rate=1_000, cpu_pct=40.0)),
+        run(logs, Made(engine="steady", rate=4_000, cpu_pct=60.0, leak=0.05)),
+        run(logs, Made(engine="steady", rate=4_000), tag="2026.03.22.05.09.00_UTC_slow"),
+    ]
+    asked = read_run(folders[2])["asked"] | {"pageviews_per_s": 90_000}
+    why = "The generator achieved 4,000.0 pageviews/s of the 90,000 asked for"
+    edit(folders[2], asked=asked, outcome=why)
+    return as_published.lines(ARTICLE, collect(folders).runs)
+
+
+def row(told: list[str], rate: str, engine: str) -> str:
+    return next(line for line in told if f" {rate} " in line and f" {engine} " in line)
+
+
+def test_both_stand_beside_each_other_with_the_verdict_here(told: list[str]) -> None:
+    assert "33.1" in row(told, "1,000", "steady") and "40." in row(told, "1,000", "steady")
+    assert row(told, "1,000", "steady").rstrip(" │").endswith("kept up")
+    assert row(told, "4,000", "steady").rstrip(" │").endswith("fell behind")
+
+
+def test_what_was_not_run_here_has_no_figures(told: list[str]) -> None:
+    assert "179.6" in row(told, "1,000", "swift")
+    assert row(told, "1,000", "swift").rstrip(" │").endswith("not run")
+
+
+def test_a_rate_that_this_machine_can_not_offer_is_marked_and_has_no_figures(
+    told: list[str],
+) -> None:
+    line = row(told, "90,000", "steady")
+    assert "240.0" in line and "not offered" in line
+    assert "40." not in line.replace("240.0", "")
+
+
+def test_machines_and_versions_are_told(told: list[str]) -> None:
+    text = "\n".join(told)
+    assert "2022: sixteen cores." in text
+    assert "here: native: " in text
+    assert "make no ratios" in text
+
+
+def test_the_article_s_table_is_whole() -> None:
+    article = published().article
+    assert len(article.results) == 11
+    assert [r.pageviews_per_s for r in article.results if r.engine == article.engines[1]] == [
+        *(50, 5_000, 35_000, 100_000, 145_000, 160_000, 200_000)
+    ]
+    assert (article.wait_s, article.samples, article.delay_s) == (20, 10, 1)
