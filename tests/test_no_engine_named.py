@@ -12,7 +12,10 @@ import engines
 from racetrack import plugins
 from racetrack.settings import REPO
 
-NEUTRAL = ("racetrack", "loadgen", "tests")
+NEUTRAL = (
+    *("racetrack", "loadgen", "tests", "conftest.py"),
+    *("images", "debezium", "bench"),
+)
 # Name of an engine's → where it may stand, and why.
 EXCEPTIONS = {
     "calibration engine": ("", "the harness's own word for the engine it measures itself with"),
@@ -20,12 +23,14 @@ EXCEPTIONS = {
 
 
 def names(engine: str) -> set[str]:
-    """What names this engine: itself, its services, and its settings."""
+    """What names this engine: itself, its services, its scripts, and its settings."""
     found = engines.find_engine(engine)
     knobs = plugins.of_all("knobs").get(engine)
-    settings = knobs.Knobs.__annotations__ if knobs else ()
+    settings = [*knobs.Knobs.__annotations__] if knobs else []
+    settings += knobs.HEED.image_versions if hasattr(knobs, "HEED") else ()
     native = [path.stem for path in (plugins.ENGINES / engine / "services").glob("[!_]*.py")]
-    return {name.lower() for name in (engine, found.title, *found.services, *native, *settings)}
+    own = (engine, found.title, *found.services, *found.scripts.values(), *native, *settings)
+    return {name.lower() for name in own}
 
 
 @cache
@@ -39,7 +44,13 @@ def texts() -> dict[str, str]:
         check=True,
     )
     paths = [Path(name) for name in listed.stdout.split("\0") if name and (REPO / name).is_file()]
-    return {str(path): f"{path}\n{(REPO / path).read_text(errors='replace')}" for path in paths}
+    found = {str(path): f"{path}\n{(REPO / path).read_text(errors='replace')}" for path in paths}
+    return {path: in_words(text) for path, text in found.items()}
+
+
+def in_words(text: str) -> str:
+    """FleetEngine as Fleet_Engine: the words of a class's name are words, too."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text)
 
 
 def places(name: str) -> list[str]:

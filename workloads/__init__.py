@@ -17,7 +17,7 @@ def names() -> list[str]:
 
 
 def side(name: str, module: str) -> ModuleType:
-    """One side of a workload: its module `load`, for the generator, or `check`, for the harness.
+    """One side of a workload: its module `load`, for the generator, or `harness`.
 
     KeyError: there is no such workload; its text says which there are.
     """

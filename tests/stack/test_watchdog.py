@@ -257,7 +257,7 @@ top.take({"gone": [1]}, 600, 1.0, folder, name, lambda: None)
 """
 PSQL = """
 from engines.shared.pgwire import Server
-Server("host=nowhere").run_script(Path(folder, "scripts", "demo.sql"), name, {})
+Server("host=nowhere").run_script(Path(folder, "scripts", "views.sql"), name, {})
 """
 
 

@@ -7,8 +7,8 @@ by `pageviews_progress`. What was counted is notified by that transaction, on ch
 two views: `pageviews_progress` (`<partition> <total> <max_received_at>`) for every partition of the
 batch, then `pageviews_summary` (`<total> <max_received_at>`).
 
-The environment says where everything is (see services/pgfeed.py); PGFEED_READY_FILE is written once
-all topics have been found. It waits for the tables, and begins anew with new ones.
+The environment says where everything is (see engines/pg/services/pgfeed.py); PGFEED_READY_FILE is
+written once all topics have been found. It waits for the tables, and begins anew with new ones.
 """
 
 import io
