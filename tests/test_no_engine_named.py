@@ -27,7 +27,7 @@ def names(engine: str) -> set[str]:
     found = engines.find_engine(engine)
     knobs = plugins.of_all("knobs").get(engine)
     settings = [*knobs.Knobs.__annotations__] if knobs else []
-    settings += knobs.HEED.image_versions if hasattr(knobs, "HEED") else ()
+    settings += knobs.HEED.image_versions if knobs and hasattr(knobs, "HEED") else ()
     native = [path.stem for path in (plugins.ENGINES / engine / "services").glob("[!_]*.py")]
     own = (engine, found.title, *found.services, *found.scripts.values(), *native, *settings)
     return {name.lower() for name in own}

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from racetrack.analysis.compare import Mean, Ratio, mean, ratio
+from racetrack.analysis.cost import Cost, fitted
 from racetrack.report.collect import WINDOW, Run
 from racetrack.report.definitions import COMPARED, FIGURES
 
@@ -74,6 +75,25 @@ class Table:
     def rates(self) -> tuple[int, ...]:
         """Pageviews per second, rising."""
         return tuple(sorted({group.rate for group in self.groups}))
+
+    @property
+    def costs(self) -> dict[str, Cost]:
+        """Base and marginal CPU of each engine that was measured at several rates and held them."""
+        found = {label: self._cost(label) for label in self.labels}
+        return {label: cost for label, cost in found.items() if cost}
+
+    def _cost(self, label: str) -> Cost | None:
+        runs = [
+            run
+            for group in self.groups
+            if group.label == label
+            for run in group.runs
+            if run.verdict not in NOT_COMPARED
+        ]
+        of = ("processed_pageviews_per_s", "cpu_s_per_million")
+        pairs = [(run.figures[of[0]], run.figures[of[1]]) for run in runs]
+        known = [(rate, cost) for rate, cost in pairs if rate and cost is not None]
+        return fitted([rate for rate, _ in known], [rate * cost / 1e6 for rate, cost in known])
 
     @property
     def warnings(self) -> tuple[str, ...]:

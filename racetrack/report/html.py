@@ -17,7 +17,7 @@ from racetrack.report.definitions import BY_KEY, COMPARED, FIGURES, SHOWN, numbe
 from racetrack.report.draw import inline
 from racetrack.report.groups import Table
 from racetrack.report.plots import Plot
-from racetrack.report.tables import how, ratio_words, spread, warnings_of_runs
+from racetrack.report.tables import cost_lines, how, ratio_words, spread, warnings_of_runs
 from racetrack.verified_record import Verified, WrongRow
 
 SIGNS = {
@@ -146,6 +146,7 @@ def _table(table: Table, plots: Sequence[Plot]) -> dict[str, Any]:
         },
         "warnings": [*((warning, "") for warning in table.warnings), *warnings_of_runs(table)],
         "how": how(table),
+        "costs": cost_lines(table),
         "differences": table.differences,
         "comparisons": _comparisons(table),
         "charts": [_chart(plot) for plot in plots],

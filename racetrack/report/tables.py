@@ -36,6 +36,7 @@ def show(
         if table.groups:
             out.print(_figures(table))
             out.print(Text(how(table), style="dim"))
+        _lines(out, cost_lines(table))
         if table.comparisons:
             out.print(_ratios(table.comparisons))
         long = {of: told for of, told in table.differences.items() if told not in of}
@@ -57,6 +58,17 @@ def spread(key: str, of: Mean | None) -> str:
         return "n/a"
     half = "" if of.half is None else f" ± {number(key, of.half)}"
     return number(key, of.mean) + half
+
+
+def cost_lines(table: Table) -> list[str]:
+    """Base and marginal CPU of each engine, as a sentence each."""
+    return [
+        f"CPU of {label}: {cost.base_pct:,.1f} ± {cost.base_half_pct:,.1f} % of a core at no load,"
+        f" and {cost.per_million_s:,.1f} ± {cost.per_million_half_s:,.1f} CPU-s per million"
+        f" pageviews ({cost.runs} runs that kept up, {cost.from_per_s:,.0f} to"
+        f" {cost.to_per_s:,.0f}/s; a line with its {CONFIDENCE:.0%} interval)"
+        for label, cost in table.costs.items()
+    ]
 
 
 def ratio_words(comparison: Comparison) -> tuple[str, str, str]:

@@ -118,6 +118,7 @@ def _json(
                     {**asdict(one), "says": one.ratio.says if one.ratio else "not compared"}
                     for one in table.comparisons
                 ],
+                "costs": {label: asdict(cost) for label, cost in table.costs.items()},
                 "differences": table.differences,
             }
             for table in tables

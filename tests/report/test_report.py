@@ -112,6 +112,20 @@ def test_a_run_that_is_not_ok_is_told_apart_and_in_no_mean(logs: Path, out: Path
     assert "not what was published" in rows["2026.03.22.06.00.00_UTC_lost"]["outcome"]
 
 
+def test_base_load_and_work_are_told_apart(logs: Path, out: Path) -> None:
+    """Made-up engines use the same CPU at every rate: all of it is base load."""
+    (table,) = of(logs)
+    text = text_of((table,), sorted(logs.iterdir()))
+    for label, cpu_pct in (("steady", STEADY.cpu_pct), ("swift", SWIFT.cpu_pct)):
+        cost = table.costs[label]
+        assert abs(cost.base_pct - cpu_pct) <= cost.base_half_pct
+        assert abs(cost.per_million_s) <= cost.per_million_half_s
+        assert f"CPU of {label}: {cost.base_pct:,.1f} ±" in text_of(
+            (table,), sorted(logs.iterdir())
+        )
+        assert f"CPU of {label}: " in (out / "report.html").read_text()
+
+
 def test_two_engines_are_compared_where_both_can_be(logs: Path) -> None:
     cpu = [c for c in of(logs)[0].comparisons if c.key == "cpu_mean_pct"]
     assert [(c.rate, c.of, c.to) for c in cpu] == [
