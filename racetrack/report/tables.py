@@ -65,7 +65,7 @@ def cost_lines(table: Table) -> list[str]:
     return [
         f"CPU of {label}: {cost.base_pct:,.1f} ± {cost.base_half_pct:,.1f} % of a core at no load,"
         f" and {cost.per_million_s:,.1f} ± {cost.per_million_half_s:,.1f} CPU-s per million"
-        f" pageviews ({cost.runs} runs that kept up, {cost.from_per_s:,.0f} to"
+        f" pageviews ({cost.runs} runs that did not fall behind, {cost.from_per_s:,.0f} to"
         f" {cost.to_per_s:,.0f}/s; a line with its {CONFIDENCE:.0%} interval)"
         for label, cost in table.costs.items()
     ]
