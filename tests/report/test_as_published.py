@@ -7,7 +7,7 @@ import pytest
 from racetrack.published import Article, published
 from racetrack.report import as_published
 from racetrack.report.collect import collect
-from tests.report.folders import Made, edit, run
+from tests.report.folders import RunSpec, edit, run
 from tests.run_json import read_run
 
 ARTICLE = Article.model_validate(
@@ -36,9 +36,9 @@ ARTICLE = Article.model_validate(
 def told(tmp_path: Path) -> list[str]:
     logs = tmp_path / "logs"
     folders = [
-        run(logs, Made(engine="steady", rate=1_000, cpu_pct=40.0)),
-        run(logs, Made(engine="steady", rate=4_000, cpu_pct=60.0, leak=0.05)),
-        run(logs, Made(engine="steady", rate=4_000), tag="2026.03.22.05.09.00_UTC_slow"),
+        run(logs, RunSpec(engine="steady", rate=1_000, cpu_pct=40.0)),
+        run(logs, RunSpec(engine="steady", rate=4_000, cpu_pct=60.0, leak=0.05)),
+        run(logs, RunSpec(engine="steady", rate=4_000), tag="2026.03.22.05.09.00_UTC_slow"),
     ]
     asked = read_run(folders[2])["asked"] | {"pageviews_per_s": 90_000}
     why = "The generator achieved 4,000.0 pageviews/s of the 90,000 asked for"
