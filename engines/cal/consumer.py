@@ -99,14 +99,14 @@ class Telling:
     """Says what changed since it last said so."""
 
     def __init__(self, partitions: int) -> None:
-        self._told = [0] * partitions
+        self._reported = [0] * partitions
 
     def lines(self, counting: Counting, now_ms: int) -> list[str]:
         """The lines of engines/shared/progress_log.py; none if nothing has changed."""
-        changed = [p for p, total in enumerate(counting.total) if total != self._told[p]]
+        changed = [p for p, total in enumerate(counting.total) if total != self._reported[p]]
         if not changed:
             return []
-        self._told = list(counting.total)
+        self._reported = list(counting.total)
         newest_ms = max(counting.newest_ms)
         summary = (
             f"RACETRACK dt timestamp={now_ms}, total={sum(counting.total)},"

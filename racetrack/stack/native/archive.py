@@ -44,7 +44,7 @@ class Archive:
 
         None where that fails, as on a machine short of memory: the service starts without.
         """
-        file = prebuilt.made(context.parts[self.part], f"{self.service}-{self._fits()}.jsa")
+        file = prebuilt.path_in(context.parts[self.part], f"{self.service}-{self._fits()}.jsa")
         if not file.exists():
             self._make(context, file)
         return file if file.exists() else None

@@ -162,7 +162,7 @@ def _format(context: Context, configuration: Path) -> None:
     """What `kafka.tools.StorageTool format` does, without a JVM from the second time on: all but
     the ids is the same every time."""
     data = context.work / "data"
-    kept = prebuilt.made(context.parts["kafka"], "bootstrap.checkpoint")
+    kept = prebuilt.path_in(context.parts["kafka"], "bootstrap.checkpoint")
     cluster_id, directory_id = _new_id(), _new_id()
     cluster_id_file(context).write_text(cluster_id)
     if not kept.exists():
