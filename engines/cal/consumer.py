@@ -18,6 +18,7 @@ from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
+from racetrack import clock
 from racetrack.flaw import NO_PARTITION, Flaw
 
 TOPIC = "pageviews"
@@ -180,7 +181,7 @@ def run(consumer: Consumer, partitions: int, flaw: Flaw) -> None:
             consumer.consume(BATCH, min(LOOK_EVERY_S, flaw.cycle_ms / 1000))
         ).items():
             counting.add(partition, stamps)
-        now_s, now_ms = time.monotonic(), time.time_ns() // 1_000_000
+        now_s, now_ms = time.monotonic(), clock.now_ms()
         counting.count(now_ms, now_s - start_s)
         lines = telling.lines(counting, now_ms) if now_s >= tell_at_s else []
         if (stalls := stalled_at(flaw, now_s - start_s)) != stalled:
