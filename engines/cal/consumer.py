@@ -18,6 +18,7 @@ from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
+from racetrack import clock
 from racetrack.flaw import NO_PARTITION, Flaw
 
 TOPIC = "pageviews"
@@ -99,14 +100,14 @@ class Telling:
     """Says what changed since it last said so."""
 
     def __init__(self, partitions: int) -> None:
-        self._told = [0] * partitions
+        self._reported = [0] * partitions
 
     def lines(self, counting: Counting, now_ms: int) -> list[str]:
         """The lines of engines/shared/progress_log.py; none if nothing has changed."""
-        changed = [p for p, total in enumerate(counting.total) if total != self._told[p]]
+        changed = [p for p, total in enumerate(counting.total) if total != self._reported[p]]
         if not changed:
             return []
-        self._told = list(counting.total)
+        self._reported = list(counting.total)
         newest_ms = max(counting.newest_ms)
         summary = (
             f"RACETRACK dt timestamp={now_ms}, total={sum(counting.total)},"
@@ -180,7 +181,7 @@ def run(consumer: Consumer, partitions: int, flaw: Flaw) -> None:
             consumer.consume(BATCH, min(LOOK_EVERY_S, flaw.cycle_ms / 1000))
         ).items():
             counting.add(partition, stamps)
-        now_s, now_ms = time.monotonic(), time.time_ns() // 1_000_000
+        now_s, now_ms = time.monotonic(), clock.now_ms()
         counting.count(now_ms, now_s - start_s)
         lines = telling.lines(counting, now_ms) if now_s >= tell_at_s else []
         if (stalls := stalled_at(flaw, now_s - start_s)) != stalled:

@@ -62,7 +62,7 @@ class Flink(Engine):
             if written is None:
                 log.check()
             elif written.value is not None:
-                yield _told(written.topic, written.at_ms, json.loads(written.value))
+                yield _update_of(written.topic, written.at_ms, json.loads(written.value))
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """The last message of each key of the view's topic."""
@@ -142,7 +142,7 @@ def _addresses(stack: Stack) -> str:
     return sql
 
 
-def _told(topic: str, at_ms: int, row: dict[str, Any]) -> Summary | Progress:
+def _update_of(topic: str, at_ms: int, row: dict[str, Any]) -> Summary | Progress:
     """A message of a progress view. Freshness: how old the newest pageview was when Flink wrote it,
     by the message's own timestamp, which Flink's Kafka client sets."""
     total, newest_ms = row["total"], row["max_received_at"]

@@ -67,11 +67,11 @@ class PostgreSQL(Engine):
                 ("pageviews_summary", SUMMARY),
             ):
                 for row in connection.execute(query.encode()).fetchall():
-                    yield told(channel, " ".join(map(str, row)), now_ms())
+                    yield update_of(channel, " ".join(map(str, row)), now_ms())
             while True:
                 last_look = stop.is_set()
                 for channel, payload in _notified(connection):
-                    yield told(channel, payload, now_ms())
+                    yield update_of(channel, payload, now_ms())
                 if last_look:
                     return
 
@@ -99,7 +99,7 @@ class PostgreSQL(Engine):
         ]
 
 
-def told(channel: str, payload: str, now_ms: int) -> Summary | Progress:
+def update_of(channel: str, payload: str, now_ms: int) -> Summary | Progress:
     """What a notification says, see `feed/consumer.py`.
 
     Raises:

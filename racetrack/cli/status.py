@@ -7,7 +7,7 @@ import click
 from racetrack.cli.parameters import EXIT_CODES, guarded
 from racetrack.screen import Screen
 from racetrack.settings import load
-from racetrack.stack.runtime import standing_stack
+from racetrack.stack.runtime import NO_STACK_IS_UP, standing_stack
 
 
 @click.command(epilog=EXIT_CODES)
@@ -17,7 +17,7 @@ def status() -> None:
     with guarded(screen):
         found = standing_stack(load())
     if found is None:
-        screen.say("No stack is up. Start one with `./race up ENGINE`.")
+        screen.say(NO_STACK_IS_UP)
         sys.exit(1)
     _, standing = found
     screen.say(f"Up since {standing.since}, for {standing.engine}:")

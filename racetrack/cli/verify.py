@@ -18,7 +18,7 @@ from racetrack.runfolder import named_folder, shown
 from racetrack.screen import Screen
 from racetrack.settings import load
 from racetrack.stack.contract import Stack
-from racetrack.stack.runtime import standing_stack
+from racetrack.stack.runtime import NO_STACK_IS_UP, standing_stack
 from racetrack.verified_record import Verified, ViewStatus
 from racetrack.workload import find_workload
 
@@ -39,7 +39,7 @@ def verify() -> None:
         settings = load()
         up = standing_stack(settings)
         if up is None:
-            raise UsageError("No stack is up. Start one with `./race up ENGINE`.")
+            raise UsageError(NO_STACK_IS_UP)
         stack, standing = up
         engine = engines.find_engine(standing.engine)
         folder = named_folder(settings.logs_folder, f"{engine.name}_verify")

@@ -73,7 +73,7 @@ def _was_offered(run: Run) -> bool:
 
 def _footer(article: Article, runs: Sequence[Run]) -> Iterator[str]:
     yield f"2022: {article.machine}."
-    for machine in dict.fromkeys(": ".join(run.track) for run in runs):
+    for machine in dict.fromkeys(": ".join(run.place) for run in runs):
         yield f"here: {machine}."
     versions = {
         f"{name} {version}"

@@ -76,9 +76,9 @@ class Run:
         return str(judged.kind) if judged else "none"
 
     @property
-    def track(self) -> tuple[str, str]:
+    def place(self) -> tuple[str, str]:
         """Runtime and machine: runs that differ in them are never in one table."""
-        return track_of(self.record)
+        return place_of(self.record)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Limit:
     record: LimitRecord
 
 
-def track_of(described: RunRecord | LimitRecord) -> tuple[str, str]:
+def place_of(described: RunRecord | LimitRecord) -> tuple[str, str]:
     """Runtime and machine, of what a run or a limit holds of itself."""
     return runtime_of(described), str(described.machine)
 
@@ -104,12 +104,12 @@ class Collection:
     missing: tuple[str, ...]
 
     @property
-    def limits_by_track(self) -> dict[str, list[Limit]]:
+    def limits_by_place(self) -> dict[str, list[Limit]]:
         """The limits that may stand side by side, by `<runtime>: <machine>`."""
-        by_track: dict[str, list[Limit]] = {}
+        by_place: dict[str, list[Limit]] = {}
         for limit in self.limits:
-            by_track.setdefault(": ".join(track_of(limit.record)), []).append(limit)
-        return by_track
+            by_place.setdefault(": ".join(place_of(limit.record)), []).append(limit)
+        return by_place
 
 
 def collect(folders: Sequence[Path]) -> Collection:

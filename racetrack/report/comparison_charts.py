@@ -10,18 +10,18 @@ from racetrack.report.collect import Limit
 from racetrack.report.definitions import BY_KEY
 from racetrack.report.groups import Group, Table
 
-AGAINST_RATE = ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms")
-AGAINST_SETTING = ("cpu_mean_pct", "cpu_user_s", "cpu_system_s", "rss_max_gib")
+FIGURES_BY_RATE = ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms")
+FIGURES_BY_SETTING = ("cpu_mean_pct", "cpu_user_s", "cpu_system_s", "rss_max_gib")
 # Rates this far apart stand on top of each other unless the axis is logarithmic.
 LOG_FROM = 20
 
 
-def against_rate(table: Table, number: int, published: Published | None) -> list[Chart]:
+def by_rate(table: Table, number: int, published: Published | None) -> list[Chart]:
     """A chart a figure, a line an engine; none where only one rate was run."""
     if len(table.rates) < 2:
         return []
     made = []
-    for key in AGAINST_RATE:
+    for key in FIGURES_BY_RATE:
         lines = []
         for look, label in enumerate(table.labels):
             points = [(group.rate, group) for group in table.groups if group.label == label]
@@ -35,11 +35,11 @@ def against_rate(table: Table, number: int, published: Published | None) -> list
     return made
 
 
-def against_setting(table: Table, number: int, settings: Sequence[str]) -> list[Chart]:
+def by_setting(table: Table, number: int, settings: Sequence[str]) -> list[Chart]:
     """For each setting that a sweep varied over numbers: a line an engine and rate."""
     made = []
     for setting in settings:
-        for key in AGAINST_SETTING:
+        for key in FIGURES_BY_SETTING:
             lines: list[Line] = []
             for engine, rate in dict.fromkeys((g.runs[0].engine, g.rate) for g in table.groups):
                 points = [

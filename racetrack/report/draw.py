@@ -203,13 +203,13 @@ def _readings(axes: Axes, chart: Chart) -> dict[str, Any]:
     found = []
     for line in chart.lines:
         at = axes.transData.transform(np.column_stack([line.x, line.y]))[:, 0] * scale
-        points = ("|".join((f"{px:.1f}", *_told(chart, line, n))) for n, px in enumerate(at))
+        points = ("|".join((f"{px:.1f}", *_reading(chart, line, n))) for n, px in enumerate(at))
         look = line.look % len(COLOURS)
         found.append({"name": line.name, "look": look, "points": ";".join(points)})
     return {"lines": found, "units": [chart.x_unit, chart.y_unit]}
 
 
-def _told(chart: Chart, line: Line, index: int) -> tuple[str, str]:
+def _reading(chart: Chart, line: Line, index: int) -> tuple[str, str]:
     y = chart.y_form.format(line.y[index])
     if line.half is not None and np.isfinite(line.half[index]):
         y += f" ± {chart.y_form.format(line.half[index])}"

@@ -113,11 +113,11 @@ class Table:
 
 def tables(runs: Sequence[Run]) -> tuple[Table, ...]:
     """One table per runtime and machine, in the order of the runs."""
-    tracks = dict.fromkeys(run.track for run in runs)
-    return tuple(_table(track, [run for run in runs if run.track == track]) for track in tracks)
+    places = dict.fromkeys(run.place for run in runs)
+    return tuple(_table(place, [run for run in runs if run.place == place]) for place in places)
 
 
-def _table(track: tuple[str, str], runs: Sequence[Run]) -> Table:
+def _table(place: tuple[str, str], runs: Sequence[Run]) -> Table:
     counted = [run for run in runs if run.counts]
     labels, differences = _labels(counted)
     repeats: dict[tuple[str, int], list[Run]] = {}
@@ -131,8 +131,8 @@ def _table(track: tuple[str, str], runs: Sequence[Run]) -> Table:
         )
     )
     return Table(
-        runtime=track[0],
-        machine=track[1],
+        runtime=place[0],
+        machine=place[1],
         groups=groups,
         comparisons=tuple(_comparisons(groups)),
         differences=differences,

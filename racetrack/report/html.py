@@ -55,9 +55,9 @@ def page(
             _table(table, plots.get(f"table{i}", ())) for i, table in enumerate(tables, start=1)
         ],
         limits=collection.limits,
-        limits_by_track=[
-            (track, limits, next(map(_chart, plots.get(f"limits{number}", ())), None))
-            for number, (track, limits) in enumerate(collection.limits_by_track.items(), start=1)
+        limits_by_place=[
+            (place, limits, next(map(_chart, plots.get(f"limits{number}", ())), None))
+            for number, (place, limits) in enumerate(collection.limits_by_place.items(), start=1)
         ],
         missing=collection.missing,
         published=published,

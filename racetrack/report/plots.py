@@ -32,10 +32,10 @@ def plots(
     gaps: dict[str, list[str]] = {}
     for number, table in enumerate(tables, start=1):
         charts[f"table{number}"] = [
-            *comparison_charts.against_rate(table, number, published),
-            *comparison_charts.against_setting(table, number, collection.varied),
+            *comparison_charts.by_rate(table, number, published),
+            *comparison_charts.by_setting(table, number, collection.varied),
         ]
-    for number, limits in enumerate(collection.limits_by_track.values(), start=1):
+    for number, limits in enumerate(collection.limits_by_place.values(), start=1):
         one = comparison_charts.limits_chart(limits, number)
         charts[f"limits{number}"] = [one] if one else []
     for run in collection.runs:

@@ -45,7 +45,7 @@ def show(
         told = [f"warning: {what} {whose}".rstrip() for what, whose in warnings_of_runs(table)]
         _lines(out, told, "yellow")
         _failed(out, table)
-    _limits(out, collection.limits_by_track)
+    _limits(out, collection.limits_by_place)
     _lines(out, [f"not in this report: {name}" for name in collection.missing], "yellow")
     if published:
         _published(out, published)
@@ -144,9 +144,9 @@ def _failed(out: Console, table: Table) -> None:
         _lines(out, [f"  {run.tag}: {run.why_not.splitlines()[0]}" for run in table.failed])
 
 
-def _limits(out: Console, by_track: Mapping[str, Sequence[Limit]]) -> None:
-    for track, limits in by_track.items():
-        out.print(Text(f"\nLimits: {track}", style="bold"))
+def _limits(out: Console, by_place: Mapping[str, Sequence[Limit]]) -> None:
+    for place, limits in by_place.items():
+        out.print(Text(f"\nLimits: {place}", style="bold"))
         grid = Grid(box=None, pad_edge=False, header_style="dim")
         grid.add_column("engine")
         grid.add_column("keeps up at\npageviews/s", justify="right")

@@ -47,8 +47,8 @@ def row(run: Run) -> dict[str, Any]:
     return {
         "tag": run.tag,
         "engine": run.engine,
-        "runtime": run.track[0],
-        "machine": run.track[1],
+        "runtime": run.place[0],
+        "machine": run.place[1],
         "asked_pageviews_per_s": asked.pageviews_per_s if asked else None,
         "warm_up_s": asked.warm_up_s if asked else None,
         "wait_s": asked.wait_s if asked else None,

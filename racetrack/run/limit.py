@@ -122,14 +122,14 @@ class LimitSearch:
             pageviews_per_s=start, wait_s=self._pace.climb_settle_s, samples=1, delay_s=1.0
         )
         describe_run(folder, self._engine, self._stack, asked)
-        track = Session(self._engine, self._stack, folder, self._screen, 1.0)
+        session = Session(self._engine, self._stack, folder, self._screen, 1.0)
         outcome = "unfinished"
         try:
-            track.start_stack()
-            track.run_demo()
-            track.set_rate(start)
-            track.watch(self._pace.warm_up_s, "warming up")
-            found = search.climb(lambda rate: self._look(track, folder, rate), start, TOLERANCE)
+            session.start_stack()
+            session.run_demo()
+            session.set_rate(start)
+            session.watch(self._pace.warm_up_s, "warming up")
+            found = search.climb(lambda rate: self._look(session, folder, rate), start, TOLERANCE)
             outcome = "ok"
             return found
         except BaseException as error:
@@ -139,34 +139,34 @@ class LimitSearch:
             self._guard.disarm()
             with folder.recording() as run:
                 run.outcome = outcome
-            track.stop()
+            session.stop()
             self._guard.rearm()
 
-    def _look(self, track: Session, folder: RunFolder, rate: int) -> VerdictKind:
+    def _look(self, session: Session, folder: RunFolder, rate: int) -> VerdictKind:
         """Observe live for as long as that run lives. What an engine keeps of a whole climb may be
         more than its memory holds; then each rate gets a run of its own."""
         if self._live:
             try:
-                return self._observe(track, folder, rate)
+                return self._observe(session, folder, rate)
             except RacetrackError as error:
                 self._live = False
                 self._screen.say(f"  {error}\n  Going on with fresh runs.")
-                track.stop()
+                session.stop()
         return self._fresh_run(rate)
 
-    def _observe(self, track: Session, folder: RunFolder, rate: int) -> VerdictKind:
+    def _observe(self, session: Session, folder: RunFolder, rate: int) -> VerdictKind:
         """The verdict on one rate, from a window of its own; a longer one where it is undecided."""
         self._screen.heading(f"== {rate:,} pageviews/s")
-        track.recover(RECOVER_WITHIN_S)
-        track.set_rate(rate)
-        track.watch(self._pace.climb_settle_s, "settling")
+        session.recover(RECOVER_WITHIN_S)
+        session.set_rate(rate)
+        session.watch(self._pace.climb_settle_s, "settling")
         start_ms = time.time_ns() / 1e6
-        track.watch(self._pace.climb_window_s, "watching")
+        session.watch(self._pace.climb_window_s, "watching")
         verdict = self._judge(folder, start_ms, rate)
         if verdict.kind is VerdictKind.UNDECIDED:
             missing_s = (verdict.shortest_window_s or 0) - self._pace.climb_window_s
             more_s = min(max(missing_s, self._pace.climb_window_s), LONGEST_MORE_S)
-            track.watch(more_s, "undecided: watching longer")
+            session.watch(more_s, "undecided: watching longer")
             verdict = self._judge(folder, start_ms, rate)
         self._screen.say(f"  {verdict.reason}")
         slope = verdict.measured.slope if verdict.measured else None

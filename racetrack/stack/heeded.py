@@ -19,13 +19,14 @@ NO_IMAGE = "no published image is used there"
 class Heed:
     """What heeds some settings, by their names in `.env`. An engine's stands in its `knobs.py`."""
 
-    # They are for the harness itself, in every runtime: what it starts services with, where it
-    # writes, how it names them, what is raced on, and where an engine is that it does not start.
+    # Settings that the harness itself reads, in every runtime: what it starts services with, where
+    # it writes, how it names things, which workload it runs, and the address of an engine that it
+    # does not start.
     of_the_harness: Collection[str] = ()
     # Runtime (airgap: containers of images made here) → setting → why it does nothing there.
     not_heeded: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # Which service each would change the figures of: who sets one for a run expects that. Ports and
-    # versions are not among them: people export those for several stacks at once.
+    # Setting → the service whose figures it changes: whoever sets one for a run expects that. Ports
+    # and versions are not among them: people export those for several stacks at once.
     changes_results_of: Mapping[str, str] = field(default_factory=dict)
     # Versions of published images.
     image_versions: Collection[str] = ()
@@ -107,8 +108,8 @@ def require_heeded(setting: str, runtime: str, *, airgap: bool, remedy: str = ""
 
 
 def require_all_heeded(services: Collection[str], runtime: str, *, airgap: bool) -> None:
-    """Look whether what the environment sets otherwise than `.env` does anything, as far as it is
-    for one of these services: who sets it would take the result for one with that setting.
+    """Check that each setting for these services does something if the environment changes it from
+    what `.env` says. Whoever changes it would take the result for one with that setting.
 
     Raises:
         UsageError: a setting does nothing in this runtime.

@@ -8,6 +8,8 @@ from racetrack.settings import Settings
 from racetrack.stack.contract import Say, Stack, Standing, Unmeasurable
 from racetrack.stack.native.stack import NativeStack
 
+NO_STACK_IS_UP = "No stack is up. Start one with `./race up ENGINE`."
+
 
 def open_stack(
     settings: Settings, services: Sequence[str], say: Say, *, to_play: bool = False

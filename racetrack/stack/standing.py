@@ -1,4 +1,4 @@
-"""The note that a stack was put up on purpose and stands: who stands by it, and who minds."""
+"""The note that a stack was put up with `./race up`: written, read, and respected by runs."""
 
 import json
 from collections.abc import Mapping, Sequence

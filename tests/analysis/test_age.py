@@ -19,7 +19,7 @@ SAWTOOTH = Race(noise_ms=0, cycle_ms=1_000, delay_ms=135)
 SHARES = (0.1, 0.5, 0.9, 0.99, 1.0)
 
 
-def made(race: Race, seed: int = 1) -> Curves:
+def curves_of(race: Race, seed: int = 1) -> Curves:
     return synthetic.curves(race, np.random.default_rng(seed))
 
 
@@ -31,7 +31,7 @@ def looked_at(told: Age, every_ms: float) -> Floats:
 
 
 def test_updates_once_a_second_show_ages_from_the_delay_to_a_second_more() -> None:
-    p10, p50, p90, p99, most = quantiles_ms(age(made(SAWTOOTH), *SAWTOOTH.window), SHARES)
+    p10, p50, p90, p99, most = quantiles_ms(age(curves_of(SAWTOOTH), *SAWTOOTH.window), SHARES)
     assert p10 == pytest.approx(135 + 100, abs=20)
     assert p50 == pytest.approx(135 + 500, abs=20)
     assert p90 == pytest.approx(135 + 900, abs=20)
@@ -41,7 +41,7 @@ def test_updates_once_a_second_show_ages_from_the_delay_to_a_second_more() -> No
 
 def test_two_engines_of_the_same_delay_rank_by_what_a_reader_sees() -> None:
     often = replace(SAWTOOTH, cycle_ms=100, delay_ms=160)
-    seldom, steady = (judge(made(race), *race.window).measured for race in (SAWTOOTH, often))
+    seldom, steady = (judge(curves_of(race), *race.window).measured for race in (SAWTOOTH, often))
     assert seldom and steady
     assert seldom.processing_lag_p99_ms < steady.processing_lag_p99_ms
     assert seldom.lag_p50_ms > 2 * steady.lag_p50_ms
@@ -50,7 +50,7 @@ def test_two_engines_of_the_same_delay_rank_by_what_a_reader_sees() -> None:
 
 def test_a_partition_that_stalls_is_as_old_as_its_oldest_pageview() -> None:
     race = replace(SAWTOOTH, cycle_ms=100, stalled_partition=2, stalled_at_ms=10_000)
-    (most,) = quantiles_ms(age(made(race), *race.window), (1.0,))
+    (most,) = quantiles_ms(age(curves_of(race), *race.window), (1.0,))
     assert most == pytest.approx(20_135, abs=150)
 
 
@@ -83,7 +83,7 @@ def test_quantiles_are_those_of_a_look_at_every_instant(
         SAWTOOTH, cycle_ms=cycle_ms, delay_ms=delay_ms, noise_ms=noise_ms, pause_ms=pause_ms
     )
     race = replace(race, pause_at_ms=8_000.0 if pause_ms else None)
-    told = age(made(race, seed), *race.window)
+    told = age(curves_of(race, seed), *race.window)
     seen = looked_at(told, 0.5)
     for share, exact in zip(SHARES, quantiles_ms(told, SHARES), strict=True):
         low, high = np.quantile(seen, [max(0, share - 1e-4), min(1, share + 1e-4)])
@@ -91,7 +91,7 @@ def test_quantiles_are_those_of_a_look_at_every_instant(
 
 
 def test_an_update_whose_partitions_come_a_millisecond_apart_is_one_step() -> None:
-    whole = made(replace(SAWTOOTH, cycle_ms=1_000))
+    whole = curves_of(replace(SAWTOOTH, cycle_ms=1_000))
     spread = replace(
         whole,
         processed=tuple(
@@ -108,5 +108,5 @@ def test_an_update_whose_partitions_come_a_millisecond_apart_is_one_step() -> No
 
 
 def test_the_window_ends_where_the_recording_does() -> None:
-    told = age(made(SAWTOOTH), START_MS, START_MS + 10_000_000)
+    told = age(curves_of(SAWTOOTH), START_MS, START_MS + 10_000_000)
     assert told.until_ms[-1] < START_MS + 32_000

@@ -19,7 +19,7 @@ QUIET = Race(noise_ms=0, cycle_ms=100)
 PARTS = ("generator_ms", "broker_ms", "engine_ms")
 
 
-def made(race: Race, seed: int = 1) -> Curves:
+def curves_of(race: Race, seed: int = 1) -> Curves:
     return synthetic.curves(race, np.random.default_rng(seed))
 
 
@@ -38,7 +38,7 @@ def one_partition(processed: Curve, until_ms: float = 10_000) -> Curves:
 @pytest.mark.parametrize("delay_ms", [50, 250, 2_000])
 def test_a_programmed_delay_is_measured(delay_ms: int) -> None:
     race = replace(QUIET, delay_ms=delay_ms)
-    series = lag_series(made(race), *race.window)
+    series = lag_series(curves_of(race), *race.window)
     assert np.median(series.lag_ms) == pytest.approx(delay_ms, abs=2)
     assert np.median(series.generator_ms) == pytest.approx(2, abs=2)
     assert np.median(series.broker_ms) == pytest.approx(5, abs=2)
@@ -59,7 +59,9 @@ def test_by_hand() -> None:
 
 def test_an_age_at_few_pageviews_per_second_has_no_bias() -> None:
     race = replace(QUIET, rate_per_s=12, delay_ms=1_000)
-    errors = [np.median(lag_series(made(race, s), *race.window).lag_ms) - 1_000 for s in range(30)]
+    errors = [
+        np.median(lag_series(curves_of(race, s), *race.window).lag_ms) - 1_000 for s in range(30)
+    ]
     # 3/s a partition: what is oldest and not counted is up to a third of a second younger.
     assert -334 / 2 < float(np.mean(errors)) <= 5
 
@@ -86,7 +88,7 @@ def test_a_slow_rhythm_is_not_silence() -> None:
 
 def test_silence_is_a_silence_of_all_partitions_but_a_stalled_one_decides() -> None:
     race = replace(QUIET, partitions=16, stalled_partition=11, stalled_at_ms=10_000)
-    series = lag_series(made(race), *race.window)
+    series = lag_series(curves_of(race), *race.window)
     late = series.at_ms > START_MS + 12_000
     assert set(series.partition[late]) == {11}
     assert series.lag_ms[-1] == pytest.approx(20_000 + race.delay_ms, abs=150)
@@ -108,7 +110,7 @@ def test_what_is_counted_before_it_is_due_is_told() -> None:
 
 def test_nothing_after_a_step_back_is_trusted() -> None:
     race = replace(QUIET, delay_ms=300)
-    told = synthetic.set_back(made(race), START_MS + 20_000, 5_000)
+    told = synthetic.set_back(curves_of(race), START_MS + 20_000, 5_000)
     cut = trusted(told)
     step = cut.step
     assert step is not None
@@ -129,7 +131,7 @@ def test_rows_a_little_out_of_order_are_no_step() -> None:
 
 def test_throughput() -> None:
     race = replace(QUIET, generator_leak=0.1, broker_leak=0.05, leak=0.5)
-    found = throughput(made(race), START_MS + 1_000, START_MS + 29_000)
+    found = throughput(curves_of(race), START_MS + 1_000, START_MS + 29_000)
     expected = Throughput(
         offered_per_s=4_000,
         handed_over_per_s=3_600,
@@ -210,7 +212,7 @@ def test_no_partition_lags_more_than_the_lag(told: Curves) -> None:
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    told = made(replace(QUIET, window_s=3, stalled_partition=1, stalled_at_ms=-9_999))
+    told = curves_of(replace(QUIET, window_s=3, stalled_partition=1, stalled_at_ms=-9_999))
     synthetic.write(told, tmp_path)
     read = curves.read(tmp_path)
     assert read.partitions == told.partitions

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from racetrack import cli
+from racetrack.run import sweep
+from racetrack.sweep_record import Sweep
 from tests.records import run_json
 
 Ended = Callable[[str], Path]
@@ -30,3 +32,17 @@ def ended(tmp_path: Path) -> Ended:
         return tmp_path
 
     return make
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[Sweep]:
+    """The sweeps that were begun, each in a folder called by its number; none is carried out."""
+    begun: list[Sweep] = []
+
+    def begin(plan: Sweep) -> Path:
+        begun.append(plan)
+        return Path(f"logs/{len(begun)}")
+
+    monkeypatch.setattr(sweep, "begin", begin)
+    monkeypatch.setattr(sweep, "carry_out", lambda *_: True)
+    return begun

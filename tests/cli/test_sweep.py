@@ -11,20 +11,6 @@ from racetrack.sweep_record import Sweep
 from tests.some_engines import EXAMPLE, TWO
 
 
-@pytest.fixture
-def plans(monkeypatch: pytest.MonkeyPatch) -> list[Sweep]:
-    """What is begun, in a folder that is called as its plan's number."""
-    begun: list[Sweep] = []
-
-    def begin(plan: Sweep) -> Path:
-        begun.append(plan)
-        return Path(f"logs/{len(begun)}")
-
-    monkeypatch.setattr(sweep, "begin", begin)
-    monkeypatch.setattr(sweep, "carry_out", lambda *_: True)
-    return begun
-
-
 def test_the_options_are_the_plan(plans: list[Sweep]) -> None:
     typed = f"sweep {' '.join(TWO)} --rates 500,5000 --repeat 2 --wait 30 --samples 10"
     result = CliRunner().invoke(cli.race, typed.split())

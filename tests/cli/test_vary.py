@@ -1,27 +1,11 @@
 """`./race vary`: a sweep over the values of one setting, each looked at before the first run."""
 
-from pathlib import Path
-
 import pytest
 from click.testing import CliRunner
 
 from racetrack import cli
-from racetrack.run import sweep
 from racetrack.sweep_record import Sweep
 from tests.some_engines import EXAMPLE
-
-
-@pytest.fixture
-def plans(monkeypatch: pytest.MonkeyPatch) -> list[Sweep]:
-    begun: list[Sweep] = []
-
-    def begin(plan: Sweep) -> Path:
-        begun.append(plan)
-        return Path("logs/vary")
-
-    monkeypatch.setattr(sweep, "begin", begin)
-    monkeypatch.setattr(sweep, "carry_out", lambda *_: True)
-    return begun
 
 
 def test_each_value_is_in_the_plan(plans: list[Sweep]) -> None:

@@ -104,6 +104,18 @@ class Door:
             self.lines.append(line.rstrip("\n"))
 
 
+@contextlib.contextmanager
+def stack_up(engine: str, within_s: float) -> Iterator[Door]:
+    """A stack, put up by hand; the demo is not loaded. It is taken down in the end."""
+    door = Door("race", "up", engine)
+    try:
+        assert door.wait(within_s) == 0, door.output
+        yield door
+    finally:
+        down = Door("race", "down")
+        assert down.wait() == 0, down.output
+
+
 @pytest.fixture(scope="session")
 def settings() -> Settings:
     return load()

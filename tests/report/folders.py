@@ -35,7 +35,7 @@ SERVICE = {"steady": "steadyd", "swift": "swiftd"}
 
 
 @dataclass(frozen=True)
-class Made:
+class RunSpec:
     """What a made-up run is to look like; CPU in percent of a core, memory in GiB."""
 
     engine: str = "steady"
@@ -60,22 +60,22 @@ class Made:
 class PlayedBack:
     """Stands in for `racetrack.run.session.Session`: writes and returns what that does."""
 
-    def __init__(self, made: Made, folder: RunFolder) -> None:
-        self._made, self._folder, self._recording = made, folder.path, folder.recording
+    def __init__(self, spec: RunSpec, folder: RunFolder) -> None:
+        self._spec, self._folder, self._recording = spec, folder.path, folder.recording
         self._race = synthetic.Race(
-            window_s=made.window_s,
-            rate_per_s=made.rate,
-            recorded_after_ms=1_000 * made.recorded_after_s,
-            delay_ms=made.delay_ms,
-            leak=made.leak,
-            pause_at_ms=-2_000 if made.silent else None,
-            pause_ms=1000 * made.window_s + 2_500 if made.silent else 0,
+            window_s=spec.window_s,
+            rate_per_s=spec.rate,
+            recorded_after_ms=1_000 * spec.recorded_after_s,
+            delay_ms=spec.delay_ms,
+            leak=spec.leak,
+            pause_at_ms=-2_000 if spec.silent else None,
+            pause_ms=1000 * spec.window_s + 2_500 if spec.silent else 0,
         )
-        self._rng = np.random.default_rng(made.seed)
+        self._rng = np.random.default_rng(spec.seed)
         self._rates_set: list[int] = []
-        self._shares = {SERVICE.get(made.engine, made.engine): 1.0, "broker": 0.5, "loadgen": 0.1}
-        if made.elsewhere:
-            del self._shares[SERVICE.get(made.engine, made.engine)]
+        self._shares = {SERVICE.get(spec.engine, spec.engine): 1.0, "broker": 0.5, "loadgen": 0.1}
+        if spec.elsewhere:
+            del self._shares[SERVICE.get(spec.engine, spec.engine)]
 
     def start_stack(self) -> None:
         record = read_run(self._folder)
@@ -101,7 +101,7 @@ class PlayedBack:
                 restart_s=4.5,
                 reload_s=None,
             )
-            for fault in self._made.asked.get("faults", ())
+            for fault in self._spec.asked.get("faults", ())
         )
         if done:
             with self._recording() as run:
@@ -129,22 +129,22 @@ class PlayedBack:
         pass
 
     def sample(self, samples: int) -> Measured:
-        half = [self._made.rate // 2] if self._made.asked.get("warm_up_s") else []
-        assert self._rates_set == [*half, self._made.rate]
+        half = [self._spec.rate // 2] if self._spec.asked.get("warm_up_s") else []
+        assert self._rates_set == [*half, self._spec.rate]
         start_ms, end_ms = self._race.window
-        seconds = range(-4, int(self._made.window_s) + 2)
-        rate, engine = self._made.rate, self._made.engine
-        cpu = self._made.cpu_pct + self._rng.normal(0, 2, len(seconds))
+        seconds = range(-4, int(self._spec.window_s) + 2)
+        rate, engine = self._spec.rate, self._spec.engine
+        cpu = self._spec.cpu_pct + self._rng.normal(0, 2, len(seconds))
         used = np.cumsum(cpu) / 100
         rows, arrivals, delays, top, headers = [], [], [], [], []
         for n, s in enumerate(seconds):
             at = int(start_ms + 1000 * s)
             due = rate * (s + 4)
             arrivals.append(f"{at},{due},{due}")
-            if not self._made.silent or not 0 <= s <= self._made.window_s:
+            if not self._spec.silent or not 0 <= s <= self._spec.window_s:
                 delays.append(f"timestamp={at}, total={due}, max_received_at={at - 50}, dt_ms=50.5")
             for name, share in self._shares.items():
-                rss = self._made.rss_gib * share + 0.001 * n
+                rss = self._spec.rss_gib * share + 0.001 * n
                 rows.append(f"{at},{name},{used[n] * share:.2f},{rss:.6f}")
                 if 0 <= s < samples and name != "loadgen":
                     line = f"CPU_PCT={cpu[n] * share:.1f}, RES_GiB={rss:.1f}"
@@ -159,7 +159,7 @@ class PlayedBack:
         }
         for name, lines in files.items():
             (self._folder / name).write_text("\n".join(lines) + "\n")
-        total_s = self._made.cpu_pct / 100 * self._made.window_s
+        total_s = self._spec.cpu_pct / 100 * self._spec.window_s
         return Measured(
             window=Window(start_ms=int(start_ms), end_ms=int(end_ms)),
             cpu_s={
@@ -170,9 +170,9 @@ class PlayedBack:
         )
 
     def account(self) -> Counts:
-        counts = (self._made.rate * 9,) * 4
+        counts = (self._spec.rate * 9,) * 4
         return Counts(
-            handed_over=tuple(count + self._made.lost for count in counts),
+            handed_over=tuple(count + self._spec.lost for count in counts),
             refused=(0, 0, 0, 0),
             end_offsets=counts,
             engine_total=sum(counts),
@@ -180,7 +180,7 @@ class PlayedBack:
         )
 
     def verify(self) -> Verified:
-        return Verified.model_validate(self._made.verified)
+        return Verified.model_validate(self._spec.verified)
 
 
 @dataclass(frozen=True)
@@ -235,28 +235,28 @@ ABSENT = {"status": "absent"}
 UNREADABLE = {"status": "unreadable", "reason": "it is gone"}
 
 
-def run(logs: Path, made: Made, tag: str | None = None) -> Path:
+def run(logs: Path, spec: RunSpec, tag: str | None = None) -> Path:
     """A run folder under `logs`, written by the code that writes real ones."""
     number = len(list(logs.iterdir())) if logs.is_dir() else 0
     path = logs / (tag or f"2026.03.22.05.{number // 60:02}.{number % 60:02}_UTC_run")
     (path / "stack").mkdir(parents=True)
-    folder = RunFolder(path, made.engine)
+    folder = RunFolder(path, spec.engine)
     asked = RunArguments(
         **{
-            "pageviews_per_s": made.rate,
+            "pageviews_per_s": spec.rate,
             "wait_s": 5.0,
-            "samples": int(made.window_s),
+            "samples": int(spec.window_s),
             "delay_s": 1.0,
-            "verify": made.verified is not None,
-            **made.asked,
+            "verify": spec.verified is not None,
+            **spec.asked,
         }
     )
-    stack = NoStack(made.runtime, load(made.settings))
+    stack = NoStack(spec.runtime, load(spec.settings))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "Session", lambda *_: PlayedBack(made, folder))
+        patch.setattr(experiment, "Session", lambda *_: PlayedBack(spec, folder))
         Experiment(
             asked,
-            cast(Engine, NamedEngine(made.engine, made.caveats)),
+            cast(Engine, NamedEngine(spec.engine, spec.caveats)),
             cast(Stack, stack),
             folder,
             Screen(Console(quiet=True)),

@@ -7,7 +7,7 @@ import pytest
 from racetrack.published import Article, published
 from racetrack.report import as_published
 from racetrack.report.collect import collect
-from tests.report.folders import Made, edit, run
+from tests.report.folders import RunSpec, edit, run
 from tests.run_json import read_run
 
 ARTICLE = Article.model_validate(
@@ -33,12 +33,12 @@ ARTICLE = Article.model_validate(
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> list[str]:
+def lines(tmp_path: Path) -> list[str]:
     logs = tmp_path / "logs"
     folders = [
-        run(logs, Made(engine="steady", rate=1_000, cpu_pct=40.0)),
-        run(logs, Made(engine="steady", rate=4_000, cpu_pct=60.0, leak=0.05)),
-        run(logs, Made(engine="steady", rate=4_000), tag="2026.03.22.05.09.00_UTC_slow"),
+        run(logs, RunSpec(engine="steady", rate=1_000, cpu_pct=40.0)),
+        run(logs, RunSpec(engine="steady", rate=4_000, cpu_pct=60.0, leak=0.05)),
+        run(logs, RunSpec(engine="steady", rate=4_000), tag="2026.03.22.05.09.00_UTC_slow"),
     ]
     asked = read_run(folders[2])["asked"] | {"pageviews_per_s": 90_000}
     why = "The generator achieved 4,000.0 pageviews/s of the 90,000 asked for"
@@ -46,31 +46,31 @@ def told(tmp_path: Path) -> list[str]:
     return as_published.lines(ARTICLE, collect(folders).runs)
 
 
-def row(told: list[str], rate: str, engine: str) -> str:
-    return next(line for line in told if f" {rate} " in line and f" {engine} " in line)
+def row(lines: list[str], rate: str, engine: str) -> str:
+    return next(line for line in lines if f" {rate} " in line and f" {engine} " in line)
 
 
-def test_both_stand_beside_each_other_with_the_verdict_here(told: list[str]) -> None:
-    assert "33.1" in row(told, "1,000", "steady") and "40." in row(told, "1,000", "steady")
-    assert row(told, "1,000", "steady").rstrip(" │").endswith("kept up")
-    assert row(told, "4,000", "steady").rstrip(" │").endswith("fell behind")
+def test_both_stand_beside_each_other_with_the_verdict_here(lines: list[str]) -> None:
+    assert "33.1" in row(lines, "1,000", "steady") and "40." in row(lines, "1,000", "steady")
+    assert row(lines, "1,000", "steady").rstrip(" │").endswith("kept up")
+    assert row(lines, "4,000", "steady").rstrip(" │").endswith("fell behind")
 
 
-def test_what_was_not_run_here_has_no_figures(told: list[str]) -> None:
-    assert "179.6" in row(told, "1,000", "swift")
-    assert row(told, "1,000", "swift").rstrip(" │").endswith("not run")
+def test_what_was_not_run_here_has_no_figures(lines: list[str]) -> None:
+    assert "179.6" in row(lines, "1,000", "swift")
+    assert row(lines, "1,000", "swift").rstrip(" │").endswith("not run")
 
 
 def test_a_rate_that_this_machine_can_not_offer_is_marked_and_has_no_figures(
-    told: list[str],
+    lines: list[str],
 ) -> None:
-    line = row(told, "90,000", "steady")
+    line = row(lines, "90,000", "steady")
     assert "240.0" in line and "not offered" in line
     assert "40." not in line.replace("240.0", "")
 
 
-def test_machines_and_versions_are_told(told: list[str]) -> None:
-    text = "\n".join(told)
+def test_machines_and_versions_are_told(lines: list[str]) -> None:
+    text = "\n".join(lines)
     assert "2022: sixteen cores." in text
     assert "here: native: " in text
     assert "make no ratios" in text

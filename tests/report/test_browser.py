@@ -16,7 +16,7 @@ from racetrack.published import published
 from racetrack.report.collect import collect
 from racetrack.report.groups import tables
 from racetrack.report.write import write
-from tests.report.folders import Made, run
+from tests.report.folders import RunSpec, run
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
@@ -74,9 +74,14 @@ class Seen:
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Two engines, a long label, two rates."""
     logs = tmp_path_factory.mktemp("logs")
-    for made in (Made(rate=100), Made(), Made(engine="swift"), Made(engine="swift", leak=0.05)):
-        run(logs, made)
-    run(logs, Made(settings={"UPDATES_PER_SECOND": "250"}))
+    for spec in (
+        RunSpec(rate=100),
+        RunSpec(),
+        RunSpec(engine="swift"),
+        RunSpec(engine="swift", leak=0.05),
+    ):
+        run(logs, spec)
+    run(logs, RunSpec(settings={"UPDATES_PER_SECOND": "250"}))
     collection = collect(sorted(logs.iterdir()))
     write(logs / "out", collection, tables(collection.runs), published())
     return (logs / "out" / "report.html").read_text()

@@ -21,12 +21,12 @@ from racetrack.report.collect import collect
 from racetrack.report.groups import Table, tables
 from racetrack.report.tables import show
 from racetrack.report.write import write
-from tests.report.folders import Made, edit, run
+from tests.report.folders import RunSpec, edit, run
 from tests.run_json import read_run
 
 pytestmark = pytest.mark.slow
 
-STEADY, SWIFT = Made(cpu_pct=40), Made(engine="swift", cpu_pct=80, rss_gib=3.0)
+STEADY, SWIFT = RunSpec(cpu_pct=40), RunSpec(engine="swift", cpu_pct=80, rss_gib=3.0)
 HOSTILE = '<script>alert("x")</script>&$\\alpha_{'
 
 
@@ -35,10 +35,10 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two engines, two rates, two repeats; and one run that lost pageviews."""
     folder = tmp_path_factory.mktemp("logs")
     for seed in (1, 2):
-        for made in (STEADY, SWIFT):
+        for spec in (STEADY, SWIFT):
             for rate in (1_000, 4_000):
-                run(folder, Made(**{**vars(made), "rate": rate, "seed": seed}))
-    run(folder, Made(lost=1, cpu_pct=500), "2026.03.22.06.00.00_UTC_lost")
+                run(folder, RunSpec(**{**vars(spec), "rate": rate, "seed": seed}))
+    run(folder, RunSpec(lost=1, cpu_pct=500), "2026.03.22.06.00.00_UTC_lost")
     return folder
 
 
@@ -135,8 +135,8 @@ def test_two_engines_are_compared_where_both_can_be(logs: Path) -> None:
 
 def test_who_fell_behind_is_not_compared(tmp_path: Path) -> None:
     for seed in (1, 2):
-        run(tmp_path, Made(seed=seed))
-        run(tmp_path, Made(engine="swift", seed=seed, leak=0.05))
+        run(tmp_path, RunSpec(seed=seed))
+        run(tmp_path, RunSpec(engine="swift", seed=seed, leak=0.05))
     told = of(tmp_path)[0].comparisons
     assert told and all(c.ratio is None for c in told)
     assert {c.why_not for c in told} == {"swift: fell behind in 2 of 2"}
@@ -144,16 +144,16 @@ def test_who_fell_behind_is_not_compared(tmp_path: Path) -> None:
 
 def test_alike_engines_show_no_difference(tmp_path: Path) -> None:
     for seed in (1, 2, 3):
-        run(tmp_path, Made(seed=seed))
-        run(tmp_path, Made(engine="swift", seed=seed + 10))
+        run(tmp_path, RunSpec(seed=seed))
+        run(tmp_path, RunSpec(engine="swift", seed=seed + 10))
     assert "no difference shown" in text_of(of(tmp_path), sorted(tmp_path.iterdir()))
 
 
 def test_runtimes_and_machines_have_tables_of_their_own(tmp_path: Path) -> None:
-    run(tmp_path, Made())
-    run(tmp_path, Made(runtime="compose", engine="swift"))
-    run(tmp_path, Made(runtime="compose", settings={"AIRGAP": "true"}))
-    edit(run(tmp_path, Made()), machine={"cpu_model": "other", "cores": 1, "memory_gib": 1})
+    run(tmp_path, RunSpec())
+    run(tmp_path, RunSpec(runtime="compose", engine="swift"))
+    run(tmp_path, RunSpec(runtime="compose", settings={"AIRGAP": "true"}))
+    edit(run(tmp_path, RunSpec()), machine={"cpu_model": "other", "cores": 1, "memory_gib": 1})
     made = of(tmp_path)
     assert [(t.runtime, len(t.groups), len(t.comparisons)) for t in made] == [
         ("native", 1, 0),
@@ -164,21 +164,21 @@ def test_runtimes_and_machines_have_tables_of_their_own(tmp_path: Path) -> None:
 
 
 def test_runs_of_other_settings_or_windows_are_no_repeats(tmp_path: Path) -> None:
-    run(tmp_path, Made())
-    run(tmp_path, Made(settings={"KAFKA_HEAP": "8g"}))
-    run(tmp_path, Made(settings={"CONNECT_PORT": "10001"}))
+    run(tmp_path, RunSpec())
+    run(tmp_path, RunSpec(settings={"KAFKA_HEAP": "8g"}))
+    run(tmp_path, RunSpec(settings={"CONNECT_PORT": "10001"}))
     labels = {group.label: len(group.runs) for group in of(tmp_path)[0].groups}
     assert labels == {"steady [kafka_heap 1g]": 2, "steady [kafka_heap 8g]": 1}
-    run(tmp_path, Made(asked={"wait_s": 99.0}))
+    run(tmp_path, RunSpec(asked={"wait_s": 99.0}))
     assert len(of(tmp_path)[0].groups) == 3
-    run(tmp_path, Made(asked={"warm_up_s": 60.0}))
+    run(tmp_path, RunSpec(asked={"warm_up_s": 60.0}))
     assert len(of(tmp_path)[0].groups) == 4
 
 
 def test_other_windows_at_another_rate_are_no_other_engine(tmp_path: Path) -> None:
-    run(tmp_path, Made())
-    run(tmp_path, Made(rate=100, window_s=12.0))
-    older = run(tmp_path, Made())
+    run(tmp_path, RunSpec())
+    run(tmp_path, RunSpec(rate=100, window_s=12.0))
+    older = run(tmp_path, RunSpec())
     told = read_run(older)
     del told["settings"]["kafka_heap"]
     (older / "run.json").write_text(json.dumps(told))
@@ -198,7 +198,7 @@ def _planned(tag: str | None, value: str | None = None) -> dict[str, Any]:
 
 
 def test_a_sweep_brings_its_runs_and_tells_what_is_missing(tmp_path: Path) -> None:
-    done = run(tmp_path, Made())
+    done = run(tmp_path, RunSpec())
     sweep = _sweep(tmp_path, [_planned(done.name), _planned(None), _planned("../../etc")])
     collection = collect([sweep, done])
     assert [r.tag for r in collection.runs] == [done.name]
@@ -207,7 +207,7 @@ def test_a_sweep_brings_its_runs_and_tells_what_is_missing(tmp_path: Path) -> No
 
 def test_what_a_sweep_varied_is_charted(tmp_path: Path) -> None:
     runs = [
-        _planned(run(tmp_path, Made(settings={"UPDATES_PER_SECOND": value})).name, value)
+        _planned(run(tmp_path, RunSpec(settings={"UPDATES_PER_SECOND": value})).name, value)
         for value in ("500", "1000")
     ]
     collection = collect([_sweep(tmp_path, runs, vary="UPDATES_PER_SECOND")])
@@ -217,7 +217,7 @@ def test_what_a_sweep_varied_is_charted(tmp_path: Path) -> None:
 
 
 def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
-    confirmed = run(tmp_path, Made())
+    confirmed = run(tmp_path, RunSpec())
     for runtime, cores in (("native", 2), ("native", 4), ("../compose", 2)):
         folder = tmp_path / f"{len(runtime)}{cores}_UTC_steady_limit"
         folder.mkdir()
@@ -242,8 +242,8 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
     collection = collect(folders)
     assert [r.tag for r in collection.runs] == [confirmed.name]
     told = text_of(tables(collection.runs), folders)
-    for track in ("native: A, 2 cores", "native: A, 4 cores", "../compose: A, 2 cores"):
-        assert f"Limits: {track}, 8 GiB" in told
+    for place in ("native: A, 2 cores", "native: A, 4 cores", "../compose: A, 2 cores"):
+        assert f"Limits: {place}, 8 GiB" in told
     assert "41,000" in told and "generator-bound" in told
     write(tmp_path / "out", collection, tables(collection.runs), None)
     page = words((tmp_path / "out" / "report.html").read_text())
@@ -252,7 +252,7 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
 
 
 def test_an_older_run_is_read_without_what_it_lacks(tmp_path: Path) -> None:
-    old = run(tmp_path, Made())
+    old = run(tmp_path, RunSpec())
     told = read_run(old)
     del told["results"]["verdict"]
     for process in told["results"]["processes"].values():
@@ -269,7 +269,7 @@ def test_an_older_run_is_read_without_what_it_lacks(tmp_path: Path) -> None:
 
 
 def test_a_run_that_broke_off_is_read(tmp_path: Path) -> None:
-    broken = run(tmp_path, Made())
+    broken = run(tmp_path, RunSpec())
     told = {key: read_run(broken)[key] for key in ("schema_version", "tag", "engine")}
     (broken / "run.json").write_text(json.dumps(told))
     collection = collect([broken])
@@ -278,8 +278,8 @@ def test_a_run_that_broke_off_is_read(tmp_path: Path) -> None:
 
 
 def test_warnings_come_from_the_data(tmp_path: Path) -> None:
-    short = run(tmp_path, Made(window_s=8.0))
-    busy = run(tmp_path, Made(engine="swift", runtime="compose", caveats=("Only an image.",)))
+    short = run(tmp_path, RunSpec(window_s=8.0))
+    busy = run(tmp_path, RunSpec(engine="swift", runtime="compose", caveats=("Only an image.",)))
     header = "%Cpu(s): 90.0 us, 5.0 sy, 0.0 ni, 5.0 id, 0.0 wa, 3.0 st\n"
     (busy / "top_details.log").write_text(header.replace(" 5.0 id", "99.0 id") + 3 * header)
     first, second = (collect([folder]).runs[0].warnings for folder in (short, busy))
@@ -296,9 +296,9 @@ def test_warnings_come_from_the_data(tmp_path: Path) -> None:
 def test_an_engine_that_ran_elsewhere_has_no_cost(tmp_path: Path) -> None:
     """No zero is made up for it, and it is not compared by what was not measured."""
     for seed in (1, 2):
-        run(tmp_path, Made(seed=seed))
-        run(tmp_path, Made(engine="swift", elsewhere=True, seed=seed))
-        run(tmp_path, Made(engine="swift", elsewhere=True, seed=seed, rate=1_000))
+        run(tmp_path, RunSpec(seed=seed))
+        run(tmp_path, RunSpec(engine="swift", elsewhere=True, seed=seed))
+        run(tmp_path, RunSpec(engine="swift", elsewhere=True, seed=seed, rate=1_000))
     collection = collect(sorted(tmp_path.iterdir()))
     away = [r for r in collection.runs if r.engine == "swift"]
     for one in away:
@@ -329,7 +329,7 @@ def test_the_page_needs_nothing_else(out: Path) -> None:
 
 
 def test_hostile_names_are_only_text(tmp_path: Path) -> None:
-    folder = run(tmp_path, Made())
+    folder = run(tmp_path, RunSpec())
     told = read_run(folder)
     told["results"]["verdict"]["reason"] = HOSTILE
     told["results"]["processes"][HOSTILE] = told["results"]["processes"].pop("steadyd")
@@ -360,7 +360,7 @@ def test_what_was_published_is_marked_as_another_machines(logs: Path, out: Path)
 
 
 def test_the_command_leaves_its_files_and_refuses_other_folders(tmp_path: Path) -> None:
-    folder = run(tmp_path, Made())
+    folder = run(tmp_path, RunSpec())
     done = CliRunner().invoke(race, ["report", str(folder)])
     assert done.exit_code == 0, done.output
     assert "kept up" in done.output
@@ -374,7 +374,7 @@ def test_the_command_leaves_its_files_and_refuses_other_folders(tmp_path: Path) 
 
 
 def test_a_run_of_the_first_version_is_measured_anew(tmp_path: Path) -> None:
-    folder = run(tmp_path, Made(delay_ms=200))
+    folder = run(tmp_path, RunSpec(delay_ms=200))
     (today,) = collect([folder]).runs
     old = read_run(folder)["results"]
     # Then, lag was what is processing lag now.
@@ -391,7 +391,7 @@ def test_a_run_of_the_first_version_is_measured_anew(tmp_path: Path) -> None:
 
 
 def test_a_newer_versions_folder_is_refused(tmp_path: Path) -> None:
-    folder = run(tmp_path, Made())
+    folder = run(tmp_path, RunSpec())
     edit(folder, schema_version=3)
     with pytest.raises(UsageError, match="schema version 3"):
         collect([folder])
@@ -406,7 +406,7 @@ def test_the_same_data_make_the_same_plots(logs: Path, out: Path, tmp_path: Path
 
 def test_a_run_under_trouble_is_marked_and_is_no_repeat_of_one_without(tmp_path: Path) -> None:
     run(tmp_path, STEADY)
-    path = run(tmp_path, Made(asked={"faults": ("kill:debezium@15s",)}))
+    path = run(tmp_path, RunSpec(asked={"faults": ("kill:debezium@15s",)}))
     [back] = read_run(path)["results"]["faults"]
     assert back["purchases"]["after_s"] == pytest.approx(5.0, abs=0.2)
     assert back["purchases"]["worst_ms"] == pytest.approx(4_700, abs=400)
@@ -424,7 +424,7 @@ def test_what_has_no_value_in_a_window_without_an_update_is_absent_everywhere(
     tmp_path: Path,
 ) -> None:
     """A result all the same: it fell behind."""
-    folder = run(tmp_path / "logs", Made(silent=True))
+    folder = run(tmp_path / "logs", RunSpec(silent=True))
     told = read_run(folder)
     assert (told["outcome"], told["results"]["verdict"]["kind"]) == ("ok", "fell behind")
     collection = collect([folder])

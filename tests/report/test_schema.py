@@ -11,7 +11,7 @@ from racetrack.run_record import SCHEMA_VERSION, schema
 from racetrack.runfolder import RunFolder
 from racetrack.settings import REPO
 from tests.records import verified
-from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, Made, edit, run
+from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, RunSpec, edit, run
 from tests.run_json import read_run
 
 SCHEMA: dict[str, Any] = json.loads((REPO / "docs" / "run.schema.json").read_text())
@@ -25,17 +25,17 @@ def test_it_is_the_schema_of_what_the_code_writes() -> None:
 
 
 @pytest.mark.parametrize(
-    "made",
+    "spec",
     [
-        Made(),
-        Made(leak=0.05),
-        Made(window_s=5.0),
-        Made(lost=7),
-        Made(silent=True),
-        Made(engine="swift", runtime="compose", caveats=("Only an image.",)),
-        Made(engine="swift", elsewhere=True),
-        Made(verified=verified(users=RIGHT, items=WRONG, hvu_test=ABSENT, purchases=UNREADABLE)),
-        Made(asked={"faults": ("kill:debezium@15s",)}),
+        RunSpec(),
+        RunSpec(leak=0.05),
+        RunSpec(window_s=5.0),
+        RunSpec(lost=7),
+        RunSpec(silent=True),
+        RunSpec(engine="swift", runtime="compose", caveats=("Only an image.",)),
+        RunSpec(engine="swift", elsewhere=True),
+        RunSpec(verified=verified(users=RIGHT, items=WRONG, hvu_test=ABSENT, purchases=UNREADABLE)),
+        RunSpec(asked={"faults": ("kill:debezium@15s",)}),
     ],
     ids=[
         "kept up",
@@ -49,8 +49,8 @@ def test_it_is_the_schema_of_what_the_code_writes() -> None:
         "under trouble",
     ],
 )
-def test_a_run_is_valid(tmp_path: Path, made: Made) -> None:
-    told = read_run(run(tmp_path, made))
+def test_a_run_is_valid(tmp_path: Path, spec: RunSpec) -> None:
+    told = read_run(run(tmp_path, spec))
     VALIDATOR.validate(told)
     assert "results" in told  # the whole of it was looked at
 
@@ -70,7 +70,7 @@ def test_a_run_that_has_only_begun_is_valid(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_a_run_is_not_valid(tmp_path: Path, changes: dict[str, Any]) -> None:
-    folder = run(tmp_path, Made(window_s=10.0))
+    folder = run(tmp_path, RunSpec(window_s=10.0))
     edit(folder, **changes)
     with pytest.raises(ValidationError):
         VALIDATOR.validate(read_run(folder))

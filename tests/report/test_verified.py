@@ -12,7 +12,7 @@ from racetrack.report.collect import collect
 from racetrack.report.groups import tables
 from racetrack.report.write import write
 from tests.records import verified
-from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, Made, run
+from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, RunSpec, run
 from tests.report.test_report import words
 from tests.run_json import read_run
 
@@ -21,7 +21,7 @@ FOUND = verified(users=RIGHT, item_summary=WRONG, hvu_test=ABSENT, purchases=UNR
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run(tmp_path_factory.mktemp("logs"), Made(window_s=10.0, verified=FOUND))
+    return run(tmp_path_factory.mktemp("logs"), RunSpec(window_s=10.0, verified=FOUND))
 
 
 def test_a_run_with_a_wrong_view_is_not_ok(folder: Path) -> None:
@@ -34,7 +34,7 @@ def test_a_run_with_a_wrong_view_is_not_ok(folder: Path) -> None:
 
 
 def test_a_run_that_did_not_ask_has_six_steps(tmp_path: Path) -> None:
-    told = read_run(run(tmp_path, Made(window_s=10.0)))
+    told = read_run(run(tmp_path, RunSpec(window_s=10.0)))
     assert len(told["steps"]) == 6
     assert "verified" not in told
 

@@ -12,14 +12,16 @@ from racetrack.run_record import Window
 from racetrack.runfolder import read_run
 from tests.analysis import synthetic
 from tests.report import folders
-from tests.report.folders import Made
+from tests.report.folders import RunSpec
 
 START_MS = int(synthetic.START_MS)
 
 
-def run(logs: Path, **made: Any) -> Any:
-    asked = {"decide_within_s": 120.0, **made.pop("asked", {})}
-    return read_run(folders.run(logs, Made(window_s=10, recorded_after_s=121, asked=asked, **made)))
+def run(logs: Path, **spec: Any) -> Any:
+    asked = {"decide_within_s": 120.0, **spec.pop("asked", {})}
+    return read_run(
+        folders.run(logs, RunSpec(window_s=10, recorded_after_s=121, asked=asked, **spec))
+    )
 
 
 def seconds_watched(record: Any) -> float:

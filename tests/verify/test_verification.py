@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from engines.contract import Engine, NoSuchView
+from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
 from racetrack.probes.settled import Settled
 from racetrack.settings import load
@@ -51,7 +52,7 @@ class Place:
 def truth(monkeypatch: pytest.MonkeyPatch) -> Shop:
     """A shop whose tables and topics are what is read; waits are short."""
     made = shop.make()
-    made.now_ms = time.time_ns() // 1_000_000
+    made.now_ms = now_ms()
     # The last ones now, so that some are in the window, none at its edge.
     for row in made.pageviews:
         row["received_at"] += made.now_ms - shop.START_MS - 900_600

@@ -26,7 +26,7 @@ from racetrack import settings as racetrack_settings
 from racetrack.flaw import Flaw
 from racetrack.run import calibration
 from racetrack.stack.native.service import Context, NotReady
-from tests.stack.native.conftest import context, settings
+from tests.stack.conftest import context, settings
 
 __all__ = ["context", "settings"]  # fixtures
 

@@ -24,7 +24,7 @@ from racetrack.probes.own_record import TOPIC
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
 from racetrack.verify import verification
-from tests.e2e.shared import Door, nc
+from tests.e2e.shared import Door, nc, stack_up
 
 pytestmark = pytest.mark.e2e
 
@@ -43,13 +43,8 @@ TABLES = (
 @pytest.fixture(scope="module")
 def up(settings: Settings) -> Iterator[Door]:
     """The stack, put up by hand, and taken down after all tests of this file."""
-    door = Door("race", "up", "dh")
-    try:
-        assert door.wait(WITHIN_S) == 0, door.output
+    with stack_up("dh", WITHIN_S) as door:
         yield door
-    finally:
-        down = Door("race", "down")
-        assert down.wait() == 0, down.output
 
 
 @pytest.fixture(scope="module")

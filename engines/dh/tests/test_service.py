@@ -4,8 +4,8 @@ import pytest
 
 from engines.dh.knobs import Knobs
 from racetrack.stack.native.service import Context, NotReady, find_service
-from tests.stack.native.conftest import Answer, answer, context, http, settings
-from tests.stack.native.test_peers import inside
+from tests.stack.conftest import Answer, answer, context, http, settings
+from tests.stack.services.test_peers import inside
 
 __all__ = ["answer", "context", "inside", "settings"]  # fixtures
 

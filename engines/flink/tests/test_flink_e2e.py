@@ -15,7 +15,7 @@ from engines.flink.knobs import Knobs
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import standing_stack
-from tests.e2e.shared import Door, ended_well, run_folder
+from tests.e2e.shared import Door, ended_well, run_folder, stack_up
 from tests.run_json import read_run
 from workloads.shop.catalogue import VIEWS
 
@@ -98,13 +98,8 @@ def test_verification_catches_what_is_fast_and_wrong() -> None:
 @pytest.fixture(scope="module")
 def up() -> Iterator[Door]:
     """A stack that was put up by hand; the demo is not loaded yet."""
-    door = Door("race", "up", "flink")
-    try:
-        assert door.wait(WITHIN_S) == 0, door.output
+    with stack_up("flink", WITHIN_S) as door:
         yield door
-    finally:
-        down = Door("race", "down")
-        assert down.wait() == 0, down.output
 
 
 def test_a_refused_statement_comes_with_its_cause(up: Door, settings: Settings) -> None:

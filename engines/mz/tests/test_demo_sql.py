@@ -60,7 +60,7 @@ def statements() -> list[str]:
     return [re.sub(r"(?m)^\s*--.*\n?", "", statement).strip() for statement in found]
 
 
-def made(kind: str) -> dict[str, str]:
+def created(kind: str) -> dict[str, str]:
     """What the script makes of a kind (a regular expression): name → statement."""
     found = {}
     for statement in statements():
@@ -96,7 +96,7 @@ def test_the_engines_own_queries_are_parsed_too() -> None:
 
 
 def test_the_clock_is_only_compared_and_only_where_materialize_allows_it() -> None:
-    for name, statement in made("MATERIALIZED VIEW|VIEW").items():
+    for name, statement in created("MATERIALIZED VIEW|VIEW").items():
         tree = sqlglot.parse_one(statement, read="materialize")
         assert not re.search(r"\bnow\(|current_timestamp", statement, re.IGNORECASE), name
         for call in tree.find_all(exp.Anonymous):
@@ -109,16 +109,16 @@ def test_the_clock_is_only_compared_and_only_where_materialize_allows_it() -> No
 
 
 def test_no_source_brings_a_progress_that_is_in_the_way_of_a_view() -> None:
-    views = made("MATERIALIZED VIEW|VIEW")
-    sources = made("SOURCE")
+    views = created("MATERIALIZED VIEW|VIEW")
+    sources = created("SOURCE")
     assert "pageviews_progress" in views
     assert not {f"{source}_progress" for source in sources} & {*views, *sources}
 
 
 def test_what_a_sink_writes_is_stored_and_its_decimals_say_their_digits() -> None:
-    (sink,) = made("SINK").values()
+    (sink,) = created("SINK").values()
     origin = re.findall(r"FROM (\w+)", sink)[0]
-    assert "numeric(20, 2)" in made("MATERIALIZED VIEW")[origin]
+    assert "numeric(20, 2)" in created("MATERIALIZED VIEW")[origin]
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +216,7 @@ def db(postgres: Postgres) -> Iterator[psycopg.Connection]:
         cursor.executemany(
             "INSERT INTO dd_flagged_profiles_bytes VALUES (%s)", [(data,) for data in FLAGGED]
         )
-        for statement in made("MATERIALIZED VIEW|VIEW").values():
+        for statement in created("MATERIALIZED VIEW|VIEW").values():
             connection.execute(statement.replace("CREATE MATERIALIZED", "CREATE", 1).encode())
         yield connection
 
@@ -231,7 +231,7 @@ def epoch_ms(column: str) -> str:
 
 def test_every_verified_view_is_there_with_its_columns(db: psycopg.Connection) -> None:
     from_topics = {"users", "items", "purchases"}
-    assert from_topics <= made("SOURCE").keys()
+    assert from_topics <= created("SOURCE").keys()
     for view in VIEWS:
         if view.name not in from_topics:
             columns = ", ".join(f'"{name}"' for name in view.columns)
@@ -239,7 +239,7 @@ def test_every_verified_view_is_there_with_its_columns(db: psycopg.Connection) -
 
 
 def test_every_index_is_on_something_that_is_there(db: psycopg.Connection) -> None:
-    indexes = made("INDEX")
+    indexes = created("INDEX")
     assert len(indexes) > 3
     for statement in indexes.values():
         on = re.fullmatch(r"CREATE INDEX \w+ ON (\w+) \((\w+)\)", statement)

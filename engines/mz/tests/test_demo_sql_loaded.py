@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from engines.mz.tests.materialize import Made, Materialize, running_materialize, sink
+from engines.mz.tests.materialize import FakeOutside, Materialize, running_materialize, sink
 from engines.mz.tests.test_demo_sql import SCRIPT
 from engines.shared.tests.postgres import Postgres, running_postgres
 from workloads.shop.load.topics import SINK_TOPIC
@@ -67,7 +67,7 @@ def materialize(postgres: Postgres) -> Iterator[Materialize]:
 
 def make_sink_topic(materialize: Materialize) -> None:
     """As the load generator does."""
-    assert isinstance(materialize.outside, Made)
+    assert isinstance(materialize.outside, FakeOutside)
     materialize.outside.topics.add(SINK_TOPIC)
 
 
@@ -103,7 +103,7 @@ def test_the_whole_script_runs_before_the_sink_has_done_anything(materialize: Ma
     told = pasted(materialize, SCRIPT.read_text())
     assert (told.returncode, told.stdout) == (0, ""), told.stderr
     assert "ERROR" not in told.stderr
-    assert isinstance(materialize.outside, Made)
+    assert isinstance(materialize.outside, FakeOutside)
     assert materialize.outside.schema(f"{SINK_TOPIC}-value") is None
     source = materialize.statements.sources["hvu_test_upserts"]
     assert (source.key, source.value) == (sink.KEY, sink.VALUE)

@@ -28,6 +28,7 @@ from engines.mz.tests.materialize import STAND_IN, Materialize, running_material
 from engines.mz.tests.materialize.wire import WELCOME
 from engines.shared.pgwire import CopyOut, Poll, Server, wait_for
 from engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
+from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError, SetupError, UsageError
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.delay import DelayProbe
@@ -495,7 +496,7 @@ def test_delay_and_progress_are_written_in_the_format_of_every_engine(
         with probing(engine, attached, folder) as probe:
             time.sleep(0.5)
             assert probe.newest is None  # no row before the first pageview
-            received_ms = time.time_ns() // 1_000_000 - 250
+            received_ms = now_ms() - 250
             postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, {received_ms}), (1, 7, 1000)")
             assert probe.wait_until(lambda n: n.total == 12, WITHIN_S, probe.check)
             first = probe.newest

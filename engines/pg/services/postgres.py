@@ -115,7 +115,7 @@ def _prefix(context: Context) -> Path:
 
 def _make_data(context: Context, prefix: Path, data: Path) -> None:
     """A data folder without a password, copied if one was made before."""
-    kept = prebuilt.made(context.parts["postgres"], "data")
+    kept = prebuilt.path_in(context.parts["postgres"], "data")
     if os.access(kept, os.R_OK | os.X_OK):  # root may have made it for itself
         shutil.copytree(kept, data)
         _give_away(data)

@@ -289,7 +289,7 @@ def test_a_server_that_ends_is_told(
 @pytest.mark.parametrize("payload", ["", "1 2", "1 2 x", "1 2 3 4"])
 def test_what_is_no_progress_is_refused(payload: str) -> None:
     with pytest.raises(RacetrackError, match="no progress"):
-        pg.told("pageviews_progress", payload, NOW_MS)
+        pg.update_of("pageviews_progress", payload, NOW_MS)
 
 
 # ---- The sink ------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,7 +44,7 @@ class Archive:
 
         None where that fails, as on a machine short of memory: the service starts without.
         """
-        file = prebuilt.made(context.parts[self.part], f"{self.service}-{self._fits()}.jsa")
+        file = prebuilt.path_in(context.parts[self.part], f"{self.service}-{self._fits()}.jsa")
         if not file.exists():
             self._make(context, file)
         return file if file.exists() else None
@@ -100,6 +100,8 @@ class Archive:
         return False
 
 
-def written_at_exit(file: Path) -> list[str]:
-    """The JVM's option to write an archive when it ends."""
-    return [f"-XX:ArchiveClassesAtExit={file}"]
+def training(
+    launch: Callable[[Context, Sequence[str]], Launch],
+) -> Callable[[Context, Path], Launch]:
+    """The `train` of a service that `launch` starts with options for its JVM."""
+    return lambda context, file: launch(context, [f"-XX:ArchiveClassesAtExit={file}"])

@@ -11,14 +11,14 @@ from pathlib import Path
 import psutil
 
 
-def made(part: Path, name: str) -> Path:
+def path_in(part: Path, name: str) -> Path:
     """Where a thing of that name is kept, whether it is there or not."""
     return part / "made" / name
 
 
 def keep(source: Path, target: Path) -> bool:
-    """Copy a file or folder to where `made` says: whole or not at all. False if there is no way to
-    write there; whoever asked does without, only slower."""
+    """Copy a file or folder to where `path_in` says: whole or not at all. False if there is no way
+    to write there; whoever asked does without, only slower."""
     unfinished = target.with_name(f".{os.getpid()}-{target.name}")
     try:
         target.parent.mkdir(exist_ok=True)

@@ -42,7 +42,7 @@ PATIENCE_S = 180.0
 GRACE_S = 8.0
 
 
-class Asked(BaseException):
+class StopRequested(BaseException):
     """Somebody wants this to end."""
 
 
@@ -166,8 +166,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("services", nargs="+", metavar="service")
     parser.add_argument("--prepare", action="store_true", help="make later starts faster, then end")
     asked = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, _end_is_asked)
-    signal.signal(signal.SIGINT, _end_is_asked)
+    signal.signal(signal.SIGTERM, _request_stop)
+    signal.signal(signal.SIGINT, _request_stop)
     parts = Path(os.environ.get("RACETRACK_PARTS") or REPO / "parts")
     try:
         settings = _on_free_ports(load()) if asked.prepare else load()
@@ -181,7 +181,7 @@ def main(arguments: list[str]) -> int:
     except RacetrackError as error:
         _say(str(error))
         return 1
-    except Asked:
+    except StopRequested:
         _say("ended as asked")
     finally:
         foreground.end()
@@ -193,11 +193,11 @@ def _on_free_ports(settings: Settings) -> Settings:
     return net.elsewhere(settings, *names)
 
 
-def _end_is_asked(_number: int, _frame: object) -> None:
+def _request_stop(_number: int, _frame: object) -> None:
     # Once is enough: a second signal must not break the ending off.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise Asked
+    raise StopRequested
 
 
 def _empty(folder: Path) -> None:

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from racetrack.errors import RacetrackError
 from racetrack.settings import Settings
 from racetrack.stack.native import jvm, leftovers, net, prebuilt
-from racetrack.stack.native.archive import Archive, written_at_exit
+from racetrack.stack.native.archive import Archive, training
 from racetrack.stack.native.service import Context, Launch, NotReady
 
 LOG4J = Path(__file__).with_name("log4j2.properties")
@@ -41,7 +41,7 @@ class Broker:
         # Who waits for the broker must not get the training in its stead.
         ports = net.elsewhere(context.settings, "kafka_port", "kafka_controller_port")
         elsewhere = replace(context, settings=ports)
-        archive = Archive(self.name, "kafka", class_path(context), _train, self.check)
+        archive = Archive(self.name, "kafka", class_path(context), training(_launch), self.check)
         return _launch(context, archive.option(elsewhere))
 
     def check(self, context: Context) -> None:
@@ -154,15 +154,11 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
     )
 
 
-def _train(context: Context, file: Path) -> Launch:
-    return _launch(context, written_at_exit(file))
-
-
 def _format(context: Context, configuration: Path) -> None:
     """What `kafka.tools.StorageTool format` does, without a JVM from the second time on: all but
     the ids is the same every time."""
     data = context.work / "data"
-    kept = prebuilt.made(context.parts["kafka"], "bootstrap.checkpoint")
+    kept = prebuilt.path_in(context.parts["kafka"], "bootstrap.checkpoint")
     cluster_id, directory_id = _new_id(), _new_id()
     cluster_id_file(context).write_text(cluster_id)
     if not kept.exists():

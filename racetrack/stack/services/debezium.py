@@ -9,7 +9,7 @@ import pymysql
 from racetrack.errors import RacetrackError
 from racetrack.settings import Settings
 from racetrack.stack.native import jvm, net
-from racetrack.stack.native.archive import Archive, written_at_exit
+from racetrack.stack.native.archive import Archive, training
 from racetrack.stack.native.service import Context, Launch, NotReady
 from racetrack.stack.services import mysql, registry
 from racetrack.stack.services.broker import LOG4J
@@ -33,7 +33,7 @@ class Debezium:
         return {"CONNECT_PORT": settings.connect_port}
 
     def launch(self, context: Context) -> Launch:
-        archive = Archive(self.name, "debezium", class_path(context), _train, _trained)
+        archive = Archive(self.name, "debezium", class_path(context), training(_launch), _trained)
         return _launch(context, archive.option(context))
 
     def check(self, context: Context) -> None:
@@ -169,10 +169,6 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
         env={PASSWORD_VARIABLE: settings.mysql_debezium_password.get_secret_value()},
         cwd=context.work,
     )
-
-
-def _train(context: Context, file: Path) -> Launch:
-    return _launch(context, written_at_exit(file))
 
 
 def _trained(context: Context) -> None:

@@ -168,7 +168,7 @@ def _write_configuration(context: Context) -> None:
 def _make_data(context: Context) -> None:
     """An initialised data folder without any password, copied if one was made before. One that a
     killed server left is kept."""
-    kept = prebuilt.made(context.parts["mysql"], "data")
+    kept = prebuilt.path_in(context.parts["mysql"], "data")
     data = context.work / "data"
     if data.exists():
         return

@@ -32,7 +32,7 @@ daemon off;
 # stack finds what it has to end.
 master_process off;
 pid {work}/nginx.pid;
-# That Apicurio is not up yet is no error: who waits for it asks again.
+# It is no error that Apicurio is not up yet: whoever waits for it asks again.
 error_log stderr crit;
 events {{ worker_connections 512; }}
 http {{

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from racetrack.settings import Settings
 from racetrack.stack.native import jvm, net
-from racetrack.stack.native.archive import Archive, written_at_exit
+from racetrack.stack.native.archive import Archive, training
 from racetrack.stack.native.service import Context, Launch, NotReady
 from racetrack.stack.services import nginx
 
@@ -54,7 +54,7 @@ class Registry:
     def launch(self, context: Context) -> Launch:
         """Apicurio, with nginx as its child: when either ends, so does the other."""
         jar = _jar(context)
-        archive = Archive(self.name, "registry", str(jar), _train, _answers)
+        archive = Archive(self.name, "registry", str(jar), training(_apicurio), _answers)
         apicurio = _apicurio(context, archive.option(context))
         settings = context.settings
         front = nginx.command(
@@ -102,10 +102,6 @@ def _apicurio(context: Context, options: Sequence[str]) -> Launch:
 def _behind(context: Context) -> str:
     """Where Apicurio listens: `host:port`."""
     return net.endpoint(BEHIND, int((context.work / BEHIND_FILE).read_text()))
-
-
-def _train(context: Context, file: Path) -> Launch:
-    return _apicurio(context, written_at_exit(file))
 
 
 def _answers(context: Context) -> None:

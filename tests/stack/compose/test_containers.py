@@ -36,7 +36,7 @@ class Answers:
         return self._described
 
 
-def told(name: str, **image: object) -> str:
+def image_of(name: str, **image: object) -> str:
     client: docker.DockerClient = Answers(name, image)  # type: ignore[assignment]
     return Containers(client, "racetrack", visible=True).image("c")
 
@@ -44,7 +44,8 @@ def told(name: str, **image: object) -> str:
 @pytest.mark.parametrize("store", [{}, {"Identity": PULLED}], ids=["either store", "API 1.53"])
 def test_an_image_that_was_pulled_is_named_with_its_digest(store: dict[str, Any]) -> None:
     assert (
-        told("mysql:8.4.10", RepoDigests=[f"mysql@{DIGEST}"], **store) == f"mysql:8.4.10@{DIGEST}"
+        image_of("mysql:8.4.10", RepoDigests=[f"mysql@{DIGEST}"], **store)
+        == f"mysql:8.4.10@{DIGEST}"
     )
 
 
@@ -52,9 +53,9 @@ def test_an_image_that_was_pulled_is_named_with_its_digest(store: dict[str, Any]
     "digests", [[], [f"racetrack/loadgen@{DIGEST}"]], ids=["graph driver's store", "containerd's"]
 )
 def test_one_that_was_made_here_has_no_digest_that_could_be_pulled(digests: list[str]) -> None:
-    assert told("racetrack/loadgen:pypy-3.11", RepoDigests=digests, Config={"Labels": LABELS}) == (
-        f"racetrack/loadgen:pypy-3.11 (id {ID}, librdkafka 2.16, pypy 3.11)"
-    )
+    assert image_of(
+        "racetrack/loadgen:pypy-3.11", RepoDigests=digests, Config={"Labels": LABELS}
+    ) == (f"racetrack/loadgen:pypy-3.11 (id {ID}, librdkafka 2.16, pypy 3.11)")
 
 
 @pytest.mark.parametrize(
@@ -63,12 +64,12 @@ def test_one_that_was_made_here_has_no_digest_that_could_be_pulled(digests: list
     ids=["graph driver's store", "containerd's, API 1.53"],
 )
 def test_nor_has_one_that_somebody_else_made(digests: list[str], store: dict[str, Any]) -> None:
-    assert told("mysql:8.4.10", RepoDigests=digests, **store) == f"mysql:8.4.10 (id {ID})"
+    assert image_of("mysql:8.4.10", RepoDigests=digests, **store) == f"mysql:8.4.10 (id {ID})"
 
 
 def test_one_that_was_built_and_then_pushed_can_be_pulled() -> None:
     identity = {**BUILT, **PULLED}
-    assert told("me/mysql:1", RepoDigests=[f"me/mysql@{DIGEST}"], Identity=identity) == (
+    assert image_of("me/mysql:1", RepoDigests=[f"me/mysql@{DIGEST}"], Identity=identity) == (
         f"me/mysql:1@{DIGEST}"
     )
 

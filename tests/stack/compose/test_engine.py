@@ -65,11 +65,11 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program) -> Iterator[Any]:
+def find_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program) -> Iterator[Any]:
     """What `find` says of an engine like this, with this compose plugin."""
     servers: list[FakeEngine] = []
 
-    def tell(
+    def find(
         api: str = "1.47",
         compose: str | None = COMPOSE % "2.39.1-0debian1",
         *,
@@ -87,14 +87,14 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program) -> I
             assert "\n" not in str(reason)
             return str(reason)
 
-    yield tell
+    yield find
     for server in servers:
         server.shutdown()
         server.server_close()
 
 
-def test_one_that_will_do(told: Any) -> None:
-    found = told()
+def test_one_that_will_do(find_docker: Any) -> None:
+    found = find_docker()
     assert (found.version, found.compose_version) == ("99.1.2", "2.39.1-0debian1")
     assert (found.unmeasurable, found.memory_bytes) == (None, 24 << 30)
 
@@ -130,10 +130,12 @@ def test_one_that_is_not_for_this_user(monkeypatch: pytest.MonkeyPatch, program:
         engine.find(airgap=False)
 
 
-def test_one_that_is_too_old(told: Any) -> None:
-    assert "Docker 99.1.2 is too old: its API is 1.43, and 1.44 is needed" in told(api="1.43")
-    assert "1.41 is needed" in told(api="1.40", airgap=True)
-    assert told(api="1.41", airgap=True).version == "99.1.2"
+def test_one_that_is_too_old(find_docker: Any) -> None:
+    assert "Docker 99.1.2 is too old: its API is 1.43, and 1.44 is needed" in find_docker(
+        api="1.43"
+    )
+    assert "1.41 is needed" in find_docker(api="1.40", airgap=True)
+    assert find_docker(api="1.41", airgap=True).version == "99.1.2"
 
 
 # What these engines say of themselves, as their users have reported it.
@@ -172,8 +174,8 @@ VIRTUAL = {
 
 
 @pytest.mark.parametrize("title", VIRTUAL)
-def test_one_in_a_virtual_machine_will_do_to_play(told: Any, title: str) -> None:
-    unmeasurable = told(**VIRTUAL[title]).unmeasurable
+def test_one_in_a_virtual_machine_will_do_to_play(find_docker: Any, title: str) -> None:
+    unmeasurable = find_docker(**VIRTUAL[title]).unmeasurable
     kernel = VIRTUAL[title]["KernelVersion"]
     assert f"in a virtual machine ({title}, kernel {kernel}; " in unmeasurable.why
     assert platform.release() in unmeasurable.why
@@ -181,32 +183,32 @@ def test_one_in_a_virtual_machine_will_do_to_play(told: Any, title: str) -> None
 
 
 @pytest.mark.parametrize("system", ["Docker Desktop", "Rancher Desktop WSL Distribution"])
-def test_one_beside_this_linux_on_windows_has_this_kernel(told: Any, system: str) -> None:
-    unmeasurable = told(OperatingSystem=system).unmeasurable
+def test_one_beside_this_linux_on_windows_has_this_kernel(find_docker: Any, system: str) -> None:
+    unmeasurable = find_docker(OperatingSystem=system).unmeasurable
     assert "in another Linux on this kernel" in unmeasurable.why
     assert "Install a Docker engine in this Linux" in unmeasurable.remedy
 
 
 @pytest.mark.parametrize("title", ["Colima", "Lima"])
 def test_one_in_a_virtual_machine_may_have_this_kernel(
-    told: Any, monkeypatch: pytest.MonkeyPatch, title: str
+    find_docker: Any, monkeypatch: pytest.MonkeyPatch, title: str
 ) -> None:
     says = {**VIRTUAL[title], "KernelVersion": platform.release()}
-    unmeasurable = told(**says).unmeasurable
+    unmeasurable = find_docker(**says).unmeasurable
     assert f"in a virtual machine ({title}, whose kernel {platform.release()} is" in (
         unmeasurable.why
     )
     assert unmeasurable.remedy.startswith("Run Racetrack inside it")
     # Which is then where it is.
     monkeypatch.setattr(platform, "node", lambda: says["Name"])
-    assert told(**says).unmeasurable is None
+    assert find_docker(**says).unmeasurable is None
 
 
 def test_one_outside_of_the_container_that_racetrack_runs_in(
-    told: Any, monkeypatch: pytest.MonkeyPatch
+    find_docker: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(visible, "listener_is_seen", lambda _: False)
-    assert "Racetrack runs in a container itself" in told()
+    assert "Racetrack runs in a container itself" in find_docker()
 
 
 def test_whether_who_listens_is_seen(tmp_path: Path) -> None:
@@ -231,11 +233,13 @@ def test_whether_who_listens_is_seen(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [{"ApiVersion": "1.41"}, {"ApiVersion": "1.44"}])
 @pytest.mark.parametrize("airgap", [False, True])
-def test_podman_is_called_by_its_name(told: Any, version: dict[str, str], airgap: bool) -> None:
+def test_podman_is_called_by_its_name(
+    find_docker: Any, version: dict[str, str], airgap: bool
+) -> None:
     """Its API was 1.41 for years, and is 1.44 since 2026:
     https://github.com/containers/podman/pull/27915."""
     podman = {**version, "Version": "5.8.0", "Components": [{"Name": "Podman Engine"}]}
-    assert "It is Podman 5.8.0 that answers in Docker's place" in told(
+    assert "It is Podman 5.8.0 that answers in Docker's place" in find_docker(
         version=podman, airgap=airgap
     )
 
@@ -296,11 +300,16 @@ def test_a_context_that_there_is_not(
         engine.find(airgap=False)
 
 
-def test_no_compose_and_one_that_is_too_old(told: Any) -> None:
-    assert "There is no `docker compose` (the plugin, version 2). Install it" in told(compose=None)
+def test_no_compose_and_one_that_is_too_old(find_docker: Any) -> None:
+    assert "There is no `docker compose` (the plugin, version 2). Install it" in find_docker(
+        compose=None
+    )
     for old in ("v2.23.3", "2.24.5"):
-        assert f"The compose plugin {old} is too old, 2.24.6 is needed" in told(
+        assert f"The compose plugin {old} is too old, 2.24.6 is needed" in find_docker(
             compose=COMPOSE % old
         )
-    assert told(compose=COMPOSE % "2.24.6+ds1-0ubuntu1").compose_version == "2.24.6+ds1-0ubuntu1"
-    assert told(compose=COMPOSE % "5.1.1").compose_version == "5.1.1"
+    assert (
+        find_docker(compose=COMPOSE % "2.24.6+ds1-0ubuntu1").compose_version
+        == "2.24.6+ds1-0ubuntu1"
+    )
+    assert find_docker(compose=COMPOSE % "5.1.1").compose_version == "5.1.1"

@@ -78,7 +78,7 @@ def test_another_class_path_is_another_archive(context: Context) -> None:
 def test_what_is_kept_is_whole_or_not_there(tmp_path: Path) -> None:
     (tmp_path / "source").mkdir()
     (tmp_path / "source/file").write_text("x")
-    target = prebuilt.made(tmp_path, "data")
+    target = prebuilt.path_in(tmp_path, "data")
     assert prebuilt.keep(tmp_path / "source", target)
     (tmp_path / "source/file").write_text("y")
     assert prebuilt.keep(tmp_path / "source", target), "what another run made serves as well"
@@ -89,14 +89,14 @@ def test_what_is_kept_is_whole_or_not_there(tmp_path: Path) -> None:
 def test_a_part_that_can_not_be_written_is_done_without(tmp_path: Path) -> None:
     (tmp_path / "made").write_text("in the way")
     (tmp_path / "source").write_text("x")
-    assert not prebuilt.keep(tmp_path / "source", prebuilt.made(tmp_path, "data"))
+    assert not prebuilt.keep(tmp_path / "source", prebuilt.path_in(tmp_path, "data"))
 
 
 def test_what_a_killed_run_had_half_made_goes_with_the_next(tmp_path: Path) -> None:
     (tmp_path / "source").write_text("whole")
     gone = subprocess.Popen(["true"])
     gone.wait()
-    target = prebuilt.made(tmp_path, "a.jsa")
+    target = prebuilt.path_in(tmp_path, "a.jsa")
     target.parent.mkdir()
     half_made = target.with_name(f".{gone.pid}-a.jsa")
     at_work = target.with_name(f".{os.getppid()}-a.jsa")

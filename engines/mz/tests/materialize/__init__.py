@@ -8,9 +8,9 @@ and a banner.
 """
 
 from engines.mz.tests.materialize.double import Materialize, running_materialize
-from engines.mz.tests.materialize.outside import Made, Outside, Running
+from engines.mz.tests.materialize.outside import FakeOutside, Outside, Running
 
-__all__ = ["STAND_IN", "Made", "Materialize", "Outside", "Running", "running_materialize"]
+__all__ = ["STAND_IN", "FakeOutside", "Materialize", "Outside", "Running", "running_materialize"]
 
 # The demo's two progress views, as tables that a test fills.
 STAND_IN = """

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 
 from engines.mz.tests.materialize import sink
-from engines.mz.tests.materialize.outside import Made, Outside
+from engines.mz.tests.materialize.outside import FakeOutside, Outside
 from engines.mz.tests.materialize.statements import CATALOGUE, Statements
 from engines.mz.tests.materialize.wire import LOOK_EVERY_S, Session
 from engines.shared.tests.postgres import Postgres
@@ -33,7 +33,7 @@ class Materialize:
 
     def run_sinks(self, schema: str) -> None:
         """Let them write what their views hold now."""
-        assert isinstance(self.outside, Made)
+        assert isinstance(self.outside, FakeOutside)
         with self._connected(schema) as connection:
             for each in self.statements.sinks.values():
                 sources = self.statements.sources.values()
@@ -51,7 +51,7 @@ def running_materialize(
 ) -> Iterator[Materialize]:
     """In front of that PostgreSQL, until the block ends; one at a time."""
     postgres.rows(CATALOGUE)
-    outside = outside or Made()
+    outside = outside or FakeOutside()
     statements = Statements(outside)
     stop = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as door, ExitStack() as threads:

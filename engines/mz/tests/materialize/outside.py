@@ -35,7 +35,7 @@ class Outside(Protocol):
 
 
 @dataclass
-class Made:
+class FakeOutside:
     """A broker and a registry that hold what a test puts there: at first what the load generator
     and Debezium make, but not where the sink writes to."""
 

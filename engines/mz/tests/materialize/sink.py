@@ -7,7 +7,7 @@ from typing import Any
 import fastavro
 import psycopg
 
-from engines.mz.tests.materialize.outside import Made
+from engines.mz.tests.materialize.outside import FakeOutside
 from engines.mz.tests.materialize.statements import Sink, Source
 
 # As a real one was seen to register them for the demo's high_value_users.
@@ -38,7 +38,10 @@ def stall(connection: "psycopg.Connection[Any]", sink: Sink) -> None:
 
 
 def write(
-    connection: "psycopg.Connection[Any]", sink: Sink, outside: Made, sources: Iterable[Source]
+    connection: "psycopg.Connection[Any]",
+    sink: Sink,
+    outside: FakeOutside,
+    sources: Iterable[Source],
 ) -> None:
     """Make the topic if it is missing, register the schemas, write the view as it is now, and let
     the sources that read the topic have it. Nothing is counted: messages_committed stays 0."""

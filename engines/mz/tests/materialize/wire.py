@@ -8,7 +8,6 @@ import re
 import socket
 import struct
 import threading
-import time
 from contextlib import suppress
 from typing import BinaryIO
 
@@ -16,6 +15,7 @@ import psycopg
 
 from engines.mz.tests.materialize.statements import Refused, Statements
 from engines.shared.tests.postgres import Postgres
+from racetrack.clock import now_ms
 
 LOOK_EVERY_S = 0.1
 COLUMNS = 6  # mz_timestamp, mz_progressed, mz_diff, and those of the query
@@ -127,7 +127,7 @@ class Session:
         with psycopg.connect(self._postgres.url, autocommit=True) as connection:
             while not self._stop.is_set():
                 now = set(connection.execute(query.encode()).fetchall())
-                at_ms = time.time_ns() // 1_000_000
+                at_ms = now_ms()
                 changes = [(-1, row) for row in before - now] + [(1, row) for row in now - before]
                 for diff, row in changes:
                     self._line(at_ms, "f", diff, *row)

@@ -63,15 +63,15 @@ class FakeRenderer:
 
 
 class Broker:
-    """Takes as many messages as there is room for."""
+    """Takes as many messages as it has capacity for."""
 
     def __init__(self) -> None:
         self.topic: list[list[Sent]] = [[] for _ in USERS]
-        self.room = EVERYTHING
+        self.capacity = EVERYTHING
 
     def produce(self, _topic: Any, partition: int, messages: list[Sent], count: int) -> Accepted:
-        taken = min(count, self.room)
-        self.room -= taken
+        taken = min(count, self.capacity)
+        self.capacity -= taken
         self.topic[partition] += messages[:taken]
         return Accepted(taken, 0, "")
 
@@ -179,12 +179,12 @@ class Bench:
         for partition in states:
             self._join(partition, 1 - number)
 
-    def room(self, messages: int) -> None:
-        self.broker.room = messages
+    def broker_takes(self, messages: int) -> None:
+        self.broker.capacity = messages
 
     def finish(self) -> None:
         """No more is due, and all of it is sent."""
-        self.broker.room = EVERYTHING
+        self.broker.capacity = EVERYTHING
         self.pageview_rate(0)
         self.purchase_rate(0)
         for _ in range(40):
@@ -223,7 +223,7 @@ steps = st.one_of(
     st.tuples(st.just("purchase_rate"), st.sampled_from([0, 1, 50, 1_000])),
     st.tuples(st.just("move"), st.integers(0, 2)),
     st.tuples(st.just("die"), st.integers(0, 1)),
-    st.tuples(st.just("room"), st.sampled_from([0, 3, 40, EVERYTHING])),
+    st.tuples(st.just("broker_takes"), st.sampled_from([0, 3, 40, EVERYTHING])),
 )
 
 
@@ -281,7 +281,7 @@ def test_a_rate_that_nobody_can_follow_fills_no_memory(
 ) -> None:
     monkeypatch.setattr(extras, "MAX_WAITING", 100)
     bench = Bench(counters)
-    bench.room(0)
+    bench.broker_takes(0)
     bench.pageview_rate(1_000)
     bench.purchase_rate(10_000)
     for _ in range(50):

@@ -7,8 +7,7 @@ import pytest
 from racetrack.errors import RacetrackError
 from racetrack.stack.native.service import Context, NotReady, find_service
 from racetrack.stack.services import debezium, registry
-
-from .conftest import Answer, http
+from tests.stack.conftest import Answer, http
 
 
 @pytest.mark.parametrize(

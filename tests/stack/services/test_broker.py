@@ -7,8 +7,7 @@ import pytest
 
 from racetrack.stack.native.service import Context, NotReady
 from racetrack.stack.services import broker
-
-from .conftest import Answer
+from tests.stack.conftest import Answer
 
 
 @pytest.mark.parametrize(
