@@ -78,7 +78,7 @@ def test_who_tells_once_a_second_has_to_be_as_late_as_its_reader_sees(
     judged["measured"] |= lag
     found = ruler.sawtooth(write(tmp_path, judged), Flaw(delay_ms=250, cycle_ms=1_000))
     assert found.programmed == "delay of 250 ms, told every 1,000 ms"
-    assert found.bound == "lag p50 750, p99 1,240, processing lag p50 250, ± 100 ms"
+    assert found.bound == "lag p50 750 ± 100, p99 1,240 ± 250, processing lag p50 250 ± 100 ms"
     assert found.within == within
 
 
