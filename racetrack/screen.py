@@ -1,11 +1,13 @@
 """What a person sees: lines that also go to `start.log`, and one live line on a terminal."""
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
 from rich.console import Console
 from rich.status import Status
+from rich.table import Table
 
 # Rich's 12.5 take a hundredth of a core from what is measured.
 REDRAWS_PER_S = 2
@@ -22,6 +24,14 @@ class _PatientConsole(Console):
 def patient_console(file: TextIO | None = None) -> Console:
     """A console on `file` (standard output if None) that outlives it."""
     return _PatientConsole(file=file, highlight=False, soft_wrap=True)
+
+
+def as_text(table: Table, width: int) -> str:
+    """A table as plain lines of this width, wherever they go."""
+    console = Console(file=io.StringIO(), width=width)
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get().rstrip()
 
 
 class Screen:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from scipy import stats
 
-CONFIDENCE = 0.95
+from racetrack.analysis.compare import CONFIDENCE
+
 FEWEST_RUNS, FEWEST_RATES = 3, 2
 
 

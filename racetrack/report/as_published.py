@@ -1,15 +1,16 @@
 """The published experiment run again: its table, with what was measured here beside it."""
 
-import io
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from racetrack.analysis.outcome import rate_missed
 from racetrack.published import Article
 from racetrack.report.collect import RULER, Run
 from racetrack.report.definitions import number
 from racetrack.results_record import VerdictKind
+from racetrack.screen import as_text
 
 WIDTH = 110
 FIGURES = ("cpu_mean_pct", "rss_max_gib")
@@ -37,12 +38,9 @@ def _table(article: Article, runs: Sequence[Run]) -> list[str]:
             *(number(key, getattr(result, key)) for key in FIGURES),
             *_figures(run),
             result.note,
-            _here(run),
+            escape(_here(run)),
         )
-    console = Console(file=io.StringIO(), width=WIDTH)
-    with console.capture() as capture:
-        console.print(table)
-    return capture.get().rstrip().splitlines()
+    return as_text(table, WIDTH).splitlines()
 
 
 def _figures(run: Run | None) -> Iterator[str]:
@@ -65,7 +63,8 @@ def _here(run: Run | None) -> str:
 def _was_offered(run: Run) -> bool:
     """Whether generator and broker gave the engine what the article's did."""
     results = run.record.results
-    missed = "generator achieved" in run.outcome
+    asked = run.record.asked
+    missed = bool(asked and results and rate_missed(asked, results))
     held_up = (VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND)
     judged = results.verdict.kind if results and results.verdict else None
     return not missed and judged not in held_up

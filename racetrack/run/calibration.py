@@ -1,6 +1,5 @@
 """Calibration: runs the calibration engine with known flaws and shows what was measured."""
 
-import io
 import os
 import time
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ import engines
 from racetrack import interrupts, machine
 from racetrack.clock import utc_now
 from racetrack.flaw import Flaw
-from racetrack.screen import Screen
+from racetrack.screen import Screen, as_text
 from racetrack.settings import Settings, load
 from racetrack.stack.runtime import open_stack
 
@@ -149,10 +148,7 @@ def table(found: Sequence["Finding"]) -> str:
     for finding in found:
         within = "yes" if finding.within else "NO"
         shown.add_row(finding.programmed, escape(finding.measured), finding.bound, within)
-    console = Console(file=io.StringIO(), width=TABLE_WIDTH)
-    with console.capture() as capture:
-        console.print(shown)
-    return capture.get().rstrip()
+    return as_text(shown, TABLE_WIDTH)
 
 
 def _run_case(number: int, screen: Screen, guard: interrupts.Guard) -> Path:

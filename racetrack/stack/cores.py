@@ -3,10 +3,10 @@ not take each other's."""
 
 import os
 from collections.abc import Sequence
-from functools import cache
 
 from racetrack import plugins
 from racetrack.errors import UsageError
+from racetrack.machine import usable_cores
 from racetrack.settings import Settings
 
 # Nothing else of a stack is measured, so nothing else has cores of its own.
@@ -36,23 +36,17 @@ def require_there(settings: Settings) -> None:
     """
     for name in SETTINGS:
         asked = str(getattr(settings, name))
-        if asked and (missing := parsed(asked) - of_machine()):
+        if asked and (missing := parsed(asked) - usable_cores()):
             raise UsageError(
                 f"{name.upper()}={asked} can't be had: this machine has the cores"
-                f" {_listed(of_machine())}, not {_listed(missing)}."
+                f" {_listed(usable_cores())}, not {_listed(missing)}."
             )
-
-
-@cache
-def of_machine() -> frozenset[int]:
-    """The cores that this program might use when it was started."""
-    return frozenset(os.sched_getaffinity(0))
 
 
 def keep_harness_on_its_own(settings: Settings) -> None:
     """From now on this process, with all its threads to come, uses HARNESS_CPUS only."""
     if wanted := parsed(settings.harness_cpus):
-        of_machine()  # while they can still be seen
+        usable_cores()  # while they can still be seen
         os.sched_setaffinity(0, wanted)
 
 
@@ -64,7 +58,7 @@ def command(settings: Settings, service: str, argv: Sequence[str]) -> Sequence[s
     own = of_service(settings, service)
     if not own and not settings.harness_cpus:
         return argv
-    return ["taskset", "--cpu-list", own or _listed(of_machine(), ","), *argv]
+    return ["taskset", "--cpu-list", own or _listed(usable_cores(), ","), *argv]
 
 
 def _listed(cores: frozenset[int] | set[int], between: str = ", ") -> str:
