@@ -21,12 +21,13 @@ from racetrack.probes.purchases import PurchasesProbe
 from racetrack.probes.settled import Settled, settle
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import CpuAccount, Meter, UsageProbe
+from racetrack.run import sampled
 from racetrack.run.faults import Away, Fault, FaultInjector
 from racetrack.run.readiness import check_services, check_writes, services_of
 from racetrack.run_record import Counts, FaultLog, Measured, Window
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
-from racetrack.stack.contract import Accounting, Stack
+from racetrack.stack.contract import Stack
 from racetrack.verified_record import Verified
 from racetrack.workload import find_workload
 
@@ -64,7 +65,7 @@ class Session:
         self._delay = DelayProbe(
             engine, stack, folder, curves, self._excused_by(*engine.services_in(stack.settings))
         )
-        self._meter = Meter(self._sampled)
+        self._meter = Meter(lambda: sampled.processes(engine, stack))
         self._faults = FaultInjector(
             faults,
             engine=engine,
@@ -117,7 +118,7 @@ class Session:
                 f" loading the demo. Its logs are in {self._folder.stack}."
             )
         self._begin(UsageProbe(self._meter, self._sample_every_s, self._folder))
-        if accounts := self._accounts():
+        if accounts := sampled.accounts(self._engine, self._stack):
             self._begin(CgroupProbe(accounts, self._sample_every_s, self._folder))
         watched = self._workload.watched_table
         if watched and not self._faults.all_done and "debezium" in self._engine.needs:
@@ -197,7 +198,7 @@ class Session:
 
     def sample(self, samples: int) -> Measured:
         """Take samples with `top`, and account for CPU time over the same window."""
-        sampled = self._sampled()
+        processes = sampled.processes(self._engine, self._stack)
         with self._screen.live("sampling") as status:
 
             def meanwhile() -> None:
@@ -207,7 +208,7 @@ class Session:
             start_ms, before = now_ms(), CpuAccount.read(self._meter)
             changing = self._meter.pids if self._recorded else None
             top.take(
-                *(sampled, samples, self._sample_every_s, self._folder),
+                *(processes, samples, self._sample_every_s, self._folder),
                 *(self._stack.settings.stack_name, meanwhile, changing),
             )
             end_ms, used = now_ms(), CpuAccount.read(self._meter).since(before)
@@ -277,16 +278,6 @@ class Session:
         if self._loading:
             self._loading = False
             self._engine.unload(self._stack)
-
-    def _sampled(self) -> dict[str, list[int]]:
-        """What is sampled: service → its live processes, the engine's first."""
-        beside = {name: self._stack.pids(name) for name in ("broker", "loadgen")}
-        return {**self._engine.processes(self._stack), **beside}
-
-    def _accounts(self) -> dict[str, Accounting]:
-        """The kernel's account of what is sampled, where the runtime has one."""
-        found = {name: self._stack.accounting(name) for name in self._sampled()}
-        return {name: account for name, account in found.items() if account}
 
     def _excused_by(self, *services: str) -> Callable[[float], bool]:
         """Whether one of these services is or was away on purpose since a time."""
