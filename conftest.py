@@ -26,6 +26,8 @@ def pytest_configure() -> None:
     os.environ |= {"RUNTIME": "native", "AIRGAP": "false"}
     # Most runs are not about the verdict. Those that are say so.
     os.environ["DECIDE_WITHIN"] = "0"
+    # Nor is the machine quiet while they run.
+    os.environ["NOISE_GATE"] = "false"
     # How long an example takes is the machine's mood.
     hypothesis_settings.register_profile("any machine", deadline=None)
     hypothesis_settings.load_profile("any machine")

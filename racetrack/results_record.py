@@ -159,6 +159,36 @@ class HarnessCost(Part):
     cpu_pct: float = Field(description="Percent of one core.")
 
 
+class NoiseFigures(Part):
+    """What else the machine did, as means over a time; null: not known here."""
+
+    seconds: float = Field(description="How long it was.")
+    foreign_cpu_pct: float | None = Field(
+        description="CPU time that neither the services nor the harness used, percent of one core."
+    )
+    steal_pct: float = Field(
+        description="CPU time that the hypervisor gave to others, percent of all cores' time."
+    )
+    busy_pct: float = Field(description="CPU time of everything, percent of one core.")
+    load_1_min: float = Field(description="Load average over a minute.")
+    mhz: float | None = Field(description="Mean frequency of the cores.")
+    waited_for_cpu_pct: float | None = Field(
+        description="Share of the time in which some process waited for a core (PSI), percent."
+    )
+    waited_for_memory_pct: float | None = Field(description="The same for memory.")
+    waited_for_io_pct: float | None = Field(description="The same for input and output.")
+
+
+class Noise(Part):
+    """How quiet the machine was. See docs/results.md."""
+
+    sampled: NoiseFigures = Field(description="In the sampling window, as the costs are.")
+    judged: NoiseFigures | None = Field(
+        default=None,
+        description="In the time on which the verdict rests, where that is another one.",
+    )
+
+
 class Recovery(Part):
     """How a lag came back after a fault."""
 
@@ -205,6 +235,9 @@ class Results(Part):
         " the broker and the load generator."
     )
     harness: HarnessCost
+    noise: Noise | None = Field(
+        default=None, description="Absent from older runs, and where it could not be read."
+    )
     faults: tuple[FaultRecovery, ...] = Field(
         default=(), description="Of each fault that has passed, when lag was normal again."
     )

@@ -38,6 +38,7 @@ Address = Annotated[str, AfterValidator(lambda text: str(IPv4Address(text)))]
 HostOrNothing = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9.-]*$")]
 Cores = Annotated[str, StringConstraints(pattern=r"^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$")]
 Count = Annotated[int, Field(ge=1)]
+Percent = Annotated[float, Field(ge=0)]
 Rate = Annotated[int, Field(ge=0)]
 
 
@@ -72,6 +73,10 @@ class Settings(BaseSettings):
     broker_cpus: Cores
     loadgen_cpus: Cores
     harness_cpus: Cores
+
+    noise_gate: bool
+    foreign_cpu_max_pct: Percent
+    steal_max_pct: Percent
 
     bind_address: Address
     stack_name: Name

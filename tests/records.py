@@ -30,6 +30,17 @@ LAG: dict[str, Any] = {
     "broker": _SHARE,
     "engine": _SHARE,
 }
+NOISE_FIGURES: dict[str, Any] = {
+    "seconds": 10.0,
+    "foreign_cpu_pct": 0.8,
+    "steal_pct": 0.2,
+    "busy_pct": 60.0,
+    "load_1_min": 0.7,
+    "mhz": None,
+    "waited_for_cpu_pct": 3.0,
+    "waited_for_memory_pct": 0.0,
+    "waited_for_io_pct": 0.0,
+}
 RUN: dict[str, Any] = {
     "schema_version": 2,
     "tag": "2026.03.22.05.04.28_UTC_steady_5000",

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from racetrack.analysis import curves, raw, recovery
+from racetrack.analysis import curves, noise, raw, recovery
 from racetrack.analysis.sequential import decide
 from racetrack.analysis.verdict import judge
 from racetrack.results_record import Cost, Freshness, HarnessCost, Results, Spread, Verdict
@@ -58,6 +58,7 @@ def results(folder: Path) -> Results:
             cpu_pct=round(100 * measured.harness_cpu_s / window.seconds, 2),
         ),
     )
+    found.noise = noise.of_run(raw.noise(folder), window, found.verdict)
     if run.faults:
         found.faults = recovery.of_run(folder, run.faults)
     return found

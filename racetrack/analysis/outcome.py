@@ -1,11 +1,13 @@
 """Did the experiment run as asked: do its figures say anything about the engine at all?"""
 
+from racetrack.analysis import noise
 from racetrack.results_record import Results
 from racetrack.run_record import Counts, RunArguments, RunRecord
 from racetrack.verified_record import Verified, ViewStatus
 
 # A generator that missed the rate asked for by more has not offered it.
 RATE_TOLERANCE = 0.01
+VOID_EXIT_CODE = 5
 
 
 def of(run: RunRecord) -> str:
@@ -15,12 +17,21 @@ def of(run: RunRecord) -> str:
     reasons = (
         _lost(run.measured),
         _refused(run.measured),
-        rate_missed(run.asked, run.results),
         _silent(run.results),
         _overcounted(run.results),
         wrong_views(run.verified) if run.verified else None,
+        # These a repetition on a quiet machine may mend; and noise may be why a rate was missed.
+        noise.why_void(run.results.noise, noise.Gate.of(run.settings)),
+        rate_missed(run.asked, run.results),
     )
     return next((reason for reason in reasons if reason), "ok")
+
+
+def exit_code(outcome: str) -> int:
+    """What a command ends with that made one run."""
+    if outcome == "ok":
+        return 0
+    return VOID_EXIT_CODE if noise.is_void(outcome) else 1
 
 
 def _lost(measured: Counts) -> str | None:

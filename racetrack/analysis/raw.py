@@ -2,12 +2,14 @@
 
 import csv
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 _DT_LINE = re.compile(
     r"timestamp=(\d+), total=(\d+), max_received_at=(-?\d+), dt_ms=(-?[\d.]+(?:e[+-]?\d+)?)"
 )
+RESOURCES = ("cpu", "memory", "io")
 _TOP_LINE = re.compile(r"name=(\S+), sample=\d+, CPU_PCT=([\d.e+-]+), RES_GiB=([\d.]+)")
 
 
@@ -37,6 +39,25 @@ class Reading:
     at_ms: int
     cpu_s: float
     rss_gib: float
+
+
+@dataclass(frozen=True)
+class NoiseRow:
+    """What the machine had done by an instant: seconds since it or the services began, but for the
+    load average and the frequency. None: not known there.
+
+    `machine_s` is the time of all cores that has passed, `waited_s` is by resource.
+    """
+
+    at_ms: int
+    machine_s: float
+    busy_s: float
+    steal_s: float
+    services_s: float | None
+    harness_s: float
+    load_1_min: float
+    mhz: float | None
+    waited_s: Mapping[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -73,6 +94,31 @@ def usage(folder: Path) -> dict[str, list[Reading]]:
             reading = Reading(int(row["at_ms"]), float(row["cpu_s"]), float(row["rss_gib"]))
             found.setdefault(row["service"], []).append(reading)
     return found
+
+
+def noise(folder: Path) -> list[NoiseRow]:
+    """The rows of `noise.csv`; none where there is no such file, as in older runs."""
+    if not (folder / "noise.csv").is_file():
+        return []
+    with (folder / "noise.csv").open(newline="") as file:
+        return [_noise_row(row) for row in csv.DictReader(file)]
+
+
+def _noise_row(row: Mapping[str, str]) -> NoiseRow:
+    def known(name: str) -> float | None:
+        return float(row[name]) if row[name] else None
+
+    return NoiseRow(
+        at_ms=int(row["at_ms"]),
+        machine_s=float(row["machine_s"]),
+        busy_s=float(row["busy_s"]),
+        steal_s=float(row["steal_s"]),
+        services_s=known("services_s"),
+        harness_s=float(row["harness_s"]),
+        load_1_min=float(row["load_1_min"]),
+        mhz=known("mhz"),
+        waited_s={name: known(f"waited_for_{name}_s") for name in RESOURCES},
+    )
 
 
 def top_samples(folder: Path) -> dict[str, TopSamples]:

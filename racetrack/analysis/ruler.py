@@ -8,6 +8,7 @@ import numpy as np
 
 from racetrack.analysis import curves, figures, raw
 from racetrack.analysis.lag import lag_series, recorded_until_ms
+from racetrack.analysis.noise import is_void
 from racetrack.flaw import Flaw
 from racetrack.results_record import Lag, Verdict, VerdictKind
 from racetrack.run_record import RunRecord
@@ -21,6 +22,7 @@ STALLED_LAG_MS = 1_000.0
 STALL_SEEN_WITHIN_S = 2.0
 FRESH_MS = 100.0
 CAPACITY_WITHIN = 0.05
+FOREIGN_WITHIN_PCT = 2.5
 _STALLED = re.compile(r"^RACETRACK stalled timestamp=(\d+), partition=(-?\d+)$", re.MULTILINE)
 
 
@@ -122,6 +124,23 @@ def capacity(below: Path, above: Path, flaw: Flaw) -> Finding:
         within=kinds == [VerdictKind.KEPT_UP, VerdictKind.FELL_BEHIND]
         and per_s - tolerance <= low < high <= per_s + tolerance
         and abs(counted_per_s - per_s) <= tolerance,
+    )
+
+
+def foreign(folder: Path, burnt_pct: float) -> Finding:
+    """What another program used while a run was sampled, against that program's own account."""
+    run = read_run(folder)
+    bound = f"± {FOREIGN_WITHIN_PCT:g} % of a core, and the run is void"
+    programmed = f"another program with {burnt_pct:.1f} % of a core"
+    found = run.results.noise.sampled.foreign_cpu_pct if run.results and run.results.noise else None
+    if found is None:
+        return Finding(programmed, run.outcome, bound, within=False)
+    void = is_void(run.outcome)
+    return Finding(
+        programmed,
+        f"{found:.1f} %, {'void' if void else run.outcome}",
+        bound,
+        within=void and abs(found - burnt_pct) <= FOREIGN_WITHIN_PCT,
     )
 
 

@@ -58,6 +58,7 @@ def experiment(
         ./run_experiment.sh {engine} 5000 20 10 1.0 --verify
         ./run_experiment.sh {engine} 2000 20 30 1.0 --fault kill:debezium@30s
     """
+    from racetrack.analysis import outcome
     from racetrack.run.single import run_once
     from racetrack.run_record import RunArguments
 
@@ -73,4 +74,4 @@ def experiment(
             decide_within_s=0 if faults else decide_within,
         )
         folder = run_once(engine, asked, load(), screen, guard)
-    sys.exit(0 if read_run(folder).outcome == "ok" else 1)
+    sys.exit(outcome.exit_code(read_run(folder).outcome))

@@ -16,7 +16,7 @@ EXIT_CODES = """
 \b
 Exit codes: 0 done as asked, 1 it ran but failed, 2 wrong usage or setting,
 3 something could not be installed, 4 the machine, a port or the stack is in use,
-130 and 143 interrupted.
+5 the run is void because other programs used the machine, 130 and 143 interrupted.
 """
 
 

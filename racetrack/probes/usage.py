@@ -1,11 +1,13 @@
 """CPU time and memory of services and of the harness itself, from the kernel's own accounting."""
 
 import contextlib
+import os
 import resource
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
@@ -15,6 +17,7 @@ from racetrack.run_record import CpuTime
 from racetrack.runfolder import RunFolder
 
 BYTES_PER_GIB = 1024**3
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 LOOK_FOR_NEW_PROCESSES_EVERY_S = 5.0
 
 
@@ -47,6 +50,16 @@ def usage_of(pids: Sequence[int]) -> Usage:
     return Usage(user_s, system_s, rss / BYTES_PER_GIB)
 
 
+def cpu_s_of(pids: Iterable[int]) -> float:
+    """CPU seconds alone, as in `usage_of`: at a tenth of what that takes."""
+    ticks = 0
+    for pid in pids:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11:15]))
+    return ticks / TICKS_PER_S
+
+
 def harness_cpu_s() -> float:
     """CPU seconds that this process and its children (top) have used so far."""
     own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -68,6 +81,14 @@ class Meter:
         with self._lock:
             self._look()
             return {name: self._with_dead(name, usage_of(of)) for name, of in self._pids.items()}
+
+    def cpu_s(self, but: Container[str] = ()) -> float:
+        """CPU seconds of all services together, but for these."""
+        with self._lock:
+            self._look()
+            live = [pid for name, of in self._pids.items() if name not in but for pid in of]
+            dead = [used.cpu_s for name, used in self._dead.items() if name not in but]
+            return cpu_s_of(live) + sum(dead)
 
     def pids(self) -> Mapping[str, Sequence[int]]:
         """The processes that it counts now, by service."""

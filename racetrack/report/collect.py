@@ -18,6 +18,8 @@ PLACE_ONLY = (
     *("_port", "_password", "_psk", "_pid", "_kafka", "_registry_url"),
     # The runtime that was chosen stands in `runtime`, however it was chosen.
     *("bind_address", "stack_name", "runtime"),
+    # What makes a run void.
+    *("noise_gate", "_max_pct"),
 )
 # Versions of what measures; they are in the run's details.
 RULER = ("racetrack", "python")

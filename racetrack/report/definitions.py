@@ -146,6 +146,21 @@ FIGURES = (
         "What measuring cost while sampling, from the kernel's account.",
     ),
     Figure(
+        "foreign_cpu_pct",
+        "foreign CPU",
+        "% of a core",
+        "{:,.1f}",
+        "CPU time that neither the stack's services nor the harness used while samples were taken;"
+        " absent from older runs.",
+    ),
+    Figure(
+        "steal_pct",
+        "steal",
+        "% of all cores",
+        "{:,.2f}",
+        "CPU time that the hypervisor gave to other machines; absent from older runs.",
+    ),
+    Figure(
         "machine_busy_pct",
         "machine busy",
         "% of all cores",

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from racetrack.analysis import noise
 from racetrack.limit_record import LimitRecord
 from racetrack.report.definitions import FIGURES
 from racetrack.results_record import Cost, Spread, Verdict
@@ -38,6 +39,9 @@ def figures_of(run: RunRecord, folder: Path) -> dict[str, float | None]:
             "achieved_pageviews_per_s": results.achieved_pageviews_per_s,
             "harness_cpu_pct": results.harness.cpu_pct,
         }
+        if results.noise:
+            found["foreign_cpu_pct"] = results.noise.sampled.foreign_cpu_pct
+            found["steal_pct"] = results.noise.sampled.steal_pct
         if broker := results.processes.get("broker"):
             found["broker_cpu_mean_pct"] = broker.cpu_pct.mean
         support = [of for name, of in results.processes.items() if name in SUPPORT]
@@ -96,7 +100,7 @@ def warnings_of(run: RunRecord, folder: Path) -> tuple[str, ...]:
     found = [
         *(verdict.warnings if verdict else ()),
         *_of_window(run, verdict),
-        *_of_machine(folder),
+        *(noise.warnings(run) if run.results and run.results.noise else _of_machine(folder)),
     ]
     if (runtime := runtime_of(run)) in (NATIVE, MADE_HERE):
         found.append(

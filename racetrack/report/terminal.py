@@ -3,11 +3,17 @@
 import math
 from pathlib import Path
 
+from racetrack.analysis import noise
 from racetrack.report import verified
 from racetrack.report.figures import NO_COST, SUPPORT, engine_of
-from racetrack.results_record import Cost, Freshness, Recovery, Results, Spread, Verdict
+from racetrack.results_record import Cost, Freshness, Noise, Recovery, Results, Spread, Verdict
 from racetrack.run_record import DoneFault, RunRecord
 from racetrack.runfolder import shown
+
+NEXT = (
+    "Stop what else runs here (`top` shows it) and run it again. Where a machine is always shared,"
+    " NOISE_GATE=false keeps such a run."
+)
 
 
 def sample_lines(results: Results) -> list[str]:
@@ -41,6 +47,7 @@ def summary(run: RunRecord, folder: Path) -> list[str]:
         _delay(dt),
         *_costs(run, results),
         f"  harness     CPU {results.harness.cpu_pct:.1f} % of a core while sampling",
+        *_noise(run, results.noise),
         *(f"  caveat      {caveat}" for caveat in run.caveats),
         *(verified.lines(run.verified) if run.verified else []),
     ]
@@ -100,6 +107,25 @@ def _verdict(verdict: Verdict | None) -> list[str]:
     if verdict.shortest_window_s:
         lines.append(f"              a window of {verdict.shortest_window_s:.0f} s would decide")
     return [*lines, *(f"  warning     {warning}" for warning in verdict.warnings)]
+
+
+def _noise(run: RunRecord, found: Noise | None) -> list[str]:
+    if not found:
+        return []
+    foreign, speed = _number(found.sampled.foreign_cpu_pct, "{:.1f}"), ""
+    if run.spin:
+        after = _number(run.spin.after_mib_per_s, "{:,.0f}")
+        speed = f"; a core did {run.spin.before_mib_per_s:,.0f} MiB/s before, {after} after"
+    lines = [
+        (
+            f"  noise       other programs {foreign} % of a core,"
+            f" stolen {found.sampled.steal_pct:.1f} % of all CPU time{speed}"
+        ),
+        *(f"  warning     {warning}" for warning in noise.warnings(run)),
+    ]
+    if noise.is_void(run.outcome):
+        lines.append(f"  next        {NEXT}")
+    return lines
 
 
 def fault_lines(run: RunRecord) -> list[str]:

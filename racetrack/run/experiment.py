@@ -8,10 +8,11 @@ from engines.contract import Engine
 from racetrack import __version__, interrupts, machine
 from racetrack.analysis import figures, outcome
 from racetrack.errors import RacetrackError
+from racetrack.probes.spin import mib_per_s
 from racetrack.report import terminal
-from racetrack.run import decision, faults
+from racetrack.run import decision, faults, speed
 from racetrack.run.session import Session
-from racetrack.run_record import Measured, RunArguments
+from racetrack.run_record import Measured, RunArguments, Spin
 from racetrack.runfolder import RunFolder, read_run, shown
 from racetrack.screen import Screen
 from racetrack.settings import for_record
@@ -72,8 +73,21 @@ class Experiment:
                         run.outcome = result
                     with self._step(len(self._steps)):
                         self._session.stop()
+            self._spin_again()
             self._report(result)
         return result
+
+    def _spin(self) -> None:
+        """How fast the machine is before anything of the run uses it."""
+        spin = Spin(before_mib_per_s=mib_per_s(), calibrated_mib_per_s=speed.calibrated())
+        with self._folder.recording() as run:
+            run.spin = spin
+
+    def _spin_again(self) -> None:
+        """And after all of it has ended."""
+        with self._folder.recording() as run:
+            if run.spin:
+                run.spin.after_mib_per_s = mib_per_s()
 
     def _announce(self) -> None:
         describe_run(self._folder, self._engine, self._stack, self._asked)
@@ -97,6 +111,7 @@ class Experiment:
         }.get(number, "")
 
     def _do_steps(self) -> str:
+        self._spin()
         with self._step(1):
             self._session.start_stack()
         with self._step(2):

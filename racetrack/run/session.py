@@ -4,7 +4,7 @@ The experiment and the search for the limit both drive this; it decides nothing.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 from engines.contract import Engine
@@ -17,6 +17,7 @@ from racetrack.probes.cgroup import CgroupProbe
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.loadgen import ArrivalsProbe, Control
+from racetrack.probes.noise import HarnessMeter, NoiseProbe, ServicesMeter
 from racetrack.probes.purchases import PurchasesProbe
 from racetrack.probes.settled import Settled, settle
 from racetrack.probes.thread import Probe
@@ -27,7 +28,7 @@ from racetrack.run.readiness import check_services, check_writes, services_of
 from racetrack.run_record import Counts, FaultLog, Measured, Window
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
-from racetrack.stack.contract import Stack
+from racetrack.stack.contract import Accounting, Stack
 from racetrack.verified_record import Verified
 from racetrack.workload import find_workload
 
@@ -118,8 +119,10 @@ class Session:
                 f" loading the demo. Its logs are in {self._folder.stack}."
             )
         self._begin(UsageProbe(self._meter, self._sample_every_s, self._folder))
-        if accounts := sampled.accounts(self._engine, self._stack):
+        accounts = sampled.accounts(self._engine, self._stack)
+        if accounts:
             self._begin(CgroupProbe(accounts, self._sample_every_s, self._folder))
+        self._watch_noise(accounts)
         watched = self._workload.watched_table
         if watched and not self._faults.all_done and "debezium" in self._engine.needs:
             self._begin(
@@ -131,6 +134,14 @@ class Session:
                     self._excused_by("broker"),
                 )
             )
+
+    def _watch_noise(self, accounts: Mapping[str, Accounting]) -> None:
+        """Where the engine's processes are not known, nobody can tell which are foreign."""
+        if self._stack.unmeasurable:
+            return
+        services = ServicesMeter(self._meter, accounts, self._stack.helpers)
+        known = services if self._engine.processes(self._stack) else None
+        self._begin(NoiseProbe(known, HarnessMeter(self._meter.pids), self._folder))
 
     def set_rate(self, pageviews_per_s: int) -> int:
         """Ask the generator for another rate, show the dialogue, and see that the load arrives.

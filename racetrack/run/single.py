@@ -1,17 +1,38 @@
 """One run after the other: what a single experiment, a sweep and the search for a limit share."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import engines
 from racetrack import interrupts
+from racetrack.analysis.noise import is_void
 from racetrack.run import faults
 from racetrack.run.experiment import Experiment
 from racetrack.run.readiness import make_ready, services_of
 from racetrack.run_record import RunArguments
-from racetrack.runfolder import RunFolder
+from racetrack.runfolder import RunFolder, read_run
 from racetrack.screen import Screen
 from racetrack.settings import Settings
 from racetrack.stack.runtime import open_stack
+
+REPEATS = 3
+
+
+def run_until_not_void(once: Callable[[], Path], screen: Screen, guard: interrupts.Guard) -> Path:
+    """Do a run, and again for as long as it is void, REPEATS times at most; the folder of the last,
+    which may be void too. `once` does one, afresh, and returns its folder.
+
+    Raises:
+        Interrupted: by a signal.
+    """
+    folder = once()
+    for repeat in range(1, REPEATS + 1):
+        if not is_void(outcome := read_run(folder).outcome):
+            break
+        screen.heading(f"{outcome} Again, repeat {repeat} of {REPEATS} at most")
+        guard.rearm()
+        folder = once()
+    return folder
 
 
 def run_once(

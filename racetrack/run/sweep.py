@@ -11,7 +11,7 @@ from racetrack.errors import UsageError
 from racetrack.json_file import write_json
 from racetrack.published import published
 from racetrack.run.readiness import services_of
-from racetrack.run.single import run_once
+from racetrack.run.single import run_once, run_until_not_void
 from racetrack.run_record import RunArguments
 from racetrack.runfolder import named_folder, read_record, read_run
 from racetrack.screen import Screen
@@ -139,7 +139,9 @@ def _run(
         delay_s=sweep.delay_s,
         decide_within_s=sweep.decide_within_s,
     )
-    made = run_once(run.engine, asked, settings, screen, guard)
+    made = run_until_not_void(
+        lambda: run_once(run.engine, asked, settings, screen, guard), screen, guard
+    )
     return run.model_copy(update={"tag": made.name, "outcome": read_run(made).outcome})
 
 

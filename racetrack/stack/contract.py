@@ -108,6 +108,9 @@ class Stack(Protocol):
         """All live processes of a service, its main process first; none while it is killed, or
         where they can't be seen."""
 
+    def helpers(self) -> list[int]:
+        """The processes of what runs the services, such as a Docker engine's."""
+
     def accounting(self, service: str) -> Accounting | None:
         """The kernel's account of a service, where services have one of their own."""
 

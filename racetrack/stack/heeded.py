@@ -33,7 +33,10 @@ class Heed:
 
 
 STACK = Heed(
-    of_the_harness=("RUNTIME", "AIRGAP", "LOGS_FOLDER", "STACK_NAME", "WORKLOAD", "HARNESS_CPUS"),
+    of_the_harness=(
+        *("RUNTIME", "AIRGAP", "LOGS_FOLDER", "STACK_NAME", "WORKLOAD", "HARNESS_CPUS"),
+        *("NOISE_GATE", "FOREIGN_CPU_MAX_PCT", "STEAL_MAX_PCT"),
+    ),
     not_heeded={
         "native": {
             "REDPANDA_SMP": KAFKA,

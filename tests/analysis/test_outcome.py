@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from racetrack.analysis import outcome
-from tests.records import record, verified
+from tests.records import NOISE_FIGURES, record, verified
+
+GATE = {"noise_gate": True, "foreign_cpu_max_pct": 5.0, "steal_max_pct": 1.0}
 
 
 def test_a_good_run_is_ok() -> None:
@@ -36,6 +38,36 @@ def test_an_engine_that_told_nothing_in_the_window_but_did_later_is_no_failure()
 )
 def test_each_reason_is_said(where: str, key: str, value: object, says: str) -> None:
     assert says in outcome.of(record({where: {key: value}}))
+
+
+@pytest.mark.parametrize(
+    ("figures", "says"),
+    [
+        ({"foreign_cpu_pct": 5.1}, "other programs used 5.1 % of a core (more than 5 %)"),
+        ({"steal_pct": 1.2}, "the hypervisor took 1.2 % of the CPU time (more than 1 %)"),
+    ],
+)
+def test_a_run_that_others_disturbed_is_void_with_an_exit_code_of_its_own(
+    figures: dict[str, float], says: str
+) -> None:
+    noise = {"noise": {"sampled": {**NOISE_FIGURES, **figures}}}
+    found = outcome.of(record({"results": noise, "settings": GATE}))
+    assert found == f"Void: while samples were taken {says}."
+    codes = [outcome.exit_code(of) for of in ("ok", found, "The generator achieved 3/s")]
+    assert codes == [0, 5, 1]
+    off = {**GATE, "noise_gate": False}
+    assert outcome.of(record({"results": noise, "settings": off})) == "ok"
+
+
+def test_a_rate_that_was_missed_because_of_others_is_void_and_a_wrong_view_is_wrong() -> None:
+    results = {
+        "noise": {"sampled": {**NOISE_FIGURES, "foreign_cpu_pct": 50.0}},
+        "achieved_pageviews_per_s": 4900.0,
+    }
+    told: dict[str, Any] = {"results": results, "settings": GATE}
+    assert outcome.of(record(told)).startswith("Void: ")
+    found = verified(items=WRONG) | {"drained_after_s": 1.0}
+    assert outcome.of(record({**told, "verified": found})) == "Views are wrong: items"
 
 
 RIGHT, WRONG, ABSENT = {"status": "right"}, {"status": "wrong"}, {"status": "absent"}

@@ -6,7 +6,7 @@ from typing import Any
 from racetrack.analysis.figures import spread
 from racetrack.report import terminal
 from racetrack.run_record import RunRecord
-from tests.records import COST, record
+from tests.records import COST, NOISE_FIGURES, record
 
 VERDICT: dict[str, Any] = {
     "reason": "Kept up: the processing lag's slope is 0.01 %",
@@ -89,6 +89,22 @@ def test_what_supports_every_engine_alike_is_one_line() -> None:
     assert [one for one in told if one not in terminal.summary(run_with(RESULTS), Path("x"))] == [
         line
     ]
+
+
+def test_a_void_run_says_what_to_do_next() -> None:
+    outcome = "Void: other programs used 12.0 % of a core (more than 5 %) while samples were taken."
+    figures = {**NOISE_FIGURES, "foreign_cpu_pct": 12.0}
+    results = {**RESULTS, "noise": {"sampled": figures}}
+    spin = {"before_mib_per_s": 384.2, "after_mib_per_s": 380.0}
+    lines = terminal.summary(run_with(results, outcome=outcome, spin=spin), Path("x"))
+    assert lines[0].endswith(f": {outcome}")
+    assert (
+        "  noise       other programs 12.0 % of a core, stolen 0.2 % of all CPU time;"
+        " a core did 384 MiB/s before, 380 after"
+    ) in lines
+    assert any(line.startswith("  next        Stop what else runs here") for line in lines)
+    fine = terminal.summary(run_with({**RESULTS, "noise": {"sampled": NOISE_FIGURES}}), Path("x"))
+    assert not any(line.startswith("  next") for line in fine)
 
 
 def test_a_window_without_an_update_has_no_delay() -> None:

@@ -75,6 +75,9 @@ class MadeUpStack:
     def pids(self, service: str) -> list[int]:
         return [os.getpid()]
 
+    def helpers(self) -> list[int]:
+        return []
+
     def accounting(self, service: str) -> None:
         return None
 

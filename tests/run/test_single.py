@@ -11,11 +11,13 @@ from racetrack import interrupts
 from racetrack.errors import BusyError, UsageError
 from racetrack.run import single
 from racetrack.run_record import RunArguments
+from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import load
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
 Once = Callable[..., Path]
+VOID = "Void: while samples were taken other programs used 9.0 % of a core (more than 5 %)."
 
 
 @pytest.fixture
@@ -73,6 +75,37 @@ def test_a_fault_that_can_not_be_done_is_refused_before_anything_is_prepared(
         once(fault)
     assert (stack.prepared, stack.did) == ([], [])
     assert not (tmp_path / "logs").exists()
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "runs"),
+    [
+        (["ok"], 1),
+        (["The broker ended"], 1),
+        ([VOID, "ok"], 2),
+        ([VOID, VOID, "The broker ended"], 3),
+        ([VOID] * 4, 4),
+    ],
+)
+def test_a_void_run_is_repeated_three_times_at_most_and_it_is_said(
+    tmp_path: Path, outcomes: list[str], runs: int
+) -> None:
+    done: list[Path] = []
+
+    def once() -> Path:
+        folder = RunFolder.create(tmp_path, "steady", str(len(done)))
+        with folder.recording() as run:
+            run.outcome = outcomes[len(done)]
+        done.append(folder.path)
+        return folder.path
+
+    screen = Screen(Console(quiet=True))
+    with screen.copied_to((tmp_path / "said").open("w")):
+        last = single.run_until_not_void(once, screen, interrupts.Guard(print))
+    assert (last, len(done)) == (done[-1], runs)
+    said = (tmp_path / "said").read_text().splitlines()
+    assert len(said) == runs - 1
+    assert all(line.startswith(f"{VOID} Again, repeat ") for line in said)
 
 
 def test_a_run_that_can_not_begin_leaves_no_folder(

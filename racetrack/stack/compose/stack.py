@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from racetrack.errors import BusyError, RacetrackError, SetupError
 from racetrack.settings import Settings
 from racetrack.stack.compose import engine, images, leftovers, memory_check
@@ -21,6 +23,7 @@ from racetrack.stack.standing import StandingNote, require_none
 from racetrack.stack.watchdog import Watchdog
 
 ROUNDS = 3
+HELPERS = ("dockerd", "containerd", "docker-proxy")
 # What they keep is on tmpfs, which goes when a container ends.
 FORGET = ("mysql", "redpanda")
 # Images made here start afresh every time (racetrack/stack/native/serve.py).
@@ -116,6 +119,14 @@ class ComposeStack:
         """All live processes of the service's container; none while it is killed, or unseen."""
         live = self._up.live[called(service)]
         return [] if live in self._up.killed else live.pids()
+
+    def helpers(self) -> list[int]:
+        """The Docker engine, and those that carry output and connections for its containers."""
+        return [
+            process.pid
+            for process in psutil.process_iter(["name"])
+            if str(process.info["name"]).startswith(HELPERS)
+        ]
 
     def accounting(self, service: str) -> CGroup | None:
         """The kernel's account of the service's container, if it has one."""

@@ -137,6 +137,10 @@ class NativeStack:
                 return []
             raise
 
+    def helpers(self) -> list[int]:
+        """There are none."""
+        return []
+
     def accounting(self, service: str) -> None:
         """There is none: processes of this user are not kept apart."""
 

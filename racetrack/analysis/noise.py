@@ -1,0 +1,161 @@
+"""How quiet the machine was: from the rows of `noise.csv` to figures, and to what makes a run void.
+
+Pure functions. docs/results.md says what is measured, and what the thresholds mean.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from racetrack.analysis.raw import RESOURCES, NoiseRow
+from racetrack.record_part import Scalar
+from racetrack.results_record import Noise, NoiseFigures, Verdict
+from racetrack.run_record import RunRecord, Spin, Window
+
+VOID = "Void: "
+# The rows have to reach so near to both ends of the time that is asked about.
+REACH_MS = 2_000
+# Measured on an idle and on a busy machine: 0.2 % (docs/results.md).
+SPIN_WITHIN_PCT = 5.0
+
+
+@dataclass(frozen=True)
+class Gate:
+    """How much a run may have of others, at most; as `.env` has it, unless it is said."""
+
+    steal_pct: float = 1.0
+    foreign_cpu_pct: float = 5.0
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Scalar]) -> "Gate | None":
+        """That of a run, by its settings; None where it was off, or the run is older than it."""
+        if not settings.get("noise_gate"):
+            return None
+        return cls(
+            *(float(settings[name] or 0) for name in ("steal_max_pct", "foreign_cpu_max_pct"))
+        )
+
+    def exceeded_by(self, figures: NoiseFigures) -> list[str]:
+        """In words, with numbers."""
+        found = []
+        foreign, stolen = figures.foreign_cpu_pct, figures.steal_pct
+        if foreign is not None and foreign > self.foreign_cpu_pct:
+            found.append(
+                f"other programs used {foreign:.1f} % of a core"
+                f" (more than {self.foreign_cpu_pct:g} %)"
+            )
+        if stolen > self.steal_pct:
+            found.append(
+                f"the hypervisor took {stolen:.1f} % of the CPU time"
+                f" (more than {self.steal_pct:g} %)"
+            )
+        return found
+
+
+def of_run(rows: Sequence[NoiseRow], window: Window, verdict: Verdict | None) -> Noise | None:
+    """The noise of the sampling window, and of the time on which the verdict rests."""
+    sampled = over(rows, window.start_ms, window.end_ms)
+    if not sampled:
+        return None
+    if not verdict or verdict.from_ms is None or verdict.until_ms is None:
+        return Noise(sampled=sampled)
+    return Noise(sampled=sampled, judged=over(rows, verdict.from_ms, verdict.until_ms))
+
+
+def over(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigures | None:
+    """The means over a time; None where the rows do not cover it."""
+    if len(rows) < 2 or rows[0].at_ms > start_ms + REACH_MS or rows[-1].at_ms < end_ms - REACH_MS:
+        return None
+    ends_ms = np.clip([start_ms, end_ms], rows[0].at_ms, rows[-1].at_ms)
+    seconds = float(ends_ms[1] - ends_ms[0]) / 1000
+    if seconds <= 0:
+        return None
+    at_ms = [row.at_ms for row in rows]
+
+    def grew(counts: Sequence[float | None]) -> float | None:
+        known = [count for count in counts if count is not None]
+        if len(known) < len(rows):
+            return None
+        first, last = np.interp(ends_ms, at_ms, known)
+        return float(last - first)
+
+    def share(counts: Sequence[float | None]) -> float | None:
+        return _pct(grew(counts), seconds)
+
+    within = [row for row in rows if ends_ms[0] <= row.at_ms <= ends_ms[1]] or rows
+    mhz = [row.mhz for row in within if row.mhz is not None]
+    foreign = [
+        None if row.services_s is None else row.busy_s - row.services_s - row.harness_s
+        for row in rows
+    ]
+    waited = {name: share([row.waited_s[name] for row in rows]) for name in RESOURCES}
+    return NoiseFigures(
+        seconds=round(seconds, 3),
+        foreign_cpu_pct=share(foreign),
+        steal_pct=_pct(grew([r.steal_s for r in rows]), grew([r.machine_s for r in rows])) or 0.0,
+        busy_pct=share([row.busy_s for row in rows]) or 0.0,
+        load_1_min=round(statistics.fmean(row.load_1_min for row in within), 2),
+        mhz=round(statistics.fmean(mhz), 1) if mhz else None,
+        waited_for_cpu_pct=waited["cpu"],
+        waited_for_memory_pct=waited["memory"],
+        waited_for_io_pct=waited["io"],
+    )
+
+
+def why_void(noise: Noise | None, gate: Gate | None) -> str | None:
+    """Why the figures of a run are not the engine's alone; None if they are, or nobody looked."""
+    return f"{VOID}{told}." if gate and (told := exceeded(noise, gate)) else None
+
+
+def exceeded(noise: Noise | None, gate: Gate) -> str:
+    """What was above the gate, and when; empty if nothing was."""
+    times = (
+        {"while samples were taken": noise.sampled, "while it was judged": noise.judged}
+        if noise
+        else {}
+    )
+    found = [
+        f"{when} {' and '.join(reasons)}"
+        for when, figures in times.items()
+        if figures and (reasons := gate.exceeded_by(figures))
+    ]
+    return "; ".join(found)
+
+
+def is_void(outcome: str) -> bool:
+    """Whether an outcome says that others used the machine, so that the run is to be repeated."""
+    return outcome.startswith(VOID)
+
+
+def warnings(run: RunRecord) -> list[str]:
+    """What to know before believing the figures of a run that is not void."""
+    found = _slower(run.spin)
+    results = run.results
+    if results and not Gate.of(run.settings) and (told := exceeded(results.noise, Gate())):
+        found.append(f"Noisy machine: {told}. The gate was off (NOISE_GATE).")
+    return found
+
+
+def _slower(spin: Spin | None) -> list[str]:
+    """Where the machine was slower after a run than before it, or than at its calibration."""
+    if not spin:
+        return []
+    before, after, calibrated = (
+        *(spin.before_mib_per_s, spin.after_mib_per_s, spin.calibrated_mib_per_s),
+    )
+    pairs = {
+        "after the run than before it": (after, before),
+        "before the run than when it was calibrated": (before, calibrated),
+    }
+    return [
+        f"The machine was {100 * (1 - now / then):.0f} % slower {what} ({now:,.0f} instead of"
+        f" {then:,.0f} MiB/s on one core): its costs and rates are not those of other runs."
+        for what, (now, then) in pairs.items()
+        if now and then and now < then * (1 - SPIN_WITHIN_PCT / 100)
+    ]
+
+
+def _pct(part: float | None, of: float | None) -> float | None:
+    return None if part is None or not of else round(100 * part / of, 2)

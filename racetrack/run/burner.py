@@ -1,0 +1,66 @@
+"""A program that uses a known share of a core beside a run, to see whether the harness finds it.
+
+    python -m racetrack.run.burner 0.2 burnt.csv
+
+It leaves its parent, or its CPU time would be the harness's own, and ends when its standard input
+does, so that it outlives nobody.
+"""
+
+import csv
+import os
+import resource
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from racetrack.clock import now_ms
+from racetrack.settings import REPO
+
+PAUSE_S, ROW_EVERY_S = 0.02, 0.2
+
+
+@contextmanager
+def burning(cores: float, file: Path) -> Iterator[None]:
+    """Have so much of a core burnt while this lasts; what was used goes into a file."""
+    argv = [sys.executable, "-m", "racetrack.run.burner", str(cores), str(file.absolute())]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, cwd=REPO, start_new_session=True) as parent:
+        parent.wait()  # its child goes on, until this end of the pipe is closed
+        yield
+
+
+def burnt_pct(file: Path, start_ms: float, end_ms: float) -> float:
+    """By its own account, percent of a core between two instants."""
+    with file.open(newline="") as lines:
+        rows = [(int(row["at_ms"]), float(row["cpu_s"])) for row in csv.DictReader(lines)]
+    at_ms, cpu_s = zip(*rows, strict=True)
+    first, last = np.interp([start_ms, end_ms], at_ms, cpu_s)
+    return float(100_000 * (last - first) / (end_ms - start_ms))
+
+
+def _burn(cores: float, file: Path) -> None:
+    began_s = row_due_s = time.monotonic()
+    with file.open("w", buffering=1) as rows:
+        rows.write("at_ms,cpu_s\n")
+        while not select.select([sys.stdin], [], [], PAUSE_S)[0]:
+            while _used_s() < cores * (time.monotonic() - began_s):
+                pass
+            if time.monotonic() >= row_due_s:
+                rows.write(f"{now_ms()},{_used_s():.4f}\n")
+                row_due_s += ROW_EVERY_S
+        rows.write(f"{now_ms()},{_used_s():.4f}\n")
+
+
+def _used_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+if __name__ == "__main__":
+    if os.fork() == 0:
+        _burn(float(sys.argv[1]), Path(sys.argv[2]))

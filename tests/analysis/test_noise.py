@@ -1,0 +1,156 @@
+"""How quiet the machine was, from made-up series: the means are those that were put in."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from racetrack.analysis import noise, raw
+from racetrack.analysis.noise import Gate
+from racetrack.analysis.raw import RESOURCES, NoiseRow
+from racetrack.probes.noise import COLUMNS
+from racetrack.results_record import Noise, NoiseFigures
+from racetrack.run_record import Spin, Window
+from tests.records import NOISE_FIGURES, record
+
+START_MS, CORES = 1_790_000_000_000, 2
+FIGURES = NoiseFigures(**NOISE_FIGURES)
+
+
+def rows(
+    foreign: float = 0.0,
+    steal: float = 0.0,
+    seconds: int = 30,
+    services: float = 0.5,
+    harness: float = 0.02,
+) -> list[NoiseRow]:
+    """A row per second; shares of a core."""
+    return [
+        NoiseRow(
+            at_ms=START_MS + 1000 * s,
+            machine_s=1e6 + CORES * s,
+            busy_s=5e5 + (foreign + services + harness) * s,
+            steal_s=100 + steal * s,
+            services_s=70 + services * s,
+            harness_s=9 + harness * s,
+            load_1_min=1.5,
+            mhz=2_000 + 100.0 * (s % 2),
+            waited_s={"cpu": 0.25 * s, "memory": 0.0, "io": None},
+        )
+        for s in range(seconds + 1)
+    ]
+
+
+def over(of: list[NoiseRow], from_s: float, until_s: float) -> NoiseFigures | None:
+    return noise.over(of, START_MS + 1000 * from_s, START_MS + 1000 * until_s)
+
+
+@given(
+    foreign=st.floats(0, 2),
+    steal=st.floats(0, 1),
+    services=st.floats(0, 1),
+    from_s=st.floats(0, 14),
+    until_s=st.floats(16, 30),
+)
+def test_the_means_are_those_that_were_put_in(
+    foreign: float, steal: float, services: float, from_s: float, until_s: float
+) -> None:
+    found = over(rows(foreign, steal, services=services), from_s, until_s)
+    assert found
+    assert found.foreign_cpu_pct == pytest.approx(100 * foreign, abs=0.02)
+    assert found.steal_pct == pytest.approx(100 * steal / CORES, abs=0.02)
+    assert found.busy_pct == pytest.approx(100 * (foreign + services + 0.02), abs=0.02)
+    assert found.seconds == pytest.approx(until_s - from_s, abs=0.002)
+    assert (found.waited_for_cpu_pct, found.waited_for_memory_pct) == (25.0, 0.0)
+    assert found.waited_for_io_pct is None  # where the kernel does not account for it
+    assert found.mhz and 2_000 <= found.mhz <= 2_100
+
+
+def test_only_what_was_in_the_time_counts() -> None:
+    quiet, loud = rows(0.0, seconds=10), rows(1.0, seconds=10)
+    late = [
+        replace(row, at_ms=row.at_ms + 10_000, busy_s=row.busy_s + 5.2, services_s=75 + 0.5 * s)
+        for s, row in enumerate(loud)
+    ]
+    both = [*quiet, *(replace(row, harness_s=row.harness_s + 0.2) for row in late[1:])]
+    before, after = over(both, 0, 10), over(both, 10, 20)
+    assert before and after
+    assert (before.foreign_cpu_pct, after.foreign_cpu_pct) == (0.0, 100.0)
+
+
+def test_there_is_no_figure_rather_than_a_wrong_one() -> None:
+    assert over([], 0, 10) is None
+    assert over(rows()[:1], 0, 10) is None
+    assert over(rows(seconds=10), 5, 20) is None  # it broke off
+    unknown = [replace(row, services_s=None) for row in rows(1.0)]
+    found = over(unknown, 0, 10)
+    assert found and found.foreign_cpu_pct is None
+
+
+def test_older_runs_have_none(tmp_path: Path) -> None:
+    assert raw.noise(tmp_path) == []
+    window = Window(start_ms=START_MS, end_ms=START_MS + 10_000)
+    assert noise.of_run([], window, None) is None
+    assert Gate.of({}) is None
+    assert noise.warnings(record()) == []
+
+
+def test_a_row_is_read_as_the_probe_writes_it(tmp_path: Path) -> None:
+    assert {f"waited_for_{name}_s" for name in RESOURCES} < set(COLUMNS)
+    held = {**dict.fromkeys(COLUMNS, "1.5"), "at_ms": "17", "mhz": "", "services_s": ""}
+    lines = [",".join(COLUMNS), ",".join(held.values())]
+    (tmp_path / "noise.csv").write_text("\n".join(lines) + "\n")
+    (row,) = raw.noise(tmp_path)
+    assert (row.at_ms, row.busy_s, row.mhz, row.services_s) == (17, 1.5, None, None)
+
+
+@pytest.mark.parametrize(
+    ("sampled", "judged", "says"),
+    [
+        ({}, None, None),
+        ({"foreign_cpu_pct": 5.0, "steal_pct": 1.0}, None, None),
+        ({"foreign_cpu_pct": None}, None, None),
+        ({"foreign_cpu_pct": 7.25}, None, "while samples were taken other programs used 7.2 %"),
+        ({}, {"steal_pct": 3.0}, "while it was judged the hypervisor took 3.0 %"),
+    ],
+)
+def test_a_run_is_void_above_either_threshold_in_either_time(
+    sampled: dict[str, float], judged: dict[str, float] | None, says: str | None
+) -> None:
+    of = Noise(
+        sampled=FIGURES.model_copy(update=sampled),
+        judged=None if judged is None else FIGURES.model_copy(update=judged),
+    )
+    why = noise.why_void(of, Gate())
+    assert (why is None) if says is None else says in str(why)
+    assert noise.is_void(why or "ok") is (says is not None)
+    assert noise.why_void(of, None) is None
+
+
+def test_without_a_gate_the_noise_is_a_warning() -> None:
+    loud = {"sampled": {**NOISE_FIGURES, "foreign_cpu_pct": 40.0}}
+    (told,) = noise.warnings(
+        record({"results": {"noise": loud}, "settings": {"noise_gate": False}})
+    )
+    assert "other programs used 40.0 % of a core" in told and "NOISE_GATE" in told
+
+
+@pytest.mark.parametrize(
+    ("after", "calibrated", "says"),
+    [
+        (396.0, None, []),
+        (392.0, 404.0, []),
+        (None, None, []),
+        (360.0, None, ["10 % slower after the run than before it"]),
+        (400.0, 500.0, ["20 % slower before the run than when it was calibrated"]),
+    ],
+)
+def test_a_machine_that_got_slower_is_told(
+    after: float | None, calibrated: float | None, says: list[str]
+) -> None:
+    spin = Spin(before_mib_per_s=400.0, after_mib_per_s=after, calibrated_mib_per_s=calibrated)
+    found = noise.warnings(record({"spin": spin.model_dump()}))
+    assert len(found) == len(says)
+    assert all(part in line for part, line in zip(says, found, strict=True))

@@ -1,0 +1,52 @@
+"""A run beside which another program works is void, and how much that program used is measured."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from racetrack.analysis.outcome import VOID_EXIT_CODE
+from racetrack.probes.noise import COLUMNS
+from racetrack.run.burner import burning, burnt_pct
+from tests.e2e.shared import Door, run_folder
+from tests.run_json import read_run
+from tests.some_engines import CALIBRATION
+
+pytestmark = pytest.mark.e2e
+
+EXPERIMENT = f"./run_experiment.sh {CALIBRATION} 3000 4 15 1.0"
+BURNT_CORES, WITHIN_PCT = 0.25, 3.0
+
+
+def test_another_program_makes_a_run_void_and_what_it_used_is_measured(
+    door: Callable[..., Door],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    nothing_left: Callable[[], None],
+) -> None:
+    monkeypatch.setenv("NOISE_GATE", "true")
+    file = tmp_path / "burnt.csv"
+    with burning(BURNT_CORES, file):
+        run = door(*shlex.split(EXPERIMENT))
+        code = run.wait()
+    assert code == VOID_EXIT_CODE, run.output
+    folder = run_folder(run.output)
+    told = read_run(folder)
+    assert told["outcome"].startswith("Void: while samples were taken other programs used")
+    assert f": {told['outcome']}" in run.output
+    assert "NOISE_GATE=false" in run.output
+    # The figures are there all the same.
+    assert told["results"]["verdict"]["kind"]
+    assert told["spin"]["after_mib_per_s"] > 0
+    window = told["measured"]["window"]
+    burnt = burnt_pct(file, window["start_ms"], window["end_ms"])
+    assert burnt == pytest.approx(100 * BURNT_CORES, abs=5)
+    foreign = told["results"]["noise"]["sampled"]["foreign_cpu_pct"]
+    assert foreign > burnt - WITHIN_PCT, told["results"]["noise"]
+    header, *rows = (folder / "noise.csv").read_text().splitlines()
+    assert header == ",".join(COLUMNS)
+    assert len(rows) > 15
+    nothing_left()
+    if foreign > burnt + WITHIN_PCT:
+        pytest.skip(f"others used {foreign - burnt:.0f} % of a core beside it")

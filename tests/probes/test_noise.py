@@ -1,0 +1,117 @@
+"""What else the machine does: read as the kernel says it, and nobody counted twice."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from racetrack.analysis import noise, raw
+from racetrack.probes.noise import HarnessMeter, NoiseProbe, ServicesMeter, machine_s, mhz, waited_s
+from racetrack.probes.usage import Meter
+from racetrack.runfolder import RunFolder
+
+STAT = """\
+cpu  1000 100 500 8000 200 0 100 50 30 0
+cpu0 500 50 250 4000 100 0 50 25 15 0
+cpu1 500 50 250 4000 100 0 50 25 15 0
+intr 1 2 3
+"""
+BURN = "import time\nwhile time.process_time() < {}: pass\nprint(flush=True)\ntime.sleep(60)"
+
+
+class Account:
+    """A service's account that says what it is told to."""
+
+    def __init__(self) -> None:
+        self.said: float | None = 0.0
+
+    def cpu_s(self) -> float:
+        if self.said is None:
+            raise FileNotFoundError
+        return self.said
+
+    def memory_bytes(self) -> int:
+        return 0
+
+
+def test_the_machine_is_busy_when_it_is_neither_idle_nor_stolen() -> None:
+    passed_s, busy_s, steal_s = machine_s(STAT, 50.0)
+    assert (passed_s, steal_s) == (100.0, 0.5)
+    assert busy_s == pytest.approx(100 - 80 - 2 - 0.5)
+
+
+def test_a_frequency_that_is_hidden_is_none(tmp_path: Path) -> None:
+    assert mhz(tmp_path) is None
+    for cpu, khz in (("cpu0", 2_000_000), ("cpu1", 3_000_000)):
+        (tmp_path / cpu / "cpufreq").mkdir(parents=True)
+        (tmp_path / cpu / "cpufreq" / "scaling_cur_freq").write_text(f"{khz}\n")
+    assert mhz(tmp_path) == 2_500
+
+
+def test_a_pressure_that_the_kernel_does_not_know_is_none() -> None:
+    assert waited_s("moods") is None
+
+
+def test_a_child_of_the_harness_is_the_harness_unless_it_is_a_service() -> None:
+    argv = [sys.executable, "-c", BURN.format(0.3)]
+    with (
+        subprocess.Popen(argv, stdout=subprocess.PIPE) as service,
+        subprocess.Popen(argv, stdout=subprocess.PIPE) as own,
+    ):
+        with_own = HarnessMeter(lambda: {"service": [service.pid]})
+        with_none = HarnessMeter(lambda: {"service": [service.pid], "other": [own.pid]})
+        for child in (service, own):
+            assert child.stdout
+            child.stdout.readline()
+        least_s = with_none.cpu_s()
+        assert 0.28 <= with_own.cpu_s() - least_s <= 0.6
+        service.kill()
+        own.kill()
+
+
+def test_an_account_that_begins_anew_goes_on_and_one_that_is_away_stands_still() -> None:
+    account = Account()
+    meter = ServicesMeter(Meter(lambda: {"broker": []}), {"broker": account}, list)
+    seen = []
+    for said in (1.0, 5.0, None, 0.5, 2.0):
+        account.said = said
+        seen.append(meter.cpu_s())
+    assert seen == [1.0, 5.0, 5.0, 5.5, 7.0]
+
+
+def test_what_runs_the_services_is_theirs_and_who_has_an_account_counts_once() -> None:
+    here = os.getpid()
+    meter = Meter(lambda: {"broker": [here], "engine": [here]})
+    account = Account()
+    account.said = 1_000.0
+    alone_s = meter.cpu_s(but=("engine",))
+    both_s = ServicesMeter(meter, {"broker": account}, lambda: [here]).cpu_s()
+    assert both_s - 1_000 == pytest.approx(2 * alone_s, abs=0.2)
+
+
+def test_the_probe_writes_a_row_each_second_and_the_services_part_is_theirs(
+    tmp_path: Path,
+) -> None:
+    folder = RunFolder.create(tmp_path, "steady", "1")
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as service:
+        meter = Meter(lambda: {"service": [service.pid]})
+        probe = NoiseProbe(ServicesMeter(meter, {}, list), HarnessMeter(meter.pids), folder)
+        probe.start()
+        threading.Event().wait(3.2)
+        probe.check()
+        probe.stop()
+        service.kill()
+    rows = raw.noise(folder.path)
+    assert len(rows) == 4
+    seconds = (rows[-1].at_ms - rows[0].at_ms) / 1000
+    assert rows[-1].services_s is not None and rows[0].services_s is not None
+    used_s = rows[-1].services_s - rows[0].services_s
+    # On a busy machine it does not get a whole core; the machine was at least as busy as it.
+    assert 0.2 * seconds < used_s <= seconds + 0.1
+    assert rows[-1].busy_s - rows[0].busy_s >= used_s - 0.1
+    found = noise.over(rows, rows[0].at_ms, rows[-1].at_ms)
+    assert found and found.foreign_cpu_pct is not None
+    assert found.foreign_cpu_pct >= -3
