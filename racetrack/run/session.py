@@ -4,7 +4,7 @@ The experiment and the search for the limit both drive this; it decides nothing.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from engines.contract import Engine
@@ -28,7 +28,7 @@ from racetrack.run.readiness import check_services, check_writes, services_of
 from racetrack.run_record import Counts, FaultLog, Measured, Window
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
-from racetrack.stack.contract import Accounting, Stack
+from racetrack.stack.contract import Stack
 from racetrack.verified_record import Verified
 from racetrack.workload import find_workload
 
@@ -118,11 +118,7 @@ class Session:
                 f"{self._engine.title} told no progress within {FIRST_UPDATE_WITHIN_S:.0f} s of"
                 f" loading the demo. Its logs are in {self._folder.stack}."
             )
-        self._begin(UsageProbe(self._meter, self._sample_every_s, self._folder))
-        accounts = sampled.accounts(self._engine, self._stack)
-        if accounts:
-            self._begin(CgroupProbe(accounts, self._sample_every_s, self._folder))
-        self._watch_noise(accounts)
+        self._begin_to_sample()
         watched = self._workload.watched_table
         if watched and not self._faults.all_done and "debezium" in self._engine.needs:
             self._begin(
@@ -135,13 +131,16 @@ class Session:
                 )
             )
 
-    def _watch_noise(self, accounts: Mapping[str, Accounting]) -> None:
-        """Where the engine's processes are not known, nobody can tell which are foreign."""
-        if self._stack.unmeasurable:
-            return
-        services = ServicesMeter(self._meter, accounts, self._stack.helpers)
-        known = services if self._engine.processes(self._stack) else None
-        self._begin(NoiseProbe(known, HarnessMeter(self._meter.pids), self._folder))
+    def _begin_to_sample(self) -> None:
+        """What the services use, and what else the machine does. Where the engine's processes are
+        not known, nobody can tell which are foreign."""
+        self._begin(UsageProbe(self._meter, self._sample_every_s, self._folder))
+        if accounts := sampled.accounts(self._engine, self._stack):
+            self._begin(CgroupProbe(accounts, self._sample_every_s, self._folder))
+        if not self._stack.unmeasurable:
+            services = ServicesMeter(self._meter, accounts, self._stack.helpers)
+            known = services if self._engine.processes(self._stack) else None
+            self._begin(NoiseProbe(known, HarnessMeter(self._meter.pids), self._folder))
 
     def set_rate(self, pageviews_per_s: int) -> int:
         """Ask the generator for another rate, show the dialogue, and see that the load arrives.

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from engines.contract import Engine
 from racetrack.interrupts import Guard
+from racetrack.probes.noise import COLUMNS
 from racetrack.run import experiment
 from racetrack.run.experiment import Experiment
 from racetrack.run_record import (
@@ -50,6 +51,7 @@ class RunSpec:
     recorded_after_s: float = 1.0
     lost: int = 0
     silent: bool = False  # the engine tells of nothing in the window, and of all after it
+    foreign_pct: float | None = None  # None: as in a run of a version that did not look
     elsewhere: bool = False  # the engine runs where its processes can't be sampled
     caveats: tuple[str, ...] = ()
     verified: dict[str, Any] | None = None  # what a verification found, if it was asked for
@@ -157,6 +159,10 @@ class PlayedBack:
             "top_details.log": headers,
             f"{engine}_sample_dt.log": delays,
         }
+        if (foreign_pct := self._spec.foreign_pct) is not None:
+            shares = [(int(start_ms + 1000 * s), s * foreign_pct / 100) for s in seconds]
+            noise = [f"{at},{2 * n},{100 + s},0,100,0,0.5,,,," for n, (at, s) in enumerate(shares)]
+            files["noise.csv"] = [",".join(COLUMNS), *noise]
         for name, lines in files.items():
             (self._folder / name).write_text("\n".join(lines) + "\n")
         total_s = self._spec.cpu_pct / 100 * self._spec.window_s

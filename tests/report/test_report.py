@@ -50,6 +50,30 @@ def out(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where
 
 
+def test_a_void_run_is_named_as_such_and_in_no_mean(tmp_path: Path) -> None:
+    gate = {"NOISE_GATE": "true"}
+    for foreign_pct, cpu_pct in ((1.0, 40.0), (30.0, 90.0)):
+        run(tmp_path, RunSpec(foreign_pct=foreign_pct, cpu_pct=cpu_pct, settings=gate))
+    folders = sorted(tmp_path.iterdir())
+    (table,) = tables(collect(folders).runs)
+    (group,) = table.groups
+    mean = group.means["cpu_mean_pct"]
+    assert mean and mean.mean == pytest.approx(40, abs=2)
+    assert group.runs[0].figures["foreign_cpu_pct"] == pytest.approx(1.0, abs=0.05)
+    (void,) = table.failed
+    why = "Void: while samples were taken other programs used 30.0 % of a core (more than 5 %)."
+    assert void.why_not == why
+    assert void.record.results and void.record.results.verdict
+    assert f"{void.tag}: {why}" in text_of((table,), folders)
+
+
+def test_with_the_gate_off_the_noise_is_a_warning(tmp_path: Path) -> None:
+    path = run(tmp_path, RunSpec(foreign_pct=30.0, settings={"NOISE_GATE": "false"}))
+    (found,) = collect([path]).runs
+    assert found.outcome == "ok"
+    assert any("other programs used 30.0 % of a core" in told for told in found.warnings)
+
+
 def text_of(made: tuple[Table, ...], folders: list[Path], with_2022: bool = False) -> str:
     screen = Console(file=io.StringIO(), width=160)
     show(screen, collect(folders), made, published() if with_2022 else None)
