@@ -100,7 +100,8 @@ def warnings_of(run: RunRecord, folder: Path) -> tuple[str, ...]:
     found = [
         *(verdict.warnings if verdict else ()),
         *_of_window(run, verdict),
-        *(noise.warnings(run) if run.results and run.results.noise else _of_machine(folder)),
+        *noise.warnings(run),
+        *_of_machine(run, folder),
     ]
     if (runtime := runtime_of(run)) in (NATIVE, MADE_HERE):
         found.append(
@@ -140,15 +141,16 @@ def _of_window(run: RunRecord, verdict: Verdict | None) -> list[str]:
     return found
 
 
-def _of_machine(folder: Path) -> list[str]:
+def _of_machine(run: RunRecord, folder: Path) -> list[str]:
     busy, stolen = machine_cpu(folder)
+    has_noise = run.results and run.results.noise  # which says more of what was stolen
     found = []
     if busy is not None and busy > BUSY_PCT:
         found.append(
             f"Busy machine: over {BUSY_PCT:.0f} % of all cores were in use. The engine may have"
             " been short of CPU because of others."
         )
-    if stolen is not None and stolen > STOLEN_PCT:
+    if stolen is not None and stolen > STOLEN_PCT and not has_noise:
         found.append(f"Noisy machine: the hypervisor took over {STOLEN_PCT:.0f} % of the CPU time.")
     return found
 
