@@ -17,7 +17,7 @@ from racetrack.run_record import RunRecord, Spin, Window
 VOID = "Void: "
 # The rows have to reach so near to both ends of the time that is asked about.
 REACH_MS = 2_000
-# Measured on an idle and on a busy machine: 0.2 % (docs/results.md).
+# From spin to spin it changes by 0.3 %, even on a busy machine (docs/results.md).
 SPIN_WITHIN_PCT = 5.0
 
 
