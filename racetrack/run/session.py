@@ -23,6 +23,7 @@ from racetrack.probes.thread import Probe
 from racetrack.probes.usage import CpuAccount, Meter, UsageProbe
 from racetrack.run.faults import Away, Fault, FaultInjector
 from racetrack.run.readiness import check_services, check_writes, services_of
+from racetrack.run.steering import Look
 from racetrack.run_record import Counts, FaultLog, Measured, Window
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
@@ -33,6 +34,7 @@ from racetrack.workload import find_workload
 FIRST_UPDATE_WITHIN_S = 60.0
 DRAIN_WITHIN_S = 30.0
 LOOK_EVERY_S = 0.2
+ASK_EVERY_S = 1.0
 # After a fault lag is waited for so long; it is looked at in all its rows, so not at every look.
 NORMAL_WITHIN_S = 120.0
 LAG_EVERY_S = 2.0
@@ -55,6 +57,7 @@ class Session:
         self._sample_every_s = sample_every_s
         self._closing = ExitStack()
         self._probes: list[Probe] = []
+        self._arrivals: ArrivalsProbe | None = None
         self._loading = False
         self._settled: Settled | None = None  # once the load has been paused
         curves = CurvesFile(folder)
@@ -98,9 +101,10 @@ class Session:
         where = self._stack.endpoints
         broker = self._main_topic()
         # Before the demo: the curves must know when the first pageview that it counts was due.
-        self._begin(
-            ArrivalsProbe(where.loadgen_host, where.loadgen_port, self._folder, self._curves)
+        self._arrivals = ArrivalsProbe(
+            where.loadgen_host, where.loadgen_port, self._folder, self._curves
         )
+        self._begin(self._arrivals)
         self._begin(PublishedProbe(broker, self._curves, self._excused_by("broker")))
         began = time.monotonic()
         self._loading = True
@@ -143,6 +147,25 @@ class Session:
         check_writes(self._stack, self._screen.say, self.check)
         return set_ms
 
+    def offer(self, pageviews_per_s: int) -> None:
+        """Ask the generator for another rate, without a word and without looking whether the load
+        arrives: for a rate that is changed every second."""
+        where = self._stack.endpoints
+        with Control(where.loadgen_host, where.loadgen_port) as control:
+            control.ask(f"set pageviews_per_second {pageviews_per_s}")
+
+    def look(self) -> Look:
+        """What was due, counted and used by the engine's services, as last heard."""
+        used = self._meter.read()
+        mine = self._engine.services_in(self._stack.settings)
+        newest = self._delay.newest
+        return Look(
+            at_s=time.monotonic(),
+            due=self._arrivals.due if self._arrivals else 0,
+            counted=newest.total if newest else 0,
+            cpu_s=sum(used[name].cpu_s for name in mine if name in used),
+        )
+
     def begin_faults(self) -> None:
         """From now on the seconds of the faults that were asked for count."""
         if not self._faults.all_done:
@@ -178,22 +201,24 @@ class Session:
                 status.update(f"{what}, {left_s:.0f} s left; {self._progress()}")
                 time.sleep(min(LOOK_EVERY_S, left_s))
 
-    def recover(self, within_s: float) -> None:
-        """Take the load away until the engine has counted all that was published by now.
-
-        Raises:
-            RacetrackError: that took longer than `within_s`.
-        """
-        self._ask_for(self._stack.settings.pageviews_per_second_start)
-        published = sum(self._main_topic().end_offsets())
-        with self._screen.live("letting the engine catch up"):
-            if not self._delay.wait_until(
-                lambda newest: newest.total >= published, within_s, self.check
-            ):
-                raise RacetrackError(
-                    f"{self._engine.title} did not catch up within {within_s:.0f} s of being"
-                    " relieved of the load."
-                )
+    def wait_until(
+        self,
+        reached: Callable[[], bool],
+        within_s: float,
+        what: str,
+        meanwhile: Callable[[], str] = str,
+    ) -> bool:
+        """Look every second, with a live line; False if it was not reached in time. `meanwhile` is
+        called before each look, and says something for the line."""
+        give_up_s = time.monotonic() + within_s
+        with self._screen.live(what) as status:
+            while (left_s := give_up_s - time.monotonic()) > 0:
+                said = meanwhile()
+                if reached():
+                    return True
+                status.update(", ".join(filter(None, (what, said, f"{left_s:.0f} s left"))))
+                self._let_pass(min(ASK_EVERY_S, left_s))
+        return False
 
     def sample(self, samples: int) -> Measured:
         """Take samples with `top`, and account for CPU time over the same window."""
