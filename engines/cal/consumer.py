@@ -45,6 +45,7 @@ def flaw_of(environment: Mapping[str, str]) -> Flaw:
         stall_after_s=float(environment["CAL_STALL_AFTER_S"]),
         stall_for_s=float(environment["CAL_STALL_FOR_S"]),
         cycle_ms=int(environment["CAL_CYCLE_MS"]),
+        spread_ms=int(environment["CAL_SPREAD_MS"]),
         noise_pct=float(environment["CAL_CAPACITY_NOISE_PCT"]),
         noise_tau_s=float(environment["CAL_CAPACITY_NOISE_TAU_S"]),
         pause_ms=int(environment["CAL_PAUSE_MS"]),
@@ -112,10 +113,12 @@ class Counting:
 
 
 class Telling:
-    """Says what changed since it last said so."""
+    """Says what changed since it last said so, the partitions stamped one after another over
+    `spread_ms`."""
 
-    def __init__(self, partitions: int) -> None:
+    def __init__(self, partitions: int, spread_ms: int = 0) -> None:
         self._reported = [0] * partitions
+        self._spread_ms = spread_ms
 
     def lines(self, counting: Counting, now_ms: int) -> list[str]:
         """The lines of engines/shared/progress_log.py; none if nothing has changed."""
@@ -128,7 +131,9 @@ class Telling:
             f"RACETRACK dt timestamp={now_ms}, total={sum(counting.total)},"
             f" max_received_at={newest_ms}, dt_ms={now_ms - newest_ms}"
         )
-        return [summary, *(_progress(counting, p, now_ms) for p in changed)]
+        apart_ms = self._spread_ms / max(1, len(changed) - 1)
+        stamped = ((now_ms + round(row * apart_ms), p) for row, p in enumerate(changed))
+        return [summary, *(_progress(counting, p, at_ms) for at_ms, p in stamped)]
 
 
 def _progress(counting: Counting, partition: int, now_ms: int) -> str:
@@ -211,7 +216,8 @@ class Notes:
 
 def run(consumer: Consumer, partitions: int, flaw: Flaw) -> None:
     """Count and tell to no end; a signal ends it."""
-    counting, telling, notes = Counting(partitions, flaw), Telling(partitions), Notes(flaw)
+    counting, notes = Counting(partitions, flaw), Notes(flaw)
+    telling = Telling(partitions, flaw.spread_ms)
     start_s = tell_at_s = time.monotonic()
     while True:
         for partition, stamps in by_partition(
@@ -223,6 +229,7 @@ def run(consumer: Consumer, partitions: int, flaw: Flaw) -> None:
         lines = notes.lines(counting, now_ms, now_s - start_s)
         if now_s >= tell_at_s:
             lines = telling.lines(counting, now_ms) + lines
+            time.sleep(flaw.spread_ms / 1000)  # nothing is said before its time
             # On the beat: a cycle that began late would make the next ones late, too.
             tell_at_s = max(tell_at_s + flaw.cycle_ms / 1000, now_s)
         if lines:

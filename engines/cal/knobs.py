@@ -21,6 +21,7 @@ class Knobs(Settings):
     cal_stall_after_s: Annotated[float, Field(ge=0)]
     cal_stall_for_s: Annotated[float, Field(ge=0)]
     cal_cycle_ms: Annotated[int, Field(ge=1)]
+    cal_spread_ms: Annotated[int, Field(ge=0)]
     cal_capacity_noise_pct: Annotated[float, Field(ge=0, le=50)]
     cal_capacity_noise_tau_s: Annotated[float, Field(ge=0.5)]
     cal_pause_ms: Annotated[int, Field(ge=0)]
