@@ -13,8 +13,6 @@ from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.lag import Floats, counted, recorded_until_ms, trusted
 from racetrack.analysis.silence import update_times_ms
 
-# Work wavers over seconds, so shorter batches would not be independent of each other.
-BATCH_S = 30.0
 # An engine may be short of work for so much of the time: a moment when two clocks look at once.
 IDLE_SHARE = 0.01
 CONFIDENCE = 0.95
@@ -55,9 +53,10 @@ class Estimate:
     high: float
 
 
-def work(curves: Curves, start_ms: float, end_ms: float, batch_s: float = BATCH_S) -> Work:
+def work(curves: Curves, start_ms: float, end_ms: float, batch_s: float) -> Work:
     """The engine's work between its first and its last update in the window, in equal batches of
-    about `batch_s`. Between two updates the count is taken to grow evenly.
+    about `batch_s`. Between two updates the count is taken to grow evenly. Work wavers over
+    seconds: batches of less than 30 s are not independent of each other.
 
     Raises:
         ValueError: there are not two updates.

@@ -48,7 +48,7 @@ class Pace:
 PACE = Pace(
     sessions=2,
     session_s=150,
-    batch_s=30,
+    batch_s=37.5,
     warm_up_most_s=60,
     warmth_bin_s=10,
     settle_s=10,

@@ -9,6 +9,7 @@ from tests.analysis.synthetic import START_MS
 
 SECONDS = 150
 PARTITIONS = 3
+BATCH_S = 30
 
 
 def overloaded(
@@ -37,7 +38,7 @@ def overloaded(
 
 
 def seen(curves: Curves) -> Work:
-    return work(curves, START_MS, START_MS + 1000 * SECONDS)
+    return work(curves, START_MS, START_MS + 1000 * SECONDS, BATCH_S)
 
 
 @pytest.mark.parametrize("cycle_ms", [100.0, 1_000.0, 7_000.0])
@@ -58,7 +59,7 @@ def test_batches_show_how_work_wavers() -> None:
 def test_the_age_of_the_backlog_is_told() -> None:
     # 90,000 due before the recording began would have no age, so look at its later part.
     curves = overloaded(backlog=60_000)
-    told = work(curves, START_MS + 30_000, START_MS + 1000 * SECONDS)
+    told = work(curves, START_MS + 30_000, START_MS + 1000 * SECONDS, BATCH_S)
     assert told.youngest_s == pytest.approx(10, abs=0.2)
     assert told.oldest_s == pytest.approx(11, abs=0.2)
 
@@ -79,7 +80,7 @@ def test_one_idle_partition_is_enough_to_doubt_it() -> None:
 
 def test_an_engine_that_tells_of_no_work_has_no_rate() -> None:
     with pytest.raises(ValueError, match="no work"):
-        work(overloaded(), START_MS + 200, START_MS + 300)
+        work(overloaded(), START_MS + 200, START_MS + 300, BATCH_S)
 
 
 def of_batches(*rates: float) -> Work:

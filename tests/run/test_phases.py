@@ -36,7 +36,8 @@ def test_an_overloaded_run_shows_what_the_engine_works(
     at = Drive(tmp_path, monkeypatch, STEADY)
     seen = overload(at.session, 1_000, PACE)
     assert seen.window.seconds == pytest.approx(PACE.session_s, abs=2)
-    work = capacity.work(curves.read(at.folder.path), seen.window.start_ms, seen.window.end_ms)
+    told, window = curves.read(at.folder.path), seen.window
+    work = capacity.work(told, window.start_ms, window.end_ms, PACE.batch_s)
     assert work.per_s == pytest.approx(20_000, rel=0.01)
     assert work.is_capacity
     assert 4 < work.youngest_s < work.oldest_s < 31
