@@ -20,6 +20,7 @@ from engines.flink.job import JobLog
 from engines.flink.knobs import Knobs
 from racetrack import settings
 from racetrack.stack.heeded import why_not
+from tests.fake_server import serve_in_background
 
 FLINK = find_engine("flink")
 KAFKA, REGISTRY = "127.0.0.1:54092", "http://127.0.0.1:54081"
@@ -88,7 +89,7 @@ def gateway() -> Iterator[str]:
     FakeGateway.statements = []
     with ThreadingHTTPServer(("127.0.0.1", 0), FakeGateway) as server:
         server.asked = {}  # type: ignore[attr-defined]
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        serve_in_background(server)
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 
