@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from racetrack.analysis import curves, raw, recovery
+from racetrack.analysis import curves, littles_law, raw, recovery
 from racetrack.analysis.sequential import decide
 from racetrack.analysis.verdict import judge
 from racetrack.results_record import Cost, Freshness, HarnessCost, Results, Spread, Verdict
@@ -36,14 +36,15 @@ def results(folder: Path) -> Results:
     judged = judge(told, start_ms, end_ms, asked.pageviews_per_s)
     # None counted: not known, and no cost of each.
     millions = (judged.throughput.processed_per_s or 0) * judged.window_s / 1e6
-    offered_per_s, achieved_per_s = rates(raw.arrivals(folder), start_ms, end_ms)
+    arrivals, delays = raw.arrivals(folder), raw.delays(folder, run.engine)
+    offered_per_s, achieved_per_s = rates(arrivals, start_ms, end_ms)
     found = Results(
         offered_pageviews_per_s=offered_per_s,
         achieved_pageviews_per_s=achieved_per_s,
         published_pageviews=sum(measured.end_offsets),
         processed_pageviews=measured.engine_total,
         verdict=_decided(judged, told, asked, measured),
-        dt_ms=delay(raw.delays(folder, run.engine), start_ms, end_ms),
+        dt_ms=delay(delays, start_ms, end_ms),
         processes={
             name: process(
                 samples.cpu_pct,
@@ -60,7 +61,15 @@ def results(folder: Path) -> Results:
     )
     if run.faults:
         found.faults = recovery.of_run(folder, run.faults)
+        return found
+    found.littles_law = littles_law.check(told, arrivals, delays, start_ms, end_ms)
+    if found.littles_law and not found.littles_law.holds and found.verdict:
+        found.verdict = _warned(found.verdict, littles_law.warning(found.littles_law))
     return found
+
+
+def _warned(verdict: Verdict, warning: str) -> Verdict:
+    return verdict.model_copy(update={"warnings": (*verdict.warnings, warning)})
 
 
 def _decided(

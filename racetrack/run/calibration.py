@@ -117,6 +117,7 @@ def findings(folders: Sequence[Path]) -> list["Finding"]:
     *delays, sawtooth, stalled, below, above = folders
     return [
         *(ruler.delay(folder, flaw) for folder, flaw in zip(delays, flaws, strict=False)),
+        ruler.waiting(delays[1], flaws[1]),
         ruler.sawtooth(sawtooth, flaws[len(delays)]),
         ruler.stall(stalled, flaws[len(delays) + 1]),
         ruler.capacity(below, above, flaws[-1]),
