@@ -137,6 +137,21 @@ class Cost(Part):
     rss_growth_gib_per_million: float | None = Field(
         default=None, description="Memory at the window's end minus its start, per million."
     )
+    pss_gib: Spread | None = Field(
+        default=None,
+        description="Resident memory, GiB, what processes share being split among them: every 5 s."
+        " null where the kernel did not let us look.",
+    )
+    tmpfs_gib: Spread | None = Field(
+        default=None,
+        description="Its files on tmpfs, GiB, but for what its processes have mapped of them, which"
+        " is in pss_gib; null as above.",
+    )
+    live_heap_gib: float | None = Field(
+        default=None,
+        description="What a full collection left on the heaps of its JVMs after the load was"
+        " paused, GiB; null where there is no JVM, or one could not be asked.",
+    )
 
 
 class Freshness(Part):
