@@ -40,6 +40,15 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class MemoryReading:
+    """What a service held at an instant, each page once, GiB; None where it could not be read."""
+
+    at_ms: int
+    pss_gib: float | None
+    tmpfs_gib: float | None
+
+
+@dataclass(frozen=True)
 class TopSamples:
     """The samples of one service, in order: percent of a core, and GiB."""
 
@@ -73,6 +82,36 @@ def usage(folder: Path) -> dict[str, list[Reading]]:
             reading = Reading(int(row["at_ms"]), float(row["cpu_s"]), float(row["rss_gib"]))
             found.setdefault(row["service"], []).append(reading)
     return found
+
+
+def memory(folder: Path) -> dict[str, list[MemoryReading]]:
+    """The rows of `memory.csv`, by service; none in a run of a version that did not keep it."""
+    found: dict[str, list[MemoryReading]] = {}
+    for row in _rows_if_any(folder / "memory.csv"):
+        pss_gib, tmpfs_gib = (_known(row[name]) for name in ("pss_gib", "tmpfs_gib"))
+        reading = MemoryReading(int(row["at_ms"]), pss_gib, tmpfs_gib)
+        found.setdefault(row["service"], []).append(reading)
+    return found
+
+
+def live_heaps(folder: Path) -> dict[str, float | None]:
+    """GiB by service from `live_heap.csv`, all its JVMs added up; None if one did not say."""
+    found: dict[str, float | None] = {}
+    for row in _rows_if_any(folder / "live_heap.csv"):
+        before, gib = found.get(row["service"], 0.0), _known(row["live_heap_gib"])
+        found[row["service"]] = None if before is None or gib is None else before + gib
+    return found
+
+
+def _rows_if_any(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _known(value: str) -> float | None:
+    return float(value) if value else None
 
 
 def top_samples(folder: Path) -> dict[str, TopSamples]:

@@ -23,6 +23,8 @@ FRESH_MS = 100.0
 CAPACITY_WITHIN = 0.05
 WORK_WITHIN = 0.01
 _CAPACITY = re.compile(r"^RACETRACK capacity timestamp=(\d+), allowed=([\d.]+),", re.MULTILINE)
+# Of what waits. Reading and a cycle of some milliseconds come on top of what is programmed.
+WAITING_WITHIN = 0.1
 _STALLED = re.compile(r"^RACETRACK stalled timestamp=(\d+), partition=(-?\d+)$", re.MULTILINE)
 
 
@@ -69,6 +71,27 @@ def sawtooth(folder: Path, flaw: Flaw) -> Finding:
         ", ".join(f"{name} {ms:,.0f}" for name, ms in seen.items()) + " ms",
         f"{bound} ms",
         within=all(abs(seen[name] - ms) <= off for name, (ms, off) in expected.items()),
+    )
+
+
+def waiting(folder: Path, flaw: Flaw) -> Finding:
+    """How many pageviews waited in a run with a known delay: by the totals, and by rate × age."""
+    run = read_run(folder)
+    judged = _judged(run)
+    bound = f"both ± {WAITING_WITHIN:.0%}, and one another as Little's law has it"
+    if isinstance(judged, str):
+        return Finding(str(flaw), judged, bound, within=False)
+    expected = judged.asked_per_s * flaw.delay_ms / 1000
+    programmed = f"{flaw} × {judged.asked_per_s:,}/s: {expected:,.0f} pageviews wait"
+    law = run.results.littles_law if run.results else None
+    if not law:
+        return Finding(programmed, "Little's law could not be held against it", bound, within=False)
+    sides = (law.waiting, law.rate_times_age)
+    return Finding(
+        programmed,
+        f"{law.waiting:,.0f} by the totals, {law.rate_times_age:,.0f} by rate × age",
+        bound,
+        within=law.holds and all(abs(n - expected) <= WAITING_WITHIN * expected for n in sides),
     )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from racetrack.report import verified
 from racetrack.report.figures import NO_COST, engine_of
-from racetrack.results_record import Freshness, Recovery, Results, Spread, Verdict
+from racetrack.results_record import Cost, Freshness, Recovery, Results, Spread, Verdict
 from racetrack.run_record import DoneFault, RunRecord
 from racetrack.runfolder import shown
 
@@ -60,13 +60,21 @@ def _costs(run: RunRecord, results: Results) -> list[str]:
     none = [] if engine_of(run) else [f"  {run.engine:<11} {NO_COST}"]
     return [
         *none,
-        *(
-            f"  {name:<11} CPU mean {_number(cost.cpu_pct.mean, '{:.1f}')} % of a core,"
-            f" memory max {_number(cost.rss_gib.max, '{:.2f}')} GiB,"
-            f" {_number(cost.cpu_s_per_million, '{:,.2f}')} CPU-s per million pageviews"
-            for name, cost in results.processes.items()
-        ),
+        *(line for name, cost in results.processes.items() for line in _cost_lines(name, cost)),
     ]
+
+
+def _cost_lines(name: str, cost: Cost) -> list[str]:
+    used = (
+        f"  {name:<11} CPU mean {_number(cost.cpu_pct.mean, '{:.1f}')} % of a core,"
+        f" memory max {_number(cost.rss_gib.max, '{:.2f}')} GiB,"
+        f" {_number(cost.cpu_s_per_million, '{:,.2f}')} CPU-s per million pageviews"
+    )
+    pss, tmpfs = (of.max if of else None for of in (cost.pss_gib, cost.tmpfs_gib))
+    held = f"PSS max {_number(pss, '{:.2f}')} GiB, tmpfs max {_number(tmpfs, '{:.2f}')} GiB"
+    if cost.live_heap_gib is not None:
+        held += f", live heap {cost.live_heap_gib:.2f} GiB"
+    return [used, f"  {'':<11} {held}"]
 
 
 def _verdict(verdict: Verdict | None) -> list[str]:

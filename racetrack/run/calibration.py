@@ -126,6 +126,7 @@ def findings(folders: Sequence[Path]) -> list["Finding"]:
     *delay_flaws, sawtooth_flaw, spread_flaw, stall_flaw, capacity_flaw, _, noisy_flaw = flaws
     return [
         *(ruler.delay(folder, flaw) for folder, flaw in zip(delays, delay_flaws, strict=True)),
+        ruler.waiting(delays[1], delay_flaws[1]),
         ruler.sawtooth(sawtooth, sawtooth_flaw),
         ruler.sawtooth(spread, spread_flaw),
         ruler.stall(stalled, stall_flaw),

@@ -11,12 +11,13 @@ from engines.contract import Engine
 from racetrack.analysis import recovery
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
-from racetrack.probes import top
+from racetrack.probes import live_heap, top
 from racetrack.probes.broker import PublishedProbe, TopicOffsets
 from racetrack.probes.cgroup import CgroupProbe
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.loadgen import ArrivalsProbe, Control
+from racetrack.probes.memory import MemoryProbe
 from racetrack.probes.purchases import PurchasesProbe
 from racetrack.probes.settled import Settled, settle
 from racetrack.probes.thread import Probe
@@ -121,6 +122,7 @@ class Session:
                 f" loading the demo. Its logs are in {self._folder.stack}."
             )
         self._begin(UsageProbe(self._meter, self._sample_every_s, self._folder))
+        self._begin(MemoryProbe(self._meter.pids, self._stack.folders_in_memory, self._folder))
         if accounts := self._accounts():
             self._begin(CgroupProbe(accounts, self._sample_every_s, self._folder))
         watched = self._workload.watched_table
@@ -243,7 +245,8 @@ class Session:
         )
 
     def account(self) -> Counts:
-        """Pause the load, let the engine drain, and tell who counted what."""
+        """Pause the load, let the engine drain, ask each JVM for its live heap, and tell who
+        counted what."""
         broker = self._main_topic()
         with self._talk_to_loadgen() as control:
             control.pause()
@@ -253,6 +256,7 @@ class Session:
             drained = self._delay.wait_until(
                 lambda newest: newest.total >= published, DRAIN_WITHIN_S, self.check
             )
+        self._ask_live_heaps()
         return Counts(
             handed_over=tuple(settled.handed_over),
             refused=tuple(settled.refused),
@@ -302,6 +306,13 @@ class Session:
         if self._loading:
             self._loading = False
             self._engine.unload(self._stack)
+
+    def _ask_live_heaps(self) -> None:
+        """Each stands still while it collects: so only now, when nothing is measured any more."""
+        with self._screen.live("asking each JVM for its live heap"):
+            silent = live_heap.write(self._sampled(), self._folder, self.check)
+        for line in silent:
+            self._screen.say(f"  {line}")
 
     def _sampled(self) -> dict[str, list[int]]:
         """What is sampled: service → its live processes, the engine's first."""

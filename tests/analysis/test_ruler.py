@@ -39,6 +39,7 @@ def write(
     judged: dict[str, Any],
     rate: int = 3000,
     outcome: str = "ok",
+    littles_law: dict[str, Any] | None = None,
 ) -> Path:
     folder.mkdir(exist_ok=True)
     run = {
@@ -47,7 +48,7 @@ def write(
         "outcome": outcome,
         "asked": {"pageviews_per_s": rate},
         "measured": {"window": {"start_ms": STALL_MS + 1_000, "end_ms": END_MS}},
-        "results": {"verdict": judged},
+        "results": {"verdict": judged, "littles_law": littles_law},
     }
     (folder / "run.json").write_text(json.dumps(run_json(run)))
     return folder
@@ -62,6 +63,29 @@ def test_a_delay_has_to_be_measured_as_it_was_programmed(
     found = ruler.delay(write(tmp_path, verdict(p50_ms=measured_ms)), Flaw(delay_ms=250))
     assert (found.programmed, found.within) == ("delay of 250 ms", within)
     assert f"median lag {measured_ms:.0f} ms" in found.measured
+
+
+@pytest.mark.parametrize(
+    ("waiting", "by_age", "holds", "within"),
+    [
+        (755, 750, True, True),
+        (755, 750, False, False),
+        (755, 900, True, False),
+        (600, 750, True, False),
+    ],
+)
+def test_what_waits_is_the_delay_times_the_rate(
+    tmp_path: Path, waiting: float, by_age: float, holds: bool, within: bool
+) -> None:
+    law = {"waiting": waiting, "rate_times_age": by_age, "ratio": 1, "tolerance": 9, "holds": holds}
+    found = ruler.waiting(write(tmp_path, verdict(), littles_law=law), Flaw(delay_ms=250))
+    assert "750 pageviews wait" in found.programmed
+    assert f"{waiting} by the totals, {by_age} by rate × age" in found.measured
+    assert found.within == within
+
+
+def test_a_run_without_littles_law_is_a_finding(tmp_path: Path) -> None:
+    assert not ruler.waiting(write(tmp_path, verdict()), Flaw(delay_ms=250)).within
 
 
 @pytest.mark.parametrize(
