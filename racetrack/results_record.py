@@ -232,7 +232,10 @@ class Results(Part):
         default=None, description="Absent from runs of versions that gave none."
     )
     dt_ms: Freshness
-    processes: dict[str, Cost] = Field(description="The engine's services and the broker.")
+    processes: dict[str, Cost] = Field(
+        description="Every service of the stack, the engine's first; older runs have only those,"
+        " the broker and the load generator."
+    )
     harness: HarnessCost
     littles_law: LittlesLaw | None = Field(
         default=None,

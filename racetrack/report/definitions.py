@@ -157,6 +157,14 @@ FIGURES = (
         "As CPU mean, for the broker.",
     ),
     Figure(
+        "support_cpu_mean_pct",
+        "support CPU",
+        "% of a core",
+        "{:,.1f}",
+        "As CPU mean, for MySQL, the registry and Debezium together; absent from older runs, which"
+        " did not sample them.",
+    ),
+    Figure(
         "harness_cpu_pct",
         "harness CPU",
         "% of a core",

@@ -13,6 +13,9 @@ from racetrack.run_record import RunRecord
 NATIVE, MADE_HERE = "native", "compose, images made here"
 # All that a run samples beside the engine's own services, where it does not say which those are.
 NOT_THE_ENGINE = ("broker", "redpanda", "loadgen")
+# What brings an engine its input beside broker and generator: the same for all engines, so it is
+# told in short.
+SUPPORT = ("mysql", "registry", "debezium")
 SHORT_WINDOW_S, FEW_SAMPLES = 30.0, 10
 BUSY_PCT, STOLEN_PCT = 90.0, 1.0
 NO_COST = (
@@ -37,6 +40,8 @@ def figures_of(run: RunRecord, folder: Path) -> dict[str, float | None]:
         }
         if broker := results.processes.get("broker"):
             found["broker_cpu_mean_pct"] = broker.cpu_pct.mean
+        support = [of for name, of in results.processes.items() if name in SUPPORT]
+        found["support_cpu_mean_pct"] = _total([of.cpu_pct.mean for of in support])
     return found
 
 

@@ -4,16 +4,17 @@ import math
 from pathlib import Path
 
 from racetrack.report import verified
-from racetrack.report.figures import NO_COST, engine_of
+from racetrack.report.figures import NO_COST, SUPPORT, engine_of
 from racetrack.results_record import Cost, Freshness, Recovery, Results, Spread, Verdict
 from racetrack.run_record import DoneFault, RunRecord
 from racetrack.runfolder import shown
 
 
 def sample_lines(results: Results) -> list[str]:
-    """`name=…, tag=CPU_PCT, mean=…, sd=…, sem=…, samples=[…]` and `RES_GiB`, for each process."""
+    """`name=…, tag=CPU_PCT, mean=…, sd=…, sem=…, samples=[…]` and `RES_GiB`, for each service but
+    those of which the summary tells in short."""
     lines = []
-    for name, cost in results.processes.items():
+    for name, cost in _without_support(results).items():
         lines.append(_sample_line(name, "CPU_PCT", cost.cpu_pct, "{:.1f}", with_max=False))
         lines.append(_sample_line(name, "RES_GiB", cost.rss_gib, "{:.3f}", with_max=True))
     return lines
@@ -60,7 +61,12 @@ def _costs(run: RunRecord, results: Results) -> list[str]:
     none = [] if engine_of(run) else [f"  {run.engine:<11} {NO_COST}"]
     return [
         *none,
-        *(line for name, cost in results.processes.items() for line in _cost_lines(name, cost)),
+        *(
+            line
+            for name, cost in _without_support(results).items()
+            for line in _cost_lines(name, cost)
+        ),
+        *_support(results),
     ]
 
 
@@ -75,6 +81,21 @@ def _cost_lines(name: str, cost: Cost) -> list[str]:
     if cost.live_heap_gib is not None:
         held += f", live heap {cost.live_heap_gib:.2f} GiB"
     return [used, f"  {'':<11} {held}"]
+
+
+def _without_support(results: Results) -> dict[str, Cost]:
+    return {name: cost for name, cost in results.processes.items() if name not in SUPPORT}
+
+
+def _support(results: Results) -> list[str]:
+    """One line: neither the engine's work nor the load on it."""
+    shown = [
+        f"{name} {_number(cost.cpu_pct.mean, '{:.1f}')} % of a core,"
+        f" {_number(cost.rss_gib.max, '{:.2f}')} GiB"
+        for name, cost in results.processes.items()
+        if name in SUPPORT
+    ]
+    return [f"  support     {'; '.join(shown)}"] if shown else []
 
 
 def _verdict(verdict: Verdict | None) -> list[str]:

@@ -22,13 +22,14 @@ from racetrack.probes.purchases import PurchasesProbe
 from racetrack.probes.settled import Settled, settle
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import CpuAccount, Meter, UsageProbe
+from racetrack.run import sampled
 from racetrack.run.faults import Away, Fault, FaultInjector
 from racetrack.run.readiness import check_services, check_writes, services_of
 from racetrack.run.steering import Look
 from racetrack.run_record import Counts, FaultLog, Measured, Window
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
-from racetrack.stack.contract import Accounting, Stack
+from racetrack.stack.contract import Stack
 from racetrack.verified_record import Verified
 from racetrack.workload import find_workload
 
@@ -68,7 +69,7 @@ class Session:
         self._delay = DelayProbe(
             engine, stack, folder, curves, self._excused_by(*engine.services_in(stack.settings))
         )
-        self._meter = Meter(self._sampled)
+        self._meter = Meter(lambda: sampled.processes(engine, stack))
         self._faults = FaultInjector(
             faults,
             engine=engine,
@@ -123,7 +124,7 @@ class Session:
             )
         self._begin(UsageProbe(self._meter, self._sample_every_s, self._folder))
         self._begin(MemoryProbe(self._meter.pids, self._stack.folders_in_memory, self._folder))
-        if accounts := self._accounts():
+        if accounts := sampled.accounts(self._engine, self._stack):
             self._begin(CgroupProbe(accounts, self._sample_every_s, self._folder))
         watched = self._workload.watched_table
         if watched and not self._faults.all_done and "debezium" in self._engine.needs:
@@ -224,7 +225,7 @@ class Session:
 
     def sample(self, samples: int) -> Measured:
         """Take samples with `top`, and account for CPU time over the same window."""
-        sampled = self._sampled()
+        processes = sampled.processes(self._engine, self._stack)
         with self._screen.live("sampling") as status:
 
             def meanwhile() -> None:
@@ -234,7 +235,7 @@ class Session:
             start_ms, before = now_ms(), CpuAccount.read(self._meter)
             changing = self._meter.pids if self._recorded else None
             top.take(
-                *(sampled, samples, self._sample_every_s, self._folder),
+                *(processes, samples, self._sample_every_s, self._folder),
                 *(self._stack.settings.stack_name, meanwhile, changing),
             )
             end_ms, used = now_ms(), CpuAccount.read(self._meter).since(before)
@@ -310,19 +311,11 @@ class Session:
     def _ask_live_heaps(self) -> None:
         """Each stands still while it collects: so only now, when nothing is measured any more."""
         with self._screen.live("asking each JVM for its live heap"):
-            silent = live_heap.write(self._sampled(), self._folder, self.check)
+            silent = live_heap.write(
+                sampled.processes(self._engine, self._stack), self._folder, self.check
+            )
         for line in silent:
             self._screen.say(f"  {line}")
-
-    def _sampled(self) -> dict[str, list[int]]:
-        """What is sampled: service → its live processes, the engine's first."""
-        beside = {name: self._stack.pids(name) for name in ("broker", "loadgen")}
-        return {**self._engine.processes(self._stack), **beside}
-
-    def _accounts(self) -> dict[str, Accounting]:
-        """The kernel's account of what is sampled, where the runtime has one."""
-        found = {name: self._stack.accounting(name) for name in self._sampled()}
-        return {name: account for name, account in found.items() if account}
 
     def _excused_by(self, *services: str) -> Callable[[float], bool]:
         """Whether one of these services is or was away on purpose since a time."""

@@ -100,6 +100,10 @@ class Stack(Protocol):
             RacetrackError: a service did not come up; the message ends with its last words.
         """
 
+    def apart(self, services: Sequence[str]) -> list[str]:
+        """Those of the services that run apart from all before them: where the broker is the
+        registry too, it is named once."""
+
     def pids(self, service: str) -> list[int]:
         """All live processes of a service, its main process first; none while it is killed, or
         where they can't be seen."""

@@ -88,6 +88,20 @@ def test_the_summary_says_it_at_a_glance() -> None:
     assert "logs/x_steady_5000" in text
 
 
+def test_what_supports_every_engine_alike_is_one_line() -> None:
+    def cost(pct: float, gib: float) -> dict[str, Any]:
+        return {**COST, "cpu_pct": spread([pct]), "rss_gib": spread([gib])}
+
+    support = {"mysql": cost(1.25, 0.5), "debezium": cost(3.0, 0.375)}
+    results = {**RESULTS, "processes": {**RESULTS["processes"], **support}}
+    assert sample_lines(results) == sample_lines(RESULTS)
+    told = terminal.summary(run_with(results), Path("x"))
+    line = "  support     mysql 1.2 % of a core, 0.50 GiB; debezium 3.0 % of a core, 0.38 GiB"
+    assert [one for one in told if one not in terminal.summary(run_with(RESULTS), Path("x"))] == [
+        line
+    ]
+
+
 def test_a_window_without_an_update_has_no_delay() -> None:
     none = {"mean": None, "p50": None, "max": None, "updates": 0, "next_update_s": 3.5}
     run = run_with({**RESULTS, "dt_ms": none})

@@ -69,6 +69,9 @@ class MadeUpStack:
     def survives_kill(self, service: str) -> bool:
         return self.runtime == "native"
 
+    def apart(self, services: Sequence[str]) -> list[str]:
+        return list(services)
+
     def pids(self, service: str) -> list[int]:
         return [os.getpid()]
 
@@ -93,8 +96,8 @@ class MadeUpEngine(Engine):
     nothing if that is None."""
 
     name, title = "made-up", "Made Up"
-    needs = ("debezium",)
-    services = ("manager", "worker")
+    needs: tuple[str, ...] = ("debezium",)
+    services: tuple[str, ...] = ("manager", "worker")
 
     def __init__(self, counted: int | None = 7) -> None:
         self.counted = counted

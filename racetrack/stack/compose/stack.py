@@ -109,6 +109,10 @@ class ComposeStack:
         for name, container_id in self._started.coming.ids.items():
             self._started.live[name] = self._containers.live(container_id)
 
+    def apart(self, services: Sequence[str]) -> list[str]:
+        """One for each container."""
+        return [shown(name) for name in each_once(services)]
+
     def pids(self, service: str) -> list[int]:
         """All live processes of the service's container; none while it is killed, or unseen."""
         live = self._up.live[called(service)]

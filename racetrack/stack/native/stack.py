@@ -120,6 +120,10 @@ class NativeStack:
                 leftovers.end(self.settings.stack_name)
                 raise
 
+    def apart(self, services: Sequence[str]) -> list[str]:
+        """All of them."""
+        return list(services)
+
     def pids(self, service: str) -> list[int]:
         """The service's main process and all its descendants; none while it is killed."""
         running = self._running[service]

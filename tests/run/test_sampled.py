@@ -1,0 +1,60 @@
+"""Every service of a run is sampled, each once and by its name; the engine's stay the engine's."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from racetrack.run import sampled
+from racetrack.stack.compose.stack import ComposeStack
+from racetrack.stack.contract import Accounting, Stack
+from tests.run.made_up import MadeUpEngine, MadeUpStack
+
+
+class Account:
+    """A service's account that is never asked."""
+
+
+class Contained(MadeUpStack):
+    """The registry is the broker, and every container but one has an account."""
+
+    def apart(self, services: Sequence[str]) -> list[str]:
+        return ComposeStack.apart(cast(ComposeStack, self), services)
+
+    def accounting(self, service: str) -> Accounting | None:  # type: ignore[override]
+        return None if service == "mysql" else cast(Accounting, Account())
+
+
+class WithRegistry(MadeUpEngine):
+    """Needs all that a stack has."""
+
+    needs = ("registry", "debezium")
+
+
+class Elsewhere(MadeUpEngine):
+    """Starts nothing, and names a process of this machine as its own."""
+
+    services = ()
+
+    def processes(self, stack: Stack) -> Mapping[str, list[int]]:
+        return {"far": [7]}
+
+
+def test_every_service_is_sampled_the_engines_first() -> None:
+    names = list(sampled.processes(WithRegistry(), MadeUpStack().as_stack()))
+    assert names == [*("manager", "worker", "broker", "loadgen", "mysql", "registry", "debezium")]
+
+
+def test_where_the_broker_is_the_registry_it_is_sampled_once() -> None:
+    names = list(sampled.processes(WithRegistry(), Contained(runtime="compose").as_stack()))
+    assert names == ["manager", "worker", "broker", "loadgen", "mysql", "debezium"]
+
+
+def test_an_engine_that_runs_elsewhere_has_the_processes_that_it_names() -> None:
+    found = sampled.processes(Elsewhere(), MadeUpStack().as_stack())
+    assert found["far"] == [7]
+    assert list(found) == ["far", "broker", "loadgen", "mysql", "debezium"]
+
+
+def test_the_accounts_are_of_those_that_have_one() -> None:
+    found = sampled.accounts(MadeUpEngine(), Contained().as_stack())
+    assert list(found) == ["manager", "worker", "broker", "loadgen", "debezium"]
+    assert sampled.accounts(MadeUpEngine(), MadeUpStack().as_stack()) == {}
