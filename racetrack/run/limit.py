@@ -51,11 +51,11 @@ class LimitSearch:
         self._pace, self._start_per_s = pace, start_per_s
         self._engine = engines.find_engine(engine_name)
         self._settings, self._screen, self._guard = settings, screen, guard
-        self._stack = open_stack(settings, services_of(self._engine, settings), screen.say)
+        runtime = open_stack(settings, services_of(self._engine, settings), screen.say).runtime
         self.folder = named_folder(settings.logs_folder, f"{engine_name}_limit")
         self._found = LimitRecord(
             engine=engine_name,
-            runtime=self._stack.runtime,
+            runtime=runtime,
             machine=machine.describe(),
             settings=for_record(settings),
         )
@@ -123,13 +123,16 @@ class LimitSearch:
     @contextmanager
     def _fresh(self, label: str, pageviews_per_s: int) -> Iterator[tuple[Session, RunFolder]]:
         """The stack started for one run, the demo loaded; stopped again, however that ends."""
-        make_ready(self._engine, self._stack, self._screen.say)
+        stack = open_stack(
+            self._settings, services_of(self._engine, self._settings), self._screen.say
+        )
+        make_ready(self._engine, stack, self._screen.say)
         folder = RunFolder.create(self._settings.logs_folder, self._engine.name, label)
         asked = RunArguments(
             pageviews_per_s=pageviews_per_s, wait_s=self._pace.settle_s, samples=1, delay_s=1.0
         )
-        describe_run(folder, self._engine, self._stack, asked)
-        session = Session(self._engine, self._stack, folder, self._screen, 1.0)
+        describe_run(folder, self._engine, stack, asked)
+        session = Session(self._engine, stack, folder, self._screen, 1.0)
         outcome = "unfinished"
         try:
             session.start_stack()

@@ -13,7 +13,7 @@ from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
 from racetrack.run.search import BOUNDS_MS, QUANTILE, widened_ms
 from racetrack.run.session import Session
-from racetrack.run.steering import LEAST_AGE_S, Steering, Warmth
+from racetrack.run.steering import LEAST_S, Steering, Warmth
 from racetrack.run_record import Window
 
 LOOK_EVERY_S = 1.0
@@ -85,7 +85,7 @@ class Steady:
 
 
 def overload(session: Session, start_per_s: int, pace: Pace) -> Overloaded:
-    """Offer ever more until there is a backlog, keep its age between 5 and 30 s, and let the engine
+    """Offer ever more until there is a backlog, keep it at 5 to 30 s of work, and let the engine
     work on it for `session_s` from when it is warm.
 
     Raises:
@@ -97,10 +97,10 @@ def overload(session: Session, start_per_s: int, pace: Pace) -> Overloaded:
     def steer() -> str:
         offered = steering.next_per_s(session.look())
         session.offer(offered)
-        return f"offering {offered:,}/s, backlog {steering.age_s:.0f} s old"
+        return f"offering {offered:,}/s, a backlog of {steering.backlog_s:.0f} s"
 
     def is_overloaded() -> bool:
-        return warming.is_over() and steering.age_s >= LEAST_AGE_S
+        return warming.is_over() and steering.backlog_s >= LEAST_S
 
     if not session.wait_until(is_overloaded, OVERLOADED_WITHIN_S, "overloading", steer):
         raise RacetrackError(

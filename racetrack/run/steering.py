@@ -2,19 +2,15 @@
 
 from collections import deque
 from dataclasses import dataclass
-from itertools import dropwhile
 
-import numpy as np
-
-# The backlog's age is to stay between 5 and 30 s: its middle leaves room on both sides.
-TARGET_AGE_S = 15.0
-LEAST_AGE_S = 5.0
-# A backlog too old or too young by so much is made up for in about as many seconds.
+# The backlog is to be work for 5 to 30 s: its middle leaves room on both sides.
+TARGET_S = 15.0
+LEAST_S = 5.0
+# What is missing of it, or too much, is made up for in about as many seconds.
 CORRECTS_OVER_S = 15.0
 MOST_FACTOR, LEAST_FACTOR = 2.0, 0.3
 WORK_OVER_S = 10.0  # longer than an update cycle, shorter than what would make it sway
 FIRST_LOOK_S = 2.0
-REMEMBERS_S = 90.0
 
 FLAT_WITHIN = 0.1
 FLAT_BINS = 3
@@ -33,33 +29,26 @@ class Look:
 
 class Steering:
     """The rate to offer, look by look: what the engine works, and more of it while its backlog is
-    younger than wanted. An engine that keeps up has no backlog, so its rate doubles every few
+    smaller than wanted. An engine that keeps up has no backlog, so its rate doubles every few
     seconds until it no longer does."""
 
     def __init__(self, start_per_s: float) -> None:
         self.per_s = start_per_s
-        self.age_s = 0.0
+        self.backlog_s = 0.0  # how long it would work on what is due
         self._looks: deque[Look] = deque()
 
     def next_per_s(self, now: Look) -> int:
         """What to offer from now on, pageviews per second."""
         self._looks.append(now)
-        while now.at_s - self._looks[0].at_s > REMEMBERS_S:
+        while now.at_s - self._looks[0].at_s > WORK_OVER_S:
             self._looks.popleft()
-        self.age_s = self._age_s(now)
-        then = next(dropwhile(lambda look: now.at_s - look.at_s > WORK_OVER_S, self._looks))
+        then = self._looks[0]
         if (passed_s := now.at_s - then.at_s) >= FIRST_LOOK_S:
-            factor = 1 + (TARGET_AGE_S - self.age_s) / CORRECTS_OVER_S
-            works_per_s = (now.counted - then.counted) / passed_s
+            works_per_s = max(1.0, (now.counted - then.counted) / passed_s)
+            self.backlog_s = max(0, now.due - now.counted) / works_per_s
+            factor = 1 + (TARGET_S - self.backlog_s) / CORRECTS_OVER_S
             self.per_s = works_per_s * min(MOST_FACTOR, max(LEAST_FACTOR, factor))
         return max(1, round(self.per_s))
-
-    def _age_s(self, now: Look) -> float:
-        """How long ago as many were due as are counted now."""
-        if now.counted >= now.due:
-            return 0.0
-        due, at_s = [look.due for look in self._looks], [look.at_s for look in self._looks]
-        return now.at_s - float(np.interp(now.counted, due, at_s))
 
 
 class Warmth:

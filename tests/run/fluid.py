@@ -18,7 +18,7 @@ from scipy import signal
 from racetrack.analysis.capacity import Work
 from racetrack.run.phases import PACE, Pace
 from racetrack.run.search import BOUNDS_MS, QUANTILE, Held, find
-from racetrack.run.steering import LEAST_AGE_S, Look, Steering
+from racetrack.run.steering import LEAST_S, Look, Steering
 
 STEP_S = 0.2
 LOOK_EVERY_S = 1.0
@@ -96,23 +96,23 @@ class FluidRuns:
         """Steered as a real run is."""
         queue, steering = Queue(self._engine, self._rng), Steering(1_000)
         looks: list[Look] = []
-        ages_s: list[float] = []
+        backlogs_s: list[float] = []
         looks_at_s = 0.0
         while not looks or queue.now_s - looks[0].at_s < self._pace.session_s:
             queue.step()
             if queue.now_s >= looks_at_s:
                 looks_at_s += LOOK_EVERY_S
                 queue.offered_per_s = steering.next_per_s(queue.look())
-                if looks or (queue.now_s >= WARM_UP_S and steering.age_s >= LEAST_AGE_S):
+                if looks or (queue.now_s >= WARM_UP_S and steering.backlog_s >= LEAST_S):
                     looks.append(queue.look())
-                    ages_s.append(steering.age_s)
+                    backlogs_s.append(steering.backlog_s)
         self._pass(queue.now_s)
         at_s, counted = [look.at_s for look in looks], [look.counted for look in looks]
         batches = max(1, round(self._pace.session_s / self._pace.batch_s))
         edges = np.linspace(at_s[0], at_s[-1], batches + 1)
         rates = np.diff(np.interp(edges, at_s, counted)) / np.diff(edges)
-        idle = float(np.mean([age_s == 0 for age_s in ages_s]))
-        return Work(tuple(rates.tolist()), min(ages_s), max(ages_s), idle)
+        idle = float(np.mean([left_s == 0 for left_s in backlogs_s]))
+        return Work(tuple(rates.tolist()), min(backlogs_s), max(backlogs_s), idle)
 
     def hold(self, pageviews_per_s: int) -> Held:
         """From an empty queue, which is what half the rate leaves."""

@@ -6,7 +6,7 @@ import pytest
 from racetrack.run.steering import Look, Steering, Warmth
 from tests.run.fluid import LOOK_EVERY_S, Queue, Wavering
 
-OVERLOADED_WITHIN_S = 60
+OVERLOADED_WITHIN_S = 90
 
 
 def ages_s(engine: Wavering, seconds: float, start_per_s: int = 1_000) -> list[float]:
