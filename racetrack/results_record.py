@@ -137,6 +137,21 @@ class Cost(Part):
     rss_growth_gib_per_million: float | None = Field(
         default=None, description="Memory at the window's end minus its start, per million."
     )
+    pss_gib: Spread | None = Field(
+        default=None,
+        description="Resident memory, GiB, what processes share being split among them: every 5 s."
+        " null where the kernel did not let us look.",
+    )
+    tmpfs_gib: Spread | None = Field(
+        default=None,
+        description="Its files on tmpfs, GiB, but for what its processes have mapped of them, which"
+        " is in pss_gib; null as above.",
+    )
+    live_heap_gib: float | None = Field(
+        default=None,
+        description="What a full collection left on the heaps of its JVMs after the load was"
+        " paused, GiB; null where there is no JVM, or one could not be asked.",
+    )
 
 
 class Freshness(Part):
@@ -219,6 +234,23 @@ class FaultRecovery(Part):
         }
 
 
+class LittlesLaw(Part):
+    """What waits is the rate times its age: two records of one run held against each other. A run
+    in which it does not hold says so among the verdict's warnings."""
+
+    waiting: float = Field(
+        description="Mean of due minus counted in the window, by arrivals.csv and the totals in the"
+        " log of freshness, pageviews."
+    )
+    rate_times_age: float = Field(
+        description="The same by curves.csv: for each partition the rate times the mean age of its"
+        " oldest pageview, and half a pageview, pageviews."
+    )
+    ratio: float | None = Field(description="The second by the first; null if none waited.")
+    tolerance: float = Field(description="How far they may differ, pageviews.")
+    holds: bool = Field(description="Whether they differ by no more.")
+
+
 class Results(Part):
     """Figures over the window."""
 
@@ -237,6 +269,10 @@ class Results(Part):
     harness: HarnessCost
     noise: Noise | None = Field(
         default=None, description="Absent from older runs, and where it could not be read."
+    )
+    littles_law: LittlesLaw | None = Field(
+        default=None,
+        description="null where one side is not known, or what was counted was lost by a fault.",
     )
     faults: tuple[FaultRecovery, ...] = Field(
         default=(), description="Of each fault that has passed, when lag was normal again."

@@ -3,26 +3,34 @@
     python -m engines.cal.consumer
 
 What it counted it says on standard output in the lines of engines/shared/progress_log.py, at most
-every CAL_CYCLE_MS; `RACETRACK stalled timestamp=<ms>, partition=<k>` says since when k stands still
-(-1: none does any more). KAFKA_BOOTSTRAP, CAL_READY_FILE (written once it reads all partitions) and
-the settings in the `.env` beside this come from the environment.
+every CAL_CYCLE_MS. `RACETRACK stalled timestamp=<ms>, partition=<k>` says since when k stands still
+(-1: none does any more). `RACETRACK capacity timestamp=<ms>, allowed=<n>, seed=<n>` says every
+second how many it could have counted since its start if some had always waited. KAFKA_BOOTSTRAP,
+CAL_READY_FILE (written once it reads all partitions) and the settings in the `.env` beside this
+come from the environment.
 """
 
 import json
 import math
 import os
+import secrets
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
+from engines.cal.capacity import Capacity
 from racetrack import clock
 from racetrack.flaw import NO_PARTITION, Flaw
 
 TOPIC = "pageviews"
 LOOK_EVERY_S = 0.01
+NOTE_EVERY_S = 1.0
+SEEDS = 1_000_000
+WHOLE = 1 - 1e-6  # one, but for rounding
 BATCH = 10_000
 ANSWER_WITHIN_S = 10.0
 STAMP_DIGITS = 13
@@ -37,6 +45,12 @@ def flaw_of(environment: Mapping[str, str]) -> Flaw:
         stall_after_s=float(environment["CAL_STALL_AFTER_S"]),
         stall_for_s=float(environment["CAL_STALL_FOR_S"]),
         cycle_ms=int(environment["CAL_CYCLE_MS"]),
+        spread_ms=int(environment["CAL_SPREAD_MS"]),
+        noise_pct=float(environment["CAL_CAPACITY_NOISE_PCT"]),
+        noise_tau_s=float(environment["CAL_CAPACITY_NOISE_TAU_S"]),
+        pause_ms=int(environment["CAL_PAUSE_MS"]),
+        pause_every_s=float(environment["CAL_PAUSE_EVERY_S"]),
+        seed=int(environment["CAL_SEED"]),
     )
 
 
@@ -55,7 +69,9 @@ class Counting:
         self.newest_ms = [-1] * partitions  # received_at of the newest that was counted
         self._waiting: list[deque[int]] = [deque() for _ in range(partitions)]
         self._flaw = flaw
-        self._free_at_s = 0.0  # up to when the capacity is used
+        self._capacity = Capacity(flaw, flaw.seed)
+        self.allowed = 0.0  # what the capacity came to since the start
+        self._used = 0.0  # how much of that was worked or lost
 
     def add(self, partition: int, received_at_ms: Iterable[int]) -> None:
         """Take in what was read, in its order."""
@@ -81,26 +97,28 @@ class Counting:
         self.newest_ms[partition] = newest_ms
 
     def _count_oldest(self, partitions: list[int], until_ms: int, now_s: float) -> None:
-        """As one worker that needs 1/capacity for each and takes the oldest first. Time in which
-        nothing waits is lost to it."""
-        each_s = 1 / self._flaw.capacity_per_s
-        while now_s - self._free_at_s >= each_s:
+        """As one worker that takes the oldest first, at the capacity of each moment. What it could
+        do while nothing waits is lost to it."""
+        self.allowed = self._capacity.work_by(now_s)
+        while self.allowed - self._used >= WHOLE:
             heads = ((self._waiting[p][0], p) for p in partitions if self._waiting[p])
             oldest_ms, partition = min(heads, default=(until_ms + 1, -1))
             if oldest_ms > until_ms:
-                self._free_at_s = now_s
+                self._used = self.allowed
                 return
             self._waiting[partition].popleft()
             self.total[partition] += 1
             self.newest_ms[partition] = max(self.newest_ms[partition], oldest_ms)
-            self._free_at_s += each_s
+            self._used += 1
 
 
 class Telling:
-    """Says what changed since it last said so."""
+    """Says what changed since it last said so, the partitions stamped one after another over
+    `spread_ms`."""
 
-    def __init__(self, partitions: int) -> None:
+    def __init__(self, partitions: int, spread_ms: int = 0) -> None:
         self._reported = [0] * partitions
+        self._spread_ms = spread_ms
 
     def lines(self, counting: Counting, now_ms: int) -> list[str]:
         """The lines of engines/shared/progress_log.py; none if nothing has changed."""
@@ -113,7 +131,9 @@ class Telling:
             f"RACETRACK dt timestamp={now_ms}, total={sum(counting.total)},"
             f" max_received_at={newest_ms}, dt_ms={now_ms - newest_ms}"
         )
-        return [summary, *(_progress(counting, p, now_ms) for p in changed)]
+        apart_ms = self._spread_ms / max(1, len(changed) - 1)
+        stamped = ((now_ms + round(row * apart_ms), p) for row, p in enumerate(changed))
+        return [summary, *(_progress(counting, p, at_ms) for at_ms, p in stamped)]
 
 
 def _progress(counting: Counting, partition: int, now_ms: int) -> str:
@@ -171,11 +191,34 @@ def assigned(bootstrap: str) -> tuple[Consumer, int]:
     return consumer, len(found.partitions)
 
 
+class Notes:
+    """What else its log holds: who stands still, and what the capacity came to."""
+
+    def __init__(self, flaw: Flaw) -> None:
+        self._flaw = flaw
+        self._stalled = NO_PARTITION
+        self._next_s = 0.0
+
+    def lines(self, counting: Counting, now_ms: int, since_start_s: float) -> list[str]:
+        """What is new since the last call, or due again."""
+        found = []
+        if (stalls := stalled_at(self._flaw, since_start_s)) != self._stalled:
+            self._stalled = stalls
+            found.append(f"RACETRACK stalled timestamp={now_ms}, partition={stalls}")
+        if self._flaw.capacity_per_s and since_start_s >= self._next_s:
+            self._next_s = since_start_s + NOTE_EVERY_S
+            found.append(
+                f"RACETRACK capacity timestamp={now_ms}, allowed={counting.allowed:.3f},"
+                f" seed={self._flaw.seed}"
+            )
+        return found
+
+
 def run(consumer: Consumer, partitions: int, flaw: Flaw) -> None:
     """Count and tell to no end; a signal ends it."""
-    counting, telling = Counting(partitions, flaw), Telling(partitions)
+    counting, notes = Counting(partitions, flaw), Notes(flaw)
+    telling = Telling(partitions, flaw.spread_ms)
     start_s = tell_at_s = time.monotonic()
-    stalled = NO_PARTITION
     while True:
         for partition, stamps in by_partition(
             consumer.consume(BATCH, min(LOOK_EVERY_S, flaw.cycle_ms / 1000))
@@ -183,11 +226,10 @@ def run(consumer: Consumer, partitions: int, flaw: Flaw) -> None:
             counting.add(partition, stamps)
         now_s, now_ms = time.monotonic(), clock.now_ms()
         counting.count(now_ms, now_s - start_s)
-        lines = telling.lines(counting, now_ms) if now_s >= tell_at_s else []
-        if (stalls := stalled_at(flaw, now_s - start_s)) != stalled:
-            stalled = stalls
-            lines.append(f"RACETRACK stalled timestamp={now_ms}, partition={stalled}")
+        lines = notes.lines(counting, now_ms, now_s - start_s)
         if now_s >= tell_at_s:
+            lines = telling.lines(counting, now_ms) + lines
+            time.sleep(flaw.spread_ms / 1000)  # nothing is said before its time
             # On the beat: a cycle that began late would make the next ones late, too.
             tell_at_s = max(tell_at_s + flaw.cycle_ms / 1000, now_s)
         if lines:
@@ -197,6 +239,7 @@ def run(consumer: Consumer, partitions: int, flaw: Flaw) -> None:
 def main() -> None:
     """Read the environment, become ready, count."""
     flaw = flaw_of(os.environ)
+    flaw = replace(flaw, seed=flaw.seed or 1 + secrets.randbelow(SEEDS))
     consumer, partitions = assigned(os.environ["KAFKA_BOOTSTRAP"])
     if flaw.stalled_partition >= partitions:
         raise SystemExit(

@@ -25,6 +25,12 @@ class Cal(CalibrationEngine):
             "CAL_CAPACITY_PER_S": flaw.capacity_per_s,
             "CAL_STALLED_PARTITION": flaw.stalled_partition,
             "CAL_CYCLE_MS": flaw.cycle_ms,
+            "CAL_SPREAD_MS": flaw.spread_ms,
+            "CAL_CAPACITY_NOISE_PCT": flaw.noise_pct,
+            "CAL_CAPACITY_NOISE_TAU_S": flaw.noise_tau_s,
+            "CAL_PAUSE_MS": flaw.pause_ms,
+            "CAL_PAUSE_EVERY_S": flaw.pause_every_s,
+            "CAL_SEED": flaw.seed,
         }
         if flaw.stalled_partition != NO_PARTITION:
             given |= {

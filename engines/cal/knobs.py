@@ -2,8 +2,10 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
+from racetrack.flaw import Flaw
 from racetrack.settings import Rate, Settings
 from racetrack.stack.heeded import Heed
 
@@ -19,6 +21,28 @@ class Knobs(Settings):
     cal_stall_after_s: Annotated[float, Field(ge=0)]
     cal_stall_for_s: Annotated[float, Field(ge=0)]
     cal_cycle_ms: Annotated[int, Field(ge=1)]
+    cal_spread_ms: Annotated[int, Field(ge=0)]
+    cal_capacity_noise_pct: Annotated[float, Field(ge=0, le=50)]
+    cal_capacity_noise_tau_s: Annotated[float, Field(ge=0.5)]
+    cal_pause_ms: Annotated[int, Field(ge=0)]
+    cal_pause_every_s: Annotated[float, Field(gt=0)]
+    cal_seed: Annotated[int, Field(ge=0)]
+
+    @field_validator("cal_pause_every_s")
+    @classmethod
+    def _leaves_time_to_work(cls, every_s: float, info: ValidationInfo) -> float:
+        if every_s * 1000 <= info.data.get("cal_pause_ms", 0):
+            raise PydanticCustomError("cal_pause_every_s", "has to be more than CAL_PAUSE_MS")
+        return every_s
+
+
+def mean_capacity_per_s(knobs: Knobs) -> float:
+    """What the engine counts per second in the long run while something waits; 0: no limit."""
+    return Flaw(
+        capacity_per_s=knobs.cal_capacity_per_s,
+        pause_ms=knobs.cal_pause_ms,
+        pause_every_s=knobs.cal_pause_every_s,
+    ).mean_capacity_per_s
 
 
 FLAWS = tuple(name.upper() for name in Knobs.__annotations__)

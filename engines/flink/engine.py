@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from engines.contract import DemoError, Engine, NoSuchView, Progress, Summary
-from engines.flink import script, topics
+from engines.flink import script, topics, totals
 from engines.flink.gateway import Gateway, Refused
 from engines.flink.job import JobLog
 from engines.flink.knobs import Knobs
@@ -52,13 +52,15 @@ class Flink(Engine):
         self._wait_until_written(stack)
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """What Flink writes to the topics of the two progress views, when it writes it.
+        """What Flink writes to the topics of the two progress views; samples of it, where it writes
+        a row for every pageview (FLINK_MINI_BATCH_MS=0).
 
         Raises:
             DemoError: the job failed.
         """
         log = JobLog(stack.log_of("flink"))
-        for written in topics.follow(stack.endpoints.kafka, [SUMMARY, PROGRESS], stop):
+        names = [SUMMARY, PROGRESS]
+        for written in totals.follow(stack.endpoints.kafka, names, _total_of, stop):
             if written is None:
                 log.check()
             elif written.value is not None:
@@ -140,6 +142,10 @@ def _addresses(stack: Stack) -> str:
         where = options.replace("redpanda:9092", kafka).replace("http://redpanda:8081", registry)
         sql += f"CREATE TABLE {name} (unused AS 1) WITH ({' '.join(where.split())});\n"
     return sql
+
+
+def _total_of(written: topics.Written) -> int:
+    return 0 if written.value is None else int(json.loads(written.value)["total"])
 
 
 def _update_of(topic: str, at_ms: int, row: dict[str, Any]) -> Summary | Progress:

@@ -1,8 +1,9 @@
-"""Upsert topics: made, followed message by message, and read as the tables that they are."""
+"""Upsert topics: made, read from offset to offset, and as the tables that they are."""
 
-import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from racetrack.errors import RacetrackError
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 ANSWER_S = 10.0
 MESSAGES_AT_ONCE = 10_000
+# How long the broker holds a fetch for which there is nothing; and how long messages are collected.
+FETCH_MS, COLLECT_S = 20, 0.05
 # The last message of each key is what counts, so the broker may drop the others; or the topics of a
 # long run would outgrow its memory. A reader has a minute to see that a row has gone. `delete` lets
 # `make` empty them; nothing else does.
@@ -25,28 +28,11 @@ CONFIG = {
 
 
 @dataclass(frozen=True)
-class Pace:
-    """How often a reader asks. `fetch_ms`: how long the broker holds a fetch until it has
-    `fetch_bytes` to answer. `wait_s`: how long messages are collected; longer than a fetch is held,
-    so that to have collected none means that there was none."""
-
-    fetch_ms: int
-    fetch_bytes: int
-    wait_s: float
-
-
-# Who looks once is told soon.
-AT_ONCE = Pace(fetch_ms=20, fetch_bytes=1, wait_s=0.05)
-# Messages carry the time they were written at, so who follows loses nothing by fetching a few at a
-# time; each fetch costs the machine that is measured.
-SELDOM = Pace(fetch_ms=200, fetch_bytes=1 << 20, wait_s=0.3)
-
-
-@dataclass(frozen=True)
 class Written:
     """A message: when it was written (epoch ms), its key, its value: None if the row is gone."""
 
     topic: str
+    offset: int
     at_ms: int
     key: bytes
     value: bytes | None
@@ -80,64 +66,43 @@ def make(kafka: str, names: Sequence[str]) -> None:
         ) from error
 
 
-def follow(kafka: str, names: Sequence[str], stop: threading.Event) -> Iterator[Written | None]:
-    """Every message of these topics from the beginning, as it comes, until `stop` is set.
-
-    What was there when `stop` was set is still yielded. None says that nothing came for a while.
-    """
-    with _Reader(kafka, names, SELDOM) as reader:
-        while True:
-            last_look = stop.is_set()
-            messages = reader.messages()
-            yield from messages
-            if not messages:
-                yield None
-                if last_look:
-                    return
-
-
 def latest(kafka: str, name: str) -> list[bytes]:
     """The value of every row that the topic holds now."""
     rows: dict[bytes, bytes] = {}
-    with _Reader(kafka, [name]) as reader:
-        _, end = reader.offsets(name)
-        while reader.position < end and not reader.at_end:
-            for message in reader.messages():
-                if message.value is None:
-                    rows.pop(message.key, None)
-                else:
-                    rows[message.key] = message.value
+    with Reader(kafka) as reader:
+        for message in reader.between(name, *reader.offsets(name)):
+            if message.value is None:
+                rows.pop(message.key, None)
+            else:
+                rows[message.key] = message.value
     return list(rows.values())
 
 
 def is_written(kafka: str, name: str) -> bool:
     """Whether the topic holds a message."""
-    with _Reader(kafka, [name]) as reader:
+    with Reader(kafka) as reader:
         begin, end = reader.offsets(name)
         return end > begin
 
 
-class _Reader:
-    """The first partition of some topics, from the beginning."""
+class Reader:
+    """Reads the first partition of any topic. Between two reads it fetches nothing: each fetch
+    costs the machine that is measured."""
 
-    def __init__(self, kafka: str, names: Sequence[str], pace: Pace = AT_ONCE) -> None:
-        from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+    def __init__(self, kafka: str) -> None:
+        from confluent_kafka import Consumer
 
-        self.position = 0  # the offset after the newest message seen, of whatever topic
-        self.at_end = False
-        self._kafka, self._wait_s = kafka, pace.wait_s
+        self._kafka = kafka
         settings: dict[str, Any] = {
             "bootstrap.servers": kafka,
             "group.id": "racetrack-reader",  # a consumer must name one; nothing is committed to it
             "enable.auto.commit": False,
             "enable.partition.eof": True,
-            "fetch.wait.max.ms": pace.fetch_ms,
-            "fetch.min.bytes": pace.fetch_bytes,
+            "fetch.wait.max.ms": FETCH_MS,
         }
         self._consumer = Consumer(settings)
-        self._consumer.assign([TopicPartition(name, 0, OFFSET_BEGINNING) for name in names])
 
-    def __enter__(self) -> "_Reader":
+    def __enter__(self) -> "Reader":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -150,24 +115,54 @@ class _Reader:
         found = self._consumer.get_watermark_offsets(TopicPartition(name, 0), timeout=ANSWER_S)
         return int(found[0]), int(found[1])
 
-    def messages(self) -> list[Written]:
-        """What has come; empty if nothing does for a while."""
+    def rows_of(self, name: str) -> Callable[[int, int], list[Written]]:
+        """`between` of this topic."""
+        return partial(self.between, name)
+
+    def between(self, name: str, begin: int, end: int) -> list[Written]:
+        """The messages that the topic has from offset `begin` up to `end`, which is not included.
+
+        Raises:
+            RacetrackError: the broker refused, or did not send them in time.
+        """
+        from confluent_kafka import TopicPartition
+
+        if begin >= end:
+            return []
+        found: list[Written] = []
+        give_up = time.monotonic() + ANSWER_S
+        self._consumer.assign([TopicPartition(name, 0, begin)])
+        try:
+            position = begin
+            while position < end:
+                wanted = min(end - position, MESSAGES_AT_ONCE)
+                for message in self._consumer.consume(wanted, COLLECT_S):
+                    position = max(position, self._position_after(message, found))
+                if time.monotonic() > give_up:
+                    raise RacetrackError(
+                        f"Kafka at {self._kafka} did not send {name} from {begin} to {end} within"
+                        f" {ANSWER_S:.0f} s."
+                    )
+        finally:
+            self._consumer.unassign()
+        return [message for message in found if begin <= message.offset < end]
+
+    def _position_after(self, message: "Message", found: list[Written]) -> int:
+        """Where the next message is; keeps this one, unless it only says that there is none yet."""
         from confluent_kafka import KafkaError
 
-        found = []
-        for message in self._consumer.consume(MESSAGES_AT_ONCE, self._wait_s):
-            error = message.error()
-            if error is None:
-                found.append(_written(message))
-                self.position = int(message.offset() or 0) + 1
-            elif error.code() == KafkaError._PARTITION_EOF:
-                self.at_end = True
-            elif error.fatal() or not error.retriable():
-                raise RacetrackError(f"Reading from Kafka at {self._kafka} failed: {error}")
-        return found
+        error, offset = message.error(), int(message.offset() or 0)
+        if error is None:
+            found.append(_written(message))
+            return offset + 1
+        if error.code() == KafkaError._PARTITION_EOF:
+            return offset
+        if error.fatal() or not error.retriable():
+            raise RacetrackError(f"Reading from Kafka at {self._kafka} failed: {error}")
+        return 0
 
 
 def _written(message: "Message") -> Written:
     _, at_ms = message.timestamp()
     key, value = message.key() or b"", message.value()
-    return Written(str(message.topic()), at_ms, key, value)
+    return Written(str(message.topic()), int(message.offset() or 0), at_ms, key, value)

@@ -35,8 +35,8 @@ ON_READING = (
     " date has done the work of reading too."
 )
 SHARED = (
-    "Memory is added up over PostgreSQL's processes, and its shared buffers are resident in each"
-    " that has used them: they count more than once."
+    "Resident memory is added up over PostgreSQL's processes, and its shared buffers are resident"
+    " in each that has used them: they count more than once. In PSS they count once."
 )
 
 

@@ -3,8 +3,9 @@
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from racetrack.analysis import curves, noise, raw, recovery
+from racetrack.analysis import curves, littles_law, noise, raw, recovery
 from racetrack.analysis.sequential import decide
 from racetrack.analysis.verdict import judge
 from racetrack.results_record import Cost, Freshness, HarnessCost, Results, Spread, Verdict
@@ -36,21 +37,23 @@ def results(folder: Path) -> Results:
     judged = judge(told, start_ms, end_ms, asked.pageviews_per_s)
     # None counted: not known, and no cost of each.
     millions = (judged.throughput.processed_per_s or 0) * judged.window_s / 1e6
-    offered_per_s, achieved_per_s = rates(raw.arrivals(folder), start_ms, end_ms)
+    arrivals, delays = raw.arrivals(folder), raw.delays(folder, run.engine)
+    offered_per_s, achieved_per_s = rates(arrivals, start_ms, end_ms)
+    held = memory_held(folder, start_ms, end_ms)
     found = Results(
         offered_pageviews_per_s=offered_per_s,
         achieved_pageviews_per_s=achieved_per_s,
         published_pageviews=sum(measured.end_offsets),
         processed_pageviews=measured.engine_total,
         verdict=_decided(judged, told, asked, measured),
-        dt_ms=delay(raw.delays(folder, run.engine), start_ms, end_ms),
+        dt_ms=delay(delays, start_ms, end_ms),
         processes={
             name: process(
                 samples.cpu_pct,
                 memory(usage[name], start_ms, end_ms),
                 measured.cpu_s[name],
                 millions,
-            )
+            ).model_copy(update=held.get(name, {}))
             for name, samples in raw.top_samples(folder).items()
         },
         harness=HarnessCost(
@@ -61,7 +64,15 @@ def results(folder: Path) -> Results:
     found.noise = noise.of_run(raw.noise(folder), window, found.verdict)
     if run.faults:
         found.faults = recovery.of_run(folder, run.faults)
+        return found
+    found.littles_law = littles_law.check(told, arrivals, delays, start_ms, end_ms)
+    if found.littles_law and not found.littles_law.holds and found.verdict:
+        found.verdict = _warned(found.verdict, littles_law.warning(found.littles_law))
     return found
+
+
+def _warned(verdict: Verdict, warning: str) -> Verdict:
+    return verdict.model_copy(update={"warnings": (*verdict.warnings, warning)})
 
 
 def _decided(
@@ -141,6 +152,25 @@ def process(
 def memory(readings: Sequence[raw.Reading], start_ms: int, end_ms: int) -> list[float]:
     """Resident memory in GiB, at each reading in the window."""
     return [reading.rss_gib for reading in readings if start_ms <= reading.at_ms <= end_ms]
+
+
+def memory_held(folder: Path, start_ms: int, end_ms: int) -> dict[str, dict[str, Any]]:
+    """Of each service, the fields of `Cost` that say what it held, each page once: at the readings
+    in the window, or at the last before its end if it was shorter than the time between two."""
+    live = raw.live_heaps(folder)
+    found: dict[str, dict[str, Any]] = {name: {"live_heap_gib": gib} for name, gib in live.items()}
+    for name, all_readings in raw.memory(folder).items():
+        before = [reading for reading in all_readings if reading.at_ms <= end_ms]
+        within = [reading for reading in before if reading.at_ms >= start_ms] or before[-1:]
+        fields = found.setdefault(name, {})
+        fields["pss_gib"] = _spread_if_known([reading.pss_gib for reading in within])
+        fields["tmpfs_gib"] = _spread_if_known([reading.tmpfs_gib for reading in within])
+    return found
+
+
+def _spread_if_known(samples: Sequence[float | None]) -> Spread | None:
+    known = [sample for sample in samples if sample is not None]
+    return spread(known) if known and len(known) == len(samples) else None
 
 
 def spread(samples: Sequence[float]) -> Spread:

@@ -61,6 +61,15 @@ class NoiseRow:
 
 
 @dataclass(frozen=True)
+class MemoryReading:
+    """What a service held at an instant, each page once, GiB; None where it could not be read."""
+
+    at_ms: int
+    pss_gib: float | None
+    tmpfs_gib: float | None
+
+
+@dataclass(frozen=True)
 class TopSamples:
     """The samples of one service, in order: percent of a core, and GiB."""
 
@@ -98,27 +107,51 @@ def usage(folder: Path) -> dict[str, list[Reading]]:
 
 def noise(folder: Path) -> list[NoiseRow]:
     """The rows of `noise.csv`; none where there is no such file, as in older runs."""
-    if not (folder / "noise.csv").is_file():
-        return []
-    with (folder / "noise.csv").open(newline="") as file:
-        return [_noise_row(row) for row in csv.DictReader(file)]
+    return [_noise_row(row) for row in _rows_if_any(folder / "noise.csv")]
 
 
 def _noise_row(row: Mapping[str, str]) -> NoiseRow:
-    def known(name: str) -> float | None:
-        return float(row[name]) if row[name] else None
-
     return NoiseRow(
         at_ms=int(row["at_ms"]),
         machine_s=float(row["machine_s"]),
         busy_s=float(row["busy_s"]),
         steal_s=float(row["steal_s"]),
-        services_s=known("services_s"),
+        services_s=_known(row["services_s"]),
         harness_s=float(row["harness_s"]),
         load_1_min=float(row["load_1_min"]),
-        mhz=known("mhz"),
-        waited_s={name: known(f"waited_for_{name}_s") for name in RESOURCES},
+        mhz=_known(row["mhz"]),
+        waited_s={name: _known(row[f"waited_for_{name}_s"]) for name in RESOURCES},
     )
+
+
+def memory(folder: Path) -> dict[str, list[MemoryReading]]:
+    """The rows of `memory.csv`, by service; none in a run of a version that did not keep it."""
+    found: dict[str, list[MemoryReading]] = {}
+    for row in _rows_if_any(folder / "memory.csv"):
+        pss_gib, tmpfs_gib = (_known(row[name]) for name in ("pss_gib", "tmpfs_gib"))
+        reading = MemoryReading(int(row["at_ms"]), pss_gib, tmpfs_gib)
+        found.setdefault(row["service"], []).append(reading)
+    return found
+
+
+def live_heaps(folder: Path) -> dict[str, float | None]:
+    """GiB by service from `live_heap.csv`, all its JVMs added up; None if one did not say."""
+    found: dict[str, float | None] = {}
+    for row in _rows_if_any(folder / "live_heap.csv"):
+        before, gib = found.get(row["service"], 0.0), _known(row["live_heap_gib"])
+        found[row["service"]] = None if before is None or gib is None else before + gib
+    return found
+
+
+def _rows_if_any(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _known(value: str) -> float | None:
+    return float(value) if value else None
 
 
 def top_samples(folder: Path) -> dict[str, TopSamples]:

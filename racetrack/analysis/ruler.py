@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from racetrack.analysis import curves, figures, raw
-from racetrack.analysis.lag import lag_series, recorded_until_ms
+from racetrack.analysis.lag import lag_series, recorded_until_ms, throughput
 from racetrack.analysis.noise import is_void
 from racetrack.flaw import Flaw
 from racetrack.results_record import Lag, Verdict, VerdictKind
@@ -23,6 +23,10 @@ STALL_SEEN_WITHIN_S = 2.0
 FRESH_MS = 100.0
 CAPACITY_WITHIN = 0.05
 FOREIGN_WITHIN_PCT = 2.5
+WORK_WITHIN = 0.01
+_CAPACITY = re.compile(r"^RACETRACK capacity timestamp=(\d+), allowed=([\d.]+),", re.MULTILINE)
+# Of what waits. Reading and a cycle of some milliseconds come on top of what is programmed.
+WAITING_WITHIN = 0.1
 _STALLED = re.compile(r"^RACETRACK stalled timestamp=(\d+), partition=(-?\d+)$", re.MULTILINE)
 
 
@@ -49,11 +53,13 @@ def delay(folder: Path, flaw: Flaw) -> Finding:
 
 
 def sawtooth(folder: Path, flaw: Flaw) -> Finding:
-    """The lag of an engine that tells seldom: from its delay to a cycle more, each as long."""
+    """The lag of an engine that tells seldom: from its delay to a cycle more, each as long. An
+    update is there once the last of its partitions is stamped."""
+    lowest_ms = flaw.delay_ms + flaw.spread_ms
     expected = {
-        "lag p50": (flaw.delay_ms + 0.5 * flaw.cycle_ms, SAWTOOTH_WITHIN * flaw.cycle_ms),
-        "p99": (flaw.delay_ms + 0.99 * flaw.cycle_ms, SAWTOOTH_P99_WITHIN * flaw.cycle_ms),
-        "processing lag p50": (flaw.delay_ms, SAWTOOTH_WITHIN * flaw.cycle_ms),
+        "lag p50": (lowest_ms + 0.5 * flaw.cycle_ms, SAWTOOTH_WITHIN * flaw.cycle_ms),
+        "p99": (lowest_ms + 0.99 * flaw.cycle_ms, SAWTOOTH_P99_WITHIN * flaw.cycle_ms),
+        "processing lag p50": (lowest_ms, SAWTOOTH_WITHIN * flaw.cycle_ms),
     }
     bound = ", ".join(f"{name} {ms:,.0f} ± {off:.0f}" for name, (ms, off) in expected.items())
     judged = _judged(read_run(folder))
@@ -67,6 +73,27 @@ def sawtooth(folder: Path, flaw: Flaw) -> Finding:
         ", ".join(f"{name} {ms:,.0f}" for name, ms in seen.items()) + " ms",
         f"{bound} ms",
         within=all(abs(seen[name] - ms) <= off for name, (ms, off) in expected.items()),
+    )
+
+
+def waiting(folder: Path, flaw: Flaw) -> Finding:
+    """How many pageviews waited in a run with a known delay: by the totals, and by rate × age."""
+    run = read_run(folder)
+    judged = _judged(run)
+    bound = f"both ± {WAITING_WITHIN:.0%}, and one another as Little's law has it"
+    if isinstance(judged, str):
+        return Finding(str(flaw), judged, bound, within=False)
+    expected = judged.asked_per_s * flaw.delay_ms / 1000
+    programmed = f"{flaw} × {judged.asked_per_s:,}/s: {expected:,.0f} pageviews wait"
+    law = run.results.littles_law if run.results else None
+    if not law:
+        return Finding(programmed, "Little's law could not be held against it", bound, within=False)
+    sides = (law.waiting, law.rate_times_age)
+    return Finding(
+        programmed,
+        f"{law.waiting:,.0f} by the totals, {law.rate_times_age:,.0f} by rate × age",
+        bound,
+        within=law.holds and all(abs(n - expected) <= WAITING_WITHIN * expected for n in sides),
     )
 
 
@@ -144,11 +171,42 @@ def foreign(folder: Path, burnt_pct: float) -> Finding:
     )
 
 
+def work(folder: Path, flaw: Flaw) -> Finding:
+    """The rate at which an overloaded engine worked, against the integral of its capacity over the
+    same time, which the engine notes."""
+    run, what = read_run(folder), str(flaw)
+    bound = f"{VerdictKind.FELL_BEHIND}, counting ± {WORK_WITHIN:.0%} of what it was allowed"
+    judged = _judged(run)
+    if isinstance(judged, str):
+        return Finding(what, judged, bound, within=False)
+    noted = [
+        (float(at_ms), float(allowed))
+        for log in _logs(folder, run)
+        for at_ms, allowed in _CAPACITY.findall(log.read_text())
+        if judged.start_ms <= int(at_ms) <= judged.end_ms
+    ]
+    if len(noted) < 2:
+        raise ValueError(f"{folder}: the engine did not note its capacity in the window")
+    (start_ms, before), (end_ms, after) = noted[0], noted[-1]
+    seconds, kind = (end_ms - start_ms) / 1000, judged.verdict.kind
+    allowed_per_s = (after - before) / seconds
+    counted_per_s = throughput(curves.read(folder), start_ms, end_ms).processed_per_s or 0.0
+    return Finding(
+        what,
+        f"{kind}, counting {counted_per_s:,.0f}/s in {seconds:.0f} s, in which it was allowed"
+        f" {allowed_per_s:,.0f}/s (in the long run {flaw.mean_capacity_per_s:,.0f}/s)",
+        bound,
+        within=kind is VerdictKind.FELL_BEHIND
+        and abs(counted_per_s - allowed_per_s) <= WORK_WITHIN * allowed_per_s,
+    )
+
+
 @dataclass(frozen=True)
 class _Judged:
     """What a run that measured something says."""
 
     asked_per_s: int
+    start_ms: int
     end_ms: int
     verdict: Verdict
     lag: Lag
@@ -163,7 +221,15 @@ def _judged(run: RunRecord) -> _Judged | str:
     verdict = run.results.verdict
     if not verdict.measured:
         return verdict.reason
-    return _Judged(run.asked.pageviews_per_s, run.measured.window.end_ms, verdict, verdict.measured)
+    window = run.measured.window
+    return _Judged(
+        *(run.asked.pageviews_per_s, window.start_ms, window.end_ms), verdict, verdict.measured
+    )
+
+
+def _logs(folder: Path, run: RunRecord) -> list[Path]:
+    """Those of the engine."""
+    return [folder / "stack" / f"{service}.log" for service in run.engine_services or ()]
 
 
 def _stalled_at_ms(folder: Path, run: RunRecord, partition: int) -> int:
@@ -172,7 +238,7 @@ def _stalled_at_ms(folder: Path, run: RunRecord, partition: int) -> int:
     Raises:
         ValueError: it does not say so, though its run was of use.
     """
-    logs = [folder / "stack" / f"{service}.log" for service in run.engine_services or ()]
+    logs = _logs(folder, run)
     for log in logs:
         for told in _STALLED.finditer(log.read_text()):
             if int(told[2]) == partition:

@@ -1,4 +1,4 @@
-"""`./race limit`: the highest rate that an engine keeps up with."""
+"""`./race limit`: an engine's capacity, and the highest rate that it sustains."""
 
 import sys
 from dataclasses import replace
@@ -19,40 +19,47 @@ from racetrack.settings import load
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="The rate to begin with; a rate near the limit saves time.",
+    help="Pageviews/s to begin with; an engine that takes long to warm up may want less.",
 )
 @click.option(
     "--warm-up",
     type=Seconds(),
     default=60.0,
     show_default=True,
-    help="Seconds at half the rate at the start of each run; Java compiles for about a minute.",
+    help="At most so many seconds until CPU time per pageview is flat; Java compiles meanwhile.",
 )
-def limit(engine: str, start: int, warm_up: float) -> None:
-    """Find the highest rate that ENGINE keeps up with, to 5 %.
+@click.option(
+    "--within",
+    type=click.FloatRange(min=1),
+    default=15.0,
+    show_default=True,
+    help="Minutes; no run begins that would end later.",
+)
+def limit(engine: str, start: int, warm_up: float, within: float) -> None:
+    """Find the capacity of ENGINE, and the highest rate at which its lag stays within 2 and 5 s.
 
     \b
-    It climbs within one run to see where to look. Then it searches with fresh runs, until 3 of 3
-    keep up at the lower rate and 2 of 3 fall behind at the upper one. Exit code 1 if the limit was
-    not found to 5 %.
+    Capacity is the rate at which it works when there is always more to do: two fresh runs, offered
+    so much that the backlog stays 5 to 30 s old. Then fresh runs of 90 s at 0.95 of that, 0.90, ...
+    show at which the 99th percentile of the lag stays within each bound. Exit code 1 if time was
+    too short to tell each of them to 0.05 of the capacity.
 
     \b
     Examples:
-        ./race limit {engine} --start 48000
-        ./race limit {other} --start 8000 --warm-up 180
+        ./race limit {engine}
+        ./race limit {other} --within 25
     """
-    from racetrack.run.limit import PACE, LimitSearch, in_words
+    from racetrack.report import limits
+    from racetrack.run.limit import LimitSearch
+    from racetrack.run.phases import PACE
 
     screen = Screen()
     with guarded(screen) as guard, machine_lock():
-        pace = replace(PACE, warm_up_s=warm_up)
-        least, most = pace.expected_minutes()
-        screen.say(
-            f"This takes about {least:.0f} to {most:.0f} minutes. It takes longer if the lag swings"
-            " so much that runs do not decide, because the next runs are then longer."
-        )
-        search = LimitSearch(engine, load(), screen, guard, pace)
-        found = search.run(start)
-        screen.heading(in_words(found))
+        pace = replace(PACE, warm_up_most_s=warm_up, within_min=within)
+        screen.say(f"This takes {within:g} minutes at most, and two thirds of that as a rule.")
+        search = LimitSearch(engine, load(), screen, guard, pace, start)
+        found = search.run()
+        for line in limits.lines(found):
+            screen.heading(line)
         screen.say(f"  {shown(search.folder)}")
     sys.exit(0 if found.outcome == "ok" else 1)

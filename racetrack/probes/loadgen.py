@@ -159,6 +159,7 @@ class ArrivalsProbe(Probe):
 
     def __init__(self, host: str, port: int, folder: RunFolder, curves: CurvesFile) -> None:
         super().__init__()
+        self.due = 0  # over all partitions, as last heard
         self._control = Control(host, port)
         self._curves = curves
         self._csv = folder.open_for_lines("arrivals.csv")
@@ -181,6 +182,7 @@ class ArrivalsProbe(Probe):
     def _take(self, stats: dict[str, Any]) -> None:
         at_ms, pageviews = stats["now_ms"], stats["pageviews"]
         due, handed_over = pageviews["due"], pageviews["handed"]
-        self._csv.write(f"{at_ms},{sum(due)},{sum(handed_over)}\n")
+        self.due = sum(due)
+        self._csv.write(f"{at_ms},{self.due},{sum(handed_over)}\n")
         self._curves.write(at_ms, "due", enumerate(due))
         self._curves.write(at_ms, "handed_over", enumerate(handed_over))

@@ -64,7 +64,7 @@ class Run:
         """Why its figures don't count, where they don't."""
         if self.outcome != "ok":
             return self.outcome
-        return "It has no figures of its own: the climb in search of a limit."
+        return "It has no figures of its own: a run in search of a limit (see its limit.json)."
 
     @property
     def counts(self) -> bool:
@@ -133,10 +133,7 @@ def collect(folders: Sequence[Path]) -> Collection:
             missing += absent
             varied += [sweep.vary.lower()] if sweep.vary else []
         elif (folder / "limit.json").is_file():
-            limit = read_record(folder / "limit.json", LimitRecord)
-            limits.append(Limit(folder.name, limit))
-            for path in _siblings(folder, [entry.tag for entry in limit.confirm]):
-                values.setdefault(path, {})
+            limits.append(Limit(folder.name, read_record(folder / "limit.json", LimitRecord)))
         elif (folder / "report.json").is_file():
             continue  # an earlier report, caught by `logs/*`
         elif (folder / "verified.json").is_file():

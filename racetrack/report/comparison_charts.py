@@ -57,21 +57,21 @@ def by_setting(table: Table, number: int, settings: Sequence[str]) -> list[Chart
 
 
 def limits_chart(limits: Sequence[Limit], number: int) -> Chart | None:
-    """From the highest rate that was kept up with to the lowest that was not, an engine a row."""
+    """An engine a row: what it sustained within each bound, and its capacity."""
     lines = []
     for row, limit in enumerate(each.record for each in limits):
-        rates = (limit.keeps_up_with_pageviews_per_s, limit.falls_behind_at_pageviews_per_s)
-        ends = [rate for rate in rates if rate is not None]
-        if ends:
-            y = np.full(len(ends), float(row))
-            x = np.array(ends, dtype=np.float64)
-            found = "" if limit.outcome == "ok" else f" (not to {limit.tolerance_pct:g} %)"
-            lines.append(Line(f"{limit.engine}{found}", x, y, row, "points"))
+        held = [one.held_pageviews_per_s for one in limit.sustainable]
+        rates: list[float] = [rate for rate in held if rate is not None]
+        if limit.capacity:
+            rates.append(limit.capacity.pageviews_per_s)
+        if rates:
+            y = np.full(len(rates), float(row))
+            lines.append(Line(limit.engine, np.array(rates), y, row, "points"))
     if not lines:
         return None
     return Chart(
         name=f"limits{number}",
-        title="Limit: keeps up at the first point, falls behind at the second",
+        title="Limits: the highest rates that held within each bound, and capacity",
         x_title="pageviews/s",
         y_title="",
         lines=tuple(lines),
@@ -79,7 +79,7 @@ def limits_chart(limits: Sequence[Limit], number: int) -> Chart | None:
         x_unit="/s",
         y_form="",
         y_unit="",
-        meaning="The limit lies between an engine's two points.",
+        meaning="An engine's last point is its capacity.",
     )
 
 

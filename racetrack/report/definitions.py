@@ -32,6 +32,32 @@ FIGURES = (
         " from the kernel's account (top rounds it).",
     ),
     Figure(
+        "pss_max_gib",
+        "PSS max",
+        "GiB",
+        "{:,.2f}",
+        "The most that the engine's processes held at a reading in the window, every 5 s, when what"
+        " several of them share is counted once (proportional set size). n/a where the kernel did"
+        " not let us look.",
+    ),
+    Figure(
+        "tmpfs_max_gib",
+        "tmpfs max",
+        "GiB",
+        "{:,.2f}",
+        "The most that its files on tmpfs held at such a reading, but for what its processes have"
+        " mapped of them: that is in its PSS.",
+    ),
+    Figure(
+        "live_heap_gib",
+        "live heap",
+        "GiB",
+        "{:,.2f}",
+        "What a full collection left on the heaps of the engine's JVMs, asked for once the load had"
+        " been paused and the engine given time to drain. n/a where there is no JVM, or one could"
+        " not be asked.",
+    ),
+    Figure(
         "cpu_s_per_million",
         "cost",
         "CPU-s/million",

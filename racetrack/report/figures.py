@@ -53,10 +53,22 @@ def _costs(engine: Sequence[Cost]) -> dict[str, float | None]:
     return {
         "cpu_mean_pct": _total([of.cpu_pct.mean for of in engine]),
         "rss_max_gib": _most([of.rss_gib for of in engine]),
+        **_held(engine),
         "cpu_s_per_million": _total([of.cpu_s_per_million for of in engine]),
         "rss_growth_gib_per_million": _total([of.rss_growth_gib_per_million for of in engine]),
         "cpu_user_s": _total([of.cpu_user_s for of in engine]),
         "cpu_system_s": _total([of.cpu_system_s for of in engine]),
+    }
+
+
+def _held(engine: Sequence[Cost]) -> dict[str, float | None]:
+    """Memory with each page once; the live heap is that of those services that are JVMs."""
+    pss, tmpfs = [of.pss_gib for of in engine], [of.tmpfs_gib for of in engine]
+    heaps = [of.live_heap_gib for of in engine if of.live_heap_gib is not None]
+    return {
+        "pss_max_gib": _most([of for of in pss if of]) if all(pss) else None,
+        "tmpfs_max_gib": _most([of for of in tmpfs if of]) if all(tmpfs) else None,
+        "live_heap_gib": sum(heaps) if heaps else None,
     }
 
 

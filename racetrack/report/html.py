@@ -11,7 +11,7 @@ from markupsafe import Markup
 from racetrack import __version__
 from racetrack.analysis.compare import CONFIDENCE
 from racetrack.published import Published
-from racetrack.report import verified
+from racetrack.report import limits, verified
 from racetrack.report.collect import Collection, Run
 from racetrack.report.definitions import BY_KEY, COMPARED, FIGURES, SHOWN, number
 from racetrack.report.draw import inline
@@ -56,8 +56,11 @@ def page(
         ],
         limits=collection.limits,
         limits_by_place=[
-            (place, limits, next(map(_chart, plots.get(f"limits{number}", ())), None))
-            for number, (place, limits) in enumerate(collection.limits_by_place.items(), start=1)
+            (
+                *(place, found, next(map(_chart, plots.get(f"limits{number}", ())), None)),
+                limits.bounds_of(found),
+            )
+            for number, (place, found) in enumerate(collection.limits_by_place.items(), start=1)
         ],
         missing=collection.missing,
         published=published,
@@ -102,7 +105,10 @@ def _environment() -> Environment:
         number=number,
         rate=lambda rate: "n/a" if rate is None else f"{rate:,}",
         minutes=lambda minutes: f"{minutes:.0f} min",
-        slope=lambda slope: "" if not slope else ", ".join(f"{part:.2f}" for part in slope),
+        capacity=limits.capacity_in_words,
+        sustained=limits.sustained_in_words,
+        overloaded=limits.overloaded_in_words,
+        steady=limits.steady_in_words,
     )
     return environment
 

@@ -12,6 +12,7 @@ from racetrack.report import as_published
 from racetrack.report.collect import Collection, Limit
 from racetrack.report.definitions import BY_KEY, SHOWN, number
 from racetrack.report.groups import Comparison, Table
+from racetrack.report.limits import bounds_of, capacity_in_words, sustained_in_words
 
 STYLES = {"kept up": "green", "fell behind": "red"}
 # Where nobody looks (a pipe, a file) nothing is folded.
@@ -149,16 +150,17 @@ def _limits(out: Console, by_place: Mapping[str, Sequence[Limit]]) -> None:
         out.print(Text(f"\nLimits: {place}", style="bold"))
         grid = Grid(box=None, pad_edge=False, header_style="dim")
         grid.add_column("engine")
-        grid.add_column("keeps up at\npageviews/s", justify="right")
-        grid.add_column("falls behind at\npageviews/s", justify="right")
-        grid.add_column("to within", justify="right")
+        grid.add_column("capacity, pageviews/s\n(95 % interval)", justify="right")
+        bounds_ms = bounds_of(limits)
+        for bound_ms in bounds_ms:
+            grid.add_column(f"sustained within\n{bound_ms / 1000:g} s", justify="right")
         grid.add_column("outcome")
         for limit in (each.record for each in limits):
-            rates = (limit.keeps_up_with_pageviews_per_s, limit.falls_behind_at_pageviews_per_s)
+            sustained = {one.bound_ms: one for one in limit.sustainable}
             grid.add_row(
                 Text(limit.engine),
-                *("n/a" if rate is None else f"{rate:,}" for rate in rates),
-                f"{limit.tolerance_pct:g} %",
+                capacity_in_words(limit.capacity),
+                *(sustained_in_words(sustained.get(bound_ms)) for bound_ms in bounds_ms),
                 Text(limit.outcome),
             )
         out.print(grid)

@@ -69,13 +69,25 @@ def _costs(run: RunRecord, results: Results) -> list[str]:
     return [
         *none,
         *(
-            f"  {name:<11} CPU mean {_number(cost.cpu_pct.mean, '{:.1f}')} % of a core,"
-            f" memory max {_number(cost.rss_gib.max, '{:.2f}')} GiB,"
-            f" {_number(cost.cpu_s_per_million, '{:,.2f}')} CPU-s per million pageviews"
+            line
             for name, cost in _without_support(results).items()
+            for line in _cost_lines(name, cost)
         ),
         *_support(results),
     ]
+
+
+def _cost_lines(name: str, cost: Cost) -> list[str]:
+    used = (
+        f"  {name:<11} CPU mean {_number(cost.cpu_pct.mean, '{:.1f}')} % of a core,"
+        f" memory max {_number(cost.rss_gib.max, '{:.2f}')} GiB,"
+        f" {_number(cost.cpu_s_per_million, '{:,.2f}')} CPU-s per million pageviews"
+    )
+    pss, tmpfs = (of.max if of else None for of in (cost.pss_gib, cost.tmpfs_gib))
+    held = f"PSS max {_number(pss, '{:.2f}')} GiB, tmpfs max {_number(tmpfs, '{:.2f}')} GiB"
+    if cost.live_heap_gib is not None:
+        held += f", live heap {cost.live_heap_gib:.2f} GiB"
+    return [used, f"  {'':<11} {held}"]
 
 
 def _without_support(results: Results) -> dict[str, Cost]:

@@ -1,63 +1,39 @@
-"""The highest rate that an engine keeps up with: found live in one run, confirmed by fresh ones."""
+"""An engine's limit: its capacity, and the highest rate at which its lag stays within a bound."""
 
+import math
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 
 import engines
 from racetrack import interrupts, machine
-from racetrack.analysis import curves
+from racetrack.analysis import capacity, curves
+from racetrack.analysis.capacity import Work
+from racetrack.analysis.lag import throughput
 from racetrack.analysis.outcome import RATE_TOLERANCE
-from racetrack.analysis.verdict import judge
 from racetrack.errors import RacetrackError
 from racetrack.json_file import write_json
-from racetrack.limit_record import FreshRun, LimitRecord, LiveLook
-from racetrack.results_record import Verdict, VerdictKind
-from racetrack.run import bracket as search
+from racetrack.limit_record import (
+    Capacity,
+    LimitRecord,
+    OverloadedRun,
+    SteadyRun,
+    SustainableRate,
+)
+from racetrack.report import limits
+from racetrack.run import search
 from racetrack.run.experiment import describe_run
+from racetrack.run.phases import PACE, Pace, overload, steady
 from racetrack.run.readiness import make_ready, services_of
 from racetrack.run.session import Session
-from racetrack.run.single import run_once
-from racetrack.run_record import RunArguments
-from racetrack.runfolder import RunFolder, named_folder, read_run
+from racetrack.run_record import RunArguments, Window
+from racetrack.runfolder import RunFolder, named_folder
 from racetrack.screen import Screen
 from racetrack.settings import Settings, for_record
 from racetrack.stack.runtime import open_stack
 
-TOLERANCE = 0.05
 START_RATE = 1_000
-RECOVER_WITHIN_S = 60.0
-LONGEST_MORE_S = 45.0
-MOST_SAMPLES = 120
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How long each look takes, in seconds; what an engine needs to be decided on."""
-
-    warm_up_s: float
-    climb_settle_s: float
-    climb_window_s: float
-    confirm_settle_s: float
-    confirm_samples: int
-
-    def expected_minutes(self) -> tuple[float, float]:
-        """How long a search takes if every run decides: for an engine that keeps up with 2 to 100
-        times the start rate. Starting and stopping are reckoned with 15 s a run."""
-        look_s = self.climb_settle_s + self.climb_window_s
-        begin_s = 15 + self.warm_up_s
-        run_s = begin_s + self.confirm_settle_s + self.confirm_samples
-        return (begin_s + 5 * look_s + 5 * run_s) / 60, (begin_s + 28 * look_s + 8 * run_s) / 60
-
-
-# Real engines: a Java machine compiles for about a minute, and 100 ms of noise need 30 s to be told
-# from a growth of 1 %.
-PACE = Pace(
-    warm_up_s=60, climb_settle_s=5, climb_window_s=15, confirm_settle_s=15, confirm_samples=30
-)
-# The calibration engine has no noise of its own.
-QUICK = Pace(
-    warm_up_s=2, climb_settle_s=2, climb_window_s=10, confirm_settle_s=3, confirm_samples=12
-)
 
 
 class LimitSearch:
@@ -70,68 +46,99 @@ class LimitSearch:
         screen: Screen,
         guard: interrupts.Guard,
         pace: Pace = PACE,
+        start_per_s: int = START_RATE,
     ) -> None:
-        self._pace, self._samples = pace, pace.confirm_samples
+        self._pace, self._start_per_s = pace, start_per_s
         self._engine = engines.find_engine(engine_name)
         self._settings, self._screen, self._guard = settings, screen, guard
-        services = services_of(self._engine, settings)
-        self._stack = open_stack(settings, services, screen.say)
+        runtime = open_stack(settings, services_of(self._engine, settings), screen.say).runtime
         self.folder = named_folder(settings.logs_folder, f"{engine_name}_limit")
         self._found = LimitRecord(
             engine=engine_name,
-            runtime=self._stack.runtime,
+            runtime=runtime,
             machine=machine.describe(),
             settings=for_record(settings),
-            tolerance_pct=100 * TOLERANCE,
-            warm_up_s=pace.warm_up_s,
         )
-        self._began = time.monotonic()
-        self._live = True
+        self._began_s = time.monotonic()
+        self._longest_s = pace.steady_run_s
 
-    def run(self, start: int = START_RATE) -> LimitRecord:
-        """Climb, then confirm.
+    def run(self) -> LimitRecord:
+        """Search.
 
         Raises:
             RacetrackError: a run failed, of which nothing can be said.
             Interrupted: by a signal. Either way, what was found so far stands in `limit.json`.
         """
         try:
-            return self._search(start)
+            found = search.find(self, self._pace.sessions)
         except RacetrackError as error:
             self._write(str(error))
             raise
-
-    def _search(self, start: int) -> LimitRecord:
-        found = self._climb(start)
-        if found.stopped_by is None:
-            self._screen.heading(
-                f"== probably between {found.keeps_up:,} and {found.falls_behind:,}/s; fresh runs"
-                " decide"
-            )
-            found = search.confirm(self._fresh_run, found, TOLERANCE)
-        self._found.keeps_up_with_pageviews_per_s = found.keeps_up
-        self._found.falls_behind_at_pageviews_per_s = found.falls_behind
-        self._write(found.stopped_by or "ok")
+        self._write(self._took_in(found))
         return self._found
 
-    def _climb(self, start: int) -> search.Bracket:
-        """Within one run: the stack stays up, only the rate changes."""
-        make_ready(self._engine, self._stack, self._screen.say)
-        folder = RunFolder.create(self._settings.logs_folder, self._engine.name, "climb")
-        asked = RunArguments(
-            pageviews_per_s=start, wait_s=self._pace.climb_settle_s, samples=1, delay_s=1.0
+    def overload(self) -> Work:
+        """A fresh run with always more to do, into a folder of its own."""
+        number = len(self._found.overloaded) + 1
+        self._screen.heading(f"== capacity, run {number} of {self._pace.sessions}")
+        with self._fresh("overload", self._start_per_s) as (session, folder):
+            seen = overload(session, self._start_per_s, self._pace)
+        told = curves.read(folder.path)
+        work = capacity.work(told, seen.window.start_ms, seen.window.end_ms, self._pace.batch_s)
+        handed_over_per_s = _handed_over_per_s(told, seen.window)
+        run = OverloadedRun(
+            tag=folder.tag, **asdict(seen), **asdict(work), handed_over_per_s=handed_over_per_s
         )
-        describe_run(folder, self._engine, self._stack, asked)
-        session = Session(self._engine, self._stack, folder, self._screen, 1.0)
+        self._screen.say(f"  {limits.overloaded_in_words(run)}")
+        self._found.overloaded = (*self._found.overloaded, run)
+        self._write("unfinished")
+        return work
+
+    def hold(self, pageviews_per_s: int) -> search.Held:
+        """A fresh run at a rate, into a folder of its own."""
+        began_s = time.monotonic()
+        self._screen.heading(f"== {pageviews_per_s:,} pageviews/s")
+        with self._fresh(str(pageviews_per_s), pageviews_per_s) as (session, folder):
+            seen = steady(session, folder.path, pageviews_per_s, self._pace)
+        handed_over_per_s = _handed_over_per_s(curves.read(folder.path), seen.window)
+        run = SteadyRun(
+            tag=folder.tag,
+            pageviews_per_s=pageviews_per_s,
+            **asdict(seen),
+            handed_over_per_s=handed_over_per_s,
+        )
+        self._screen.say(f"  {limits.steady_in_words(run)}")
+        self._found.steady = (*self._found.steady, run)
+        self._write("unfinished")
+        if not run.broken_off:
+            self._longest_s = max(self._longest_s, time.monotonic() - began_s)
+        is_offered = handed_over_per_s >= pageviews_per_s * (1 - RATE_TOLERANCE)
+        p99_ms = math.inf if run.broken_off else run.lag_p99_ms
+        return search.Held(p99_ms, run.cycle_ms, is_offered)
+
+    def has_time(self) -> bool:
+        """Whether a run as long as the longest would end in time."""
+        return time.monotonic() - self._began_s + self._longest_s <= 60 * self._pace.within_min
+
+    @contextmanager
+    def _fresh(self, label: str, pageviews_per_s: int) -> Iterator[tuple[Session, RunFolder]]:
+        """The stack started for one run, the demo loaded; stopped again, however that ends."""
+        stack = open_stack(
+            self._settings, services_of(self._engine, self._settings), self._screen.say
+        )
+        make_ready(self._engine, stack, self._screen.say)
+        folder = RunFolder.create(self._settings.logs_folder, self._engine.name, label)
+        asked = RunArguments(
+            pageviews_per_s=pageviews_per_s, wait_s=self._pace.settle_s, samples=1, delay_s=1.0
+        )
+        describe_run(folder, self._engine, stack, asked)
+        session = Session(self._engine, stack, folder, self._screen, 1.0)
         outcome = "unfinished"
         try:
             session.start_stack()
             session.run_demo()
-            session.set_rate(start)
-            session.watch(self._pace.warm_up_s, "warming up")
-            found = search.climb(lambda rate: self._look(session, folder, rate), start, TOLERANCE)
+            yield session, folder
             outcome = "ok"
-            return found
         except BaseException as error:
             outcome = str(error) or repr(error)
             raise
@@ -142,93 +149,35 @@ class LimitSearch:
             session.stop()
             self._guard.rearm()
 
-    def _look(self, session: Session, folder: RunFolder, rate: int) -> VerdictKind:
-        """Observe live for as long as that run lives. What an engine keeps of a whole climb may be
-        more than its memory holds; then each rate gets a run of its own."""
-        if self._live:
-            try:
-                return self._observe(session, folder, rate)
-            except RacetrackError as error:
-                self._live = False
-                self._screen.say(f"  {error}\n  Going on with fresh runs.")
-                session.stop()
-        return self._fresh_run(rate)
-
-    def _observe(self, session: Session, folder: RunFolder, rate: int) -> VerdictKind:
-        """The verdict on one rate, from a window of its own; a longer one where it is undecided."""
-        self._screen.heading(f"== {rate:,} pageviews/s")
-        session.recover(RECOVER_WITHIN_S)
-        session.set_rate(rate)
-        session.watch(self._pace.climb_settle_s, "settling")
-        start_ms = time.time_ns() / 1e6
-        session.watch(self._pace.climb_window_s, "watching")
-        verdict = self._judge(folder, start_ms, rate)
-        if verdict.kind is VerdictKind.UNDECIDED:
-            missing_s = (verdict.shortest_window_s or 0) - self._pace.climb_window_s
-            more_s = min(max(missing_s, self._pace.climb_window_s), LONGEST_MORE_S)
-            session.watch(more_s, "undecided: watching longer")
-            verdict = self._judge(folder, start_ms, rate)
-        self._screen.say(f"  {verdict.reason}")
-        slope = verdict.measured.slope if verdict.measured else None
-        look = LiveLook(
-            pageviews_per_s=rate,
-            verdict=verdict.kind,
-            lag_slope_pct=(slope.low_pct, slope.pct, slope.high_pct) if slope else None,
+    def _took_in(self, found: search.Found | None) -> str:
+        """Into the record; the outcome."""
+        if not found:
+            idle = self._found.overloaded[-1]
+            return (
+                "its capacity is not known: for"
+                f" {100 * idle.idle_share:.0f} % of the time it had nothing to do, since generator"
+                f" and broker gave it no more than {idle.handed_over_per_s:,.0f}/s"
+            )
+        self._found.capacity = Capacity(
+            pageviews_per_s=found.capacity.per_s, low=found.capacity.low, high=found.capacity.high
         )
-        self._found.climb = (*self._found.climb, look)
-        self._write("unfinished")
-        return _if_offered(verdict.kind, verdict.throughput.handed_over_per_s, rate)
-
-    def _judge(self, folder: RunFolder, start_ms: float, rate: int) -> Verdict:
-        return judge(curves.read(folder.path), start_ms, time.time_ns() / 1e6, rate)
-
-    def _fresh_run(self, rate: int) -> VerdictKind:
-        """The verdict of a fresh run. Once a window did not decide, all are as long as may be."""
-        kind = self._run_once(rate)
-        if kind is VerdictKind.UNDECIDED and self._samples < MOST_SAMPLES:
-            self._samples = MOST_SAMPLES
-            kind = self._run_once(rate)
-        return kind
-
-    def _run_once(self, rate: int) -> VerdictKind:
-        pace = self._pace
-        asked = RunArguments(
-            pageviews_per_s=rate,
-            wait_s=pace.confirm_settle_s,
-            samples=self._samples,
-            delay_s=1.0,
-            warm_up_s=pace.warm_up_s,
+        self._found.sustainable = tuple(
+            SustainableRate(
+                bound_ms=one.bound_ms,
+                held_pageviews_per_s=one.held,
+                failed_pageviews_per_s=one.failed,
+            )
+            for one in found.sustained
         )
-        folder = run_once(self._engine.name, asked, self._settings, self._screen, self._guard)
-        self._guard.rearm()
-        run = read_run(folder)
-        if not (run.results and run.results.verdict):
-            raise RacetrackError(f"A run that was to confirm the limit failed: {run.outcome}")
-        verdict = run.results.verdict
-        kind = _if_offered(verdict.kind, verdict.throughput.handed_over_per_s, rate)
-        fresh = FreshRun(pageviews_per_s=rate, tag=folder.name, verdict=kind)
-        self._found.confirm = (*self._found.confirm, fresh)
-        self._write("unfinished")
-        return kind
+        if found.is_whole:
+            return "ok"
+        return f"no more runs fitted into {self._pace.within_min:g} minutes"
 
     def _write(self, outcome: str) -> None:
         self._found.outcome = outcome
-        self._found.minutes = round((time.monotonic() - self._began) / 60, 1)
+        self._found.minutes = round((time.monotonic() - self._began_s) / 60, 1)
         write_json(self.folder / "limit.json", self._found.model_dump(mode="json"))
 
 
-def _if_offered(kind: VerdictKind, handed_over_per_s: float, rate: int) -> VerdictKind:
-    """The verdict, unless the rate was not truly offered: then it says nothing about that rate."""
-    return kind if handed_over_per_s >= rate * (1 - RATE_TOLERANCE) else VerdictKind.GENERATOR_BOUND
-
-
-def in_words(found: LimitRecord) -> str:
-    """The result in a sentence."""
-    low, high = found.keeps_up_with_pageviews_per_s, found.falls_behind_at_pageviews_per_s
-    if found.outcome == "ok":
-        return (
-            f"{found.engine} keeps up with {low:,} pageviews/s and falls behind at {high:,}/s,"
-            f" begun anew each time, with {found.warm_up_s:g} s at half the rate to warm up"
-        )
-    least = f"; it kept up with {low:,}/s" if low and not high else ""
-    return f"The limit of {found.engine} was not found to {TOLERANCE:.0%}: {found.outcome}{least}"
+def _handed_over_per_s(told: curves.Curves, window: Window) -> float:
+    return throughput(told, window.start_ms, window.end_ms).handed_over_per_s

@@ -1,7 +1,13 @@
 """What is sampled of a run: all services that its stack started, each by its name."""
 
 from engines.contract import Engine
+from racetrack.probes.cgroup import CgroupProbe
+from racetrack.probes.memory import MemoryProbe
+from racetrack.probes.noise import HarnessMeter, NoiseProbe, ServicesMeter
+from racetrack.probes.thread import Probe
+from racetrack.probes.usage import Meter, UsageProbe
 from racetrack.run.readiness import services_of
+from racetrack.runfolder import RunFolder
 from racetrack.stack.contract import Accounting, Stack
 
 
@@ -18,3 +24,22 @@ def accounts(engine: Engine, stack: Stack) -> dict[str, Accounting]:
     """The kernel's account of each of them, where the runtime has one."""
     found = {name: stack.accounting(name) for name in processes(engine, stack)}
     return {name: account for name, account in found.items() if account}
+
+
+def probes(
+    engine: Engine, stack: Stack, meter: Meter, folder: RunFolder, every_s: float
+) -> list[Probe]:
+    """What the services use, and what else the machine does. Where the engine's processes are not
+    known, nobody can tell which are foreign."""
+    found: list[Probe] = [
+        UsageProbe(meter, every_s, folder),
+        MemoryProbe(meter.pids, stack.folders_in_memory, folder),
+    ]
+    kept_apart = accounts(engine, stack)
+    if kept_apart:
+        found.append(CgroupProbe(kept_apart, every_s, folder))
+    if not stack.unmeasurable:
+        services = ServicesMeter(meter, kept_apart, stack.helpers)
+        known = services if engine.processes(stack) else None
+        found.append(NoiseProbe(known, HarnessMeter(meter.pids), folder))
+    return found

@@ -11,20 +11,19 @@ from engines.contract import Engine
 from racetrack.analysis import recovery
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
-from racetrack.probes import top
+from racetrack.probes import live_heap, top
 from racetrack.probes.broker import PublishedProbe, TopicOffsets
-from racetrack.probes.cgroup import CgroupProbe
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.loadgen import ArrivalsProbe, Control
-from racetrack.probes.noise import HarnessMeter, NoiseProbe, ServicesMeter
 from racetrack.probes.purchases import PurchasesProbe
 from racetrack.probes.settled import Settled, settle
 from racetrack.probes.thread import Probe
-from racetrack.probes.usage import CpuAccount, Meter, UsageProbe
+from racetrack.probes.usage import CpuAccount, Meter
 from racetrack.run import sampled
 from racetrack.run.faults import Away, Fault, FaultInjector
 from racetrack.run.readiness import check_services, check_writes, services_of
+from racetrack.run.steering import Look
 from racetrack.run_record import Counts, FaultLog, Measured, Window
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
@@ -35,6 +34,7 @@ from racetrack.workload import find_workload
 FIRST_UPDATE_WITHIN_S = 60.0
 DRAIN_WITHIN_S = 30.0
 LOOK_EVERY_S = 0.2
+ASK_EVERY_S = 1.0
 # After a fault lag is waited for so long; it is looked at in all its rows, so not at every look.
 NORMAL_WITHIN_S = 120.0
 LAG_EVERY_S = 2.0
@@ -57,6 +57,7 @@ class Session:
         self._sample_every_s = sample_every_s
         self._closing = ExitStack()
         self._probes: list[Probe] = []
+        self._arrivals: ArrivalsProbe | None = None
         self._loading = False
         self._settled: Settled | None = None  # once the load has been paused
         curves = CurvesFile(folder)
@@ -100,9 +101,10 @@ class Session:
         where = self._stack.endpoints
         broker = self._main_topic()
         # Before the demo: the curves must know when the first pageview that it counts was due.
-        self._begin(
-            ArrivalsProbe(where.loadgen_host, where.loadgen_port, self._folder, self._curves)
+        self._arrivals = ArrivalsProbe(
+            where.loadgen_host, where.loadgen_port, self._folder, self._curves
         )
+        self._begin(self._arrivals)
         self._begin(PublishedProbe(broker, self._curves, self._excused_by("broker")))
         began = time.monotonic()
         self._loading = True
@@ -118,7 +120,9 @@ class Session:
                 f"{self._engine.title} told no progress within {FIRST_UPDATE_WITHIN_S:.0f} s of"
                 f" loading the demo. Its logs are in {self._folder.stack}."
             )
-        self._begin_to_sample()
+        what = (self._engine, self._stack, self._meter, self._folder)
+        for probe in sampled.probes(*what, self._sample_every_s):
+            self._begin(probe)
         watched = self._workload.watched_table
         if watched and not self._faults.all_done and "debezium" in self._engine.needs:
             self._begin(
@@ -131,17 +135,6 @@ class Session:
                 )
             )
 
-    def _begin_to_sample(self) -> None:
-        """What the services use, and what else the machine does. Where the engine's processes are
-        not known, nobody can tell which are foreign."""
-        self._begin(UsageProbe(self._meter, self._sample_every_s, self._folder))
-        if accounts := sampled.accounts(self._engine, self._stack):
-            self._begin(CgroupProbe(accounts, self._sample_every_s, self._folder))
-        if not self._stack.unmeasurable:
-            services = ServicesMeter(self._meter, accounts, self._stack.helpers)
-            known = services if self._engine.processes(self._stack) else None
-            self._begin(NoiseProbe(known, HarnessMeter(self._meter.pids), self._folder))
-
     def set_rate(self, pageviews_per_s: int) -> int:
         """Ask the generator for another rate, show the dialogue, and see that the load arrives.
         Returns when it was set, epoch milliseconds.
@@ -153,6 +146,25 @@ class Session:
         set_ms = now_ms()
         check_writes(self._stack, self._screen.say, self.check)
         return set_ms
+
+    def offer(self, pageviews_per_s: int) -> None:
+        """Ask the generator for another rate, without a word and without looking whether the load
+        arrives: for a rate that is changed every second."""
+        where = self._stack.endpoints
+        with Control(where.loadgen_host, where.loadgen_port) as control:
+            control.ask(f"set pageviews_per_second {pageviews_per_s}")
+
+    def look(self) -> Look:
+        """What was due, counted and used by the engine's services, as last heard."""
+        used = self._meter.read()
+        mine = self._engine.services_in(self._stack.settings)
+        newest = self._delay.newest
+        return Look(
+            at_s=time.monotonic(),
+            due=self._arrivals.due if self._arrivals else 0,
+            counted=newest.total if newest else 0,
+            cpu_s=sum(used[name].cpu_s for name in mine if name in used),
+        )
 
     def begin_faults(self) -> None:
         """From now on the seconds of the faults that were asked for count."""
@@ -189,22 +201,24 @@ class Session:
                 status.update(f"{what}, {left_s:.0f} s left; {self._progress()}")
                 time.sleep(min(LOOK_EVERY_S, left_s))
 
-    def recover(self, within_s: float) -> None:
-        """Take the load away until the engine has counted all that was published by now.
-
-        Raises:
-            RacetrackError: that took longer than `within_s`.
-        """
-        self._ask_for(self._stack.settings.pageviews_per_second_start)
-        published = sum(self._main_topic().end_offsets())
-        with self._screen.live("letting the engine catch up"):
-            if not self._delay.wait_until(
-                lambda newest: newest.total >= published, within_s, self.check
-            ):
-                raise RacetrackError(
-                    f"{self._engine.title} did not catch up within {within_s:.0f} s of being"
-                    " relieved of the load."
-                )
+    def wait_until(
+        self,
+        reached: Callable[[], bool],
+        within_s: float,
+        what: str,
+        meanwhile: Callable[[], str] = str,
+    ) -> bool:
+        """Look every second, with a live line; False if it was not reached in time. `meanwhile` is
+        called before each look, and says something for the line."""
+        give_up_s = time.monotonic() + within_s
+        with self._screen.live(what) as status:
+            while (left_s := give_up_s - time.monotonic()) > 0:
+                said = meanwhile()
+                if reached():
+                    return True
+                status.update(", ".join(filter(None, (what, said, f"{left_s:.0f} s left"))))
+                self._let_pass(min(ASK_EVERY_S, left_s))
+        return False
 
     def sample(self, samples: int) -> Measured:
         """Take samples with `top`, and account for CPU time over the same window."""
@@ -229,7 +243,8 @@ class Session:
         )
 
     def account(self) -> Counts:
-        """Pause the load, let the engine drain, and tell who counted what."""
+        """Pause the load, let the engine drain, ask each JVM for its live heap, and tell who
+        counted what."""
         broker = self._main_topic()
         with self._talk_to_loadgen() as control:
             control.pause()
@@ -239,6 +254,7 @@ class Session:
             drained = self._delay.wait_until(
                 lambda newest: newest.total >= published, DRAIN_WITHIN_S, self.check
             )
+        self._ask_live_heaps()
         return Counts(
             handed_over=tuple(settled.handed_over),
             refused=tuple(settled.refused),
@@ -288,6 +304,15 @@ class Session:
         if self._loading:
             self._loading = False
             self._engine.unload(self._stack)
+
+    def _ask_live_heaps(self) -> None:
+        """Each stands still while it collects: so only now, when nothing is measured any more."""
+        with self._screen.live("asking each JVM for its live heap"):
+            silent = live_heap.write(
+                sampled.processes(self._engine, self._stack), self._folder, self.check
+            )
+        for line in silent:
+            self._screen.say(f"  {line}")
 
     def _excused_by(self, *services: str) -> Callable[[float], bool]:
         """Whether one of these services is or was away on purpose since a time."""

@@ -114,6 +114,9 @@ class Stack(Protocol):
     def accounting(self, service: str) -> Accounting | None:
         """The kernel's account of a service, where services have one of their own."""
 
+    def folders_in_memory(self, service: str) -> Sequence[Path]:
+        """The service's own folders that lie on tmpfs, as this machine can read them."""
+
     def log_of(self, service: str) -> Path:
         """The file that the service's output goes to, growing while it runs."""
 

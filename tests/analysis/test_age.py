@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from racetrack.analysis import silence
 from racetrack.analysis.age import Age, age, quantiles_ms
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.lag import Floats, lag_series, quantile_ms
@@ -105,6 +106,27 @@ def test_an_update_whose_partitions_come_a_millisecond_apart_is_one_step() -> No
         assert quantile_ms(series, series.lag_ms, 0.5) == pytest.approx(135, abs=5)
         (p50,) = quantiles_ms(age(told, *SAWTOOTH.window), (0.5,))
         assert p50 == pytest.approx(635, abs=20)
+
+
+@pytest.mark.parametrize("apart_ms", [1, 2, 3, 4])
+def test_without_that_rule_the_same_rows_give_another_processing_lag(
+    apart_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = curves_of(SAWTOOTH)
+
+    def processing_lag_p50_ms() -> float:
+        stamped = (
+            Curve(curve.at_ms + row * apart_ms, curve.count)
+            for row, curve in enumerate(whole.processed)
+        )
+        series = lag_series(replace(whole, processed=tuple(stamped)), *SAWTOOTH.window)
+        return quantile_ms(series, series.lag_ms, 0.5)
+
+    last_ms = apart_ms * (SAWTOOTH.partitions - 1)
+    assert processing_lag_p50_ms() == pytest.approx(135 + last_ms, abs=5)
+    # Each row taken for an update: the first of them finds the other partitions a cycle old.
+    monkeypatch.setattr(silence, "STEP_MS", 0.0)
+    assert processing_lag_p50_ms() == pytest.approx(135 + 1_000, abs=20)
 
 
 def test_the_window_ends_where_the_recording_does() -> None:

@@ -95,10 +95,51 @@ def test_processes_have_both_of_tops_figures_and_the_kernels(folder: Path) -> No
     assert steadyd.rss_growth_gib_per_million == pytest.approx(1 / 0.1197, rel=0.01)
 
 
+def test_memory_is_what_was_read_in_the_window(folder: Path) -> None:
+    (folder / "memory.csv").write_text(
+        "at_ms,service,pss_gib,tmpfs_gib,took_ms\n"
+        f"{START_MS - 1000},steadyd,9.0,0.5,3.0\n"
+        f"{START_MS + 500},steadyd,1.25,0.25,3.0\n"
+        f"{START_MS + 5500},steadyd,1.75,0.25,3.0\n"
+        f"{START_MS - 1000},broker,0.5,0.125,3.0\n"
+        f"{START_MS + 31_000},broker,9.0,9.0,3.0\n"
+    )
+    (folder / "live_heap.csv").write_text(
+        "at_ms,service,pid,live_heap_gib,took_ms,why_not\n"
+        f"{START_MS + 31_000},steadyd,1,0.5,100.0,\n"
+        f"{START_MS + 31_000},steadyd,2,0.25,100.0,\n"
+        f'{START_MS + 31_000},broker,3,,100.0,"it did not listen within 5 s"\n'
+    )
+    processes = figures.results(folder).processes
+    steadyd, broker = processes["steadyd"], processes["broker"]
+    assert steadyd.pss_gib and steadyd.tmpfs_gib and broker.pss_gib and broker.tmpfs_gib
+    assert steadyd.pss_gib.samples == (1.25, 1.75)
+    assert steadyd.tmpfs_gib.max == 0.25
+    assert steadyd.live_heap_gib == 0.75
+    # No reading in the window: the last before it.
+    assert (broker.pss_gib.samples, broker.tmpfs_gib.samples) == ((0.5,), (0.125,))
+    assert broker.live_heap_gib is None
+
+
+def test_memory_that_could_not_be_read_is_none(folder: Path) -> None:
+    (folder / "memory.csv").write_text(
+        f"at_ms,service,pss_gib,tmpfs_gib,took_ms\n{START_MS + 500},steadyd,,,3.0\n"
+    )
+    steadyd = figures.results(folder).processes["steadyd"]
+    assert (steadyd.pss_gib, steadyd.tmpfs_gib, steadyd.live_heap_gib) == (None, None, None)
+
+
 def test_totals_and_the_harness_own_cost(folder: Path) -> None:
     results = figures.results(folder)
     assert (results.published_pageviews, results.processed_pageviews) == (30, 29)
     assert results.harness.model_dump() == {"cpu_s": 0.6, "cpu_pct": 2.0}
+
+
+def test_a_run_in_which_littles_law_does_not_hold_warns_of_it(folder: Path) -> None:
+    results = figures.results(folder)
+    assert results.littles_law and results.verdict
+    assert not results.littles_law.holds  # the made-up totals are not those of the curves
+    assert [w for w in results.verdict.warnings if w.startswith("Little's law does not hold")]
 
 
 def test_the_verdict_stands_with_its_numbers_and_as_plain_json(folder: Path) -> None:

@@ -10,6 +10,7 @@ from racetrack.analysis import ruler
 from racetrack.flaw import Flaw
 from tests.records import run_json
 
+NOISY = Flaw(capacity_per_s=8_000, noise_pct=10, pause_ms=500, pause_every_s=10)
 START_MS = 1_795_000_000_000
 STALL_MS = START_MS + 5_000
 END_MS = START_MS + 20_000
@@ -38,6 +39,7 @@ def write(
     judged: dict[str, Any],
     rate: int = 3000,
     outcome: str = "ok",
+    littles_law: dict[str, Any] | None = None,
 ) -> Path:
     folder.mkdir(exist_ok=True)
     run = {
@@ -46,7 +48,7 @@ def write(
         "outcome": outcome,
         "asked": {"pageviews_per_s": rate},
         "measured": {"window": {"start_ms": STALL_MS + 1_000, "end_ms": END_MS}},
-        "results": {"verdict": judged},
+        "results": {"verdict": judged, "littles_law": littles_law},
     }
     (folder / "run.json").write_text(json.dumps(run_json(run)))
     return folder
@@ -61,6 +63,29 @@ def test_a_delay_has_to_be_measured_as_it_was_programmed(
     found = ruler.delay(write(tmp_path, verdict(p50_ms=measured_ms)), Flaw(delay_ms=250))
     assert (found.programmed, found.within) == ("delay of 250 ms", within)
     assert f"median lag {measured_ms:.0f} ms" in found.measured
+
+
+@pytest.mark.parametrize(
+    ("waiting", "by_age", "holds", "within"),
+    [
+        (755, 750, True, True),
+        (755, 750, False, False),
+        (755, 900, True, False),
+        (600, 750, True, False),
+    ],
+)
+def test_what_waits_is_the_delay_times_the_rate(
+    tmp_path: Path, waiting: float, by_age: float, holds: bool, within: bool
+) -> None:
+    law = {"waiting": waiting, "rate_times_age": by_age, "ratio": 1, "tolerance": 9, "holds": holds}
+    found = ruler.waiting(write(tmp_path, verdict(), littles_law=law), Flaw(delay_ms=250))
+    assert "750 pageviews wait" in found.programmed
+    assert f"{waiting} by the totals, {by_age} by rate × age" in found.measured
+    assert found.within == within
+
+
+def test_a_run_without_littles_law_is_a_finding(tmp_path: Path) -> None:
+    assert not ruler.waiting(write(tmp_path, verdict()), Flaw(delay_ms=250)).within
 
 
 @pytest.mark.parametrize(
@@ -82,6 +107,16 @@ def test_who_tells_once_a_second_has_to_be_as_late_as_its_reader_sees(
     assert found.within == within
 
 
+def test_an_update_that_is_stamped_over_a_time_is_there_at_its_end(tmp_path: Path) -> None:
+    judged = verdict()
+    judged["measured"] |= {"lag_p50_ms": 766, "lag_p99_ms": 1_256, "processing_lag_p50_ms": 266}
+    flaw = Flaw(delay_ms=250, cycle_ms=1_000, spread_ms=15)
+    found = ruler.sawtooth(write(tmp_path, judged), flaw)
+    assert found.programmed == "delay of 250 ms, told every 1,000 ms, stamped over 15 ms"
+    assert found.bound == "lag p50 765 ± 100, p99 1,255 ± 250, processing lag p50 265 ± 100 ms"
+    assert found.within
+
+
 def test_a_run_that_failed_is_off_and_says_why(tmp_path: Path) -> None:
     failed = write(tmp_path / "a", verdict(), outcome="broker ended in mid-run")
     assert ruler.delay(failed, Flaw()).measured == "broker ended in mid-run"
@@ -91,9 +126,10 @@ def test_a_run_that_failed_is_off_and_says_why(tmp_path: Path) -> None:
         ruler.delay(failed, Flaw()),
         ruler.stall(failed, STALL),
         ruler.capacity(failed, failed, CAPACITY),
+        ruler.work(failed, NOISY),
         ruler.delay(useless, Flaw()),
     ]
-    assert [finding.within for finding in found] == [False] * 4
+    assert [finding.within for finding in found] == [False] * 5
 
 
 @pytest.mark.parametrize(
@@ -115,6 +151,46 @@ def test_a_capacity_has_to_lie_between_what_was_kept_up_with_and_what_not(
     above = verdict(kinds[1], counted_per_s=counted_per_s)
     found = ruler.capacity(below, write(tmp_path / "b", above, high), CAPACITY)
     assert (found.programmed, found.within) == ("capacity of 8,000/s", within)
+
+
+def overloaded(folder: Path, counts_of_allowed: float, kind: str = "fell behind") -> Path:
+    """An engine that notes a capacity that grows from 5,000/s by 100/s in a second, and counts this
+    share of it."""
+    write(folder, verdict(kind), rate=12_000)
+    rows = ["at_ms,curve,partition,count"]
+    notes = ["something else"]
+    for at_ms in range(START_MS, END_MS + 1, 100):
+        since_s = (at_ms - START_MS) / 1000
+        due, allowed = round(12_000 * since_s), 5_000 * since_s + 50 * since_s**2
+        rows += [f"{at_ms},{name},0,{due}" for name in ("due", "handed_over", "published")]
+        rows.append(f"{at_ms},processed,0,{round(counts_of_allowed * allowed)}")
+        if at_ms % 1_000 == 300:
+            notes.append(f"RACETRACK capacity timestamp={at_ms}, allowed={allowed:.3f}, seed=4")
+    (folder / "curves.csv").write_text("\n".join(rows) + "\n")
+    (folder / "stack").mkdir()
+    (folder / "stack" / "swiftd.log").write_text("\n".join(notes) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("share", "kind", "within"),
+    [
+        (1.0, "fell behind", True),
+        (0.995, "fell behind", True),
+        (0.98, "fell behind", False),
+        (1.02, "fell behind", False),
+        (1.0, "kept up", False),
+    ],
+)
+def test_an_overloaded_engine_has_to_be_seen_counting_what_it_was_allowed(
+    tmp_path: Path, share: float, kind: str, within: bool
+) -> None:
+    found = ruler.work(overloaded(tmp_path, share, kind), NOISY)
+    # From 6.3 s to 19.3 s after the start: 5,000 + 100 x 12.8.
+    counted = f"{kind}, counting {6_280 * share:,.0f}/s in 13 s, in which it was allowed 6,280/s"
+    assert found.measured.startswith(counted)
+    assert found.measured.endswith("(in the long run 7,600/s)")
+    assert found.within == within
 
 
 def stalled(
@@ -179,3 +255,10 @@ def test_an_engine_that_does_not_say_when_it_stalled_is_no_ruler(tmp_path: Path)
     (folder / "stack" / "swiftd.log").write_text("nothing\n")
     with pytest.raises(ValueError, match="partition 2"):
         ruler.stall(folder, STALL)
+
+
+def test_an_engine_that_does_not_note_its_capacity_is_no_ruler(tmp_path: Path) -> None:
+    folder = overloaded(tmp_path, 1.0)
+    (folder / "stack" / "swiftd.log").write_text("nothing\n")
+    with pytest.raises(ValueError, match="did not note its capacity"):
+        ruler.work(folder, NOISY)

@@ -1,4 +1,4 @@
-"""`./race limit`: how long it may take is said first, and exit code 1 if no limit was found."""
+"""`./race limit`: how long it may take is said first, and exit code 1 if time was too short."""
 
 from pathlib import Path
 
@@ -6,18 +6,18 @@ import pytest
 from click.testing import CliRunner
 
 from racetrack import cli
-from racetrack.limit_record import LimitRecord
+from racetrack.limit_record import Capacity, LimitRecord, SustainableRate
 from racetrack.run import limit
-from racetrack.run.limit import PACE, Pace
+from racetrack.run.phases import Pace
 from racetrack.run_record import Machine
 from tests.some_engines import EXAMPLE
 
 
-@pytest.mark.parametrize(("outcome", "code"), [("ok", 0), ("its lag swings", 1)])
-def test_the_search_begins_and_warms_up_as_asked(
+@pytest.mark.parametrize(("outcome", "code"), [("ok", 0), ("no more runs fitted", 1)])
+def test_the_search_goes_as_asked_and_its_numbers_are_said(
     monkeypatch: pytest.MonkeyPatch, outcome: str, code: int
 ) -> None:
-    began: list[tuple[str, float, int]] = []
+    began: list[tuple[str, float, float, int]] = []
 
     class Search:
         """Finds this at once."""
@@ -25,32 +25,34 @@ def test_the_search_begins_and_warms_up_as_asked(
         folder = Path("logs/found")
 
         def __init__(self, engine: str, *given: object) -> None:
-            self._engine, self._pace = engine, given[-1]
+            *_, pace, start_per_s = given
+            assert isinstance(pace, Pace) and isinstance(start_per_s, int)
+            began.append((engine, pace.warm_up_most_s, pace.within_min, start_per_s))
 
-        def run(self, start: int) -> LimitRecord:
-            assert isinstance(self._pace, Pace)
-            began.append((self._engine, self._pace.warm_up_s, start))
+        def run(self) -> LimitRecord:
             return LimitRecord(
-                engine=self._engine,
+                engine=EXAMPLE,
                 runtime="native",
                 machine=Machine(),
-                tolerance_pct=5,
                 outcome=outcome,
-                keeps_up_with_pageviews_per_s=9,
-                falls_behind_at_pageviews_per_s=10,
+                capacity=Capacity(pageviews_per_s=20_000, low=19_000, high=21_000),
+                sustainable=(
+                    SustainableRate(
+                        bound_ms=2_000, held_pageviews_per_s=18_000, failed_pageviews_per_s=19_000
+                    ),
+                ),
             )
 
     monkeypatch.setattr(limit, "LimitSearch", Search)
-    typed = ["limit", EXAMPLE, "--start", "48000", "--warm-up", "180"]
+    typed = ["limit", EXAMPLE, "--start", "48000", "--warm-up", "180", "--within", "25"]
     result = CliRunner().invoke(cli.race, typed)
     assert result.exit_code == code, result.output
-    assert began == [(EXAMPLE, 180.0, 48_000)]
+    assert began == [(EXAMPLE, 180.0, 25.0, 48_000)]
     said = result.output.splitlines()
-    assert said[0].startswith("This takes about ")
-    assert ("keeps up with 9" if outcome == "ok" else outcome) in said[-2]
-    assert said[-1] == "  logs/found"
-
-
-def test_a_longer_warm_up_makes_it_longer() -> None:
-    least, most = PACE.expected_minutes()
-    assert 5 < least < most < 60
+    assert said[0].startswith("This takes 25 minutes at most")
+    assert (f"{EXAMPLE}: {outcome}" in said) == (code == 1)
+    assert said[-3:] == [
+        f"{EXAMPLE}: capacity 20,000 (19,000 to 21,000) pageviews/s",
+        f"{EXAMPLE}: lag p99 within 2 s at 18,000 (not 19,000)",
+        "  logs/found",
+    ]

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.e2e
 
 STALLS = [case for case in CASES if case.flaw.stalled_partition != NO_PARTITION]
 SAWTEETH = [case for case in CASES if case.flaw.cycle_ms >= SELDOM_MS]
+NOISY = [case for case in CASES if case.flaw.noise_pct]
 DELAYS = [
     case for case in CASES if case not in (*STALLS, *SAWTEETH) and not case.flaw.capacity_per_s
 ]
@@ -33,7 +34,8 @@ def guard() -> Iterator[interrupts.Guard]:
 
 def test_there_is_something_to_measure() -> None:
     assert [case.flaw.delay_ms for case in DELAYS] == [0, 250, 2_000]
-    assert len(STALLS) == len(SAWTEETH) == 1
+    assert [case.flaw.spread_ms for case in SAWTEETH] == [0, 15]
+    assert len(STALLS) == len(NOISY) == 1
 
 
 @pytest.mark.parametrize("case", DELAYS, ids=str)
@@ -71,6 +73,19 @@ def test_a_stalled_partition_is_seen_though_freshness_hides_it(
 ) -> None:
     folder = run_case(case, Screen(Console()), guard)
     found = ruler.stall(folder, case.flaw)
+    if not found.within:
+        skip_if_busy(folder)
+    assert found.within, found
+    assert read_run(folder)["measured"]["engine_drained"]
+    nothing_left()
+
+
+@pytest.mark.parametrize("case", NOISY, ids=str)
+def test_an_overloaded_engine_is_seen_to_count_what_its_noisy_capacity_allows(
+    case: Case, guard: interrupts.Guard, nothing_left: Callable[[], None]
+) -> None:
+    folder = run_case(case, Screen(Console()), guard)
+    found = ruler.work(folder, case.flaw)
     if not found.within:
         skip_if_busy(folder)
     assert found.within, found

@@ -94,6 +94,7 @@ def test_the_overrides_name_the_images_that_are_built() -> None:
         assert f"image: {images.image_name(name)}\n" in overrides
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUN_SERVICES)
 def test_the_code_in_an_image_is_whole(name: str, tmp_path: Path) -> None:
     services = "".join(f"service.find_service({each!r})\n" for each in images.IMAGES[name].runs)
@@ -109,6 +110,7 @@ def test_an_image_knows_no_engine_but_its_own(name: str, tmp_path: Path) -> None
     assert {file.parent.name for file in code.glob("engines/*/*.py")} == set(engine_of(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUN_SERVICES)
 def test_a_container_is_told_all_settings_that_its_code_asks_for(name: str, tmp_path: Path) -> None:
     told = compose_files.service(name, *compose_files.AIRGAP)["environment"]

@@ -241,38 +241,76 @@ def test_what_a_sweep_varied_is_charted(tmp_path: Path) -> None:
 
 
 def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
-    confirmed = run(tmp_path, RunSpec())
+    window = {"start_ms": 1_000, "end_ms": 151_000}
+    run_of = {"tag": "gone", "warm_up_s": 31.0, "is_warm": False, "window": window}
     for runtime, cores in (("native", 2), ("native", 4), ("../compose", 2)):
         folder = tmp_path / f"{len(runtime)}{cores}_UTC_steady_limit"
         folder.mkdir()
         limit = {
-            "schema_version": 1,
+            "schema_version": 2,
             "kind": "limit",
             "engine": "steady",
             "runtime": runtime,
             "machine": {"cpu_model": "A", "cores": cores, "memory_gib": 8},
-            "tolerance_pct": 5.0,
-            "outcome": "generator-bound",
-            "keeps_up_with_pageviews_per_s": 41_000,
-            "falls_behind_at_pageviews_per_s": None,
-            "climb": [
-                {"pageviews_per_s": 9, "verdict": "kept up", "lag_slope_pct": [-0.1, 0.0, 0.12]}
+            "outcome": "no more runs fitted into 15 minutes",
+            "capacity": {"pageviews_per_s": 50_000.4, "low": 48_000, "high": 52_000},
+            "sustainable": [
+                {
+                    "bound_ms": 2_000,
+                    "held_pageviews_per_s": 41_000,
+                    "failed_pageviews_per_s": 45_000,
+                },
+                {
+                    "bound_ms": 5_000,
+                    "held_pageviews_per_s": None,
+                    "failed_pageviews_per_s": 40_000,
+                },
             ],
-            "confirm": [{"pageviews_per_s": 41_000, "tag": confirmed.name, "verdict": "kept up"}],
+            "overloaded": [
+                {
+                    **run_of,
+                    "batches_per_s": [49_000, 51_000],
+                    "youngest_s": 9,
+                    "oldest_s": 21,
+                    "idle_share": 0,
+                    "handed_over_per_s": 50_500,
+                }
+            ],
+            "steady": [
+                {
+                    **run_of,
+                    "pageviews_per_s": 45_000,
+                    "cycle_ms": 1_000,
+                    "lag_p50_ms": 700,
+                    "lag_p99_ms": 6_543,
+                    "handed_over_per_s": 45_000,
+                    "broken_off": True,
+                }
+            ],
             "minutes": 12.5,
         }
         (folder / "limit.json").write_text(json.dumps(limit))
     folders = sorted(tmp_path.glob("*_limit"))
     collection = collect(folders)
-    assert [r.tag for r in collection.runs] == [confirmed.name]
     told = text_of(tables(collection.runs), folders)
     for place in ("native: A, 2 cores", "native: A, 4 cores", "../compose: A, 2 cores"):
         assert f"Limits: {place}, 8 GiB" in told
-    assert "41,000" in told and "generator-bound" in told
+    found = ("50,000 (48,000 to 52,000)", "41,000 (not 45,000)", "below 40,000", "no more runs")
+    assert all(words in told for words in found), told
     write(tmp_path / "out", collection, tables(collection.runs), None)
     page = words((tmp_path / "out" / "report.html").read_text())
-    assert "41,000" in page and "-0.10, 0.00, 0.12" in page
+    assert all(
+        words in page for words in (*found, "p99 6,543 ms", "9 to 21 s old", "31 s, not warm")
+    )
     assert len(list((tmp_path / "out" / "plots").glob("limits*.svg"))) == 3
+
+
+def test_a_limit_of_an_older_version_is_not_read_as_one_of_today(tmp_path: Path) -> None:
+    folder = tmp_path / "old_limit"
+    folder.mkdir()
+    (folder / "limit.json").write_text('{"schema_version": 1, "kind": "limit"}')
+    with pytest.raises(UsageError, match=r"has schema version 1; this Racetrack reads 2"):
+        collect([folder])
 
 
 def test_an_older_run_is_read_without_what_it_lacks(tmp_path: Path) -> None:

@@ -57,6 +57,17 @@ def test_the_sample_lines_are_the_published_ones() -> None:
     ]
 
 
+def test_memory_is_shown_with_each_page_once() -> None:
+    held = {"pss_gib": spread([1.25, 1.5]), "tmpfs_gib": spread([0.125]), "live_heap_gib": 0.75}
+    known = {**COST, **held}
+    lines = terminal.summary(run_with({"processes": {"a": known, "b": COST}}), Path("logs/x"))
+    shown = [line.strip() for line in lines if "PSS" in line]
+    assert shown == [
+        "PSS max 1.50 GiB, tmpfs max 0.12 GiB, live heap 0.75 GiB",
+        "PSS max n/a GiB, tmpfs max n/a GiB",
+    ]
+
+
 def test_one_sample_has_no_deviation() -> None:
     one = {"processes": {"x": {**COST, "cpu_pct": spread([50.0]), "rss_gib": spread([1.0])}}}
     assert "sd=n/a, sem=n/a" in sample_lines(one)[0]

@@ -81,6 +81,9 @@ class MadeUpStack:
     def accounting(self, service: str) -> None:
         return None
 
+    def folders_in_memory(self, service: str) -> list[Path]:
+        return []
+
     def died(self) -> Mapping[str, str]:
         return self.ended
 

@@ -19,8 +19,14 @@ def test_the_table_shows_every_row_as_it_is() -> None:
     assert bad.split("│")[-2].strip() == "NO"
 
 
-def test_the_whole_of_it_takes_less_than_four_minutes() -> None:
-    assert sum(case.takes_s for case in (*CASES, NOISY)) < 240
+def test_the_whole_of_it_takes_less_than_six_minutes() -> None:
+    assert sum(case.takes_s for case in (*CASES, NOISY)) < 360
+
+
+def test_an_engine_of_noisy_capacity_always_has_more_to_do() -> None:
+    (noisy,) = (case for case in CASES if case.flaw.noise_pct)
+    assert noisy.pageviews_per_s > 1.2 * noisy.flaw.mean_capacity_per_s
+    assert noisy.flaw.seed  # the same swings in every calibration
 
 
 def test_the_stall_outlasts_the_samples_and_can_still_be_drained() -> None:

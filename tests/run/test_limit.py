@@ -1,12 +1,12 @@
-"""The search for the limit on a made-up engine: a climb within one run, fresh runs that confirm,
-and `limit.json`, which says how far it came."""
+"""The search for a limit, whole, on an engine and a clock that are made up; `limit.json` says what
+was found, and how far it came if a run failed."""
 
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -14,85 +14,43 @@ import engines
 from racetrack import interrupts
 from racetrack.errors import RacetrackError
 from racetrack.limit_record import LimitRecord
-from racetrack.results_record import Verdict, VerdictKind
 from racetrack.run import limit
-from racetrack.run.limit import LimitSearch, in_words
-from racetrack.run_record import RunArguments
+from racetrack.run.limit import LimitSearch
+from racetrack.run.phases import PACE
+from racetrack.runfolder import RunFolder, read_run
 from racetrack.screen import Screen
-from racetrack.settings import Settings, load
-from tests.records import run_json
+from racetrack.settings import load
+from tests.run.fluid import Wavering
+from tests.run.fluid_session import Clock, FluidSession
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
-CAPACITY_PER_S = 8_000
-FAILED = {"results": None, "outcome": "the broker ended"}
+ENGINE = Wavering(per_s=20_000, noise=0.03)
+Search = Callable[[], LimitRecord]
 
 
 class MadeUp:
-    """What there is to see of an engine that keeps up with CAPACITY_PER_S, and of its runs."""
+    """Where the search runs."""
 
     def __init__(self) -> None:
-        self.stack = MadeUpStack()
-        self.runs: list[RunArguments] = []
-        self.fails: Callable[[RunArguments], bool] = lambda _: False
-        self.is_told: Callable[[RunArguments], bool] = lambda _: True
-        self.breaks_at = CAPACITY_PER_S * 1_000  # live
-        self.offers = CAPACITY_PER_S * 1_000
+        self.stack, self.clock = MadeUpStack(), Clock()
+        self.sessions: list[FluidSession] = []
+        self.change: Callable[[FluidSession], None] = lambda _: None
 
-    def verdict(self, rate: int) -> dict[str, Any]:
-        kind = VerdictKind.KEPT_UP if rate <= CAPACITY_PER_S else VerdictKind.FELL_BEHIND
-        made: dict[str, Any] = run_json()["results"]["verdict"]
-        offered = {**made["throughput"], "handed_over_per_s": min(rate, self.offers)}
-        return {**made, "kind": kind, "throughput": offered}
-
-    def run_once(self, _name: str, asked: RunArguments, settings: Settings, *_: object) -> Path:
-        self.runs.append(asked)
-        folder = settings.logs_folder / f"run{len(self.runs)}"
-        folder.mkdir()
-        verdict = self.verdict(asked.pageviews_per_s)
-        if not self.is_told(asked):
-            verdict["kind"] = VerdictKind.UNDECIDED
-        told = run_json({"results": {"verdict": verdict}})
-        if self.fails(asked):
-            told |= FAILED
-        (folder / "run.json").write_text(json.dumps(told))
-        return folder
-
-
-Search = Callable[[], LimitRecord]
+    def session(self, _engine: object, _stack: object, folder: RunFolder, *_: object) -> object:
+        rng = np.random.default_rng(len(self.sessions))
+        made = FluidSession(self.clock, ENGINE, rng, folder)
+        self.change(made)
+        self.sessions.append(made)
+        return made
 
 
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch) -> MadeUp:
     made = MadeUp()
-
-    class Session:
-        """The run in which the search climbs."""
-
-        def __init__(self, *_: object) -> None: ...
-
-        def start_stack(self) -> None: ...
-
-        def run_demo(self) -> None: ...
-
-        def recover(self, within_s: float) -> None: ...
-
-        def set_rate(self, rate: int) -> None:
-            if rate >= made.breaks_at:
-                raise RacetrackError("out of memory")
-
-        def watch(self, seconds: float, what: str) -> None: ...
-
-        def stop(self) -> None:
-            made.stack.stop(print)
-
+    made.clock.rule(monkeypatch)
     monkeypatch.setattr(engines, "find_engine", lambda _: MadeUpEngine())
     monkeypatch.setattr(limit, "open_stack", lambda *_: made.stack.as_stack())
-    monkeypatch.setattr(limit, "Session", Session)
-    monkeypatch.setattr(limit, "run_once", made.run_once)
-    monkeypatch.setattr(limit, "curves", SimpleNamespace(read=lambda _: None))
-    monkeypatch.setattr(
-        limit, "judge", lambda _curves, _from, _to, rate: Verdict(**made.verdict(rate))
-    )
+    monkeypatch.setattr(limit, "Session", made.session)
     return made
 
 
@@ -103,82 +61,78 @@ def search(made_up: MadeUp, tmp_path: Path) -> Search:
     def run() -> LimitRecord:
         guard = interrupts.Guard(print)
         screen = Screen(Console(quiet=True))
-        return LimitSearch("made-up", settings, screen, guard, limit.QUICK).run(start=6_000)
+        return LimitSearch("made-up", settings, screen, guard, PACE).run()
 
     return run
 
 
 def held(logs: Path) -> dict[str, Any]:
     (file,) = logs.glob("*_UTC_made-up_limit/limit.json")
-    found: dict[str, Any] = json.loads(file.read_text())
-    return found
+    told: dict[str, Any] = json.loads(file.read_text())
+    return told
 
 
-def test_the_limit_is_found_to_five_percent_and_confirmed_by_fresh_runs(
-    search: Search, tmp_path: Path
-) -> None:
+def test_capacity_and_sustainable_rates_are_found(search: Search, tmp_path: Path) -> None:
     found = search()
-    low, high = found.keeps_up_with_pageviews_per_s, found.falls_behind_at_pageviews_per_s
-    assert low and high
-    assert low <= CAPACITY_PER_S < high <= low * 1.05 + 1
-    told = held(tmp_path)
-    assert told["outcome"] == found.outcome == "ok"
-    assert [look["pageviews_per_s"] for look in told["climb"]][:2] == [6_000, 12_000]
-    ended = [(run["pageviews_per_s"], run["verdict"]) for run in told["confirm"]]
-    assert ended.count((low, "kept up")) == 3
-    assert ended.count((high, "fell behind")) == 2
+    assert found.outcome == "ok"
+    assert found.capacity is not None
+    assert found.capacity.pageviews_per_s == pytest.approx(20_000, rel=0.02)
+    assert found.capacity.low < found.capacity.pageviews_per_s < found.capacity.high
+    assert [one.bound_ms for one in found.sustainable] == [2_000, 5_000]
+    for one in found.sustainable:
+        assert one.held_pageviews_per_s == pytest.approx(19_000, rel=0.06)
+    assert LimitRecord.model_validate(held(tmp_path)) == found
+    assert 8 < found.minutes <= PACE.within_min
 
 
-def test_the_climb_is_one_run_and_its_stack_is_stopped_before_the_first_fresh_one(
+def test_every_run_is_fresh_and_leaves_a_folder(
     search: Search, made_up: MadeUp, tmp_path: Path
 ) -> None:
-    search()
-    assert len(list(tmp_path.glob("*_UTC_made-up_climb"))) == 1
-    assert made_up.stack.did == [("stop", "all")]
-
-
-def test_each_fresh_run_warms_up_as_the_pace_says(search: Search, made_up: MadeUp) -> None:
-    search()
-    asked = {(run.warm_up_s, run.wait_s, run.samples) for run in made_up.runs}
-    pace = limit.QUICK
-    assert asked == {(pace.warm_up_s, pace.confirm_settle_s, pace.confirm_samples)}
-
-
-def test_what_does_not_survive_the_climb_is_looked_at_in_fresh_runs(
-    search: Search, made_up: MadeUp
-) -> None:
-    made_up.breaks_at = 12_000
-    assert search().outcome == "ok"
-    assert 12_000 in [run.pageviews_per_s for run in made_up.runs]
-
-
-def test_a_run_that_does_not_decide_is_made_again_as_long_as_may_be(
-    search: Search, made_up: MadeUp
-) -> None:
-    made_up.is_told = lambda asked: asked.samples == limit.MOST_SAMPLES
-    assert search().outcome == "ok"
-    samples = [run.samples for run in made_up.runs]
-    assert samples[0] == limit.QUICK.confirm_samples
-    assert set(samples[1:]) == {limit.MOST_SAMPLES}
-
-
-def test_a_rate_that_was_not_offered_says_nothing_of_the_engine(
-    search: Search, made_up: MadeUp
-) -> None:
-    made_up.offers = 7_000
     found = search()
-    assert found.falls_behind_at_pageviews_per_s is None
-    assert found.outcome.startswith("generator-bound at ")
-    assert in_words(found).startswith("The limit of made-up was not found to 5%: generator-bound")
+    tags = [run.tag for run in found.overloaded] + [run.tag for run in found.steady]
+    assert len(tags) == len(set(tags)) == len(made_up.sessions)
+    assert all(read_run(tmp_path / tag).outcome == "ok" for tag in tags)
+    assert all(session.stopped for session in made_up.sessions)
+    assert found.overloaded[0].idle_share == 0
+    assert found.steady[0].handed_over_per_s == pytest.approx(
+        found.steady[0].pageviews_per_s, rel=0.01
+    )
 
 
-def test_a_run_that_fails_ends_the_search_and_what_was_found_is_kept(
+def test_a_generator_that_gives_out_first_is_named(search: Search, made_up: MadeUp) -> None:
+    def gives_out(session: FluidSession) -> None:
+        session.hands_over_per_s = 15_000.0
+
+    made_up.change = gives_out
+    found = search()
+    assert found.capacity is None
+    assert found.outcome.startswith("its capacity is not known: for ")
+    assert "no more than 15,0" in found.outcome or "no more than 14,9" in found.outcome
+
+
+def test_a_run_that_fails_ends_the_search_and_what_was_found_stands(
     search: Search, made_up: MadeUp, tmp_path: Path
 ) -> None:
-    made_up.fails = lambda _: len(made_up.runs) == 3
-    with pytest.raises(RacetrackError, match="was to confirm the limit failed: the broker ended"):
+    def dies(session: FluidSession) -> None:
+        if len(made_up.sessions) == 1:
+            session.dies_at_s = 50
+
+    made_up.change = dies
+    with pytest.raises(RacetrackError, match="out of memory"):
         search()
     told = held(tmp_path)
-    assert "the broker ended" in told["outcome"]
-    assert len(told["confirm"]) == 2
-    assert told["climb"]
+    assert told["outcome"] == "the engine ended: out of memory"
+    assert len(told["overloaded"]) == 1
+    assert made_up.sessions[-1].stopped
+
+
+def test_time_that_runs_out_is_said(
+    search: Search, made_up: MadeUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_slow(session: FluidSession) -> None:
+        made_up.clock.now_s += 200
+
+    made_up.change = is_slow
+    found = search()
+    assert found.outcome == "no more runs fitted into 15 minutes"
+    assert found.capacity is not None

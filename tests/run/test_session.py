@@ -24,6 +24,7 @@ class Idle(Probe):
     """A probe of services that are not there."""
 
     name = "Nothing"
+    due = 0
 
     def __init__(self, *_: object) -> None:
         super().__init__()
@@ -153,16 +154,33 @@ def test_a_service_that_ends_while_time_passes_ends_the_run(drive: Callable[...,
         at.session.watch(60, "settling")
 
 
-def test_an_engine_that_is_relieved_of_the_load_has_to_catch_up(
+def test_a_rate_that_is_steered_is_asked_for_and_what_comes_of_it_seen(
     drive: Callable[..., Drive],
 ) -> None:
-    at = drive(counted=6)
+    at = drive(counted=7)
     at.start()
-    with pytest.raises(RacetrackError, match="Made Up did not catch up within 0 s"):
-        at.session.recover(0.2)
-    at.engine.counted = 7
-    at.session.recover(20)
-    assert Generator.asked[-1] == f"set pageviews_per_second {load().pageviews_per_second_start}"
+    at.session.offer(123)
+    assert Generator.asked[-1] == "set pageviews_per_second 123"
+    first, second = at.session.look(), at.session.look()
+    assert first.counted == 7
+    assert first.at_s <= second.at_s
+    assert 0 < first.cpu_s <= second.cpu_s  # both of its services are this process
+
+
+def test_a_wait_ends_when_what_is_waited_for_is_there_or_its_time_is_over(
+    drive: Callable[..., Drive],
+) -> None:
+    at = drive()
+    at.start()
+    said: list[str] = []
+
+    def meanwhile() -> str:
+        said.append("busy")
+        return said[-1]
+
+    assert at.session.wait_until(lambda: len(said) == 2, 20, "waiting", meanwhile)
+    assert len(said) == 2
+    assert not at.session.wait_until(lambda: False, 0.1, "waiting", meanwhile)
 
 
 def test_samples_come_with_an_account_of_cpu_time_over_the_same_window(

@@ -98,6 +98,7 @@ def _words(process: psutil.Process) -> list[str]:
         return []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole_group", [False, True])
 def test_what_a_killed_harness_leaves_is_ended_and_its_run_says_so(
     harness: Callable[..., Harness], stack_name: str, tmp_path: Path, whole_group: bool
@@ -119,6 +120,7 @@ def test_what_a_killed_harness_leaves_is_ended_and_its_run_says_so(
     assert small.bystander.is_running()
 
 
+@pytest.mark.slow
 def test_an_outcome_that_was_reached_stays(
     harness: Callable[..., Harness], stack_name: str, tmp_path: Path
 ) -> None:
@@ -128,6 +130,7 @@ def test_an_outcome_that_was_reached_stays(
     assert json.loads((tmp_path / "run.json").read_text()) == {"outcome": "ok"}
 
 
+@pytest.mark.slow
 def test_one_that_was_dismissed_leaves_all_alone(
     harness: Callable[..., Harness], stack_name: str, tmp_path: Path
 ) -> None:
@@ -141,6 +144,7 @@ def test_one_that_was_dismissed_leaves_all_alone(
     assert not (tmp_path / "start.log").exists()
 
 
+@pytest.mark.slow
 def test_an_end_without_a_word_is_no_good_end(
     harness: Callable[..., Harness], stack_name: str
 ) -> None:
@@ -150,6 +154,7 @@ def test_an_end_without_a_word_is_no_good_end(
     assert leftovers.members(stack_name) == []
 
 
+@pytest.mark.slow
 def test_the_next_waits_for_one_that_is_at_work_and_says_whom_for(
     harness: Callable[..., Harness], stack_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +170,7 @@ def test_the_next_waits_for_one_that_is_at_work_and_says_whom_for(
 
 def test_what_shows_late_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchdog_process, "LOOK_EVERY_S", 0)
+    monkeypatch.setattr(watchdog_process, "QUIET_S", 0.05)
     looks = iter([None, "1 processes (broker)", None, "1 processes (mysql)"])
     asked: list[str] = []
 
@@ -189,6 +195,7 @@ def test_a_failure_that_passes_does_not_end_the_clearing(
     monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
     monkeypatch.setattr(watchdog_process, "LOOK_EVERY_S", 0)
+    monkeypatch.setattr(watchdog_process, "QUIET_S", 0.05)
     looks: Iterator[Exception | str] = iter([failure, failure, "1 processes (broker)"])
 
     def clear(_name: str) -> str | None:
@@ -261,6 +268,7 @@ Server("host=nowhere").run_script(Path(folder, "scripts", "views.sql"), name, {}
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("word", "code"), [("top", TOP), ("601", PSQL)])
 def test_a_command_that_the_harness_was_running_is_ended_too(
     harness: Callable[..., Harness],

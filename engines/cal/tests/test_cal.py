@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from engines import calibration_engine, find_engine
 from engines.cal.consumer import (
     Counting,
+    Notes,
     Telling,
     by_partition,
     flaw_of,
@@ -153,6 +154,37 @@ def test_what_it_tells_is_what_the_harness_reads(tmp_path: Path) -> None:
     assert telling.lines(counting, NOW_MS + 10) == []
 
 
+def test_the_partitions_of_one_update_are_stamped_over_the_time_that_was_programmed(
+    tmp_path: Path,
+) -> None:
+    counting, telling = Counting(6, Flaw()), Telling(6, spread_ms=15)
+    for partition in range(6):
+        counting.add(partition, [NOW_MS])
+    counting.count(NOW_MS, 1.0)
+    log = tmp_path / "cal.log"
+    log.write_text("".join(f"{line}\n" for line in telling.lines(counting, NOW_MS)))
+    stop = threading.Event()
+    stop.set()
+    _, *rows = updates_of(log, stop)
+    assert [row.timestamp_ms - NOW_MS for row in rows] == [0, 3, 6, 9, 12, 15]
+
+
+def test_it_notes_when_it_stalls_and_what_its_capacity_came_to() -> None:
+    flaw = Flaw(capacity_per_s=1_000, stalled_partition=0, stall_after_s=1, stall_for_s=1, seed=7)
+    counting, notes = Counting(2, flaw), Notes(flaw)
+    said = []
+    for ms in range(0, 2_001, 500):
+        counting.count(NOW_MS + ms, ms / 1000)
+        said += notes.lines(counting, NOW_MS + ms, ms / 1000)
+    assert said == [
+        f"RACETRACK capacity timestamp={NOW_MS}, allowed=0.000, seed=7",
+        f"RACETRACK stalled timestamp={NOW_MS + 1_000}, partition=0",
+        f"RACETRACK capacity timestamp={NOW_MS + 1_000}, allowed=1000.000, seed=7",
+        f"RACETRACK stalled timestamp={NOW_MS + 2_000}, partition=-1",
+        f"RACETRACK capacity timestamp={NOW_MS + 2_000}, allowed=2000.000, seed=7",
+    ]
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -208,7 +240,20 @@ def test_no_flaw_of_the_users_own_settings_is_left(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_flaw_reaches_the_engine_as_it_was_asked_for() -> None:
-    asked = Flaw(250, 8_000, stalled_partition=2, stall_after_s=3, stall_for_s=18)
+    asked = Flaw(
+        delay_ms=250,
+        capacity_per_s=8_000,
+        stalled_partition=2,
+        stall_after_s=3,
+        stall_for_s=18,
+        cycle_ms=1_000,
+        spread_ms=15,
+        noise_pct=12.5,
+        noise_tau_s=4,
+        pause_ms=300,
+        pause_every_s=5,
+        seed=3,
+    )
     assert flaw_of(calibration_engine().settings_of(asked)) == asked
 
 

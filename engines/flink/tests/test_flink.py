@@ -13,13 +13,14 @@ import pytest
 
 from engines import find_engine
 from engines.contract import DemoError, NoSuchView, Progress, Summary
-from engines.flink import script, topics
+from engines.flink import script, topics, totals
 from engines.flink.engine import SCRIPT, _addresses
 from engines.flink.gateway import Gateway, root_cause
 from engines.flink.job import JobLog
 from engines.flink.knobs import Knobs
 from racetrack import settings
 from racetrack.stack.heeded import why_not
+from tests.fake_server import serve_in_background
 
 FLINK = find_engine("flink")
 KAFKA, REGISTRY = "127.0.0.1:54092", "http://127.0.0.1:54081"
@@ -88,7 +89,7 @@ def gateway() -> Iterator[str]:
     FakeGateway.statements = []
     with ThreadingHTTPServer(("127.0.0.1", 0), FakeGateway) as server:
         server.asked = {}  # type: ignore[attr-defined]
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        serve_in_background(server)
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 
@@ -189,6 +190,7 @@ def test_progress_is_what_the_topics_say(monkeypatch: pytest.MonkeyPatch, tmp_pa
     told = [
         topics.Written(
             "flink.pageviews_progress",
+            0,
             1_700_000_000_100,
             b'{"partition":2}',
             b'{"partition":2,"total":5,"max_received_at":1700000000040}',
@@ -196,12 +198,13 @@ def test_progress_is_what_the_topics_say(monkeypatch: pytest.MonkeyPatch, tmp_pa
         None,
         topics.Written(
             "flink.pageviews_summary",
+            0,
             1_700_000_000_123,
             b'{"summary_of":"all"}',
             b'{"summary_of":"all","total":7,"max_received_at":1700000000050}',
         ),
     ]
-    monkeypatch.setattr(topics, "follow", lambda *_: iter(told))
+    monkeypatch.setattr(totals, "follow", lambda *_: iter(told))
     log = tmp_path / "flink.log"
     log.write_text("")
     there = stack()

@@ -24,6 +24,7 @@ from engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.settings import Settings, load
 from racetrack.stack.contract import Stack
+from tests.fake_server import serve_in_background
 from tests.run.made_up import MakeReady, ready, refusal_of
 from workloads.shop.catalogue import VIEWS
 
@@ -380,7 +381,7 @@ class FakeRegistry(BaseHTTPRequestHandler):
 def avro() -> Iterator[Avro]:
     FakeRegistry.schemas = []
     server = ThreadingHTTPServer(("127.0.0.1", 0), FakeRegistry)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    serve_in_background(server)
     yield Avro(f"http://127.0.0.1:{server.server_port}")
     server.shutdown()
     server.server_close()

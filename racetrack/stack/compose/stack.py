@@ -10,6 +10,7 @@ import psutil
 
 from racetrack.errors import BusyError, RacetrackError, SetupError
 from racetrack.settings import Settings
+from racetrack.stack import tmpfs
 from racetrack.stack.compose import engine, images, leftovers, memory_check
 from racetrack.stack.compose.cgroup import CGroup
 from racetrack.stack.compose.containers import Containers, Live, Unseen
@@ -132,6 +133,12 @@ class ComposeStack:
         """The kernel's account of the service's container, if it has one."""
         live = self._up.live.get(called(service))
         return live.group if live else None
+
+    def folders_in_memory(self, service: str) -> list[Path]:
+        """The tmpfs mounts of its container."""
+        live = self._up.live.get(called(service))
+        pids = live.pids() if live else []
+        return tmpfs.seen_by(pids[0]) if pids else []
 
     def log_of(self, service: str) -> Path:
         """The file that the output of the service's container goes to."""

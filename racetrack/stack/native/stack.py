@@ -15,7 +15,7 @@ import tenacity
 from racetrack import install
 from racetrack.errors import RacetrackError
 from racetrack.settings import REPO, Settings
-from racetrack.stack import cores
+from racetrack.stack import cores, tmpfs
 from racetrack.stack.contract import Endpoints, Inside, Say, Standing, Unmeasurable
 from racetrack.stack.last_words import last_words
 from racetrack.stack.native import leftovers, net, ports
@@ -143,6 +143,11 @@ class NativeStack:
 
     def accounting(self, service: str) -> None:
         """There is none: processes of this user are not kept apart."""
+
+    def folders_in_memory(self, service: str) -> list[Path]:
+        """Its folder, if there is a tmpfs that is large enough for a stack."""
+        folder = self._root / service
+        return [folder] if folder.exists() and tmpfs.is_on_tmpfs(folder) else []
 
     def log_of(self, service: str) -> Path:
         """The file that the service's output goes to."""

@@ -6,7 +6,6 @@ import platform
 import socketserver
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -18,6 +17,7 @@ from docker.errors import DockerException
 
 from racetrack.settings import REPO
 from racetrack.stack.compose import engine, visible
+from tests.fake_server import serve_in_background
 
 Program = Callable[[str], None]
 COMPOSE = '#!/bin/sh\necho \'{"version": "%s"}\'\n'
@@ -43,7 +43,7 @@ class FakeEngine(socketserver.ThreadingUnixStreamServer):
         }
         super().__init__(str(path), _Handler)
         self.url = f"unix://{path}"
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        serve_in_background(self)
 
 
 class _Handler(BaseHTTPRequestHandler):

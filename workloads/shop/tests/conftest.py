@@ -12,8 +12,10 @@ from racetrack.verify import sources
 from racetrack.verify.compare import Compared, compare
 from racetrack.workload import View
 from workloads.shop.harness import WORKLOAD
+from workloads.shop.tests import shop
 from workloads.shop.tests.shop import Shop
 
+MOST_FINDINGS = 5
 Judge = Callable[[Shop, dict[str, pa.Table]], dict[str, Compared]]
 
 
@@ -30,33 +32,62 @@ def judge(db: duckdb.DuckDBPyConnection) -> Judge:
 
     def judged(truth: Shop, held: dict[str, pa.Table]) -> dict[str, Compared]:
         load(db, truth)
-        for view in WORKLOAD.views:
-            sources.expect(db, WORKLOAD, view)
-        return {name: compare(db, WORKLOAD.view(name), table, 5) for name, table in held.items()}
+        expect_all(db)
+        return {
+            name: compare(db, WORKLOAD.view(name), table, MOST_FINDINGS)
+            for name, table in held.items()
+        }
 
     return judged
 
 
-def load(db: duckdb.DuckDBPyConnection, shop: Shop) -> None:
+class Faultless:
+    """A shop that nobody alters, and what a faultless engine holds of it."""
+
+    def __init__(self, db: duckdb.DuckDBPyConnection) -> None:
+        truth = shop.make()
+        self.views = shop.views(truth)
+        self._db = db
+        load(db, truth)
+        expect_all(db)
+
+    def judge(self, view: str, held: pa.Table) -> Compared:
+        """What is found when an engine holds this of a view."""
+        return compare(self._db, WORKLOAD.view(view), held, MOST_FINDINGS)
+
+
+@pytest.fixture(scope="module")
+def faultless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Faultless]:
+    with sources.open_database(WORKLOAD, tmp_path_factory.mktemp("spill")) as opened:
+        yield Faultless(opened)
+
+
+def expect_all(db: duckdb.DuckDBPyConnection) -> None:
+    """Compute what every view should hold, of what has been loaded."""
+    for view in WORKLOAD.views:
+        sources.expect(db, WORKLOAD, view)
+
+
+def load(db: duckdb.DuckDBPyConnection, made: Shop) -> None:
     """Put a shop where the harness puts what it has read."""
     for view in WORKLOAD.table_views():
-        sources.take_table(db, view, rows_of(shop, view))
-    load_topics(db, shop)
-    sources.between(db, shop.now_ms, shop.now_ms)
+        sources.take_table(db, view, rows_of(made, view))
+    load_topics(db, made)
+    sources.between(db, made.now_ms, made.now_ms)
 
 
-def load_topics(db: duckdb.DuckDBPyConnection, shop: Shop) -> None:
+def load_topics(db: duckdb.DuckDBPyConnection, made: Shop) -> None:
     """The topics' part of it."""
-    if shop.pageviews:
-        db.register("messages", pa.Table.from_pylist(shop.pageviews))
+    if made.pageviews:
+        db.register("messages", pa.Table.from_pylist(made.pageviews))
         db.execute("INSERT INTO source.pageviews BY NAME SELECT * FROM messages")
-    for flag in shop.flags:
+    for flag in made.flags:
         db.execute("INSERT INTO source.dd_flagged_profiles VALUES (?)", [flag])
 
 
-def rows_of(shop: Shop, view: View) -> list[list[Any]]:
+def rows_of(made: Shop, view: View) -> list[list[Any]]:
     """A table's rows as PyMySQL has them."""
-    rows = getattr(shop, view.name)
+    rows = getattr(made, view.name)
     return [[_as_in_mysql(row[name]) for name in view.columns] for row in rows]
 
 

@@ -11,7 +11,7 @@ import pytest
 from racetrack.verify.compare import Compared
 from workloads.shop.catalogue import VIEWS
 from workloads.shop.tests import shop
-from workloads.shop.tests.conftest import Judge
+from workloads.shop.tests.conftest import Faultless, Judge
 from workloads.shop.tests.shop import Shop
 
 
@@ -46,20 +46,17 @@ def test_before_the_first_event_all_is_empty(judge: Judge) -> None:
 
 
 @pytest.mark.parametrize("view", [view.name for view in VIEWS])
-def test_one_row_that_is_gone_is_missing(judge: Judge, view: str) -> None:
-    truth = shop.make()
-    table = shop.views(truth)[view]
-    found = judge(truth, {view: table.slice(1)})[view]
+def test_one_row_that_is_gone_is_missing(faultless: Faultless, view: str) -> None:
+    found = faultless.judge(view, faultless.views[view].slice(1))
     assert (found.missing, found.extra, found.different) == (1, 0, 0)
     assert found.findings[0].finding == "missing"
     assert found.findings[0].engine is None
 
 
 @pytest.mark.parametrize("view", [view.name for view in VIEWS])
-def test_one_row_that_is_there_twice_is_extra(judge: Judge, view: str) -> None:
-    truth = shop.make()
-    table = shop.views(truth)[view]
-    found = judge(truth, {view: pa.concat_tables([table, table.slice(3 % len(table), 1)])})[view]
+def test_one_row_that_is_there_twice_is_extra(faultless: Faultless, view: str) -> None:
+    table = faultless.views[view]
+    found = faultless.judge(view, pa.concat_tables([table, table.slice(3 % len(table), 1)]))
     assert (found.missing, found.extra, found.different) == (0, 1, 0)
     assert found.findings[0].source is None
 
@@ -87,12 +84,11 @@ def test_one_row_that_is_there_twice_is_extra(judge: Judge, view: str) -> None:
     ],
 )
 def test_one_value_that_is_wrong_makes_its_row_different(
-    judge: Judge, view: str, column: str, alter: Callable[[Any], Any]
+    faultless: Faultless, view: str, column: str, alter: Callable[[Any], Any]
 ) -> None:
-    truth = shop.make()
-    table = shop.views(truth)[view]
+    table = faultless.views[view]
     value = table.column(column)[0].as_py()
-    found = judge(truth, {view: changed(table, 0, **{column: alter(value)})})[view]
+    found = faultless.judge(view, changed(table, 0, **{column: alter(value)}))
     assert (found.missing, found.extra, found.different) == (0, 0, 1)
     finding = found.findings[0]
     assert finding.source is not None

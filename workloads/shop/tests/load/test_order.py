@@ -245,6 +245,7 @@ def test_what_is_due_goes_out_once_and_in_order_whatever_happens(
     assert counters.column(c.HANDED) == [len(sent) for sent in bench.broker.topic]
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     st.lists(

@@ -1,0 +1,113 @@
+"""Capacity: the rate at which an engine works when there is always more to do. Pure functions."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from racetrack.analysis.age import age
+from racetrack.analysis.curves import Curve, Curves
+from racetrack.analysis.lag import Floats, counted, recorded_until_ms, trusted
+from racetrack.analysis.silence import update_times_ms
+
+# An engine may be short of work for so much of the time: a moment when two clocks look at once.
+IDLE_SHARE = 0.01
+CONFIDENCE = 0.95
+FEWEST_BATCHES = 2
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an engine did in a window in which it was to have a backlog all the time.
+
+    `batches_per_s` is the rate of each batch, pageviews per second. `youngest_s` and `oldest_s` are
+    the least and the greatest age of its backlog. `idle_share` is the part of the time in which it
+    had counted all that was published of some partition, and so may have waited for more.
+    """
+
+    batches_per_s: tuple[float, ...]
+    youngest_s: float
+    oldest_s: float
+    idle_share: float
+
+    @property
+    def per_s(self) -> float:
+        """The rate over the whole window: the batches are of one length."""
+        return statistics.fmean(self.batches_per_s)
+
+    @property
+    def is_capacity(self) -> bool:
+        """Whether there was always more to do."""
+        return self.idle_share <= IDLE_SHARE
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A capacity with its 95 % interval, pageviews per second."""
+
+    per_s: float
+    low: float
+    high: float
+
+
+def work(curves: Curves, start_ms: float, end_ms: float, batch_s: float) -> Work:
+    """The engine's work between its first and its last update in the window, in equal batches of
+    about `batch_s`. Between two updates the count is taken to grow evenly. Work wavers over
+    seconds: batches of less than 30 s are not independent of each other.
+
+    Raises:
+        ValueError: there are not two updates.
+    """
+    curves = trusted(curves)
+    end_ms = min(end_ms, recorded_until_ms(curves))
+    updates = update_times_ms(curves)
+    updates = updates[(updates >= start_ms) & (updates <= end_ms)]
+    if len(updates) < 2:
+        raise ValueError("the engine told of no work in this window")
+    total = sum(counted(curve, updates, "right") for curve in curves.processed)
+    seconds = (updates[-1] - updates[0]) / 1000
+    edges = np.linspace(updates[0], updates[-1], max(1, round(seconds / batch_s)) + 1)
+    rates = np.diff(np.interp(edges, updates, total)) / np.diff(edges) * 1000
+    told = age(curves, float(updates[0]), float(updates[-1]))
+    return Work(
+        batches_per_s=tuple(rates.tolist()),
+        youngest_s=float(told.lowest_ms.min()) / 1000,
+        oldest_s=float(told.highest_ms.max()) / 1000,
+        idle_share=_idle_share(curves, updates),
+    )
+
+
+def _idle_share(curves: Curves, updates: Floats) -> float:
+    """An update that leaves nothing of a partition to do makes the time up to the next one idle."""
+    idle = np.zeros(len(updates), dtype=bool)
+    for published, processed in zip(curves.published, curves.processed, strict=True):
+        idle |= counted(processed, updates, "right") >= _there(published, updates)
+    gaps = np.diff(updates)
+    return float(gaps[idle[:-1]].sum() / gaps.sum())
+
+
+def _there(published: Curve, at_ms: Floats) -> Floats:
+    """How many were published, as the last look before said: at least so many."""
+    return counted(published, at_ms, "right")
+
+
+def estimate(sessions: Sequence[Work]) -> Estimate:
+    """The capacity of an engine from fresh sessions of equal length.
+
+    Student's t over the batches of all sessions; widened to hold each session's own rate, since
+    batches of one session say nothing of how sessions differ. One batch alone has no interval.
+
+    Raises:
+        ValueError: there is no session.
+    """
+    rates = [rate for session in sessions for rate in session.batches_per_s]
+    mean = statistics.fmean(session.per_s for session in sessions)
+    half = math.inf
+    if len(rates) >= FEWEST_BATCHES:
+        quantile = stats.t.ppf((1 + CONFIDENCE) / 2, len(rates) - 1)
+        half = float(quantile) * statistics.stdev(rates) / math.sqrt(len(rates))
+    means = [session.per_s for session in sessions]
+    return Estimate(mean, min(mean - half, *means), max(mean + half, *means))

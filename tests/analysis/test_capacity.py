@@ -1,0 +1,105 @@
+"""Capacity: the rate of an engine's work while there is always more to do, with its interval."""
+
+import numpy as np
+import pytest
+
+from racetrack.analysis.capacity import Work, estimate, work
+from racetrack.analysis.curves import Curve, Curves
+from tests.analysis.synthetic import START_MS
+
+SECONDS = 150
+PARTITIONS = 3
+BATCH_S = 30
+
+
+def overloaded(
+    works_per_s: float = 9_000.0,
+    backlog: float = 100_000.0,
+    cycle_ms: float = 1_000.0,
+    wavers: float = 0.0,
+) -> Curves:
+    """What would be recorded of an engine that counts at this rate, wavering over 60 s, while so
+    many more than it has counted are published; half of that is due, but not published yet."""
+    grid_ms = np.arange(0, 1000 * SECONDS + 100, 100.0)
+    told_ms = np.arange(137.0, 1000 * SECONDS, cycle_ms)
+
+    def counted(at_ms: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[Curve]:
+        swing = wavers * 60 / (2 * np.pi) * (1 - np.cos(2 * np.pi * at_ms / 60_000))
+        total = works_per_s * (at_ms / 1000 + swing)
+        return [Curve(at_ms + START_MS, np.floor(total / PARTITIONS)) for _ in range(PARTITIONS)]
+
+    def ahead(by: float) -> tuple[Curve, ...]:
+        return tuple(Curve(c.at_ms, c.count + by / PARTITIONS) for c in counted(grid_ms))
+
+    return Curves(
+        tuple(range(PARTITIONS)),
+        *(ahead(1.5 * backlog), ahead(backlog), ahead(backlog), tuple(counted(told_ms))),
+    )
+
+
+def seen(curves: Curves) -> Work:
+    return work(curves, START_MS, START_MS + 1000 * SECONDS, BATCH_S)
+
+
+@pytest.mark.parametrize("cycle_ms", [100.0, 1_000.0, 7_000.0])
+def test_work_is_counted_from_update_to_update(cycle_ms: float) -> None:
+    told = seen(overloaded(cycle_ms=cycle_ms))
+    assert told.per_s == pytest.approx(9_000, rel=1e-3)
+    assert len(told.batches_per_s) == 5
+    assert told.is_capacity
+
+
+def test_batches_show_how_work_wavers() -> None:
+    told = seen(overloaded(wavers=0.2))
+    half_a_wave = 9_000 * 0.2 * 2 / np.pi
+    assert max(told.batches_per_s) == pytest.approx(9_000 + half_a_wave, rel=0.01)
+    assert min(told.batches_per_s) == pytest.approx(9_000 - half_a_wave, rel=0.01)
+
+
+def test_the_age_of_the_backlog_is_told() -> None:
+    # 90,000 due before the recording began would have no age, so look at its later part.
+    curves = overloaded(backlog=60_000)
+    told = work(curves, START_MS + 30_000, START_MS + 1000 * SECONDS, BATCH_S)
+    assert told.youngest_s == pytest.approx(10, abs=0.2)
+    assert told.oldest_s == pytest.approx(11, abs=0.2)
+
+
+def test_an_engine_that_had_nothing_to_do_shows_no_capacity() -> None:
+    told = seen(overloaded(backlog=0))
+    assert told.idle_share > 0.9
+    assert not told.is_capacity
+
+
+def test_one_idle_partition_is_enough_to_doubt_it() -> None:
+    curves = overloaded()
+    caught_up = Curve(curves.published[1].at_ms, curves.published[1].count - 100_000 / PARTITIONS)
+    published = (curves.published[0], caught_up, curves.published[2])
+    told = seen(Curves(curves.partitions, curves.due, curves.due, published, curves.processed))
+    assert told.idle_share > 0.9
+
+
+def test_an_engine_that_tells_of_no_work_has_no_rate() -> None:
+    with pytest.raises(ValueError, match="no work"):
+        work(overloaded(), START_MS + 200, START_MS + 300, BATCH_S)
+
+
+def of_batches(*rates: float) -> Work:
+    return Work(rates, youngest_s=10, oldest_s=20, idle_share=0)
+
+
+def test_the_interval_is_students() -> None:
+    found = estimate([of_batches(90, 110), of_batches(110, 90)])
+    assert found.per_s == 100
+    # t = 3.182 with 3 degrees of freedom, standard deviation 11.55 of 4 batches.
+    assert found.low == pytest.approx(81.6, abs=0.05)
+    assert found.high == pytest.approx(118.4, abs=0.05)
+
+
+def test_the_interval_holds_every_session() -> None:
+    found = estimate([of_batches(*[80.0] * 5), of_batches(*[120.0] * 5), of_batches(*[100.0] * 5)])
+    assert found.low <= 80 and found.high >= 120
+
+
+def test_one_batch_has_no_interval() -> None:
+    found = estimate([of_batches(100)])
+    assert (found.low, found.per_s, found.high) == (-np.inf, 100, np.inf)

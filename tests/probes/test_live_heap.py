@@ -1,0 +1,131 @@
+"""The live heap of a JVM whose live objects are known; who can't be asked is not harmed."""
+
+import base64
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from racetrack.analysis import raw
+from racetrack.probes import live_heap
+from racetrack.probes.live_heap import NotTold, is_jvm, live_bytes
+from racetrack.runfolder import RunFolder
+
+MIB = 1 << 20
+LIVE_MIB, GARBAGE_MIB = 96, 300
+# Where a run has Java, it may have no compiler. `javac --release 8 -g:none` made CLASS of this.
+SOURCE = """
+public class Live {
+    public static void main(String[] mib) throws Exception {
+        byte[][] live = new byte[Integer.parseInt(mib[0])][];
+        for (int i = 0; i < live.length; i++) live[i] = new byte[1 << 20];
+        for (int i = 0; i < Integer.parseInt(mib[1]); i++) {
+            byte[] gone = new byte[1 << 20]; gone[0] = 1;
+        }
+        System.out.println("ready");
+        System.in.read();
+        System.out.println(live.length);
+    }
+}
+"""
+CLASS = """
+yv66vgAAADQANgoAAgADBwAEDAAFAAYBABBqYXZhL2xhbmcvT2JqZWN0AQAGPGluaXQ+AQADKClWCgAIAAkHAAoMAAsA
+DAEAEWphdmEvbGFuZy9JbnRlZ2VyAQAIcGFyc2VJbnQBABUoTGphdmEvbGFuZy9TdHJpbmc7KUkHAA4BAAJbQgMAEAAA
+CQARABIHABMMABQAFQEAEGphdmEvbGFuZy9TeXN0ZW0BAANvdXQBABVMamF2YS9pby9QcmludFN0cmVhbTsIABcBAAVy
+ZWFkeQoAGQAaBwAbDAAcAB0BABNqYXZhL2lvL1ByaW50U3RyZWFtAQAHcHJpbnRsbgEAFShMamF2YS9sYW5nL1N0cmlu
+ZzspVgkAEQAfDAAgACEBAAJpbgEAFUxqYXZhL2lvL0lucHV0U3RyZWFtOwoAIwAkBwAlDAAmACcBABNqYXZhL2lvL0lu
+cHV0U3RyZWFtAQAEcmVhZAEAAygpSQoAGQApDAAcACoBAAQoSSlWBwAsAQAETGl2ZQEABENvZGUBAARtYWluAQAWKFtM
+amF2YS9sYW5nL1N0cmluZzspVgEADVN0YWNrTWFwVGFibGUHADIBAANbW0IBAApFeGNlcHRpb25zBwA1AQATamF2YS9s
+YW5nL0V4Y2VwdGlvbgAhACsAAgAAAAAAAgABAAUABgABAC0AAAARAAEAAQAAAAUqtwABsQAAAAAACQAuAC8AAgAtAAAA
+dwADAAQAAABSKgMyuAAHvQANTAM9HCu+ogAQKxwSD7wIU4QCAaf/8AM9HCoEMrgAB6IAEhIPvAhOLQMEVIQCAaf/6rIA
+EBIWtgAYsgAetgAiV7IAECu+tgAosQAAAAEAMAAAABMABP0ADAcAMQH6ABL8AAEB+gAYADMAAAAEAAEANAAA
+"""
+
+Java = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def java(tmp_path: Path) -> Iterator[Java]:
+    """Starts it with options; it holds LIVE_MIB until it is ended."""
+    if not shutil.which("java"):
+        pytest.skip("there is no Java here")
+    (tmp_path / "Live.class").write_bytes(base64.b64decode(CLASS))
+    started = []
+
+    def start(*options: str) -> "subprocess.Popen[str]":
+        argv = ["java", "-Xmx512m", "-XX:-UsePerfData", *options, "-cp", str(tmp_path), "Live"]
+        process = subprocess.Popen(
+            [*argv, str(LIVE_MIB), str(GARBAGE_MIB)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("collector", ["Serial", "Parallel", "G1"])
+def test_what_is_live_is_told_and_garbage_is_not(java: Java, collector: str) -> None:
+    running = java(f"-XX:+Use{collector}GC")
+    assert is_jvm(running.pid)
+    assert LIVE_MIB <= live_bytes(running.pid) / MIB < LIVE_MIB + 8
+    assert LIVE_MIB <= live_bytes(running.pid) / MIB < LIVE_MIB + 8  # it can be asked again
+    out, _ = running.communicate("\n")
+    assert (out, running.returncode) == (f"{LIVE_MIB}\n", 0)
+
+
+def test_nothing_is_left_behind_even_if_it_is_killed(java: Java) -> None:
+    running = java()
+    live_bytes(running.pid)
+    running.kill()
+    running.wait()
+    assert not list(Path("/tmp").glob(f".*_pid{running.pid}"))
+
+
+def test_a_jvm_that_takes_no_signals_is_asked_all_the_same(java: Java) -> None:
+    assert live_bytes(java("-Xrs").pid) >= LIVE_MIB * MIB
+
+
+def test_a_process_that_the_signal_would_end_is_not_sent_it() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        with pytest.raises(NotTold, match="does not take the signal"):
+            live_bytes(other.pid)
+        assert other.poll() is None
+        other.communicate(b"\n")
+    assert other.returncode == 0
+
+
+def test_a_socket_of_a_dead_jvm_with_its_number_is_no_answer(java: Java) -> None:
+    running = java()
+    stale = Path(f"/tmp/.java_pid{running.pid}")
+    script = "import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", script, str(stale)], check=True)
+    assert stale.exists()
+    assert live_bytes(running.pid) >= LIVE_MIB * MIB
+
+
+def test_the_file_has_each_jvm_and_no_other_process(
+    java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_heap, "LISTENS_WITHIN_S", 0.5)
+    folder = RunFolder.create(tmp_path, "steady", "1")
+    running, mute = java(), java("-XX:+DisableAttachMechanism")
+    services = {"one": [running.pid, os.getpid()], "mute": [mute.pid], "other": [os.getpid()]}
+    (said,) = live_heap.write(services, folder, lambda: None)
+    assert f"live heap of mute (pid {mute.pid}) is not known: it did not listen" in said
+    told = raw.live_heaps(folder.path)
+    assert set(told) == {"one", "mute"}
+    assert told["one"] == pytest.approx(LIVE_MIB / 1024, abs=8 / 1024)
+    assert told["mute"] is None
+    assert "did not listen within" in (folder.path / live_heap.FILE).read_text()

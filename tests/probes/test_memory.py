@@ -1,0 +1,130 @@
+"""Memory held against what is known: shared pages count once, and files on tmpfs once."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from racetrack.analysis import raw
+from racetrack.probes.memory import MemoryProbe, held_by
+from racetrack.probes.usage import usage_of
+from racetrack.runfolder import RunFolder
+from racetrack.stack import tmpfs
+
+MIB = 1 << 20
+BIG_MIB = 64
+# Holds so much, forks, and says the child's number; both wait.
+SHARING = f"""
+import os, sys
+held = b"x" * ({BIG_MIB} << 20)
+child = os.fork()
+if child:
+    print(child, flush=True)
+sys.stdin.read()
+"""
+# Maps a file and touches its first half.
+MAPPING = """
+import mmap, sys
+with open(sys.argv[1], "r+b") as file:
+    mapped = mmap.mmap(file.fileno(), 0)
+for at in range(0, len(mapped) // 2, 4096):
+    mapped[at]
+print("mapped", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def in_memory() -> Iterator[Path]:
+    """A folder on tmpfs."""
+    if not tmpfs.is_on_tmpfs(Path("/dev/shm")):
+        pytest.skip("/dev/shm is no tmpfs here")
+    with TemporaryDirectory(dir="/dev/shm") as folder:
+        yield Path(folder)
+
+
+def running(script: str, *arguments: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_what_two_processes_share_counts_once() -> None:
+    with running(SHARING) as parent:
+        assert parent.stdout
+        pids = [parent.pid, int(parent.stdout.readline())]
+        held, resident = held_by(pids, []), usage_of(pids)
+        parent.communicate()
+    assert held.pss is not None
+    assert BIG_MIB <= held.pss / MIB < BIG_MIB + 30
+    assert resident.rss_gib * 1024 >= 2 * BIG_MIB
+
+
+def test_files_on_tmpfs_count_as_far_as_they_hold_pages(in_memory: Path) -> None:
+    (in_memory / "below").mkdir()
+    (in_memory / "below" / "whole").write_bytes(b"x" * (10 * MIB))
+    (in_memory / "same").hardlink_to(in_memory / "below" / "whole")
+    with (in_memory / "sparse").open("wb") as file:
+        file.truncate(100 * MIB)
+        file.write(b"x" * MIB)
+    assert held_by([], [in_memory]).tmpfs == 11 * MIB
+
+
+def test_what_is_mapped_of_them_is_in_the_pss_alone(in_memory: Path) -> None:
+    file = in_memory / "mapped"
+    file.write_bytes(b"x" * (32 * MIB))
+    with running(MAPPING, str(file)) as process:
+        assert process.stdout
+        process.stdout.readline()
+        with_it, without = held_by([process.pid], [in_memory]), held_by([process.pid], [])
+        process.communicate()
+    # The kernel maps some pages around the one that is touched, too.
+    assert with_it.tmpfs == pytest.approx(16 * MIB, abs=MIB / 4)
+    assert with_it.pss == pytest.approx(without.pss, rel=0.05)
+    assert with_it.pss is not None
+    assert with_it.pss > 16 * MIB  # it is there
+
+
+def test_a_process_that_has_ended_holds_nothing() -> None:
+    with running("pass") as process:
+        process.communicate()
+    assert held_by([process.pid], []).pss == 0
+
+
+def test_what_may_not_be_looked_at_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> str:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    held = held_by([os.getpid()], [])
+    assert (held.pss, held.tmpfs) == (None, None)
+
+
+def test_the_probe_leaves_a_row_for_each_service(in_memory: Path, tmp_path: Path) -> None:
+    (in_memory / "file").write_bytes(b"x" * MIB)
+    folder = RunFolder.create(tmp_path, "steady", "1")
+    at_the_last = threading.Event()
+
+    def folders_of(name: str) -> list[Path]:
+        if name == "one":
+            return [in_memory]
+        at_the_last.set()
+        return []
+
+    probe = MemoryProbe(lambda: {"one": [os.getpid()], "none": []}, folders_of, folder)
+    probe.start()
+    assert at_the_last.wait(10)
+    probe.stop()
+    probe.check()
+    found = raw.memory(folder.path)
+    assert found["one"][0].tmpfs_gib == pytest.approx(1 / 1024, abs=1e-6)
+    assert found["one"][0].pss_gib
+    assert (found["none"][0].pss_gib, found["none"][0].tmpfs_gib) == (0, 0)

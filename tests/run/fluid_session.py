@@ -1,0 +1,123 @@
+"""A session on a clock that is made up, whose engine is a fluid queue: a run of minutes at once."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TextIO
+
+import numpy as np
+import pytest
+from numpy.random import Generator
+
+from racetrack.analysis.curves import HEADER
+from racetrack.errors import RacetrackError
+from racetrack.run import limit, phases
+from racetrack.run.steering import Look
+from racetrack.runfolder import RunFolder
+from tests.run.fluid import STEP_S, Queue, Wavering
+
+START_MS = 1_790_000_000_000
+CPU_S_EACH = 1e-5
+
+
+class Clock:
+    """Both clocks of the harness; they go on when a session lets time pass."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def now_ms(self) -> int:
+        return START_MS + round(1000 * self.now_s)
+
+    def rule(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """From now on it is the clock of the search."""
+        for module in (phases, limit):
+            monkeypatch.setattr(module, "time", self)
+        monkeypatch.setattr(phases, "now_ms", self.now_ms)
+
+
+class FluidSession:
+    """What the search asks of a session; leaves `curves.csv` as one would.
+
+    At most `most_per_s` are ever due, and `hands_over_per_s` reach the engine; it compiles for
+    `cold_s`, and each pageview costs it more then.
+    """
+
+    most_per_s = 1e9
+    hands_over_per_s = 1e9
+    cold_s = 0.0
+    dies_at_s = float("inf")
+
+    def __init__(self, clock: Clock, engine: Wavering, rng: Generator, folder: RunFolder) -> None:
+        self._clock, self._queue = clock, Queue(engine, rng)
+        self._closing = ExitStack()
+        self._file: TextIO = self._closing.enter_context(folder.open_for_lines("curves.csv"))
+        self._file.write(",".join(HEADER) + "\n")
+        self._cpu_s = 0.0
+        self.set_to: list[int] = []
+        self.stopped = False
+
+    def start_stack(self) -> None:
+        """Takes a while."""
+        self._clock.now_s += 10
+
+    def run_demo(self) -> None:
+        """Nothing is due yet."""
+        self._write("processed", 0)
+
+    def offer(self, pageviews_per_s: int) -> None:
+        self._queue.offered_per_s = min(pageviews_per_s, self.most_per_s)
+
+    def set_rate(self, pageviews_per_s: int) -> int:
+        self.set_to.append(pageviews_per_s)
+        self.offer(pageviews_per_s)
+        return self._clock.now_ms()
+
+    def look(self) -> Look:
+        queue = self._queue
+        return Look(queue.now_s, int(queue.due), int(queue.told), self._cpu_s)
+
+    def watch(self, seconds: float, what: str) -> None:
+        self._let_pass(seconds)
+
+    def wait_until(
+        self,
+        reached: Callable[[], bool],
+        within_s: float,
+        what: str,
+        meanwhile: Callable[[], str] = str,
+    ) -> bool:
+        until_s = self._clock.now_s + within_s
+        while self._clock.now_s < until_s:
+            meanwhile()
+            if reached():
+                return True
+            self._let_pass(1.0)
+        return False
+
+    def stop(self) -> None:
+        self._closing.close()
+        self.stopped = True
+        self._clock.now_s += 5
+
+    def _let_pass(self, seconds: float) -> None:
+        queue = self._queue
+        for _ in range(round(seconds / STEP_S)):
+            done, told = queue.done, queue.told
+            queue.most_handed_over_per_s = self.hands_over_per_s
+            queue.step()
+            self._clock.now_s += STEP_S
+            cold = queue.now_s < self.cold_s
+            self._cpu_s += (queue.done - done) * CPU_S_EACH * (1 + cold * np.exp(-queue.now_s / 9))
+            self._write("due", queue.due)
+            self._write("handed_over", queue.handed_over)
+            self._write("published", queue.handed_over)
+            if queue.told != told:
+                self._write("processed", queue.told)
+            if queue.now_s >= self.dies_at_s:
+                raise RacetrackError("the engine ended: out of memory")
+
+    def _write(self, name: str, count: float) -> None:
+        self._file.write(f"{self._clock.now_ms()},{name},0,{int(count)}\n")
