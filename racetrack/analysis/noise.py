@@ -1,18 +1,21 @@
 """How quiet the machine was: from the rows of `noise.csv` to figures, and to what makes a run void.
 
-Pure functions. docs/results.md says what is measured, and what the thresholds mean.
+Functions of the folder alone. docs/results.md says what is measured, and what the thresholds mean.
 """
 
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from racetrack.analysis import raw
 from racetrack.analysis.raw import RESOURCES, NoiseRow
 from racetrack.record_part import Scalar
 from racetrack.results_record import Noise, NoiseFigures, Verdict
 from racetrack.run_record import RunRecord, Spin, Window
+from racetrack.runfolder import read_run
 
 VOID = "Void: "
 # The rows have to reach so near to both ends of the time that is asked about.
@@ -107,6 +110,12 @@ def over(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigur
 def why_void(noise: Noise | None, gate: Gate | None) -> str | None:
     """Why the figures of a run are not the engine's alone; None if they are, or nobody looked."""
     return f"{VOID}{told}." if gate and (told := exceeded(noise, gate)) else None
+
+
+def why_window_is_void(folder: Path, window: Window) -> str | None:
+    """The same for a window of a folder without results, such as one that a search left."""
+    of = of_run(raw.noise(folder), window, None)
+    return why_void(of, Gate.of(read_run(folder).settings))
 
 
 def exceeded(noise: Noise | None, gate: Gate) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import engines
 from racetrack import interrupts
@@ -16,23 +17,39 @@ from racetrack.settings import Settings
 from racetrack.stack.runtime import open_stack
 
 REPEATS = 3
+Made = TypeVar("Made")
 
 
-def run_until_not_void(once: Callable[[], Path], screen: Screen, guard: interrupts.Guard) -> Path:
-    """Do a run, and again for as long as it is void, REPEATS times at most; the folder of the last,
-    which may be void too. `once` does one, afresh, and returns its folder.
+def repeat_while_void(
+    once: Callable[[], Made],
+    why_void: Callable[[Made], str | None],
+    screen: Screen,
+    guard: interrupts.Guard,
+) -> Made:
+    """Do something afresh, and again for as long as it is void, REPEATS times at most; what the
+    last made, which may be void too. It is said each time.
 
     Raises:
         Interrupted: by a signal.
     """
-    folder = once()
+    made = once()
     for repeat in range(1, REPEATS + 1):
-        if not is_void(outcome := read_run(folder).outcome):
+        if not (why := why_void(made)):
             break
-        screen.heading(f"{outcome} Again, repeat {repeat} of {REPEATS} at most")
+        screen.heading(f"{why} Again, repeat {repeat} of {REPEATS} at most")
         guard.rearm()
-        folder = once()
-    return folder
+        made = once()
+    return made
+
+
+def run_until_not_void(once: Callable[[], Path], screen: Screen, guard: interrupts.Guard) -> Path:
+    """The same for a run whose `run.json` says whether it is void; `once` returns its folder."""
+
+    def why_void(folder: Path) -> str | None:
+        outcome = read_run(folder).outcome
+        return outcome if is_void(outcome) else None
+
+    return repeat_while_void(once, why_void, screen, guard)
 
 
 def run_once(

@@ -1,5 +1,6 @@
 """How quiet the machine was, from made-up series: the means are those that were put in."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from racetrack.analysis.raw import RESOURCES, NoiseRow
 from racetrack.probes.noise import COLUMNS
 from racetrack.results_record import Noise, NoiseFigures
 from racetrack.run_record import Spin, Window
-from tests.records import NOISE_FIGURES, record
+from tests.records import NOISE_FIGURES, record, run_json
 
 START_MS, CORES = 1_790_000_000_000, 2
 FIGURES = NoiseFigures(**NOISE_FIGURES)
@@ -104,6 +105,18 @@ def test_a_row_is_read_as_the_probe_writes_it(tmp_path: Path) -> None:
     (tmp_path / "noise.csv").write_text("\n".join(lines) + "\n")
     (row,) = raw.noise(tmp_path)
     assert (row.at_ms, row.busy_s, row.mhz, row.services_s) == (17, 1.5, None, None)
+
+
+def test_a_window_of_a_run_without_results_can_be_void(tmp_path: Path) -> None:
+    lines = [",".join(COLUMNS)]
+    lines += [f"{START_MS + 1000 * s},{2 * s},{0.3 * s},0,0,0,0.5,,,," for s in range(11)]
+    (tmp_path / "noise.csv").write_text("\n".join(lines) + "\n")
+    window = Window(start_ms=START_MS, end_ms=START_MS + 10_000)
+    gate = {"noise_gate": True, "foreign_cpu_max_pct": 5.0, "steal_max_pct": 1.0}
+    for settings, void in ((gate, True), ({**gate, "foreign_cpu_max_pct": 31.0}, False)):
+        (tmp_path / "run.json").write_text(json.dumps(run_json({"settings": settings})))
+        why = noise.why_window_is_void(tmp_path, window)
+        assert ("other programs used 30.0 %" in why if why else False) is void
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,14 @@
 """Every service of a run is sampled, each once and by its name; the engine's stay the engine's."""
 
+import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import cast
 
+from racetrack.analysis import raw
+from racetrack.probes.usage import Meter
 from racetrack.run import sampled
+from racetrack.runfolder import RunFolder
 from racetrack.stack.compose.stack import ComposeStack
 from racetrack.stack.contract import Accounting, Stack
 from tests.run.made_up import MadeUpEngine, MadeUpStack
@@ -52,6 +57,36 @@ def test_an_engine_that_runs_elsewhere_has_the_processes_that_it_names() -> None
     found = sampled.processes(Elsewhere(), MadeUpStack().as_stack())
     assert found["far"] == [7]
     assert list(found) == ["far", "broker", "loadgen", "mysql", "debezium"]
+
+
+def test_where_the_engines_processes_are_not_known_nobody_can_tell_what_is_foreign(
+    tmp_path: Path,
+) -> None:
+    class Unknown(Elsewhere):
+        """Names no process."""
+
+        def processes(self, stack: Stack) -> Mapping[str, list[int]]:
+            return {}
+
+    def row(engine: MadeUpEngine) -> raw.NoiseRow:
+        stack = MadeUpStack().as_stack()
+        meter = Meter(lambda: sampled.processes(engine, stack))
+        folder = RunFolder.create(tmp_path, engine.name, "5")
+        *_, probe = sampled.probes(engine, stack, meter, folder, 0.1)
+        probe.start()
+        wait_for_row(folder)
+        probe.stop()
+        return raw.noise(folder.path)[0]
+
+    assert row(MadeUpEngine()).services_s is not None
+    assert row(Unknown()).services_s is None
+
+
+def wait_for_row(folder: RunFolder) -> None:
+    give_up_s = time.monotonic() + 10
+    while (folder.path / "noise.csv").read_text().count("\n") < 2:
+        assert time.monotonic() < give_up_s
+        time.sleep(0.02)
 
 
 def test_the_accounts_are_of_those_that_have_one() -> None:
