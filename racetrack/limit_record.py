@@ -7,6 +7,8 @@ from pydantic import Field
 from racetrack.record_part import Endless, Part, Scalar
 from racetrack.run_record import Machine, Window
 
+VOID = "Why it says nothing of the engine alone, where others used the machine; it was made again."
+
 
 class OverloadedRun(Part):
     """A fresh run with always more to do; `tag` names its folder beside the limit's."""
@@ -22,6 +24,7 @@ class OverloadedRun(Part):
         description="The part of the window in which it may have waited for more to do."
     )
     handed_over_per_s: float = Field(description="What the generator gave its client.")
+    void: str | None = Field(default=None, description=VOID)
 
 
 class SteadyRun(Part):
@@ -37,6 +40,7 @@ class SteadyRun(Part):
     cycle_ms: float = Field(description="The usual time between two updates.")
     handed_over_per_s: float = Field(description="What the generator gave its client.")
     broken_off: bool = Field(description="Whether no bound could hold any more, so that it ended.")
+    void: str | None = Field(default=None, description=VOID)
 
 
 class Capacity(Part):

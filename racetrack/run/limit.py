@@ -2,15 +2,17 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from typing import TypeVar
 
 import engines
 from racetrack import interrupts, machine
 from racetrack.analysis import capacity, curves
 from racetrack.analysis.capacity import Work
 from racetrack.analysis.lag import throughput
+from racetrack.analysis.noise import why_window_is_void
 from racetrack.analysis.outcome import RATE_TOLERANCE
 from racetrack.errors import RacetrackError
 from racetrack.json_file import write_json
@@ -27,6 +29,7 @@ from racetrack.run.experiment import describe_run
 from racetrack.run.phases import PACE, Pace, overload, steady
 from racetrack.run.readiness import make_ready, services_of
 from racetrack.run.session import Session
+from racetrack.run.single import repeat_while_void
 from racetrack.run_record import RunArguments, Window
 from racetrack.runfolder import RunFolder, named_folder
 from racetrack.screen import Screen
@@ -34,6 +37,7 @@ from racetrack.settings import Settings, for_record
 from racetrack.stack.runtime import open_stack
 
 START_RATE = 1_000
+AnyRun = TypeVar("AnyRun", OverloadedRun, SteadyRun)
 
 
 class LimitSearch:
@@ -60,7 +64,10 @@ class LimitSearch:
             settings=for_record(settings),
         )
         self._began_s = time.monotonic()
+        self._spoilt_s = 0.0
         self._longest_s = pace.steady_run_s
+        self._sessions = 0
+        self._void: str | None = None  # why one that counts is
 
     def run(self) -> LimitRecord:
         """Search.
@@ -78,47 +85,71 @@ class LimitSearch:
         return self._found
 
     def overload(self) -> Work:
-        """A fresh run with always more to do, into a folder of its own."""
-        number = len(self._found.overloaded) + 1
-        self._screen.heading(f"== capacity, run {number} of {self._pace.sessions}")
+        """A fresh run with always more to do, into a folder of its own; again while it is void."""
+        self._sessions += 1
+        self._screen.heading(f"== capacity, run {self._sessions} of {self._pace.sessions}")
+        run = self._not_void(self._overloaded)
+        return Work(run.batches_per_s, run.youngest_s, run.oldest_s, run.idle_share)
+
+    def _overloaded(self) -> OverloadedRun:
+        began_s = time.monotonic()
         with self._fresh("overload", self._start_per_s) as (session, folder):
             seen = overload(session, self._start_per_s, self._pace)
-        told = curves.read(folder.path)
-        work = capacity.work(told, seen.window.start_ms, seen.window.end_ms, self._pace.batch_s)
-        handed_over_per_s = _handed_over_per_s(told, seen.window)
+        told, window = curves.read(folder.path), seen.window
+        work = capacity.work(told, window.start_ms, window.end_ms, self._pace.batch_s)
         run = OverloadedRun(
-            tag=folder.tag, **asdict(seen), **asdict(work), handed_over_per_s=handed_over_per_s
+            tag=folder.tag,
+            **asdict(seen),
+            **asdict(work),
+            handed_over_per_s=_handed_over_per_s(told, window),
+            void=why_window_is_void(folder.path, window),
         )
-        self._screen.say(f"  {limits.overloaded_in_words(run)}")
         self._found.overloaded = (*self._found.overloaded, run)
-        self._write("unfinished")
-        return work
+        self._keep(run, time.monotonic() - began_s, limits.overloaded_in_words(run))
+        return run
 
     def hold(self, pageviews_per_s: int) -> search.Held:
-        """A fresh run at a rate, into a folder of its own."""
-        began_s = time.monotonic()
+        """A fresh run at a rate, into a folder of its own; again while it is void."""
         self._screen.heading(f"== {pageviews_per_s:,} pageviews/s")
+        run = self._not_void(lambda: self._steady(pageviews_per_s))
+        is_offered = run.handed_over_per_s >= pageviews_per_s * (1 - RATE_TOLERANCE)
+        return search.Held(math.inf if run.broken_off else run.lag_p99_ms, run.cycle_ms, is_offered)
+
+    def _steady(self, pageviews_per_s: int) -> SteadyRun:
+        began_s = time.monotonic()
         with self._fresh(str(pageviews_per_s), pageviews_per_s) as (session, folder):
             seen = steady(session, folder.path, pageviews_per_s, self._pace)
-        handed_over_per_s = _handed_over_per_s(curves.read(folder.path), seen.window)
         run = SteadyRun(
             tag=folder.tag,
             pageviews_per_s=pageviews_per_s,
             **asdict(seen),
-            handed_over_per_s=handed_over_per_s,
+            handed_over_per_s=_handed_over_per_s(curves.read(folder.path), seen.window),
+            void=why_window_is_void(folder.path, seen.window),
         )
-        self._screen.say(f"  {limits.steady_in_words(run)}")
         self._found.steady = (*self._found.steady, run)
+        self._keep(run, time.monotonic() - began_s, limits.steady_in_words(run))
+        return run
+
+    def _keep(self, run: OverloadedRun | SteadyRun, took_s: float, said: str) -> None:
+        """Say what a run showed, and write down what was found so far. The time of a run that
+        others spoilt is not the search's."""
+        self._screen.say(f"  {said}")
+        if run.void:
+            self._spoilt_s += took_s
+        elif isinstance(run, SteadyRun) and not run.broken_off:
+            self._longest_s = max(self._longest_s, took_s)
         self._write("unfinished")
-        if not run.broken_off:
-            self._longest_s = max(self._longest_s, time.monotonic() - began_s)
-        is_offered = handed_over_per_s >= pageviews_per_s * (1 - RATE_TOLERANCE)
-        p99_ms = math.inf if run.broken_off else run.lag_p99_ms
-        return search.Held(p99_ms, run.cycle_ms, is_offered)
+
+    def _not_void(self, once: Callable[[], AnyRun]) -> AnyRun:
+        """A run, made again while others use the machine."""
+        run = repeat_while_void(once, lambda made: made.void, self._screen, self._guard)
+        self._void = run.void or self._void
+        return run
 
     def has_time(self) -> bool:
         """Whether a run as long as the longest would end in time."""
-        return time.monotonic() - self._began_s + self._longest_s <= 60 * self._pace.within_min
+        used_s = time.monotonic() - self._began_s - self._spoilt_s
+        return used_s + self._longest_s <= 60 * self._pace.within_min
 
     @contextmanager
     def _fresh(self, label: str, pageviews_per_s: int) -> Iterator[tuple[Session, RunFolder]]:
@@ -169,6 +200,8 @@ class LimitSearch:
             )
             for one in found.sustained
         )
+        if self._void:
+            return self._void
         if found.is_whole:
             return "ok"
         return f"no more runs fitted into {self._pace.within_min:g} minutes"

@@ -126,6 +126,28 @@ def test_a_run_that_fails_ends_the_search_and_what_was_found_stands(
     assert made_up.sessions[-1].stopped
 
 
+def test_a_run_that_others_disturbed_is_made_again(
+    search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    voids = iter(["Void: others.", None, None, "Void: others."])
+    monkeypatch.setattr(limit, "why_window_is_void", lambda *_: next(voids, None))
+    found = search()
+    assert [run.void for run in found.overloaded] == ["Void: others.", None, None]
+    assert [run.void for run in found.steady][:2] == ["Void: others.", None]
+    assert found.steady[0].pageviews_per_s == found.steady[1].pageviews_per_s
+    assert found.outcome == "ok"
+    assert found.capacity is not None
+
+
+def test_a_machine_that_is_never_quiet_makes_the_result_void(
+    search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limit, "why_window_is_void", lambda *_: "Void: others.")
+    found = search()
+    assert found.outcome == "Void: others."
+    assert len(found.overloaded) == PACE.sessions * 4
+
+
 def test_time_that_runs_out_is_said(
     search: Search, made_up: MadeUp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
