@@ -17,7 +17,7 @@ from racetrack.probes.cgroup import CgroupProbe
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.loadgen import ArrivalsProbe, Control
-from racetrack.probes.memory import MemoryProbe
+from racetrack.probes.memory import MemoryFile
 from racetrack.probes.purchases import PurchasesProbe
 from racetrack.probes.settled import Settled, settle
 from racetrack.probes.thread import Probe
@@ -118,7 +118,6 @@ class Session:
                 f" loading the demo. Its logs are in {self._folder.stack}."
             )
         self._begin(UsageProbe(self._meter, self._sample_every_s, self._folder))
-        self._begin(MemoryProbe(self._meter.pids, self._stack.folders_in_memory, self._folder))
         if accounts := self._accounts():
             self._begin(CgroupProbe(accounts, self._sample_every_s, self._folder))
         watched = self._workload.watched_table
@@ -198,7 +197,15 @@ class Session:
                 )
 
     def sample(self, samples: int) -> Measured:
-        """Take samples with `top`, and account for CPU time over the same window."""
+        """Take samples with `top`, and account for CPU time over the same window. What services
+        hold in memory is looked at before and after it, because that takes CPU."""
+        with MemoryFile(self._folder, self._stack.folders_in_memory) as memory:
+            memory.look(self._sampled())
+            measured = self._sample(samples)
+            memory.look(self._sampled())
+        return measured
+
+    def _sample(self, samples: int) -> Measured:
         sampled = self._sampled()
         with self._screen.live("sampling") as status:
 
