@@ -139,8 +139,8 @@ class Cost(Part):
     )
     pss_gib: Spread | None = Field(
         default=None,
-        description="Resident memory, GiB, what processes share being split among them: every 5 s."
-        " null where the kernel did not let us look.",
+        description="Resident memory, GiB, what processes share being split among them: just before"
+        " the window and just after. null where the kernel did not let us look.",
     )
     tmpfs_gib: Spread | None = Field(
         default=None,

@@ -39,7 +39,7 @@ def results(folder: Path) -> Results:
     millions = (judged.throughput.processed_per_s or 0) * judged.window_s / 1e6
     arrivals, delays = raw.arrivals(folder), raw.delays(folder, run.engine)
     offered_per_s, achieved_per_s = rates(arrivals, start_ms, end_ms)
-    held = memory_held(folder, start_ms, end_ms)
+    held = memory_held(folder)
     found = Results(
         offered_pageviews_per_s=offered_per_s,
         achieved_pageviews_per_s=achieved_per_s,
@@ -154,17 +154,14 @@ def memory(readings: Sequence[raw.Reading], start_ms: int, end_ms: int) -> list[
     return [reading.rss_gib for reading in readings if start_ms <= reading.at_ms <= end_ms]
 
 
-def memory_held(folder: Path, start_ms: int, end_ms: int) -> dict[str, dict[str, Any]]:
-    """Of each service, the fields of `Cost` that say what it held, each page once: at the readings
-    in the window, or at the last before its end if it was shorter than the time between two."""
+def memory_held(folder: Path) -> dict[str, dict[str, Any]]:
+    """Of each service, the fields of `Cost` that say what it held, each page once."""
     live = raw.live_heaps(folder)
     found: dict[str, dict[str, Any]] = {name: {"live_heap_gib": gib} for name, gib in live.items()}
-    for name, all_readings in raw.memory(folder).items():
-        before = [reading for reading in all_readings if reading.at_ms <= end_ms]
-        within = [reading for reading in before if reading.at_ms >= start_ms] or before[-1:]
+    for name, readings in raw.memory(folder).items():
         fields = found.setdefault(name, {})
-        fields["pss_gib"] = _spread_if_known([reading.pss_gib for reading in within])
-        fields["tmpfs_gib"] = _spread_if_known([reading.tmpfs_gib for reading in within])
+        fields["pss_gib"] = _spread_if_known([reading.pss_gib for reading in readings])
+        fields["tmpfs_gib"] = _spread_if_known([reading.tmpfs_gib for reading in readings])
     return found
 
 

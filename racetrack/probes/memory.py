@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from racetrack.clock import now_ms
-from racetrack.probes.thread import Probe
 from racetrack.runfolder import RunFolder
 
 PROC = Path("/proc")
 FILE, TITLES = "memory.csv", "at_ms,service,pss_gib,tmpfs_gib,took_ms\n"
-# Seldom: to add up a process the kernel walks its page tables, some milliseconds for each GiB.
-EVERY_S = 5.0
 BYTES_PER_GIB = 1024**3
 BLOCK_BYTES = 512  # of st_blocks, whatever the file system
 _MAPPING = re.compile(r"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ ([0-9a-f]+):([0-9a-f]+) (\d+)")
@@ -51,38 +48,34 @@ def held_by(pids: Sequence[int], folders: Sequence[Path], proc: Path = PROC) -> 
     return Held(pss, max(0, sum(files.values()) - mapped))
 
 
-class MemoryProbe(Probe):
-    """Keeps `memory.csv`: `at_ms,service,pss_gib,tmpfs_gib,took_ms`, a row per service every few
-    seconds; empty where it is not known. `took_ms` is how long it took to find out."""
+class MemoryFile:
+    """`memory.csv`: `at_ms,service,pss_gib,tmpfs_gib,took_ms`, a row per service at each look;
+    empty where it is not known. `took_ms` is how long it took to find out."""
 
-    name = "Memory"
-
-    def __init__(
-        self,
-        processes: Callable[[], Mapping[str, Sequence[int]]],
-        folders_of: Callable[[str], Sequence[Path]],
-        folder: RunFolder,
-    ) -> None:
-        super().__init__()
-        self._processes, self._folders_of = processes, folders_of
+    def __init__(self, folder: RunFolder, folders_of: Callable[[str], Sequence[Path]]) -> None:
+        self._folders_of = folders_of
         self._csv = folder.open_for_lines(FILE)
+        self._csv.write(TITLES)
 
-    def run(self) -> None:
-        """Sample on a grid, so that lateness does not add up."""
-        due_s = time.monotonic()
-        with self._csv:
-            self._csv.write(TITLES)
-            while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
-                for name, pids in self._processes().items():
-                    self._write(name, pids)
-                due_s += EVERY_S
+    def __enter__(self) -> "MemoryFile":
+        return self
 
-    def _write(self, name: str, pids: Sequence[int]) -> None:
-        at_ms, began = now_ms(), time.monotonic()
-        held = held_by(pids, self._folders_of(name))
-        took_ms = 1000 * (time.monotonic() - began)
-        gib = ["" if of is None else f"{of / BYTES_PER_GIB:.6f}" for of in (held.pss, held.tmpfs)]
-        self._csv.write(f"{at_ms},{name},{','.join(gib)},{took_ms:.1f}\n")
+    def __exit__(self, *_: object) -> None:
+        self._csv.close()
+
+    def look(self, processes: Mapping[str, Sequence[int]]) -> None:
+        """Write down what these services hold now. The kernel walks the page tables for it, 10 to
+        45 ms for each GiB: so not while CPU is measured."""
+        for name, pids in processes.items():
+            at_ms, began = now_ms(), time.monotonic()
+            held = held_by(pids, self._folders_of(name))
+            took_ms = 1000 * (time.monotonic() - began)
+            gib = [_gib(held.pss), _gib(held.tmpfs)]
+            self._csv.write(f"{at_ms},{name},{','.join(gib)},{took_ms:.1f}\n")
+
+
+def _gib(held: int | None) -> str:
+    return "" if held is None else f"{held / BYTES_PER_GIB:.6f}"
 
 
 def _pss(process: Path) -> int:

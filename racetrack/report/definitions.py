@@ -36,17 +36,17 @@ FIGURES = (
         "PSS max",
         "GiB",
         "{:,.2f}",
-        "The most that the engine's processes held at a reading in the window, every 5 s, when what"
-        " several of them share is counted once (proportional set size). n/a where the kernel did"
-        " not let us look.",
+        "What the engine's processes held just before the window or just after, whichever was more,"
+        " when what several of them share is counted once (proportional set size). n/a where the"
+        " kernel did not let us look.",
     ),
     Figure(
         "tmpfs_max_gib",
         "tmpfs max",
         "GiB",
         "{:,.2f}",
-        "The most that its files on tmpfs held at such a reading, but for what its processes have"
-        " mapped of them: that is in its PSS.",
+        "What its files on tmpfs held then, but for what its processes have mapped of them: that is"
+        " in its PSS.",
     ),
     Figure(
         "live_heap_gib",

@@ -2,7 +2,6 @@
 
 from engines.contract import Engine
 from racetrack.probes.cgroup import CgroupProbe
-from racetrack.probes.memory import MemoryProbe
 from racetrack.probes.noise import HarnessMeter, NoiseProbe, ServicesMeter
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import Meter, UsageProbe
@@ -31,10 +30,7 @@ def probes(
 ) -> list[Probe]:
     """What the services use, and what else the machine does. Where the engine's processes are not
     known, nobody can tell which are foreign."""
-    found: list[Probe] = [
-        UsageProbe(meter, every_s, folder),
-        MemoryProbe(meter.pids, stack.folders_in_memory, folder),
-    ]
+    found: list[Probe] = [UsageProbe(meter, every_s, folder)]
     kept_apart = accounts(engine, stack)
     if kept_apart:
         found.append(CgroupProbe(kept_apart, every_s, folder))

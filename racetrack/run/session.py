@@ -16,6 +16,7 @@ from racetrack.probes.broker import PublishedProbe, TopicOffsets
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.loadgen import ArrivalsProbe, Control
+from racetrack.probes.memory import MemoryFile
 from racetrack.probes.purchases import PurchasesProbe
 from racetrack.probes.settled import Settled, settle
 from racetrack.probes.thread import Probe
@@ -67,7 +68,7 @@ class Session:
         self._delay = DelayProbe(
             engine, stack, folder, curves, self._excused_by(*engine.services_in(stack.settings))
         )
-        self._meter = Meter(lambda: sampled.processes(engine, stack))
+        self._meter = Meter(self._processes)
         self._faults = FaultInjector(
             faults,
             engine=engine,
@@ -221,8 +222,16 @@ class Session:
         return False
 
     def sample(self, samples: int) -> Measured:
-        """Take samples with `top`, and account for CPU time over the same window."""
-        processes = sampled.processes(self._engine, self._stack)
+        """Take samples with `top`, and account for CPU time over the same window. What services
+        hold in memory is looked at before and after it, because that takes CPU."""
+        with MemoryFile(self._folder, self._stack.folders_in_memory) as memory:
+            memory.look(self._processes())
+            measured = self._sample(samples)
+            memory.look(self._processes())
+        return measured
+
+    def _sample(self, samples: int) -> Measured:
+        processes = self._processes()
         with self._screen.live("sampling") as status:
 
             def meanwhile() -> None:
@@ -313,6 +322,9 @@ class Session:
             )
         for line in silent:
             self._screen.say(f"  {line}")
+
+    def _processes(self) -> dict[str, list[int]]:
+        return sampled.processes(self._engine, self._stack)
 
     def _excused_by(self, *services: str) -> Callable[[float], bool]:
         """Whether one of these services is or was away on purpose since a time."""

@@ -95,14 +95,13 @@ def test_processes_have_both_of_tops_figures_and_the_kernels(folder: Path) -> No
     assert steadyd.rss_growth_gib_per_million == pytest.approx(1 / 0.1197, rel=0.01)
 
 
-def test_memory_is_what_was_read_in_the_window(folder: Path) -> None:
+def test_memory_is_what_was_read_at_the_ends_of_the_window(folder: Path) -> None:
     (folder / "memory.csv").write_text(
         "at_ms,service,pss_gib,tmpfs_gib,took_ms\n"
-        f"{START_MS - 1000},steadyd,9.0,0.5,3.0\n"
-        f"{START_MS + 500},steadyd,1.25,0.25,3.0\n"
-        f"{START_MS + 5500},steadyd,1.75,0.25,3.0\n"
-        f"{START_MS - 1000},broker,0.5,0.125,3.0\n"
-        f"{START_MS + 31_000},broker,9.0,9.0,3.0\n"
+        f"{START_MS - 50},steadyd,1.25,0.25,3.0\n"
+        f"{START_MS - 20},broker,0.5,0.125,3.0\n"
+        f"{START_MS + 30_010},steadyd,1.75,0.25,3.0\n"
+        f"{START_MS + 30_040},broker,0.5,0.25,3.0\n"
     )
     (folder / "live_heap.csv").write_text(
         "at_ms,service,pid,live_heap_gib,took_ms,why_not\n"
@@ -112,12 +111,11 @@ def test_memory_is_what_was_read_in_the_window(folder: Path) -> None:
     )
     processes = figures.results(folder).processes
     steadyd, broker = processes["steadyd"], processes["broker"]
-    assert steadyd.pss_gib and steadyd.tmpfs_gib and broker.pss_gib and broker.tmpfs_gib
+    assert steadyd.pss_gib and steadyd.tmpfs_gib and broker.tmpfs_gib
     assert steadyd.pss_gib.samples == (1.25, 1.75)
     assert steadyd.tmpfs_gib.max == 0.25
     assert steadyd.live_heap_gib == 0.75
-    # No reading in the window: the last before it.
-    assert (broker.pss_gib.samples, broker.tmpfs_gib.samples) == ((0.5,), (0.125,))
+    assert broker.tmpfs_gib.samples == (0.125, 0.25)
     assert broker.live_heap_gib is None
 
 

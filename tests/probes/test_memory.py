@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from racetrack.analysis import raw
-from racetrack.probes.memory import MemoryProbe, held_by
+from racetrack.probes.memory import MemoryFile, held_by
 from racetrack.probes.usage import usage_of
 from racetrack.runfolder import RunFolder
 from racetrack.stack import tmpfs
@@ -108,23 +107,14 @@ def test_what_may_not_be_looked_at_is_not_known(monkeypatch: pytest.MonkeyPatch)
     assert (held.pss, held.tmpfs) == (None, None)
 
 
-def test_the_probe_leaves_a_row_for_each_service(in_memory: Path, tmp_path: Path) -> None:
+def test_each_look_leaves_a_row_for_each_service(in_memory: Path, tmp_path: Path) -> None:
     (in_memory / "file").write_bytes(b"x" * MIB)
     folder = RunFolder.create(tmp_path, "steady", "1")
-    at_the_last = threading.Event()
-
-    def folders_of(name: str) -> list[Path]:
-        if name == "one":
-            return [in_memory]
-        at_the_last.set()
-        return []
-
-    probe = MemoryProbe(lambda: {"one": [os.getpid()], "none": []}, folders_of, folder)
-    probe.start()
-    assert at_the_last.wait(10)
-    probe.stop()
-    probe.check()
+    with MemoryFile(folder, lambda name: [in_memory] * (name == "one")) as file:
+        file.look({"one": [os.getpid()], "none": []})
+        file.look({"one": [os.getpid()], "none": []})
     found = raw.memory(folder.path)
+    assert [len(of) for of in found.values()] == [2, 2]
     assert found["one"][0].tmpfs_gib == pytest.approx(1 / 1024, abs=1e-6)
     assert found["one"][0].pss_gib
-    assert (found["none"][0].pss_gib, found["none"][0].tmpfs_gib) == (0, 0)
+    assert (found["none"][1].pss_gib, found["none"][1].tmpfs_gib) == (0, 0)

@@ -1,0 +1,61 @@
+"""What lies in memory: on this machine, and in a container by the kernel's list of its mounts."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from racetrack import settings
+from racetrack.stack import tmpfs
+from racetrack.stack.native import leftovers
+from racetrack.stack.native.stack import NativeStack
+
+# Of a container: its own are the data, /tmp and /dev/shm.
+MOUNTS = """\
+501 400 0:52 / / rw,relatime master:1 - overlay overlay rw,lowerdir=/l
+502 501 0:55 / /proc rw,nosuid - proc proc rw
+503 501 0:56 / /dev rw,nosuid - tmpfs tmpfs rw,size=65536k,mode=755
+504 503 0:57 / /dev/pts rw,nosuid - devpts devpts rw
+505 501 0:58 / /sys ro,nosuid - sysfs sysfs ro
+506 503 0:54 / /dev/mqueue rw,nosuid - mqueue mqueue rw
+507 503 0:59 / /dev/shm rw,nosuid - tmpfs shm rw,size=65536k
+508 501 0:60 / /var/lib/mysql rw,nosuid - tmpfs tmpfs rw,size=1048576k
+509 501 0:61 / /tmp rw - tmpfs tmpfs rw
+510 501 254:0 /etc/hosts /etc/hosts rw,relatime - ext4 /dev/vda rw
+511 502 0:62 / /proc/kcore rw,nosuid - tmpfs tmpfs rw
+512 505 0:63 / /sys/firmware ro - tmpfs tmpfs ro
+"""
+
+
+def test_a_containers_own_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7/mountinfo").write_text(MOUNTS)
+    monkeypatch.setattr(tmpfs, "PROC", tmp_path)
+    root = tmp_path / "7/root"
+    assert tmpfs.seen_by(7) == [root / "dev/shm", root / "var/lib/mysql", root / "tmp"]
+
+
+def test_a_folder_of_this_machine_is_told_by_its_device(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    device = tmp_path.stat().st_dev
+    shown = f"{os.major(device)}:{os.minor(device)}"
+    (tmp_path / "self").mkdir()
+    monkeypatch.setattr(tmpfs, "PROC", tmp_path)
+    for kind, is_in_memory in (("tmpfs", True), ("ext4", False)):
+        line = f"25 1 {shown} / /somewhere rw - {kind} {kind} rw\n"
+        (tmp_path / "self/mountinfo").write_text(line)
+        assert tmpfs.is_on_tmpfs(tmp_path) == is_in_memory
+
+
+def test_natively_it_is_the_services_own_folder(tmp_path: Path) -> None:
+    stack = NativeStack(settings.load({"STACK_NAME": f"tmpfs-{os.getpid()}"}))
+    root = leftovers.work_root(stack.settings.stack_name)
+    (root / "broker").mkdir(parents=True)
+    try:
+        expected = [root / "broker"] if tmpfs.is_on_tmpfs(root) else []
+        assert stack.folders_in_memory("broker") == expected
+        assert stack.folders_in_memory("elsewhere") == []
+    finally:
+        shutil.rmtree(root)
