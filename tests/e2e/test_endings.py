@@ -15,30 +15,33 @@ from racetrack.stack.native import leftovers
 from racetrack.stack.watchdog import Watchdog
 from tests.e2e.shared import Door, run_folder
 from tests.run_json import read_run
-from tests.some_engines import EXAMPLE
+from tests.some_engines import CALIBRATION, EXAMPLE
 
 pytestmark = pytest.mark.e2e
 
+# It is up within seconds. The whole stack, with the JVMs and Debezium, is looked at where a start
+# or the loading of a demo is broken off, and by the Ctrl-C on a pipeline.
+LIGHT = CALIBRATION
 NothingLeft = Callable[[], None]
 Open = Callable[..., Door]
 
 
 @pytest.mark.parametrize(
-    ("step", "number"),
+    ("step", "number", "engine"),
     [
-        (1, signal.SIGINT),
-        (2, signal.SIGINT),
-        (3, signal.SIGTERM),
-        (4, signal.SIGINT),
-        (5, signal.SIGINT),
-        (6, signal.SIGINT),
+        (1, signal.SIGINT, EXAMPLE),
+        (2, signal.SIGINT, EXAMPLE),
+        (3, signal.SIGTERM, LIGHT),
+        (4, signal.SIGINT, LIGHT),
+        (5, signal.SIGINT, LIGHT),
+        (6, signal.SIGINT, LIGHT),
     ],
 )
 def test_a_signal_in_any_step(
-    door: Open, nothing_left: NothingLeft, step: int, number: signal.Signals
+    door: Open, nothing_left: NothingLeft, step: int, number: signal.Signals, engine: str
 ) -> None:
     wait_s = "0.5" if step > 4 else "30"
-    run = door("run_experiment.sh", EXAMPLE, "1000", wait_s, "2", "1.0")
+    run = door("run_experiment.sh", engine, "1000", wait_s, "2", "1.0")
     run.until(rf"^\[{step}/6\]")
     run.signal(number)
     code = run.wait()
@@ -74,7 +77,8 @@ def test_ctrl_c_on_a_pipeline_ends_its_reader_too_and_still_leaves_nothing(
 
 
 @pytest.mark.parametrize(
-    ("moment", "and_begun"), [(r"^  mysql ready", set()), (r"^\[5/6\]", {"top"})]
+    ("moment", "and_begun", "engine"),
+    [(r"^  mysql ready", set(), EXAMPLE), (r"^\[5/6\]", {"top"}, LIGHT)],
 )
 def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
     door: Open,
@@ -83,8 +87,9 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
     wait_until: Callable[..., None],
     moment: str,
     and_begun: set[str],
+    engine: str,
 ) -> None:
-    run = door("run_experiment.sh", EXAMPLE, "1000", "0.5", "30", "1.0")
+    run = door("run_experiment.sh", engine, "1000", "0.5", "30", "1.0")
     run.until(moment)
     wait_until(lambda: and_begun <= set(run.programs()), f"{and_begun} among its programs")
     os.killpg(run.process.pid, signal.SIGKILL)
@@ -102,12 +107,12 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
 def test_a_killed_runner_without_a_watchdog_is_cleared_up_after_by_the_next(
     door: Open, nothing_left: NothingLeft, settings: Settings
 ) -> None:
-    first = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
+    first = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
     first.until(r"^\[2/6\]")
     first.kill_with_watchdog()
     assert leftovers.members(settings.stack_name)
     assert read_run(run_folder(first.output))["outcome"] == "unfinished"
-    second = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
+    second = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
     second.until(r"Cleared what a run that was killed left behind: \d+ processes \(.*broker")
     second.until(r"^\[1/6\]")
     second.signal(signal.SIGINT)
@@ -118,7 +123,7 @@ def test_a_killed_runner_without_a_watchdog_is_cleared_up_after_by_the_next(
 def test_a_broker_that_dies_in_mid_run_is_reported(
     door: Open, nothing_left: NothingLeft, settings: Settings
 ) -> None:
-    run = door("run_experiment.sh", EXAMPLE, "1000", "60", "2", "1.0")
+    run = door("run_experiment.sh", LIGHT, "1000", "60", "2", "1.0")
     run.until(r"^\[4/6\]")
     (broker,) = [m for m in leftovers.members(settings.stack_name) if m.service == "broker"]
     broker.process.kill()
@@ -132,9 +137,9 @@ def test_a_broker_that_dies_in_mid_run_is_reported(
 def test_a_second_run_is_told_who_holds_the_machine_and_a_taken_port_who_holds_it(
     door: Open, nothing_left: NothingLeft, settings: Settings
 ) -> None:
-    first = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
+    first = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
     first.until(r"^\[1/6\]")
-    second = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
+    second = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
     assert second.wait() == 4
     assert f"pid {first.process.pid} " in second.output
     first.signal(signal.SIGINT)
