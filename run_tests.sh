@@ -24,6 +24,6 @@ elif (($#)); then
 fi
 failed=0
 "$HARNESS_PYTHON" -m pytest "${two_at_a_time[@]}" -m "not e2e" || failed=$?
-"$HARNESS_PYTHON" -m pytest -n 2 --dist loadgroup -m "e2e and not alone" || failed=$?
+"$HARNESS_PYTHON" -m pytest "${two_at_a_time[@]}" -m "e2e and not alone" || failed=$?
 "$HARNESS_PYTHON" -m pytest -m "e2e and alone" || failed=$?
 exit "$failed"

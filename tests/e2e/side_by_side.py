@@ -2,14 +2,19 @@
 one. Most end-to-end tests wait for most of their time, so that two at a time take less."""
 
 import os
+import re
 import tempfile
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from racetrack.machine_lock import lock_folder
 from racetrack.settings import load
 
 PORTS_APART = 100
+# Files of which all tests use containers.
+CONTAINERS = re.compile(r"e2e/test_compose\w*\.py|/test_compose_e2e\.py|images/test_built\.py")
 
 
 def worker_number() -> int:
@@ -17,15 +22,24 @@ def worker_number() -> int:
     return int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 
 
-@pytest.hookimpl(tryfirst=True)  # before any is left out by its marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of one file share what they set up; all that use containers share one Docker engine."""
-    for item in items:
-        fixtures = getattr(item, "fixturenames", ())
-        group = "containers" if "docker_engine" in fixtures else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
-        if "experiment" in fixtures:
-            item.add_marker(pytest.mark.alone)
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
+    """Tests of one file share what they set up; all in containers share one Docker engine."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return "containers" if CONTAINERS.search(file) else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    """`--dist loadfile`, and what is in containers together."""
+    return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """The README's experiment is one that measures."""
+    if "experiment" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.alone)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
