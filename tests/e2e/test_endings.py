@@ -1,11 +1,12 @@
 """However a run ends, nothing is left behind, and `run.json` tells how far it came."""
 
+import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
 from racetrack.stack.watchdog import Watchdog
-from tests.e2e.shared import Door, run_folder
+from tests.e2e.shared import LINE_WITHIN_S, Door, run_folder
 from tests.run_json import read_run
 from tests.some_engines import CALIBRATION, EXAMPLE
 
@@ -54,11 +55,13 @@ def test_a_signal_in_any_step(
         assert len(told["steps"]) >= step
 
 
-def test_ctrl_c_on_a_pipeline_ends_its_reader_too_and_still_leaves_nothing(
-    tmp_path: Path, nothing_left: NothingLeft, wait_until: Callable[..., None]
-) -> None:
+@pytest.fixture
+def pipeline(
+    settings: Settings, tmp_path: Path
+) -> Iterator["tuple[subprocess.Popen[bytes], Path]"]:
+    """An experiment whose output `tee` shows, and copies to a file; ended if the test fails."""
     seen = tmp_path / "seen"
-    pipeline = subprocess.Popen(
+    started = subprocess.Popen(
         ["bash", "-c", f"./run_experiment.sh {EXAMPLE} 1000 30 2 1.0 | tee {seen}"],
         cwd=REPO,
         stdin=subprocess.DEVNULL,
@@ -66,13 +69,26 @@ def test_ctrl_c_on_a_pipeline_ends_its_reader_too_and_still_leaves_nothing(
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
-    wait_until(lambda: seen.exists() and "[4/6]" in seen.read_text(), "step 4")
-    os.killpg(pipeline.pid, signal.SIGINT)  # as a terminal does: to every process of the pipeline
+    yield started, seen
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(started.pid, signal.SIGKILL)
+    started.wait()
+    Watchdog("native", settings.stack_name).wait_for_last(print)
+
+
+def test_ctrl_c_on_a_pipeline_ends_its_reader_too_and_still_leaves_nothing(
+    pipeline: "tuple[subprocess.Popen[bytes], Path]",
+    nothing_left: NothingLeft,
+    wait_until: Callable[..., None],
+) -> None:
+    process, seen = pipeline
+    wait_until(lambda: seen.exists() and "[4/6]" in seen.read_text(), "step 4", 2 * LINE_WITHIN_S)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the pipeline
     told = REPO / re.findall(r"into (.+)$", seen.read_text(), re.MULTILINE)[0]
     wait_until(lambda: bool(read_run(told)["steps"][-1]["ended_at"]), "the end of its last step")
     assert read_run(told)["outcome"] == "interrupted by SIGINT"
     assert len(read_run(told)["steps"]) == 5  # four, and the cleaning up
-    pipeline.wait(30)
+    process.wait(30)
     nothing_left()
 
 
