@@ -14,8 +14,8 @@ from racetrack.images.build import build
 from racetrack.settings import REPO, load
 from tests import docker_engine as engine
 
-# Fixtures for whatever runs the real stack: here, and in the tests of engines.
-pytest_plugins = ["tests.e2e.shared"]
+# For whatever runs the real stack: here, and in the tests of engines.
+pytest_plugins = ["tests.e2e.side_by_side", "tests.e2e.shared"]
 
 
 def pytest_configure() -> None:

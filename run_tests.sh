@@ -13,8 +13,8 @@ cd "$REPO"
 "$HARNESS_PYTHON" -m mypy
 "${HARNESS_PYTHON%/*}/shellcheck" race .ci/run ./**/*.sh
 
-# Tests that start no stack run two at a time, and those of one file one after the other: they share
-# what they set up. A stack needs the machine for itself.
+# Tests run two at a time, and those of one file one after the other: they share what they set up. Of
+# those that run the real stack (e2e), some measure it, and need the machine for themselves (alone).
 two_at_a_time=(-n 2 --dist loadfile)
 if [[ ${1-} == --quick ]]; then
     shift
@@ -24,5 +24,6 @@ elif (($#)); then
 fi
 failed=0
 "$HARNESS_PYTHON" -m pytest "${two_at_a_time[@]}" -m "not e2e" || failed=$?
-"$HARNESS_PYTHON" -m pytest -m e2e || failed=$?
+"$HARNESS_PYTHON" -m pytest "${two_at_a_time[@]}" -m "e2e and not alone" || failed=$?
+"$HARNESS_PYTHON" -m pytest -m "e2e and alone" || failed=$?
 exit "$failed"

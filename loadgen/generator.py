@@ -21,6 +21,7 @@ from loadgen.extras import Extras
 from loadgen.front import Front
 from loadgen.mysql import Database
 from loadgen.rdkafka import KafkaError
+from loadgen.report import Report, noun
 from loadgen.schedule import Schedule
 from loadgen.source import Source
 from loadgen.worker_pool import WorkerPool
@@ -30,7 +31,6 @@ from loadgen.writer import Writer
 # A new rate holds from this moment on, so that every worker has heard of it when it begins.
 RATE_LEAD_NS = 10 * NS_PER_MS
 LOOP_S = 0.005
-LOG_EVERY_S = 10.0
 FLUSH_WITHIN_S = 5.0
 DRAIN_WRITER_S = 1.0
 STOP_KILL_S = 4.0
@@ -103,7 +103,7 @@ class Generator(Load):
         front.open()
         self._log("Listening for commands on {}:{}".format(*listener.getsockname()[:2]))
         always = {key for key, source in self._sources.items() if not source.optional}
-        report = _Report({PAGEVIEWS, *always}, self._log)
+        report = Report({PAGEVIEWS, *always}, self._log)
         next_sample_ns = self._clock.now_ns()
         while not self._stop_signal:
             self._step()
@@ -132,7 +132,7 @@ class Generator(Load):
     def _begin(self, key: str, milli: int) -> None:
         self._change(key, milli)
         self._log(
-            f"Simulating {_noun(key)} actions with an initial rate of {show_rate(milli)} per second"
+            f"Simulating {noun(key)} actions with an initial rate of {show_rate(milli)} per second"
         )
 
     def _done(self) -> dict[str, int]:
@@ -207,7 +207,7 @@ class Generator(Load):
         old = self._milli[key]
         self._change(key, milli_per_s)
         self._log(
-            f"Changing {_noun(key)} rate from {show_rate(old)} to {show_rate(milli_per_s)}"
+            f"Changing {noun(key)} rate from {show_rate(old)} to {show_rate(milli_per_s)}"
             " per second"
         )
 
@@ -283,40 +283,3 @@ class Generator(Load):
             schedule.forget(position)
         self._count_extras(now_ns)
         self._extras.schedule.forget(min(self._extras.next, self._workers.next_extra()))
-
-
-def _noun(key: str) -> str:
-    """pageviews_per_second -> "pageview"."""
-    return key.partition("s_")[0]
-
-
-class _Report:
-    """The line every ten seconds that says what was really done."""
-
-    def __init__(self, always: set[str], log: Callable[[str], None]) -> None:
-        self._always, self._log = always, log
-        self._since_s = time.monotonic()
-        self._counts: dict[str, int] = {}
-        self._refused = 0
-
-    def maybe(self, done: dict[str, int], refused: int) -> None:
-        """Write it if ten seconds have passed; counts are totals since the start, by key."""
-        now_s = time.monotonic()
-        elapsed_s = now_s - self._since_s
-        if elapsed_s < LOG_EVERY_S:
-            return
-        for key, total in done.items():
-            count = total - self._counts.get(key, 0)
-            if count or key in self._always:
-                self._log(
-                    f"Simulated {count} {_noun(key)} actions in the last {elapsed_s:.1f} seconds, "
-                    f"effective rate {count / elapsed_s:.2f}/s"
-                )
-            self._counts[key] = total
-        if refused > self._refused:
-            self._log(
-                f"Refused {refused - self._refused} pageviews in the last {elapsed_s:.1f} seconds: "
-                "the Kafka client's queue is full, or they could not be delivered"
-            )
-            self._refused = refused
-        self._since_s = now_s

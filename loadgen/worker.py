@@ -7,18 +7,17 @@ counts in shared memory, and ends when the control process is gone.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
 import sys
 import time
-from collections import deque
 from typing import Any
 
 from loadgen import config as settings
 from loadgen import counters as c
 from loadgen.clock import NS_PER_MS, Clock
+from loadgen.control_link import ControlLink
 from loadgen.extras import Extras, Feed
 from loadgen.producer import BATCH, PartitionState, Producer
 from loadgen.rdkafka import Client, KafkaError, Library, producer_settings
@@ -34,7 +33,6 @@ MAX_SLEEP_NS = 5 * NS_PER_MS
 FLUSH_SLICE_MS = 10
 RELEASE_WITHIN_S = 1.0
 NOTE_EVERY_NS = 100 * NS_PER_MS
-MAX_OUTBOX = 100
 PURGE_WITHIN_S = 0.5
 SAY_ERRORS_EVERY_S = 5.0
 # Longer than between two attempts to connect: the broker is taken for back.
@@ -53,7 +51,7 @@ class Worker:
         number: int,
         clock: Clock,
         counters: c.Counters,
-        control: socket.socket,
+        control: ControlLink,
     ) -> None:
         self._number, self._clock, self._counters = number, clock, counters
         self._topic = workload.topic
@@ -69,14 +67,13 @@ class Worker:
             topic=self._client.topic(self._topic),
             renderer=self._renderer,
             give_up_ms=config.give_up_ms,
-            log=self._log,
+            log=control.log,
         )
         self._states: dict[int, PartitionState] = {}
         # Whoever assigns a partition says what the schedule of extras is.
         no_extras = Schedule.starting(clock.now_ns(), 0, 1)
         self._feed = Feed(Extras(no_extras, self._events.extra))
         self._control = control
-        self._outbox: deque[bytes] = deque()
         # Flushes under way: (token, monotonic seconds to give up at).
         self._flushes: list[tuple[str, float]] = []
         self._leave_by_s = float("inf")
@@ -90,7 +87,7 @@ class Worker:
         messages left behind in the queue.
         """
         self._warm_up()
-        self._say(say="ready")
+        self._control.say(say="ready")
         while True:
             # Before the orders: a rate of which was told before this time is known by then.
             now_ns = self._clock.now_ns()
@@ -134,7 +131,7 @@ class Worker:
             self._client.partition_count(self._topic, 2_000)
         except KafkaError as error:
             # Restarted while the broker is away: librdkafka queues until it is back.
-            self._log(f"Kafka does not answer yet: {error}")
+            self._control.log(f"Kafka does not answer yet: {error}")
 
     def _may_leave(self) -> bool:
         if self._leave_by_s == float("inf"):
@@ -144,8 +141,7 @@ class Worker:
     def _settle(self) -> None:
         """Everything that comes between two turns of producing."""
         self._count_failed()
-        if self._outbox:
-            self._send_outbox()
+        self._control.send()
         if self._flushes:
             self._go_on_flushing()
         # At every turn: if this worker is killed, it is the only trace of what is lost with it.
@@ -173,7 +169,9 @@ class Worker:
         self._errors_seen_s = time.monotonic()
         if time.monotonic() > self._errors_said_s + SAY_ERRORS_EVERY_S:
             more = self._errors_unsaid - 1
-            self._log(f"Kafka: {errors[0]}" + (f" (and {more} more errors)" if more else ""))
+            self._control.log(
+                f"Kafka: {errors[0]}" + (f" (and {more} more errors)" if more else "")
+            )
             self._errors_said_s, self._errors_unsaid = time.monotonic(), 0
 
     def _note(self, now_ns: int) -> None:
@@ -185,7 +183,9 @@ class Worker:
             state.schedule.forget(state.position)
         self._feed.forget()
         if self._errors_seen_s and time.monotonic() > self._errors_seen_s + QUIET_S:
-            self._log(f"Kafka: no more errors; {self._client.queued()} messages wait in the queue")
+            self._control.log(
+                f"Kafka: no more errors; {self._client.queued()} messages wait in the queue"
+            )
             self._errors_seen_s = 0.0
 
     def _go_on_flushing(self) -> None:
@@ -203,7 +203,7 @@ class Worker:
         or keep it if its messages are still here.
         """
         if not token.startswith("release/"):
-            self._say(say="flushed", token=token, left=left)
+            self._control.say(say="flushed", token=token, left=left)
             return
         partition = int(token[len("release/") :])
         state = self._states.get(partition)
@@ -212,7 +212,7 @@ class Worker:
         state.released = False
         if left == 0:
             del self._states[partition]
-        self._say(say="released" if left == 0 else "kept", partition=partition)
+        self._control.say(say="released" if left == 0 else "kept", partition=partition)
 
     def _rest(self) -> None:
         """Sleep until something can be due, within the bounds above; not at all if behind."""
@@ -231,20 +231,13 @@ class Worker:
             time.sleep(max(wake_ns - now_ns, MIN_SLEEP_NS) / 1e9)
 
     def _take_orders(self) -> bool:
-        """Carry out what the control process has said; False once it has closed its end. A packet
-        is an order.
-        """
-        while True:
-            try:
-                packet = self._control.recv(1 << 18)
-            except BlockingIOError:
-                return True
-            except ConnectionError:
-                return False
-            if not packet:
-                return False
-            order = json.loads(packet)
-            getattr(self, "_do_" + order.pop("do"))(**order)
+        """Carry out what the control process has said; False once it has closed its end."""
+        try:
+            while (order := self._control.order()) is not None:
+                getattr(self, "_do_" + order.pop("do"))(**order)
+        except ConnectionError:
+            return False
+        return True
 
     def _do_assign(self, partition: int, events: Form, extras: Form) -> None:
         word, base = self._counters.word, self._counters.partition(partition)
@@ -279,26 +272,6 @@ class Worker:
         self._leave_by_s = time.monotonic() + within_s
         self._flushes.append(("stop", self._leave_by_s))
 
-    def _log(self, text: str) -> None:
-        """A line for the generator's log; dropped when the control process hangs."""
-        if len(self._outbox) < MAX_OUTBOX:
-            self._say(say="log", text=text)
-
-    def _say(self, **message: Any) -> None:
-        """Tell the control process, now or when its socket takes it."""
-        self._outbox.append(json.dumps(message).encode())
-        self._send_outbox()
-
-    def _send_outbox(self) -> None:
-        try:
-            while self._outbox:
-                self._control.send(self._outbox[0])
-                self._outbox.popleft()
-        except BlockingIOError:
-            return  # tried again at every settling
-        except ConnectionError:
-            self._outbox.clear()  # it is gone; the next look for orders ends this worker
-
 
 def _schedule(form: Form) -> Schedule:
     return Schedule(form["denominator"], [tuple(segment) for segment in form["segments"]])
@@ -314,10 +287,9 @@ def main(argv: list[str]) -> int:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     config = settings.load()
     workload = make_workload(config, settings.Reader(os.environ))
-    control = socket.socket(fileno=control_fd)
-    control.setblocking(False)
+    link = ControlLink(socket.socket(fileno=control_fd))
     counters = c.Counters(counters_fd, config.partitions, workers)
-    left = Worker(config, workload, number, Clock(offset_ns), counters, control).run()
+    left = Worker(config, workload, number, Clock(offset_ns), counters, link).run()
     return 0 if left == 0 else 3
 
 

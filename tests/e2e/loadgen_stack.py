@@ -18,11 +18,12 @@ from racetrack.settings import Settings
 from racetrack.stack.native import leftovers
 from racetrack.stack.native.stack import NativeStack
 from racetrack.stack.services import mysql
+from tests.e2e.side_by_side import worker_number
 
 TOPIC = "pageviews"
 SERVICES = ("mysql", "broker", "loadgen")
 # Below the ports that the kernel gives to outgoing connections, which could take them first.
-PORTS = range(26000, 27000)
+PORTS_FROM, PORTS_EACH = 26000, 500  # for each worker of xdist
 
 
 @dataclass(frozen=True)
@@ -158,9 +159,10 @@ def as_started(process: psutil.Process, log: Path) -> Callable[[], None]:
 
 def free_ports(count: int) -> list[int]:
     free: list[int] = []
-    for port in PORTS:
+    first = PORTS_FROM + worker_number() * PORTS_EACH
+    for port in range(first, first + PORTS_EACH):
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             free.append(port)
         if len(free) == count:
             return free
-    raise AssertionError(f"no {count} free ports among {PORTS}")
+    raise AssertionError(f"no {count} free ports from {first} on")

@@ -16,7 +16,7 @@ from racetrack.screen import Screen
 from tests.e2e.shared import skip_if_busy
 from tests.run_json import read_run
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 STALLS = [case for case in CASES if case.flaw.stalled_partition != NO_PARTITION]
 SAWTEETH = [case for case in CASES if case.flaw.cycle_ms >= SELDOM_MS]

@@ -1,11 +1,12 @@
 """However a run ends, nothing is left behind, and `run.json` tells how far it came."""
 
+import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,32 +14,35 @@ import pytest
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
 from racetrack.stack.watchdog import Watchdog
-from tests.e2e.shared import Door, run_folder
+from tests.e2e.shared import LINE_WITHIN_S, Door, run_folder
 from tests.run_json import read_run
-from tests.some_engines import EXAMPLE
+from tests.some_engines import CALIBRATION, EXAMPLE
 
 pytestmark = pytest.mark.e2e
 
+# It is up within seconds. The whole stack, with the JVMs and Debezium, is looked at where a start
+# or the loading of a demo is broken off, and by the Ctrl-C on a pipeline.
+LIGHT = CALIBRATION
 NothingLeft = Callable[[], None]
 Open = Callable[..., Door]
 
 
 @pytest.mark.parametrize(
-    ("step", "number"),
+    ("step", "number", "engine"),
     [
-        (1, signal.SIGINT),
-        (2, signal.SIGINT),
-        (3, signal.SIGTERM),
-        (4, signal.SIGINT),
-        (5, signal.SIGINT),
-        (6, signal.SIGINT),
+        (1, signal.SIGINT, EXAMPLE),
+        (2, signal.SIGINT, EXAMPLE),
+        (3, signal.SIGTERM, LIGHT),
+        (4, signal.SIGINT, LIGHT),
+        (5, signal.SIGINT, LIGHT),
+        (6, signal.SIGINT, LIGHT),
     ],
 )
 def test_a_signal_in_any_step(
-    door: Open, nothing_left: NothingLeft, step: int, number: signal.Signals
+    door: Open, nothing_left: NothingLeft, step: int, number: signal.Signals, engine: str
 ) -> None:
     wait_s = "0.5" if step > 4 else "30"
-    run = door("run_experiment.sh", EXAMPLE, "1000", wait_s, "2", "1.0")
+    run = door("run_experiment.sh", engine, "1000", wait_s, "2", "1.0")
     run.until(rf"^\[{step}/6\]")
     run.signal(number)
     code = run.wait()
@@ -51,11 +55,13 @@ def test_a_signal_in_any_step(
         assert len(told["steps"]) >= step
 
 
-def test_ctrl_c_on_a_pipeline_ends_its_reader_too_and_still_leaves_nothing(
-    tmp_path: Path, nothing_left: NothingLeft, wait_until: Callable[..., None]
-) -> None:
+@pytest.fixture
+def pipeline(
+    settings: Settings, tmp_path: Path
+) -> Iterator["tuple[subprocess.Popen[bytes], Path]"]:
+    """An experiment whose output `tee` shows, and copies to a file; ended if the test fails."""
     seen = tmp_path / "seen"
-    pipeline = subprocess.Popen(
+    started = subprocess.Popen(
         ["bash", "-c", f"./run_experiment.sh {EXAMPLE} 1000 30 2 1.0 | tee {seen}"],
         cwd=REPO,
         stdin=subprocess.DEVNULL,
@@ -63,18 +69,32 @@ def test_ctrl_c_on_a_pipeline_ends_its_reader_too_and_still_leaves_nothing(
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
-    wait_until(lambda: seen.exists() and "[4/6]" in seen.read_text(), "step 4")
-    os.killpg(pipeline.pid, signal.SIGINT)  # as a terminal does: to every process of the pipeline
+    yield started, seen
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(started.pid, signal.SIGKILL)
+    started.wait()
+    Watchdog("native", settings.stack_name).wait_for_last(print)
+
+
+def test_ctrl_c_on_a_pipeline_ends_its_reader_too_and_still_leaves_nothing(
+    pipeline: "tuple[subprocess.Popen[bytes], Path]",
+    nothing_left: NothingLeft,
+    wait_until: Callable[..., None],
+) -> None:
+    process, seen = pipeline
+    wait_until(lambda: seen.exists() and "[4/6]" in seen.read_text(), "step 4", 2 * LINE_WITHIN_S)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the pipeline
     told = REPO / re.findall(r"into (.+)$", seen.read_text(), re.MULTILINE)[0]
     wait_until(lambda: bool(read_run(told)["steps"][-1]["ended_at"]), "the end of its last step")
     assert read_run(told)["outcome"] == "interrupted by SIGINT"
     assert len(read_run(told)["steps"]) == 5  # four, and the cleaning up
-    pipeline.wait(30)
+    process.wait(30)
     nothing_left()
 
 
 @pytest.mark.parametrize(
-    ("moment", "and_begun"), [(r"^  mysql ready", set()), (r"^\[5/6\]", {"top"})]
+    ("moment", "and_begun", "engine"),
+    [(r"^  mysql ready", set(), EXAMPLE), (r"^\[5/6\]", {"top"}, LIGHT)],
 )
 def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
     door: Open,
@@ -83,8 +103,9 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
     wait_until: Callable[..., None],
     moment: str,
     and_begun: set[str],
+    engine: str,
 ) -> None:
-    run = door("run_experiment.sh", EXAMPLE, "1000", "0.5", "30", "1.0")
+    run = door("run_experiment.sh", engine, "1000", "0.5", "30", "1.0")
     run.until(moment)
     wait_until(lambda: and_begun <= set(run.programs()), f"{and_begun} among its programs")
     os.killpg(run.process.pid, signal.SIGKILL)
@@ -102,12 +123,12 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
 def test_a_killed_runner_without_a_watchdog_is_cleared_up_after_by_the_next(
     door: Open, nothing_left: NothingLeft, settings: Settings
 ) -> None:
-    first = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
+    first = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
     first.until(r"^\[2/6\]")
     first.kill_with_watchdog()
     assert leftovers.members(settings.stack_name)
     assert read_run(run_folder(first.output))["outcome"] == "unfinished"
-    second = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
+    second = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
     second.until(r"Cleared what a run that was killed left behind: \d+ processes \(.*broker")
     second.until(r"^\[1/6\]")
     second.signal(signal.SIGINT)
@@ -118,7 +139,7 @@ def test_a_killed_runner_without_a_watchdog_is_cleared_up_after_by_the_next(
 def test_a_broker_that_dies_in_mid_run_is_reported(
     door: Open, nothing_left: NothingLeft, settings: Settings
 ) -> None:
-    run = door("run_experiment.sh", EXAMPLE, "1000", "60", "2", "1.0")
+    run = door("run_experiment.sh", LIGHT, "1000", "60", "2", "1.0")
     run.until(r"^\[4/6\]")
     (broker,) = [m for m in leftovers.members(settings.stack_name) if m.service == "broker"]
     broker.process.kill()
@@ -132,9 +153,9 @@ def test_a_broker_that_dies_in_mid_run_is_reported(
 def test_a_second_run_is_told_who_holds_the_machine_and_a_taken_port_who_holds_it(
     door: Open, nothing_left: NothingLeft, settings: Settings
 ) -> None:
-    first = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
+    first = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
     first.until(r"^\[1/6\]")
-    second = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
+    second = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
     assert second.wait() == 4
     assert f"pid {first.process.pid} " in second.output
     first.signal(signal.SIGINT)

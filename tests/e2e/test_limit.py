@@ -19,7 +19,7 @@ from racetrack.settings import load
 from tests.e2e.shared import skip_if_busy
 from tests.some_engines import CALIBRATION
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 CAPACITY_PER_S = 8_000
 

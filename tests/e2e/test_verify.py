@@ -23,7 +23,7 @@ def finished() -> Iterator[Door]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in CHANGES.items():
             patch.setenv(name, value)
-        door = Door("run_experiment.sh", EXAMPLE, "2000", "10", "10", "1.0", "--verify")
+        door = Door("run_experiment.sh", EXAMPLE, "4000", "7", "5", "1.0", "--verify")
         ended_well(door, WITHIN_S)
     yield door
 

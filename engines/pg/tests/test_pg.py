@@ -1,14 +1,9 @@
 """The baseline on a real PostgreSQL: batches as Kafka would bring them go in, views come out."""
 
-import json
-import struct
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import psycopg
 import pytest
@@ -17,124 +12,25 @@ from engines import find_engine
 from engines.contract import DemoError, NoSuchView, Progress, Summary
 from engines.pg import engine as pg
 from engines.pg.feed import consumer as feed
-from engines.pg.feed import sink as feed_sink
-from engines.pg.feed.avro import Avro
 from engines.pg.services import postgres
-from engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
+from engines.pg.tests.brought import (
+    NOW_MS,
+    WITHIN_S,
+    Message,
+    bring,
+    change,
+    pageview,
+    purchase,
+    rows,
+    user,
+)
+from engines.shared.tests.postgres import Postgres
 from racetrack.errors import RacetrackError, UsageError
-from racetrack.settings import Settings, load
 from racetrack.stack.contract import Stack
-from tests.fake_server import serve_in_background
 from tests.run.made_up import MakeReady, ready, refusal_of
 from workloads.shop.catalogue import VIEWS
 
 __all__ = ["ready"]  # a fixture
-
-NOW_MS = 1_795_000_000_000
-WITHIN_S = 10.0
-
-
-@dataclass(frozen=True)
-class Message:
-    """A Kafka message, as far as it is looked at."""
-
-    of: str
-    at: int
-    body: bytes | None
-    name: bytes | None = None
-    where: int = 0
-    problem: str | None = None
-
-    def error(self) -> str | None:
-        return self.problem
-
-    def topic(self) -> str:
-        return self.of
-
-    def partition(self) -> int:
-        return self.where
-
-    def offset(self) -> int:
-        return self.at
-
-    def key(self) -> bytes | None:
-        return self.name
-
-    def value(self) -> bytes | None:
-        return self.body
-
-
-class PlainAvro:
-    """JSON in Avro's place: what is between the frame and the tables."""
-
-    def decode(self, message: bytes) -> Any:
-        return json.loads(message, parse_float=Decimal)
-
-    def encode(self, schema: int, record: object) -> bytes:
-        return json.dumps(record, default=str).encode()
-
-    def register(self, subject: str, schema: object) -> int:
-        return 1
-
-
-@dataclass(frozen=True)
-class OnlySettings:
-    """What the engine asks of a stack."""
-
-    settings: Settings
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Postgres]:
-    with running_postgres() as found:
-        found.rows(f"CREATE ROLE shop SUPERUSER LOGIN PASSWORD '{PASSWORD}'")
-        yield found
-
-
-@pytest.fixture
-def stack(server: Postgres) -> Iterator[Stack]:
-    server.rows("CREATE DATABASE shop OWNER shop")
-    changed = {"POSTGRES_PORT": str(server.port), "POSTGRES_PASSWORD": PASSWORD}
-    yield cast(Stack, OnlySettings(load(changed)))
-    server.rows("DROP DATABASE shop WITH (FORCE)")
-
-
-@pytest.fixture
-def loaded(stack: Stack) -> Iterator["psycopg.Connection[Any]"]:
-    """The demo, and the consumer's connection."""
-    pg.ENGINE.load_demo(stack)
-    with postgres.connect(stack.settings) as connection:
-        yield connection
-
-
-def pageview(at: int, url: str, user: int = 7, where: int = 0, when: int = NOW_MS) -> Message:
-    body = {"user_id": user, "url": url, "channel": "social", "received_at": when + at}
-    return Message("pageviews", at, json.dumps(body).encode(), where=where)
-
-
-def change(table: str, at: int, before: Any, after: Any) -> Message:
-    body = json.dumps({"before": before, "after": after}, default=str).encode()
-    return Message(f"mysql.shop.{table}", at, body)
-
-
-def user(number: int, email: str | None = "a@b") -> dict[str, Any]:
-    times = {"created_at": "2026-11-21T10:00:00Z", "updated_at": NOW_MS}
-    return {"id": number, "email": email, "is_vip": 0, **times}
-
-
-def purchase(number: int, price: str, buyer: int = 7) -> dict[str, Any]:
-    times = {"created_at": "2026-11-21T10:00:00Z", "updated_at": NOW_MS}
-    what = {"id": number, "user_id": buyer, "item_id": 3, "status": 1, "quantity": 2, "deleted": 0}
-    return {**what, "purchase_price": price, **times}
-
-
-def bring(connection: "psycopg.Connection[Any]", *messages: Message) -> set[str]:
-    return feed.bring(connection, cast(Any, messages), cast(Any, PlainAvro()))
-
-
-def rows(stack: Stack, view: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = pg.ENGINE.read_view(stack, view).to_pylist()
-    return found
 
 
 def test_it_is_an_engine() -> None:
@@ -291,119 +187,6 @@ def test_a_server_that_ends_is_told(
 def test_what_is_no_progress_is_refused(payload: str) -> None:
     with pytest.raises(RacetrackError, match="no progress"):
         pg.update_of("pageviews_progress", payload, NOW_MS)
-
-
-# ---- The sink ------------------------------------------------------------------------------------
-
-
-class FakeProducer:
-    """Takes what is sent to Kafka."""
-
-    def __init__(self, _config: object) -> None:
-        self.sent: list[tuple[Any, Any]] = []
-
-    def produce(self, topic: str, key: bytes, value: bytes | None, on_delivery: object) -> None:
-        assert topic == feed_sink.TOPIC
-        self.sent.append((json.loads(key)["id"], value and json.loads(value)))
-
-    def flush(self, within_s: float) -> int:
-        return 0
-
-
-def test_the_sink_sends_what_has_changed_and_what_has_gone(
-    loaded: "psycopg.Connection[Any]", stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(feed_sink, "Producer", FakeProducer)
-    monkeypatch.setattr(feed_sink, "SEND_EVERY_S", 0.0)
-    sink = feed_sink.Sink("nowhere", cast(Any, PlainAvro()))
-    producer = cast(FakeProducer, sink._producer)
-    bring(loaded, change("purchases", 0, None, purchase(1, "6000.00")))
-    sink.send_if_due(loaded)
-    value = {"email": None, "lifetime_value": "12000.00", "purchases": 1}
-    assert producer.sent == [(7, value)]
-    sink.shop_has_changed()
-    sink.send_if_due(loaded)
-    assert len(producer.sent) == 1  # nothing is new
-    bring(loaded, change("users", 0, None, user(7)))
-    sink.send_if_due(loaded)
-    assert len(producer.sent) == 1  # nobody said that it may be
-    sink.shop_has_changed()
-    sink.send_if_due(loaded)
-    assert producer.sent[1:] == [(7, {**value, "email": "a@b"})]
-    bring(loaded, change("purchases", 1, purchase(1, "6000.00"), purchase(1, "5000.00")))
-    sink.shop_has_changed()
-    sink.send_if_due(loaded)
-    assert producer.sent[2:] == [(7, None)]  # exactly 10,000 is not above it
-
-
-def test_the_sink_is_read_back(loaded: "psycopg.Connection[Any]", stack: Stack) -> None:
-    def sent(at: int, number: int, value: object) -> Message:
-        body = None if value is None else json.dumps(value).encode()
-        return Message(feed_sink.TOPIC, at, body, json.dumps({"id": number}).encode())
-
-    value = {"email": None, "lifetime_value": "12000.00", "purchases": 1}
-    bring(loaded, sent(0, 7, value), sent(1, 8, value))
-    bring(loaded, sent(2, 7, None))
-    expected = {**value, "id": 8, "lifetime_value": Decimal("12000.00")}
-    assert rows(stack, "hvu_test") == [expected]
-
-
-# ---- Avro ----------------------------------------------------------------------------------------
-
-
-class FakeRegistry(BaseHTTPRequestHandler):
-    """Confluent's API, as far as it is used."""
-
-    schemas: list[str]
-    log_message = lambda *_: None  # noqa: E731 - quiet
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path != "/subjects/s-value/versions":
-            self.answer(409, {"message": "no such"})
-            return
-        if body["schema"] not in self.schemas:
-            self.schemas.append(body["schema"])
-        self.answer(200, {"id": self.schemas.index(body["schema"])})
-
-    def do_GET(self) -> None:
-        self.answer(200, {"schema": self.schemas[int(self.path.rpartition("/")[2])]})
-
-    def answer(self, status: int, body: object) -> None:
-        text = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-
-@pytest.fixture
-def avro() -> Iterator[Avro]:
-    FakeRegistry.schemas = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), FakeRegistry)
-    serve_in_background(server)
-    yield Avro(f"http://127.0.0.1:{server.server_port}")
-    server.shutdown()
-    server.server_close()
-
-
-def test_a_record_comes_back_as_it_went_with_decimals_exact(avro: Avro) -> None:
-    record = {"email": None, "lifetime_value": Decimal("123456789012345678.99"), "purchases": 3}
-    number = avro.register("s-value", feed_sink.VALUE)
-    assert avro.register("s-value", feed_sink.VALUE) == number
-    message = avro.encode(number, record)
-    assert message[:5] == struct.pack(">bI", 0, number)
-    assert avro.decode(message) == record
-
-
-def test_what_is_not_framed_is_refused(avro: Avro) -> None:
-    with pytest.raises(ValueError, match="not framed"):
-        avro.decode(b'{"id": 1}')
-
-
-def test_a_registry_that_refuses_is_told(avro: Avro) -> None:
-    with pytest.raises(RuntimeError, match="HTTP 409"):
-        avro.register("other-value", feed_sink.VALUE)
 
 
 def test_a_setting_of_containers_is_refused_natively(ready: MakeReady) -> None:

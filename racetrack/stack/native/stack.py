@@ -6,41 +6,25 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
-import tenacity
 
 from racetrack import install
-from racetrack.errors import RacetrackError
 from racetrack.settings import REPO, Settings
 from racetrack.stack import cores, tmpfs
 from racetrack.stack.contract import Endpoints, Inside, Say, Standing, Unmeasurable
-from racetrack.stack.last_words import last_words
 from racetrack.stack.native import leftovers, net, ports
-from racetrack.stack.native.service import Context, NativeService, NotReady, find_service, spawn
+from racetrack.stack.native.service import Context, NativeService, find_service, spawn
+from racetrack.stack.native.startup import CHECK_EVERY_S, Running, wait_ready
 from racetrack.stack.services import registry
 from racetrack.stack.standing import StandingNote, require_none
 from racetrack.stack.watchdog import Watchdog
 
-CHECK_EVERY_S = 0.1
-
-
-class ServiceError(RacetrackError):
-    """A service did not come up, or ended unasked; the message ends with its last words."""
-
 
 class _Cancelled(Exception):
     """Another service failed: this one's start is of no use any more."""
-
-
-@dataclass
-class _Running:
-    service: NativeService
-    process: subprocess.Popen[bytes]
-    log: Path
-    was_killed: bool = False  # on purpose
 
 
 class NativeStack:
@@ -56,7 +40,7 @@ class NativeStack:
         self._root = leftovers.work_root(settings.stack_name)
         self._note = StandingNote(self._root)
         self._logs = self._root / "logs"  # where those of a stack that stands are
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, Running] = {}
         self._stopping = threading.Event()
         self._dead: list[subprocess.Popen[bytes]] = []
         self._watchdog = Watchdog(self.runtime, settings.stack_name)
@@ -165,9 +149,9 @@ class NativeStack:
     def died(self) -> Mapping[str, str]:
         """Services that ended though nobody asked them to, with their last words."""
         return {
-            name: f"{_ending(running.process)}; its last words:\n{last_words(running.log)}"
+            name: running.ending()
             for name, running in list(self._running.items())
-            if not running.was_killed and running.process.poll() is not None
+            if not running.was_killed and running.has_ended
         }
 
     def survives_kill(self, service: str) -> bool:  # noqa: ARG002
@@ -255,9 +239,9 @@ class NativeStack:
 
     def _launch(self, service: NativeService) -> None:
         log = self.log_of(service.name)
-        running = _Running(service, self._spawn(service, log), log)
+        running = Running(service, self._spawn(service, log), log)
         self._running[service.name] = running
-        self._wait_ready(running)
+        wait_ready(running, self._context(service), self._check_not_stopping)
 
     def _wait_for(self, event: threading.Event) -> None:
         while not event.wait(CHECK_EVERY_S):
@@ -275,32 +259,6 @@ class NativeStack:
             on_cores = replace(launch, argv=cores.command(self.settings, service.name, launch.argv))
             return spawn(on_cores, output, leftovers.mark(self.settings.stack_name, service.name))
 
-    def _wait_ready(self, running: _Running) -> None:
-        service = running.service
-        context = self._context(service)
-
-        def check() -> None:
-            self._check_not_stopping()
-            if running.process.poll() is not None:
-                raise ServiceError(
-                    f"{service.name} did not start: {_ending(running.process)}; its last words:\n"
-                    f"{last_words(running.log)}"
-                )
-            service.check(context)
-
-        try:
-            tenacity.Retrying(
-                retry=tenacity.retry_if_exception_type(NotReady),
-                wait=tenacity.wait_fixed(CHECK_EVERY_S),
-                stop=tenacity.stop_after_delay(service.ready_within_s),
-                reraise=True,
-            )(check)
-        except NotReady as still_missing:
-            raise ServiceError(
-                f"{service.name} was not ready within {service.ready_within_s:.0f} s:"
-                f" {still_missing}; its last words:\n{last_words(running.log)}"
-            ) from None
-
     def _context(self, service: NativeService) -> Context:
         work = self._root / service.name
         work.mkdir(mode=0o700, exist_ok=True)
@@ -314,8 +272,3 @@ def _versions_of(settings: Settings) -> dict[str, str]:
         for name, value in settings.model_dump().items()
         if name.endswith("_version")
     }
-
-
-def _ending(process: subprocess.Popen[bytes]) -> str:
-    code = process.poll()
-    return f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"

@@ -6,8 +6,6 @@ import platform
 import socketserver
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -17,80 +15,9 @@ from docker.errors import DockerException
 
 from racetrack.settings import REPO
 from racetrack.stack.compose import engine, visible
-from tests.fake_server import serve_in_background
+from tests.stack.compose.fake_docker import COMPOSE, Handler, Program, find_docker
 
-Program = Callable[[str], None]
-COMPOSE = '#!/bin/sh\necho \'{"version": "%s"}\'\n'
-
-
-HERE = {
-    "Name": "debian",
-    "OperatingSystem": "Debian GNU/Linux 12",
-    "KernelVersion": platform.release(),
-    "MemTotal": 24 << 30,
-}
-
-
-class FakeEngine(socketserver.ThreadingUnixStreamServer):
-    """Answers what an engine is asked before it is trusted, over a socket of its own."""
-
-    daemon_threads = True
-
-    def __init__(self, path: Path, version: dict[str, Any], info: dict[str, Any]) -> None:
-        self.answers = {
-            "version": {"Version": "99.1.2", "MinAPIVersion": "1.24", **version},
-            "info": {**HERE, **info},
-        }
-        super().__init__(str(path), _Handler)
-        self.url = f"unix://{path}"
-        serve_in_background(self)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: FakeEngine
-
-    def do_GET(self) -> None:
-        answer = self.server.answers.get(self.path.rpartition("/")[2])
-        body = json.dumps(answer).encode()
-        self.send_response(200 if answer else 404)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def address_string(self) -> str:
-        return "a socket"
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def find_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program) -> Iterator[Any]:
-    """What `find` says of an engine like this, with this compose plugin."""
-    servers: list[FakeEngine] = []
-
-    def find(
-        api: str = "1.47",
-        compose: str | None = COMPOSE % "2.39.1-0debian1",
-        *,
-        airgap: bool = False,
-        version: dict[str, Any] | None = None,
-        **info: object,
-    ) -> engine.Docker | str:
-        version = {"ApiVersion": api, **(version or {})}
-        servers.append(FakeEngine(tmp_path / f"{len(servers)}.sock", version, info))
-        monkeypatch.setenv("DOCKER_HOST", servers[-1].url)
-        program(compose or "#!/bin/sh\nexit 1\n")
-        try:
-            return engine.find(airgap=airgap)
-        except engine.NoDocker as reason:
-            assert "\n" not in str(reason)
-            return str(reason)
-
-    yield find
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+__all__ = ["find_docker"]  # a fixture
 
 
 def test_one_that_will_do(find_docker: Any) -> None:
@@ -213,7 +140,7 @@ def test_one_outside_of_the_container_that_racetrack_runs_in(
 
 def test_whether_who_listens_is_seen(tmp_path: Path) -> None:
     """Asked from here, and from a process that has process ids of its own."""
-    with socketserver.UnixStreamServer(str(tmp_path / "socket"), _Handler):
+    with socketserver.UnixStreamServer(str(tmp_path / "socket"), Handler):
         assert visible.listener_is_seen(str(tmp_path / "socket"))
         ask = (
             "from racetrack.stack.compose import visible;"

@@ -1,0 +1,68 @@
+"""Native services while they come up: waits until one is ready, says why one is not."""
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import tenacity
+
+from racetrack.errors import RacetrackError
+from racetrack.stack.last_words import last_words
+from racetrack.stack.native.service import Context, NativeService, NotReady
+
+CHECK_EVERY_S = 0.1
+
+
+class ServiceError(RacetrackError):
+    """A service did not come up, or ended unasked; the message ends with its last words."""
+
+
+@dataclass
+class Running:
+    """A service that was started, and its main process."""
+
+    service: NativeService
+    process: "subprocess.Popen[bytes]"
+    log: Path
+    was_killed: bool = False  # on purpose
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its main process is no more."""
+        return self.process.poll() is not None
+
+    def ending(self) -> str:
+        """How it ended, with its last words."""
+        code = self.process.poll()
+        killed = code is not None and code < 0
+        how = f"killed by signal {-code}" if killed and code else f"exit code {code}"
+        return f"{how}; its last words:\n{last_words(self.log)}"
+
+
+def wait_ready(running: Running, context: Context, meanwhile: Callable[[], None]) -> None:
+    """Return when the service has passed its check; `meanwhile` may raise to end the wait.
+
+    Raises:
+        ServiceError: it ended, or was not ready in time.
+    """
+    service = running.service
+
+    def check() -> None:
+        meanwhile()
+        if running.has_ended:
+            raise ServiceError(f"{service.name} did not start: {running.ending()}")
+        service.check(context)
+
+    try:
+        tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(NotReady),
+            wait=tenacity.wait_fixed(CHECK_EVERY_S),
+            stop=tenacity.stop_after_delay(service.ready_within_s),
+            reraise=True,
+        )(check)
+    except NotReady as still_missing:
+        raise ServiceError(
+            f"{service.name} was not ready within {service.ready_within_s:.0f} s:"
+            f" {still_missing}; its last words:\n{last_words(running.log)}"
+        ) from None

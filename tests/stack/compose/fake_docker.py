@@ -1,0 +1,87 @@
+"""A Docker engine that is made up: it answers what one is asked before it is trusted."""
+
+import json
+import platform
+import socketserver
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from racetrack.stack.compose import engine
+from tests.fake_server import serve_in_background
+
+Program = Callable[[str], None]
+COMPOSE = '#!/bin/sh\necho \'{"version": "%s"}\'\n'
+
+
+HERE = {
+    "Name": "debian",
+    "OperatingSystem": "Debian GNU/Linux 12",
+    "KernelVersion": platform.release(),
+    "MemTotal": 24 << 30,
+}
+
+
+class FakeEngine(socketserver.ThreadingUnixStreamServer):
+    """Answers what an engine is asked before it is trusted, over a socket of its own."""
+
+    daemon_threads = True
+
+    def __init__(self, path: Path, version: dict[str, Any], info: dict[str, Any]) -> None:
+        self.answers = {
+            "version": {"Version": "99.1.2", "MinAPIVersion": "1.24", **version},
+            "info": {**HERE, **info},
+        }
+        super().__init__(str(path), Handler)
+        self.url = f"unix://{path}"
+        serve_in_background(self)
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: FakeEngine
+
+    def do_GET(self) -> None:
+        answer = self.server.answers.get(self.path.rpartition("/")[2])
+        body = json.dumps(answer).encode()
+        self.send_response(200 if answer else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def address_string(self) -> str:
+        return "a socket"
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def find_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program) -> Iterator[Any]:
+    """What `find` says of an engine like this, with this compose plugin."""
+    servers: list[FakeEngine] = []
+
+    def find(
+        api: str = "1.47",
+        compose: str | None = COMPOSE % "2.39.1-0debian1",
+        *,
+        airgap: bool = False,
+        version: dict[str, Any] | None = None,
+        **info: object,
+    ) -> engine.Docker | str:
+        version = {"ApiVersion": api, **(version or {})}
+        servers.append(FakeEngine(tmp_path / f"{len(servers)}.sock", version, info))
+        monkeypatch.setenv("DOCKER_HOST", servers[-1].url)
+        program(compose or "#!/bin/sh\nexit 1\n")
+        try:
+            return engine.find(airgap=airgap)
+        except engine.NoDocker as reason:
+            assert "\n" not in str(reason)
+            return str(reason)
+
+    yield find
+    for server in servers:
+        server.shutdown()
+        server.server_close()
