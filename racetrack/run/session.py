@@ -317,9 +317,7 @@ class Session:
     def _ask_live_heaps(self) -> None:
         """Each stands still while it collects: so only now, when nothing is measured any more."""
         with self._screen.live("asking each JVM for its live heap"):
-            silent = live_heap.write(
-                sampled.processes(self._engine, self._stack), self._folder, self.check
-            )
+            silent = live_heap.write(self._processes(), self._folder, self.check)
         for line in silent:
             self._screen.say(f"  {line}")
 
