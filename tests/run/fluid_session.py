@@ -104,7 +104,7 @@ class FluidSession:
 
     def _let_pass(self, seconds: float) -> None:
         queue = self._queue
-        for _ in range(round(seconds / STEP_S)):
+        for _ in range(max(1, round(seconds / STEP_S))):
             done, told = queue.done, queue.told
             queue.most_handed_over_per_s = self.hands_over_per_s
             queue.step()
