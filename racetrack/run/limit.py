@@ -65,7 +65,7 @@ class LimitSearch:
         )
         self._began_s = time.monotonic()
         self._spoilt_s = 0.0
-        self._longest_s = pace.steady_run_s
+        self._longest_s = 0.0  # of the runs at a rate, so far
         self._sessions = 0
         self._void: str | None = None  # why one that counts is
 
@@ -149,7 +149,7 @@ class LimitSearch:
     def has_time(self) -> bool:
         """Whether a run as long as the longest would end in time."""
         used_s = time.monotonic() - self._began_s - self._spoilt_s
-        return used_s + self._longest_s <= 60 * self._pace.within_min
+        return used_s + (self._longest_s or self._pace.steady_run_s) <= 60 * self._pace.within_min
 
     @contextmanager
     def _fresh(self, label: str, pageviews_per_s: int) -> Iterator[tuple[Session, RunFolder]]:
