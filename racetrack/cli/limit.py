@@ -49,6 +49,7 @@ def limit(engine: str, start: int, warm_up: float, within: float) -> None:
         ./race limit {engine}
         ./race limit {other} --within 25
     """
+    from racetrack.analysis.outcome import exit_code
     from racetrack.report import limits
     from racetrack.run.limit import LimitSearch
     from racetrack.run.phases import PACE
@@ -62,4 +63,4 @@ def limit(engine: str, start: int, warm_up: float, within: float) -> None:
         for line in limits.lines(found):
             screen.heading(line)
         screen.say(f"  {shown(search.folder)}")
-    sys.exit(0 if found.outcome == "ok" else 1)
+    sys.exit(exit_code(found.outcome))
