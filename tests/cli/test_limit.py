@@ -13,7 +13,9 @@ from racetrack.run_record import Machine
 from tests.some_engines import EXAMPLE
 
 
-@pytest.mark.parametrize(("outcome", "code"), [("ok", 0), ("no more runs fitted", 1), ("Void: others.", 5)])
+@pytest.mark.parametrize(
+    ("outcome", "code"), [("ok", 0), ("no more runs fitted", 1), ("Void: others.", 5)]
+)
 def test_the_search_goes_as_asked_and_its_numbers_are_said(
     monkeypatch: pytest.MonkeyPatch, outcome: str, code: int
 ) -> None:

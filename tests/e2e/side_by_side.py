@@ -4,6 +4,7 @@ one. Most end-to-end tests wait for most of their time, so that two at a time ta
 import os
 import re
 import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +53,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             if name.endswith("_port"):
                 os.environ[name.upper()] = str(value + number * PORTS_APART)
         os.environ["STACK_NAME"] = f"{settings.stack_name}-{number}"
-        own = lock_folder() / f"worker-{number}"
-        own.mkdir(exist_ok=True)
-        os.environ["TMPDIR"] = tempfile.tempdir = str(own)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(_folder_of_its_own(number))
+
+
+def _folder_of_its_own(number: int) -> Path:
+    """Beside that of the first worker. A database that runs as another user has to get through it,
+    but can't look into it; where the folder is another user's, this fails."""
+    folder = lock_folder()
+    own = folder.with_name(f"{folder.name}-worker-{number}")
+    own.mkdir(mode=0o711, exist_ok=True)
+    own.chmod(0o711)
+    return own
