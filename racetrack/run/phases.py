@@ -51,7 +51,7 @@ PACE = Pace(
     batch_s=37.5,
     warm_up_most_s=60,
     warmth_bin_s=10,
-    settle_s=10,
+    settle_s=30,
     hold_s=90,
     within_min=15,
 )
@@ -125,6 +125,7 @@ def steady(session: Session, folder: Path, pageviews_per_s: int, pace: Pace) -> 
     warming = _Warming(session, pace)
     session.set_rate(max(1, pageviews_per_s // 2))
     session.wait_until(warming.is_over, pace.warm_up_most_s, "warming up")
+    took_s = warming.took_s
     cycle_ms = _cycle_ms(folder)
     session.set_rate(pageviews_per_s)
     session.watch(pace.settle_s, "settling")
@@ -138,7 +139,7 @@ def steady(session: Session, folder: Path, pageviews_per_s: int, pace: Pace) -> 
     p50_ms, p99_ms = quantiles_ms(
         age(curves.read(folder), window.start_ms, window.end_ms), (0.5, QUANTILE)
     )
-    return Steady(warming.took_s, warming.is_warm, cycle_ms, window, p50_ms, p99_ms, broken_off)
+    return Steady(took_s, warming.is_warm, cycle_ms, window, p50_ms, p99_ms, broken_off)
 
 
 def _never() -> bool:

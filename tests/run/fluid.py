@@ -22,7 +22,7 @@ from racetrack.run.steering import LEAST_S, Look, Steering
 
 STEP_S = 0.2
 LOOK_EVERY_S = 1.0
-START_AND_STOP_S = 22.0
+START_AND_STOP_S = 25.0
 WARM_UP_S = 40.0  # where nothing compiles: the time that bins take to be flat, and some
 LONGEST_S = 600.0
 SEARCHES = 1_000
