@@ -20,7 +20,7 @@ from racetrack.runfolder import read_run
 VOID = "Void: "
 # The rows have to reach so near to both ends of the time that is asked about.
 REACH_MS = 2_000
-# From spin to spin it changes by 0.3 %, even on a busy machine (docs/results.md).
+# Twenty spins in a row, on a busy machine, were within 0.4 % of each other (docs/results.md).
 SPIN_WITHIN_PCT = 5.0
 
 

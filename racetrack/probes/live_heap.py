@@ -63,8 +63,8 @@ def is_jvm(pid: int, proc: Path = PROC) -> bool:
 
 
 def live_bytes(pid: int, proc: Path = PROC) -> int:
-    """What a full collection leaves on the heap, in bytes. The JVM stands still meanwhile: about a
-    second for each GiB.
+    """What a full collection leaves on the heap, in bytes. The JVM stands still meanwhile; that and
+    the answer took 0.5 to 3.5 s for 0.2 to 0.3 GiB (docs/measured.md).
 
     Raises:
         NotTold: it can't be asked, or did not answer in time.

@@ -11,8 +11,8 @@ MIB = 1024**2
 
 def mib_per_s() -> float:
     """MiB of SHA-256 per second on one core: the best of some tries, so that whoever has the core
-    for a moment changes nothing, while a lower frequency or a neighbour on the core's other half
-    does. Takes about a tenth of a second."""
+    for a moment changes nothing, while a lower frequency does. It does not see who takes memory
+    bandwidth."""
     best_s = min(_try_s() for _ in range(TRIES))
     return round(BLOCKS_PER_TRY * len(BLOCK) / MIB / best_s, 1)
 
