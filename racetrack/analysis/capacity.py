@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
+from racetrack.analysis import compare
 from racetrack.analysis.age import age
-from racetrack.analysis.curves import Curve, Curves
+from racetrack.analysis.curves import Curves
 from racetrack.analysis.lag import Floats, counted, recorded_until_ms, trusted
 from racetrack.analysis.silence import update_times_ms
 
 # An engine may be short of work for so much of the time: a moment when two clocks look at once.
 IDLE_SHARE = 0.01
-CONFIDENCE = 0.95
-FEWEST_BATCHES = 2
 
 
 @dataclass(frozen=True)
@@ -81,17 +79,13 @@ def work(curves: Curves, start_ms: float, end_ms: float, batch_s: float) -> Work
 
 
 def _idle_share(curves: Curves, updates: Floats) -> float:
-    """An update that leaves nothing of a partition to do makes the time up to the next one idle."""
+    """An update that leaves nothing of a partition to do makes the time up to the next one idle. At
+    least as many were published as the last look before it said."""
     idle = np.zeros(len(updates), dtype=bool)
     for published, processed in zip(curves.published, curves.processed, strict=True):
-        idle |= counted(processed, updates, "right") >= _there(published, updates)
+        idle |= counted(processed, updates, "right") >= counted(published, updates, "right")
     gaps = np.diff(updates)
     return float(gaps[idle[:-1]].sum() / gaps.sum())
-
-
-def _there(published: Curve, at_ms: Floats) -> Floats:
-    """How many were published, as the last look before said: at least so many."""
-    return counted(published, at_ms, "right")
 
 
 def estimate(sessions: Sequence[Work]) -> Estimate:
@@ -104,10 +98,8 @@ def estimate(sessions: Sequence[Work]) -> Estimate:
         ValueError: there is no session.
     """
     rates = [rate for session in sessions for rate in session.batches_per_s]
-    mean = statistics.fmean(session.per_s for session in sessions)
-    half = math.inf
-    if len(rates) >= FEWEST_BATCHES:
-        quantile = stats.t.ppf((1 + CONFIDENCE) / 2, len(rates) - 1)
-        half = float(quantile) * statistics.stdev(rates) / math.sqrt(len(rates))
+    half = compare.mean(rates).half
+    half = math.inf if half is None else half
     means = [session.per_s for session in sessions]
+    mean = statistics.fmean(means)
     return Estimate(mean, min(mean - half, *means), max(mean + half, *means))

@@ -13,6 +13,7 @@ from os import kill
 from pathlib import Path
 
 from racetrack.clock import now_ms
+from racetrack.probes.usage import BYTES_PER_GIB
 from racetrack.runfolder import RunFolder
 
 PROC = Path("/proc")
@@ -20,10 +21,7 @@ LISTENS_WITHIN_S, ANSWERS_WITHIN_S, LOOK_EVERY_S = 5.0, 60.0, 0.05
 # It collects first; objects that nothing holds any more are not in it.
 REQUEST = b"1\0jcmd\0GC.class_histogram\0\0\0"
 _TOTAL = re.compile(rb"^Total\s+\d+\s+(\d+)\s*$", re.MULTILINE)
-
-
 FILE, TITLES = "live_heap.csv", "at_ms,service,pid,live_heap_gib,took_ms,why_not\n"
-BYTES_PER_GIB = 1024**3
 
 
 class NotTold(Exception):

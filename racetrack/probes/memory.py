@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from racetrack.clock import now_ms
+from racetrack.probes.usage import BYTES_PER_GIB
 from racetrack.runfolder import RunFolder
 
 PROC = Path("/proc")
 FILE, TITLES = "memory.csv", "at_ms,service,pss_gib,tmpfs_gib,took_ms\n"
-BYTES_PER_GIB = 1024**3
 BLOCK_BYTES = 512  # of st_blocks, whatever the file system
 _MAPPING = re.compile(r"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ ([0-9a-f]+):([0-9a-f]+) (\d+)")
 

@@ -30,7 +30,7 @@ from racetrack.run.phases import PACE, Pace, overload, steady
 from racetrack.run.readiness import make_ready, services_of
 from racetrack.run.session import Session
 from racetrack.run.single import repeat_while_void
-from racetrack.run_record import RunArguments, Window
+from racetrack.run_record import RunArguments
 from racetrack.runfolder import RunFolder, named_folder
 from racetrack.screen import Screen
 from racetrack.settings import Settings, for_record
@@ -55,7 +55,7 @@ class LimitSearch:
         self._pace, self._start_per_s = pace, start_per_s
         self._engine = engines.find_engine(engine_name)
         self._settings, self._screen, self._guard = settings, screen, guard
-        runtime = open_stack(settings, services_of(self._engine, settings), screen.say).runtime
+        runtime = open_stack(settings, services_of(self._engine, settings), lambda _: None).runtime
         self.folder = named_folder(settings.logs_folder, f"{engine_name}_limit")
         self._found = LimitRecord(
             engine=engine_name,
@@ -101,7 +101,7 @@ class LimitSearch:
             tag=folder.tag,
             **asdict(seen),
             **asdict(work),
-            handed_over_per_s=_handed_over_per_s(told, window),
+            handed_over_per_s=throughput(told, window.start_ms, window.end_ms).handed_over_per_s,
             void=why_window_is_void(folder.path, window),
         )
         self._found.overloaded = (*self._found.overloaded, run)
@@ -123,7 +123,6 @@ class LimitSearch:
             tag=folder.tag,
             pageviews_per_s=pageviews_per_s,
             **asdict(seen),
-            handed_over_per_s=_handed_over_per_s(curves.read(folder.path), seen.window),
             void=why_window_is_void(folder.path, seen.window),
         )
         self._found.steady = (*self._found.steady, run)
@@ -210,7 +209,3 @@ class LimitSearch:
         self._found.outcome = outcome
         self._found.minutes = round((time.monotonic() - self._began_s) / 60, 1)
         write_json(self.folder / "limit.json", self._found.model_dump(mode="json"))
-
-
-def _handed_over_per_s(told: curves.Curves, window: Window) -> float:
-    return throughput(told, window.start_ms, window.end_ms).handed_over_per_s

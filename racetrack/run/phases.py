@@ -8,6 +8,7 @@ import numpy as np
 
 from racetrack.analysis import curves
 from racetrack.analysis.age import age, quantiles_ms
+from racetrack.analysis.lag import throughput
 from racetrack.analysis.silence import rhythm_ms, update_times_ms
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
@@ -70,7 +71,7 @@ class Overloaded:
 @dataclass(frozen=True)
 class Steady:
     """A run at a rate: how the engine warmed up, its usual time between two updates then, and its
-    lag in the window in which it was watched.
+    lag in the window in which it was watched, with what the generator gave its client there.
 
     `broken_off`: no bound could hold any more, so it was not watched to its end.
     """
@@ -81,6 +82,7 @@ class Steady:
     window: Window
     lag_p50_ms: float
     lag_p99_ms: float
+    handed_over_per_s: float
     broken_off: bool
 
 
@@ -136,10 +138,18 @@ def steady(session: Session, folder: Path, pageviews_per_s: int, pace: Pace) -> 
         broken_off = _lost_s(folder, start_ms, cycle_ms) > (1 - QUANTILE) * pace.hold_s
     window = Window(start_ms=start_ms, end_ms=now_ms())
     session.watch(ROWS_WITHIN_S, "watching its lag")
-    p50_ms, p99_ms = quantiles_ms(
-        age(curves.read(folder), window.start_ms, window.end_ms), (0.5, QUANTILE)
+    told, ends_ms = curves.read(folder), (window.start_ms, window.end_ms)
+    p50_ms, p99_ms = quantiles_ms(age(told, *ends_ms), (0.5, QUANTILE))
+    return Steady(
+        warm_up_s=took_s,
+        is_warm=warming.is_warm,
+        cycle_ms=cycle_ms,
+        window=window,
+        lag_p50_ms=p50_ms,
+        lag_p99_ms=p99_ms,
+        handed_over_per_s=throughput(told, *ends_ms).handed_over_per_s,
+        broken_off=broken_off,
     )
-    return Steady(took_s, warming.is_warm, cycle_ms, window, p50_ms, p99_ms, broken_off)
 
 
 def _never() -> bool:

@@ -151,9 +151,7 @@ class Session:
     def offer(self, pageviews_per_s: int) -> None:
         """Ask the generator for another rate, without a word and without looking whether the load
         arrives: for a rate that is changed every second."""
-        where = self._stack.endpoints
-        with Control(where.loadgen_host, where.loadgen_port) as control:
-            control.ask(f"set pageviews_per_second {pageviews_per_s}")
+        self._ask_for(pageviews_per_s, quietly=True)
 
     def look(self) -> Look:
         """What was due, counted and used by the engine's services, as last heard."""
@@ -336,9 +334,9 @@ class Session:
     def _main_topic(self) -> TopicOffsets:
         return TopicOffsets(self._stack.endpoints.kafka, self._workload.topic.name)
 
-    def _ask_for(self, pageviews_per_s: int) -> None:
+    def _ask_for(self, pageviews_per_s: int, *, quietly: bool = False) -> None:
         with self._talk_to_loadgen() as control:
-            control.ask(f"set pageviews_per_second {pageviews_per_s}")
+            control.ask(f"set pageviews_per_second {pageviews_per_s}", quietly=quietly)
 
     def _talk_to_loadgen(self) -> Control:
         where = self._stack.endpoints

@@ -45,7 +45,7 @@ class Generator:
 
     def __exit__(self, *_: object) -> None: ...
 
-    def ask(self, command: str) -> str:
+    def ask(self, command: str, *, quietly: bool = False) -> str:
         self.asked.append(command)
         return "done"
 
