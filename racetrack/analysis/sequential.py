@@ -147,21 +147,32 @@ class _Seen:
 
 
 def _seen(curves: Curves, rate_set_ms: float, at_ms: float) -> _Seen:
-    series = lag_series(curves, rate_set_ms, at_ms)
-    whole_s = (series.end_ms - rate_set_ms) / 1000
+    known_ms = _known_from_ms(curves, rate_set_ms, at_ms)
+    series = lag_series(curves, known_ms, at_ms)
+    since_rate_s = (series.end_ms - rate_set_ms) / 1000
     if not len(series.at_ms) or not np.isfinite(series.lag_ms).all():
-        return _Seen(rate_set_ms, whole_s, whole_s, 0.0, np.inf)
+        return _Seen(rate_set_ms, since_rate_s, since_rate_s, 0.0, np.inf)
     times, lags = binned(series, series.lag_ms, PRECISION.most_bins)
     first = steady_from(times, lags)
     # Halfway between the last bin that was left out and the first that was not.
     since_ms = float(times[first - 1] + times[first]) / 2 if first else 0.0
     return _Seen(
-        start_ms=rate_set_ms + since_ms,
-        window_s=whole_s - since_ms / 1000,
-        since_rate_s=whole_s,
+        start_ms=known_ms + since_ms,
+        window_s=(series.end_ms - known_ms - since_ms) / 1000,
+        since_rate_s=since_rate_s,
         rise_ms=_rise(times[first:], lags[first:]),
         recent_max_ms=float(lags[times >= times[0] + (times[-1] - times[0]) * 2 / 3].max()),
     )
+
+
+def _known_from_ms(curves: Curves, rate_set_ms: float, at_ms: float) -> float:
+    """Since when the lag is known: an engine that has just begun may be at pageviews that were due
+    before the recording began. When the rate was set if it always is, or never."""
+    series = lag_series(curves, rate_set_ms, at_ms)
+    unknown = np.flatnonzero(~np.isfinite(series.lag_ms))
+    if not len(unknown) or unknown[-1] == len(series.at_ms) - 1:
+        return rate_set_ms
+    return float(series.at_ms[unknown[-1] + 1])
 
 
 def _rise(times: Floats, lags: Floats) -> float:

@@ -73,6 +73,21 @@ def test_the_readmes_example_decides_in_99_of_100_runs() -> None:
     assert max(found.after_s) <= 45
 
 
+def test_an_engine_that_begins_behind_the_recording_is_judged_from_where_it_is_known() -> None:
+    race = Race(window_s=120, cycle_ms=100, delay_ms=3_000, noise_ms=20)
+    told = synthetic.curves(race, np.random.default_rng(3))
+    begun_ms = START_MS - 500
+
+    def recorded(curve: Curve) -> Curve:
+        there = curve.at_ms >= begun_ms
+        return Curve(curve.at_ms[there], curve.count[there])
+
+    told = replace(told, due=tuple(map(recorded, told.due)))
+    found = decide(told, START_MS, START_MS + 1000 * race.window_s)
+    assert found.kind is VerdictKind.KEPT_UP
+    assert found.from_ms is not None and found.from_ms >= begun_ms + race.delay_ms
+
+
 def test_a_lag_that_does_not_grow_decides_at_any_level() -> None:
     found = verdict(Race(delay_ms=20_000, warm_up_ms=30_000))
     assert found.kind is VerdictKind.KEPT_UP
