@@ -11,7 +11,7 @@ from racetrack.errors import RacetrackError
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
-ANSWER_S = 10.0
+ANSWER_S = 30.0
 MESSAGES_AT_ONCE = 10_000
 # On a busy machine the broker may take long; that is no reason to end a run.
 READ_WITHIN_S = 30.0

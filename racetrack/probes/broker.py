@@ -11,7 +11,7 @@ from racetrack.errors import RacetrackError
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.thread import Probe
 
-ANSWER_WITHIN_S = 10.0
+ANSWER_WITHIN_S = 30.0
 ASK_EVERY_S = 0.05
 PUBLISHED_EVERY_S = 0.1
 

@@ -8,7 +8,7 @@ from racetrack.errors import RacetrackError
 from racetrack.stack.contract import Stack
 from racetrack.workload import Workload
 
-ANSWER_WITHIN_S = 10
+ANSWER_WITHIN_S = 30
 
 
 def read_tables(stack: Stack, workload: Workload) -> dict[str, tuple[tuple[Any, ...], ...]]:

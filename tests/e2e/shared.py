@@ -230,6 +230,7 @@ def skip_if_busy(*folders: Path) -> None:
 def check_views_after_a_kill(run: Mapping[str, Any], door: Door) -> None:
     """All right, but for users who ceased to be of high value while the engine was dead: of those
     nobody takes back what was sent to Kafka (docs/faults.md). The run says so if there are any."""
+    assert "verified" in run, door.output
     views = run["verified"]["views"]
     assert {name for name, view in views.items() if view["status"] != "right"} <= {"hvu_test"}
     assert views["hvu_test"]["missing"] == views["hvu_test"]["different"] == 0, door.output

@@ -24,7 +24,7 @@ NEEDS_API = (1, 44)
 NEEDS_API_AIRGAP = (1, 41)
 # From here on a second file may change what `include` brought in.
 NEEDS_COMPOSE = (2, 24, 6)
-ANSWER_WITHIN_S = 10
+ANSWER_WITHIN_S = 30
 # Each service's log is followed over a connection of its own.
 CONNECTIONS = 32
 
