@@ -5,7 +5,6 @@ from typing import Annotated
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from racetrack.flaw import Flaw
 from racetrack.settings import Rate, Settings
 from racetrack.stack.heeded import Heed
 
@@ -34,15 +33,6 @@ class Knobs(Settings):
         if every_s * 1000 <= info.data.get("cal_pause_ms", 0):
             raise PydanticCustomError("cal_pause_every_s", "has to be more than CAL_PAUSE_MS")
         return every_s
-
-
-def mean_capacity_per_s(knobs: Knobs) -> float:
-    """What the engine counts per second in the long run while something waits; 0: no limit."""
-    return Flaw(
-        capacity_per_s=knobs.cal_capacity_per_s,
-        pause_ms=knobs.cal_pause_ms,
-        pause_every_s=knobs.cal_pause_every_s,
-    ).mean_capacity_per_s
 
 
 FLAWS = tuple(name.upper() for name in Knobs.__annotations__)

@@ -34,7 +34,7 @@ from racetrack.workload import find_workload
 
 FIRST_UPDATE_WITHIN_S = 60.0
 DRAIN_WITHIN_S = 30.0
-LOOK_EVERY_S = 0.2
+LOOK_EVERY_S = 0.5
 ASK_EVERY_S = 1.0
 # After a fault lag is waited for so long; it is looked at in all its rows, so not at every look.
 NORMAL_WITHIN_S = 120.0
@@ -187,18 +187,13 @@ class Session:
 
     def _let_pass(self, seconds: float) -> None:
         until_s = time.monotonic() + seconds
-        while time.monotonic() < until_s:
+        while (left_s := until_s - time.monotonic()) > 0:
             self.check()
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(min(LOOK_EVERY_S, left_s))
 
     def watch(self, seconds: float, what: str) -> None:
         """Let time pass, with a live line, while everything is checked."""
-        give_up = time.monotonic() + seconds
-        with self._screen.live(what) as status:
-            while (left_s := give_up - time.monotonic()) > 0:
-                self.check()
-                status.update(f"{what}, {left_s:.0f} s left; {self._progress()}")
-                time.sleep(min(LOOK_EVERY_S, left_s))
+        self.wait_until(lambda: False, seconds, what, self._progress)
 
     def wait_until(
         self,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from engines.cal.capacity import STEP_S, Capacity, stretches
 from engines.cal.consumer import Counting
-from engines.cal.knobs import Knobs, mean_capacity_per_s
+from engines.cal.knobs import Knobs
 from engines.cal.services.cal import SERVICE
 from racetrack import settings
 from racetrack.errors import UsageError
@@ -100,10 +100,9 @@ def test_no_credit_is_gathered_while_nothing_waits() -> None:
     assert counting.total[0] == pytest.approx(programmed.work_by(130.0) - before, abs=1.001)
 
 
-def test_the_mean_of_the_settings_is_that_of_what_they_start(context: Context) -> None:
+def test_the_settings_reach_what_they_start(context: Context) -> None:
     asked = {"CAL_CAPACITY_PER_S": "8000", "CAL_PAUSE_MS": "500", "CAL_PAUSE_EVERY_S": "4"}
     knobs = Knobs.of(settings.load({**asked, "CAL_CAPACITY_NOISE_PCT": "12.5"}))
-    assert mean_capacity_per_s(knobs) == 7_000
     env = SERVICE.launch(replace(context, settings=knobs)).env
     assert (env["CAL_CAPACITY_NOISE_PCT"], env["CAL_PAUSE_EVERY_S"]) == ("12.5", "4.0")
 
