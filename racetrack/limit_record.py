@@ -9,14 +9,14 @@ from racetrack.run_record import Machine, Window
 
 VOID = "Why it says nothing of the engine alone, where others used the machine; it was made again."
 
+COUNTED_BEFORE = "Pageviews that the engine had counted by then; some engines slow down with them."
 
-class OverloadedRun(Part):
-    """A fresh run with always more to do; `tag` names its folder beside the limit's."""
 
-    tag: str
-    warm_up_s: float = Field(description="From the first load until it was warm and had a backlog.")
-    is_warm: bool = Field(description="Whether its CPU time per pageview had become flat by then.")
+class Overloaded(Part):
+    """A time with always more to do."""
+
     window: Window
+    counted_before: int = Field(description=COUNTED_BEFORE)
     batches_per_s: tuple[float, ...] = Field(description="The rate of its work, batch by batch.")
     youngest_s: float = Field(description="The least age of its backlog in the window.")
     oldest_s: float = Field(description="The greatest.")
@@ -27,20 +27,40 @@ class OverloadedRun(Part):
     void: str | None = Field(default=None, description=VOID)
 
 
-class SteadyRun(Part):
-    """A fresh run at a rate; `tag` names its folder beside the limit's."""
+class AtRate(Part):
+    """A time at a rate, begun without a backlog."""
 
-    tag: str
     pageviews_per_s: int
-    warm_up_s: float = Field(description="Seconds at half the rate.")
-    is_warm: bool = Field(description="Whether its CPU time per pageview had become flat by then.")
+    bound_ms: float = Field(
+        description="The bound that it was tried for, as applied: two update cycles at least."
+    )
     window: Window
+    counted_before: int = Field(description=COUNTED_BEFORE)
     lag_p50_ms: Endless
     lag_p99_ms: Endless
-    cycle_ms: float = Field(description="The usual time between two updates.")
     handed_over_per_s: float = Field(description="What the generator gave its client.")
-    broken_off: bool = Field(description="Whether no bound could hold any more, so that it ended.")
+    broken_off: bool = Field(
+        description="Whether the bound could not hold any more, so that it ended."
+    )
     void: str | None = Field(default=None, description=VOID)
+
+
+class LimitRun(Part):
+    """A fresh run: warmed up while overloaded; the second is to hold rates; then its work counts.
+    Each stands in the order in which it was done. `tag` names its folder beside the limit's."""
+
+    tag: str
+    warm_up_s: float | None = Field(
+        default=None, description="From the first load until it was warm and had a backlog."
+    )
+    is_warm: bool | None = Field(
+        default=None, description="Whether its CPU time per pageview had become flat by then."
+    )
+    cycle_ms: float | None = Field(
+        default=None, description="The usual time between two updates when it had little to do."
+    )
+    rates: tuple[AtRate, ...] = ()
+    overloaded: tuple[Overloaded, ...] = ()
 
 
 class Capacity(Part):
@@ -52,7 +72,7 @@ class Capacity(Part):
 
 
 class SustainableRate(Part):
-    """What its lag's p99 stayed within a bound at: the highest rate tried that held, and the lowest
+    """Where its lag's p99 stayed within a bound: the highest rate tried that held, and the lowest
     above it that did not; null where there was none."""
 
     bound_ms: float
@@ -71,8 +91,7 @@ class LimitRecord(Part):
     outcome: str = "unfinished"
     capacity: Capacity | None = None
     sustainable: tuple[SustainableRate, ...] = ()
-    overloaded: tuple[OverloadedRun, ...] = ()
-    steady: tuple[SteadyRun, ...] = ()
+    runs: tuple[LimitRun, ...] = ()
     minutes: float = 0.0
     schema_version: Literal[2] = 2
     kind: Literal["limit"] = "limit"

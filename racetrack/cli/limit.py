@@ -24,7 +24,7 @@ from racetrack.settings import load
 @click.option(
     "--warm-up",
     type=Seconds(),
-    default=60.0,
+    default=90.0,
     show_default=True,
     help="At most so many seconds until CPU time per pageview is flat; Java compiles meanwhile.",
 )
@@ -33,16 +33,16 @@ from racetrack.settings import load
     type=click.FloatRange(min=1),
     default=15.0,
     show_default=True,
-    help="Minutes; no run at a rate begins that would end later.",
+    help="Minutes; no rate is begun that would end later.",
 )
 def limit(engine: str, start: int, warm_up: float, within: float) -> None:
     """Find the capacity of ENGINE, and the highest rate at which its lag stays within 2 and 5 s.
 
     \b
     Capacity is the rate at which it works when there is always more to do: two fresh runs, offered
-    so much that the backlog stays at about 5 to 30 s of work. Then fresh runs of 90 s at 0.95 of
-    that, 0.90, ... show at which the 99th percentile of the lag stays within each bound. Exit code
-    1 if time was too short to tell each of them to 0.05 of the capacity.
+    so much that the backlog stays at about 5 to 30 s of work. Once that is worked off, 0.95 of it,
+    0.90, ... show at which the 99th percentile of the lag stays within each bound, for 90 s. Exit
+    code 1 if time was too short to tell each of them to 0.05 of the capacity.
 
     \b
     Examples:
@@ -58,8 +58,8 @@ def limit(engine: str, start: int, warm_up: float, within: float) -> None:
     with guarded(screen) as guard, machine_lock():
         pace = replace(PACE, warm_up_most_s=warm_up, within_min=within)
         screen.say(
-            f"This takes {within:g} minutes at most, or what the overloaded runs take if that is"
-            " more; runs that others disturb come on top."
+            f"This takes {within:g} minutes at most, or what two overloaded runs take if that is"
+            " more; what others disturb is done again, and comes on top."
         )
         search = LimitSearch(engine, load(), screen, guard, pace, start)
         found = search.run()

@@ -108,7 +108,7 @@ def _environment() -> Environment:
         capacity=limits.capacity_in_words,
         sustained=limits.sustained_in_words,
         overloaded=limits.overloaded_in_words,
-        steady=limits.steady_in_words,
+        at_rate=limits.at_rate_in_words,
     )
     return environment
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from racetrack.limit_record import Capacity, LimitRecord, OverloadedRun, SteadyRun, SustainableRate
+from racetrack.limit_record import AtRate, Capacity, LimitRecord, Overloaded, SustainableRate
 from racetrack.report.collect import Limit
 
 NOT_KNOWN = "n/a"
@@ -30,26 +30,37 @@ def sustained_in_words(one: SustainableRate | None) -> str:
     return f"{held:,}" if failed is None else f"{held:,} (not {failed:,})"
 
 
-def overloaded_in_words(run: OverloadedRun) -> str:
-    """What an overloaded run says."""
-    mean = sum(run.batches_per_s) / len(run.batches_per_s)
-    least, most = min(run.batches_per_s), max(run.batches_per_s)
+def overloaded_in_words(seen: Overloaded) -> str:
+    """What a time with always more to do says."""
+    least, most = min(seen.batches_per_s), max(seen.batches_per_s)
     return (
-        f"works at {mean:,.0f}/s (batches {least:,.0f} to {most:,.0f}), its backlog"
-        f" {run.youngest_s:.0f} to {run.oldest_s:.0f} s old"
+        f"works at {_works(seen)} (batches {least:,.0f} to {most:,.0f}), its backlog"
+        f" {seen.youngest_s:.0f} to {seen.oldest_s:.0f} s old"
     )
 
 
-def steady_in_words(run: SteadyRun) -> str:
-    """What a run at a rate says."""
-    ended = ", broken off: too late for any bound" if run.broken_off else ""
-    return f"lag p50 {run.lag_p50_ms:,.0f} ms, p99 {run.lag_p99_ms:,.0f} ms{ended}"
+def _works(seen: Overloaded) -> str:
+    """Some engines slow down with what they have had to do, so that is said, too."""
+    mean = sum(seen.batches_per_s) / len(seen.batches_per_s)
+    return f"{mean:,.0f}/s after {seen.counted_before / 1e6:,.1f} million"
+
+
+def at_rate_in_words(seen: AtRate) -> str:
+    """What a time at a rate says."""
+    bound_s = seen.bound_ms / 1000
+    ended = f", broken off: above {bound_s:.1f} s too long" if seen.broken_off else ""
+    return (
+        f"{seen.pageviews_per_s:,}/s for {seen.window.seconds:.0f} s: lag p50"
+        f" {seen.lag_p50_ms:,.0f} ms, p99 {seen.lag_p99_ms:,.0f} ms{ended}"
+    )
 
 
 def lines(found: LimitRecord) -> list[str]:
     """The result of a search, a line each."""
     made = [] if found.outcome == "ok" else [f"{found.engine}: {found.outcome}"]
     made.append(f"{found.engine}: capacity {capacity_in_words(found.capacity)} pageviews/s")
+    if works := [_works(run.overloaded[-1]) for run in found.runs if run.overloaded]:
+        made.append(f"{found.engine}: it worked {', '.join(works)} pageviews")
     made += [
         f"{found.engine}: lag p99 within {one.bound_ms / 1000:g} s at {sustained_in_words(one)}"
         for one in found.sustainable

@@ -7,37 +7,40 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TypeVar
 
+import numpy as np
+
 import engines
 from racetrack import interrupts, machine
 from racetrack.analysis import capacity, curves
 from racetrack.analysis.capacity import Work
-from racetrack.analysis.lag import throughput
+from racetrack.analysis.lag import counted, throughput
 from racetrack.analysis.noise import why_window_is_void
 from racetrack.analysis.outcome import RATE_TOLERANCE
 from racetrack.errors import RacetrackError
 from racetrack.json_file import write_json
 from racetrack.limit_record import (
+    AtRate,
     Capacity,
     LimitRecord,
-    OverloadedRun,
-    SteadyRun,
+    LimitRun,
+    Overloaded,
     SustainableRate,
 )
 from racetrack.report import limits
-from racetrack.run import search
+from racetrack.run import phases, search
 from racetrack.run.experiment import describe_run
-from racetrack.run.phases import PACE, Pace, overload, steady
+from racetrack.run.phases import PACE, Overload, Pace
 from racetrack.run.readiness import make_ready, services_of
 from racetrack.run.session import Session
 from racetrack.run.single import repeat_while_void
-from racetrack.run_record import RunArguments
+from racetrack.run_record import RunArguments, Window
 from racetrack.runfolder import RunFolder, named_folder
 from racetrack.screen import Screen
 from racetrack.settings import Settings, for_record
 from racetrack.stack.runtime import open_stack
 
 START_RATE = 1_000
-AnyRun = TypeVar("AnyRun", OverloadedRun, SteadyRun)
+Watched = TypeVar("Watched", Overloaded, AtRate)
 
 
 class LimitSearch:
@@ -64,10 +67,8 @@ class LimitSearch:
             settings=for_record(settings),
         )
         self._began_s = time.monotonic()
-        self._spoilt_s = 0.0
-        self._longest_s = 0.0  # of the runs at a rate, so far
-        self._sessions = 0
-        self._void: str | None = None  # why one that counts is
+        self._spoilt_s = 0.0  # by others; it is not the search's
+        self._void: str | None = None  # why what counts is
 
     def run(self) -> LimitRecord:
         """Search.
@@ -77,112 +78,79 @@ class LimitSearch:
             Interrupted: by a signal. Either way, what was found so far stands in `limit.json`.
         """
         try:
-            found = search.find(self, self._pace.sessions)
+            found = search.find(self)
         except RacetrackError as error:
             self._write(str(error))
             raise
         self._write(self._took_in(found))
         return self._found
 
-    def overload(self) -> Work:
-        """A fresh run with always more to do, into a folder of its own; again while it is void."""
-        self._sessions += 1
-        self._screen.heading(f"== capacity, run {self._sessions} of {self._pace.sessions}")
-        run = self._not_void(self._overloaded)
-        return Work(run.batches_per_s, run.youngest_s, run.oldest_s, run.idle_share)
-
-    def _overloaded(self) -> OverloadedRun:
-        began_s = time.monotonic()
-        with self._fresh("overload", self._start_per_s) as (session, folder):
-            seen = overload(session, self._start_per_s, self._pace)
-        told, window = curves.read(folder.path), seen.window
-        work = capacity.work(told, window.start_ms, window.end_ms, self._pace.batch_s)
-        run = OverloadedRun(
-            tag=folder.tag,
-            **asdict(seen),
-            **asdict(work),
-            handed_over_per_s=throughput(told, window.start_ms, window.end_ms).handed_over_per_s,
-            void=why_window_is_void(folder.path, window),
-        )
-        self._found.overloaded = (*self._found.overloaded, run)
-        self._keep(run, time.monotonic() - began_s, limits.overloaded_in_words(run))
-        return run
-
-    def hold(self, pageviews_per_s: int) -> search.Held:
-        """A fresh run at a rate, into a folder of its own; again while it is void."""
-        self._screen.heading(f"== {pageviews_per_s:,} pageviews/s")
-        run = self._not_void(lambda: self._steady(pageviews_per_s))
-        is_offered = run.handed_over_per_s >= pageviews_per_s * (1 - RATE_TOLERANCE)
-        return search.Held(math.inf if run.broken_off else run.lag_p99_ms, run.cycle_ms, is_offered)
-
-    def _steady(self, pageviews_per_s: int) -> SteadyRun:
-        began_s = time.monotonic()
-        with self._fresh(str(pageviews_per_s), pageviews_per_s) as (session, folder):
-            seen = steady(session, folder.path, pageviews_per_s, self._pace)
-        run = SteadyRun(
-            tag=folder.tag,
-            pageviews_per_s=pageviews_per_s,
-            **asdict(seen),
-            void=why_window_is_void(folder.path, seen.window),
-        )
-        self._found.steady = (*self._found.steady, run)
-        self._keep(run, time.monotonic() - began_s, limits.steady_in_words(run))
-        return run
-
-    def _keep(self, run: OverloadedRun | SteadyRun, took_s: float, said: str) -> None:
-        """Say what a run showed, and write down what was found so far. The time of a run that
-        others spoilt is not the search's."""
-        self._screen.say(f"  {said}")
-        if run.void:
-            self._spoilt_s += took_s
-        elif isinstance(run, SteadyRun) and not run.broken_off:
-            self._longest_s = max(self._longest_s, took_s)
-        self._write("unfinished")
-
-    def _not_void(self, once: Callable[[], AnyRun]) -> AnyRun:
-        """A run, made again while others use the machine."""
-        run = repeat_while_void(once, lambda made: made.void, self._screen, self._guard)
-        self._void = run.void or self._void
-        return run
-
-    def has_time(self) -> bool:
-        """Whether a run as long as the longest would end in time."""
-        used_s = time.monotonic() - self._began_s - self._spoilt_s
-        return used_s + (self._longest_s or self._pace.steady_run_s) <= 60 * self._pace.within_min
-
     @contextmanager
-    def _fresh(self, label: str, pageviews_per_s: int) -> Iterator[tuple[Session, RunFolder]]:
-        """The stack started for one run, the demo loaded; stopped again, however that ends."""
+    def fresh(self) -> Iterator["MeasuredRun"]:
+        """The stack started for one run, the demo loaded, the engine warmed up; stopped again,
+        however that ends."""
+        self._screen.heading(f"== run {len(self._found.runs) + 1} of {search.RUNS}")
         stack = open_stack(
             self._settings, services_of(self._engine, self._settings), self._screen.say
         )
         make_ready(self._engine, stack, self._screen.say)
-        folder = RunFolder.create(self._settings.logs_folder, self._engine.name, label)
+        folder = RunFolder.create(self._settings.logs_folder, self._engine.name, "limited")
         asked = RunArguments(
-            pageviews_per_s=pageviews_per_s, wait_s=self._pace.settle_s, samples=1, delay_s=1.0
+            pageviews_per_s=self._start_per_s, wait_s=self._pace.settle_s, samples=1, delay_s=1.0
         )
         describe_run(folder, self._engine, stack, asked)
+        run = LimitRun(tag=folder.tag)
+        self._found.runs = (*self._found.runs, run)
         session = Session(self._engine, stack, folder, self._screen, 1.0)
         outcome = "unfinished"
         try:
             session.start_stack()
             session.run_demo()
-            yield session, folder
+            overload = Overload(session, folder.path, self._start_per_s, self._pace)
+            warm = overload.warm_up()
+            run.warm_up_s, run.is_warm, run.cycle_ms = warm.took_s, warm.is_warm, warm.cycle_ms
+            yield MeasuredRun(self, session, folder, run, overload)
             outcome = "ok"
         except BaseException as error:
             outcome = str(error) or repr(error)
             raise
         finally:
             self._guard.disarm()
-            with folder.recording() as run:
-                run.outcome = outcome
+            with folder.recording() as record:
+                record.outcome = outcome
             session.stop()
             self._guard.rearm()
+
+    def has_time_to_hold(self) -> bool:
+        """As the pace has it."""
+        return self._pace.has_time_to_hold(time.monotonic() - self._began_s - self._spoilt_s)
+
+    def not_void(
+        self,
+        once: Callable[[], Watched],
+        keep: Callable[[Watched], None],
+        say: Callable[[Watched], str],
+    ) -> Watched:
+        """What was watched, and again while others use the machine; kept and said each time."""
+
+        def watch() -> Watched:
+            began_s = time.monotonic()
+            seen = once()
+            keep(seen)
+            self._screen.say(f"  {say(seen)}")
+            if seen.void:
+                self._spoilt_s += time.monotonic() - began_s
+            self._write("unfinished")
+            return seen
+
+        seen = repeat_while_void(watch, lambda made: made.void, self._screen, self._guard)
+        self._void = seen.void or self._void
+        return seen
 
     def _took_in(self, found: search.Found | None) -> str:
         """Into the record; the outcome."""
         if not found:
-            idle = self._found.overloaded[-1]
+            idle = self._found.runs[-1].overloaded[-1]
             return (
                 "its capacity is not known: for"
                 f" {100 * idle.idle_share:.0f} % of the time it had nothing to do, since generator"
@@ -203,9 +171,82 @@ class LimitSearch:
             return self._void
         if found.is_whole:
             return "ok"
-        return f"no more runs fitted into {self._pace.within_min:g} minutes"
+        return f"no more rates fitted into {self._pace.within_min:g} minutes"
 
     def _write(self, outcome: str) -> None:
         self._found.outcome = outcome
         self._found.minutes = round((time.monotonic() - self._began_s) / 60, 1)
         write_json(self.folder / "limit.json", self._found.model_dump(mode="json"))
+
+
+class MeasuredRun:
+    """One fresh run, as the search asks for it; all that it saw goes into the record."""
+
+    def __init__(
+        self,
+        of: LimitSearch,
+        session: Session,
+        folder: RunFolder,
+        record: LimitRun,
+        overload: Overload,
+    ) -> None:
+        self._of, self._session, self._folder, self._record = of, session, folder, record
+        self._overload, self._pace = overload, overload.pace
+
+    def work(self) -> Work:
+        """What it works when there is always more to do."""
+
+        def keep(seen: Overloaded) -> None:
+            self._record.overloaded = (*self._record.overloaded, seen)
+
+        seen = self._of.not_void(self._overloaded, keep, limits.overloaded_in_words)
+        return Work(seen.batches_per_s, seen.youngest_s, seen.oldest_s, seen.idle_share)
+
+    def hold(self, pageviews_per_s: int, bound_ms: float) -> search.Held:
+        """A rate, begun without a backlog."""
+
+        def keep(seen: AtRate) -> None:
+            self._record.rates = (*self._record.rates, seen)
+
+        seen = self._of.not_void(
+            lambda: self._at_rate(pageviews_per_s, bound_ms), keep, limits.at_rate_in_words
+        )
+        is_offered = seen.handed_over_per_s >= pageviews_per_s * (1 - RATE_TOLERANCE)
+        p99_ms = math.inf if seen.broken_off else seen.lag_p99_ms
+        return search.Held(p99_ms, self._cycle_ms, is_offered)
+
+    @property
+    def _cycle_ms(self) -> float:
+        return self._record.cycle_ms or 0.0
+
+    def _overloaded(self) -> Overloaded:
+        window = self._overload.measure()
+        told, ends_ms = curves.read(self._folder.path), (window.start_ms, window.end_ms)
+        try:
+            work = capacity.work(told, *ends_ms, self._pace.batch_s)
+        except ValueError as error:
+            raise RacetrackError(f"Its capacity can't be told: {error}.") from error
+        return Overloaded(
+            window=window,
+            counted_before=_counted_before(told, window),
+            **asdict(work),
+            handed_over_per_s=throughput(told, *ends_ms).handed_over_per_s,
+            void=why_window_is_void(self._folder.path, window),
+        )
+
+    def _at_rate(self, pageviews_per_s: int, bound_ms: float) -> AtRate:
+        phases.drain(self._session, pageviews_per_s)
+        path, widened_ms = self._folder.path, search.widened_ms(bound_ms, self._cycle_ms)
+        lag = phases.hold(self._session, path, pageviews_per_s, widened_ms, self._pace)
+        return AtRate(
+            pageviews_per_s=pageviews_per_s,
+            bound_ms=widened_ms,
+            counted_before=_counted_before(curves.read(path), lag.window),
+            **asdict(lag),
+            void=why_window_is_void(path, lag.window),
+        )
+
+
+def _counted_before(told: curves.Curves, window: Window) -> int:
+    start_ms = np.array([float(window.start_ms)])
+    return int(sum(counted(one, start_ms, "right")[0] for one in told.processed))

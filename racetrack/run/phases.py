@@ -1,6 +1,7 @@
-"""The two kinds of run that the search for a limit makes: overloaded, and steady at a rate."""
+"""The phases of a run that the search for a limit makes: overloaded, drained, held at a rate."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,73 +13,76 @@ from racetrack.analysis.lag import throughput
 from racetrack.analysis.silence import rhythm_ms, update_times_ms
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
-from racetrack.run.search import BOUNDS_MS, QUANTILE, widened_ms
+from racetrack.run.search import QUANTILE
 from racetrack.run.session import Session
-from racetrack.run.steering import LEAST_S, Steering, Warmth
+from racetrack.run.steering import LEAST_S, Look, Steering, Warmth
 from racetrack.run_record import Window
 
-LOOK_EVERY_S = 1.0
+# What is little to do, for an engine that works more.
+LITTLE_PER_S = 1_000
 # Each such look reads all that was recorded.
 LOOK_AT_LAG_EVERY_S = 10.0
 # The rows of a window are written a moment after its end.
 ROWS_WITHIN_S = 1.0
 # From 1,000/s it takes less than half a minute to overload what works 300,000/s.
 OVERLOADED_WITHIN_S = 180.0
+# A backlog is worked off while this part of the next rate is offered; so much of it may be left.
+DRAIN_SHARE = 0.3
+DRAINED_S = 1.0
+DRAINED_WITHIN_S = 60.0
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How many runs there are, and how long each takes; simulated by tests/run/fluid.py."""
+    """How long each phase takes; simulated by tests/run/fluid.py."""
 
-    sessions: int
-    session_s: float
-    batch_s: float
+    look_s: float
     warm_up_most_s: float
     warmth_bin_s: float
+    work_s: float
+    batch_s: float
     settle_s: float
     hold_s: float
     within_min: float
-    start_and_stop_s: float = 25.0
+    start_and_stop_s: float = 30.0
+    drain_s: float = 20.0
+    overload_s: float = 15.0
 
-    @property
-    def steady_run_s(self) -> float:
-        """How long a run at a rate takes at most."""
-        return self.start_and_stop_s + self.warm_up_most_s + self.settle_s + self.hold_s
+    def has_time_to_hold(self, used_s: float) -> bool:
+        """Whether one more rate can be watched to its end, and the engine's work be measured."""
+        rate_s = self.drain_s + self.settle_s + self.hold_s
+        return used_s + rate_s + self.overload_s + self.work_s <= 60 * self.within_min
 
 
 PACE = Pace(
-    sessions=2,
-    session_s=150,
-    batch_s=37.5,
-    warm_up_most_s=60,
-    warmth_bin_s=10,
-    settle_s=30,
+    look_s=10,
+    warm_up_most_s=90,
+    warmth_bin_s=15,
+    work_s=120,
+    batch_s=30,
+    settle_s=15,
     hold_s=90,
     within_min=15,
 )
 
 
 @dataclass(frozen=True)
-class Overloaded:
-    """An overloaded run: how long the engine warmed up, whether its cost was flat by then, and the
-    window in which its work counts."""
+class WarmUp:
+    """How long an engine took to be warm and to have a backlog, whether its cost was flat, and its
+    usual time between two updates at the beginning, when it had little to do."""
 
-    warm_up_s: float
+    took_s: float
     is_warm: bool
-    window: Window
+    cycle_ms: float
 
 
 @dataclass(frozen=True)
-class Steady:
-    """A run at a rate: how the engine warmed up, its usual time between two updates then, and its
-    lag in the window in which it was watched, with what the generator gave its client there.
+class Lag:
+    """A rate that was watched: the lag in the window, and what the generator gave its client there.
 
-    `broken_off`: no bound could hold any more, so it was not watched to its end.
+    `broken_off`: the bound could not hold any more, so it was not watched to its end.
     """
 
-    warm_up_s: float
-    is_warm: bool
-    cycle_ms: float
     window: Window
     lag_p50_ms: float
     lag_p99_ms: float
@@ -86,64 +90,101 @@ class Steady:
     broken_off: bool
 
 
-def overload(session: Session, start_per_s: int, pace: Pace) -> Overloaded:
-    """Offer ever more until there is a backlog, keep it at 5 to 30 s of work, and let the engine
-    work on it for `session_s` from when it is warm.
+class Overload:
+    """Offers ever more until there is a backlog, and keeps it at 5 to 30 s of work."""
 
-    Raises:
-        RacetrackError: it was not overloaded in time, or a part of the stack failed.
-    """
-    steering, warming = Steering(start_per_s), _Warming(session, pace)
-    session.offer(start_per_s)
+    def __init__(self, session: Session, folder: Path, start_per_s: int, pace: Pace) -> None:
+        self._session, self._folder, self._start_per_s = session, folder, start_per_s
+        self.pace = pace
+        self._steering, self._warmth = Steering(start_per_s), Warmth(pace.warmth_bin_s)
+        self._is_warm = False
 
-    def steer() -> str:
-        offered = steering.next_per_s(session.look())
-        session.offer(offered)
-        return f"offering {offered:,}/s, a backlog of {steering.backlog_s:.0f} s"
+    def warm_up(self) -> WarmUp:
+        """Look how often the engine updates; then overload it until it is warm, or has had its
+        time, and has a backlog.
 
-    def is_overloaded() -> bool:
-        return warming.is_over() and steering.backlog_s >= LEAST_S
+        Raises:
+            RacetrackError: it was not overloaded in time, or a part of the stack failed.
+        """
+        began_s, start_ms = time.monotonic(), now_ms()
+        self._session.offer(min(LITTLE_PER_S, self._start_per_s))
+        self._session.watch(self.pace.look_s, "looking how often it updates")
+        updates = update_times_ms(curves.read(self._folder))
+        cycle_ms = rhythm_ms(updates[updates >= start_ms], now_ms()) or 0.0
 
-    if not session.wait_until(is_overloaded, OVERLOADED_WITHIN_S, "overloading", steer):
-        raise RacetrackError(
-            f"The engine could not be overloaded within {OVERLOADED_WITHIN_S:.0f} s; the last rate"
-            f" was {steering.per_s:,.0f}/s. Its curves show how far it came: begin nearer to its"
-            " limit, with --start."
-        )
-    took_s, start_ms = warming.took_s, now_ms()
-    session.wait_until(_never, pace.session_s, "measuring its work", steer)
-    window = Window(start_ms=start_ms, end_ms=now_ms())
-    session.watch(ROWS_WITHIN_S, "measuring its work")
-    return Overloaded(took_s, warming.is_warm, window)
+        def is_warm() -> bool:
+            return self._is_warm or time.monotonic() - began_s >= self.pace.warm_up_most_s
+
+        self._until_behind(is_warm)
+        return WarmUp(round(time.monotonic() - began_s, 1), self._is_warm, cycle_ms)
+
+    def measure(self) -> Window:
+        """The time in which its work counts.
+
+        Raises:
+            RacetrackError: as above.
+        """
+        self._until_behind(lambda: True)
+        start_ms = now_ms()
+        self._session.wait_until(_never, self.pace.work_s, "measuring its work", self._steer)
+        window = Window(start_ms=start_ms, end_ms=now_ms())
+        self._session.wait_until(_never, ROWS_WITHIN_S, "measuring its work", self._steer)
+        return window
+
+    def _until_behind(self, is_enough: Callable[[], bool]) -> None:
+        def is_over() -> bool:
+            return is_enough() and self._steering.backlog_s >= LEAST_S
+
+        within_s = max(OVERLOADED_WITHIN_S, 2 * self.pace.warm_up_most_s)
+        if not self._session.wait_until(is_over, within_s, "overloading", self._steer):
+            raise RacetrackError(
+                f"The engine could not be overloaded within {within_s:.0f} s; the last rate"
+                f" was {self._steering.per_s:,.0f}/s. Its curves show how far it came: begin nearer"
+                " to its limit, with --start."
+            )
+
+    def _steer(self) -> str:
+        look = self._session.look()
+        self._is_warm = self._is_warm or self._warmth.is_flat(look)
+        offered = self._steering.next_per_s(look)
+        self._session.offer(offered)
+        return f"offering {offered:,}/s, a backlog of {self._steering.backlog_s:.0f} s"
 
 
-def steady(session: Session, folder: Path, pageviews_per_s: int, pace: Pace) -> Steady:
-    """Warm up at half the rate, set it, let it settle, and watch the lag for `hold_s`, or until it
-    has been above every bound for more of that than p99 allows.
+def drain(session: Session, pageviews_per_s: int) -> None:
+    """Offer a part of this rate until the engine has worked off its backlog, or has had its time.
 
     Raises:
         RacetrackError: a part of the stack failed.
     """
-    warming = _Warming(session, pace)
-    session.set_rate(max(1, pageviews_per_s // 2))
-    session.wait_until(warming.is_over, pace.warm_up_most_s, "warming up")
-    took_s = warming.took_s
-    cycle_ms = _cycle_ms(folder)
+
+    def is_drained() -> bool:
+        return _behind(session.look()) <= DRAINED_S * pageviews_per_s
+
+    if not is_drained():
+        session.offer(max(1, round(DRAIN_SHARE * pageviews_per_s)))
+        session.wait_until(is_drained, DRAINED_WITHIN_S, "working off the backlog")
+
+
+def hold(session: Session, folder: Path, pageviews_per_s: int, bound_ms: float, pace: Pace) -> Lag:
+    """Set a rate, let it settle, and watch the lag for `hold_s`, or until it has been above the
+    bound for more of that than p99 allows.
+
+    Raises:
+        RacetrackError: a part of the stack failed.
+    """
     session.set_rate(pageviews_per_s)
     session.watch(pace.settle_s, "settling")
     start_ms, broken_off = now_ms(), False
     end_s = time.monotonic() + pace.hold_s
     while (left_s := end_s - time.monotonic()) > 0 and not broken_off:
         session.watch(min(LOOK_AT_LAG_EVERY_S, left_s), "watching its lag")
-        broken_off = _lost_s(folder, start_ms, cycle_ms) > (1 - QUANTILE) * pace.hold_s
+        broken_off = _above_s(folder, start_ms, bound_ms) > (1 - QUANTILE) * pace.hold_s
     window = Window(start_ms=start_ms, end_ms=now_ms())
     session.watch(ROWS_WITHIN_S, "watching its lag")
     told, ends_ms = curves.read(folder), (window.start_ms, window.end_ms)
     p50_ms, p99_ms = quantiles_ms(age(told, *ends_ms), (0.5, QUANTILE))
-    return Steady(
-        warm_up_s=took_s,
-        is_warm=warming.is_warm,
-        cycle_ms=cycle_ms,
+    return Lag(
         window=window,
         lag_p50_ms=p50_ms,
         lag_p99_ms=p99_ms,
@@ -156,34 +197,12 @@ def _never() -> bool:
     return False
 
 
-class _Warming:
-    """Whether an engine has been warmed up: until it is warm, or for as long as that may take."""
-
-    def __init__(self, session: Session, pace: Pace) -> None:
-        self._session, self._most_s = session, pace.warm_up_most_s
-        self._warmth = Warmth(pace.warmth_bin_s)
-        self._began_s = time.monotonic()
-        self.is_warm = False
-
-    @property
-    def took_s(self) -> float:
-        """Seconds since it began."""
-        return round(time.monotonic() - self._began_s, 1)
-
-    def is_over(self) -> bool:
-        """Asked every second."""
-        self.is_warm = self.is_warm or self._warmth.is_flat(self._session.look())
-        return self.is_warm or self.took_s >= self._most_s
+def _behind(look: Look) -> int:
+    return look.due - look.counted
 
 
-def _cycle_ms(folder: Path) -> float:
-    """The usual time between two updates up to now; 0 where there were no two."""
-    return rhythm_ms(update_times_ms(curves.read(folder)), now_ms()) or 0.0
-
-
-def _lost_s(folder: Path, start_ms: int, cycle_ms: float) -> float:
-    """For how long the lag was above the widest bound."""
+def _above_s(folder: Path, start_ms: int, bound_ms: float) -> float:
+    """For how long the lag was above a bound."""
     told = age(curves.read(folder), start_ms, now_ms())
-    above_from_ms = told.oldest_ms + widened_ms(max(BOUNDS_MS), cycle_ms)
-    above_ms = told.until_ms - np.maximum(told.from_ms, above_from_ms)
+    above_ms = told.until_ms - np.maximum(told.from_ms, told.oldest_ms + bound_ms)
     return float(np.maximum(above_ms, 0).sum()) / 1000

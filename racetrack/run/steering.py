@@ -11,8 +11,9 @@ CORRECTS_OVER_S = 15.0
 MOST_FACTOR, LEAST_FACTOR = 2.0, 0.3
 WORK_OVER_S = 10.0  # longer than an update cycle, shorter than what would make it sway
 FIRST_LOOK_S = 2.0
+PAUSE_S = 5.0  # an engine that works less for a shorter time may just pause
 
-FLAT_WITHIN = 0.1
+FLAT_WITHIN = 0.05
 FLAT_BINS = 3
 
 
@@ -34,20 +35,26 @@ class Steering:
 
     def __init__(self, start_per_s: float) -> None:
         self.per_s = start_per_s
-        self.backlog_s = 0.0  # how long it would work on what is due
+        self.backlog_s = 0.0  # how long it would work on what is due; 0 until that is known
         self._looks: deque[Look] = deque()
 
     def next_per_s(self, now: Look) -> int:
         """What to offer from now on, pageviews per second."""
+        if self._looks and now.at_s - self._looks[-1].at_s > WORK_OVER_S:
+            self._looks.clear()
         self._looks.append(now)
-        while now.at_s - self._looks[0].at_s > WORK_OVER_S:
+        while len(self._looks) > 2 and now.at_s - self._looks[1].at_s >= WORK_OVER_S:
             self._looks.popleft()
         then = self._looks[0]
-        if (passed_s := now.at_s - then.at_s) >= FIRST_LOOK_S:
+        passed_s, backlog_s = now.at_s - then.at_s, 0.0
+        if passed_s >= FIRST_LOOK_S:
             works_per_s = max(1.0, (now.counted - then.counted) / passed_s)
-            self.backlog_s = max(0, now.due - now.counted) / works_per_s
-            factor = 1 + (TARGET_S - self.backlog_s) / CORRECTS_OVER_S
-            self.per_s = works_per_s * min(MOST_FACTOR, max(LEAST_FACTOR, factor))
+            backlog_s = max(0, now.due - now.counted) / works_per_s
+            factor = 1 + (TARGET_S - backlog_s) / CORRECTS_OVER_S
+            wanted_per_s = works_per_s * min(MOST_FACTOR, max(LEAST_FACTOR, factor))
+            is_pause = passed_s < PAUSE_S and wanted_per_s < self.per_s
+            self.per_s = self.per_s if is_pause else wanted_per_s
+        self.backlog_s = backlog_s if passed_s >= WORK_OVER_S else 0.0
         return max(1, round(self.per_s))
 
 
@@ -60,7 +67,7 @@ class Warmth:
         self._costs: deque[float] = deque(maxlen=FLAT_BINS)
 
     def is_flat(self, now: Look) -> bool:
-        """Whether the last bins up to this look are within a tenth of their mean."""
+        """Whether the last bins up to this look are within a twentieth of their mean."""
         began = self._began = self._began or now
         if now.at_s - began.at_s >= self._bin_s:
             self._began = now

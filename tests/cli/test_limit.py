@@ -6,15 +6,29 @@ import pytest
 from click.testing import CliRunner
 
 from racetrack import cli
-from racetrack.limit_record import Capacity, LimitRecord, SustainableRate
+from racetrack.limit_record import Capacity, LimitRecord, LimitRun, Overloaded, SustainableRate
 from racetrack.run import limit
 from racetrack.run.phases import Pace
-from racetrack.run_record import Machine
+from racetrack.run_record import Machine, Window
 from tests.some_engines import EXAMPLE
 
 
+def worked(per_s: float, counted_before: int) -> LimitRun:
+    """A run whose work was measured after so many pageviews."""
+    seen = Overloaded(
+        window=Window(start_ms=0, end_ms=120_000),
+        counted_before=counted_before,
+        batches_per_s=(per_s - 100, per_s + 100),
+        youngest_s=9,
+        oldest_s=21,
+        idle_share=0,
+        handed_over_per_s=per_s,
+    )
+    return LimitRun(tag="gone", overloaded=(seen,))
+
+
 @pytest.mark.parametrize(
-    ("outcome", "code"), [("ok", 0), ("no more runs fitted", 1), ("Void: others.", 5)]
+    ("outcome", "code"), [("ok", 0), ("no more rates fitted", 1), ("Void: others.", 5)]
 )
 def test_the_search_goes_as_asked_and_its_numbers_are_said(
     monkeypatch: pytest.MonkeyPatch, outcome: str, code: int
@@ -38,6 +52,7 @@ def test_the_search_goes_as_asked_and_its_numbers_are_said(
                 machine=Machine(),
                 outcome=outcome,
                 capacity=Capacity(pageviews_per_s=20_000, low=19_000, high=21_000),
+                runs=(worked(20_500, 1_000_000), worked(19_500, 9_040_000)),
                 sustainable=(
                     SustainableRate(
                         bound_ms=2_000, held_pageviews_per_s=18_000, failed_pageviews_per_s=19_000
@@ -53,8 +68,9 @@ def test_the_search_goes_as_asked_and_its_numbers_are_said(
     said = result.output.splitlines()
     assert said[0].startswith("This takes 25 minutes at most")
     assert (f"{EXAMPLE}: {outcome}" in said) == (code != 0)
-    assert said[-3:] == [
+    assert said[-4:] == [
         f"{EXAMPLE}: capacity 20,000 (19,000 to 21,000) pageviews/s",
+        f"{EXAMPLE}: it worked 20,500/s after 1.0 million, 19,500/s after 9.0 million pageviews",
         f"{EXAMPLE}: lag p99 within 2 s at 18,000 (not 19,000)",
         "  logs/found",
     ]

@@ -242,7 +242,6 @@ def test_what_a_sweep_varied_is_charted(tmp_path: Path) -> None:
 
 def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
     window = {"start_ms": 1_000, "end_ms": 151_000}
-    run_of = {"tag": "gone", "warm_up_s": 31.0, "is_warm": False, "window": window}
     for runtime, cores in (("native", 2), ("native", 4), ("../compose", 2)):
         folder = tmp_path / f"{len(runtime)}{cores}_UTC_steady_limit"
         folder.mkdir()
@@ -252,7 +251,7 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
             "engine": "steady",
             "runtime": runtime,
             "machine": {"cpu_model": "A", "cores": cores, "memory_gib": 8},
-            "outcome": "no more runs fitted into 15 minutes",
+            "outcome": "no more rates fitted into 15 minutes",
             "capacity": {"pageviews_per_s": 50_000.4, "low": 48_000, "high": 52_000},
             "sustainable": [
                 {
@@ -266,25 +265,35 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
                     "failed_pageviews_per_s": 40_000,
                 },
             ],
-            "overloaded": [
+            "runs": [
                 {
-                    **run_of,
-                    "batches_per_s": [49_000, 51_000],
-                    "youngest_s": 9,
-                    "oldest_s": 21,
-                    "idle_share": 0,
-                    "handed_over_per_s": 50_500,
-                }
-            ],
-            "steady": [
-                {
-                    **run_of,
-                    "pageviews_per_s": 45_000,
+                    "tag": "gone",
+                    "warm_up_s": 31.0,
+                    "is_warm": False,
                     "cycle_ms": 1_000,
-                    "lag_p50_ms": 700,
-                    "lag_p99_ms": 6_543,
-                    "handed_over_per_s": 45_000,
-                    "broken_off": True,
+                    "overloaded": [
+                        {
+                            "window": window,
+                            "counted_before": 20_000_000,
+                            "batches_per_s": [49_000, 51_000],
+                            "youngest_s": 9,
+                            "oldest_s": 21,
+                            "idle_share": 0,
+                            "handed_over_per_s": 50_500,
+                        }
+                    ],
+                    "rates": [
+                        {
+                            "window": window,
+                            "counted_before": 9_000_000,
+                            "bound_ms": 5_000,
+                            "pageviews_per_s": 45_000,
+                            "lag_p50_ms": 700,
+                            "lag_p99_ms": 6_543,
+                            "handed_over_per_s": 45_000,
+                            "broken_off": True,
+                        }
+                    ],
                 }
             ],
             "minutes": 12.5,
@@ -295,12 +304,18 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
     told = text_of(tables(collection.runs), folders)
     for place in ("native: A, 2 cores", "native: A, 4 cores", "../compose: A, 2 cores"):
         assert f"Limits: {place}, 8 GiB" in told
-    found = ("50,000 (48,000 to 52,000)", "41,000 (not 45,000)", "below 40,000", "no more runs")
+    found = ("50,000 (48,000 to 52,000)", "41,000 (not 45,000)", "below 40,000", "no more rates")
     assert all(words in told for words in found), told
     write(tmp_path / "out", collection, tables(collection.runs), None)
     page = words((tmp_path / "out" / "report.html").read_text())
     assert all(
-        words in page for words in (*found, "p99 6,543 ms", "9 to 21 s old", "31 s, not warm")
+        words in page
+        for words in (
+            *found,
+            "p99 6,543 ms",
+            "9 to 21 s old",
+            "warmed up for 31 s, its cost not flat",
+        )
     )
     assert len(list((tmp_path / "out" / "plots").glob("limits*.svg"))) == 3
 

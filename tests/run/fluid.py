@@ -2,11 +2,13 @@
 
     python -m tests.run.fluid [SEARCHES]
 
-prints the table of docs/measured.md: how far off the searches are, and how long they take.
+prints the table of docs/limit.md: how far off the searches are, and how long they take.
 """
 
 import math
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,15 +18,20 @@ from rich.table import Table
 from scipy import signal
 
 from racetrack.analysis.capacity import Work
-from racetrack.run.phases import PACE, Pace
-from racetrack.run.search import BOUNDS_MS, QUANTILE, Held, find
+from racetrack.run.phases import (
+    DRAIN_SHARE,
+    DRAINED_S,
+    DRAINED_WITHIN_S,
+    LOOK_AT_LAG_EVERY_S,
+    PACE,
+    Pace,
+)
+from racetrack.run.search import BOUNDS_MS, QUANTILE, Held, find, widened_ms
 from racetrack.run.steering import LEAST_S, Look, Steering
 
 STEP_S = 0.2
 LOOK_EVERY_S = 1.0
-START_AND_STOP_S = 25.0
-WARM_UP_S = 40.0  # where nothing compiles: the time that bins take to be flat, and some
-LONGEST_S = 600.0
+LONGEST_S = 1_200.0
 SEARCHES = 1_000
 
 
@@ -84,63 +91,84 @@ class Queue:
         return Look(self.now_s, int(self.due), int(self.told), 0.0)
 
 
-class FluidRuns:
-    """Runs as the search asks for them, with the time that they would take."""
+class FluidRun:
+    """One fresh run as the search asks for it, steered, drained and held as a real one is."""
 
-    def __init__(self, engine: Wavering, rng: Generator, pace: Pace = PACE) -> None:
-        self._engine, self._rng, self._pace = engine, rng, pace
-        self.took_s = 0.0
-        self._longest_s = 0.0
+    def __init__(self, engine: Wavering, rng: Generator, pace: Pace) -> None:
+        self._engine, self._pace = engine, pace
+        self._queue, self._steering = Queue(engine, rng), Steering(1_000)
+        self._pass(1_000, pace.look_s)
+        while self._queue.now_s < pace.warm_up_most_s or self._steering.backlog_s < LEAST_S:
+            self._steer()
 
-    def overload(self) -> Work:
-        """Steered as a real run is."""
-        queue, steering = Queue(self._engine, self._rng), Steering(1_000)
-        looks: list[Look] = []
-        backlogs_s: list[float] = []
-        looks_at_s = 0.0
-        while not looks or queue.now_s - looks[0].at_s < self._pace.session_s:
-            queue.step()
-            if queue.now_s >= looks_at_s:
-                looks_at_s += LOOK_EVERY_S
-                queue.offered_per_s = steering.next_per_s(queue.look())
-                if looks or (queue.now_s >= WARM_UP_S and steering.backlog_s >= LEAST_S):
-                    looks.append(queue.look())
-                    backlogs_s.append(steering.backlog_s)
-        self._pass(queue.now_s)
+    @property
+    def took_s(self) -> float:
+        """How long it took up to now."""
+        return self._pace.start_and_stop_s + self._queue.now_s
+
+    def work(self) -> Work:
+        self._steer()
+        while self._steering.backlog_s < LEAST_S:
+            self._steer()
+        looks, backlogs_s = [self._queue.look()], [self._steering.backlog_s]
+        while looks[-1].at_s - looks[0].at_s < self._pace.work_s:
+            looks.append(self._steer())
+            backlogs_s.append(self._steering.backlog_s)
         at_s, counted = [look.at_s for look in looks], [look.counted for look in looks]
-        batches = max(1, round(self._pace.session_s / self._pace.batch_s))
+        batches = max(1, round(self._pace.work_s / self._pace.batch_s))
         edges = np.linspace(at_s[0], at_s[-1], batches + 1)
         rates = np.diff(np.interp(edges, at_s, counted)) / np.diff(edges)
         idle = float(np.mean([left_s == 0 for left_s in backlogs_s]))
         return Work(tuple(rates.tolist()), min(backlogs_s), max(backlogs_s), idle)
 
-    def hold(self, pageviews_per_s: int) -> Held:
-        """From an empty queue, which is what half the rate leaves."""
-        queue = Queue(self._engine, self._rng)
-        queue.offered_per_s = pageviews_per_s
-        ages_s = []
-        worst_s = max(BOUNDS_MS) / 1000
-        above_s = 0.0
-        until_s = self._pace.settle_s + self._pace.hold_s
-        while queue.now_s < until_s:
+    def hold(self, pageviews_per_s: int, bound_ms: float) -> Held:
+        queue, pace, cycle_ms = self._queue, self._pace, 1000 * self._engine.cycle_s
+        drained_by_s = queue.now_s + DRAINED_WITHIN_S
+        while queue.due - queue.told > DRAINED_S * pageviews_per_s and queue.now_s < drained_by_s:
+            self._pass(DRAIN_SHARE * pageviews_per_s, LOOK_EVERY_S)
+        self._pass(pageviews_per_s, pace.settle_s)
+        ages_s: list[float] = []
+        bound_s = widened_ms(bound_ms, cycle_ms) / 1000
+        above_s, from_s = 0.0, queue.now_s
+        while queue.now_s < from_s + pace.hold_s:
             queue.step()
-            if queue.now_s > self._pace.settle_s:
-                ages_s.append((queue.due - queue.told) / pageviews_per_s)
-                above_s += STEP_S * (ages_s[-1] > worst_s)
-            if above_s > (1 - QUANTILE) * self._pace.hold_s:
-                break
-        self._pass(WARM_UP_S + queue.now_s)
-        broken_off = queue.now_s < until_s
-        p99_ms = math.inf if broken_off else 1000 * float(np.quantile(ages_s, QUANTILE))
-        return Held(p99_ms, 1000 * self._engine.cycle_s)
+            ages_s.append((queue.due - queue.told) / pageviews_per_s)
+            above_s += STEP_S * (ages_s[-1] > bound_s)
+            looks = not len(ages_s) % round(LOOK_AT_LAG_EVERY_S / STEP_S)
+            if looks and above_s > (1 - QUANTILE) * pace.hold_s:
+                return Held(math.inf, cycle_ms)
+        return Held(1000 * float(np.quantile(ages_s, QUANTILE)), cycle_ms)
 
-    def has_time(self) -> bool:
-        """As the real search reckons."""
-        return self.took_s + self._longest_s <= 60 * self._pace.within_min
+    def _steer(self) -> Look:
+        look = self._queue.look()
+        self._pass(self._steering.next_per_s(look), LOOK_EVERY_S)
+        return look
 
-    def _pass(self, seconds: float) -> None:
-        self.took_s += START_AND_STOP_S + seconds
-        self._longest_s = START_AND_STOP_S + WARM_UP_S + self._pace.settle_s + self._pace.hold_s
+    def _pass(self, offered_per_s: float, seconds: float) -> None:
+        self._queue.offered_per_s = offered_per_s
+        for _ in range(round(seconds / STEP_S)):
+            self._queue.step()
+
+
+class FluidRuns:
+    """Runs as the search asks for them, with the time that they would take."""
+
+    def __init__(self, engine: Wavering, rng: Generator, pace: Pace = PACE) -> None:
+        self._engine, self._rng, self._pace = engine, rng, pace
+        self._runs: list[FluidRun] = []
+
+    @property
+    def took_s(self) -> float:
+        """All of them."""
+        return sum(run.took_s for run in self._runs)
+
+    @contextmanager
+    def fresh(self) -> Iterator[FluidRun]:
+        self._runs.append(FluidRun(self._engine, self._rng, self._pace))
+        yield self._runs[-1]
+
+    def has_time_to_hold(self) -> bool:
+        return self._pace.has_time_to_hold(self.took_s)
 
 
 @dataclass(frozen=True)
@@ -157,7 +185,7 @@ class Searched:
 def searched(engine: Wavering, rng: Generator, pace: Pace = PACE) -> Searched:
     """One search for the limit of a made-up engine."""
     runs = FluidRuns(engine, rng, pace)
-    found = find(runs, pace.sessions)
+    found = find(runs)
     assert found is not None
     mean = engine.mean_per_s
     return Searched(

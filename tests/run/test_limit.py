@@ -89,14 +89,21 @@ def test_every_run_is_fresh_and_leaves_a_folder(
     search: Search, made_up: MadeUp, tmp_path: Path
 ) -> None:
     found = search()
-    tags = [run.tag for run in found.overloaded] + [run.tag for run in found.steady]
-    assert len(tags) == len(set(tags)) == len(made_up.sessions)
+    tags = [run.tag for run in found.runs]
+    assert len(tags) == len(set(tags)) == len(made_up.sessions) == 2
     assert all(read_run(tmp_path / tag).outcome == "ok" for tag in tags)
     assert all(session.stopped for session in made_up.sessions)
-    assert found.overloaded[0].idle_share == 0
-    assert found.steady[0].handed_over_per_s == pytest.approx(
-        found.steady[0].pageviews_per_s, rel=0.01
-    )
+    for run in found.runs:
+        assert run.overloaded[0].idle_share == 0
+        assert run.cycle_ms == pytest.approx(1_000, abs=250)
+
+
+def test_rates_are_tried_in_the_second_run_before_it_is_overloaded(search: Search) -> None:
+    first, second = search().runs
+    assert not first.rates
+    held = second.rates[0]
+    assert held.handed_over_per_s == pytest.approx(held.pageviews_per_s, rel=0.01)
+    assert 0 < held.counted_before < second.overloaded[0].counted_before
 
 
 def test_a_generator_that_gives_out_first_is_named(search: Search, made_up: MadeUp) -> None:
@@ -115,26 +122,27 @@ def test_a_run_that_fails_ends_the_search_and_what_was_found_stands(
 ) -> None:
     def dies(session: FluidSession) -> None:
         if len(made_up.sessions) == 1:
-            session.dies_at_s = 50
+            session.dies_at_s = 150  # while a rate is watched
 
     made_up.change = dies
     with pytest.raises(RacetrackError, match="out of memory"):
         search()
     told = held(tmp_path)
     assert told["outcome"] == "the engine ended: out of memory"
-    assert len(told["overloaded"]) == 1
+    assert [len(run["overloaded"]) for run in told["runs"]] == [1, 0]
     assert made_up.sessions[-1].stopped
 
 
 def test_a_run_that_others_disturbed_is_made_again(
     search: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    voids = iter(["Void: others.", None, None, "Void: others."])
+    voids = iter(["Void: others.", None, "Void: others."])
     monkeypatch.setattr(limit, "why_window_is_void", lambda *_: next(voids, None))
     found = search()
-    assert [run.void for run in found.overloaded] == ["Void: others.", None, None]
-    assert [run.void for run in found.steady][:2] == ["Void: others.", None]
-    assert found.steady[0].pageviews_per_s == found.steady[1].pageviews_per_s
+    first, second = found.runs
+    assert [seen.void for seen in first.overloaded] == ["Void: others.", None]
+    assert [seen.void for seen in second.rates][:2] == ["Void: others.", None]
+    assert second.rates[0].pageviews_per_s == second.rates[1].pageviews_per_s
     assert found.outcome == "ok"
     assert found.capacity is not None
 
@@ -145,7 +153,7 @@ def test_a_machine_that_is_never_quiet_makes_the_result_void(
     monkeypatch.setattr(limit, "why_window_is_void", lambda *_: "Void: others.")
     found = search()
     assert found.outcome == "Void: others."
-    assert len(found.overloaded) == PACE.sessions * 4
+    assert [len(run.overloaded) for run in found.runs] == [4, 4]
 
 
 def test_time_that_runs_out_is_said(
@@ -156,5 +164,5 @@ def test_time_that_runs_out_is_said(
 
     made_up.change = is_slow
     found = search()
-    assert found.outcome == "no more runs fitted into 15 minutes"
+    assert found.outcome == "no more rates fitted into 15 minutes"
     assert found.capacity is not None

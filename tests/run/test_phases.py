@@ -1,4 +1,4 @@
-"""The two kinds of run that a search makes, on engines that are made up."""
+"""The phases of a run that a search makes, on engines that are made up."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 
 from racetrack.analysis import capacity, curves
 from racetrack.errors import RacetrackError
-from racetrack.run.phases import PACE, overload, steady
+from racetrack.run.phases import PACE, Overload, drain, hold
 from racetrack.run.session import Session
 from racetrack.runfolder import RunFolder
 from tests.run.fluid import Wavering
@@ -30,14 +30,15 @@ class Drive:
         self.session.run_demo()
 
 
-def test_an_overloaded_run_shows_what_the_engine_works(
+def test_an_overloaded_engine_shows_what_it_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
-    seen = overload(at.session, 1_000, PACE)
-    assert seen.window.seconds == pytest.approx(PACE.session_s, abs=2)
-    told, window = curves.read(at.folder.path), seen.window
-    work = capacity.work(told, window.start_ms, window.end_ms, PACE.batch_s)
+    overload = Overload(at.session, at.folder.path, 1_000, PACE)
+    assert overload.warm_up().cycle_ms == pytest.approx(1_000, abs=250)
+    window = overload.measure()
+    assert window.seconds == pytest.approx(PACE.work_s, abs=2)
+    work = capacity.work(curves.read(at.folder.path), window.start_ms, window.end_ms, PACE.batch_s)
     assert work.per_s == pytest.approx(20_000, rel=0.01)
     assert work.is_capacity
     assert 4 < work.youngest_s < work.oldest_s < 31
@@ -49,19 +50,21 @@ def test_it_is_measured_once_the_engine_is_warm(
     quick, slow = (Drive(tmp_path, monkeypatch, STEADY) for _ in range(2))
     slow.fluid.cold_s = 35
     slow.clock.rule(monkeypatch)
-    warmed = overload(slow.session, 15_000, PACE)
+    warmed = Overload(slow.session, slow.folder.path, 15_000, PACE).warm_up()
     quick.clock.rule(monkeypatch)
-    assert overload(quick.session, 15_000, PACE).warm_up_s < warmed.warm_up_s < PACE.warm_up_most_s
-    assert warmed.is_warm
+    at_once = Overload(quick.session, quick.folder.path, 15_000, PACE).warm_up()
+    assert at_once.is_warm and warmed.is_warm
+    assert at_once.took_s < warmed.took_s < PACE.warm_up_most_s
 
 
 def test_an_engine_that_never_gets_warm_is_measured_and_said_to_be_cold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
-    seen = overload(at.session, 15_000, replace(PACE, warm_up_most_s=20))
+    pace = replace(PACE, warm_up_most_s=20)
+    seen = Overload(at.session, at.folder.path, 15_000, pace).warm_up()
     assert not seen.is_warm
-    assert 20 <= seen.warm_up_s < 40
+    assert 20 <= seen.took_s < 40
 
 
 def test_who_can_not_be_overloaded_is_not_waited_for_without_end(
@@ -70,27 +73,60 @@ def test_who_can_not_be_overloaded_is_not_waited_for_without_end(
     at = Drive(tmp_path, monkeypatch, STEADY)
     at.fluid.most_per_s = 5_000
     with pytest.raises(RacetrackError, match=r"could not be overloaded within 180 s; .*--start"):
-        overload(at.session, 1_000, PACE)
+        Overload(at.session, at.folder.path, 1_000, PACE).warm_up()
 
 
-def test_a_run_at_a_rate_begins_at_half_of_it_and_tells_its_lag(
+def test_a_backlog_is_worked_off_before_a_rate_is_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
-    seen = steady(at.session, at.folder.path, 15_000, PACE)
-    assert at.fluid.set_to == [7_500, 15_000]
-    assert seen.window.seconds == pytest.approx(PACE.hold_s, abs=1)
+    at.session.offer(30_000)
+    at.session.watch(30, "gathering a backlog")
+    drain(at.session, 19_000)
+    look = at.session.look()
+    assert 0 <= look.due - look.counted <= 19_000
+
+
+def test_an_engine_is_measured_again_after_it_was_drained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = Drive(tmp_path, monkeypatch, STEADY)
+    overload = Overload(at.session, at.folder.path, 1_000, PACE)
+    overload.warm_up()
+    drain(at.session, 19_000)
+    window = overload.measure()
+    ends_ms = (window.start_ms, window.end_ms)
+    work = capacity.work(curves.read(at.folder.path), *ends_ms, PACE.batch_s)
+    assert work.is_capacity
+    assert work.youngest_s > 2.5
+
+
+def test_an_engine_that_never_catches_up_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = Drive(tmp_path, monkeypatch, STEADY)
+    at.session.offer(60_000)
+    at.session.watch(60, "gathering a backlog")
+    began_s = at.clock.now_s
+    drain(at.session, 10_000)
+    assert at.clock.now_s - began_s == pytest.approx(60, abs=2)
+
+
+def test_the_lag_of_a_rate_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = Drive(tmp_path, monkeypatch, STEADY)
+    seen = hold(at.session, at.folder.path, 15_000, 5_000, PACE)
+    assert at.fluid.set_to == [15_000]
+    assert seen.window.seconds == pytest.approx(90, abs=1)
     assert not seen.broken_off
-    assert seen.cycle_ms == pytest.approx(1_000, abs=250)
     assert seen.lag_p50_ms == pytest.approx(500, abs=150)
     assert seen.lag_p99_ms == pytest.approx(1_000, abs=250)
 
 
-def test_one_that_is_late_for_every_bound_is_broken_off(
+def test_one_that_is_too_late_for_the_bound_is_broken_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
-    seen = steady(at.session, at.folder.path, 30_000, PACE)
+    seen = hold(at.session, at.folder.path, 30_000, 5_000, PACE)
     assert seen.broken_off
     assert seen.lag_p99_ms > 5_000
     assert seen.window.seconds < 30

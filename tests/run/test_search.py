@@ -1,6 +1,8 @@
 """What the search for a limit runs next, and how near it comes on engines that are made up."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 
 from racetrack.analysis.capacity import Work
 from racetrack.run.phases import PACE
-from racetrack.run.search import SHARES, Found, Held, find
+from racetrack.run.search import SHARES, Found, Held, find, widened_ms
 from tests.run.fluid import Wavering, searched
 
 CAPACITY_PER_S = 10_000.0
@@ -20,26 +22,36 @@ class Engine:
 
     def __init__(self, up_to: float, a_little_late_up_to: float) -> None:
         self._up_to, self._late_up_to = up_to, a_little_late_up_to
-        self.work = BUSY
+        self.works = [BUSY, BUSY]
+        self.did: list[str] = []
         self.asked: list[float] = []
-        self.most_runs = 99
+        self.most_holds = 99
         self.offers = math.inf
         self.cycle_ms = 100.0
 
-    def overload(self) -> Work:
-        return self.work
+    @contextmanager
+    def fresh(self) -> Iterator["Engine"]:
+        self.did.append("begin")
+        yield self
 
-    def hold(self, pageviews_per_s: int) -> Held:
+    def work(self) -> Work:
+        self.did.append("work")
+        return self.works[self.did.count("work") - 1]
+
+    def hold(self, pageviews_per_s: int, bound_ms: float) -> Held:
+        self.did.append(f"hold for {bound_ms:,.0f} ms")
         share = round(pageviews_per_s / CAPACITY_PER_S, 2)
         self.asked.append(share)
         lag_ms = 8_000 if share > self._late_up_to else 3_000 if share > self._up_to else 1_000
-        return Held(lag_ms, self.cycle_ms, is_offered=pageviews_per_s <= self.offers)
+        broken_off = lag_ms > widened_ms(bound_ms, self.cycle_ms)
+        is_offered = pageviews_per_s <= self.offers
+        return Held(math.inf if broken_off else lag_ms, self.cycle_ms, is_offered)
 
-    def has_time(self) -> bool:
-        return len(self.asked) < self.most_runs
+    def has_time_to_hold(self) -> bool:
+        return len(self.asked) < self.most_holds
 
     def limit(self) -> Found:
-        found = find(self, sessions=2)
+        found = find(self)
         assert found is not None
         return found
 
@@ -47,10 +59,16 @@ class Engine:
         return [(one.held, one.failed) for one in self.limit().sustained]
 
 
-def test_one_run_is_enough_for_who_sustains_nearly_all() -> None:
+def test_one_rate_is_enough_for_who_sustains_nearly_all() -> None:
     engine = Engine(0.97, 0.99)
     assert engine.rates() == [(9_500, None), (9_500, None)]
     assert engine.asked == [0.95]
+
+
+def test_rates_are_tried_afresh_before_the_engine_has_had_so_much_to_do() -> None:
+    engine = Engine(0.97, 0.99)
+    engine.limit()
+    assert engine.did == ["begin", "work", "begin", "hold for 5,000 ms", "work"]
 
 
 @pytest.mark.parametrize("share", SHARES[1:])
@@ -65,20 +83,23 @@ def test_each_bound_has_its_rate() -> None:
     engine = Engine(0.80, 0.90)
     assert engine.rates() == [(8_000, 8_500), (9_000, 9_500)]
     assert engine.asked == [0.95, 0.9, 0.8, 0.85]
+    bounds = [f"hold for {bound} ms" for bound in ("5,000", "5,000", "2,000", "2,000")]
+    assert engine.did[3:-1] == bounds
 
 
 def test_who_sustains_nothing_has_no_rate() -> None:
     engine = Engine(0, 0)
     assert engine.rates() == [(None, 500), (None, 500)]
-    assert engine.limit().is_whole
+    assert Engine(0, 0).limit().is_whole
 
 
-def test_no_run_begins_without_time_for_it() -> None:
+def test_no_rate_is_begun_without_time_for_it() -> None:
     engine = Engine(0.80, 0.90)
-    engine.most_runs = 3
+    engine.most_holds = 3
     found = engine.limit()
     assert not found.is_whole
     assert [(one.held, one.failed) for one in found.sustained] == [(8_000, 9_000), (9_000, 9_500)]
+    assert engine.did[-1] == "work"
 
 
 def test_a_bound_is_two_update_cycles_at_least() -> None:
@@ -93,11 +114,17 @@ def test_a_rate_that_was_not_offered_is_no_failure() -> None:
     assert engine.rates() == [(8_000, None), (8_000, None)]
 
 
-def test_an_engine_that_was_not_kept_busy_has_no_capacity() -> None:
+def test_capacity_is_of_both_runs() -> None:
     engine = Engine(0.97, 0.99)
-    engine.work = replace(BUSY, idle_share=0.3)
-    assert find(engine, sessions=2) is None
-    assert engine.asked == []
+    engine.works[1] = replace(BUSY, batches_per_s=(9_000.0,) * 5)
+    assert engine.limit().capacity.per_s == pytest.approx(9_500)
+
+
+@pytest.mark.parametrize("run", [0, 1])
+def test_an_engine_that_was_not_kept_busy_has_no_capacity(run: int) -> None:
+    engine = Engine(0.97, 0.99)
+    engine.works[run] = replace(BUSY, idle_share=0.3)
+    assert find(engine) is None
 
 
 @pytest.mark.slow
