@@ -179,9 +179,10 @@ def loadgen(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @pytest.fixture(scope="module")
-def contained(docker_engine: object, airgap_images: None) -> Iterator[Settings]:
-    """Front doors that are opened from now on run the stack in containers."""
-    name = f"{load().stack_name}-contained"
+def contained(settings: Settings, docker_engine: object, airgap_images: None) -> Iterator[Settings]:
+    """Front doors that are opened from now on run the stack in containers. `settings` are those of
+    before, also for tests that come later."""
+    name = f"{settings.stack_name}-contained"
     with pytest.MonkeyPatch.context() as environment:
         for variable, value in {**CONTAINED, "STACK_NAME": name}.items():
             environment.setenv(variable, value)
