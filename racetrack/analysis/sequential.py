@@ -12,7 +12,7 @@ import numpy as np
 
 from racetrack.analysis import verdict_words
 from racetrack.analysis.curves import Curves
-from racetrack.analysis.lag import Floats, binned, lag_series, trusted
+from racetrack.analysis.lag import Floats, LagSeries, binned, lag_series, trusted
 from racetrack.analysis.slope import MIN_BINS, ONE_SIDED, THRESHOLD_PCT, Precision
 from racetrack.analysis.transient import steady_from
 from racetrack.analysis.verdict import judge
@@ -147,8 +147,7 @@ class _Seen:
 
 
 def _seen(curves: Curves, rate_set_ms: float, at_ms: float) -> _Seen:
-    known_ms = _known_from_ms(curves, rate_set_ms, at_ms)
-    series = lag_series(curves, known_ms, at_ms)
+    series = _known_series(curves, rate_set_ms, at_ms)
     since_rate_s = (series.end_ms - rate_set_ms) / 1000
     if not len(series.at_ms) or not np.isfinite(series.lag_ms).all():
         return _Seen(rate_set_ms, since_rate_s, since_rate_s, 0.0, np.inf)
@@ -157,22 +156,22 @@ def _seen(curves: Curves, rate_set_ms: float, at_ms: float) -> _Seen:
     # Halfway between the last bin that was left out and the first that was not.
     since_ms = float(times[first - 1] + times[first]) / 2 if first else 0.0
     return _Seen(
-        start_ms=known_ms + since_ms,
-        window_s=(series.end_ms - known_ms - since_ms) / 1000,
+        start_ms=series.start_ms + since_ms,
+        window_s=(series.end_ms - series.start_ms - since_ms) / 1000,
         since_rate_s=since_rate_s,
         rise_ms=_rise(times[first:], lags[first:]),
         recent_max_ms=float(lags[times >= times[0] + (times[-1] - times[0]) * 2 / 3].max()),
     )
 
 
-def _known_from_ms(curves: Curves, rate_set_ms: float, at_ms: float) -> float:
-    """Since when the lag is known: an engine that has just begun may be at pageviews that were due
-    before the recording began. When the rate was set if it always is, or never."""
+def _known_series(curves: Curves, rate_set_ms: float, at_ms: float) -> LagSeries:
+    """The lag from where it is known: an engine that has just begun may be at pageviews that were
+    due before the recording began. All since the rate was set if it is not known at the end."""
     series = lag_series(curves, rate_set_ms, at_ms)
     unknown = np.flatnonzero(~np.isfinite(series.lag_ms))
     if not len(unknown) or unknown[-1] == len(series.at_ms) - 1:
-        return rate_set_ms
-    return float(series.at_ms[unknown[-1] + 1])
+        return series
+    return lag_series(curves, float(series.at_ms[unknown[-1] + 1]), at_ms)
 
 
 def _rise(times: Floats, lags: Floats) -> float:

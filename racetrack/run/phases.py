@@ -15,7 +15,7 @@ from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
 from racetrack.run.search import QUANTILE
 from racetrack.run.session import Session
-from racetrack.run.steering import LEAST_S, Look, Steering, Warmth
+from racetrack.run.steering import LEAST_S, Steering, Warmth
 from racetrack.run_record import Window
 
 # What is little to do, for an engine that works more.
@@ -159,7 +159,8 @@ def drain(session: Session, pageviews_per_s: int) -> None:
     """
 
     def is_drained() -> bool:
-        return _behind(session.look()) <= DRAINED_S * pageviews_per_s
+        look = session.look()
+        return look.due - look.counted <= DRAINED_S * pageviews_per_s
 
     if not is_drained():
         session.offer(max(1, round(DRAIN_SHARE * pageviews_per_s)))
@@ -195,10 +196,6 @@ def hold(session: Session, folder: Path, pageviews_per_s: int, bound_ms: float, 
 
 def _never() -> bool:
     return False
-
-
-def _behind(look: Look) -> int:
-    return look.due - look.counted
 
 
 def _above_s(folder: Path, start_ms: int, bound_ms: float) -> float:

@@ -30,9 +30,9 @@ def widened_ms(bound_ms: float, cycle_ms: float) -> float:
 
 @dataclass(frozen=True)
 class Held:
-    """What came of a rate: the p99 of the lag, infinite if it was broken off since no bound could
-    hold any more, the usual time between two updates when there is little to do, and whether the
-    rate was truly offered."""
+    """What came of a rate: the p99 of the lag, infinite if it was broken off since the bound it
+    was tried for could not hold any more, the usual time between two updates when there is little
+    to do, and whether the rate was truly offered."""
 
     lag_p99_ms: float
     cycle_ms: float

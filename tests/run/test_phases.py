@@ -11,6 +11,7 @@ from racetrack.analysis import capacity, curves
 from racetrack.errors import RacetrackError
 from racetrack.run.phases import PACE, Overload, drain, hold
 from racetrack.run.session import Session
+from racetrack.run_record import Window
 from racetrack.runfolder import RunFolder
 from tests.run.fluid import Wavering
 from tests.run.fluid_session import Clock, FluidSession
@@ -29,6 +30,11 @@ class Drive:
         self.session = cast(Session, self.fluid)
         self.session.run_demo()
 
+    def work_in(self, window: Window) -> capacity.Work:
+        """What the engine worked in a window."""
+        told = curves.read(self.folder.path)
+        return capacity.work(told, window.start_ms, window.end_ms, PACE.batch_s)
+
 
 def test_an_overloaded_engine_shows_what_it_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -38,7 +44,7 @@ def test_an_overloaded_engine_shows_what_it_works(
     assert overload.warm_up().cycle_ms == pytest.approx(1_000, abs=250)
     window = overload.measure()
     assert window.seconds == pytest.approx(PACE.work_s, abs=2)
-    work = capacity.work(curves.read(at.folder.path), window.start_ms, window.end_ms, PACE.batch_s)
+    work = at.work_in(window)
     assert work.per_s == pytest.approx(20_000, rel=0.01)
     assert work.is_capacity
     assert 4 < work.youngest_s < work.oldest_s < 31
@@ -94,9 +100,7 @@ def test_an_engine_is_measured_again_after_it_was_drained(
     overload = Overload(at.session, at.folder.path, 1_000, PACE)
     overload.warm_up()
     drain(at.session, 19_000)
-    window = overload.measure()
-    ends_ms = (window.start_ms, window.end_ms)
-    work = capacity.work(curves.read(at.folder.path), *ends_ms, PACE.batch_s)
+    work = at.work_in(overload.measure())
     assert work.is_capacity
     assert work.youngest_s > 2.5
 

@@ -125,6 +125,7 @@ def test_an_engine_that_was_not_kept_busy_has_no_capacity(run: int) -> None:
     engine = Engine(0.97, 0.99)
     engine.works[run] = replace(BUSY, idle_share=0.3)
     assert find(engine) is None
+    assert engine.asked == ([] if run == 0 else [0.95])
 
 
 @pytest.mark.slow
