@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass
+from itertools import pairwise
 
 # The backlog is to be work for 5 to 30 s: its middle leaves room on both sides.
 TARGET_S = 15.0
@@ -11,7 +12,9 @@ CORRECTS_OVER_S = 15.0
 MOST_FACTOR, LEAST_FACTOR = 2.0, 0.3
 WORK_OVER_S = 10.0  # longer than an update cycle, shorter than what would make it sway
 FIRST_LOOK_S = 2.0
-PAUSE_S = 5.0  # an engine that works less for a shorter time may just pause
+# An engine that works less for a shorter time may just pause: then it works as it did at its best.
+PAUSE_S = 5.0
+LEAST_PER_S = 1.0  # of one that counts nothing
 
 FLAT_WITHIN = 0.05
 FLAT_BINS = 3
@@ -48,14 +51,27 @@ class Steering:
         then = self._looks[0]
         passed_s, backlog_s = now.at_s - then.at_s, 0.0
         if passed_s >= FIRST_LOOK_S:
-            works_per_s = max(1.0, (now.counted - then.counted) / passed_s)
-            backlog_s = max(0, now.due - now.counted) / works_per_s
-            factor = 1 + (TARGET_S - backlog_s) / CORRECTS_OVER_S
-            wanted_per_s = works_per_s * min(MOST_FACTOR, max(LEAST_FACTOR, factor))
-            is_pause = passed_s < PAUSE_S and wanted_per_s < self.per_s
-            self.per_s = self.per_s if is_pause else wanted_per_s
+            waiting, works_per_s = max(0, now.due - now.counted), _work_per_s(then, now)
+            backlog_s = waiting / works_per_s
+            wanted_per_s = _wanted_per_s(works_per_s, waiting)
+            if passed_s < PAUSE_S and wanted_per_s < self.per_s:
+                best_per_s = max(_work_per_s(*pair) for pair in pairwise(self._looks))
+                at_best_per_s = _wanted_per_s(best_per_s, waiting)
+                stands_still = best_per_s == LEAST_PER_S
+                wanted_per_s = self.per_s if stands_still else min(self.per_s, at_best_per_s)
+            self.per_s = wanted_per_s
         self.backlog_s = backlog_s if passed_s >= WORK_OVER_S else 0.0
         return max(1, round(self.per_s))
+
+
+def _work_per_s(then: Look, now: Look) -> float:
+    return max(LEAST_PER_S, (now.counted - then.counted) / (now.at_s - then.at_s))
+
+
+def _wanted_per_s(works_per_s: float, waiting: int) -> float:
+    """What to offer to an engine that works at this rate while so many pageviews wait for it."""
+    factor = 1 + (TARGET_S - waiting / works_per_s) / CORRECTS_OVER_S
+    return works_per_s * min(MOST_FACTOR, max(LEAST_FACTOR, factor))
 
 
 class Warmth:

@@ -47,7 +47,7 @@ def test_the_backlog_stays_between_5_and_30_s(engine: Wavering) -> None:
 
 
 def test_a_start_above_the_capacity_is_taken_back() -> None:
-    ages = ages_s(Wavering(noise=0), 300, start_per_s=100_000)
+    ages = ages_s(Wavering(noise=0), 300, start_per_s=200_000)
     assert max(ages) < 40
     assert 10 < np.mean(ages[-100:]) < 20
 
