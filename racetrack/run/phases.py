@@ -56,7 +56,7 @@ class Pace:
 
 PACE = Pace(
     look_s=10,
-    warm_up_most_s=90,
+    warm_up_most_s=120,
     warmth_bin_s=15,
     work_s=120,
     batch_s=30,
