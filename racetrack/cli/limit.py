@@ -24,7 +24,7 @@ from racetrack.settings import load
 @click.option(
     "--warm-up",
     type=Seconds(),
-    default=90.0,
+    default=120.0,
     show_default=True,
     help="At most so many seconds until CPU time per pageview is flat; Java compiles meanwhile.",
 )
