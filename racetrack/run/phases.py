@@ -15,7 +15,7 @@ from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
 from racetrack.run.search import QUANTILE
 from racetrack.run.session import Session
-from racetrack.run.steering import LEAST_S, Steering, Warmth
+from racetrack.run.steering import LEAST_S, TARGET_S, Steering, Warmth
 from racetrack.run_record import Window
 
 # What is little to do, for an engine that works more.
@@ -26,6 +26,7 @@ LOOK_AT_LAG_EVERY_S = 10.0
 ROWS_WITHIN_S = 1.0
 # From 1,000/s it takes less than half a minute to overload what works 300,000/s.
 OVERLOADED_WITHIN_S = 180.0
+FILLED_WITHIN_S = 20.0
 # A backlog is worked off while this part of the next rate is offered; so much of it may be left.
 DRAIN_SHARE = 0.3
 DRAINED_S = 1.0
@@ -46,7 +47,7 @@ class Pace:
     within_min: float
     start_and_stop_s: float = 30.0
     drain_s: float = 20.0
-    overload_s: float = 15.0
+    overload_s: float = 35.0
 
     def has_time_to_hold(self, used_s: float) -> bool:
         """Whether one more rate can be watched to its end, and the engine's work be measured."""
@@ -119,12 +120,19 @@ class Overload:
         return WarmUp(round(time.monotonic() - began_s, 1), self._is_warm, cycle_ms)
 
     def measure(self) -> Window:
-        """The time in which its work counts.
+        """The time in which its work counts. It begins when the backlog is as large as it is to
+        stay, or FILLED_WITHIN_S after there is one: an engine that takes all that waits in one
+        update works faster, the more that is.
 
         Raises:
             RacetrackError: as above.
         """
         self._until_behind(lambda: True)
+
+        def is_filled() -> bool:
+            return self._steering.backlog_s >= TARGET_S
+
+        self._session.wait_until(is_filled, FILLED_WITHIN_S, "overloading", self._steer)
         start_ms = now_ms()
         self._session.wait_until(_never, self.pace.work_s, "measuring its work", self._steer)
         window = Window(start_ms=start_ms, end_ms=now_ms())

@@ -22,12 +22,13 @@ from racetrack.run.phases import (
     DRAIN_SHARE,
     DRAINED_S,
     DRAINED_WITHIN_S,
+    FILLED_WITHIN_S,
     LOOK_AT_LAG_EVERY_S,
     PACE,
     Pace,
 )
 from racetrack.run.search import BOUNDS_MS, QUANTILE, Held, find, widened_ms
-from racetrack.run.steering import LEAST_S, Look, Steering
+from racetrack.run.steering import LEAST_S, TARGET_S, Look, Steering
 
 STEP_S = 0.2
 LOOK_EVERY_S = 1.0
@@ -109,6 +110,9 @@ class FluidRun:
     def work(self) -> Work:
         self._steer()
         while self._steering.backlog_s < LEAST_S:
+            self._steer()
+        filled_by_s = self._queue.now_s + FILLED_WITHIN_S
+        while self._steering.backlog_s < TARGET_S and self._queue.now_s < filled_by_s:
             self._steer()
         looks, backlogs_s = [self._queue.look()], [self._steering.backlog_s]
         while looks[-1].at_s - looks[0].at_s < self._pace.work_s:

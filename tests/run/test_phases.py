@@ -78,7 +78,7 @@ def test_who_can_not_be_overloaded_is_not_waited_for_without_end(
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
     at.fluid.most_per_s = 5_000
-    with pytest.raises(RacetrackError, match=r"could not be overloaded within 180 s; .*--start"):
+    with pytest.raises(RacetrackError, match=r"could not be overloaded within 240 s; .*--start"):
         Overload(at.session, at.folder.path, 1_000, PACE).warm_up()
 
 
