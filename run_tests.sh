@@ -16,6 +16,7 @@ cd "$REPO"
 # Tests run two at a time, and those of one file one after the other: they share what they set up. Of
 # those that run the real stack (e2e), some measure it, and need the machine for themselves (alone).
 two_at_a_time=(-n 2 --dist loadfile)
+slowest=(--durations 20 --durations-min 10)
 if [[ ${1-} == --quick ]]; then
     shift
     exec "$HARNESS_PYTHON" -m pytest "${two_at_a_time[@]}" -m "not e2e and not slow" "$@"
@@ -24,12 +25,12 @@ elif (($#)); then
 fi
 failed=0
 run() {
-    "$HARNESS_PYTHON" -m pytest "$@" || failed=$?
+    "$HARNESS_PYTHON" -m pytest "${slowest[@]}" "$@" || failed=$?
 }
 # A machine with two tests at a time is busier than any that measures, and waits have deadlines. So
 # what fails beside another is tried once more by itself, and both are told.
 pair() {
-    "$HARNESS_PYTHON" -m pytest --cache-clear "${two_at_a_time[@]}" "$@" && return
+    "$HARNESS_PYTHON" -m pytest --cache-clear "${slowest[@]}" "${two_at_a_time[@]}" "$@" && return
     echo "Those that failed, once more, one at a time:"
     run --last-failed --last-failed-no-failures none "$@"
 }
