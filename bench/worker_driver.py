@@ -44,7 +44,7 @@ class Driver:
         self.clock = Clock.anchored_now()
         self.selector = selectors.DefaultSelector()
         self.schedules = partition_schedules(self.clock.now_ns(), self.weights)
-        no_extras = Schedule.starting(self.clock.now_ns(), 0, 1)
+        no_extras = [Schedule.starting(self.clock.now_ns(), 0, 1) for _ in workload.extras_of]
         self.pool = WorkerPool(
             config, self.clock, self.selector, self.schedules, no_extras, self._log
         )

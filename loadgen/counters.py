@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 # One block a partition, written by the partition's one producer.
+# From NEXT_EXTRA on there is one number for each kind of extras.
 POSITION, HANDED, REFUSED, NEXT_EXTRA = 0, 1, 2, 3
 _PARTITION_WORDS = 8
+MAX_KINDS = _PARTITION_WORDS - NEXT_EXTRA
 # One block a worker.
 QUEUED, CPU_NS = 0, 1
 _HISTOGRAM = 8
@@ -85,7 +87,7 @@ class Counters:
         return int(self.word[self.worker(number) + which])
 
     def column(self, which: int) -> list[int]:
-        """One of POSITION, HANDED, REFUSED, NEXT_EXTRA for every partition."""
+        """One of POSITION, HANDED, REFUSED, NEXT_EXTRA + kind for every partition."""
         return [self.word[p * _PARTITION_WORDS + which] for p in range(self.partitions)]
 
     def late(self, number: int, lateness_us: int, count: int) -> None:

@@ -17,7 +17,7 @@ from loadgen.clock import NS_PER_MS, NS_PER_S, Clock
 from loadgen.commands import PAGEVIEWS, Load
 from loadgen.config import Config, show_rate
 from loadgen.control import listen
-from loadgen.extras import Extras
+from loadgen.extras import every_extra
 from loadgen.front import Front
 from loadgen.mysql import Database
 from loadgen.rdkafka import KafkaError
@@ -71,13 +71,18 @@ class Generator(Load):
         self._weights = events.weights
         self._schedules = partition_schedules(self._started_ns, self._weights)
         # By them extras are counted as due; workers find and send them themselves.
-        self._extras = Extras(self._no_rate_yet(), events.extra)
+        self._extras = every_extra(workload, events, self._started_ns)
         self._due_extras = [0] * len(self._weights)
         self._workers = WorkerPool(
-            config, self._clock, self._selector, self._schedules, self._extras.schedule, log
+            config,
+            self._clock,
+            self._selector,
+            self._schedules,
+            [extras.schedule for extras in self._extras],
+            log,
         )
         sources = workload.sources(self._no_rate_yet)
-        self._extras_of = workload.extras_of
+        self._extras_of = tuple(workload.extras_of)
         self._sources: dict[str, Source] = {source.key: source for source in sources}
         self._writer = Writer(config, self._clock, sources, database, log)
         self._milli = dict.fromkeys([PAGEVIEWS, *self._sources], 0)
@@ -216,9 +221,10 @@ class Generator(Load):
         at_ns = self._clock.now_ns() + RATE_LEAD_NS
         if key in self._sources:
             self._sources[key].schedule.change(at_ns, milli)
-            if self._sources[key].name == self._extras_of:
-                self._extras.schedule.change(at_ns, milli)
-                self._workers.change_extra_rate(at_ns, milli)
+            if self._sources[key].name in self._extras_of:
+                kind = self._extras_of.index(self._sources[key].name)
+                self._extras[kind].schedule.change(at_ns, milli)
+                self._workers.change_extra_rate(kind, at_ns, milli)
             return
         for schedule, weight in zip(self._schedules, self._weights):
             schedule.change(at_ns, milli * weight)
@@ -245,7 +251,9 @@ class Generator(Load):
                 ),
                 **{
                     f"{source.name}s": stats.source_entry(
-                        self._milli[key], self._windows[key], source.counts(now_ns)
+                        self._milli[key],
+                        self._windows[key],
+                        {**source.counts(now_ns), "newest": source.newest},
                     )
                     for key, source in self._sources.items()
                 },
@@ -270,8 +278,9 @@ class Generator(Load):
         self._workers.flush(f"flush/{self._flush_count}", FLUSH_WITHIN_S, answer)
 
     def _count_extras(self, now_ns: int) -> None:
-        for extra in self._extras.take(now_ns, MAX_COUNTED):
-            self._due_extras[extra.partition] += 1
+        for extras in self._extras:
+            for extra in extras.take(now_ns, MAX_COUNTED):
+                self._due_extras[extra.partition] += 1
 
     def _sample(self) -> None:
         now_ns = self._clock.now_ns()
@@ -282,4 +291,6 @@ class Generator(Load):
         for schedule, position in zip(self._schedules, self._workers.positions()):
             schedule.forget(position)
         self._count_extras(now_ns)
-        self._extras.schedule.forget(min(self._extras.next, self._workers.next_extra()))
+        for extras in self._extras:
+            settled = self._workers.next_extra(extras.kind)
+            extras.schedule.forget(min(extras.next, settled))

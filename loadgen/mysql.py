@@ -45,6 +45,10 @@ class Insert(NamedTuple):
             sql = f"INSERT INTO {self.table} ({names}) VALUES {values}"  # noqa: S608 - ours
             yield sql, [value for values in part for value in values]
 
+    def and_rows(self, rows: Sequence[tuple[object, ...]]) -> Insert:
+        """With further rows at the end."""
+        return self._replace(rows=[*self.rows, *rows])
+
     def count_sql(self) -> str:
         """SQL for how many rows the table has."""
         return f"SELECT COUNT(*) FROM {self.table}"  # noqa: S608 - our own names
@@ -52,11 +56,12 @@ class Insert(NamedTuple):
 
 class Seed(NamedTuple):
     """The first content of a table. `exact` is the setting that says how many rows that is, where
-    one does.
+    one does, but for `reserved` rows.
     """
 
     insert: Insert
     exact: str = ""
+    reserved: int = 0
 
 
 class Database:
@@ -100,16 +105,18 @@ class Database:
             cursor.execute(f"CREATE DATABASE IF NOT EXISTS {self.name}")
             for sql in self.create:
                 cursor.execute(sql)
-            for insert, exact in self.seeds():
-                self._fill(cursor, insert, exact, log)
+            for seed in self.seeds():
+                self._fill(cursor, seed, log)
 
-    def _fill(self, cursor: Any, insert: Insert, exact: str, log: Callable[[str], None]) -> None:
+    def _fill(self, cursor: Any, seed: Seed, log: Callable[[str], None]) -> None:
+        insert, exact = seed.insert, seed.exact
         cursor.execute(insert.count_sql())
         rows = cursor.fetchone()[0]
         if rows and exact and rows != len(insert.rows):
             raise ConfigError(
-                f"{insert.table} holds {rows} rows, and {exact} is {len(insert.rows)}. "
-                f"Set {exact}={rows}, or drop the database {self.name} and start again."
+                f"{insert.table} holds {rows} rows, and {exact} asks for {len(insert.rows)}. "
+                f"Set {exact}={rows - seed.reserved}, or drop the database {self.name} and start "
+                "again."
             )
         if not rows:
             for sql, values in insert.statements():

@@ -44,14 +44,14 @@ class PartitionState:
         schedule: Schedule,
         share: Any,
         position: int,
-        next_extra: int,
+        next_extra: list[int],
     ) -> None:
         self.partition = partition
         self.schedule = schedule
         self.share = share  # as Renderer.share makes it
         self.position = position  # scheduled events that are settled: handed over or refused
         self.extras: deque[Extra] = deque()  # due, and not settled
-        self.next_extra = next_extra  # earlier ones are settled or in `extras`
+        self.next_extra = next_extra  # by kind: earlier ones are settled or in `extras`
         self.stamp_ms = 0  # of the newest that is settled
         self.full_since_ns = 0
         self.released = False
@@ -165,7 +165,9 @@ class Producer:
         """Write down how far the partition has come: from there another worker can go on."""
         word, base = self._counters.word, self._counters.partition(state.partition)
         word[base + c.POSITION] = state.position
-        word[base + c.NEXT_EXTRA] = state.extras[0].number if state.extras else state.next_extra
+        for kind, next_one in enumerate(state.next_extra):
+            waiting = (extra.number for extra in state.extras if extra.kind == kind)
+            word[base + c.NEXT_EXTRA + kind] = next(waiting, next_one)
 
     def _give_up(self, state: PartitionState, until_ns: int) -> None:
         """The queue has been full for long: refuse what was due by `until_ns`, so that what waits

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from loadgen import counters as c
+from loadgen.clock import NS_PER_MS
 from loadgen.schedule import Schedule
 
 # How many are made in one go, so that catching up never keeps the control socket waiting.
@@ -36,6 +37,7 @@ class Source:
         self.refused = 0
         self.lateness = [0] * c.CLASSES  # by class, from due to committed
         self._made = 0
+        self._newest_ms = 0
 
     @property
     def key(self) -> str:
@@ -56,9 +58,16 @@ class Source:
         while self._made < due:
             due_ns = self.schedule.due_at(self._made + 1)
             self._made += 1
+            self._newest_ms = due_ns // NS_PER_MS
             yield Order(due_ns, self, self.make(self._made - 1, due_ns))
         self.schedule.forget(self._made)
 
     def counts(self, now_ns: int) -> dict[str, int]:
         """due, done and refused so far."""
         return {"due": self.schedule.due_by(now_ns), "done": self.done, "refused": self.refused}
+
+    @property
+    def newest(self) -> list[int]:
+        """The number of the newest that was made, 1 for the first, and when it was due, epoch
+        milliseconds."""
+        return [self._made, self._newest_ms]

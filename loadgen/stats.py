@@ -81,7 +81,7 @@ def pageviews_entry(
     }
 
 
-def source_entry(milli_per_s: int, window: Window, counts: dict[str, int]) -> dict[str, Any]:
+def source_entry(milli_per_s: int, window: Window, counts: dict[str, Any]) -> dict[str, Any]:
     """The part on what one source writes into the database."""
     return {
         "rate": rate_number(milli_per_s),

@@ -18,7 +18,7 @@ from loadgen import config as settings
 from loadgen import counters as c
 from loadgen.clock import NS_PER_MS, Clock
 from loadgen.control_link import ControlLink
-from loadgen.extras import Extras, Feed
+from loadgen.extras import Feed, every_extra
 from loadgen.producer import BATCH, PartitionState, Producer
 from loadgen.rdkafka import Client, KafkaError, Library, producer_settings
 from loadgen.schedule import Schedule
@@ -70,9 +70,8 @@ class Worker:
             log=control.log,
         )
         self._states: dict[int, PartitionState] = {}
-        # Whoever assigns a partition says what the schedule of extras is.
-        no_extras = Schedule.starting(clock.now_ns(), 0, 1)
-        self._feed = Feed(Extras(no_extras, self._events.extra))
+        # Whoever assigns a partition says what the schedules of extras are.
+        self._feed = Feed(every_extra(workload, self._events, clock.now_ns()))
         self._control = control
         # Flushes under way: (token, monotonic seconds to give up at).
         self._flushes: list[tuple[str, float]] = []
@@ -239,16 +238,17 @@ class Worker:
             return False
         return True
 
-    def _do_assign(self, partition: int, events: Form, extras: Form) -> None:
+    def _do_assign(self, partition: int, events: Form, extras: list[Form]) -> None:
         word, base = self._counters.word, self._counters.partition(partition)
         state = PartitionState(
             partition,
             _schedule(events),
             self._renderer.share(partition),
             position=word[base + c.POSITION],
-            next_extra=word[base + c.NEXT_EXTRA],
+            next_extra=[word[base + c.NEXT_EXTRA + kind] for kind in range(len(extras))],
         )
-        self._feed.join(state, self._states, _schedule(extras), self._clock.now_ns())
+        schedules = [_schedule(form) for form in extras]
+        self._feed.join(state, self._states, schedules, self._clock.now_ns())
         self._states[partition] = state
 
     def _do_release(self, partition: int) -> None:
@@ -259,8 +259,8 @@ class Worker:
         for partition, state in self._states.items():
             state.schedule.change(at_ns, milli * self._events.weights[partition])
 
-    def _do_extra_rate(self, at_ns: int, milli: int) -> None:
-        self._feed.change(at_ns, milli)
+    def _do_extra_rate(self, kind: int, at_ns: int, milli: int) -> None:
+        self._feed.change(kind, at_ns, milli)
 
     def _do_flush(self, token: str, within_s: float) -> None:
         self._flushes.append((token, time.monotonic() + within_s))

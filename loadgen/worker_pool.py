@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import selectors
 import time
+from collections.abc import Sequence
 from typing import Any, Callable
 
 from loadgen import counters as c
@@ -35,7 +36,7 @@ class WorkerPool:
         clock: Clock,
         selector: selectors.BaseSelector,
         schedules: list[Schedule],
-        extras: Schedule,
+        extras: Sequence[Schedule],
         log: Callable[[str], None],
     ) -> None:
         self._config, self._clock, self._log = config, clock, log
@@ -64,9 +65,9 @@ class WorkerPool:
         """
         self._tell_all(do="rate", at_ns=at_ns, milli=milli_per_s)
 
-    def change_extra_rate(self, at_ns: int, milli_per_s: int) -> None:
-        """The same for extras."""
-        self._tell_all(do="extra_rate", at_ns=at_ns, milli=milli_per_s)
+    def change_extra_rate(self, kind: int, at_ns: int, milli_per_s: int) -> None:
+        """The same for the extras of a kind."""
+        self._tell_all(do="extra_rate", kind=kind, at_ns=at_ns, milli=milli_per_s)
 
     def _tell_all(self, **order: Any) -> None:
         for worker in self._workers:
@@ -118,9 +119,9 @@ class WorkerPool:
         """Pageviews given up, by partition."""
         return self.counters.column(c.REFUSED)
 
-    def next_extra(self) -> int:
-        """The number of the first extra that may not be settled."""
-        return min(self.counters.column(c.NEXT_EXTRA))
+    def next_extra(self, kind: int) -> int:
+        """The number of the first extra of a kind that may not be settled."""
+        return min(self.counters.column(c.NEXT_EXTRA + kind))
 
     def positions(self) -> list[int]:
         """How many scheduled pageviews are settled, by partition."""
@@ -176,7 +177,7 @@ class WorkerPool:
 
     def _assign(self, partition: int, worker: WorkerProcess) -> None:
         self._owner[partition] = worker.number
-        events, extras = _form(self._schedules[partition]), _form(self._extras)
+        events, extras = _form(self._schedules[partition]), list(map(_form, self._extras))
         worker.send(do="assign", partition=partition, events=events, extras=extras)
 
     def _send_home(self) -> None:

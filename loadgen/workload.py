@@ -64,8 +64,9 @@ class Events:
         """What a worker renders with."""
         raise NotImplementedError
 
-    def extra(self, n: int) -> tuple[int, Any]:
-        """(partition, event) of extra n (0-based): what comes with event n of `extras_of`."""
+    def extra(self, source: str, n: int) -> tuple[int, Any]:
+        """(partition, event) of extra n (0-based): what comes with event n of this source, one of
+        `extras_of`."""
         raise NotImplementedError
 
 
@@ -77,8 +78,8 @@ class Workload:
     topic: str
     # The others.
     topics: Sequence[Topic]
-    # The name of the source whose events each bring an extra one into the main topic, or "".
-    extras_of = ""
+    # The names of the sources whose events each bring an extra one into the main topic.
+    extras_of: Sequence[str] = ()
 
     def database(self) -> Database:
         """The database, not yet connected."""

@@ -104,6 +104,7 @@ class Settings(BaseSettings):
     workload: Name
     purchases_per_second_start: Rate
     pageviews_per_second_start: Rate
+    marks_per_second: Rate
     updates_per_second: Rate
     deletes_per_second: Rate
     pageviews_partitions: Count

@@ -13,6 +13,7 @@ from loadgen.workload import Workload
 from workloads.shop.load import settings
 from workloads.shop.load.changes import Deletes, Updates
 from workloads.shop.load.database import Shop
+from workloads.shop.load.marks import Marks, Reserved
 from workloads.shop.load.pageviews import Pageviews
 from workloads.shop.load.purchases import Purchases
 from workloads.shop.load.topics import topics
@@ -22,7 +23,7 @@ class ShopLoad(Workload):
     """See `loadgen.workload.Workload`."""
 
     name = "shop"
-    extras_of = Purchases.name
+    extras_of = (Purchases.name, Marks.name)
 
     def __init__(self, config: Config, shop: settings.ShopSettings) -> None:
         self._config, self._settings = config, shop
@@ -36,13 +37,14 @@ class ShopLoad(Workload):
         shop = self._settings
         return [
             Purchases(shop, schedule(), shop.purchases_milli_per_s),
+            Marks(shop, schedule(), shop.marks_milli_per_s),
             Updates(shop, schedule(), shop.updates_milli_per_s),
             Deletes(shop, schedule(), shop.deletes_milli_per_s),
         ]
 
     def events(self, library: Library) -> Pageviews:
         shop = self._settings
-        users = library.partition_keys(shop.users, shop.partitions)
+        users = library.partition_keys(Reserved.of(shop).last_user, shop.partitions)
         return Pageviews(shop, users, library.ffi)
 
 

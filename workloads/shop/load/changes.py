@@ -60,11 +60,11 @@ def new_price(ask: Ask, settings: ShopSettings, which: int, how: int) -> Stateme
     return sql, (decimal_text(cents), category, item)
 
 
-def other_vip_flag(ask: Ask, _settings: ShopSettings, which: int, _how: int) -> Statement | None:
+def other_vip_flag(ask: Ask, settings: ShopSettings, which: int, _how: int) -> Statement | None:
     """A customer becomes a VIP or ceases to be one, and his address with it: that is what views
     show. The customer of a purchase, so that those of high value are met soon.
     """
-    bought = _some_purchase(ask, which)
+    bought = _some_purchase(ask, settings, which)
     if bought is None:
         return None
     found = ask("SELECT is_vip, email FROM shop.users WHERE id = %s", (bought.user_id,))
@@ -75,28 +75,33 @@ def other_vip_flag(ask: Ask, _settings: ShopSettings, which: int, _how: int) -> 
     return sql, (int(is_vip), email(old_email.partition("@")[0], is_vip), bought.user_id)
 
 
-def next_status(ask: Ask, _settings: ShopSettings, which: int, _how: int) -> Statement | None:
+def next_status(ask: Ask, settings: ShopSettings, which: int, _how: int) -> Statement | None:
     """A purchase goes on to its next status, of STATUSES that follow each other round."""
-    bought = _some_purchase(ask, which)
+    bought = _some_purchase(ask, settings, which)
     if bought is None:
         return None
     sql = "UPDATE shop.purchases SET status = %s WHERE id = %s"
     return sql, (bought.status % STATUSES + 1, bought.id)
 
 
-def cancellation(ask: Ask, _settings: ShopSettings, which: int, _how: int) -> Statement | None:
+def cancellation(ask: Ask, settings: ShopSettings, which: int, _how: int) -> Statement | None:
     """A purchase is gone."""
-    bought = _some_purchase(ask, which)
+    bought = _some_purchase(ask, settings, which)
     return bought and ("DELETE FROM shop.purchases WHERE id = %s", (bought.id,))
 
 
-def _some_purchase(ask: Ask, which: int) -> Bought | None:
-    """The first purchase whose id is not below a random one; None where there is no purchase."""
+def _some_purchase(ask: Ask, settings: ShopSettings, which: int) -> Bought | None:
+    """The first purchase whose id is not below a random one, or the last there is; None where there
+    is none. Those that are marks stay as they are: they are counted.
+    """
     low, high = ask("SELECT MIN(id), MAX(id) FROM shop.purchases", ())
     if low is None:
         return None
-    sql = "SELECT id, user_id, status FROM shop.purchases WHERE id >= %s ORDER BY id LIMIT 1"
-    return Bought(*ask(sql, (low + pick(which, high - low + 1),)))
+    select = "SELECT id, user_id, status FROM shop.purchases WHERE user_id <= %s AND "
+    values = (settings.users, low + pick(which, high - low + 1))
+    found = ask(f"{select}id >= %s ORDER BY id LIMIT 1", values)
+    found = found or ask(f"{select}id < %s ORDER BY id DESC LIMIT 1", values)
+    return found and Bought(*found)
 
 
 class Updates(Source):

@@ -10,6 +10,7 @@ from loadgen.mysql import Database, Seed
 
 from workloads.shop.load import tables
 from workloads.shop.load.changes import Change, Statement
+from workloads.shop.load.marks import Reserved
 from workloads.shop.load.settings import ShopSettings
 
 
@@ -31,9 +32,12 @@ class Shop(Database):
 
     def seeds(self) -> Sequence[Seed]:
         seed, users, items = self._settings.seed, self._settings.users, self._settings.items
+        customers, products = tables.seed_users(seed, users), tables.seed_items(seed, items)
+        reserved = Reserved.of(self._settings)
+        more_customers, more_products = tables.mark_users(reserved), tables.mark_items(reserved)
         return (
-            Seed(tables.seed_users(seed, users), "SHOP_USERS"),
-            Seed(tables.seed_items(seed, items), "SHOP_ITEMS"),
+            Seed(customers.and_rows(more_customers), "SHOP_USERS", len(more_customers)),
+            Seed(products.and_rows(more_products), "SHOP_ITEMS", len(more_products)),
             Seed(tables.seed_purchases(seed, users, items)),
         )
 

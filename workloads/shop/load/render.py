@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from loadgen import workload
 from loadgen.sequence import Stream, mix32
 
+from workloads.shop.load.marks import Reserved
 from workloads.shop.load.sequence import CHANNELS, page_url
 
 _HEAD_WORDS, _PAGE_WORDS, _STAMP_WORDS, _KEY_WORDS = 3, 10, 2, 2
@@ -74,25 +75,25 @@ class Renderer(workload.Renderer):
     """Renders up to `capacity` pageviews at a time into `messages`, an array of rd_kafka_message_t
     for one partition.
 
-    `ffi` must know rd_kafka_message_t. `seed` and `users_by_partition` are for `share` alone.
+    `ffi` must know rd_kafka_message_t. `shop` says how many users and items there are for `events`,
+    and for `one`. `seed` and `users_by_partition` are for `share` alone.
     """
 
     def __init__(
         self,
         ffi: Any,
-        items: int,
-        users: int,
+        shop: Reserved,
         capacity: int,
         seed: int = 0,
         users_by_partition: Sequence[Sequence[int]] = (),
     ) -> None:
         self._ffi = ffi
         self._seed, self._users_by_partition = seed, users_by_partition
-        self._items, self._users = items, users
+        self._shop = shop
+        items, users = shop.last_item, shop.last_user
+        pages = range((items + users) * len(CHANNELS))
         self._heads = _Table(ffi, [head_piece(user) for user in range(users + 1)], _HEAD_WORDS)
-        self._pages = _Table(
-            ffi, [page_piece(n, items) for n in range((items + users) * len(CHANNELS))], _PAGE_WORDS
-        )
+        self._pages = _Table(ffi, [page_piece(n, items) for n in pages], _PAGE_WORDS)
         self._keys = _Table(ffi, [b"%d" % user for user in range(users + 1)], _KEY_WORDS)
         self._block = ffi.new("char[]", (capacity + 1) * SLOT_BYTES)
         self._stamp = ffi.new("char[16]")
@@ -119,9 +120,8 @@ class Renderer(workload.Renderer):
         partition_users = share.users
         user_count = len(partition_users)
         channels = len(CHANNELS)
-        product_pages, profile_pages = self._items * channels, self._users * channels
-        page_count = (product_pages, profile_pages)
-        page_base = (0, product_pages)
+        page_count = (self._shop.items * channels, self._shop.users * channels)
+        page_base = (0, self._shop.last_item * channels)
         self._set_stamp(due_ms)
         at = self._at
         for n in range(first, first + count):

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from loadgen.mysql import Insert
 from loadgen.sequence import Stream, pick
 
+from workloads.shop.load.marks import Reserved
 from workloads.shop.load.sequence import (
     CATEGORIES,
     MAX_INVENTORY,
@@ -139,6 +140,19 @@ def seed_items(seed: int, items: int) -> Insert:
             )
         )
     return Insert(f"{DATABASE}.items", ("id", "name", "category", "price", "inventory"), rows)
+
+
+def mark_users(reserved: Reserved) -> list[tuple[object, ...]]:
+    """The rows of the users who are reserved for marks, columns as in `seed_users`."""
+    ids = range(reserved.users + 1, reserved.last_user + 1)
+    return [(user, email(f"mark.{user}", is_vip=False), 0) for user in ids]
+
+
+def mark_items(reserved: Reserved) -> list[tuple[object, ...]]:
+    """The rows of the products that are reserved for marks, columns as in `seed_items`."""
+    ids = range(reserved.items + 1, reserved.last_item + 1)
+    price = decimal_text(MIN_PRICE_CENTS)
+    return [(item, f"mark {item}", CATEGORIES[0], price, MAX_INVENTORY) for item in ids]
 
 
 def purchase_rows(buys: Sequence[tuple[int, int, int]]) -> Insert:

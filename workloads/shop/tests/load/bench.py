@@ -1,5 +1,6 @@
 """Two workers on a broker, both made up: what is due in which partition, and what has been sent."""
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -10,18 +11,24 @@ from loadgen.generator import RATE_LEAD_NS, partition_schedules
 from loadgen.producer import PartitionState, Producer
 from loadgen.rdkafka import Accepted
 from loadgen.schedule import Schedule
+from workloads.shop.load.marks import Marks, Reserved
 from workloads.shop.load.pageviews import Pageviews
+from workloads.shop.load.purchases import Purchases
 from workloads.shop.tests.load.shop_settings import load
 
-SETTINGS = load(SHOP_USERS="20", SHOP_ITEMS="7")
-USERS = [[user for user in range(1, 21) if user % 3 == p] for p in range(3)]
+SETTINGS = load(SHOP_USERS="20", SHOP_ITEMS="7", PAGEVIEWS_PARTITIONS="3")
+LAST_USER = Reserved.of(SETTINGS).last_user
+ALL_USERS = [[user for user in range(1, LAST_USER + 1) if user % 3 == p] for p in range(3)]
+USERS = [[user for user in users if user <= SETTINGS.users] for users in ALL_USERS]
+PAGEVIEWS = Pageviews(SETTINGS, ALL_USERS)
+SOURCES = (Purchases.name, Marks.name)
 START_NS = 1_700_000_000 * NS_PER_S
 EVERYTHING = 10**9
 
 
-def views(purchases: Schedule) -> Extras:
-    """The pageviews of purchases."""
-    return Extras(purchases, Pageviews(SETTINGS, USERS).extra)
+def views(source: str, schedule: Schedule) -> Extras:
+    """The pageviews of purchases, or those of marks."""
+    return Extras(schedule, partial(PAGEVIEWS.extra, source), SOURCES.index(source))
 
 
 class Sent(NamedTuple):
@@ -70,7 +77,7 @@ class FakeWorker:
 
     def __init__(self, broker: Broker, counters: c.Counters, now: Any) -> None:
         self.states: dict[int, PartitionState] = {}
-        self.feed = Feed(views(Schedule.starting(START_NS, 0, 1)))
+        self.feed = Feed([views(source, Schedule.starting(START_NS, 0, 1)) for source in SOURCES])
         self._counters, self._now = counters, now
         self._producer = Producer(
             number=0,
@@ -83,11 +90,12 @@ class FakeWorker:
             log=print,
         )
 
-    def join(self, partition: int, pageviews: Schedule, purchases: Schedule) -> None:
+    def join(self, partition: int, pageviews: Schedule, extras: list[Schedule]) -> None:
         word, base = self._counters.word, self._counters.partition(partition)
-        position, next_extra = word[base + c.POSITION], word[base + c.NEXT_EXTRA]
+        position = word[base + c.POSITION]
+        next_extra = [word[base + c.NEXT_EXTRA + kind] for kind in range(len(extras))]
         state = PartitionState(partition, copy(pageviews), None, position, next_extra)
-        self.feed.join(state, self.states, copy(purchases), self._now.ns)
+        self.feed.join(state, self.states, list(map(copy, extras)), self._now.ns)
         self.states[partition] = state
 
     def turn(self) -> None:
@@ -108,16 +116,16 @@ class Bench:
         self.now = SimpleNamespace(ns=START_NS)
         self.broker = Broker()
         self.pageviews = partition_schedules(START_NS, [len(users) for users in USERS])
-        self.purchases = Schedule.starting(START_NS, 0, 1000 * NS_PER_S)
+        self.extras = [Schedule.starting(START_NS, 0, 1000 * NS_PER_S) for _ in SOURCES]
         # These forget nothing.
         self.true_pageviews = [copy(schedule) for schedule in self.pageviews]
-        self.true_purchases = copy(self.purchases)
+        self.true_extras = list(map(copy, self.extras))
         self.workers = [FakeWorker(self.broker, counters, self.now) for _ in range(2)]
         for partition in range(len(USERS)):
             self._join(partition, 0)
 
     def _join(self, partition: int, worker: int) -> None:
-        self.workers[worker].join(partition, self.pageviews[partition], self.purchases)
+        self.workers[worker].join(partition, self.pageviews[partition], self.extras)
 
     def go_on(self, ms: int) -> None:
         """Time passes, and then both have a turn."""
@@ -128,7 +136,8 @@ class Bench:
             self.pageviews, self.counters.column(c.POSITION), strict=True
         ):
             schedule.forget(position)
-        self.purchases.forget(min(self.counters.column(c.NEXT_EXTRA)))
+        for kind, extras in enumerate(self.extras):
+            extras.forget(min(self.counters.column(c.NEXT_EXTRA + kind)))
 
     def pageview_rate(self, per_s: int, late_ms: int = 0) -> None:
         at_ns = self.now.ns + RATE_LEAD_NS
@@ -141,12 +150,18 @@ class Bench:
                 state.schedule.change(at_ns, per_s * 1000 * len(USERS[p]))
 
     def purchase_rate(self, per_s: int, late_ms: int = 0) -> None:
+        self._extra_rate(0, per_s, late_ms)
+
+    def mark_rate(self, per_s: int, late_ms: int = 0) -> None:
+        self._extra_rate(1, per_s, late_ms)
+
+    def _extra_rate(self, kind: int, per_s: int, late_ms: int) -> None:
         at_ns = self.now.ns + RATE_LEAD_NS
-        for schedule in (self.purchases, self.true_purchases):
+        for schedule in (self.extras[kind], self.true_extras[kind]):
             schedule.change(at_ns, per_s * 1000)
         self._pass(late_ms)
         for worker in self.workers:
-            worker.feed.change(at_ns, per_s * 1000)
+            worker.feed.change(kind, at_ns, per_s * 1000)
 
     def _pass(self, late_ms: int) -> None:
         for _ in range(late_ms // 5):
@@ -176,19 +191,21 @@ class Bench:
         self.broker.capacity = EVERYTHING
         self.pageview_rate(0)
         self.purchase_rate(0)
+        self.mark_rate(0)
         for _ in range(40):
             self.go_on(20)
 
     def due(self, partition: int) -> list[tuple[int, Any]]:
-        """(when, what) of all that was due, in that order; at the same time purchases first."""
+        """(when, what) of all that was due, in that order; at the same time purchases first, then
+        marks."""
         true, end_ns = self.true_pageviews[partition], self.now.ns
         found: list[tuple[int, int, Any]] = [
-            (true.due_at(n + 1), 1, n) for n in range(true.due_by(end_ns))
+            (true.due_at(n + 1), len(SOURCES), n) for n in range(true.due_by(end_ns))
         ]
-        every = views(self.true_purchases).take(end_ns, EVERYTHING)
-        mine = [v for v in every if v.partition == partition]
-        merged = [*found, *((v.due_ns, 0, v.event) for v in mine)]
-        return [(at_ns, what) for at_ns, _, what in sorted(merged, key=lambda each: each[:2])]
+        for source, schedule in zip(SOURCES, self.true_extras, strict=True):
+            every = views(source, schedule).take(end_ns, EVERYTHING)
+            found += [(v.due_ns, v.kind, v.event) for v in every if v.partition == partition]
+        return [(at_ns, what) for at_ns, _, what in sorted(found, key=lambda each: each[:2])]
 
 
 def copy(schedule: Schedule) -> Schedule:

@@ -13,7 +13,7 @@ from workloads.shop.load import changes
 from workloads.shop.load.changes import Deletes, Updates
 from workloads.shop.tests.load.shop_settings import load
 
-SETTINGS = load(SHOP_ITEMS="20", SHOP_USERS="10")
+SETTINGS = load(SHOP_ITEMS="20", SHOP_USERS="200")
 WORDS_32 = st.integers(0, 2**32 - 1)
 
 
@@ -29,7 +29,11 @@ class Database:
         if "MIN(id)" in sql:
             return (min(self.purchases, default=None), max(self.purchases, default=None))
         if "FROM shop.purchases" in sql:
-            return self.purchases[min(n for n in self.purchases if n >= values[0])]
+            users, wanted = values
+            mine = [row for row in self.purchases.values() if row[1] <= users]
+            if "DESC" in sql:
+                return max((row for row in mine if row[0] < wanted), default=None)
+            return min((row for row in mine if row[0] >= wanted), default=None)
         if "FROM shop.items" in sql:
             return (self.price,)
         return self.user
@@ -98,6 +102,15 @@ def test_a_purchase_that_is_there_is_cancelled(which: int) -> None:
     sql, values = changes.cancellation(database.ask, SETTINGS, which, 0) or ("", ())
     assert sql.startswith("DELETE FROM shop.purchases")
     assert values[0] in database.purchases
+
+
+@given(WORDS_32)
+def test_a_mark_is_never_changed(which: int) -> None:
+    database = Database()
+    for mark in (1, 7, 12):
+        database.purchases[mark] = (mark, SETTINGS.users + 1, 1)
+    for decide in (changes.cancellation, changes.next_status):
+        assert (decide(database.ask, SETTINGS, which, 0) or ("", ()))[1][-1] in (3, 4, 9)
 
 
 def test_without_purchases_there_is_nothing_to_decide() -> None:

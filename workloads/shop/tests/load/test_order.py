@@ -4,6 +4,7 @@ lag takes the n-th message of a partition for the n-th that was due."""
 import os
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,9 +14,11 @@ from loadgen import counters as c
 from loadgen import extras
 from loadgen.clock import NS_PER_MS, NS_PER_S
 from loadgen.schedule import Schedule
+from workloads.shop.load.marks import Marks, Reserved
 from workloads.shop.load.purchases import Purchases
-from workloads.shop.load.sequence import CHANNELS
+from workloads.shop.load.sequence import CHANNELS, page_url
 from workloads.shop.tests.load.bench import (
+    ALL_USERS,
     EVERYTHING,
     SETTINGS,
     START_NS,
@@ -37,6 +40,7 @@ steps = st.one_of(
     st.tuples(st.just("go_on"), st.integers(0, 60)),
     st.tuples(st.just("pageview_rate"), st.sampled_from([0, 1, 50, 3_000])),
     st.tuples(st.just("purchase_rate"), st.sampled_from([0, 1, 50, 1_000])),
+    st.tuples(st.just("mark_rate"), st.sampled_from([0, 1, 50, 1_000])),
     st.tuples(st.just("move"), st.integers(0, 2)),
     st.tuples(st.just("die"), st.integers(0, 1)),
     st.tuples(st.just("broker_takes"), st.sampled_from([0, 3, 40, EVERYTHING])),
@@ -66,7 +70,7 @@ def test_what_is_due_goes_out_once_and_in_order_whatever_happens(
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["pageview_rate", "purchase_rate"]),
+            st.sampled_from(["pageview_rate", "purchase_rate", "mark_rate"]),
             st.sampled_from([0, 20, 700, 5_000]),
             st.integers(0, 80),
         ),
@@ -83,14 +87,23 @@ def test_a_rate_that_is_heard_of_too_late_changes_no_order_and_loses_nothing(
     # So much becomes due that what was sent too early is due by then, too.
     bench.pageview_rate(5_000)
     bench.purchase_rate(5_000)
+    bench.mark_rate(5_000)
     bench.go_on(1_000)
     bench.finish()
     for partition, sent in enumerate(bench.broker.topic):
         assert all(a.stamp_ms <= b.stamp_ms for a, b in pairwise(sent))
         due = [what for _, what in bench.due(partition)]
-        for is_purchase in (False, True):  # each kind in its own order, once
-            mine = [m.what for m in sent if isinstance(m.what, tuple) is is_purchase]
-            assert mine == [what for what in due if isinstance(what, tuple) is is_purchase]
+        for kind in ("scheduled", "purchase", "mark"):  # each in its own order, once
+            mine = [m.what for m in sent if kind_of(m.what) == kind]
+            assert mine == [what for what in due if kind_of(what) == kind]
+
+
+def kind_of(what: Any) -> str:
+    """Of a message of the bench: marks are viewed by users who are reserved."""
+    if not isinstance(what, tuple):
+        return "scheduled"
+    viewer, _ = what
+    return "mark" if viewer > SETTINGS.users else "purchase"
 
 
 def test_a_rate_that_nobody_can_follow_fills_no_memory(
@@ -115,9 +128,31 @@ def test_a_rate_that_nobody_can_follow_fills_no_memory(
 def test_a_purchase_s_pageview_is_of_the_product_by_the_customer() -> None:
     schedule = Schedule.starting(START_NS, 1_000_000, 1000 * NS_PER_S)
     rows = Purchases(SETTINGS, schedule)
-    for view in views(schedule).take(START_NS + NS_PER_S // 10):
+    for view in views(Purchases.name, schedule).take(START_NS + NS_PER_S // 10):
         user, item, _ = rows.make(view.number, 0)
         viewer, page = view.event
         assert (viewer, page // len(CHANNELS) + 1) == (user, item)
         assert user in USERS[view.partition]
         assert view.due_ns == START_NS + (view.number + 1) * NS_PER_MS
+
+
+def test_a_mark_is_a_purchase_and_a_pageview_of_what_is_reserved_for_its_partition() -> None:
+    schedule = Schedule.starting(START_NS, 1_000_000, 1000 * NS_PER_S)
+    reserved, rows = Reserved.of(SETTINGS), Marks(SETTINGS, schedule)
+    seen: dict[int, list[str]] = {}
+    for view in views(Marks.name, schedule).take(START_NS + NS_PER_S // 10):
+        partition = view.number // 2 % len(USERS)
+        assert view.partition == partition
+        user, item, pieces = rows.make(view.number, 0)
+        assert (user, item, pieces) == (21 + partition, 8 + partition, 1)
+        viewer, page = view.event
+        assert viewer in ALL_USERS[partition]
+        assert viewer > user
+        seen.setdefault(partition, []).append(page_url(page, reserved.last_item))
+    for partition, urls in seen.items():
+        assert urls[:3] == [
+            f"/products/{8 + partition}",
+            f"/profiles/{21 + partition}",
+            f"/products/{8 + partition}",
+        ]
+    assert set(seen) == {0, 1, 2}

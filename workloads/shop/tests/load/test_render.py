@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadgen.sequence import Stream, mix32
+from workloads.shop.load.marks import Reserved
 from workloads.shop.load.render import Renderer, Share, stamp_piece, to_json
 from workloads.shop.load.sequence import CHANNELS, page_number, page_url, pageview, purchase
 
@@ -24,7 +25,7 @@ def renderer() -> Renderer:
         "typedef struct { int err; void *rkt; int32_t partition; char *payload; size_t len;"
         " char *key; size_t key_len; int64_t offset; void *_private; } rd_kafka_message_t;"
     )
-    return Renderer(ffi, ITEMS, USERS, CAPACITY)
+    return Renderer(ffi, Reserved(USERS, ITEMS, partitions=3), CAPACITY)
 
 
 def rendered(renderer: Renderer) -> list[tuple[bytes, bytes]]:

@@ -2,6 +2,7 @@
 generator can be compared."""
 
 import hashlib
+from functools import partial
 from typing import Any
 
 from cffi import FFI  # type: ignore[import-untyped]
@@ -11,6 +12,7 @@ from loadgen.extras import Extras
 from loadgen.schedule import Schedule
 from workloads.shop.load import tables
 from workloads.shop.load.changes import Deletes, Updates
+from workloads.shop.load.marks import Reserved
 from workloads.shop.load.pageviews import Pageviews
 from workloads.shop.load.purchases import Purchases
 from workloads.shop.load.topics import flagged_profiles
@@ -18,7 +20,8 @@ from workloads.shop.tests.load.shop_settings import load
 
 SHOP = load()
 # Not as Kafka's partitioner does it, which is librdkafka's business.
-USERS = [[user for user in range(1, SHOP.users + 1) if user % 6 == p] for p in range(6)]
+LAST_USER = Reserved.of(SHOP).last_user
+USERS = [[user for user in range(1, LAST_USER + 1) if user % 6 == p] for p in range(6)]
 STAMP_MS = 1_763_712_000_123
 
 
@@ -65,7 +68,8 @@ def test_pageviews_byte_for_byte() -> None:
         " char *key; size_t key_len; int64_t offset; void *_private; } rd_kafka_message_t;"
     )
     pageviews = Pageviews(SHOP, USERS, ffi)
-    extras = Extras(schedule(), pageviews.extra).take(schedule().due_at(1000), 1000)
+    place = partial(pageviews.extra, Purchases.name)
+    extras = Extras(schedule(), place).take(schedule().due_at(1000), 1000)
     renderer = pageviews.renderer(1000)
     found = []
     for partition in range(6):
