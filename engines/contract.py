@@ -2,7 +2,7 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from racetrack.errors import RacetrackError
 from racetrack.flaw import Flaw
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
+from racetrack.workload import MarkedView
 
 if TYPE_CHECKING:
     import pyarrow
@@ -46,6 +47,20 @@ class Progress:
     partition: int
     total: int
     max_received_at_ms: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the row of a partition in a marked view said when it last changed, see
+    `racetrack.workload.MarkedView`: a count of marks, or a time in epoch milliseconds.
+
+    `timestamp_ms` is when who reads the view could see it, epoch milliseconds.
+    """
+
+    timestamp_ms: int
+    view: str  # `MarkedView.name`
+    partition: int
+    value: int
 
 
 class Engine(ABC):
@@ -105,6 +120,16 @@ class Engine(ABC):
     @abstractmethod
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """Every change of the two progress views, as the engine tells it, until `stop` is set."""
+
+    def seen(
+        self,
+        stack: Stack,  # noqa: ARG002
+        marked: Sequence[MarkedView],  # noqa: ARG002
+        stop: threading.Event,  # noqa: ARG002
+    ) -> Iterator[Seen]:
+        """Every change of the marks' rows in these views, by what the engine's users read them
+        with, until `stop` is set. None: its views can't be followed."""
+        return iter(())
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":  # noqa: ARG002
         """What a view of the demo holds now: its rows, its columns by the names in the script.

@@ -19,6 +19,8 @@ class Flaw:
     deviation of `noise_pct` of itself, with a correlation time of `noise_tau_s`. It is 0 in pauses
     of `pause_ms`, which begin at random, every `pause_every_s` on average. `seed` says which
     swings and pauses these are (0: others at every start).
+
+    A view of it holds what it had counted `view_behind_ms` ago.
     """
 
     delay_ms: int = 0
@@ -33,6 +35,7 @@ class Flaw:
     pause_ms: int = 0
     pause_every_s: float = 10.0
     seed: int = 0
+    view_behind_ms: int = 0
 
     @property
     def mean_capacity_per_s(self) -> float:
@@ -48,4 +51,5 @@ class Flaw:
             return f"capacity of {self.capacity_per_s:,}/s{noise}{pauses if self.pause_ms else ''}"
         seldom = f", told every {self.cycle_ms:,} ms" if self.cycle_ms >= SELDOM_MS else ""
         spread = f", stamped over {self.spread_ms} ms" if self.spread_ms else ""
-        return f"delay of {self.delay_ms:,} ms{seldom}{spread}"
+        trails = f", a view {self.view_behind_ms:,} ms behind" if self.view_behind_ms else ""
+        return f"delay of {self.delay_ms:,} ms{seldom}{spread}{trails}"

@@ -251,6 +251,23 @@ class LittlesLaw(Part):
     holds: bool = Field(description="Whether they differ by no more.")
 
 
+class ViewLag(Part):
+    """How old a view was, told by its marks: the age of the oldest that was due and not in it, at
+    every instant of the sampling window, milliseconds; null is without end. See docs/view-lag.md.
+    """
+
+    name: str = Field(description="View and column.")
+    way: str = Field(description="What brings its marks: the main topic, or a table by CDC.")
+    marks_per_s: float = Field(description="Marks of this view that became due.")
+    updates: int = Field(description="How often the marks in it were seen to change.")
+    kind: VerdictKind = Field(description="The verdict on this view alone.")
+    reason: str = Field(description="In words, with numbers.")
+    lag_p50_ms: Endless = Field(description="Median over the window's time.")
+    lag_p90_ms: Endless = Field(description="90 % of the time at most this.")
+    lag_p99_ms: Endless = Field(description="99 % of the time at most this.")
+    lag_max_ms: Endless = Field(description="Largest.")
+
+
 class Results(Part):
     """Figures over the window."""
 
@@ -260,6 +277,9 @@ class Results(Part):
     processed_pageviews: int | None = Field(description="Counted by the engine.")
     verdict: Verdict | None = Field(
         default=None, description="Absent from runs of versions that gave none."
+    )
+    views: tuple[ViewLag, ...] = Field(
+        default=(), description="Of each marked view; none where there were no marks."
     )
     dt_ms: Freshness
     processes: dict[str, Cost] = Field(

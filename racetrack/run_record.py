@@ -167,6 +167,22 @@ class Spin(Part):
     )
 
 
+class MarkedViewRecord(Part):
+    """A view that was followed by marks. Mark n (0 for the first) is of partition n // 2 modulo
+    their number. What its rows in views.csv say is of those marks of a partition that show in it.
+    """
+
+    name: str = Field(description="View and column, as in views.csv.")
+    way: str = Field(description="What brings its marks: the main topic, or a table by CDC.")
+    turn: int | None = Field(
+        description="Which marks show in it: 0 those of even n, 1 those of odd n, null both."
+    )
+    is_time: bool = Field(
+        description="Whether a row says when the newest was due, epoch milliseconds; else it counts"
+        " them."
+    )
+
+
 class RunRecord(Part):
     """Schema version 2: in version 1, "lag" was what is processing lag here. The file is rewritten
     whole at every change: a run that broke off has what was known by then. Keys are only ever added
@@ -196,6 +212,9 @@ class RunRecord(Part):
         default=(),
         description="What to know before comparing this run with one of another engine, as the"
         " engine's module says it.",
+    )
+    marked_views: tuple[MarkedViewRecord, ...] = Field(
+        default=(), description="By which view lag is told; none where there were no marks."
     )
     machine: Machine = Field(default_factory=Machine)
     versions: dict[str, str] = Field(

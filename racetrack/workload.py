@@ -14,6 +14,7 @@ from pathlib import Path
 
 from racetrack import plugins
 from racetrack.errors import UsageError
+from racetrack.settings import Settings
 
 # Debezium's name for MySQL, with which its topics begin.
 CDC_PREFIX = "mysql"
@@ -78,6 +79,35 @@ class SourceTopic:
 
 
 @dataclass(frozen=True)
+class MarkedView:
+    """A view whose own rows say which marks it holds, and so how old it is (docs/view-lag.md).
+
+    The row of a partition is the one whose `key` is as much above the setting `after` as the
+    partition's number plus one. Its greatest `column` is how many of the partition's marks it
+    holds; or, with `is_time`, when the newest of them was due. Mark n (0-based) is of partition
+    n // 2 % partitions; `turn` says which show there: 0 the even ones, 1 the odd ones, None both.
+    """
+
+    view: str
+    column: str
+    key: str
+    after: str
+    way: str  # what brings its marks: the main topic, or a table by CDC
+    turn: int | None = None
+    is_time: bool = False
+
+    @property
+    def name(self) -> str:
+        """As files and reports call it."""
+        return f"{self.view}.{self.column}"
+
+    def keys(self, settings: Settings) -> list[int]:
+        """The key of each partition's row, by partition."""
+        last = int(getattr(settings, self.after))
+        return [last + 1 + partition for partition in range(settings.pageviews_partitions)]
+
+
+@dataclass(frozen=True)
 class Workload:
     """What is raced on."""
 
@@ -94,6 +124,8 @@ class Workload:
     watched_table: str | None
     # In an order in which each comes after those that its SQL reads.
     views: tuple[View, ...]
+    # Those of them by which view lag is told.
+    marked: tuple[MarkedView, ...]
     # The view that counts the main topic by `partition`, in a column `total`.
     progress: str
     # The folder that holds `<view>.sql` for each view: what it should hold, by the schemas `source`

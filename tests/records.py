@@ -41,6 +41,18 @@ NOISE_FIGURES: dict[str, Any] = {
     "waited_for_memory_pct": 0.0,
     "waited_for_io_pct": 0.0,
 }
+VIEW: dict[str, Any] = {
+    "name": "item_summary.orders",
+    "way": "purchases",
+    "marks_per_s": 12.0,
+    "updates": 20,
+    "kind": "fell behind",
+    "reason": "Fell behind: its lag grows.",
+    "lag_p50_ms": 430.2,
+    "lag_p90_ms": 900.0,
+    "lag_p99_ms": 1_925.1,
+    "lag_max_ms": None,
+}
 RUN: dict[str, Any] = {
     "schema_version": 2,
     "tag": "2026.03.22.05.04.28_UTC_steady_5000",

@@ -5,7 +5,8 @@
 What it counted it says on standard output in the lines of engines/shared/progress_log.py, at most
 every CAL_CYCLE_MS. `RACETRACK stalled timestamp=<ms>, partition=<k>` says since when k stands still
 (-1: none does any more). `RACETRACK capacity timestamp=<ms>, allowed=<n>, seed=<n>` says every
-second how many it could have counted since its start if some had always waited. KAFKA_BOOTSTRAP,
+second how many it could have counted since its start if some had always waited. What its view holds
+it says in lines `RACETRACK seen`, if there are marks (MARKS_PER_SECOND). KAFKA_BOOTSTRAP,
 CAL_READY_FILE (written once it reads all partitions) and the settings in the `.env` beside this
 come from the environment.
 """
@@ -51,6 +52,7 @@ def flaw_of(environment: Mapping[str, str]) -> Flaw:
         pause_ms=int(environment["CAL_PAUSE_MS"]),
         pause_every_s=float(environment["CAL_PAUSE_EVERY_S"]),
         seed=int(environment["CAL_SEED"]),
+        view_behind_ms=int(environment["CAL_VIEW_BEHIND_MS"]),
     )
 
 
@@ -136,6 +138,30 @@ class Telling:
         return [summary, *(_progress(counting, p, at_ms) for at_ms, p in stamped)]
 
 
+class Trailing:
+    """A view that holds what was counted a known time ago. It says of each partition when the
+    newest pageview was due that it holds."""
+
+    def __init__(self, partitions: int, behind_ms: int) -> None:
+        self._counted: deque[tuple[int, list[int]]] = deque()
+        self._held = [-1] * partitions
+        self._behind_ms = behind_ms
+
+    def lines(self, counting: Counting, now_ms: int) -> list[str]:
+        """The lines of engines/shared/progress_log.py; none if nothing has changed."""
+        self._counted.append((now_ms, list(counting.newest_ms)))
+        before, held = self._held, self._held
+        while self._counted and self._counted[0][0] <= now_ms - self._behind_ms:
+            held = self._counted.popleft()[1]
+        self._held = held
+        return [
+            f"RACETRACK seen timestamp={now_ms}, view=trailing, partition={partition},"
+            f" value={newest_ms}"
+            for partition, newest_ms in enumerate(held)
+            if newest_ms != before[partition]
+        ]
+
+
 def _progress(counting: Counting, partition: int, now_ms: int) -> str:
     total, newest_ms = counting.total[partition], counting.newest_ms[partition]
     return (
@@ -214,9 +240,10 @@ class Notes:
         return found
 
 
-def run(consumer: Consumer, partitions: int, flaw: Flaw) -> None:
+def run(consumer: Consumer, partitions: int, flaw: Flaw, *, has_marks: bool) -> None:
     """Count and tell to no end; a signal ends it."""
     counting, notes = Counting(partitions, flaw), Notes(flaw)
+    trailing = Trailing(partitions, flaw.view_behind_ms) if has_marks else None
     telling = Telling(partitions, flaw.spread_ms)
     start_s = tell_at_s = time.monotonic()
     while True:
@@ -229,6 +256,7 @@ def run(consumer: Consumer, partitions: int, flaw: Flaw) -> None:
         lines = notes.lines(counting, now_ms, now_s - start_s)
         if now_s >= tell_at_s:
             lines = telling.lines(counting, now_ms) + lines
+            lines += trailing.lines(counting, now_ms) if trailing else []
             time.sleep(flaw.spread_ms / 1000)  # nothing is said before its time
             # On the beat: a cycle that began late would make the next ones late, too.
             tell_at_s = max(tell_at_s + flaw.cycle_ms / 1000, now_s)
@@ -247,7 +275,7 @@ def main() -> None:
             f" {TOPIC} has the partitions 0 to {partitions - 1}."
         )
     Path(os.environ["CAL_READY_FILE"]).touch()
-    run(consumer, partitions, flaw)
+    run(consumer, partitions, flaw, has_marks=float(os.environ["MARKS_PER_SECOND"]) > 0)
 
 
 if __name__ == "__main__":

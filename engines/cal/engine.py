@@ -1,13 +1,15 @@
 """The calibration engine: counts pageviews with a programmed flaw, so that the harness can be held
-against something known. It has no views, and no purchases reach it."""
+against something known. It has one view, which trails its counts, and no purchases reach it."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from engines.contract import CalibrationEngine, Progress, Summary
-from engines.shared.progress_log import updates_of
+from engines.contract import CalibrationEngine, Progress, Seen, Summary
+from engines.shared.progress_log import seen_in, updates_of
 from racetrack.flaw import NO_PARTITION, Flaw
 from racetrack.stack.contract import Stack
+from racetrack.workload import MarkedView, find_workload
 
 
 class Cal(CalibrationEngine):
@@ -31,6 +33,7 @@ class Cal(CalibrationEngine):
             "CAL_PAUSE_MS": flaw.pause_ms,
             "CAL_PAUSE_EVERY_S": flaw.pause_every_s,
             "CAL_SEED": flaw.seed,
+            "CAL_VIEW_BEHIND_MS": flaw.view_behind_ms,
         }
         if flaw.stalled_partition != NO_PARTITION:
             given |= {
@@ -45,6 +48,17 @@ class Cal(CalibrationEngine):
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """What the consumer writes to its output."""
         return updates_of(stack.log_of("cal"), stop)
+
+    def seen(
+        self, stack: Stack, marked: Sequence[MarkedView], stop: threading.Event
+    ) -> Iterator[Seen]:
+        """It has one view, which says up to when it holds the pageviews; it stands for each of
+        those that say that of them."""
+        topic = find_workload(stack.settings.workload).topic.name
+        names = [view.name for view in marked if view.is_time and view.way == topic]
+        for seen in seen_in(stack.log_of("cal"), stop):
+            for name in names:
+                yield replace(seen, view=name)
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """What it reads; it has nothing to look at but its log."""

@@ -25,6 +25,7 @@ class Knobs(Settings):
     cal_capacity_noise_tau_s: Annotated[float, Field(ge=0.5)]
     cal_pause_ms: Annotated[int, Field(ge=0)]
     cal_pause_every_s: Annotated[float, Field(gt=0)]
+    cal_view_behind_ms: Annotated[int, Field(ge=0)]
     cal_seed: Annotated[int, Field(ge=0)]
 
     @field_validator("cal_pause_every_s")

@@ -1,17 +1,18 @@
 """Deephaven: the demo is loaded over gRPC, progress is read from the server's own output."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from engines.contract import DemoError, Engine, NoSuchView, Progress, Summary
+from engines.contract import DemoError, Engine, NoSuchView, Progress, Seen, Summary
 from engines.dh.knobs import Knobs
-from engines.shared.progress_log import updates_of
+from engines.shared.progress_log import seen_in, updates_of
 from racetrack.errors import RacetrackError
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
+from racetrack.workload import MarkedView, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
@@ -38,14 +39,18 @@ class Deephaven(Engine):
     is_published = True
 
     def load_demo(self, stack: Stack) -> None:
-        """Run `scripts/demo.py`, then `scripts/sample_dt.py`, which makes the server tell."""
+        """Run `scripts/demo.py`, then `scripts/sample_dt.py`, which makes the server tell; if there
+        are marks, `scripts/sample_views.py` too."""
         from pydeephaven import DHError
 
+        scripts = {"demo.py": "", "sample_dt.py": ""}
+        if stack.settings.marks_per_second:
+            scripts["sample_views.py"] = f"marked_views = {_marked_views(stack.settings)!r}\n"
         session = connect(stack.settings)
         try:
-            for script in ("demo.py", "sample_dt.py"):
+            for script, before in scripts.items():
                 try:
-                    session.run_script(_RUN_FILE.format(name=script))
+                    session.run_script(before + _RUN_FILE.format(name=script))
                 except DHError as error:
                     raise DemoError(f"Deephaven refused scripts/{script}:\n{error}") from error
         finally:
@@ -54,6 +59,15 @@ class Deephaven(Engine):
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """What `sample_dt.py` writes to the server's output at every update."""
         return updates_of(stack.log_of("deephaven"), stop)
+
+    def seen(
+        self,
+        stack: Stack,
+        marked: Sequence[MarkedView],  # noqa: ARG002  # the script has been told
+        stop: threading.Event,
+    ) -> Iterator[Seen]:
+        """What `sample_views.py` writes to the server's output: listeners on the views' rows."""
+        return seen_in(stack.log_of("deephaven"), stop)
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """A snapshot of the table, which Deephaven takes between two update cycles."""
@@ -83,6 +97,16 @@ class Deephaven(Engine):
             f"IDE: http://{host}/ide/?psk={psk}",
             f"In its console: exec(open('{stack.inside.scripts}/demo.py').read())",
         ]
+
+
+def _marked_views(settings: Settings) -> list[tuple[str | int | bool, ...]]:
+    """As `scripts/sample_views.py` wants them."""
+    found: list[tuple[str | int | bool, ...]] = []
+    for view in find_workload(settings.workload).marked:
+        keys = view.keys(settings)
+        rows = view.view, view.key, keys[0], keys[-1]
+        found.append((view.name, *rows, view.column, view.is_time))
+    return found
 
 
 def connect(settings: Settings) -> "Session":

@@ -4,19 +4,19 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from engines.contract import DemoError, Engine, NoSuchView, Progress, Summary
-from engines.flink import script, topics, totals
+from engines.contract import DemoError, Engine, NoSuchView, Progress, Seen, Summary
+from engines.flink import marks, script, topics, totals
 from engines.flink.gateway import Gateway, Refused
 from engines.flink.job import JobLog
 from engines.flink.knobs import Knobs
 from racetrack.settings import REPO, Settings
 from racetrack.stack.contract import Stack
-from racetrack.workload import ColumnType, find_workload
+from racetrack.workload import ColumnType, MarkedView, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
@@ -65,6 +65,13 @@ class Flink(Engine):
                 log.check()
             elif written.value is not None:
                 yield _update_of(written.topic, written.at_ms, json.loads(written.value))
+
+    def seen(
+        self, stack: Stack, marked: Sequence[MarkedView], stop: threading.Event
+    ) -> Iterator[Seen]:
+        """What Flink writes to the views' topics, at the time that it gave its messages."""
+        rows = marks.by_topic(marked, stack.settings)
+        return marks.follow(stack.endpoints.kafka, rows, stop)
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """The last message of each key of the view's topic."""

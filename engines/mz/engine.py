@@ -9,24 +9,27 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import psutil
 
-from engines.contract import Engine, NoSuchView, Progress, Summary
+from engines.contract import Engine, NoSuchView, Progress, Seen, Summary
 from engines.mz.knobs import Knobs
 from engines.shared.pgwire import CopyOut, Poll, Server, wait_for
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError, SetupError, UsageError
 from racetrack.settings import REPO, Settings
 from racetrack.stack.contract import Stack
+from racetrack.workload import MarkedView
 
 if TYPE_CHECKING:
+    import psycopg
     import pyarrow
 
 SCRIPT = REPO / "scripts" / "demo.sql"
@@ -131,17 +134,33 @@ class Materialize(Engine):
         """The summary once a second; each partition's progress when Materialize tells it."""
         server = _demo(stack.settings)
         with server.connect() as following, server.connect() as asking:
-            changes, progress = Changes(), CopyOut(following, PROGRESS)
+            changes, told = Changes(), CopyOut(following, PROGRESS)
             summary = Poll(asking, SUMMARY, ASK_EVERY_S)
             while True:
                 last_look = stop.is_set()
-                for line in progress.take():
-                    yield from changes.take(line, now_ms())
+                for line in told.take():
+                    yield from progress(changes.take(line), now_ms())
                 for row in summary.take():
                     yield _summary(row, now_ms())
                 if last_look:
                     return
-                wait_for([progress.socket, summary.socket])
+                wait_for([told.socket, summary.socket])
+
+    def seen(
+        self, stack: Stack, marked: Sequence[MarkedView], stop: threading.Event
+    ) -> Iterator[Seen]:
+        """What a SUBSCRIBE of each view tells, when its time is complete: no reader sees it
+        earlier."""
+        server = _demo(stack.settings)
+        with ExitStack() as closing:
+            followed = [
+                MarksRows(closing.enter_context(server.connect()), view, view.keys(stack.settings))
+                for view in marked
+            ]
+            while not stop.is_set():
+                for rows in followed:
+                    yield from rows.take()
+                wait_for([rows.socket for rows in followed])
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """All rows of a view or source of the demo."""
@@ -210,23 +229,55 @@ class Changes:
     """
 
     def __init__(self) -> None:
-        self._pending: dict[int, dict[int, tuple[int, int]]] = {}
+        self._pending: dict[int, list[tuple[int, ...]]] = {}
 
-    def take(self, line: str, now_ms: int) -> Iterator[Progress]:
-        """One line: mz_timestamp, progressed, diff, partition, total, max_received_at, with tabs
-        between them. If it completes a time, each partition that has changed since, with `now_ms`.
-        """
+    def take(self, line: str) -> list[tuple[int, ...]]:
+        """One line: mz_timestamp, progressed, diff, and the query's columns, with tabs between
+        them. If it completes a time, the rows that came since, by their times."""
         at, progressed, diff, *columns = line.split("\t")
         if progressed == "t":
-            newest: dict[int, tuple[int, int]] = {}
-            for time_ms in sorted(time_ms for time_ms in self._pending if time_ms < int(at)):
-                newest |= self._pending.pop(time_ms)
-            for partition, (total, max_received_at_ms) in sorted(newest.items()):
-                yield Progress(now_ms, partition, total, max_received_at_ms)
-        elif int(diff) > 0:
-            partition, total, max_received_at_ms = map(int, columns)
-            row = (total, max_received_at_ms)
-            self._pending.setdefault(int(at), {})[partition] = row
+            complete = sorted(time_ms for time_ms in self._pending if time_ms < int(at))
+            return [row for time_ms in complete for row in sorted(self._pending.pop(time_ms))]
+        if int(diff) > 0:
+            self._pending.setdefault(int(at), []).append(tuple(map(int, columns)))
+        return []
+
+
+def progress(rows: Sequence[tuple[int, ...]], now_ms: int) -> Iterator[Progress]:
+    """The newest of each partition, from rows of PROGRESS."""
+    newest = {partition: (total, newest_ms) for partition, total, newest_ms in rows}
+    for partition, (total, newest_ms) in sorted(newest.items()):
+        yield Progress(now_ms, partition, total, newest_ms)
+
+
+class MarksRows:
+    """The marks' rows of one view, as a SUBSCRIBE of the view itself tells of them."""
+
+    def __init__(
+        self, following: "psycopg.Connection[Any]", view: MarkedView, keys: list[int]
+    ) -> None:
+        value = view.column
+        if view.is_time:
+            value = f"(1000 * extract(epoch FROM {value}))::bigint"
+        query = f"SELECT {view.key}, {value} FROM {view.view}"  # noqa: S608  # the catalogue's
+        rows = f"{query} WHERE {view.key} BETWEEN {keys[0]} AND {keys[-1]}"
+        self._copy = CopyOut(following, f"COPY (SUBSCRIBE ({rows}) WITH (PROGRESS)) TO STDOUT")
+        self._name, self._first = view.name, keys[0]
+        self._changes = Changes()
+        self._newest: dict[int, int] = {}
+
+    @property
+    def socket(self) -> int:
+        """What becomes readable when there is something to take."""
+        return self._copy.socket
+
+    def take(self) -> Iterator[Seen]:
+        """What has changed; of rows that came at one time only the newest is told."""
+        for line in self._copy.take():
+            for key, value in self._changes.take(line):
+                if value > self._newest.get(key, -1):
+                    self._newest[key] = value
+                    yield Seen(now_ms(), self._name, key - self._first, value)
 
 
 def _summary(row: list[str | None], now_ms: int) -> Summary:

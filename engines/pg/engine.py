@@ -5,7 +5,8 @@ Progress is notified by the transaction that brings the pageviews: it is known w
 
 import re
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -13,18 +14,20 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from engines.contract import Engine, NoSuchView, Progress, Summary
+from engines.contract import Engine, NoSuchView, Progress, Seen, Summary
 from engines.pg.knobs import Knobs
 from engines.shared.pgwire import Server
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
 from racetrack.settings import REPO, Settings
 from racetrack.stack.contract import Stack
+from racetrack.workload import MarkedView
 
 if TYPE_CHECKING:
     import pyarrow
 
 SCRIPT = REPO / "scripts" / "demo.pg.sql"
+ASK_EVERY_S = 1.0
 LOOK_EVERY_S = 0.5  # whether to stop; notifications are taken as they come
 PROGRESS = "SELECT partition, total, max_received_at FROM pageviews_progress ORDER BY partition"
 SUMMARY = "SELECT total, max_received_at FROM pageviews_summary"
@@ -75,6 +78,23 @@ class PostgreSQL(Engine):
                 if last_look:
                     return
 
+    def seen(
+        self, stack: Stack, marked: Sequence[MarkedView], stop: threading.Event
+    ) -> Iterator[Seen]:
+        """What queries of the views answer, one after the other, at most every ASK_EVERY_S. They
+        are computed then, and what that costs is PostgreSQL's."""
+        told: dict[tuple[str, int], int] = {}
+        with _server(stack.settings).connect() as connection:
+            while not stop.is_set():
+                next_s = time.monotonic() + ASK_EVERY_S
+                for view in marked:
+                    keys = view.keys(stack.settings)
+                    for key, value in _answer(connection, _rows_of(view, keys)):
+                        if told.get((view.name, key)) != value:
+                            told[view.name, key] = value
+                            yield Seen(now_ms(), view.name, keys.index(key), value)
+                stop.wait(next_s - time.monotonic())
+
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """All rows of a view or table of the demo."""
         made = re.findall(r"^CREATE (?:VIEW|TABLE) (\w+)", self._script.read_text(), re.M)
@@ -97,6 +117,23 @@ class PostgreSQL(Engine):
             f"SQL: PGPASSWORD={password} psql '{_server(stack.settings).conninfo}'",
             f"In it: \\i {self._script}",
         ]
+
+
+def _answer(connection: "psycopg.Connection[Any]", query: bytes) -> list[tuple[int, int]]:
+    try:
+        return connection.execute(query).fetchall()
+    except psycopg.Error as error:
+        raise RacetrackError(f"PostgreSQL does not answer {query.decode()!r}: {error}") from error
+
+
+def _rows_of(view: MarkedView, keys: Sequence[int]) -> bytes:
+    """(key, value) of the marks' rows in a view."""
+    value = f"max({view.column})"
+    if view.is_time:
+        value = f"(1000 * extract(epoch FROM {value}))::bigint"
+    among = ", ".join(map(str, keys))
+    select = f"SELECT {view.key}, {value} FROM {view.view}"  # noqa: S608  # names of the catalogue
+    return f"{select} WHERE {view.key} IN ({among}) GROUP BY {view.key}".encode()
 
 
 def update_of(channel: str, payload: str, now_ms: int) -> Summary | Progress:

@@ -5,11 +5,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from racetrack.analysis import curves, littles_law, noise, raw, recovery
+from racetrack.analysis import curves, littles_law, noise, raw, recovery, views
 from racetrack.analysis.sequential import decide
 from racetrack.analysis.verdict import judge
-from racetrack.results_record import Cost, Freshness, HarnessCost, Results, Spread, Verdict
-from racetrack.run_record import CpuTime, Measured, RunArguments
+from racetrack.results_record import (
+    Cost,
+    Freshness,
+    HarnessCost,
+    Results,
+    Spread,
+    Verdict,
+    ViewLag,
+)
+from racetrack.run_record import CpuTime, Measured, RunRecord
 from racetrack.runfolder import read_run
 
 # What the verdict rests on is of the window that was judged, all else of the sampling window.
@@ -35,6 +43,7 @@ def results(folder: Path) -> Results:
     usage = raw.usage(folder)
     told = curves.read(folder)
     judged = judge(told, start_ms, end_ms, asked.pageviews_per_s)
+    found_views = view_lags(folder, run, told.partitions, measured)
     # None counted: not known, and no cost of each.
     millions = (judged.throughput.processed_per_s or 0) * judged.window_s / 1e6
     arrivals, delays = raw.arrivals(folder), raw.delays(folder, run.engine)
@@ -45,7 +54,8 @@ def results(folder: Path) -> Results:
         achieved_pageviews_per_s=achieved_per_s,
         published_pageviews=sum(measured.end_offsets),
         processed_pageviews=measured.engine_total,
-        verdict=_decided(judged, told, asked, measured),
+        verdict=views.worst(_decided(judged, told, asked.pageviews_per_s, measured), found_views),
+        views=found_views,
         dt_ms=delay(delays, start_ms, end_ms),
         processes={
             name: process(
@@ -75,17 +85,27 @@ def _warned(verdict: Verdict, warning: str) -> Verdict:
     return verdict.model_copy(update={"warnings": (*verdict.warnings, warning)})
 
 
+def view_lags(
+    folder: Path, run: RunRecord, partitions: Sequence[int], measured: Measured
+) -> tuple[ViewLag, ...]:
+    """Of each marked view that was seen; none where there were no marks."""
+    start_ms, end_ms = measured.window.start_ms, measured.window.end_ms
+    found = []
+    for view, told in views.told(folder, run.marked_views, partitions):
+        verdict = _decided(judge(told, start_ms, end_ms), told, None, measured)
+        found.append(views.view_lag(view, told, verdict, start_ms, end_ms))
+    return tuple(found)
+
+
 def _decided(
-    judged: Verdict, told: curves.Curves, asked: RunArguments, measured: Measured
+    judged: Verdict, told: curves.Curves, asked_per_s: float | None, measured: Measured
 ) -> Verdict:
     """The verdict at the look that decided, if the run was watched on; how old the view was, and at
     what throughput, in the sampling window, as its costs are."""
     if measured.rate_set_ms is None or measured.watched_until_ms is None:
         return judged
     until_ms, window = measured.watched_until_ms, measured.window
-    found = decide(
-        *(told, measured.rate_set_ms, until_ms, asked.pageviews_per_s), first_ms=window.end_ms
-    )
+    found = decide(*(told, measured.rate_set_ms, until_ms, asked_per_s), first_ms=window.end_ms)
     lag = judged.measured or found.measured
     if judged.measured and found.measured:
         grew = {name: getattr(found.measured, name) for name in GROWTH}

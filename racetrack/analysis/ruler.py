@@ -97,6 +97,34 @@ def waiting(folder: Path, flaw: Flaw) -> Finding:
     )
 
 
+def view(folder: Path, flaw: Flaw) -> Finding:
+    """The lag of a view that trails its engine's count: a mark is in it so much later, and between
+    two marks the older of them tells, so its age is lower by up to the time between them."""
+    run = read_run(folder)
+    bound = f"view lag p50 and p99 ± {LAG_WITHIN_MS:.0f} ms, and the time between two marks"
+    judged = _judged(run)
+    if isinstance(judged, str):
+        return Finding(str(flaw), judged, bound, within=False)
+    found = run.results.views if run.results else ()
+    if not found:
+        return Finding(str(flaw), "no view was seen", bound, within=False)
+    (seen,) = found
+    expected_ms = flaw.delay_ms + flaw.view_behind_ms + flaw.cycle_ms / 2
+    between_ms = 1000 / seen.marks_per_s
+    within = all(
+        -between_ms - LAG_WITHIN_MS <= lag_ms - expected_ms <= LAG_WITHIN_MS
+        for lag_ms in (seen.lag_p50_ms, seen.lag_p99_ms)
+    )
+    count_ms = judged.lag.lag_p50_ms
+    return Finding(
+        str(flaw),
+        f"view lag p50 {seen.lag_p50_ms:,.0f} ms, p99 {seen.lag_p99_ms:,.0f} ms by"
+        f" {seen.marks_per_s:g} marks/s, while that of the count is {count_ms:,.0f} ms",
+        bound,
+        within=within,
+    )
+
+
 def stall(folder: Path, flaw: Flaw) -> Finding:
     """How soon the lag showed a partition that stalled, which freshness does not show.
 

@@ -5,11 +5,9 @@ from collections.abc import Callable
 
 from engines.contract import Engine, Progress, Summary
 from racetrack.probes.curves import CurvesFile
-from racetrack.probes.thread import Probe
+from racetrack.probes.thread import LOOK_EVERY_S, Probe
 from racetrack.runfolder import RunFolder
 from racetrack.stack.contract import Stack
-
-LOOK_EVERY_S = 0.05
 
 
 class DelayProbe(Probe):
@@ -54,16 +52,7 @@ class DelayProbe(Probe):
     def run(self) -> None:
         """Take what the engine tells; ask it again if it was killed on purpose meanwhile."""
         with self._dt_log:
-            while True:
-                asked_s = time.monotonic()
-                try:
-                    self._take_all()
-                    break
-                except Exception:
-                    if self.stopping.is_set() or not self._excused(asked_s):
-                        raise
-                while self._excused(time.monotonic()) and not self.stopping.wait(LOOK_EVERY_S):
-                    pass
+            self.follow(self._take_all, self._excused)
             self._write_loss()
 
     def lost(self, at_ms: int) -> None:

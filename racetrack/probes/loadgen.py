@@ -5,7 +5,8 @@ import json
 import socket
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from contextlib import ExitStack
+from typing import Any, TextIO
 
 from racetrack.errors import RacetrackError
 from racetrack.probes.curves import CurvesFile
@@ -154,7 +155,9 @@ def _total(count: int | list[int]) -> int:
 
 class ArrivalsProbe(Probe):
     """Follows the generator's `watch`, a line every 100 ms: `arrivals.csv` with
-    `at_ms,due,handed_over` over all partitions, and the curves `due` and `handed_over`."""
+    `at_ms,due,handed_over` over all partitions, the curves `due` and `handed_over`, and, if there
+    are marks, `marks.csv` with `at_ms,newest,due_ms,committed`: the number of the newest (1 for the
+    first), when it was due, and how many are in the database."""
 
     name = "What the load generator offers"
 
@@ -164,14 +167,16 @@ class ArrivalsProbe(Probe):
         self._control = Control(host, port)
         self._curves = curves
         self._csv = folder.open_for_lines("arrivals.csv")
+        self._marks: TextIO | None = None
+        self._folder = folder
 
     def run(self) -> None:
         """Watch until stopped."""
-        with self._csv:
+        with self._csv, ExitStack() as closing:
             self._csv.write("at_ms,due,handed_over\n")
             line = self._control.ask("watch")
             while not self.stopping.is_set():
-                self._take(json.loads(line))
+                self._take(json.loads(line), closing)
                 line = self._control.read()
 
     def stop(self) -> None:
@@ -180,10 +185,16 @@ class ArrivalsProbe(Probe):
         self._control.close()
         super().stop()
 
-    def _take(self, stats: dict[str, Any]) -> None:
+    def _take(self, stats: dict[str, Any], closing: ExitStack) -> None:
         at_ms, pageviews = stats["now_ms"], stats["pageviews"]
         due, handed_over = pageviews["due"], pageviews["handed"]
         self.due = sum(due)
         self._csv.write(f"{at_ms},{self.due},{sum(handed_over)}\n")
         self._curves.write(at_ms, "due", enumerate(due))
         self._curves.write(at_ms, "handed_over", enumerate(handed_over))
+        newest, due_ms = stats["marks"]["newest"] if "marks" in stats else (0, 0)
+        if newest and not self._marks:
+            self._marks = closing.enter_context(self._folder.open_for_lines("marks.csv"))
+            self._marks.write("at_ms,newest,due_ms,committed\n")
+        if self._marks:
+            self._marks.write(f"{at_ms},{newest},{due_ms},{stats['marks']['done']}\n")

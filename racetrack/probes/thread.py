@@ -1,9 +1,13 @@
 """What every probe is: a thread that writes into the run folder until it is told to stop."""
 
 import threading
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from racetrack.errors import RacetrackError
+
+LOOK_EVERY_S = 0.05
 
 
 class Probe(ABC):
@@ -41,6 +45,20 @@ class Probe(ABC):
         self.stopping.set()
         if self._thread.ident:
             self._thread.join()
+
+    def follow(self, take_all: Callable[[], None], excused: Callable[[float], bool]) -> None:
+        """Do this until it ends by itself, and again if it fails while what it follows is away on
+        purpose: `excused` says whether it is, or has been since a time of the monotonic clock."""
+        while True:
+            asked_s = time.monotonic()
+            try:
+                take_all()
+                break
+            except Exception:
+                if self.stopping.is_set() or not excused(asked_s):
+                    raise
+            while excused(time.monotonic()) and not self.stopping.wait(LOOK_EVERY_S):
+                pass
 
     def _guarded(self) -> None:
         try:

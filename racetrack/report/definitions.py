@@ -80,6 +80,21 @@ FIGURES = (
         "{:,.0f}",
         "99 % of the window's time the lag was at most this.",
     ),
+    Figure(
+        "view_lag_p50_ms",
+        "view lag p50",
+        "ms",
+        "{:,.0f}",
+        "View lag is the age of the oldest mark that is due and not in a view, at every instant, of"
+        " the view whose p99 is the highest (docs/view-lag.md). Median over the window's time.",
+    ),
+    Figure(
+        "view_lag_p99_ms",
+        "view lag p99",
+        "ms",
+        "{:,.0f}",
+        "99 % of the window's time the lag of that view was at most this.",
+    ),
     Figure("lag_max_ms", "lag max", "ms", "{:,.0f}", "The largest lag in the window."),
     Figure(
         "processing_lag_p50_ms",

@@ -34,6 +34,10 @@ def figures_of(run: RunRecord, folder: Path) -> dict[str, float | None]:
     if results := run.results:
         found |= _costs(list(engine_of(run).values()))
         found |= _lags(results.verdict)
+        if results.views:
+            oldest = max(results.views, key=lambda view: view.lag_p99_ms)
+            found["view_lag_p50_ms"] = _finite(oldest.lag_p50_ms)
+            found["view_lag_p99_ms"] = _finite(oldest.lag_p99_ms)
         found |= {
             "dt_p50_ms": results.dt_ms.p50,
             "achieved_pageviews_per_s": results.achieved_pageviews_per_s,

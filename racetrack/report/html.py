@@ -1,5 +1,6 @@
 """Everything that a report knows becomes one page that needs nothing else to be read."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -18,6 +19,7 @@ from racetrack.report.draw import inline
 from racetrack.report.groups import Table
 from racetrack.report.plots import Plot
 from racetrack.report.tables import cost_lines, how, ratio_words, spread, warnings_of_runs
+from racetrack.results_record import ViewLag
 from racetrack.verified_record import Verified, WrongRow
 
 SIGNS = {
@@ -197,8 +199,17 @@ def _run(run: Run, plots: Sequence[Plot], gaps: Sequence[str]) -> dict[str, Any]
         "figures": run.figures,
         "charts": [_chart(plot) for plot in plots],
         "facts": [(name, list(pairs.items())) for name, pairs in facts.items() if pairs],
+        "views": [_view(view) for view in results.views] if results else [],
         "verified": _verified(record.verified) if record.verified else None,
     }
+
+
+def _view(view: ViewLag) -> dict[str, Any]:
+    """A followed view; a lag without end is None."""
+    shown = view.model_dump()
+    for name in ("lag_p50_ms", "lag_p99_ms", "lag_max_ms"):
+        shown[name] = shown[name] if math.isfinite(shown[name]) else None
+    return {**shown, "kind": str(view.kind)}
 
 
 def _verified(found: Verified) -> dict[str, Any]:

@@ -6,7 +6,16 @@ from pathlib import Path
 from racetrack.analysis import noise
 from racetrack.report import verified
 from racetrack.report.figures import NO_COST, SUPPORT, engine_of
-from racetrack.results_record import Cost, Freshness, Noise, Recovery, Results, Spread, Verdict
+from racetrack.results_record import (
+    Cost,
+    Freshness,
+    Noise,
+    Recovery,
+    Results,
+    Spread,
+    Verdict,
+    ViewLag,
+)
 from racetrack.run_record import DoneFault, RunRecord
 from racetrack.runfolder import shown
 
@@ -39,6 +48,7 @@ def summary(run: RunRecord, folder: Path) -> list[str]:
             f" achieved {_number(results.achieved_pageviews_per_s, '{:,.1f}')}/s"
         ),
         *_verdict(results.verdict),
+        *map(_view, results.views),
         *fault_lines(run),
         (
             f"  pageviews   published {results.published_pageviews:,},"
@@ -119,6 +129,17 @@ def _verdict(verdict: Verdict | None) -> list[str]:
     if verdict.shortest_window_s:
         lines.append(f"              a window of {verdict.shortest_window_s:.0f} s would decide")
     return [*lines, *(f"  warning     {warning}" for warning in verdict.warnings)]
+
+
+def _view(view: ViewLag) -> str:
+    """In the order of the catalogue."""
+    p50, p99, most = (
+        _number(ms, "{:,.0f}") for ms in (view.lag_p50_ms, view.lag_p99_ms, view.lag_max_ms)
+    )
+    return (
+        f"  view lag    {view.name}: p50 {p50} ms, p99 {p99} ms, max {most} ms, by"
+        f" {_number(view.marks_per_s, '{:g}')} {view.way} a second; {view.kind}"
+    )
 
 
 def _noise(run: RunRecord, found: Noise | None) -> list[str]:

@@ -43,6 +43,7 @@ class Case:
     wait_s: float = 4.0
     samples: int = 10
     drain_s: float = 0.0
+    marks_per_s: int = 0
 
     @property
     def takes_s(self) -> float:
@@ -73,6 +74,7 @@ CASES = (
     Case(Flaw(delay_ms=250, cycle_ms=1_000), samples=20),
     # The partitions are stamped 3 ms apart.
     Case(Flaw(delay_ms=250, cycle_ms=1_000, spread_ms=15), samples=20),
+    Case(Flaw(delay_ms=250, view_behind_ms=1_000), marks_per_s=24),
     Case(_STALL, drain_s=8.0),
     _capacity(7_600),
     _capacity(8_400),
@@ -130,13 +132,15 @@ def findings(folders: Sequence[Path]) -> list["Finding"]:
     from racetrack.analysis import ruler
 
     flaws = [case.flaw for case in CASES]
-    *delays, sawtooth, spread, stalled, below, above, noisy = folders
-    *delay_flaws, sawtooth_flaw, spread_flaw, stall_flaw, capacity_flaw, _, noisy_flaw = flaws
+    *delays, sawtooth, spread, trailing, stalled, below, above, noisy = folders
+    delay_flaws, others = flaws[: len(delays)], flaws[len(delays) :]
+    sawtooth_flaw, spread_flaw, trailing_flaw, stall_flaw, capacity_flaw, _, noisy_flaw = others
     return [
         *(ruler.delay(folder, flaw) for folder, flaw in zip(delays, delay_flaws, strict=True)),
         ruler.waiting(delays[1], delay_flaws[1]),
         ruler.sawtooth(sawtooth, sawtooth_flaw),
         ruler.sawtooth(spread, spread_flaw),
+        ruler.view(trailing, trailing_flaw),
         ruler.stall(stalled, stall_flaw),
         ruler.capacity(below, above, capacity_flaw),
         ruler.work(noisy, noisy_flaw),
@@ -181,7 +185,8 @@ def run_case(
         pageviews_per_s=case.pageviews_per_s, wait_s=case.wait_s, samples=case.samples, delay_s=1.0
     )
     name = engines.calibration_engine().name
-    folder = run_once(name, asked, settings_of(case.flaw, overrides), screen, guard)
+    given = {"MARKS_PER_SECOND": str(case.marks_per_s), **(overrides or {})}
+    folder = run_once(name, asked, settings_of(case.flaw, given), screen, guard)
     guard.rearm()
     return folder
 

@@ -12,11 +12,12 @@ from racetrack.probes.spin import mib_per_s
 from racetrack.report import terminal
 from racetrack.run import decision, faults, speed
 from racetrack.run.session import Session
-from racetrack.run_record import Measured, RunArguments, Spin
+from racetrack.run_record import MarkedViewRecord, Measured, RunArguments, Spin
 from racetrack.runfolder import RunFolder, read_run, shown
 from racetrack.screen import Screen
 from racetrack.settings import for_record
 from racetrack.stack.contract import Stack
+from racetrack.workload import find_workload
 
 STEPS = (
     "start the stack and the load generator",
@@ -150,6 +151,7 @@ class Experiment:
         until_ms = decision.watch_until_decided(
             *(self._folder.path, rate_set_ms, measured.window, asked.pageviews_per_s),
             *(asked.decide_within_s, self._session.watch),
+            read_run(self._folder.path).marked_views,
         )
         return measured.model_copy(update={"watched_until_ms": until_ms})
 
@@ -188,5 +190,11 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, asked: RunArgu
         run.settings = for_record(stack.settings)
         run.engine_services = engine.services_in(stack.settings)
         run.caveats = tuple(engine.caveats(stack.settings))
+        if stack.settings.marks_per_second:
+            marked = find_workload(stack.settings.workload).marked
+            run.marked_views = tuple(
+                MarkedViewRecord(name=view.name, way=view.way, turn=view.turn, is_time=view.is_time)
+                for view in marked
+            )
         run.machine = machine.describe()
         run.versions = {"racetrack": __version__, "python": platform.python_version()}

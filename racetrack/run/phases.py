@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from racetrack.analysis import curves
+from racetrack.analysis import curves, views
 from racetrack.analysis.age import age, quantiles_ms
+from racetrack.analysis.curves import Curves
 from racetrack.analysis.lag import throughput
 from racetrack.analysis.silence import rhythm_ms, update_times_ms
 from racetrack.clock import now_ms
@@ -17,6 +18,7 @@ from racetrack.run.search import QUANTILE
 from racetrack.run.session import Session
 from racetrack.run.steering import LEAST_S, TARGET_S, Steering, Warmth
 from racetrack.run_record import Window
+from racetrack.runfolder import read_run
 
 # What is little to do, for an engine that works more.
 LITTLE_PER_S = 1_000
@@ -79,7 +81,8 @@ class WarmUp:
 
 @dataclass(frozen=True)
 class Lag:
-    """A rate that was watched: the lag in the window, and what the generator gave its client there.
+    """A rate that was watched: the lag in the window, of the count or of the view whose p99 is the
+    highest, and what the generator gave its client there.
 
     `broken_off`: the bound could not hold any more, so it was not watched to its end.
     """
@@ -191,13 +194,15 @@ def hold(session: Session, folder: Path, pageviews_per_s: int, bound_ms: float, 
         broken_off = _above_s(folder, start_ms, bound_ms) > (1 - QUANTILE) * pace.hold_s
     window = Window(start_ms=start_ms, end_ms=now_ms())
     session.watch(ROWS_WITHIN_S, "watching its lag")
-    told, ends_ms = curves.read(folder), (window.start_ms, window.end_ms)
-    p50_ms, p99_ms = quantiles_ms(age(told, *ends_ms), (0.5, QUANTILE))
+    ends_ms = window.start_ms, window.end_ms
+    count, *marked = _curves(folder)
+    ages = (age(told, *ends_ms) for told in (count, *marked))
+    p50_ms, p99_ms = max((quantiles_ms(one, (0.5, QUANTILE)) for one in ages), key=_p99)
     return Lag(
         window=window,
         lag_p50_ms=p50_ms,
         lag_p99_ms=p99_ms,
-        handed_over_per_s=throughput(told, *ends_ms).handed_over_per_s,
+        handed_over_per_s=throughput(count, *ends_ms).handed_over_per_s,
         broken_off=broken_off,
     )
 
@@ -206,8 +211,23 @@ def _never() -> bool:
     return False
 
 
+def _curves(folder: Path) -> list[Curves]:
+    """Those of the count, and those of each marked view."""
+    told = curves.read(folder)
+    marked = read_run(folder).marked_views
+    return [told, *(view for _, view in views.told(folder, marked, told.partitions))]
+
+
+def _p99(quantiles: list[float]) -> float:
+    return quantiles[1]
+
+
 def _above_s(folder: Path, start_ms: int, bound_ms: float) -> float:
-    """For how long the lag was above a bound."""
-    told = age(curves.read(folder), start_ms, now_ms())
-    above_ms = told.until_ms - np.maximum(told.from_ms, told.oldest_ms + bound_ms)
+    """For how long the lag of the count or of a view was above a bound, that of the worst."""
+    return max(_so_long_above_s(told, start_ms, bound_ms) for told in _curves(folder))
+
+
+def _so_long_above_s(told: Curves, start_ms: int, bound_ms: float) -> float:
+    aged = age(told, start_ms, now_ms())
+    above_ms = aged.until_ms - np.maximum(aged.from_ms, aged.oldest_ms + bound_ms)
     return float(np.maximum(above_ms, 0).sum()) / 1000

@@ -21,6 +21,7 @@ from racetrack.probes.purchases import PurchasesProbe
 from racetrack.probes.settled import Settled, settle
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import CpuAccount, Meter
+from racetrack.probes.views import ViewsProbe
 from racetrack.run import sampled
 from racetrack.run.faults import Away, Fault, FaultInjector
 from racetrack.run.readiness import check_services, check_writes, services_of
@@ -121,6 +122,9 @@ class Session:
                 f"{self._engine.title} told no progress within {FIRST_UPDATE_WITHIN_S:.0f} s of"
                 f" loading the demo. Its logs are in {self._folder.stack}."
             )
+        if self._stack.settings.marks_per_second:
+            mine = self._excused_by(*self._engine.services_in(self._stack.settings))
+            self._begin(ViewsProbe(self._engine, self._stack, self._folder, mine))
         what = (self._engine, self._stack, self._meter, self._folder)
         for probe in sampled.probes(*what, self._sample_every_s):
             self._begin(probe)

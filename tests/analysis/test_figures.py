@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 
 from racetrack.analysis import figures, raw
 from tests.analysis import synthetic
+from tests.report import folders
+from tests.report.folders import RunSpec
+from tests.run_json import read_run
 
 START_MS = synthetic.START_MS
 WINDOW = {"start_ms": START_MS, "end_ms": START_MS + 30_000}
@@ -162,3 +165,30 @@ def test_the_standard_error_shrinks_with_the_square_root_of_n(samples: list[floa
     assert spread.sd is not None and spread.mean is not None and spread.max is not None
     assert spread.sem == pytest.approx(spread.sd / len(samples) ** 0.5, abs=1e-3)
     assert min(samples) - 1e-3 <= spread.mean <= spread.max + 1e-3
+
+
+def test_a_run_with_marks_tells_how_old_its_views_were(tmp_path: Path) -> None:
+    results = read_run(folders.run(tmp_path, RunSpec(delay_ms=20, view_delay_ms=1_250)))["results"]
+    assert [view["name"] for view in results["views"]] == [
+        "item_summary.pageviews",
+        "item_summary.orders",
+        "profile_views_enriched.received_at",
+    ]
+    for view in results["views"]:
+        assert view["kind"] == "kept up"
+        assert view["lag_max_ms"] == pytest.approx(1_250, abs=5)
+        assert view["lag_p50_ms"] == pytest.approx(1_250 - 500 / view["marks_per_s"], abs=5)
+    assert results["verdict"]["kind"] == "kept up"
+    assert results["verdict"]["measured"]["lag_p50_ms"] < 1_000
+
+
+def test_a_view_that_gets_ever_older_decides_though_the_count_is_current(tmp_path: Path) -> None:
+    spec = RunSpec(delay_ms=20, view_delay_ms=100, view_leak=0.1)
+    verdict = read_run(folders.run(tmp_path, spec))["results"]["verdict"]
+    assert verdict["kind"] == "fell behind"
+    assert verdict["reason"].startswith("By its view item_summary.pageviews (by way of pageviews)")
+
+
+def test_a_run_without_marks_has_no_views(tmp_path: Path) -> None:
+    run = read_run(folders.run(tmp_path, RunSpec()))
+    assert run["results"].get("views", []) == run.get("marked_views", []) == []

@@ -1,6 +1,7 @@
 """The ruler's findings: what was measured as programmed passes, what is off does not."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from racetrack.analysis import ruler
 from racetrack.flaw import Flaw
-from tests.records import run_json
+from tests.records import VIEW, run_json
 
 NOISY = Flaw(capacity_per_s=8_000, noise_pct=10, pause_ms=500, pause_every_s=10)
 START_MS = 1_795_000_000_000
@@ -40,6 +41,7 @@ def write(
     rate: int = 3000,
     outcome: str = "ok",
     littles_law: dict[str, Any] | None = None,
+    views: Sequence[dict[str, Any]] = (),
 ) -> Path:
     folder.mkdir(exist_ok=True)
     run = {
@@ -48,7 +50,7 @@ def write(
         "outcome": outcome,
         "asked": {"pageviews_per_s": rate},
         "measured": {"window": {"start_ms": STALL_MS + 1_000, "end_ms": END_MS}},
-        "results": {"verdict": judged, "littles_law": littles_law},
+        "results": {"verdict": judged, "littles_law": littles_law, "views": views},
     }
     (folder / "run.json").write_text(json.dumps(run_json(run)))
     return folder
@@ -115,6 +117,26 @@ def test_an_update_that_is_stamped_over_a_time_is_there_at_its_end(tmp_path: Pat
     assert found.programmed == "delay of 250 ms, told every 1,000 ms, stamped over 15 ms"
     assert found.bound == "lag p50 765 ± 100, p99 1,255 ± 250, processing lag p50 265 ± 100 ms"
     assert found.within
+
+
+@pytest.mark.parametrize(
+    ("p50_ms", "p99_ms", "within"),
+    [(1_213, 1_254, True), (1_150, 1_279, True), (1_213, 1_290, False), (1_130, 1_250, False)],
+)
+def test_a_view_is_as_old_as_it_trails_but_for_the_time_between_two_marks(
+    tmp_path: Path, p50_ms: float, p99_ms: float, within: bool
+) -> None:
+    view = {**VIEW, "marks_per_s": 12.0, "lag_p50_ms": p50_ms, "lag_p99_ms": p99_ms}
+    flaw = Flaw(delay_ms=250, view_behind_ms=1_000)
+    found = ruler.view(write(tmp_path, verdict(p50_ms=255), views=[view]), flaw)
+    assert found.programmed == "delay of 250 ms, a view 1,000 ms behind"
+    assert "while that of the count is 255 ms" in found.measured
+    assert found.within == within
+
+
+def test_a_view_that_nobody_saw_is_off(tmp_path: Path) -> None:
+    found = ruler.view(write(tmp_path, verdict()), Flaw(view_behind_ms=1_000))
+    assert (found.measured, found.within) == ("no view was seen", False)
 
 
 def test_a_run_that_failed_is_off_and_says_why(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from racetrack.report.figures import BUSY_PCT, machine_cpu
 from racetrack.run_record import RunRecord
 from racetrack.settings import REPO, Settings, load
 from racetrack.stack.native import leftovers
+from racetrack.workload import find_workload
 from tests.e2e.loadgen_stack import LoadgenStack
 from tests.run_json import read_run
 from tests.some_engines import EXAMPLE
@@ -239,6 +240,25 @@ def check_views_after_a_kill(run: Mapping[str, Any], door: Door) -> None:
     if run["outcome"] != rate_missed(RunRecord.model_validate(run)):  # which is told first
         assert (run["outcome"] == "ok") is is_right, door.output
     assert door.process.returncode == (0 if run["outcome"] == "ok" else 1)
+
+
+def check_views_followed(run: Mapping[str, Any], marks_per_s: float) -> None:
+    """Each view of the catalogue that shows marks was seen to take them in as they came."""
+    found = {view["name"]: view for view in run["results"]["views"]}
+    marked = find_workload(run["settings"]["workload"]).marked
+    assert found.keys() == {view.name for view in marked}
+    for view in marked:
+        told, share = found[view.name], 1 if view.turn is None else 0.5
+        assert told["marks_per_s"] == pytest.approx(share * marks_per_s, rel=0.3), told
+        assert told["updates"] >= 3, told
+        assert told["lag_p99_ms"] is not None, told
+        assert 0 <= told["lag_p50_ms"] <= told["lag_p99_ms"] <= told["lag_max_ms"], told
+
+
+def purchases_without_marks(run: Mapping[str, Any], folder: Path) -> int:
+    """How many were there when the views were verified."""
+    *_, last = (folder / "marks.csv").read_text().splitlines()
+    return int(run["verified"]["source_rows"]["purchases"]) - int(last.rpartition(",")[2])
 
 
 def run_folder(output: str) -> Path:

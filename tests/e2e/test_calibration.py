@@ -21,8 +21,11 @@ pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 STALLS = [case for case in CASES if case.flaw.stalled_partition != NO_PARTITION]
 SAWTEETH = [case for case in CASES if case.flaw.cycle_ms >= SELDOM_MS]
 NOISY = [case for case in CASES if case.flaw.noise_pct]
+TRAILING = [case for case in CASES if case.flaw.view_behind_ms]
 DELAYS = [
-    case for case in CASES if case not in (*STALLS, *SAWTEETH) and not case.flaw.capacity_per_s
+    case
+    for case in CASES
+    if case not in (*STALLS, *SAWTEETH, *TRAILING) and not case.flaw.capacity_per_s
 ]
 
 
@@ -35,7 +38,7 @@ def guard() -> Iterator[interrupts.Guard]:
 def test_there_is_something_to_measure() -> None:
     assert [case.flaw.delay_ms for case in DELAYS] == [0, 250, 2_000]
     assert [case.flaw.spread_ms for case in SAWTEETH] == [0, 15]
-    assert len(STALLS) == len(NOISY) == 1
+    assert len(STALLS) == len(NOISY) == len(TRAILING) == 1
 
 
 @pytest.mark.parametrize("case", DELAYS, ids=str)
@@ -61,6 +64,18 @@ def test_an_engine_that_tells_once_a_second_is_as_late_as_its_reader_sees(
 ) -> None:
     folder = run_case(case, Screen(Console()), guard)
     found = ruler.sawtooth(folder, case.flaw)
+    if not found.within:
+        skip_if_busy(folder)
+    assert found.within, found
+    nothing_left()
+
+
+@pytest.mark.parametrize("case", TRAILING, ids=str)
+def test_a_view_that_trails_its_count_is_as_old_as_it_trails(
+    case: Case, guard: interrupts.Guard, nothing_left: Callable[[], None]
+) -> None:
+    folder = run_case(case, Screen(Console()), guard)
+    found = ruler.view(folder, case.flaw)
     if not found.within:
         skip_if_busy(folder)
     assert found.within, found

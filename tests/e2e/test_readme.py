@@ -27,7 +27,7 @@ RUN_FOLDER = (REPO / "docs" / "run-folder.md").read_text()
 PAGES = ("README.md", "docs/run-folder.md", "docs/engines.md", "docs/results.md")
 # Further pages, of which only the links are looked at.
 LINKED = (
-    *("docs/measured.md", "docs/faults.md", "docs/verdict.md"),
+    *("docs/measured.md", "docs/faults.md", "docs/verdict.md", "docs/view-lag.md"),
     *("docs/adding-an-engine.md", "docs/adding-a-workload.md"),
 )
 
@@ -120,7 +120,7 @@ def test_the_experiment_prints_what_the_readme_shows(experiment: Door) -> None:
 
 
 def test_the_run_folder_holds_what_the_table_says(experiment: Door) -> None:
-    sometimes = re.compile(r"in containers|with `--verify`")
+    sometimes = re.compile(r"in containers|with `")
     folder = run_folder(experiment.output)
     held = {
         name: sometimes.match(says) is None

@@ -1,18 +1,30 @@
 """The views against their sources on the real stack: right after rows have changed and gone. On a
 stack that was put up by hand: the engines' tests."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.shared import Door, ended_well, run_folder
+from tests.e2e.shared import (
+    Door,
+    check_views_followed,
+    ended_well,
+    purchases_without_marks,
+    run_folder,
+)
 from tests.run_json import read_run
 from tests.some_engines import EXAMPLE
 from workloads.shop.catalogue import VIEWS
 
 pytestmark = pytest.mark.e2e
 
-CHANGES = {"UPDATES_PER_SECOND": "30", "DELETES_PER_SECOND": "5"}
+MARKS_PER_S = 12
+CHANGES = {
+    "UPDATES_PER_SECOND": "30",
+    "DELETES_PER_SECOND": "5",
+    "MARKS_PER_SECOND": str(MARKS_PER_S),
+}
 WITHIN_S = 600.0
 NAMES = {view.name for view in VIEWS}
 
@@ -40,8 +52,13 @@ def test_every_view_is_right_after_updates_and_deletions(finished: Door) -> None
     for name, view in verified["views"].items():
         assert view["compared"] > 0, name
     # The shop began with 1,000 purchases, and three a second came.
-    assert verified["source_rows"]["purchases"] < 1_000
+    assert purchases_without_marks(run, run_folder(finished.output)) < 1_000
     assert "views       17 of 17 right" in finished.output
+
+
+def test_its_views_are_followed_by_their_marks(finished: Door) -> None:
+    check_views_followed(read_run(run_folder(finished.output)), MARKS_PER_S)
+    assert len(re.findall(r"^  view lag    \w+\.\w+: p50 ", finished.output, re.M)) == 3
 
 
 def test_it_is_a_step_of_its_own(finished: Door) -> None:

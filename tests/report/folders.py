@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from engines.contract import Engine
+from racetrack import runfolder
 from racetrack.interrupts import Guard
 from racetrack.probes.noise import COLUMNS
 from racetrack.run import experiment
@@ -29,7 +30,7 @@ from racetrack.screen import Screen
 from racetrack.settings import Settings, load
 from racetrack.stack.contract import Stack
 from racetrack.verified_record import Verified
-from tests.analysis import synthetic
+from tests.analysis import synthetic, view_files
 from tests.run_json import read_run
 
 SERVICE = {"steady": "steadyd", "swift": "swiftd"}
@@ -53,6 +54,8 @@ class RunSpec:
     silent: bool = False  # the engine tells of nothing in the window, and of all after it
     foreign_pct: float | None = None  # None: as in a run of a version that did not look
     elsewhere: bool = False  # the engine runs where its processes can't be sampled
+    view_delay_ms: float | None = None  # None: there were no marks
+    view_leak: float = 0.0
     caveats: tuple[str, ...] = ()
     verified: dict[str, Any] | None = None  # what a verification found, if it was asked for
     settings: dict[str, str] = field(default_factory=dict)
@@ -85,6 +88,11 @@ class PlayedBack:
 
     def run_demo(self) -> None:
         synthetic.write(synthetic.curves(self._race, self._rng), self._folder)
+        if (delay_ms := self._spec.view_delay_ms) is not None:
+            marked = runfolder.read_run(self._folder).marked_views
+            from_ms = int(self._race.window[0] - synthetic.WARM_UP_MS)
+            rest = delay_ms, self._spec.view_leak, from_ms, self._race.partitions
+            view_files.write(self._folder, marked, *rest)
 
     def set_rate(self, pageviews_per_s: int) -> int:
         self._rates_set.append(pageviews_per_s)
@@ -257,7 +265,8 @@ def run(logs: Path, spec: RunSpec, tag: str | None = None) -> Path:
             **spec.asked,
         }
     )
-    stack = NoStack(spec.runtime, load(spec.settings))
+    marks = {} if spec.view_delay_ms is None else {"MARKS_PER_SECOND": "10"}
+    stack = NoStack(spec.runtime, load({**marks, **spec.settings}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiment, "Session", lambda *_: PlayedBack(spec, folder))
         Experiment(

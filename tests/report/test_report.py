@@ -519,3 +519,15 @@ def test_what_has_no_value_in_a_window_without_an_update_is_absent_everywhere(
     page = words(next((tmp_path / "out").glob("*.html")).read_text())
     assert "told of no update in the 30.0 s of the window" in page
     assert "nan" not in page.lower().split()
+
+
+def test_the_page_shows_how_old_each_view_was(tmp_path: Path) -> None:
+    path = run(tmp_path / "logs", RunSpec(view_delay_ms=1_250))
+    collection = collect([path])
+    write(tmp_path / "out", collection, tables(collection.runs), None)
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "How old the views were" in page
+    for name in ("item_summary.orders", "profile_views_enriched.received_at"):
+        assert f'<th scope="row">{name}</th>' in page
+    (row,) = csv.DictReader((tmp_path / "out" / "report.csv").read_text().splitlines())
+    assert float(row["view_lag_p99_ms"]) == pytest.approx(1_250, abs=20)

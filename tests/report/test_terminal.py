@@ -6,7 +6,7 @@ from typing import Any
 from racetrack.analysis.figures import spread
 from racetrack.report import terminal
 from racetrack.run_record import RunRecord
-from tests.records import COST, NOISE_FIGURES, record
+from tests.records import COST, NOISE_FIGURES, VIEW, record
 
 VERDICT: dict[str, Any] = {
     "reason": "Kept up: the processing lag's slope is 0.01 %",
@@ -171,3 +171,11 @@ def test_a_fault_is_a_line_that_says_what_it_took() -> None:
             " lag of pageviews never normal again while it was watched"
         ),
     ]
+
+
+def test_the_lag_of_each_followed_view_has_a_line() -> None:
+    shown = terminal.summary(run_with({**RESULTS, "views": [VIEW]}), Path("x"))
+    assert (
+        "  view lag    item_summary.orders: p50 430 ms, p99 1,925 ms, max n/a ms, by 12 purchases a"
+        " second; fell behind"
+    ) in shown

@@ -8,9 +8,9 @@ import pytest
 
 from racetrack.results_record import VerdictKind
 from racetrack.run import decision
-from racetrack.run_record import Window
+from racetrack.run_record import MarkedViewRecord, Window
 from racetrack.runfolder import read_run
-from tests.analysis import synthetic
+from tests.analysis import synthetic, view_files
 from tests.report import folders
 from tests.report.folders import RunSpec
 
@@ -85,3 +85,21 @@ def test_it_waits_for_each_look_and_says_how_long_at_most(tmp_path: Path) -> Non
     assert now_ms == until_ms + decision.ROWS_WITHIN_MS
     assert said[0] == "looking whether it kept up"
     assert said[1] == "undecided, watching on for 105 s at most; next look"
+
+
+def test_a_view_that_is_not_decided_is_watched_on(tmp_path: Path) -> None:
+    """Its engine's count is decided at once; the view needs a longer look, or falls behind."""
+    folder = folders.run(
+        tmp_path / "count", RunSpec(window_s=10, recorded_after_s=121, delay_ms=20)
+    )
+    marked = MarkedViewRecord(name="sold.views", way="pageviews", turn=0, is_time=False)
+    window = Window(start_ms=START_MS, end_ms=START_MS + 10_000)
+    rate_set_ms = START_MS - 5_000
+
+    def looked_until(growing: float, delay_ms: float) -> int:
+        view_files.write(folder, [marked], delay_ms, growing, START_MS - 5_000, 4)
+        given = (folder, rate_set_ms, window, 4_000.0, 120.0, lambda *_: None)
+        return decision.watch_until_decided(*given, [marked])
+
+    assert looked_until(0, 20) == window.end_ms
+    assert looked_until(0.05, 20) > window.end_ms + 30_000

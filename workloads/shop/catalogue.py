@@ -4,7 +4,7 @@ What a view holds is said in `scripts/demo.py`, and computed from the sources by
 `workloads/shop/views/<view>.sql`.
 """
 
-from racetrack.workload import DECIMAL, FLOAT, INTEGER, TEXT, TIME, Best, View
+from racetrack.workload import DECIMAL, FLOAT, INTEGER, TEXT, TIME, Best, MarkedView, View
 
 _ITEM = {
     "item_id": INTEGER,
@@ -116,4 +116,20 @@ VIEWS = (
     View("high_value_users", ("id",), _HIGH_VALUE_USER),
     # The topic high_value_users_sink, read back by the engine.
     View("hvu_test", ("id",), _HIGH_VALUE_USER),
+)
+
+# What marks are is said in `workloads/shop/load/marks.py`: each is a purchase of its partition's
+# product, and a pageview, by turns of that product and of its partition's profile.
+MARKED = (
+    MarkedView("item_summary", "pageviews", "item_id", "shop_items", "pageviews", turn=0),
+    MarkedView("item_summary", "orders", "item_id", "shop_items", "purchases"),
+    MarkedView(
+        "profile_views_enriched",
+        "received_at",
+        "owner_id",
+        "shop_users",
+        "pageviews",
+        turn=1,
+        is_time=True,
+    ),
 )

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from racetrack.workload import SourceTopic, Workload
-from workloads.shop.catalogue import VIEWS
+from workloads.shop.catalogue import MARKED, VIEWS
 
 # kcat's own `-J` would give the value as text within JSON, to be parsed twice.
 _PAGEVIEW_LINE = '{"partition":%p,"offset":%o,"value":%s}\\n'
@@ -59,6 +59,7 @@ WORKLOAD = Workload(
     tables=("users", "items", "purchases"),
     watched_table="purchases",
     views=VIEWS,
+    marked=MARKED,
     progress="pageviews_progress",
     sql=Path(__file__).with_name("views"),
     create=_CREATE,

@@ -31,6 +31,7 @@ class Cal:
             argv=[sys.executable, "-m", "engines.cal.consumer"],
             env={
                 **{name: str(value) for name, value in knobs.items()},
+                "MARKS_PER_SECOND": str(settings.marks_per_second),
                 "KAFKA_BOOTSTRAP": net.kafka(settings),
                 "CAL_READY_FILE": str(context.work / READY_FILE),
                 "PYTHONPATH": str(REPO),

@@ -14,6 +14,7 @@ from engines.cal.consumer import (
     Counting,
     Notes,
     Telling,
+    Trailing,
     by_partition,
     flaw_of,
     received_at_ms,
@@ -262,3 +263,28 @@ def test_what_a_killed_consumer_said_does_not_count_for_the_next(context: Contex
     (context.work / READY_FILE).touch()
     SERVICE.launch(context)
     assert not (context.work / READY_FILE).exists()
+
+
+def test_its_view_holds_what_was_counted_a_known_time_ago() -> None:
+    counting, trailing = Counting(2, Flaw()), Trailing(2, behind_ms=100)
+    told = []
+    for step in range(30):
+        now_ms = NOW_MS + 10 * step
+        counting.add(step % 2, [now_ms])
+        counting.count(now_ms, 1.0)
+        told += trailing.lines(counting, now_ms)
+    assert (
+        told[0]
+        == f"RACETRACK seen timestamp={NOW_MS + 100}, view=trailing, partition=0, value={NOW_MS}"
+    )
+    assert len(told) == 20
+    assert told[-1].endswith(f"partition=1, value={NOW_MS + 190}")
+
+
+def test_a_view_that_is_not_behind_holds_all_that_is_counted() -> None:
+    counting, trailing = Counting(1, Flaw()), Trailing(1, behind_ms=0)
+    counting.add(0, [NOW_MS])
+    counting.count(NOW_MS, 1.0)
+    (told,) = trailing.lines(counting, NOW_MS)
+    assert told.endswith(f"value={NOW_MS}")
+    assert trailing.lines(counting, NOW_MS + 10) == []

@@ -15,13 +15,25 @@ from engines.flink.knobs import Knobs
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import standing_stack
-from tests.e2e.shared import Door, ended_well, run_folder, stack_up
+from tests.e2e.shared import (
+    Door,
+    check_views_followed,
+    ended_well,
+    purchases_without_marks,
+    run_folder,
+    stack_up,
+)
 from tests.run_json import read_run
 from workloads.shop.catalogue import VIEWS
 
 pytestmark = pytest.mark.e2e
 
-CHANGES = {"UPDATES_PER_SECOND": "30", "DELETES_PER_SECOND": "5"}
+MARKS_PER_S = 12
+CHANGES = {
+    "UPDATES_PER_SECOND": "30",
+    "DELETES_PER_SECOND": "5",
+    "MARKS_PER_SECOND": str(MARKS_PER_S),
+}
 RUN = ("run_experiment.sh", "flink", "2000", "15", "10", "1.0", "--verify")
 WITHIN_S = 400
 
@@ -52,7 +64,12 @@ def test_every_view_is_right_after_updates_and_deletions(finished: Door) -> None
     }, finished.output
     for name, view in verified["views"].items():
         assert view["compared"] > 0, name
-    assert verified["source_rows"]["purchases"] < 1_000  # it began with 1,000
+    # The shop began with 1,000 purchases, and three a second came.
+    assert purchases_without_marks(run, run_folder(finished.output)) < 1_000
+
+
+def test_its_views_are_followed_by_their_marks(finished: Door) -> None:
+    check_views_followed(read_run(run_folder(finished.output)), MARKS_PER_S)
 
 
 def test_its_progress_came_while_it_ran(finished: Door) -> None:

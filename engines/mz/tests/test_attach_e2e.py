@@ -124,6 +124,7 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("MZ_PID", str(postgres.pid))
+    monkeypatch.setenv("MARKS_PER_SECOND", "12")
     with Bringing(postgres, f"{settings.reach_address}:{settings.kafka_port}"):
         run = mz_door("500", "3", "5", "1.0")
         run.until(r"will be dropped$")
@@ -140,6 +141,10 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     assert any("found at MZ_URL" in caveat for caveat in told["caveats"])
     results = told["results"]
     assert results["processed_pageviews"] == results["published_pageviews"] > 3_000
+    # Nobody brings it what is in the database, so there are no items to join.
+    (view,) = results["views"]
+    assert view["name"] == "profile_views_enriched.received_at"
+    assert view["updates"] >= 3 and view["lag_p99_ms"] is not None
     cost = results["processes"]["materialized"]
     assert len(cost["cpu_pct"]["samples"]) == 5 and cost["cpu_s"] > 0
     assert 0.01 < cost["rss_gib"]["max"] < 2

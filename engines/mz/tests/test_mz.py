@@ -112,7 +112,7 @@ def taken(lines: list[str], changes: mz.Changes | None = None) -> list[tuple[int
     return [
         (p.timestamp_ms, p.partition, p.total, p.max_received_at_ms)
         for now_ms, line in enumerate(lines)
-        for p in changes.take(line, now_ms)
+        for p in mz.progress(changes.take(line), now_ms)
     ]
 
 
@@ -145,6 +145,13 @@ def test_of_several_times_that_are_complete_at_once_the_newest_is_told() -> None
         "3001\tt\t\\N\t\\N\t\\N\t\\N",
     ]
     assert taken(lines) == [(5, 1, 30, 9), (6, 1, 40, 9)]
+
+
+def test_rows_that_came_at_one_time_are_all_told() -> None:
+    lines = ["1000\tf\t1\t10001\t9", "1000\tf\t-1\t10001\t3", "1000\tf\t1\t10001\t8"]
+    changes = mz.Changes()
+    assert [changes.take(line) for line in lines] == [[], [], []]
+    assert changes.take("1001\tt\t\\N\t\\N\t\\N") == [(10001, 8), (10001, 9)]
 
 
 # ---- psql ----------------------------------------------------------------------------------------

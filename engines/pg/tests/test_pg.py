@@ -2,6 +2,7 @@
 
 import threading
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from engines.shared.tests.postgres import Postgres
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.stack.contract import Stack
 from tests.run.made_up import MakeReady, ready, refusal_of
-from workloads.shop.catalogue import VIEWS
+from workloads.shop.catalogue import MARKED, VIEWS
 
 __all__ = ["ready"]  # a fixture
 
@@ -181,6 +182,30 @@ def test_a_server_that_ends_is_told(
     threading.Timer(WITHIN_S, stop.set).start()
     with pytest.raises(RacetrackError, match="PostgreSQL tells no more"):
         list(told)
+
+
+def test_a_view_says_which_marks_it_holds_and_again_when_it_holds_more(
+    loaded: "psycopg.Connection[Any]", stack: Stack
+) -> None:
+    views = {view.name: view for view in MARKED}
+    wanted = [views["item_summary.pageviews"], views["profile_views_enriched.received_at"]]
+    items, owners = (view.keys(stack.settings) for view in wanted)
+    item, owner = f"/products/{items[2]}", f"/profiles/{owners[0]}"
+    loaded.execute("INSERT INTO items (id) VALUES (%s)", [items[2]])
+    bring(loaded, pageview(0, item), pageview(1, owner), pageview(2, "/products/3"))
+    stop = threading.Event()
+    threading.Timer(WITHIN_S, stop.set).start()
+    told = pg.ENGINE.seen(stack, wanted, stop)
+
+    def next_two() -> dict[str, tuple[int, int]]:
+        return {seen.view: (seen.partition, seen.value) for seen in islice(told, 2)}
+
+    summary, enriched = (view.name for view in wanted)
+    assert next_two() == {summary: (2, 1), enriched: (0, NOW_MS + 1)}
+    bring(loaded, pageview(3, owner), pageview(4, item))
+    assert next_two() == {summary: (2, 2), enriched: (0, NOW_MS + 3)}
+    stop.set()
+    assert list(told) == []
 
 
 @pytest.mark.parametrize("payload", ["", "1 2", "1 2 x", "1 2 3 4"])

@@ -1,7 +1,8 @@
 """Between a client and PostgreSQL: Materialize's banner, its statements, and SUBSCRIBE.
 
-`COPY (SUBSCRIBE …) TO STDOUT` is answered here, from what is in pageviews_progress, with the lines
-that a real Materialize was seen to send. Plain SQL goes through untouched.
+`COPY (SUBSCRIBE (…) WITH (PROGRESS)) TO STDOUT` is answered here, from what its query gives again
+and again, with the lines that a real Materialize was seen to send. Plain SQL goes through
+untouched.
 """
 
 import re
@@ -18,7 +19,8 @@ from engines.shared.tests.postgres import Postgres
 from racetrack.clock import now_ms
 
 LOOK_EVERY_S = 0.1
-COLUMNS = 6  # mz_timestamp, mz_progressed, mz_diff, and those of the query
+SUBSCRIBE = re.compile(r"COPY \(SUBSCRIBE \((.*)\)\s+WITH \(PROGRESS\)\) TO STDOUT", re.DOTALL)
+OWN_COLUMNS = 3  # mz_timestamp, mz_progressed, mz_diff
 
 # Sent as a notice to whoever does not decline it.
 WELCOME = "connected to Materialize v0 (of the tests)\n  Need help? Not here."
@@ -68,8 +70,9 @@ class Session:
             body = self._read(length - 4)
             if schema := re.search(rb"SET search_path = (\w+)", body):
                 self._schema = schema[1].decode()
-            if kind == b"Q" and body.split()[:2] == [b"COPY", b"(SUBSCRIBE"]:
-                self._subscribe()
+            subscribe = SUBSCRIBE.match(body.decode().strip("\0\n ")) if kind == b"Q" else None
+            if subscribe:
+                self._subscribe(subscribe[1])
             else:
                 if kind == b"Q":
                     body = self._translated(body)
@@ -118,20 +121,20 @@ class Session:
             if kind == b"Z":
                 return
 
-    def _subscribe(self) -> None:
-        formats = struct.pack("!bH", 0, COLUMNS) + COLUMNS * struct.pack("!H", 0)
-        self._send(b"H", formats)
+    def _subscribe(self, query: str) -> None:
         before: set[tuple[int, ...]] = set()
-        table = f"{self._schema}.pageviews_progress"
-        query = f"SELECT partition, total, max_received_at FROM {table}"  # noqa: S608
         with psycopg.connect(self._postgres.url, autocommit=True) as connection:
+            connection.execute(f"SET search_path = {self._schema}".encode())
+            asked = connection.execute(query.encode()).description or ()
+            columns = OWN_COLUMNS + len(asked)
+            self._send(b"H", struct.pack("!bH", 0, columns) + columns * struct.pack("!H", 0))
             while not self._stop.is_set():
                 now = set(connection.execute(query.encode()).fetchall())
                 at_ms = now_ms()
                 changes = [(-1, row) for row in before - now] + [(1, row) for row in now - before]
                 for diff, row in changes:
                     self._line(at_ms, "f", diff, *row)
-                self._line(at_ms + 1, "t", *(COLUMNS - 2) * ["\\N"])
+                self._line(at_ms + 1, "t", *(columns - 2) * ["\\N"])
                 before = now
                 self._stop.wait(LOOK_EVERY_S)
 

@@ -1,0 +1,164 @@
+"""View lag: how old a view is by the marks that it holds; what the words mean is in
+docs/view-lag.md.
+
+A view's marks are made into curves like those of the pageviews, so that its lag is told and judged
+by the very same rules: due is when a mark was due, processed is how many of them the view held.
+"""
+
+import csv
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from racetrack.analysis.age import age, quantiles_ms
+from racetrack.analysis.curves import Curve, Curves
+from racetrack.analysis.lag import Floats
+from racetrack.results_record import Verdict, VerdictKind, ViewLag
+from racetrack.run_record import MarkedViewRecord
+
+MARKS_FILE, VIEWS_FILE = "marks.csv", "views.csv"
+SHARES = (0.5, 0.9, 0.99, 1.0)
+# The stamps of marks are whole milliseconds, and so are those by which they were recorded.
+STAMP_MS = 2.0
+# Worst first.
+ORDER = (
+    VerdictKind.FELL_BEHIND,
+    VerdictKind.GENERATOR_BOUND,
+    VerdictKind.BROKER_BOUND,
+    VerdictKind.UNDECIDED,
+    VerdictKind.KEPT_UP,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """What was recorded of the marks.
+
+    `at_ms`, `newest` and `due_ms` are of one length: at each time, the number of the newest mark
+    (1 for the first), and when that was due; epoch milliseconds. `seen` has, by view and partition,
+    what its row said: (at_ms, value), in order.
+    """
+
+    at_ms: Floats
+    newest: Floats
+    due_ms: Floats
+    seen: dict[tuple[str, int], list[tuple[int, int]]]
+
+
+def read(folder: Path) -> Marks | None:
+    """The marks of a run folder; None where there were none."""
+    rows = [(r["at_ms"], r["newest"], r["due_ms"]) for r in _whole_rows(folder / MARKS_FILE)]
+    if not rows:
+        return None
+    table = np.array(rows, dtype=np.float64)
+    seen: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+    for row in _whole_rows(folder / VIEWS_FILE):
+        told = int(row["at_ms"]), int(row["value"])
+        seen[row["view"], int(row["partition"])].append(told)
+    return Marks(table[:, 0], table[:, 1], table[:, 2], dict(seen))
+
+
+def _whole_rows(path: Path) -> list[dict[str, str]]:
+    """Without a last line that is still being written; none where there is no such file."""
+    text = path.read_text() if path.exists() else ""
+    return list(csv.DictReader(text[: text.rfind("\n") + 1].splitlines()))
+
+
+def told(
+    folder: Path, marked: Sequence[MarkedViewRecord], partitions: Sequence[int]
+) -> list[tuple[MarkedViewRecord, Curves]]:
+    """The curves of each marked view that was seen; none where there were no marks."""
+    if not (marks := read(folder)):
+        return []
+    found = [(view, curves_of(view, marks, partitions)) for view in marked]
+    return [(view, curves) for view, curves in found if any(len(c.at_ms) for c in curves.processed)]
+
+
+def curves_of(view: MarkedViewRecord, marks: Marks, partitions: Sequence[int]) -> Curves:
+    """The view's marks as curves: counts are of those that show in it, by partition.
+
+    Generator and broker have no part in them, so the lag is all the engine's: what they add to it
+    stands in the verdict on the count.
+    """
+    due = tuple(_due(view, marks, number, len(partitions)) for number in range(len(partitions)))
+    held = tuple(
+        _held(marks.seen.get((view.name, partition), []), curve, view.is_time)
+        for partition, curve in zip(partitions, due, strict=True)
+    )
+    return Curves(tuple(partitions), due, due, due, held)
+
+
+def _due(view: MarkedViewRecord, marks: Marks, partition: int, partitions: int) -> Curve:
+    """Such that number k of them is due exactly at its time (`lag.when` adds a half), and that it
+    is known until the last row that no further one was."""
+    every = np.arange(int(marks.newest[-1]))
+    mine = every // 2 % partitions == partition
+    if view.turn is not None:
+        mine &= every % 2 == view.turn
+    numbers = every[mine] + 1
+    due_ms = _when_due(marks, numbers)
+    counts = np.arange(len(numbers)) + 0.5
+    end_ms = max(float(marks.at_ms[-1]), float(np.max(due_ms, initial=0.0)))
+    not_quite = np.nextafter(len(numbers) + 0.5, 0.0)
+    return Curve(np.append(due_ms, end_ms), np.append(counts, not_quite))
+
+
+def _when_due(marks: Marks, numbers: NDArray[np.int64]) -> Floats:
+    """Of one rate the numbers grow evenly with time, so those between two rows are told exactly;
+    and those before the first one too, since the rate was one until then."""
+    first, first_ms = marks.newest[0], marks.due_ms[0]
+    later = marks.newest > first
+    if not later.any():
+        return np.where(numbers < first, -np.inf, first_ms)
+    row = int(np.argmax(later))
+    between_ms = (marks.due_ms[row] - first_ms) / (marks.newest[row] - first)
+    before_ms = first_ms - (first - numbers) * between_ms
+    known_ms = np.interp(numbers, marks.newest, marks.due_ms)
+    return np.where(numbers < first, before_ms, known_ms)
+
+
+def _held(seen: list[tuple[int, int]], due: Curve, is_time: bool) -> Curve:
+    table = np.array(seen, dtype=np.float64).reshape(-1, 2)
+    at_ms, value = table[:, 0], table[:, 1]
+    if not is_time:
+        return Curve(at_ms, value)
+    # The last row of `due` is no mark.
+    rows = np.searchsorted(due.at_ms[:-1], value + STAMP_MS, "right")
+    return Curve(at_ms, rows.astype(np.float64))
+
+
+def view_lag(
+    view: MarkedViewRecord, told: Curves, verdict: Verdict, start_ms: float, end_ms: float
+) -> ViewLag:
+    """Its lag in the window, with the verdict on it."""
+    aged = age(told, start_ms, end_ms)
+    at_most = dict(zip(SHARES, quantiles_ms(aged, SHARES), strict=True))
+    return ViewLag(
+        name=view.name,
+        way=view.way,
+        marks_per_s=round(verdict.throughput.offered_per_s, 2),
+        updates=verdict.updates,
+        kind=verdict.kind,
+        reason=verdict.reason,
+        lag_p50_ms=at_most[0.5],
+        lag_p90_ms=at_most[0.9],
+        lag_p99_ms=at_most[0.99],
+        lag_max_ms=at_most[1.0],
+    )
+
+
+def worst(verdict: Verdict, views: Sequence[ViewLag]) -> Verdict:
+    """The verdict on the count and on all views: that of the worst of them, with its reason. Where
+    generator or broker held the engine up, it stays at that."""
+    if verdict.kind in (VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND):
+        return verdict
+    ranked = sorted(views, key=lambda view: ORDER.index(view.kind))
+    if not ranked or ORDER.index(ranked[0].kind) >= ORDER.index(verdict.kind):
+        return verdict
+    found = ranked[0]
+    reason = f"By its view {found.name} (by way of {found.way}): {found.reason}"
+    return verdict.model_copy(update={"kind": found.kind, "reason": reason})

@@ -1,0 +1,41 @@
+"""Writes down which marks an engine's views hold, when they say so."""
+
+from collections.abc import Callable
+
+from engines.contract import Engine
+from racetrack.probes.thread import Probe
+from racetrack.runfolder import RunFolder
+from racetrack.stack.contract import Stack
+from racetrack.workload import find_workload
+
+FILE, HEADER = "views.csv", "at_ms,view,partition,value\n"
+
+
+class ViewsProbe(Probe):
+    """Follows the workload's marked views into `views.csv`, a row for each change: epoch
+    milliseconds, the view, the partition, and what `engines.contract.Seen` says of it."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        stack: Stack,
+        folder: RunFolder,
+        excused: Callable[[float], bool] = lambda _since_s: False,
+    ) -> None:
+        super().__init__()
+        self._excused = excused
+        self.name = f"The views of {engine.title}"
+        self._engine, self._stack = engine, stack
+        self._marked = find_workload(stack.settings.workload).marked
+        self._csv = folder.open_for_lines(FILE)
+
+    def run(self) -> None:
+        """Take what the engine tells."""
+        with self._csv:
+            self._csv.write(HEADER)
+            self.follow(self._take_all, self._excused)
+
+    def _take_all(self) -> None:
+        for seen in self._engine.seen(self._stack, self._marked, self.stopping):
+            row = seen.timestamp_ms, seen.view, seen.partition, seen.value
+            self._csv.write(",".join(map(str, row)) + "\n")

@@ -1,0 +1,46 @@
+# Says in the server's log which marks the views of demo.py hold, as it happens:
+#
+#   RACETRACK seen timestamp=<ms>, view=<view>.<column>, partition=<k>, value=<count, or ms>
+#
+# A mark is a pageview or a purchase of what is reserved for it (docs/view-lag.md). `timestamp` is
+# when the view is through with its cycle. A value is a count, or the newest time, epoch
+# milliseconds.
+#
+# Load it after sample_dt.py, with `marked_views` set: for each (name, view, key column, first key,
+# last key, column, whether it is a time).
+
+
+def say_seen(name):
+    newest = {}
+
+    def report(update, _is_replay):
+        timestamp, changed = now_ms(), {}
+        for rows in (update.added(), update.modified()):
+            for partition, value in rows_of(rows, "partition", "value"):
+                if value > newest.get(partition, -1):
+                    newest[partition] = changed[partition] = value
+        say(
+            f"seen timestamp={timestamp}, view={name}, partition={partition}, value={value}"
+            for partition, value in sorted(changed.items())
+        )
+
+    return report
+
+
+for name, view, key, first, last, column, is_time in marked_views:
+    sampling.append(
+        listen(
+            globals()[view]
+            .where(f"{key} >= {first} && {key} <= {last}")
+            .view(
+                [
+                    f"partition = (int) ({key} - {first})",
+                    f"value = epochMillis({column})" if is_time else f"value = {column}",
+                ]
+            ),
+            say_seen(name),
+            description=f"sample_views {name}",
+            do_replay=True,
+            on_error=say_failed(name),
+        )
+    )

@@ -1,0 +1,141 @@
+"""View lag by marks: against views whose truth is known, in the files as a run writes them."""
+
+from pathlib import Path
+
+import pytest
+
+from racetrack.analysis import views
+from racetrack.analysis.age import age, quantiles_ms
+from racetrack.analysis.curves import Curves
+from racetrack.analysis.verdict import judge
+from racetrack.results_record import Verdict, VerdictKind, ViewLag
+from racetrack.run_record import MarkedViewRecord
+from tests.analysis.view_files import EVERY_MS, PARTITIONS, START_MS, write
+
+PRODUCTS = MarkedViewRecord(name="sold.views", way="pageviews", turn=0, is_time=False)
+PROFILES = MarkedViewRecord(name="seen.at", way="pageviews", turn=1, is_time=True)
+ORDERS = MarkedViewRecord(name="sold.orders", way="purchases", turn=None, is_time=False)
+
+
+def curves(folder: Path, view: MarkedViewRecord) -> Curves:
+    marks = views.read(folder)
+    assert marks
+    return views.curves_of(view, marks, range(PARTITIONS))
+
+
+@pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
+@pytest.mark.parametrize("delay_ms", [20, 1_250])
+def test_a_view_is_as_old_as_its_oldest_mark_that_is_missing(
+    tmp_path: Path, view: MarkedViewRecord, delay_ms: int
+) -> None:
+    """Its age rises to the delay, then falls by as much as marks are apart."""
+    write(tmp_path, [view], delay_ms)
+    between_ms = EVERY_MS * (1 if view.turn is None else 2)
+    told = age(curves(tmp_path, view), START_MS + 5_000, START_MS + 50_000)
+    p50, most = quantiles_ms(told, (0.5, 1.0))
+    assert most == pytest.approx(delay_ms, abs=2)
+    expected_ms = delay_ms - between_ms / 2 if delay_ms > between_ms else 0
+    assert p50 == pytest.approx(expected_ms, abs=2)
+
+
+@pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
+def test_a_view_that_gets_ever_older_fell_behind(tmp_path: Path, view: MarkedViewRecord) -> None:
+    write(tmp_path, [view], 500, growing=0.1)
+    found = judge(curves(tmp_path, view), START_MS + 5_000, START_MS + 50_000)
+    assert found.kind is VerdictKind.FELL_BEHIND
+    assert found.measured
+    assert found.measured.slope.pct == pytest.approx(10 / 1.1, rel=0.1)
+
+
+def test_a_view_that_does_not_is_kept_up_with(tmp_path: Path) -> None:
+    write(tmp_path, [PRODUCTS], 500)
+    found = judge(curves(tmp_path, PRODUCTS), START_MS + 5_000, START_MS + 50_000)
+    assert found.kind is VerdictKind.KEPT_UP
+    assert found.throughput.offered_per_s == pytest.approx(5, rel=0.05)
+
+
+@pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
+def test_marks_from_before_the_recording_are_known_by_the_rate_of_those_after(
+    tmp_path: Path, view: MarkedViewRecord
+) -> None:
+    write(tmp_path, [view], 8_000)
+    window = START_MS + 12_500, START_MS + 50_000
+    whole = quantiles_ms(age(curves(tmp_path, view), *window), (0.5, 1.0))
+    marks = tmp_path / "marks.csv"
+    header, *rows = marks.read_text().splitlines()
+    marks.write_text("\n".join([header, *rows[120:]]) + "\n")
+    late = quantiles_ms(age(curves(tmp_path, view), *window), (0.5, 1.0))
+    assert late == pytest.approx(whole, abs=1)
+    assert late[1] == pytest.approx(8_000, abs=2)
+
+
+@pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
+def test_a_window_up_to_the_last_row_is_judged_too(tmp_path: Path, view: MarkedViewRecord) -> None:
+    """Whatever has been seen of the last mark, it was not there before it was due."""
+    write(tmp_path, [view], 5)
+    for marks in range(400, 412):
+        rows = (tmp_path / "marks.csv").read_text().splitlines()[: marks + 1]
+        folder = tmp_path / str(marks)
+        folder.mkdir()
+        (folder / "marks.csv").write_text("\n".join(rows) + "\n")
+        (folder / "views.csv").write_text((tmp_path / "views.csv").read_text())
+        last_ms = int(rows[-1].split(",")[0])
+        found = judge(curves(folder, view), START_MS + 5_000, last_ms)
+        assert found.kind is VerdictKind.KEPT_UP, found.reason
+
+
+def test_a_line_that_is_still_being_written_is_left_out(tmp_path: Path) -> None:
+    write(tmp_path, [PRODUCTS], 20)
+    before = views.read(tmp_path)
+    for name, half in (("marks.csv", "17950001"), ("views.csv", "1795000100000,sold.vi")):
+        with (tmp_path / name).open("a") as file:
+            file.write(half)
+    after = views.read(tmp_path)
+    assert before and after
+    assert after.seen == before.seen
+    assert len(after.at_ms) == len(before.at_ms)
+
+
+def test_without_marks_there_is_nothing_to_read(tmp_path: Path) -> None:
+    assert views.read(tmp_path) is None
+
+
+def lag(kind: VerdictKind) -> ViewLag:
+    return ViewLag(
+        name=f"view that is {kind}",
+        way="pageviews",
+        marks_per_s=1,
+        updates=10,
+        kind=kind,
+        reason="Why.",
+        lag_p50_ms=1,
+        lag_p90_ms=2,
+        lag_p99_ms=3,
+        lag_max_ms=4,
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "kinds", "expected"),
+    [
+        ("kept up", ["kept up"], "kept up"),
+        ("kept up", ["kept up", "fell behind", "undecided"], "fell behind"),
+        ("kept up", ["undecided"], "undecided"),
+        ("fell behind", ["kept up"], "fell behind"),
+        ("undecided", ["kept up"], "undecided"),
+        ("kept up", [], "kept up"),
+        ("generator-bound", ["fell behind"], "generator-bound"),
+    ],
+)
+def test_the_worst_view_decides(
+    tmp_path: Path, count: str, kinds: list[str], expected: str
+) -> None:
+    write(tmp_path, [PRODUCTS], 500)
+    on_count: Verdict = judge(curves(tmp_path, PRODUCTS), START_MS + 5_000, START_MS + 50_000)
+    on_count = on_count.model_copy(update={"kind": VerdictKind(count)})
+    found = views.worst(on_count, [lag(VerdictKind(kind)) for kind in kinds])
+    assert found.kind == expected
+    if expected != count:
+        assert found.reason == f"By its view view that is {expected} (by way of pageviews): Why."
+    else:
+        assert found.reason == on_count.reason

@@ -1,0 +1,55 @@
+"""`marks.csv` and `views.csv` as a run writes them, of views whose truth is known."""
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from racetrack.run_record import MarkedViewRecord
+
+START_MS = 1_795_000_000_000
+PARTITIONS = 3
+EVERY_MS = 100.0  # between two marks
+MARKS = 1_500
+
+
+def due_ms(number: int, from_ms: int = START_MS) -> float:
+    """Of mark `number`, 1 for the first."""
+    return from_ms + EVERY_MS * number
+
+
+def numbers_of(view: MarkedViewRecord, partition: int, partitions: int = PARTITIONS) -> list[int]:
+    """Of the marks that show in it."""
+    every = range(1, MARKS + 1)
+    return [
+        n
+        for n in every
+        if (n - 1) // 2 % partitions == partition and view.turn in (None, (n - 1) % 2)
+    ]
+
+
+def write(
+    folder: Path,
+    views: Sequence[MarkedViewRecord],
+    delay_ms: float,
+    growing: float = 0.0,
+    from_ms: int = START_MS,
+    partitions: int = PARTITIONS,
+) -> None:
+    """Views that hold each mark so long after it was due, and `growing` ms more for each ms."""
+    rows = ["at_ms,newest,due_ms,committed"]
+    for at_ms in np.arange(from_ms + 50, from_ms + MARKS * EVERY_MS + 50, 100.0):
+        newest = int((at_ms - from_ms) // EVERY_MS)
+        if newest:
+            rows.append(f"{at_ms:.0f},{newest},{due_ms(newest, from_ms):.0f},{newest}")
+    (folder / "marks.csv").write_text("\n".join(rows) + "\n")
+    seen = []
+    for view, partition in itertools.product(views, range(partitions)):
+        for count, number in enumerate(numbers_of(view, partition, partitions), start=1):
+            due = due_ms(number, from_ms)
+            value = due if view.is_time else count
+            late_ms = delay_ms + growing * (due - from_ms)
+            seen.append((due + late_ms, view.name, partition, value))
+    lines = [f"{at_ms:.0f},{name},{p},{value:.0f}" for at_ms, name, p, value in sorted(seen)]
+    (folder / "views.csv").write_text("\n".join(["at_ms,view,partition,value", *lines]) + "\n")

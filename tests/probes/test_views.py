@@ -1,0 +1,82 @@
+"""What an engine says of its views is written down as it comes; one that was killed is asked
+again."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engines.contract import Seen
+from racetrack.errors import RacetrackError
+from racetrack.probes.views import ViewsProbe
+from racetrack.runfolder import RunFolder
+from racetrack.workload import MarkedView, find_workload
+
+AT_MS = 1_795_000_000_000
+
+
+class Telling:
+    """An engine that tells this, one answer after the other; an error ends what it tells."""
+
+    title = "Teller"
+
+    def __init__(self, *answers: Seen | Exception) -> None:
+        self._answers = list(answers)
+        self.asked: list[Sequence[MarkedView]] = []
+
+    def seen(
+        self, _stack: object, marked: Sequence[MarkedView], _stop: threading.Event
+    ) -> Iterator[Seen]:
+        self.asked.append(marked)
+        while self._answers:
+            answer = self._answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            yield answer
+
+
+class Shop:
+    """A stack, as far as it is looked at."""
+
+    class settings:  # noqa: N801
+        workload = "shop"
+
+
+def rows_of(engine: Telling, folder: RunFolder, *, excused: bool = False) -> list[str]:
+    given: Any = engine
+    stack: Any = Shop
+    away_until_s = time.monotonic() + (0.2 if excused else 0)
+    probe = ViewsProbe(given, stack, folder, lambda since_s: since_s < away_until_s)
+    probe.start()
+    probe._thread.join(10)
+    probe.check()
+    return (folder.path / "views.csv").read_text().splitlines()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return RunFolder.create(tmp_path, "teller", "1")
+
+
+def test_each_change_is_a_row(folder: RunFolder) -> None:
+    engine = Telling(Seen(AT_MS, "a.b", 0, 7), Seen(AT_MS + 5, "a.c", 2, AT_MS))
+    assert rows_of(engine, folder) == [
+        "at_ms,view,partition,value",
+        f"{AT_MS},a.b,0,7",
+        f"{AT_MS + 5},a.c,2,{AT_MS}",
+    ]
+    assert engine.asked == [find_workload("shop").marked]
+
+
+def test_an_engine_that_fails_is_not_listened_to_any_more(folder: RunFolder) -> None:
+    with pytest.raises(RacetrackError, match="The views of Teller can't be read any more: gone"):
+        rows_of(Telling(RacetrackError("gone")), folder)
+
+
+def test_one_that_was_killed_on_purpose_is_asked_again(folder: RunFolder) -> None:
+    engine = Telling(RacetrackError("gone"), Seen(AT_MS, "a.b", 0, 7))
+    assert rows_of(engine, folder, excused=True)[1:] == [f"{AT_MS},a.b,0,7"]
+    assert len(engine.asked) == 2
