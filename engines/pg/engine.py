@@ -37,6 +37,10 @@ ON_READING = (
     " its CPU is that of bringing rows into tables and indexes. An engine that keeps views up to"
     " date has done the work of reading too."
 )
+ON_MARKS = (
+    "PostgreSQL's views are computed when they are read: here the rows of marks in the followed"
+    " views, once a second at most. Nobody read anything else."
+)
 SHARED = (
     "Resident memory is added up over PostgreSQL's processes, and its shared buffers are resident"
     " in each that has used them: they count more than once. In PSS they count once."
@@ -106,9 +110,9 @@ class PostgreSQL(Engine):
         """None: a view goes by the time at which it is read."""
         return 0
 
-    def caveats(self, settings: Settings) -> list[str]:  # noqa: ARG002
+    def caveats(self, settings: Settings) -> list[str]:
         """What its figures leave out, and what they count twice."""
-        return [ON_READING, SHARED]
+        return [ON_MARKS if settings.marks_per_second else ON_READING, SHARED]
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """psql, and what to type there."""

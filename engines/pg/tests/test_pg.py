@@ -27,6 +27,7 @@ from engines.pg.tests.brought import (
 )
 from engines.shared.tests.postgres import Postgres
 from racetrack.errors import RacetrackError, UsageError
+from racetrack.settings import load
 from racetrack.stack.contract import Stack
 from tests.run.made_up import MakeReady, ready, refusal_of
 from workloads.shop.catalogue import MARKED, VIEWS
@@ -206,6 +207,13 @@ def test_a_view_says_which_marks_it_holds_and_again_when_it_holds_more(
     assert next_two() == {summary: (2, 2), enriched: (0, NOW_MS + 3)}
     stop.set()
     assert list(told) == []
+
+
+def test_a_run_with_marks_does_not_say_that_nobody_read() -> None:
+    assert any("reads none" in told for told in pg.ENGINE.caveats(load()))
+    read = pg.ENGINE.caveats(load({"MARKS_PER_SECOND": "12"}))
+    assert not any("reads none" in told for told in read)
+    assert any("once a second" in told for told in read)
 
 
 @pytest.mark.parametrize("payload", ["", "1 2", "1 2 x", "1 2 3 4"])
