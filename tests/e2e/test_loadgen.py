@@ -14,6 +14,7 @@ from racetrack.clock import now_ms
 from racetrack.probes.loadgen import LoadgenError
 from tests.e2e.loadgen_stack import LoadgenStack, Message
 from workloads.shop.knobs import Knobs
+from workloads.shop.load.marks import Reserved
 
 pytestmark = pytest.mark.e2e
 
@@ -33,12 +34,14 @@ def first_second(loadgen: LoadgenStack) -> list[Message]:
 
 
 def test_the_shop_is_seeded(loadgen: LoadgenStack) -> None:
-    counts = {t: loadgen.sql(f"SELECT COUNT(*) FROM {t}") for t in ("users", "items", "purchases")}  # noqa: S608
+    ids = {t: loadgen.sql(f"SELECT id FROM {t} ORDER BY id") for t in ("users", "items")}  # noqa: S608
     settings = loadgen.settings
     shop = Knobs.of(settings)
-    assert counts["users"] == [(shop.shop_users,)] == [(10_000,)]
-    assert counts["items"] == [(shop.shop_items,)] == [(1_000,)]
-    assert counts["purchases"][0][0] >= 1
+    reserved = Reserved(shop.shop_users, shop.shop_items, settings.pageviews_partitions)
+    assert (reserved.users, reserved.items) == (10_000, 1_000)
+    assert ids["users"] == [(n,) for n in range(1, reserved.last_user + 1)]
+    assert ids["items"] == [(n,) for n in range(1, reserved.last_item + 1)]
+    assert loadgen.sql("SELECT COUNT(*) FROM purchases")[0][0] >= 1
     assert "Initializing shop database DONE" in loadgen.log()
 
 
@@ -97,6 +100,31 @@ def test_purchases_pageviews_take_their_place_in_the_order(
     handed, published = loadgen.pause()
     assert handed == published
     assert in_order(loadgen.read(since))
+
+
+def test_marks_are_purchases_and_pageviews_of_what_is_reserved_for_their_partition(
+    loadgen: LoadgenStack, wait_until: WaitUntil
+) -> None:
+    _, since = loadgen.pause()
+    loadgen.ask("set pageviews_per_second 1000")
+    loadgen.ask("set marks_per_second 120")
+    wait_until(lambda: loadgen.stats()["marks"]["done"] >= 120, "120 marks")
+    loadgen.pause()
+    count, due_ms = loadgen.stats()["marks"]["newest"]
+    sent = loadgen.read(since)
+    assert in_order(sent)
+    marks = [message for message in sent if int(message.key) > 10_000]
+    assert len(marks) == count
+    assert max(mark.value["received_at"] for mark in marks) == due_ms
+    for partition in range(loadgen.settings.pageviews_partitions):
+        urls = [mark.value["url"] for mark in marks if mark.partition == partition]
+        mine = [f"/products/{1_001 + partition}", f"/profiles/{10_001 + partition}"]
+        assert urls == (mine * len(urls))[: len(urls)]
+    bought = loadgen.sql(
+        "SELECT user_id - 10001, item_id - 1001 FROM purchases WHERE item_id > 1000"
+    )
+    assert len(bought) == count
+    assert all(user == item for user, item in bought)
 
 
 def in_order(messages: list[Message]) -> bool:
