@@ -1,16 +1,20 @@
 """Which marks the topics of Flink's views hold: all rows are read, and few are looked into."""
 
 import json
-import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from engines.contract import Seen
 from racetrack.errors import RacetrackError
 from racetrack.settings import Settings
 from racetrack.workload import MarkedView
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
 
 EVERY_S = 0.2
 MESSAGES_AT_ONCE = 10_000
@@ -19,20 +23,40 @@ FETCH_MS = 200
 
 @dataclass(frozen=True)
 class Rows:
-    """The marks' rows of one topic: how their keys stand in a message, and what is told of them."""
+    """The marks' rows of one topic: their keys, by which a row begins, and what is told of them."""
 
-    key: str
-    partitions: Mapping[int, int]  # by key
+    keys: Mapping[bytes, int]  # the beginning of a row -> its partition
     views: Sequence[MarkedView]
 
+    @property
+    def beginnings(self) -> tuple[bytes, ...]:
+        """Of the rows of marks; no other row is to be taken apart."""
+        return tuple(self.keys)
+
     def seen(self, value: bytes, at_ms: int) -> Iterator[Seen]:
-        """What a message says of marks; a row of anything else is not parsed."""
-        found = re.search(rb'"%b":(\d+)' % self.key.encode(), value)
-        if not found or (partition := self.partitions.get(int(found[1]))) is None:
-            return
+        """What a row of marks says of them."""
         row = json.loads(value)
+        partition = self.keys[value[: value.index(b",") + 1]]
         for view in self.views:
             yield Seen(at_ms, view.name, partition, int(row[view.column]))
+
+
+def by_topic(marked: Sequence[MarkedView], settings: Settings) -> dict[str, Rows]:
+    """The marks' rows of each topic that a marked view is written to. The key is its first column,
+    and a row is JSON without blanks."""
+    found: dict[str, list[MarkedView]] = {}
+    for view in marked:
+        found.setdefault(f"flink.{view.view}", []).append(view)
+    return {
+        topic: Rows(
+            {
+                b'{"%b":%d,' % (views[0].key.encode(), key): partition
+                for partition, key in enumerate(views[0].keys(settings))
+            },
+            views,
+        )
+        for topic, views in found.items()
+    }
 
 
 def follow(kafka: str, rows_of: Mapping[str, Rows], stop: threading.Event) -> Iterator[Seen]:
@@ -41,6 +65,21 @@ def follow(kafka: str, rows_of: Mapping[str, Rows], stop: threading.Event) -> It
     Raises:
         RacetrackError: the broker refused.
     """
+    newest: dict[tuple[str, int], int] = {}
+    with ExitStack() as closing:
+        consumers = [(_consumer(kafka, topic, closing), rows) for topic, rows in rows_of.items()]
+        while not stop.is_set():
+            next_s = time.monotonic() + EVERY_S
+            for consumer, rows in consumers:
+                for seen in _taken(consumer, rows, kafka):
+                    # A row that moves within its view's first ten is told of again.
+                    if seen.value > newest.get((seen.view, seen.partition), -1):
+                        newest[seen.view, seen.partition] = seen.value
+                        yield seen
+            stop.wait(next_s - time.monotonic())
+
+
+def _consumer(kafka: str, topic: str, closing: ExitStack) -> "Consumer":
     from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
     consumer = Consumer(
@@ -54,37 +93,17 @@ def follow(kafka: str, rows_of: Mapping[str, Rows], stop: threading.Event) -> It
             "fetch.min.bytes": 1 << 20,
         }
     )
-    newest: dict[tuple[str, int], int] = {}
-    try:
-        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING) for topic in rows_of])
-        while not stop.is_set():
-            next_s = time.monotonic() + EVERY_S
-            for message in consumer.consume(MESSAGES_AT_ONCE, EVERY_S):
-                if error := message.error():
-                    raise RacetrackError(f"Reading from Kafka at {kafka} failed: {error}")
-                value = message.value()
-                if value is None:
-                    continue
-                for seen in rows_of[str(message.topic())].seen(value, message.timestamp()[1]):
-                    # A row that moves within its view's first ten is told of again.
-                    if seen.value > newest.get((seen.view, seen.partition), -1):
-                        newest[seen.view, seen.partition] = seen.value
-                        yield seen
-            stop.wait(next_s - time.monotonic())
-    finally:
-        consumer.close()
+    closing.callback(consumer.close)
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    return consumer
 
 
-def by_topic(marked: Sequence[MarkedView], settings: Settings) -> dict[str, Rows]:
-    """The marks' rows of each topic that a marked view is written to."""
-    found: dict[str, list[MarkedView]] = {}
-    for view in marked:
-        found.setdefault(f"flink.{view.view}", []).append(view)
-    return {
-        topic: Rows(
-            views[0].key,
-            {key: partition for partition, key in enumerate(views[0].keys(settings))},
-            views,
-        )
-        for topic, views in found.items()
-    }
+def _taken(consumer: "Consumer", rows: Rows, kafka: str) -> Iterator[Seen]:
+    """What has come since the last call. Thousands of rows a second come by here."""
+    beginnings = rows.beginnings
+    for message in consumer.consume(MESSAGES_AT_ONCE, 0):
+        if error := message.error():
+            raise RacetrackError(f"Reading from Kafka at {kafka} failed: {error}")
+        value = message.value()
+        if value is not None and value.startswith(beginnings):
+            yield from rows.seen(value, message.timestamp()[1])

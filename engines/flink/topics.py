@@ -1,15 +1,14 @@
 """Upsert topics: made, read from offset to offset, and as the tables that they are."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from racetrack.errors import RacetrackError
 
 if TYPE_CHECKING:
-    from confluent_kafka import Message
+    from confluent_kafka import KafkaError, Message
 
 ANSWER_S = 30.0
 MESSAGES_AT_ONCE = 10_000
@@ -72,11 +71,11 @@ def latest(kafka: str, name: str) -> list[bytes]:
     """The value of every row that the topic holds now."""
     rows: dict[bytes, bytes] = {}
     with Reader(kafka) as reader:
-        for message in reader.between(name, *reader.offsets(name)):
-            if message.value is None:
-                rows.pop(message.key, None)
+        for row in reader.rows_of(name).between(*reader.offsets(name)):
+            if row.value is None:
+                rows.pop(row.key, None)
             else:
-                rows[message.key] = message.value
+                rows[row.key] = row.value
     return list(rows.values())
 
 
@@ -117,11 +116,11 @@ class Reader:
         found = self._consumer.get_watermark_offsets(TopicPartition(name, 0), timeout=READ_WITHIN_S)
         return int(found[0]), int(found[1])
 
-    def rows_of(self, name: str) -> Callable[[int, int], list[Written]]:
-        """`between` of this topic."""
-        return partial(self.between, name)
+    def rows_of(self, name: str) -> "TopicRows":
+        """Those of this topic."""
+        return TopicRows(self, name)
 
-    def between(self, name: str, begin: int, end: int) -> list[Written]:
+    def between(self, name: str, begin: int, end: int) -> list["Message"]:
         """The messages that the topic has from offset `begin` up to `end`, which is not included.
 
         Raises:
@@ -131,7 +130,7 @@ class Reader:
 
         if begin >= end:
             return []
-        found: list[Written] = []
+        found: list[Message] = []
         give_up = time.monotonic() + READ_WITHIN_S
         self._consumer.assign([TopicPartition(name, 0, begin)])
         try:
@@ -139,7 +138,12 @@ class Reader:
             while position < end:
                 wanted = min(end - position, MESSAGES_AT_ONCE)
                 for message in self._consumer.consume(wanted, COLLECT_S):
-                    position = max(position, self._position_after(message, found))
+                    if error := message.error():
+                        position = max(position, self._end_told_by(message, error))
+                    else:
+                        found.append(message)
+                if found:
+                    position = max(position, int(found[-1].offset() or 0) + 1)
                 if time.monotonic() > give_up:
                     raise RacetrackError(
                         f"Kafka at {self._kafka} did not send {name} from {begin} to {end} within"
@@ -147,21 +151,39 @@ class Reader:
                     )
         finally:
             self._consumer.unassign()
-        return [message for message in found if begin <= message.offset < end]
+        return [message for message in found if begin <= (message.offset() or 0) < end]
 
-    def _position_after(self, message: "Message", found: list[Written]) -> int:
-        """Where the next message is; keeps this one, unless it only says that there is none yet."""
+    def _end_told_by(self, message: "Message", error: "KafkaError") -> int:
+        """The offset up to which there is nothing, if the error says only that."""
         from confluent_kafka import KafkaError
 
-        error, offset = message.error(), int(message.offset() or 0)
-        if error is None:
-            found.append(_written(message))
-            return offset + 1
         if error.code() == KafkaError._PARTITION_EOF:
-            return offset
+            return int(message.offset() or 0)
         if error.fatal() or not error.retriable():
             raise RacetrackError(f"Reading from Kafka at {self._kafka} failed: {error}")
         return 0
+
+
+@dataclass(frozen=True)
+class TopicRows:
+    """The rows of one topic, by offset: from the first up to the last, which is not included."""
+
+    reader: Reader
+    name: str
+
+    def between(self, begin: int, end: int) -> list[Written]:
+        """All of them."""
+        return [_written(message) for message in self.reader.between(self.name, begin, end)]
+
+    def newest(self, begin: int, end: int, but: Container[bytes]) -> list[Written]:
+        """The newest of each key, but for these keys. No other is taken apart, which is what
+        costs."""
+        found: dict[bytes, Written] = {}
+        for message in reversed(self.reader.between(self.name, begin, end)):
+            key = message.key() or b""
+            if key not in but and key not in found:
+                found[key] = _written(message)
+        return list(found.values())
 
 
 def _written(message: "Message") -> Written:

@@ -7,8 +7,9 @@ all that came before it, so of a stretch of rows the newest of each key is enoug
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from engines.flink.topics import Reader, Written
 
@@ -20,7 +21,15 @@ EVERY_S = 0.2
 FEW = 100
 FURTHER_BACK = 4
 
-Read = Callable[[int, int], list[Written]]
+
+class Rows(Protocol):
+    """The rows of a topic; see `engines.flink.topics.TopicRows`."""
+
+    def between(self, begin: int, end: int) -> list[Written]:
+        """All of them."""
+
+    def newest(self, begin: int, end: int, but: Container[bytes]) -> list[Written]:
+        """The newest of each key, but for these keys."""
 
 
 @dataclass
@@ -31,7 +40,7 @@ class Known:
     totals: dict[bytes, int] = field(default_factory=dict)
 
     def take(
-        self, read: Read, begin: int, end: int, total_of: Callable[[Written], int]
+        self, topic: Rows, begin: int, end: int, total_of: Callable[[Written], int]
     ) -> list[Written]:
         """The rows up to `end`, in their order: all if they are few, else the newest of each key.
         `begin` is the oldest that the topic still has."""
@@ -39,13 +48,13 @@ class Known:
         if begin >= end:
             return []
         few = end - begin <= FEW
-        rows = read(begin, end) if few else self._newest(read, begin, end, total_of)
+        rows = topic.between(begin, end) if few else self._newest(topic, begin, end, total_of)
         self.position = end
         self.totals.update({row.key: total_of(row) for row in rows})
         return rows
 
     def _newest(
-        self, read: Read, begin: int, end: int, total_of: Callable[[Written], int]
+        self, topic: Rows, begin: int, end: int, total_of: Callable[[Written], int]
     ) -> list[Written]:
         """Reads back from the end until the keys found there account for every row: where there are
         so many, each is one pageview more. If they never do, all rows have been read."""
@@ -53,10 +62,9 @@ class Known:
         grown, upper, size = 0, end, FEW
         while upper > begin and grown != end - begin:
             lower = max(begin, upper - size)
-            for row in reversed(read(lower, upper)):
-                if row.key not in found:
-                    found[row.key] = row
-                    grown += total_of(row) - self.totals.get(row.key, 0)
+            for row in topic.newest(lower, upper, found):
+                found[row.key] = row
+                grown += total_of(row) - self.totals.get(row.key, 0)
             upper, size = lower, size * FURTHER_BACK
         return sorted(found.values(), key=lambda row: row.offset)
 

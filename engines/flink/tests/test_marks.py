@@ -36,6 +36,7 @@ def test_the_row_of_a_profile_tells_when_its_newest_mark_was_due() -> None:
 
 
 def test_any_other_row_is_not_looked_into() -> None:
-    for item in (1, 1_000, 1_007, 10_030):
-        assert list(ROWS["flink.item_summary"].seen(ITEM % item, AT_MS)) == []
-    assert list(ROWS["flink.item_summary"].seen(b"no JSON", AT_MS)) == []
+    beginnings = ROWS["flink.item_summary"].beginnings
+    assert all((ITEM % item).startswith(beginnings) for item in range(1_001, 1_007))
+    for item in (1, 100, 1_000, 1_007, 10_030):
+        assert not (ITEM % item).startswith(beginnings)

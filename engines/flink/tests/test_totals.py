@@ -1,5 +1,6 @@
 """Topics of totals, sampled: every count is right at each sample, and few rows are read for it."""
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from itertools import accumulate, cycle
 
@@ -45,6 +46,10 @@ class Topic:
         self.read += end - begin
         return self.written[begin:end]
 
+    def newest(self, begin: int, end: int, but: Container[bytes]) -> list[Written]:
+        newest = {row.key: row for row in self.between(begin, end)}
+        return [row for key, row in newest.items() if key not in but]
+
     def totals_at(self, end: int) -> dict[bytes, int]:
         return {row.key: total_of(row) for row in self.written[:end]}
 
@@ -53,7 +58,7 @@ def samples(topic: Topic, every: int) -> list[Written]:
     """What is taken of it, `every` so many rows; each time, all totals are as they truly were."""
     known, taken = Known(), []
     for end in accumulate([every] * (topic.rows // every)):
-        taken += known.take(topic.between, 0, end, total_of)
+        taken += known.take(topic, 0, end, total_of)
         assert known.totals == topic.totals_at(end)
     return taken
 
@@ -93,9 +98,9 @@ def test_rows_that_add_more_than_one_are_all_read() -> None:
 def test_what_the_topic_no_longer_has_is_not_asked_for() -> None:
     topic = Topic(run=1, rows=400)
     known = Known()
-    known.take(topic.between, 390, 400, total_of)
+    known.take(topic, 390, 400, total_of)
     assert (topic.read, known.position) == (10, 400)
-    assert known.take(topic.between, 390, 400, total_of) == []
+    assert known.take(topic, 390, 400, total_of) == []
 
 
 @pytest.mark.parametrize(("run", "as_fast"), [(1, 1), (30, 1), (9_500, KEYS)])
