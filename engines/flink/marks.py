@@ -103,6 +103,8 @@ def _taken(consumer: "Consumer", rows: Rows, kafka: str) -> Iterator[Seen]:
     beginnings = rows.beginnings
     for message in consumer.consume(MESSAGES_AT_ONCE, 0):
         if error := message.error():
+            if error.retriable() and not error.fatal():
+                continue
             raise RacetrackError(f"Reading from Kafka at {kafka} failed: {error}")
         value = message.value()
         if value is not None and value.startswith(beginnings):
