@@ -57,7 +57,8 @@ def test_every_view_is_right_after_updates_and_deletions(finished: Door) -> None
 
 
 def test_its_views_are_followed_by_their_marks(finished: Door) -> None:
-    check_views_followed(read_run(run_folder(finished.output)), MARKS_PER_S)
+    folder = run_folder(finished.output)
+    check_views_followed(read_run(folder), folder, MARKS_PER_S)
     assert len(re.findall(r"^  view lag    \w+\.\w+: p50 ", finished.output, re.M)) == 3
 
 

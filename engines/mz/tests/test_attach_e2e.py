@@ -144,7 +144,7 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     # Nobody brings it what is in the database, so there are no items to join.
     (view,) = results["views"]
     assert view["name"] == "profile_views_enriched.received_at"
-    assert view["updates"] >= 3 and view["lag_p99_ms"] is not None
+    assert view["lag_p99_ms"] is not None
     cost = results["processes"]["materialized"]
     assert len(cost["cpu_pct"]["samples"]) == 5 and cost["cpu_s"] > 0
     assert 0.01 < cost["rss_gib"]["max"] < 2

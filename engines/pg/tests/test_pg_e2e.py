@@ -36,7 +36,7 @@ def test_every_view_is_right_after_updates_deletions_and_a_crash(
         assert view["compared"] > 0, name
     # The shop began with 1,000 purchases, and three a second came.
     assert purchases_without_marks(run, run_folder(run_experiment.output)) < 1_000
-    check_views_followed(run, MARKS_PER_S)
+    check_views_followed(run, run_folder(run_experiment.output), MARKS_PER_S)
     assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"] > 20_000
     assert set(run["measured"]["cpu_s"]) >= {"postgres", "pgfeed"}
     nothing_left()
