@@ -2,6 +2,8 @@
 
 import os
 import signal
+import threading
+import time
 
 import pytest
 
@@ -38,6 +40,28 @@ def test_a_signal_that_came_during_cleaning_up_ends_what_would_follow() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         with pytest.raises(interrupts.Interrupted, match="SIGTERM"):
             guard.rearm()
+
+
+class Finalized:
+    """While it is finalized a signal comes: whatever is raised there is forgotten."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0)
+
+
+def test_a_signal_that_comes_where_nothing_can_be_raised_still_ends_the_work() -> None:
+    said: list[str] = []
+    with interrupts.guarded(said.append), pytest.raises(interrupts.Interrupted, match="SIGINT"):
+        Finalized()
+        threading.Event().wait(30)
+    assert said == []
+
+
+def test_nothing_is_sent_again_to_what_comes_after() -> None:
+    with interrupts.guarded(print):
+        Finalized()
+    threading.Event().wait(2 * interrupts.AGAIN_AFTER_S)
 
 
 def test_nohup_stays_nohup() -> None:

@@ -2,6 +2,7 @@
 if nobody ever hears of it again."""
 
 import csv
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -60,7 +61,13 @@ def test_one_that_counts_on_later_fell_behind_and_that_is_a_result(
     (row,) = csv.DictReader((tmp_path / "report" / "report.csv").read_text().splitlines())
     for absent in ("dt_p50_ms", "processed_pageviews_per_s", "cpu_s_per_million"):
         assert row[absent] == "", absent
-    assert float(row["lag_max_ms"]) > 10_000
+    stood_still = re.search(
+        r"stalled timestamp=(\d+), partition=0", (folder / "stack" / f"{service}.log").read_text()
+    )
+    assert stood_still
+    expected_ms = told["measured"]["window"]["end_ms"] - int(stood_still[1])
+    assert float(row["lag_max_ms"]) == pytest.approx(expected_ms, abs=250)
+    assert expected_ms > 8_000  # all of the window
 
 
 def test_one_that_is_never_heard_of_again_may_have_counted_all(
