@@ -18,19 +18,22 @@ READ_WITHIN_S = 30.0
 FETCH_MS, COLLECT_S = 20, 0.05
 # The last message of each key is what counts, so the broker may drop the others; or the topics of a
 # long run would outgrow its memory. A reader has a minute to see that a row has gone. `delete` lets
-# `make` empty them; nothing else does.
+# `make` empty them; nothing else does. Messages get the broker's time, at which they can be read:
+# tasks side by side write to one topic, and by their own times one message may seem to come before
+# another that lies in front of it.
 CONFIG = {
     "cleanup.policy": "compact,delete",
     "retention.ms": "-1",
     "retention.bytes": "-1",
     "segment.bytes": str(32 << 20),
     "delete.retention.ms": "60000",
+    "message.timestamp.type": "LogAppendTime",
 }
 
 
 @dataclass(frozen=True)
 class Written:
-    """A message: when it was written (epoch ms), its key, its value: None if the row is gone."""
+    """A message: when the broker took it (epoch ms), its key, its value: None for a gone row."""
 
     topic: str
     offset: int

@@ -254,7 +254,9 @@ def check_views_followed(run: Mapping[str, Any], folder: Path, marks_per_s: floa
         assert told["marks_per_s"] == pytest.approx(share * marks_per_s, rel=0.3), told
         assert told["lag_p99_ms"] is not None, told
         assert 0 <= told["lag_p50_ms"] <= told["lag_p99_ms"] <= told["lag_max_ms"], told
-        values = _last_values(folder / "views.csv", view.name)
+        said = _said_of(folder / "views.csv", view.name)
+        assert all(rows == sorted(rows) for rows in said), view.name  # in time, and only more
+        values = [rows[-1][1] for rows in said]
         assert len(values) == run["settings"]["pageviews_partitions"], values
         if not view.is_time:
             assert 0.9 * share * newest <= sum(values) <= share * newest + 1, (newest, values)
@@ -266,14 +268,14 @@ def _last_row(path: Path) -> list[int]:
     return [int(cell) for cell in path.read_text().splitlines()[-1].split(",")][1:]
 
 
-def _last_values(path: Path, name: str) -> list[int]:
-    """What a view said last, of each partition that it said something of."""
-    last: dict[str, int] = {}
+def _said_of(path: Path, name: str) -> list[list[tuple[int, int]]]:
+    """What was said of a view, (at_ms, value), by each partition that something was said of."""
+    said: dict[str, list[tuple[int, int]]] = {}
     for row in path.read_text().splitlines()[1:]:
-        _at_ms, view, partition, value = row.split(",")
+        at_ms, view, partition, value = row.split(",")
         if view == name:
-            last[partition] = int(value)
-    return list(last.values())
+            said.setdefault(partition, []).append((int(at_ms), int(value)))
+    return list(said.values())
 
 
 def purchases_without_marks(run: Mapping[str, Any], folder: Path) -> int:

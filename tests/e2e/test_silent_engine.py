@@ -65,9 +65,10 @@ def test_one_that_counts_on_later_fell_behind_and_that_is_a_result(
         r"stalled timestamp=(\d+), partition=0", (folder / "stack" / f"{service}.log").read_text()
     )
     assert stood_still
-    expected_ms = told["measured"]["window"]["end_ms"] - int(stood_still[1])
-    assert float(row["lag_max_ms"]) == pytest.approx(expected_ms, abs=250)
-    assert expected_ms > 8_000  # all of the window
+    stood_still_ms = told["measured"]["window"]["end_ms"] - int(stood_still[1])
+    assert stood_still_ms > 8_000  # all of the window
+    # On a busy machine it trailed before it stood still.
+    assert -250 <= float(row["lag_max_ms"]) - stood_still_ms < 2_000
 
 
 def test_one_that_is_never_heard_of_again_may_have_counted_all(
