@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 
 # One block a partition, written by the partition's one producer.
-# From NEXT_EXTRA on there is one number for each kind of extras.
+# From NEXT_EXTRA on there is one number for each kind of extras: room for five.
 POSITION, HANDED, REFUSED, NEXT_EXTRA = 0, 1, 2, 3
 _PARTITION_WORDS = 8
-MAX_KINDS = _PARTITION_WORDS - NEXT_EXTRA
 # One block a worker.
 QUEUED, CPU_NS = 0, 1
 _HISTOGRAM = 8

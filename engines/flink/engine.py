@@ -14,6 +14,7 @@ from engines.flink import marks, script, topics, totals
 from engines.flink.gateway import Gateway, Refused
 from engines.flink.job import JobLog
 from engines.flink.knobs import Knobs
+from engines.shared.marks import only_more
 from racetrack.settings import REPO, Settings
 from racetrack.stack.contract import Stack
 from racetrack.workload import ColumnType, MarkedView, find_workload
@@ -69,9 +70,9 @@ class Flink(Engine):
     def seen(
         self, stack: Stack, marked: Sequence[MarkedView], stop: threading.Event
     ) -> Iterator[Seen]:
-        """What Flink writes to the views' topics, at the time that it gave its messages."""
+        """What Flink writes to the views' topics, at the time that the broker took them."""
         rows = marks.by_topic(marked, stack.settings)
-        return marks.follow(stack.endpoints.kafka, rows, stop)
+        return only_more(marks.follow(stack.endpoints.kafka, rows, stop))
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """The last message of each key of the view's topic."""
@@ -156,8 +157,8 @@ def _total_of(written: topics.Written) -> int:
 
 
 def _update_of(topic: str, at_ms: int, row: dict[str, Any]) -> Summary | Progress:
-    """A message of a progress view. Freshness: how old the newest pageview was when Flink wrote it,
-    by the message's own timestamp, which Flink's Kafka client sets."""
+    """A message of a progress view. Freshness: how old the newest pageview was when the broker
+    took the message, by which it can be read."""
     total, newest_ms = row["total"], row["max_received_at"]
     if topic == SUMMARY:
         return Summary(at_ms, total, newest_ms, float(at_ms - newest_ms))

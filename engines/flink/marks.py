@@ -60,22 +60,17 @@ def by_topic(marked: Sequence[MarkedView], settings: Settings) -> dict[str, Rows
 
 
 def follow(kafka: str, rows_of: Mapping[str, Rows], stop: threading.Event) -> Iterator[Seen]:
-    """Every change of the marks' rows in these topics, from their beginning, until `stop` is set.
+    """Every row of marks in these topics, from their beginning, until `stop` is set.
 
     Raises:
         RacetrackError: the broker refused.
     """
-    newest: dict[tuple[str, int], int] = {}
     with ExitStack() as closing:
         consumers = [(_consumer(kafka, topic, closing), rows) for topic, rows in rows_of.items()]
         while not stop.is_set():
             next_s = time.monotonic() + EVERY_S
             for consumer, rows in consumers:
-                for seen in _taken(consumer, rows, kafka):
-                    # A row that moves within its view's first ten is told of again.
-                    if seen.value > newest.get((seen.view, seen.partition), -1):
-                        newest[seen.view, seen.partition] = seen.value
-                        yield seen
+                yield from _taken(consumer, rows, kafka)
             stop.wait(next_s - time.monotonic())
 
 

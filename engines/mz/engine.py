@@ -21,6 +21,7 @@ import psutil
 
 from engines.contract import Engine, NoSuchView, Progress, Seen, Summary
 from engines.mz.knobs import Knobs
+from engines.shared.marks import only_more, value_in_sql
 from engines.shared.pgwire import CopyOut, Poll, Server, wait_for
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError, SetupError, UsageError
@@ -151,16 +152,7 @@ class Materialize(Engine):
     ) -> Iterator[Seen]:
         """What a SUBSCRIBE of each view tells, when its time is complete: no reader sees it
         earlier."""
-        server = _demo(stack.settings)
-        with ExitStack() as closing:
-            followed = [
-                MarksRows(closing.enter_context(server.connect()), view, view.keys(stack.settings))
-                for view in marked
-            ]
-            while not stop.is_set():
-                for rows in followed:
-                    yield from rows.take()
-                wait_for([rows.socket for rows in followed])
+        return only_more(_marks_rows(stack.settings, marked, stop))
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """All rows of a view or source of the demo."""
@@ -256,15 +248,12 @@ class MarksRows:
     def __init__(
         self, following: "psycopg.Connection[Any]", view: MarkedView, keys: list[int]
     ) -> None:
-        value = view.column
-        if view.is_time:
-            value = f"(1000 * extract(epoch FROM {value}))::bigint"
+        value = value_in_sql(view, view.column)
         query = f"SELECT {view.key}, {value} FROM {view.view}"  # noqa: S608  # the catalogue's
         rows = f"{query} WHERE {view.key} BETWEEN {keys[0]} AND {keys[-1]}"
         self._copy = CopyOut(following, f"COPY (SUBSCRIBE ({rows}) WITH (PROGRESS)) TO STDOUT")
         self._name, self._first = view.name, keys[0]
         self._changes = Changes()
-        self._newest: dict[int, int] = {}
 
     @property
     def socket(self) -> int:
@@ -272,12 +261,25 @@ class MarksRows:
         return self._copy.socket
 
     def take(self) -> Iterator[Seen]:
-        """What has changed; of rows that came at one time only the newest is told."""
+        """What has changed."""
         for line in self._copy.take():
             for key, value in self._changes.take(line):
-                if value > self._newest.get(key, -1):
-                    self._newest[key] = value
-                    yield Seen(now_ms(), self._name, key - self._first, value)
+                yield Seen(now_ms(), self._name, key - self._first, value)
+
+
+def _marks_rows(
+    settings: Settings, marked: Sequence[MarkedView], stop: threading.Event
+) -> Iterator[Seen]:
+    server = _demo(settings)
+    with ExitStack() as closing:
+        followed = [
+            MarksRows(closing.enter_context(server.connect()), view, view.keys(settings))
+            for view in marked
+        ]
+        while not stop.is_set():
+            for rows in followed:
+                yield from rows.take()
+            wait_for([rows.socket for rows in followed])
 
 
 def _summary(row: list[str | None], now_ms: int) -> Summary:

@@ -16,6 +16,7 @@ from psycopg.conninfo import make_conninfo
 
 from engines.contract import Engine, NoSuchView, Progress, Seen, Summary
 from engines.pg.knobs import Knobs
+from engines.shared.marks import only_more, value_in_sql
 from engines.shared.pgwire import Server
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
@@ -87,17 +88,7 @@ class PostgreSQL(Engine):
     ) -> Iterator[Seen]:
         """What queries of the views answer, one after the other, at most every ASK_EVERY_S. They
         are computed then, and what that costs is PostgreSQL's."""
-        told: dict[tuple[str, int], int] = {}
-        with _server(stack.settings).connect() as connection:
-            while not stop.is_set():
-                next_s = time.monotonic() + ASK_EVERY_S
-                for view in marked:
-                    keys = view.keys(stack.settings)
-                    for key, value in _answer(connection, _rows_of(view, keys)):
-                        if told.get((view.name, key)) != value:
-                            told[view.name, key] = value
-                            yield Seen(now_ms(), view.name, keys.index(key), value)
-                stop.wait(next_s - time.monotonic())
+        return only_more(_answers(stack.settings, marked, stop))
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """All rows of a view or table of the demo."""
@@ -123,6 +114,19 @@ class PostgreSQL(Engine):
         ]
 
 
+def _answers(
+    settings: Settings, marked: Sequence[MarkedView], stop: threading.Event
+) -> Iterator[Seen]:
+    with _server(settings).connect() as connection:
+        while not stop.is_set():
+            next_s = time.monotonic() + ASK_EVERY_S
+            for view in marked:
+                keys = view.keys(settings)
+                for key, value in _answer(connection, _rows_of(view, keys)):
+                    yield Seen(now_ms(), view.name, keys.index(key), value)
+            stop.wait(next_s - time.monotonic())
+
+
 def _answer(connection: "psycopg.Connection[Any]", query: bytes) -> list[tuple[int, int]]:
     try:
         return connection.execute(query).fetchall()
@@ -132,9 +136,7 @@ def _answer(connection: "psycopg.Connection[Any]", query: bytes) -> list[tuple[i
 
 def _rows_of(view: MarkedView, keys: Sequence[int]) -> bytes:
     """(key, value) of the marks' rows in a view."""
-    value = f"max({view.column})"
-    if view.is_time:
-        value = f"(1000 * extract(epoch FROM {value}))::bigint"
+    value = value_in_sql(view, f"max({view.column})")
     among = ", ".join(map(str, keys))
     select = f"SELECT {view.key}, {value} FROM {view.view}"  # noqa: S608  # names of the catalogue
     return f"{select} WHERE {view.key} IN ({among}) GROUP BY {view.key}".encode()

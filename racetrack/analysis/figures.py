@@ -17,7 +17,7 @@ from racetrack.results_record import (
     Verdict,
     ViewLag,
 )
-from racetrack.run_record import CpuTime, Measured, RunRecord
+from racetrack.run_record import CpuTime, Measured
 from racetrack.runfolder import read_run
 
 # What the verdict rests on is of the window that was judged, all else of the sampling window.
@@ -43,7 +43,7 @@ def results(folder: Path) -> Results:
     usage = raw.usage(folder)
     told = curves.read(folder)
     judged = judge(told, start_ms, end_ms, asked.pageviews_per_s)
-    found_views = view_lags(folder, run, told.partitions, measured)
+    found_views = view_lags(folder, told.partitions, measured)
     # None counted: not known, and no cost of each.
     millions = (judged.throughput.processed_per_s or 0) * judged.window_s / 1e6
     arrivals, delays = raw.arrivals(folder), raw.delays(folder, run.engine)
@@ -85,13 +85,11 @@ def _warned(verdict: Verdict, warning: str) -> Verdict:
     return verdict.model_copy(update={"warnings": (*verdict.warnings, warning)})
 
 
-def view_lags(
-    folder: Path, run: RunRecord, partitions: Sequence[int], measured: Measured
-) -> tuple[ViewLag, ...]:
+def view_lags(folder: Path, partitions: Sequence[int], measured: Measured) -> tuple[ViewLag, ...]:
     """Of each marked view that was seen; none where there were no marks."""
     start_ms, end_ms = measured.window.start_ms, measured.window.end_ms
     found = []
-    for view, told in views.told(folder, run.marked_views, partitions):
+    for view, told in views.told(folder, partitions):
         verdict = _decided(judge(told, start_ms, end_ms), told, None, measured)
         found.append(views.view_lag(view, told, verdict, start_ms, end_ms))
     return tuple(found)

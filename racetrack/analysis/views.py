@@ -19,6 +19,7 @@ from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.lag import Floats
 from racetrack.results_record import Verdict, VerdictKind, ViewLag
 from racetrack.run_record import MarkedViewRecord
+from racetrack.runfolder import read_run
 
 MARKS_FILE, VIEWS_FILE = "marks.csv", "views.csv"
 SHARES = (0.5, 0.9, 0.99, 1.0)
@@ -68,12 +69,11 @@ def _whole_rows(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(text[: text.rfind("\n") + 1].splitlines()))
 
 
-def told(
-    folder: Path, marked: Sequence[MarkedViewRecord], partitions: Sequence[int]
-) -> list[tuple[MarkedViewRecord, Curves]]:
-    """The curves of each marked view that was seen; none where there were no marks."""
+def told(folder: Path, partitions: Sequence[int]) -> list[tuple[MarkedViewRecord, Curves]]:
+    """The curves of each marked view of the run that was seen; none without marks."""
     if not (marks := read(folder)):
         return []
+    marked = read_run(folder).marked_views
     found = [(view, curves_of(view, marks, partitions)) for view in marked]
     return [(view, curves) for view, curves in found if any(len(c.at_ms) for c in curves.processed)]
 

@@ -192,9 +192,13 @@ class ArrivalsProbe(Probe):
         self._csv.write(f"{at_ms},{self.due},{sum(handed_over)}\n")
         self._curves.write(at_ms, "due", enumerate(due))
         self._curves.write(at_ms, "handed_over", enumerate(handed_over))
-        newest, due_ms = stats["marks"]["newest"] if "marks" in stats else (0, 0)
-        if newest and not self._marks:
+        if (marks := stats.get("marks")) and marks["newest"][0]:
+            self._take_marks(at_ms, marks, closing)
+
+    def _take_marks(self, at_ms: int, marks: dict[str, Any], closing: ExitStack) -> None:
+        """The file is there from the first mark on."""
+        if not self._marks:
             self._marks = closing.enter_context(self._folder.open_for_lines("marks.csv"))
             self._marks.write("at_ms,newest,due_ms,committed\n")
-        if self._marks:
-            self._marks.write(f"{at_ms},{newest},{due_ms},{stats['marks']['done']}\n")
+        newest, due_ms = marks["newest"]
+        self._marks.write(f"{at_ms},{newest},{due_ms},{marks['done']}\n")

@@ -132,7 +132,7 @@ def _verdict(verdict: Verdict | None) -> list[str]:
 
 
 def _view(view: ViewLag) -> str:
-    """In the order of the catalogue."""
+    """How old it was, by what, and the verdict on it."""
     p50, p99, most = (
         _number(ms, "{:,.0f}") for ms in (view.lag_p50_ms, view.lag_p99_ms, view.lag_max_ms)
     )

@@ -1,14 +1,14 @@
 """After the sampling window: watch on, with the load still on, until the verdicts on the count and
 on each view are decided."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from racetrack.analysis import curves, views
 from racetrack.analysis.sequential import decide, looks_ms
 from racetrack.clock import now_ms
 from racetrack.results_record import VerdictKind
-from racetrack.run_record import MarkedViewRecord, Window
+from racetrack.run_record import Window
 
 # A look is taken when every row up to then is written, so that it says the same afterwards.
 ROWS_WITHIN_MS = 1_000
@@ -23,7 +23,6 @@ def watch_until_decided(
     asked_per_s: float,
     within_s: float,
     watch: Watch,
-    marked: Sequence[MarkedViewRecord] = (),
 ) -> int:
     """When it was last looked at, epoch milliseconds: the look that decided, or the last within
     `within_s` of the window's end. `watch` lets seconds pass and says what for."""
@@ -36,7 +35,7 @@ def watch_until_decided(
         told = curves.read(folder)
         found = decide(told, rate_set_ms, at_ms, asked_per_s, first_ms=first_ms)
         kinds = [found.kind]
-        for _, view in views.told(folder, marked, told.partitions):
+        for _, view in views.told(folder, told.partitions):
             kinds.append(decide(view, rate_set_ms, at_ms, first_ms=first_ms).kind)
         if VerdictKind.UNDECIDED not in kinds or VerdictKind.FELL_BEHIND in kinds:
             break

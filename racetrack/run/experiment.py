@@ -151,7 +151,6 @@ class Experiment:
         until_ms = decision.watch_until_decided(
             *(self._folder.path, rate_set_ms, measured.window, asked.pageviews_per_s),
             *(asked.decide_within_s, self._session.watch),
-            read_run(self._folder.path).marked_views,
         )
         return measured.model_copy(update={"watched_until_ms": until_ms})
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,6 @@ from racetrack.run.search import QUANTILE
 from racetrack.run.session import Session
 from racetrack.run.steering import LEAST_S, TARGET_S, Steering, Warmth
 from racetrack.run_record import Window
-from racetrack.runfolder import read_run
 
 # What is little to do, for an engine that works more.
 LITTLE_PER_S = 1_000
@@ -197,7 +197,7 @@ def hold(session: Session, folder: Path, pageviews_per_s: int, bound_ms: float, 
     ends_ms = window.start_ms, window.end_ms
     count, *marked = _curves(folder)
     ages = (age(told, *ends_ms) for told in (count, *marked))
-    p50_ms, p99_ms = max((quantiles_ms(one, (0.5, QUANTILE)) for one in ages), key=_p99)
+    p50_ms, p99_ms = max((quantiles_ms(one, (0.5, QUANTILE)) for one in ages), key=itemgetter(1))
     return Lag(
         window=window,
         lag_p50_ms=p50_ms,
@@ -214,12 +214,7 @@ def _never() -> bool:
 def _curves(folder: Path) -> list[Curves]:
     """Those of the count, and those of each marked view."""
     told = curves.read(folder)
-    marked = read_run(folder).marked_views
-    return [told, *(view for _, view in views.told(folder, marked, told.partitions))]
-
-
-def _p99(quantiles: list[float]) -> float:
-    return quantiles[1]
+    return [told, *(view for _, view in views.told(folder, told.partitions))]
 
 
 def _above_s(folder: Path, start_ms: int, bound_ms: float) -> float:

@@ -2,6 +2,7 @@
 the calibration engine is what comes out."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -9,7 +10,7 @@ from rich.console import Console
 from engines import calibration_engine
 from racetrack import interrupts
 from racetrack.analysis import ruler
-from racetrack.flaw import NO_PARTITION, SELDOM_MS
+from racetrack.flaw import NO_PARTITION, SELDOM_MS, Flaw
 from racetrack.machine_lock import machine_lock
 from racetrack.run.calibration import CASES, Case, run_case
 from racetrack.screen import Screen
@@ -35,6 +36,18 @@ def guard() -> Iterator[interrupts.Guard]:
         yield guard
 
 
+def measured_as_programmed(
+    case: Case, find: Callable[[Path, Flaw], ruler.Finding], guard: interrupts.Guard
+) -> Path:
+    """The folder of a run of this case, in which its flaw was found."""
+    folder = run_case(case, Screen(Console()), guard)
+    found = find(folder, case.flaw)
+    if not found.within:
+        skip_if_busy(folder)
+    assert found.within, found
+    return folder
+
+
 def test_there_is_something_to_measure() -> None:
     assert [case.flaw.delay_ms for case in DELAYS] == [0, 250, 2_000]
     assert [case.flaw.spread_ms for case in SAWTEETH] == [0, 15]
@@ -45,11 +58,7 @@ def test_there_is_something_to_measure() -> None:
 def test_a_programmed_delay_is_measured_as_lag(
     case: Case, guard: interrupts.Guard, nothing_left: Callable[[], None]
 ) -> None:
-    folder = run_case(case, Screen(Console()), guard)
-    found = ruler.delay(folder, case.flaw)
-    if not found.within:
-        skip_if_busy(folder)
-    assert found.within, found
+    folder = measured_as_programmed(case, ruler.delay, guard)
     run = read_run(folder)
     for name, value in calibration_engine().settings_of(case.flaw).items():
         assert str(run["settings"][name.lower()]) == value
@@ -62,11 +71,7 @@ def test_a_programmed_delay_is_measured_as_lag(
 def test_an_engine_that_tells_once_a_second_is_as_late_as_its_reader_sees(
     case: Case, guard: interrupts.Guard, nothing_left: Callable[[], None]
 ) -> None:
-    folder = run_case(case, Screen(Console()), guard)
-    found = ruler.sawtooth(folder, case.flaw)
-    if not found.within:
-        skip_if_busy(folder)
-    assert found.within, found
+    measured_as_programmed(case, ruler.sawtooth, guard)
     nothing_left()
 
 
@@ -74,11 +79,7 @@ def test_an_engine_that_tells_once_a_second_is_as_late_as_its_reader_sees(
 def test_a_view_that_trails_its_count_is_as_old_as_it_trails(
     case: Case, guard: interrupts.Guard, nothing_left: Callable[[], None]
 ) -> None:
-    folder = run_case(case, Screen(Console()), guard)
-    found = ruler.view(folder, case.flaw)
-    if not found.within:
-        skip_if_busy(folder)
-    assert found.within, found
+    measured_as_programmed(case, ruler.view, guard)
     nothing_left()
 
 
@@ -86,11 +87,7 @@ def test_a_view_that_trails_its_count_is_as_old_as_it_trails(
 def test_a_stalled_partition_is_seen_though_freshness_hides_it(
     case: Case, guard: interrupts.Guard, nothing_left: Callable[[], None]
 ) -> None:
-    folder = run_case(case, Screen(Console()), guard)
-    found = ruler.stall(folder, case.flaw)
-    if not found.within:
-        skip_if_busy(folder)
-    assert found.within, found
+    folder = measured_as_programmed(case, ruler.stall, guard)
     assert read_run(folder)["measured"]["engine_drained"]
     nothing_left()
 
@@ -99,10 +96,6 @@ def test_a_stalled_partition_is_seen_though_freshness_hides_it(
 def test_an_overloaded_engine_is_seen_to_count_what_its_noisy_capacity_allows(
     case: Case, guard: interrupts.Guard, nothing_left: Callable[[], None]
 ) -> None:
-    folder = run_case(case, Screen(Console()), guard)
-    found = ruler.work(folder, case.flaw)
-    if not found.within:
-        skip_if_busy(folder)
-    assert found.within, found
+    folder = measured_as_programmed(case, ruler.work, guard)
     assert read_run(folder)["measured"]["engine_drained"]
     nothing_left()

@@ -93,13 +93,14 @@ def test_a_view_that_is_not_decided_is_watched_on(tmp_path: Path) -> None:
         tmp_path / "count", RunSpec(window_s=10, recorded_after_s=121, delay_ms=20)
     )
     marked = MarkedViewRecord(name="sold.views", way="pageviews", turn=0, is_time=False)
+    folders.edit(folder, marked_views=[marked.model_dump()])
     window = Window(start_ms=START_MS, end_ms=START_MS + 10_000)
     rate_set_ms = START_MS - 5_000
 
     def looked_until(growing: float, delay_ms: float) -> int:
         view_files.write(folder, [marked], delay_ms, growing, START_MS - 5_000, 4)
         given = (folder, rate_set_ms, window, 4_000.0, 120.0, lambda *_: None)
-        return decision.watch_until_decided(*given, [marked])
+        return decision.watch_until_decided(*given)
 
     assert looked_until(0, 20) == window.end_ms
     assert looked_until(0.05, 20) > window.end_ms + 30_000
