@@ -60,8 +60,8 @@ class Flink(Engine):
             DemoError: the job failed.
         """
         log = JobLog(stack.log_of("flink"))
-        names = [SUMMARY, PROGRESS]
-        for written in totals.follow(stack.endpoints.kafka, names, _total_of, stop):
+        keys = {SUMMARY: 1, PROGRESS: stack.settings.pageviews_partitions}
+        for written in totals.follow(stack.endpoints.kafka, keys, _total_of, stop):
             if written is None:
                 log.check()
             elif written.value is not None:

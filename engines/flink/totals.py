@@ -7,7 +7,7 @@ all that came before it, so of a stretch of rows the newest of each key is enoug
 
 import threading
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -34,8 +34,10 @@ class Rows(Protocol):
 
 @dataclass
 class Known:
-    """What has been read of one topic: up to which offset, and the total of each key there."""
+    """What has been read of one topic, which has so many keys at most: up to which offset, and the
+    total of each key there."""
 
+    keys: int
     position: int = 0
     totals: dict[bytes, int] = field(default_factory=dict)
 
@@ -56,11 +58,12 @@ class Known:
     def _newest(
         self, topic: Rows, begin: int, end: int, total_of: Callable[[Written], int]
     ) -> list[Written]:
-        """Reads back from the end until the keys found there account for every row: where there are
-        so many, each is one pageview more. If they never do, all rows have been read."""
+        """Reads back from the end until all keys have been found, or those found account for every
+        row, each of which is one pageview more where there are so many. A sum of totals takes two
+        rows for a pageview, and a key that stands still has none."""
         found: dict[bytes, Written] = {}
         grown, upper, size = 0, end, FEW
-        while upper > begin and grown != end - begin:
+        while upper > begin and len(found) < self.keys and grown != end - begin:
             lower = max(begin, upper - size)
             for row in topic.newest(lower, upper, found):
                 found[row.key] = row
@@ -71,23 +74,24 @@ class Known:
 
 def follow(
     kafka: str,
-    names: Sequence[str],
+    keys_of: Mapping[str, int],
     total_of: Callable[[Written], int],
     stop: threading.Event,
 ) -> Iterator[Written | None]:
-    """The rows of these topics from the beginning, as far as they are read, until `stop` is set.
+    """The rows of these topics, with so many keys at most, from the beginning, as far as they are
+    read, until `stop` is set.
 
     What was there when `stop` was set is still told of. None says that nothing came for a while.
     """
-    known = {name: Known() for name in names}
+    topics = {name: Known(keys) for name, keys in keys_of.items()}
     due_s = time.monotonic()
     with Reader(kafka) as reader:
         while True:
             last_look = stop.is_set()
             came = False
-            for name in names:
+            for name, known in topics.items():
                 begin, end = reader.offsets(name)
-                for row in known[name].take(reader.rows_of(name), begin, end, total_of):
+                for row in known.take(reader.rows_of(name), begin, end, total_of):
                     came = True
                     yield row
             if not came:
