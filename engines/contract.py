@@ -3,14 +3,16 @@
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from racetrack.errors import RacetrackError
 from racetrack.flaw import Flaw
 from racetrack.settings import Settings
-from racetrack.stack.contract import Stack
+from racetrack.stack.contract import Endpoints, Stack
 from racetrack.workload import MarkedView
 
 if TYPE_CHECKING:
@@ -63,6 +65,29 @@ class Seen:
     value: int
 
 
+@dataclass(frozen=True)
+class Access:
+    """What a client of the engine knows of a stack that runs, in whatever process it is."""
+
+    settings: Settings
+    endpoints: Endpoints
+    logs: Mapping[str, Path]  # where the output of the engine's own services goes
+    namespace: str  # see `Engine.namespace`
+
+
+class Reader(Protocol):
+    """A client of an engine, as one of its users would have it; in a process of its own."""
+
+    def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
+        """What a view holds now, as `Engine.read_view` has it: all its rows; or, if `key` is not
+        empty, those whose column `key` is `among` these.
+
+        Raises:
+            NoSuchView: this engine's demo has no such view.
+            RacetrackError: the engine does not answer.
+        """
+
+
 class Engine(ABC):
     """One streaming engine. Every method may be called from a thread of its own.
 
@@ -82,6 +107,11 @@ class Engine(ABC):
     def services_in(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
         """Its own services that a stack of these settings starts: none if it runs elsewhere."""
         return self.services
+
+    def namespace(self, settings: Settings) -> str:  # noqa: ARG002
+        """Where the demo's objects are in an engine that others use too; empty where the whole
+        engine is the run's own."""
+        return ""
 
     def processes(self, stack: Stack) -> Mapping[str, list[int]]:
         """The live processes on this machine whose cost is the engine's cost, by service name."""
@@ -142,6 +172,14 @@ class Engine(ABC):
             NoSuchView: this engine's demo has no such view.
         """
         raise NoSuchView(f"{self.title}'s demo has no view {view!r}.")
+
+    def reader(self, access: Access) -> AbstractContextManager[Reader]:  # noqa: ARG002
+        """A client that reads the demo's views, by what the engine's users read them with.
+
+        Raises:
+            RacetrackError: the engine does not answer, or there is no such client.
+        """
+        raise RacetrackError(f"{self.title}'s views can't be read while it runs.")
 
     def clock_slack_ms(self, settings: Settings) -> int:  # noqa: ARG002
         """How far behind the machine's clock the one may be by which a view that is read moves its

@@ -20,7 +20,8 @@ class Flaw:
     of `pause_ms`, which begin at random, every `pause_every_s` on average. `seed` says which
     swings and pauses these are (0: others at every start).
 
-    A view of it holds what it had counted `view_behind_ms` ago.
+    A view of it holds what it had counted `view_behind_ms` ago. Who reads it gets the answer after
+    `answer_ms`.
     """
 
     delay_ms: int = 0
@@ -36,6 +37,7 @@ class Flaw:
     pause_every_s: float = 10.0
     seed: int = 0
     view_behind_ms: int = 0
+    answer_ms: int = 0
 
     @property
     def mean_capacity_per_s(self) -> float:
@@ -52,4 +54,5 @@ class Flaw:
         seldom = f", told every {self.cycle_ms:,} ms" if self.cycle_ms >= SELDOM_MS else ""
         spread = f", stamped over {self.spread_ms} ms" if self.spread_ms else ""
         trails = f", a view {self.view_behind_ms:,} ms behind" if self.view_behind_ms else ""
-        return f"delay of {self.delay_ms:,} ms{seldom}{spread}{trails}"
+        answers = f", an answer {self.answer_ms:,} ms long" if self.answer_ms else ""
+        return f"delay of {self.delay_ms:,} ms{seldom}{spread}{trails}{answers}"

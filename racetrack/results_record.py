@@ -268,6 +268,33 @@ class ViewLag(Part):
     lag_max_ms: Endless = Field(description="Largest.")
 
 
+class Quantiles(Part):
+    """Over answers, milliseconds; null is without end."""
+
+    p50_ms: Endless = Field(description="Median.")
+    p99_ms: Endless = Field(description="99 % of them at most this.")
+
+
+class Answers(Part):
+    """What a client got who read a view on a schedule (READS_PER_SECOND), of those reads that were
+    due in the sampling window. See docs/reads.md."""
+
+    question: str = Field(description="View, and the column that it was asked by.")
+    due: int = Field(description="Reads that became due.")
+    answered: int = Field(description="Of these, answered by the end of the run.")
+    errors: int = Field(description="Of these, refused or failed.")
+    first_error: str | None = Field(description="What the first of these said.")
+    rows_max: int | None = Field(description="Rows of the largest answer; null without one.")
+    time: Quantiles | None = Field(
+        description="From due to answered, of one without an answer without end; null if none was"
+        " due."
+    )
+    age: Quantiles | None = Field(
+        description="Age of the oldest mark that was due and not in the answer when it was there;"
+        " null where the view or the run has no marks, or there was no answer."
+    )
+
+
 class Results(Part):
     """Figures over the window."""
 
@@ -280,6 +307,9 @@ class Results(Part):
     )
     views: tuple[ViewLag, ...] = Field(
         default=(), description="Of each marked view; none where there were no marks."
+    )
+    reads: tuple[Answers, ...] = Field(
+        default=(), description="Of each question; none where nobody read."
     )
     dt_ms: Freshness
     processes: dict[str, Cost] = Field(

@@ -183,6 +183,15 @@ class MarkedViewRecord(Part):
     )
 
 
+class QuestionRecord(Part):
+    """What was asked where views were read."""
+
+    name: str = Field(description="As in reads.csv.")
+    marked: str | None = Field(
+        description="The name of the marked view whose rows were asked for; null: all rows."
+    )
+
+
 class RunRecord(Part):
     """Schema version 2: in version 1, "lag" was what is processing lag here. The file is rewritten
     whole at every change: a run that broke off has what was known by then. Keys are only ever added
@@ -215,6 +224,9 @@ class RunRecord(Part):
     )
     marked_views: tuple[MarkedViewRecord, ...] = Field(
         default=(), description="By which view lag is told; none where there were no marks."
+    )
+    questions: tuple[QuestionRecord, ...] = Field(
+        default=(), description="What was asked by turns; none where nobody read."
     )
     machine: Machine = Field(default_factory=Machine)
     versions: dict[str, str] = Field(

@@ -105,6 +105,7 @@ class Settings(BaseSettings):
     purchases_per_second_start: Rate
     pageviews_per_second_start: Rate
     marks_per_second: Rate
+    reads_per_second: Annotated[float, Field(ge=0)]
     updates_per_second: Rate
     deletes_per_second: Rate
     pageviews_partitions: Count
@@ -198,6 +199,18 @@ def load(overrides: Mapping[str, str] | None = None) -> Settings:
         raise UsageError(
             "These settings (in .env or the environment) can't be used: " + "; ".join(reasons)
         ) from None
+
+
+def revealed(settings: Settings) -> dict[str, str]:
+    """All that are set, with their secrets, by their names in `.env`: what another process or a
+    container takes from its environment."""
+    return {name.upper(): _text(value) for name, value in settings if value is not None}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def for_record(settings: Settings) -> dict[str, str | int | float | bool | None]:

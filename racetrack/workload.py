@@ -108,6 +108,20 @@ class MarkedView:
 
 
 @dataclass(frozen=True)
+class Question:
+    """What somebody who reads asks for: all rows of a view; or, `by` a marked view, those of its
+    rows in which marks show, so that the answer says how old it is (docs/reads.md)."""
+
+    view: str
+    by: MarkedView | None = None
+
+    @property
+    def name(self) -> str:
+        """As files and reports call it."""
+        return f"{self.view} by {self.by.key}" if self.by else self.view
+
+
+@dataclass(frozen=True)
 class Workload:
     """What is raced on."""
 
@@ -126,6 +140,8 @@ class Workload:
     views: tuple[View, ...]
     # Those of them by which view lag is told.
     marked: tuple[MarkedView, ...]
+    # What is asked, by turns, where views are read.
+    questions: tuple[Question, ...]
     # The view that counts the main topic by `partition`, in a column `total`.
     progress: str
     # The folder that holds `<view>.sql` for each view: what it should hold, by the schemas `source`

@@ -2,14 +2,54 @@
 against something known. It has one view, which trails its counts, and no purchases reach it."""
 
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from engines.contract import CalibrationEngine, Progress, Seen, Summary
+from engines.cal.knobs import Knobs
+from engines.contract import (
+    Access,
+    CalibrationEngine,
+    NoSuchView,
+    Progress,
+    Reader,
+    Seen,
+    Summary,
+)
 from engines.shared.progress_log import seen_in, updates_of
 from racetrack.flaw import NO_PARTITION, Flaw
 from racetrack.stack.contract import Stack
-from racetrack.workload import MarkedView, find_workload
+from racetrack.workload import MarkedView, Question, find_workload
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class LogReader:
+    """See `engines.contract.Reader`. It has the one view, where that is asked by a time."""
+
+    def __init__(self, questions: Sequence[Question], answer_s: float) -> None:
+        self._by = {asked.view: asked.by for asked in questions if asked.by and asked.by.is_time}
+        self._answer_s = answer_s
+        self._newest: dict[int, int] = {}
+
+    def take_all(self, said: Iterator[Seen]) -> None:
+        """What the view says, until there is no more."""
+        for seen in said:
+            self._newest[seen.partition] = seen.value
+
+    def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
+        """A row of each partition."""
+        import pyarrow as pa
+
+        if not (by := self._by.get(view)):
+            raise NoSuchView(f"The calibration engine has no view {view!r}.")
+        newest = [self._newest.get(partition, 0) for partition in range(len(among))]
+        time.sleep(self._answer_s)
+        return pa.table({key: list(among), by.column: newest})
 
 
 class Cal(CalibrationEngine):
@@ -34,6 +74,7 @@ class Cal(CalibrationEngine):
             "CAL_PAUSE_EVERY_S": flaw.pause_every_s,
             "CAL_SEED": flaw.seed,
             "CAL_VIEW_BEHIND_MS": flaw.view_behind_ms,
+            "CAL_ANSWER_MS": flaw.answer_ms,
         }
         if flaw.stalled_partition != NO_PARTITION:
             given |= {
@@ -59,6 +100,20 @@ class Cal(CalibrationEngine):
         for seen in seen_in(stack.log_of("cal"), stop):
             for name in names:
                 yield replace(seen, view=name)
+
+    @contextmanager
+    def reader(self, access: Access) -> Iterator[Reader]:
+        """One that takes its time, and answers what the view had said when it was asked."""
+        stop = threading.Event()
+        answer_s = Knobs.of(access.settings).cal_answer_ms / 1000
+        with ThreadPoolExecutor(1) as following:
+            reader = LogReader(find_workload(access.settings.workload).questions, answer_s)
+            taken = following.submit(reader.take_all, seen_in(access.logs["cal"], stop))
+            try:
+                yield reader
+            finally:
+                stop.set()
+                taken.result()
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """What it reads; it has nothing to look at but its log."""

@@ -26,6 +26,7 @@ class Knobs(Settings):
     cal_pause_ms: Annotated[int, Field(ge=0)]
     cal_pause_every_s: Annotated[float, Field(gt=0)]
     cal_view_behind_ms: Annotated[int, Field(ge=0)]
+    cal_answer_ms: Annotated[int, Field(ge=0)]
     cal_seed: Annotated[int, Field(ge=0)]
 
     @field_validator("cal_pause_every_s")

@@ -2,11 +2,21 @@
 
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from engines.contract import DemoError, Engine, NoSuchView, Progress, Seen, Summary
+from engines.contract import (
+    Access,
+    DemoError,
+    Engine,
+    NoSuchView,
+    Progress,
+    Reader,
+    Seen,
+    Summary,
+)
 from engines.dh.knobs import Knobs
 from engines.shared.progress_log import seen_in, updates_of
 from racetrack.errors import RacetrackError
@@ -16,7 +26,7 @@ from racetrack.workload import MarkedView, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
-    from pydeephaven import Session
+    from pydeephaven import Session, Table
 
 _PSK_HANDLER = "io.deephaven.authentication.psk.PskAuthenticationHandler"
 # By its path, as the server sees it: then an error names file and line, and the server's log is
@@ -84,6 +94,20 @@ class Deephaven(Engine):
         except DHError as error:
             raise RacetrackError(f"Deephaven does not give its table {view!r}: {error}") from error
 
+    @contextmanager
+    def reader(self, access: Access) -> Iterator[Reader]:
+        """A session of pydeephaven, which opens each table once."""
+        from pydeephaven import DHError
+
+        try:
+            session = connect(access.settings)
+        except DHError as error:
+            raise RacetrackError(f"Deephaven can't be connected to: {error}") from error
+        try:
+            yield TableReader(session)
+        finally:
+            session.close()
+
     def clock_slack_ms(self, settings: Settings) -> int:
         """Time is that of a cycle's start: a cycle ago, and as long as the cycle took."""
         return 2 * Knobs.of(settings).deephaven_cycle_ms
@@ -97,6 +121,34 @@ class Deephaven(Engine):
             f"IDE: http://{host}/ide/?psk={psk}",
             f"In its console: exec(open('{stack.inside.scripts}/demo.py').read())",
         ]
+
+
+class TableReader:
+    """See `engines.contract.Reader`."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._opened: dict[str, Table] = {}
+
+    def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
+        """A snapshot of the table, or of what Deephaven filters of it."""
+        from pydeephaven import DHError
+
+        try:
+            if view not in self._opened:
+                if view not in self._session.tables:
+                    raise NoSuchView(f"Deephaven has no table {view!r}.")
+                self._opened[view] = self._session.open_table(view)
+            table = self._opened[view]
+            if not key:
+                return with_decimals(table.to_arrow())
+            filtered = table.where(f"{key} in {', '.join(map(str, among))}")
+            try:
+                return with_decimals(filtered.to_arrow())
+            finally:
+                filtered.close()
+        except DHError as error:
+            raise RacetrackError(f"Deephaven does not give its table {view!r}: {error}") from error
 
 
 def _marked_views(settings: Settings) -> list[tuple[str | int | bool, ...]]:

@@ -5,19 +5,28 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
+from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from engines.contract import DemoError, Engine, NoSuchView, Progress, Seen, Summary
-from engines.flink import marks, script, topics, totals
+from engines.contract import (
+    Access,
+    DemoError,
+    Engine,
+    NoSuchView,
+    Progress,
+    Reader,
+    Seen,
+    Summary,
+)
+from engines.flink import marks, script, topics, totals, views
 from engines.flink.gateway import Gateway, Refused
 from engines.flink.job import JobLog
 from engines.flink.knobs import Knobs
 from engines.shared.marks import only_more
 from racetrack.settings import REPO, Settings
 from racetrack.stack.contract import Stack
-from racetrack.workload import ColumnType, MarkedView, find_workload
+from racetrack.workload import MarkedView
 
 if TYPE_CHECKING:
     import pyarrow
@@ -76,19 +85,14 @@ class Flink(Engine):
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """The last message of each key of the view's topic."""
-        import pyarrow as pa
-
-        views = find_workload(stack.settings.workload).views
-        found = [v for v in views if v.name == view]
-        topic = f"flink.{view}"
-        if not found or topic not in script.own_topics(SCRIPT.read_text()):
-            raise NoSuchView(f"{self.title}'s demo has no view {view!r}.")
+        columns = views.columns(stack.settings, view)
         if not topics.is_written(stack.endpoints.kafka, SUMMARY):
             raise NoSuchView(f"The demo is not loaded in {self.title}: {SUMMARY} is empty.")
-        rows = [_row(value) for value in topics.latest(stack.endpoints.kafka, topic)]
-        columns = found[0].columns
-        arrays = {name: _array([row[name] for row in rows], columns[name]) for name in columns}
-        return pa.table(arrays)
+        return views.table(columns, topics.latest(stack.endpoints.kafka, f"flink.{view}"))
+
+    def reader(self, access: Access) -> AbstractContextManager[Reader]:
+        """Flink answers nobody: its users read its topics, and keep their rows themselves."""
+        return views.reader(access)
 
     def clock_slack_ms(self, settings: Settings) -> int:
         """Its window moves by whole seconds, at a tick each 200 ms, through a few mini-batches."""
@@ -163,26 +167,6 @@ def _update_of(topic: str, at_ms: int, row: dict[str, Any]) -> Summary | Progres
     if topic == SUMMARY:
         return Summary(at_ms, total, newest_ms, float(at_ms - newest_ms))
     return Progress(at_ms, row["partition"], total, newest_ms)
-
-
-def _row(value: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(value, parse_float=Decimal)
-    return found
-
-
-def _array(values: list[Any], kind: ColumnType) -> "pyarrow.Array":
-    import pyarrow as pa
-
-    if kind is ColumnType.DECIMAL:
-        exact = [None if value is None else Decimal(value) for value in values]
-        return pa.array(exact, pa.decimal128(38, 2))
-    if kind is ColumnType.FLOAT:
-        return pa.array([None if value is None else float(value) for value in values], pa.float64())
-    if kind is ColumnType.TEXT:
-        return pa.array(values, pa.string())
-    if kind is ColumnType.INTEGER:
-        return pa.array(values, pa.int64())
-    return pa.array(values)  # a time: text or epoch milliseconds, as it came
 
 
 ENGINE = Flink()

@@ -10,7 +10,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from engines.contract import Engine, NoSuchView, Progress, Seen, Summary
+from engines.contract import Access, Engine, NoSuchView, Progress, Reader, Seen, Summary
 from engines.mz.knobs import Knobs
 from engines.shared.marks import only_more, value_in_sql
 from engines.shared.pgwire import CopyOut, Poll, Server, wait_for
@@ -116,6 +116,10 @@ class Materialize(Engine):
         except RacetrackError as error:
             raise UsageError(f"MZ_URL: {error}\nStart it, or set MZ_URL to where it is.") from error
 
+    def namespace(self, settings: Settings) -> str:
+        """A schema of this run alone, if it runs elsewhere."""
+        return SCHEMA if _is_elsewhere(settings) else ""
+
     def processes(self, stack: Stack) -> Mapping[str, list[int]]:
         """Elsewhere, those that MZ_PID names and their descendants; none if it names none."""
         if not _is_elsewhere(stack.settings):
@@ -156,12 +160,19 @@ class Materialize(Engine):
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """All rows of a view or source of the demo."""
+        if not self._has(view):
+            raise NoSuchView(f"Materialize's demo has no view {view!r}.")
+        return _demo(stack.settings).table(f"SELECT * FROM {view}")  # noqa: S608  # a known name
+
+    def reader(self, access: Access) -> AbstractContextManager[Reader]:
+        """A connection, and queries."""
+        return replace(_server(access.settings), schema=access.namespace).reader(self._has)
+
+    def _has(self, view: str) -> bool:
         made = re.findall(
             r"^CREATE (?:MATERIALIZED VIEW|VIEW|SOURCE) (\w+)", self._script.read_text(), re.M
         )
-        if view not in made:
-            raise NoSuchView(f"Materialize's demo has no view {view!r}.")
-        return _demo(stack.settings).table(f"SELECT * FROM {view}")  # noqa: S608  # a known name
+        return view in made
 
     def unload(self, stack: Stack) -> None:
         """Drop the schema, if there is one."""
@@ -303,8 +314,7 @@ def _server(settings: Settings) -> Server:
 
 def _demo(settings: Settings) -> Server:
     """The same, with the demo's objects at hand."""
-    server = _server(settings)
-    return replace(server, schema=SCHEMA) if _is_elsewhere(settings) else server
+    return replace(_server(settings), schema=ENGINE.namespace(settings))
 
 
 def _kafka(stack: Stack) -> str:

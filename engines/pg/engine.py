@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from engines.contract import Engine, NoSuchView, Progress, Seen, Summary
+from engines.contract import Access, Engine, NoSuchView, Progress, Reader, Seen, Summary
 from engines.pg.knobs import Knobs
 from engines.shared.marks import only_more, value_in_sql
 from engines.shared.pgwire import Server
@@ -33,15 +34,13 @@ LOOK_EVERY_S = 0.5  # whether to stop; notifications are taken as they come
 PROGRESS = "SELECT partition, total, max_received_at FROM pageviews_progress ORDER BY partition"
 SUMMARY = "SELECT total, max_received_at FROM pageviews_summary"
 
+COMPUTED = "PostgreSQL's views are computed when they are read"
 ON_READING = (
-    "PostgreSQL's views are computed when they are read, and a run reads none while it measures:"
-    " its CPU is that of bringing rows into tables and indexes. An engine that keeps views up to"
-    " date has done the work of reading too."
+    f"{COMPUTED}, and this run read none while it measured: its CPU is that of bringing rows into"
+    " tables and indexes. An engine that keeps views up to date has done the work of reading too."
 )
-ON_MARKS = (
-    "PostgreSQL's views are computed when they are read: here the rows of marks in the followed"
-    " views, once a second at most. Nobody read anything else."
-)
+ON_MARKS = f"{COMPUTED}: here the rows of marks in the followed views, once a second at most."
+ON_READS = f"{COMPUTED}: here some, by READS_PER_SECOND. Those that nobody read cost nothing."
 SHARED = (
     "Resident memory is added up over PostgreSQL's processes, and its shared buffers are resident"
     " in each that has used them: they count more than once. In PSS they count once."
@@ -92,10 +91,17 @@ class PostgreSQL(Engine):
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """All rows of a view or table of the demo."""
-        made = re.findall(r"^CREATE (?:VIEW|TABLE) (\w+)", self._script.read_text(), re.M)
-        if view not in made:
+        if not self._has(view):
             raise NoSuchView(f"PostgreSQL's demo has no view {view!r}.")
         return _server(stack.settings).table(f"SELECT * FROM {view}")  # noqa: S608  # a known name
+
+    def reader(self, access: Access) -> AbstractContextManager[Reader]:
+        """A connection, and queries."""
+        return _server(access.settings).reader(self._has)
+
+    def _has(self, view: str) -> bool:
+        made = re.findall(r"^CREATE (?:VIEW|TABLE) (\w+)", self._script.read_text(), re.M)
+        return view in made
 
     def clock_slack_ms(self, settings: Settings) -> int:  # noqa: ARG002
         """None: a view goes by the time at which it is read."""
@@ -103,7 +109,11 @@ class PostgreSQL(Engine):
 
     def caveats(self, settings: Settings) -> list[str]:
         """What its figures leave out, and what they count twice."""
-        return [ON_MARKS if settings.marks_per_second else ON_READING, SHARED]
+        read = [
+            *([ON_READS] if settings.reads_per_second else []),
+            *([ON_MARKS] if settings.marks_per_second else []),
+        ]
+        return [*(read or [ON_READING]), SHARED]
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """psql, and what to type there."""

@@ -4,9 +4,10 @@ import os
 import select
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.pq.abc import PGconn, PGresult
 
-from engines.contract import DemoError
+from engines.contract import DemoError, NoSuchView
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.stack.native.leftovers import mark_command
 
@@ -155,9 +156,22 @@ class Server:
             RacetrackError: the query failed.
         """
         with self.connect() as connection:
-            cursor = self._ask(connection, query)
-            columns = [(column.name, column.type_code) for column in cursor.description or ()]
-            return _arrow(columns, cursor.fetchall())
+            return self._table(connection, query)
+
+    @contextmanager
+    def reader(self, has: Callable[[str], bool]) -> "Iterator[SqlReader]":
+        """A client with a connection of its own; `has` says whether there is a view of that name.
+
+        Raises:
+            RacetrackError: the server can't be connected to.
+        """
+        with self.connect() as connection:
+            yield SqlReader(partial(self._table, connection), has)
+
+    def _table(self, connection: "psycopg.Connection[Any]", query: str) -> "pyarrow.Table":
+        cursor = self._ask(connection, query)
+        columns = [(column.name, column.type_code) for column in cursor.description or ()]
+        return _arrow(columns, cursor.fetchall())
 
     def _ask(self, connection: "psycopg.Connection[Any]", query: str) -> "psycopg.Cursor[Any]":
         try:
@@ -170,6 +184,21 @@ class Server:
 
     def _environment(self) -> dict[str, str]:
         return {"PGPASSWORD": self.password} if self.password else {}
+
+
+@dataclass(frozen=True)
+class SqlReader:
+    """See `engines.contract.Reader`: queries on one connection."""
+
+    table: "Callable[[str], pyarrow.Table]"
+    has: Callable[[str], bool]
+
+    def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
+        """The answer to a SELECT."""
+        if not self.has(view):
+            raise NoSuchView(f"There is no view {view!r}.")
+        where = f" WHERE {key} IN ({', '.join(map(str, among))})" if key else ""
+        return self.table(f"SELECT * FROM {view}{where}")  # noqa: S608  # names of the catalogue
 
 
 class Poll:

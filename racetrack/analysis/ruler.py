@@ -125,6 +125,30 @@ def view(folder: Path, flaw: Flaw) -> Finding:
     )
 
 
+def answer(folder: Path, flaw: Flaw) -> Finding:
+    """How long an answer took, and how old it was: as its view when it was asked for, and as long
+    as it took."""
+    run = read_run(folder)
+    bound = f"medians ± {LAG_WITHIN_MS:.0f} ms, of the age and the time between two marks"
+    found = run.results.reads if run.results else ()
+    if not (found and run.results and run.results.views):
+        return Finding(str(flaw), "nothing was read", bound, within=False)
+    ((read,), (seen,)) = found, run.results.views
+    if not (read.time and read.age):
+        return Finding(str(flaw), "nothing was answered", bound, within=False)
+    old_ms = flaw.delay_ms + flaw.view_behind_ms + flaw.cycle_ms / 2 + flaw.answer_ms
+    between_ms = 1000 / seen.marks_per_s
+    return Finding(
+        str(flaw),
+        f"{read.answered} of {read.due} reads answered, in {read.time.p50_ms:,.0f} ms, when"
+        f" {read.age.p50_ms:,.0f} ms old",
+        bound,
+        within=read.answered == read.due
+        and abs(read.time.p50_ms - flaw.answer_ms) <= LAG_WITHIN_MS
+        and -between_ms - LAG_WITHIN_MS <= read.age.p50_ms - old_ms <= LAG_WITHIN_MS,
+    )
+
+
 def stall(folder: Path, flaw: Flaw) -> Finding:
     """How soon the lag showed a partition that stalled, which freshness does not show.
 

@@ -52,19 +52,20 @@ class Marks:
 
 def read(folder: Path) -> Marks | None:
     """The marks of a run folder; None where there were none."""
-    rows = [(r["at_ms"], r["newest"], r["due_ms"]) for r in _whole_rows(folder / MARKS_FILE)]
+    rows = [(r["at_ms"], r["newest"], r["due_ms"]) for r in whole_rows(folder / MARKS_FILE)]
     if not rows:
         return None
     table = np.array(rows, dtype=np.float64)
     seen: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
-    for row in _whole_rows(folder / VIEWS_FILE):
+    for row in whole_rows(folder / VIEWS_FILE):
         told = int(row["at_ms"]), int(row["value"])
         seen[row["view"], int(row["partition"])].append(told)
     return Marks(table[:, 0], table[:, 1], table[:, 2], dict(seen))
 
 
-def _whole_rows(path: Path) -> list[dict[str, str]]:
-    """Without a last line that is still being written; none where there is no such file."""
+def whole_rows(path: Path) -> list[dict[str, str]]:
+    """Those of a CSV file, without a last line that is still being written; none where there is no
+    such file."""
     text = path.read_text() if path.exists() else ""
     return list(csv.DictReader(text[: text.rfind("\n") + 1].splitlines()))
 
@@ -84,7 +85,9 @@ def curves_of(view: MarkedViewRecord, marks: Marks, partitions: Sequence[int]) -
     Generator and broker have no part in them, so the lag is all the engine's: what they add to it
     stands in the verdict on the count.
     """
-    due = tuple(_due(view, marks, number, len(partitions)) for number in range(len(partitions)))
+    due = tuple(
+        due_curve(view, marks, number, len(partitions)) for number in range(len(partitions))
+    )
     held = tuple(
         _held(marks.seen.get((view.name, partition), []), curve, view.is_time)
         for partition, curve in zip(partitions, due, strict=True)
@@ -92,7 +95,7 @@ def curves_of(view: MarkedViewRecord, marks: Marks, partitions: Sequence[int]) -
     return Curves(tuple(partitions), due, due, due, held)
 
 
-def _due(view: MarkedViewRecord, marks: Marks, partition: int, partitions: int) -> Curve:
+def due_curve(view: MarkedViewRecord, marks: Marks, partition: int, partitions: int) -> Curve:
     """Such that number k of them is due exactly at its time (`lag.when` adds a half), and that it
     is known until the last row that no further one was."""
     every = np.arange(int(marks.newest[-1]))
@@ -123,12 +126,15 @@ def _when_due(marks: Marks, numbers: NDArray[np.int64]) -> Floats:
 
 def _held(seen: list[tuple[int, int]], due: Curve, is_time: bool) -> Curve:
     table = np.array(seen, dtype=np.float64).reshape(-1, 2)
-    at_ms, value = table[:, 0], table[:, 1]
+    return Curve(table[:, 0], how_many(table[:, 1], due, is_time))
+
+
+def how_many(values: Floats, due: Curve, is_time: bool) -> Floats:
+    """Marks that a row held, by what it said (`engines.contract.Seen`)."""
     if not is_time:
-        return Curve(at_ms, value)
+        return values
     # The last row of `due` is no mark.
-    rows = np.searchsorted(due.at_ms[:-1], value + STAMP_MS, "right")
-    return Curve(at_ms, rows.astype(np.float64))
+    return np.searchsorted(due.at_ms[:-1], values + STAMP_MS, "right").astype(np.float64)
 
 
 def view_lag(

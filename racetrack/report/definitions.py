@@ -95,6 +95,36 @@ FIGURES = (
         "{:,.0f}",
         "99 % of the window's time the lag of that view was at most this.",
     ),
+    Figure(
+        "read_time_p50_ms",
+        "read time p50",
+        "ms",
+        "{:,.0f}",
+        "How long a client that reads a view waited for the answer, from when it was due, in the"
+        " question whose p99 is the highest (docs/reads.md). Median.",
+    ),
+    Figure(
+        "read_time_p99_ms",
+        "read time p99",
+        "ms",
+        "{:,.0f}",
+        "99 % of the answers to that question took at most this.",
+    ),
+    Figure(
+        "read_age_p50_ms",
+        "read age p50",
+        "ms",
+        "{:,.0f}",
+        "The age of the oldest mark that was due and not in an answer when it was there, in the"
+        " question whose p99 is the highest. Median.",
+    ),
+    Figure(
+        "read_age_p99_ms",
+        "read age p99",
+        "ms",
+        "{:,.0f}",
+        "99 % of the answers to that question were at most so old.",
+    ),
     Figure("lag_max_ms", "lag max", "ms", "{:,.0f}", "The largest lag in the window."),
     Figure(
         "processing_lag_p50_ms",

@@ -8,7 +8,7 @@ from pathlib import Path
 from racetrack.analysis import noise
 from racetrack.limit_record import LimitRecord
 from racetrack.report.definitions import FIGURES
-from racetrack.results_record import Cost, Spread, Verdict
+from racetrack.results_record import Answers, Cost, Spread, Verdict
 from racetrack.run_record import RunRecord
 
 NATIVE, MADE_HERE = "native", "compose, images made here"
@@ -38,6 +38,7 @@ def figures_of(run: RunRecord, folder: Path) -> dict[str, float | None]:
             oldest = max(results.views, key=lambda view: view.lag_p99_ms)
             found["view_lag_p50_ms"] = _finite(oldest.lag_p50_ms)
             found["view_lag_p99_ms"] = _finite(oldest.lag_p99_ms)
+        found |= _reads(results.reads)
         found |= {
             "dt_p50_ms": results.dt_ms.p50,
             "achieved_pageviews_per_s": results.achieved_pageviews_per_s,
@@ -91,6 +92,18 @@ def _lags(verdict: Verdict | None) -> dict[str, float | None]:
         "processing_lag_p99_ms": _finite(lag.processing_lag_p99_ms),
         "lag_slope_pct": lag.slope.pct,
     }
+
+
+def _reads(reads: Sequence[Answers]) -> dict[str, float | None]:
+    """The slowest of the questions, and the one with the oldest answers."""
+    times, ages = [of.time for of in reads if of.time], [of.age for of in reads if of.age]
+    found: dict[str, float | None] = {}
+    for what, all_of in (("time", times), ("age", ages)):
+        if all_of:
+            worst = max(all_of, key=lambda of: of.p99_ms)
+            found[f"read_{what}_p50_ms"] = _finite(worst.p50_ms)
+            found[f"read_{what}_p99_ms"] = _finite(worst.p99_ms)
+    return found
 
 
 def _finite(value: float) -> float | None:

@@ -19,7 +19,7 @@ from racetrack.report.draw import inline
 from racetrack.report.groups import Table
 from racetrack.report.plots import Plot
 from racetrack.report.tables import cost_lines, how, ratio_words, spread, warnings_of_runs
-from racetrack.results_record import ViewLag
+from racetrack.results_record import Answers, Quantiles, ViewLag
 from racetrack.verified_record import Verified, WrongRow
 
 SIGNS = {
@@ -200,6 +200,7 @@ def _run(run: Run, plots: Sequence[Plot], gaps: Sequence[str]) -> dict[str, Any]
         "charts": [_chart(plot) for plot in plots],
         "facts": [(name, list(pairs.items())) for name, pairs in facts.items() if pairs],
         "views": [_view(view) for view in results.views] if results else [],
+        "reads": [_read(answers) for answers in results.reads] if results else [],
         "verified": _verified(record.verified) if record.verified else None,
     }
 
@@ -210,6 +211,15 @@ def _view(view: ViewLag) -> dict[str, Any]:
     for name in ("lag_p50_ms", "lag_p99_ms", "lag_max_ms"):
         shown[name] = shown[name] if math.isfinite(shown[name]) else None
     return {**shown, "kind": str(view.kind)}
+
+
+def _read(answers: Answers) -> dict[str, Any]:
+    """What was answered to a question; a time or an age without end is None."""
+    shown = answers.model_dump()
+    for name in ("time", "age"):
+        of = shown[name] or dict.fromkeys(Quantiles.model_fields, math.inf)
+        shown[name] = {key: ms if math.isfinite(ms) else None for key, ms in of.items()}
+    return shown
 
 
 def _verified(found: Verified) -> dict[str, Any]:

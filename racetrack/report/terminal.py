@@ -7,6 +7,7 @@ from racetrack.analysis import noise
 from racetrack.report import verified
 from racetrack.report.figures import NO_COST, SUPPORT, engine_of
 from racetrack.results_record import (
+    Answers,
     Cost,
     Freshness,
     Noise,
@@ -49,6 +50,7 @@ def summary(run: RunRecord, folder: Path) -> list[str]:
         ),
         *_verdict(results.verdict),
         *map(_view, results.views),
+        *map(_read, results.reads),
         *fault_lines(run),
         (
             f"  pageviews   published {results.published_pageviews:,},"
@@ -140,6 +142,16 @@ def _view(view: ViewLag) -> str:
         f"  view lag    {view.name}: p50 {p50} ms, p99 {p99} ms, max {most} ms, by"
         f" {_number(view.marks_per_s, '{:g}')} {view.way} a second; {view.kind}"
     )
+
+
+def _read(answers: Answers) -> str:
+    """How long they took and how old they were."""
+    told = f"  read        {answers.question}: {answers.answered} of {answers.due} answered"
+    for what, of in (("time", answers.time), ("age", answers.age)):
+        if of:
+            p50, p99 = (_number(ms, "{:,.0f}") for ms in (of.p50_ms, of.p99_ms))
+            told += f", {what} p50 {p50} ms, p99 {p99} ms"
+    return told + (f"; {answers.errors} errors: {answers.first_error}" if answers.errors else "")
 
 
 def _noise(run: RunRecord, found: Noise | None) -> list[str]:

@@ -44,6 +44,7 @@ class Case:
     samples: int = 10
     drain_s: float = 0.0
     marks_per_s: int = 0
+    reads_per_s: int = 0
 
     @property
     def takes_s(self) -> float:
@@ -74,7 +75,12 @@ CASES = (
     Case(Flaw(delay_ms=250, cycle_ms=1_000), samples=20),
     # The partitions are stamped 3 ms apart.
     Case(Flaw(delay_ms=250, cycle_ms=1_000, spread_ms=15), samples=20),
-    Case(Flaw(delay_ms=250, view_behind_ms=1_000), marks_per_s=24),
+    Case(
+        Flaw(delay_ms=250, view_behind_ms=1_000, answer_ms=300),
+        samples=20,
+        marks_per_s=24,
+        reads_per_s=2,
+    ),
     Case(_STALL, drain_s=8.0),
     _capacity(7_600),
     _capacity(8_400),
@@ -141,6 +147,7 @@ def findings(folders: Sequence[Path]) -> list["Finding"]:
         ruler.sawtooth(sawtooth, sawtooth_flaw),
         ruler.sawtooth(spread, spread_flaw),
         ruler.view(trailing, trailing_flaw),
+        ruler.answer(trailing, trailing_flaw),
         ruler.stall(stalled, stall_flaw),
         ruler.capacity(below, above, capacity_flaw),
         ruler.work(noisy, noisy_flaw),
@@ -185,7 +192,11 @@ def run_case(
         pageviews_per_s=case.pageviews_per_s, wait_s=case.wait_s, samples=case.samples, delay_s=1.0
     )
     name = engines.calibration_engine().name
-    given = {"MARKS_PER_SECOND": str(case.marks_per_s), **(overrides or {})}
+    rates = {
+        "MARKS_PER_SECOND": str(case.marks_per_s),
+        "READS_PER_SECOND": str(case.reads_per_s),
+    }
+    given = {**rates, **(overrides or {})}
     folder = run_once(name, asked, settings_of(case.flaw, given), screen, guard)
     guard.rearm()
     return folder

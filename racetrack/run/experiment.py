@@ -12,7 +12,13 @@ from racetrack.probes.spin import mib_per_s
 from racetrack.report import terminal
 from racetrack.run import decision, faults, speed
 from racetrack.run.session import Session
-from racetrack.run_record import MarkedViewRecord, Measured, RunArguments, Spin
+from racetrack.run_record import (
+    MarkedViewRecord,
+    Measured,
+    QuestionRecord,
+    RunArguments,
+    Spin,
+)
 from racetrack.runfolder import RunFolder, read_run, shown
 from racetrack.screen import Screen
 from racetrack.settings import for_record
@@ -194,6 +200,11 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, asked: RunArgu
             run.marked_views = tuple(
                 MarkedViewRecord(name=view.name, way=view.way, turn=view.turn, is_time=view.is_time)
                 for view in marked
+            )
+        if stack.settings.reads_per_second:
+            run.questions = tuple(
+                QuestionRecord(name=asked.name, marked=asked.by.name if asked.by else None)
+                for asked in find_workload(stack.settings.workload).questions
             )
         run.machine = machine.describe()
         run.versions = {"racetrack": __version__, "python": platform.python_version()}

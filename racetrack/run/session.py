@@ -18,6 +18,8 @@ from racetrack.probes.delay import DelayProbe
 from racetrack.probes.loadgen import ArrivalsProbe, Control
 from racetrack.probes.memory import MemoryFile
 from racetrack.probes.purchases import PurchasesProbe
+from racetrack.probes.reads import NAME as READER
+from racetrack.probes.reads import ReadsProbe
 from racetrack.probes.settled import Settled, settle
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import CpuAccount, Meter
@@ -60,6 +62,7 @@ class Session:
         self._closing = ExitStack()
         self._probes: list[Probe] = []
         self._arrivals: ArrivalsProbe | None = None
+        self._reads: ReadsProbe | None = None
         self._loading = False
         self._settled: Settled | None = None  # once the load has been paused
         curves = CurvesFile(folder)
@@ -125,6 +128,9 @@ class Session:
         if self._stack.settings.marks_per_second:
             mine = self._excused_by(*self._engine.services_in(self._stack.settings))
             self._begin(ViewsProbe(self._engine, self._stack, self._folder, mine))
+        if self._stack.settings.reads_per_second:
+            self._reads = ReadsProbe(self._engine, self._stack, self._folder)
+            self._begin(self._reads)
         what = (self._engine, self._stack, self._meter, self._folder)
         for probe in sampled.probes(*what, self._sample_every_s):
             self._begin(probe)
@@ -319,7 +325,9 @@ class Session:
             self._screen.say(f"  {line}")
 
     def _processes(self) -> dict[str, list[int]]:
-        return sampled.processes(self._engine, self._stack)
+        """Of all services, and of who reads the views."""
+        readers = {READER: self._reads.pids} if self._reads else {}
+        return {**sampled.processes(self._engine, self._stack), **readers}
 
     def _excused_by(self, *services: str) -> Callable[[float], bool]:
         """Whether one of these services is or was away on purpose since a time."""

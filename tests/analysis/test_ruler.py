@@ -42,6 +42,7 @@ def write(
     outcome: str = "ok",
     littles_law: dict[str, Any] | None = None,
     views: Sequence[dict[str, Any]] = (),
+    reads: Sequence[dict[str, Any]] = (),
 ) -> Path:
     folder.mkdir(exist_ok=True)
     run = {
@@ -50,7 +51,12 @@ def write(
         "outcome": outcome,
         "asked": {"pageviews_per_s": rate},
         "measured": {"window": {"start_ms": STALL_MS + 1_000, "end_ms": END_MS}},
-        "results": {"verdict": judged, "littles_law": littles_law, "views": views},
+        "results": {
+            "verdict": judged,
+            "littles_law": littles_law,
+            "views": views,
+            "reads": reads,
+        },
     }
     (folder / "run.json").write_text(json.dumps(run_json(run)))
     return folder
@@ -137,6 +143,42 @@ def test_a_view_is_as_old_as_it_trails_but_for_the_time_between_two_marks(
 def test_a_view_that_nobody_saw_is_off(tmp_path: Path) -> None:
     found = ruler.view(write(tmp_path, verdict()), Flaw(view_behind_ms=1_000))
     assert (found.measured, found.within) == ("no view was seen", False)
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "age_ms", "answered", "within"),
+    [
+        (302, 1_520, 20, True),
+        (302, 1_450, 20, True),
+        (340, 1_520, 20, False),
+        (302, 1_600, 20, False),
+        (302, 1_400, 20, False),
+        (302, 1_520, 19, False),
+    ],
+)
+def test_an_answer_takes_its_time_and_is_as_old_as_its_view_and_that(
+    tmp_path: Path, time_ms: float, age_ms: float, answered: int, within: bool
+) -> None:
+    flaw = Flaw(delay_ms=250, view_behind_ms=1_000, answer_ms=300)
+    read = {
+        "question": "a by b",
+        "due": 20,
+        "answered": answered,
+        "errors": 0,
+        "first_error": None,
+        "rows_max": 6,
+        "time": {"p50_ms": time_ms, "p99_ms": time_ms},
+        "age": {"p50_ms": age_ms, "p99_ms": age_ms},
+    }
+    views = [{**VIEW, "marks_per_s": 12.0, "lag_p50_ms": 1_213, "lag_p99_ms": 1_254}]
+    found = ruler.answer(write(tmp_path, verdict(p50_ms=255), views=views, reads=[read]), flaw)
+    assert found.programmed.endswith("a view 1,000 ms behind, an answer 300 ms long")
+    assert found.within == within
+
+
+def test_answers_that_nobody_asked_for_are_off(tmp_path: Path) -> None:
+    found = ruler.answer(write(tmp_path, verdict()), Flaw(answer_ms=300))
+    assert (found.measured, found.within) == ("nothing was read", False)
 
 
 def test_a_run_that_failed_is_off_and_says_why(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """`marks.csv` and `views.csv` as a run writes them, of views whose truth is known."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +27,37 @@ def numbers_of(view: MarkedViewRecord, partition: int, partitions: int = PARTITI
         for n in every
         if (n - 1) // 2 % partitions == partition and view.turn in (None, (n - 1) % 2)
     ]
+
+
+def write_reads(
+    folder: Path,
+    asked: Mapping[str, MarkedViewRecord | None],
+    delay_ms: float,
+    took_ms: float,
+    every_ms: float,
+    from_ms: int = START_MS,
+    partitions: int = PARTITIONS,
+    count: int = 240,
+) -> None:
+    """`reads.csv` of a client that asks these questions by turns, and gets each answer so much
+    later; the views that it is asked of hold each mark `delay_ms` after it was due."""
+    lines = ["due_ms,asked_ms,answered_ms,question,rows,held,error"]
+    for number, (question, view) in zip(range(count), itertools.cycle(asked.items()), strict=False):
+        asked_ms = from_ms + 10_000 + round(number * every_ms)
+        held = ""
+        if view:
+            there = [
+                [
+                    n
+                    for n in numbers_of(view, p, partitions)
+                    if due_ms(n, from_ms) + delay_ms <= asked_ms
+                ]
+                for p in range(partitions)
+            ]
+            said = [due_ms(max(n, default=0), from_ms) if view.is_time else len(n) for n in there]
+            held = ";".join(f"{value:.0f}" for value in said)
+        lines.append(f"{asked_ms},{asked_ms},{asked_ms + took_ms:.0f},{question},20,{held},")
+    (folder / "reads.csv").write_text("\n".join(lines) + "\n")
 
 
 def write(

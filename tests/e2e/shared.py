@@ -263,6 +263,23 @@ def check_views_followed(run: Mapping[str, Any], folder: Path, marks_per_s: floa
     assert in_database == newest
 
 
+def check_answers(run: Mapping[str, Any]) -> None:
+    """Every question was asked and answered, with a time, and an age where marks tell one; and what
+    its reader used is nobody else's."""
+    reads = {read["question"]: read for read in run["results"]["reads"]}
+    questions = find_workload(run["settings"]["workload"]).questions
+    assert list(reads) == [asked.name for asked in questions]
+    for asked in questions:
+        read = reads[asked.name]
+        assert read["answered"] > 0, read
+        assert read["answered"] + read["errors"] <= read["due"], read
+        assert read["rows_max"] > 0, read
+        assert read["time"]["p50_ms"] >= 0, read
+        assert (read["age"] is None) == (asked.by is None), read
+    assert run["measured"]["cpu_s"]["reader"]["user"] > 0
+    assert "reader" not in run["engine_services"]
+
+
 def _last_row(path: Path) -> list[int]:
     """Without its time."""
     return [int(cell) for cell in path.read_text().splitlines()[-1].split(",")][1:]

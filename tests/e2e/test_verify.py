@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.shared import (
     Door,
+    check_answers,
     check_views_followed,
     ended_well,
     purchases_without_marks,
@@ -24,6 +25,7 @@ CHANGES = {
     "UPDATES_PER_SECOND": "30",
     "DELETES_PER_SECOND": "5",
     "MARKS_PER_SECOND": str(MARKS_PER_S),
+    "READS_PER_SECOND": "3",
 }
 WITHIN_S = 600.0
 NAMES = {view.name for view in VIEWS}
@@ -60,6 +62,13 @@ def test_its_views_are_followed_by_their_marks(finished: Door) -> None:
     folder = run_folder(finished.output)
     check_views_followed(read_run(folder), folder, MARKS_PER_S)
     assert len(re.findall(r"^  view lag    \w+\.\w+: p50 ", finished.output, re.M)) == 3
+
+
+def test_its_views_are_read_and_answered(finished: Door) -> None:
+    run = read_run(run_folder(finished.output))
+    check_answers(run)
+    assert not any(read["errors"] for read in run["results"]["reads"])
+    assert len(re.findall(r"^  read        .* answered, time p50 ", finished.output, re.M)) == 3
 
 
 def test_it_is_a_step_of_its_own(finished: Door) -> None:

@@ -36,6 +36,9 @@ from tests.run_json import read_run
 SERVICE = {"steady": "steadyd", "swift": "swiftd"}
 
 
+READS_PER_S = 2
+
+
 @dataclass(frozen=True)
 class RunSpec:
     """What a made-up run is to look like; CPU in percent of a core, memory in GiB."""
@@ -56,6 +59,7 @@ class RunSpec:
     elsewhere: bool = False  # the engine runs where its processes can't be sampled
     view_delay_ms: float | None = None  # None: there were no marks
     view_leak: float = 0.0
+    read_ms: float | None = None  # how long answers take; None: nobody read
     caveats: tuple[str, ...] = ()
     verified: dict[str, Any] | None = None  # what a verification found, if it was asked for
     settings: dict[str, str] = field(default_factory=dict)
@@ -93,6 +97,13 @@ class PlayedBack:
             from_ms = int(self._race.window[0] - synthetic.WARM_UP_MS)
             rest = delay_ms, self._spec.view_leak, from_ms, self._race.partitions
             view_files.write(self._folder, marked, *rest)
+        if (read_ms := self._spec.read_ms) is not None:
+            record = runfolder.read_run(self._folder)
+            marked_of = {view.name: view for view in record.marked_views}
+            asked = {one.name: marked_of.get(one.marked or "") for one in record.questions}
+            from_ms = int(self._race.window[0] - synthetic.WARM_UP_MS)
+            how = self._spec.view_delay_ms or 0, read_ms, 1_000 / READS_PER_S
+            view_files.write_reads(self._folder, asked, *how, from_ms, self._race.partitions)
 
     def set_rate(self, pageviews_per_s: int) -> int:
         self._rates_set.append(pageviews_per_s)
@@ -266,7 +277,8 @@ def run(logs: Path, spec: RunSpec, tag: str | None = None) -> Path:
         }
     )
     marks = {} if spec.view_delay_ms is None else {"MARKS_PER_SECOND": "10"}
-    stack = NoStack(spec.runtime, load({**marks, **spec.settings}))
+    reads = {} if spec.read_ms is None else {"READS_PER_SECOND": str(READS_PER_S)}
+    stack = NoStack(spec.runtime, load({**marks, **reads, **spec.settings}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiment, "Session", lambda *_: PlayedBack(spec, folder))
         Experiment(

@@ -531,3 +531,23 @@ def test_the_page_shows_how_old_each_view_was(tmp_path: Path) -> None:
         assert f'<th scope="row">{name}</th>' in page
     (row,) = csv.DictReader((tmp_path / "out" / "report.csv").read_text().splitlines())
     assert float(row["view_lag_p99_ms"]) == pytest.approx(1_250, abs=20)
+
+
+def test_the_page_shows_what_a_client_got_who_read(tmp_path: Path) -> None:
+    path = run(tmp_path / "logs", RunSpec(view_delay_ms=1_250, read_ms=300))
+    collection = collect([path])
+    write(tmp_path / "out", collection, tables(collection.runs), None)
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "What a client who read the views got" in page
+    for name in ("top_viewed_items", "item_summary by item_id"):
+        assert f'<th scope="row">{name}</th>' in page
+    (row,) = csv.DictReader((tmp_path / "out" / "report.csv").read_text().splitlines())
+    assert float(row["read_time_p99_ms"]) == pytest.approx(300, abs=2)
+    # Marks of one view are 200 ms apart.
+    assert 1_340 <= float(row["read_age_p99_ms"]) <= 1_552
+
+
+def test_where_nobody_read_the_page_says_nothing_of_it(tmp_path: Path) -> None:
+    collection = collect([run(tmp_path / "logs", RunSpec())])
+    write(tmp_path / "out", collection, tables(collection.runs), None)
+    assert "What a client" not in (tmp_path / "out" / "report.html").read_text()

@@ -173,6 +173,26 @@ def test_a_fault_is_a_line_that_says_what_it_took() -> None:
     ]
 
 
+def test_the_answers_to_each_question_have_a_line() -> None:
+    read = {
+        "question": "a by b",
+        "due": 20,
+        "answered": 18,
+        "errors": 2,
+        "first_error": "it is gone",
+        "rows_max": 6,
+        "time": {"p50_ms": 12.0, "p99_ms": None},
+        "age": {"p50_ms": 1_234.0, "p99_ms": 2_345.0},
+    }
+    whole = {**read, "question": "all", "errors": 0, "first_error": None, "age": None}
+    shown = terminal.summary(run_with({**RESULTS, "reads": [read, whole]}), Path("x"))
+    assert (
+        "  read        a by b: 18 of 20 answered, time p50 12 ms, p99 n/a ms, age p50 1,234 ms, p99"
+        " 2,345 ms; 2 errors: it is gone"
+    ) in shown
+    assert "  read        all: 18 of 20 answered, time p50 12 ms, p99 n/a ms" in shown
+
+
 def test_the_lag_of_each_followed_view_has_a_line() -> None:
     shown = terminal.summary(run_with({**RESULTS, "views": [VIEW]}), Path("x"))
     assert (

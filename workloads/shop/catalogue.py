@@ -4,7 +4,17 @@ What a view holds is said in `scripts/demo.py`, and computed from the sources by
 `workloads/shop/views/<view>.sql`.
 """
 
-from racetrack.workload import DECIMAL, FLOAT, INTEGER, TEXT, TIME, Best, MarkedView, View
+from racetrack.workload import (
+    DECIMAL,
+    FLOAT,
+    INTEGER,
+    TEXT,
+    TIME,
+    Best,
+    MarkedView,
+    Question,
+    View,
+)
 
 _ITEM = {
     "item_id": INTEGER,
@@ -132,4 +142,12 @@ MARKED = (
         turn=1,
         is_time=True,
     ),
+)
+_PAGEVIEWS, _, _RECEIVED_AT = MARKED
+
+# A page of the best, one of some products, and one of who viewed some profiles.
+QUESTIONS = (
+    Question("top_viewed_items"),
+    Question(_PAGEVIEWS.view, by=_PAGEVIEWS),
+    Question(_RECEIVED_AT.view, by=_RECEIVED_AT),
 )

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from racetrack.workload import SourceTopic, Workload
-from workloads.shop.catalogue import MARKED, VIEWS
+from workloads.shop.catalogue import MARKED, QUESTIONS, VIEWS
 
 # kcat's own `-J` would give the value as text within JSON, to be parsed twice.
 _PAGEVIEW_LINE = '{"partition":%p,"offset":%o,"value":%s}\\n'
@@ -60,6 +60,7 @@ WORKLOAD = Workload(
     watched_table="purchases",
     views=VIEWS,
     marked=MARKED,
+    questions=QUESTIONS,
     progress="pageviews_progress",
     sql=Path(__file__).with_name("views"),
     create=_CREATE,

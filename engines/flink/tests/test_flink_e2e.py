@@ -17,6 +17,7 @@ from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import standing_stack
 from tests.e2e.shared import (
     Door,
+    check_answers,
     check_views_followed,
     ended_well,
     purchases_without_marks,
@@ -33,6 +34,7 @@ CHANGES = {
     "UPDATES_PER_SECOND": "30",
     "DELETES_PER_SECOND": "5",
     "MARKS_PER_SECOND": str(MARKS_PER_S),
+    "READS_PER_SECOND": "3",
 }
 RUN = ("run_experiment.sh", "flink", "2000", "15", "10", "1.0", "--verify")
 WITHIN_S = 400
@@ -71,6 +73,12 @@ def test_every_view_is_right_after_updates_and_deletions(finished: Door) -> None
 def test_its_views_are_followed_by_their_marks(finished: Door) -> None:
     folder = run_folder(finished.output)
     check_views_followed(read_run(folder), folder, MARKS_PER_S)
+
+
+def test_its_views_are_read_by_a_client_that_keeps_them(finished: Door) -> None:
+    run = read_run(run_folder(finished.output))
+    check_answers(run)
+    assert not any(read["errors"] for read in run["results"]["reads"])
 
 
 def test_its_progress_came_while_it_ran(finished: Door) -> None:

@@ -210,10 +210,16 @@ def test_a_view_says_which_marks_it_holds_and_again_when_it_holds_more(
 
 
 def test_a_run_with_marks_does_not_say_that_nobody_read() -> None:
-    assert any("reads none" in told for told in pg.ENGINE.caveats(load()))
+    assert any("read none" in told for told in pg.ENGINE.caveats(load()))
     read = pg.ENGINE.caveats(load({"MARKS_PER_SECOND": "12"}))
-    assert not any("reads none" in told for told in read)
+    assert not any("read none" in told for told in read)
     assert any("once a second" in told for told in read)
+
+
+def test_a_run_with_reads_says_that_only_these_cost_something() -> None:
+    read = pg.ENGINE.caveats(load({"READS_PER_SECOND": "2"}))
+    assert not any("read none" in told for told in read)
+    assert any("READS_PER_SECOND" in told for told in read)
 
 
 @pytest.mark.parametrize("payload", ["", "1 2", "1 2 x", "1 2 3 4"])

@@ -7,6 +7,7 @@ import pytest
 
 from tests.e2e.shared import (
     Door,
+    check_answers,
     check_views_after_a_kill,
     check_views_followed,
     purchases_without_marks,
@@ -26,6 +27,7 @@ def test_every_view_is_right_after_updates_deletions_and_a_crash(
     monkeypatch.setenv("UPDATES_PER_SECOND", "30")
     monkeypatch.setenv("DELETES_PER_SECOND", "5")
     monkeypatch.setenv("MARKS_PER_SECOND", str(MARKS_PER_S))
+    monkeypatch.setenv("READS_PER_SECOND", "3")
     arguments = ("2000", "5", "15", "1.0", "--verify", "--fault", "kill:engine@6s")
     run_experiment = door("run_experiment.sh", "pg", *arguments)
     run_experiment.wait()
@@ -37,6 +39,8 @@ def test_every_view_is_right_after_updates_deletions_and_a_crash(
     # The shop began with 1,000 purchases, and three a second came.
     assert purchases_without_marks(run, run_folder(run_experiment.output)) < 1_000
     check_views_followed(run, run_folder(run_experiment.output), MARKS_PER_S)
+    check_answers(run)
+    assert any(read["errors"] for read in run["results"]["reads"])  # while it was dead
     assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"] > 20_000
     assert set(run["measured"]["cpu_s"]) >= {"postgres", "pgfeed"}
     nothing_left()

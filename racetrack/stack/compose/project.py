@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import psutil
-from pydantic import SecretStr
 
 from racetrack import plugins
 from racetrack.errors import RacetrackError, SetupError
-from racetrack.settings import REPO, Settings
+from racetrack.settings import REPO, Settings, revealed
 from racetrack.stack.compose import leftovers
 
 STARTED_BY = "racetrack.started-by"  # a label: who put a container up
@@ -133,7 +132,7 @@ def environment(settings: Settings) -> dict[str, str]:
     outside = {name: v for name, v in os.environ.items() if not name.startswith("COMPOSE_")}
     return {
         **outside,
-        **{name.upper(): _text(value) for name, value in settings if value is not None},
+        **revealed(settings),
         "KAFKA_ADVERTISED_ADDRESS": settings.advertised_address,
         "RACETRACK_STARTED_BY": HARNESS,
     }
@@ -168,9 +167,3 @@ def _service(described: Mapping[str, Any]) -> Service:
     ]
     memory = described.get("labels", {}).get(MEMORY, "")
     return Service(described["image"], "build" in described, published, memory)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, SecretStr):
-        return value.get_secret_value()
-    return str(value).lower() if isinstance(value, bool) else str(value)

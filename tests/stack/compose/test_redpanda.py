@@ -41,8 +41,8 @@ class Configuration:
         (self._folder / "rpk").write_text(RPK)
         (self._folder / "rpk").chmod(0o755)
         for there, here in (
+            ("/tmp/", f"{self._folder}/"),  # in the container; the repository may be below one
             ("/etc/racetrack/", f"{REPO}/"),
-            ("/tmp/", f"{self._folder}/"),  # in the container
             ("$$", "$"),  # compose doubles what it shows
         ):
             script = script.replace(there, here)

@@ -1,0 +1,117 @@
+"""Reads: how long an answer took, and how old it was; what the words mean is in docs/reads.md."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from racetrack.analysis import views
+from racetrack.analysis.lag import Floats, when
+from racetrack.results_record import Answers, Quantiles
+from racetrack.run_record import MarkedViewRecord, Window
+from racetrack.runfolder import read_run
+
+READS_FILE = "reads.csv"
+BETWEEN = ";"
+
+
+@dataclass(frozen=True)
+class Read:
+    """A row of `reads.csv`, epoch milliseconds. `held` is what the answer says of the marks of each
+    partition in turn: none without marks, or without an answer."""
+
+    due_ms: int
+    answered_ms: int
+    question: str
+    rows: int
+    held: tuple[int, ...]
+    error: str
+
+
+def read(folder: Path) -> list[Read]:
+    """The reads of a run folder in their order; none where nobody read."""
+    return [
+        Read(
+            due_ms=int(row["due_ms"]),
+            answered_ms=int(row["answered_ms"]),
+            question=row["question"],
+            rows=int(row["rows"] or 0),
+            held=tuple(map(int, filter(None, row["held"].split(BETWEEN)))),
+            error=row["error"],
+        )
+        for row in views.whole_rows(folder / READS_FILE)
+    ]
+
+
+def answers(folder: Path, partitions: int, window: Window) -> tuple[Answers, ...]:
+    """What became of those reads that were due in the window, by question."""
+    run, reads = read_run(folder), read(folder)
+    per_s = run.settings.get("reads_per_second")
+    if not (reads and isinstance(per_s, int | float)):
+        return ()
+    marks = views.read(folder)
+    marked = {view.name: view for view in run.marked_views}
+    names = {one.question for one in reads}  # the engine may not have every view
+    found = []
+    for question in run.questions:
+        if question.name not in names:
+            continue
+        mine = [one for one in reads if one.question == question.name]
+        due_ms = _due_ms(mine, 1000 * len(names) / per_s, window)
+        within = [one for one in mine if one.due_ms in due_ms]
+        by = marked.get(question.marked or "")
+        aged_ms = ages_ms(by, marks, partitions, within) if by and marks else np.empty(0)
+        found.append(_of(question.name, len(due_ms), within, aged_ms))
+    return tuple(found)
+
+
+def _due_ms(reads: Sequence[Read], every_ms: float, window: Window) -> set[int]:
+    """When reads of one question were due in the window: also after the last one that was asked,
+    which was waited for until the end of the run."""
+    known = [one.due_ms for one in reads]
+    later = np.arange(known[-1] + every_ms, window.end_ms, every_ms)
+    every = {*known, *map(round, later)}
+    return {due_ms for due_ms in every if window.start_ms <= due_ms < window.end_ms}
+
+
+def ages_ms(
+    view: MarkedViewRecord, marks: views.Marks, partitions: int, reads: Sequence[Read]
+) -> Floats:
+    """How old each answer was when it was there: the age of the oldest mark that was due and not in
+    it; 0 if there was none."""
+    there = [one for one in reads if one.held]
+    answered_ms = np.array([one.answered_ms for one in there], dtype=np.float64)
+    oldest_ms = np.full(len(there), np.inf)
+    for partition in range(partitions):
+        due = views.due_curve(view, marks, partition, partitions)
+        said = np.array([one.held[partition] for one in there], dtype=np.float64)
+        held = np.maximum(views.how_many(said, due, view.is_time), 0)
+        oldest_ms = np.minimum(oldest_ms, when(due)(held + 1))
+    found: Floats = np.maximum(answered_ms - oldest_ms, 0)
+    return found
+
+
+def _of(name: str, due: int, reads: Sequence[Read], aged_ms: Floats) -> Answers:
+    good = [one for one in reads if not one.error]
+    failed = [one.error for one in reads if one.error]
+    took_ms = np.full(due, np.inf)
+    took_ms[: len(good)] = [one.answered_ms - one.due_ms for one in good]
+    return Answers(
+        question=name,
+        due=due,
+        answered=len(good),
+        errors=len(failed),
+        first_error=failed[0] if failed else None,
+        rows_max=max((one.rows for one in good), default=None),
+        time=_quantiles(took_ms),
+        age=_quantiles(aged_ms),
+    )
+
+
+def _quantiles(values_ms: Floats) -> Quantiles | None:
+    """The least of the values that so large a share of them is at most; None if there is none."""
+    if not len(values_ms):
+        return None
+    p50_ms, p99_ms = np.quantile(values_ms, (0.5, 0.99), method="inverted_cdf")
+    return Quantiles(p50_ms=float(p50_ms), p99_ms=float(p99_ms))

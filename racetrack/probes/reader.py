@@ -1,0 +1,175 @@
+"""The process that reads an engine's views on a schedule, as its users would.
+
+    python -m racetrack.probes.reader < job
+
+Its job is one line of JSON (`Job`) on standard input; it ends when that ends. A line of CSV on
+standard output tells of each answer, see `COLUMNS`.
+"""
+
+import csv
+import dataclasses
+import json
+import select
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import count, cycle
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engines import find_engine
+from engines.contract import Access, Engine, NoSuchView, Reader
+from racetrack.clock import now_ms
+from racetrack.errors import RacetrackError
+from racetrack.settings import load
+from racetrack.stack.contract import Endpoints
+from racetrack.workload import MarkedView, Question, find_workload
+
+if TYPE_CHECKING:
+    import pyarrow
+
+# When it was due by the schedule, when it was asked, and when the answer was there (epoch ms); what
+# was asked; how many rows came; what they say of the marks of each partition in turn, as `Seen`
+# does; and why there was no answer.
+COLUMNS = ("due_ms", "asked_ms", "answered_ms", "question", "rows", "held", "error")
+BETWEEN = ";"
+NOTHING = -1  # of a partition without a row
+
+
+@dataclass(frozen=True)
+class Job:
+    """Which engine to read, how often, and where it is."""
+
+    engine: str
+    per_s: float
+    settings: Mapping[str, str]
+    endpoints: Mapping[str, str | int]
+    logs: Mapping[str, str]
+    namespace: str
+
+    def as_line(self) -> bytes:
+        """For the standard input of this program."""
+        return f"{json.dumps(dataclasses.asdict(self))}\n".encode()
+
+    @property
+    def access(self) -> Access:
+        """As an engine wants it."""
+        logs = {name: Path(path) for name, path in self.logs.items()}
+        endpoints = Endpoints(**self.endpoints)  # type: ignore[arg-type]  # as they were before
+        return Access(load(self.settings), endpoints, logs, self.namespace)
+
+
+class Client:
+    """A reader of the engine, opened anew after one that failed."""
+
+    def __init__(self, engine: Engine, access: Access) -> None:
+        self._engine, self._access = engine, access
+        self._closing = ExitStack()
+        self._reader: Reader | None = None
+
+    def ask(self, question: Question) -> "pyarrow.Table":
+        """The rows that the engine has.
+
+        Raises:
+            NoSuchView: it never has any.
+            RacetrackError: it does not answer now.
+        """
+        try:
+            if not self._reader:
+                self._reader = self._closing.enter_context(self._engine.reader(self._access))
+            by = question.by
+            keys = by.keys(self._access.settings) if by else []
+            return self._reader.rows(question.view, by.key if by else "", keys)
+        except NoSuchView:
+            raise
+        except RacetrackError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the reader, if there is one."""
+        self._reader = None
+        self._closing.close()
+
+
+def held(table: "pyarrow.Table", by: MarkedView, keys: Sequence[int]) -> list[int]:
+    """What the rows say of the marks of each partition; NOTHING where there is no row."""
+    import pyarrow as pa
+
+    values = table.column(by.column)
+    if pa.types.is_timestamp(values.type):
+        values = values.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
+    found = dict.fromkeys(keys, NOTHING)
+    for key, value in zip(table.column(by.key).to_pylist(), values.to_pylist(), strict=True):
+        if value is not None:
+            found[key] = max(found[key], int(value))
+    return [found[key] for key in keys]
+
+
+def known(client: Client, questions: Sequence[Question]) -> list[Question]:
+    """Those that the engine can answer. Each is asked once, so that the first one that counts finds
+    an open connection.
+
+    Raises:
+        RacetrackError: the engine does not answer, or can answer none.
+    """
+    found = []
+    for question in questions:
+        try:
+            client.ask(question)
+        except NoSuchView:
+            continue
+        found.append(question)
+    if not found:
+        raise RacetrackError(f"It has none of {', '.join(asked.name for asked in questions)}.")
+    return found
+
+
+def due_times(per_s: float) -> Iterator[int]:
+    """From now on, epoch milliseconds. Each is given when it has come, or as soon as the one before
+    has been answered; they end with standard input."""
+    began_s, began_ms = time.monotonic(), now_ms()
+    for number in count():
+        left_s = began_s + number / per_s - time.monotonic()
+        if select.select([sys.stdin], [], [], max(0.0, left_s))[0]:
+            return
+        yield began_ms + round(1000 * number / per_s)
+
+
+def run(job: Job) -> None:
+    """Ask, and tell of the answers.
+
+    Raises:
+        RacetrackError: the engine did not answer in the beginning.
+    """
+    access = job.access
+    client = Client(find_engine(job.engine), access)
+    told = csv.writer(sys.stdout, lineterminator="\n")
+    try:
+        questions = known(client, find_workload(access.settings.workload).questions)
+        told.writerow(COLUMNS)
+        for due_ms, question in zip(due_times(job.per_s), cycle(questions), strict=False):
+            asked_ms = now_ms()
+            try:
+                table, error = client.ask(question), ""
+            except RacetrackError as failure:
+                table, error = None, " ".join(str(failure).split())
+            answered_ms = now_ms()
+            rows, marks = "", ""
+            if table is not None:
+                rows = str(table.num_rows)
+                if by := question.by:
+                    marks = BETWEEN.join(map(str, held(table, by, by.keys(access.settings))))
+            told.writerow((due_ms, asked_ms, answered_ms, question.name, rows, marks, error))
+            sys.stdout.flush()
+    finally:
+        client.close()
+
+
+if __name__ == "__main__":
+    try:
+        run(Job(**json.loads(sys.stdin.readline())))
+    except RacetrackError as error:
+        raise SystemExit(str(error)) from None

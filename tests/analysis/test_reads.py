@@ -1,0 +1,109 @@
+"""Answers: how long they took and how old they were, against reads whose truth is known, in the
+files as a run writes them."""
+
+from pathlib import Path
+
+import pytest
+
+from racetrack.analysis import reads
+from racetrack.json_file import write_json
+from racetrack.results_record import Answers
+from racetrack.run_record import MarkedViewRecord, Window
+from tests.analysis.view_files import EVERY_MS, PARTITIONS, START_MS, write, write_reads
+from tests.records import run_json
+
+WHOLE, SOME, OTHERS = "best", "sold by item_id", "seen by owner_id"
+PRODUCTS = MarkedViewRecord(name="sold.views", way="pageviews", turn=0, is_time=False)
+PROFILES = MarkedViewRecord(name="seen.at", way="pageviews", turn=1, is_time=True)
+ASKED = {WHOLE: None, SOME: PRODUCTS, OTHERS: PROFILES}
+PER_S = 2
+WINDOW = Window(start_ms=START_MS + 20_000, end_ms=START_MS + 80_000)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A view 1.25 s late, whose answers take 300 ms."""
+    write(tmp_path, [PRODUCTS, PROFILES], 1_250)
+    write_reads(tmp_path, ASKED, 1_250, 300, 1_000 / PER_S)
+    run = {
+        "settings": {"reads_per_second": PER_S},
+        "marked_views": [view.model_dump() for view in (PRODUCTS, PROFILES)],
+        "questions": [
+            {"name": name, "marked": view.name if view else None} for name, view in ASKED.items()
+        ],
+    }
+    write_json(tmp_path / "run.json", run_json(run))
+    return tmp_path
+
+
+def answers(folder: Path, window: Window = WINDOW) -> dict[str, Answers]:
+    return {one.question: one for one in reads.answers(folder, PARTITIONS, window)}
+
+
+def replace_lines(folder: Path, question: str, old: str, new: str) -> None:
+    """In the reads of one question."""
+    file = folder / "reads.csv"
+    lines = file.read_text().splitlines()
+    changed = [line.replace(old, new) if question in line else line for line in lines]
+    file.write_text("\n".join(changed) + "\n")
+
+
+def test_each_question_is_told_of_with_the_time_that_its_answers_took(folder: Path) -> None:
+    found = answers(folder)
+    assert list(found) == list(ASKED)
+    for one in found.values():
+        assert one.due == one.answered == 60 * PER_S // 3
+        assert (one.errors, one.rows_max) == (0, 20)
+        assert one.time
+        assert one.time.p50_ms == one.time.p99_ms == 300
+
+
+@pytest.mark.parametrize("question", [SOME, OTHERS])
+def test_an_answer_is_as_old_as_its_view_when_it_was_asked_and_as_it_took(
+    folder: Path, question: str
+) -> None:
+    """Between two marks the younger age is told: never more than the truth."""
+    age = answers(folder)[question].age
+    assert age
+    for ms in (age.p50_ms, age.p99_ms):
+        assert 1_550 - 2 * EVERY_MS <= ms <= 1_552
+
+
+def test_of_a_view_without_marks_no_age_is_told(folder: Path) -> None:
+    assert answers(folder)[WHOLE].age is None
+
+
+def test_without_marks_no_age_is_told(folder: Path) -> None:
+    (folder / "marks.csv").unlink()
+    assert all(one.age is None and one.time for one in answers(folder).values())
+
+
+def test_reads_that_were_due_and_never_answered_take_without_end(folder: Path) -> None:
+    """The last of a client that still waits when the run ends."""
+    file = folder / "reads.csv"
+    header, *rows = file.read_text().splitlines()
+    file.write_text("\n".join([header, *rows[:100]]) + "\n")  # up to 60 s after START_MS
+    found = answers(folder)[SOME]
+    assert (found.due, found.answered) == (40, 26)
+    assert found.time
+    assert found.time.p50_ms == 300
+    assert found.time.p99_ms == float("inf")
+
+
+def test_an_error_is_no_answer_and_is_told(folder: Path) -> None:
+    replace_lines(folder, WHOLE, f"{WHOLE},20,,", f"{WHOLE},,,it is gone")
+    found = answers(folder)
+    assert (found[WHOLE].answered, found[WHOLE].errors) == (0, 40)
+    assert (found[WHOLE].first_error, found[WHOLE].rows_max) == ("it is gone", None)
+    assert found[SOME].errors == 0
+
+
+def test_a_question_that_the_engine_can_not_answer_is_left_out(folder: Path) -> None:
+    file = folder / "reads.csv"
+    file.write_text("".join(line for line in file.open() if SOME not in line))
+    assert list(answers(folder)) == [WHOLE, OTHERS]
+
+
+def test_where_nobody_read_there_is_nothing(folder: Path) -> None:
+    (folder / "reads.csv").unlink()
+    assert answers(folder) == {}

@@ -1,0 +1,145 @@
+"""The reader of views: its job, what it reads off an answer, and that it begins anew."""
+
+import io
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import cast
+
+import pyarrow as pa
+import pytest
+
+from engines.contract import Access, Engine, NoSuchView, Reader
+from racetrack.errors import RacetrackError
+from racetrack.probes.reader import NOTHING, Client, Job, held, known
+from racetrack.settings import REPO, Settings, load, revealed
+from racetrack.workload import MarkedView, Question
+
+BY = MarkedView("sold", "orders", "item_id", "shop_items", "purchases")
+WHOLE, SOME, NOBODYS = Question("best"), Question("sold", by=BY), Question("missing")
+ENDPOINTS: dict[str, str | int] = {
+    "kafka": "127.0.0.1:1",
+    "registry": "http://127.0.0.1:2",
+    "mysql_host": "127.0.0.1",
+    "mysql_port": 3,
+    "loadgen_host": "127.0.0.1",
+    "loadgen_port": 4,
+}
+
+
+class OneTable:
+    """A reader with two views; it fails as often as it is told to."""
+
+    def __init__(self, failures: list[str]) -> None:
+        self._failures = failures
+
+    def rows(self, view: str, key: str, among: Sequence[int]) -> pa.Table:
+        if view not in ("best", "sold"):
+            raise NoSuchView("no such view")
+        if self._failures:
+            raise RacetrackError(self._failures.pop())
+        return pa.table({key or "id": list(among), "orders": [7] * len(among)})
+
+
+class OneEngine:
+    """Its readers, and how many are open."""
+
+    def __init__(self) -> None:
+        self.failures: list[str] = []
+        self.opened = self.closed = 0
+
+    @contextmanager
+    def reader(self, access: Access) -> Iterator[Reader]:
+        self.opened += 1
+        yield OneTable(self.failures)
+        self.closed += 1
+
+
+@pytest.fixture
+def engine() -> OneEngine:
+    return OneEngine()
+
+
+def job(settings: Settings, engine: str = "swift") -> Job:
+    return Job(engine, 2, revealed(settings), ENDPOINTS, {"swiftd": "/logs/swiftd.log"}, "mine")
+
+
+@pytest.fixture
+def client(engine: OneEngine) -> Client:
+    return Client(cast(Engine, engine), job(load()).access)
+
+
+def test_its_job_brings_all_settings_secrets_too_to_another_process() -> None:
+    settings = load({"SHOP_ITEMS": "77", "MYSQL_SHOP_PASSWORD": "hush", "LOADGEN_ACKS": "all"})
+    access = job(settings).access
+    assert access.settings == settings
+    assert access.settings.mysql_shop_password.get_secret_value() == "hush"
+    assert access.endpoints.loadgen_port == 4
+    assert str(access.logs["swiftd"]) == "/logs/swiftd.log"
+    assert access.namespace == "mine"
+
+
+def test_it_asks_by_key_for_the_rows_of_marks(client: Client) -> None:
+    settings = load()
+    table = client.ask(SOME)
+    assert table.column("item_id").to_pylist() == BY.keys(settings)
+    assert client.ask(WHOLE).num_rows == 0
+
+
+def test_it_keeps_its_connection_until_it_fails_and_then_opens_another(
+    client: Client, engine: OneEngine
+) -> None:
+    client.ask(WHOLE)
+    client.ask(WHOLE)
+    assert (engine.opened, engine.closed) == (1, 0)
+    engine.failures.append("the connection ended")
+    with pytest.raises(RacetrackError, match="the connection ended"):
+        client.ask(WHOLE)
+    assert (engine.opened, engine.closed) == (1, 1)
+    assert client.ask(SOME).num_rows > 0
+    assert engine.opened == 2
+    client.close()
+    assert engine.closed == 2
+
+
+def test_questions_that_the_engine_never_answers_are_left_out(client: Client) -> None:
+    assert known(client, [WHOLE, NOBODYS, SOME]) == [WHOLE, SOME]
+
+
+def test_an_engine_without_any_of_the_views_can_not_be_read(client: Client) -> None:
+    with pytest.raises(RacetrackError, match="It has none of missing"):
+        known(client, [NOBODYS])
+
+
+def test_of_a_partitions_rows_the_greatest_value_counts() -> None:
+    table = pa.table({"item_id": [11, 12, 11, 11], "orders": [3, 4, 5, None]})
+    assert held(table, BY, [11, 12, 13]) == [5, 4, NOTHING]
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_a_time_is_read_in_epoch_milliseconds(unit: str) -> None:
+    per_ms = {"ms": 1, "us": 1_000, "ns": 1_000_000}[unit]
+    stamps = pa.array([1_795_000_000_123 * per_ms], pa.timestamp(unit, tz="UTC"))
+    table = pa.table({"item_id": [11], "orders": stamps})
+    assert held(table, BY, [11]) == [1_795_000_000_123]
+
+
+def test_its_process_says_why_it_can_not_begin() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "racetrack.probes.reader"],
+        input=job(load(), engine="nobodys").as_line(),
+        capture_output=True,
+        cwd=REPO,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert ended.stdout == b""
+    said = ended.stderr.decode()
+    assert "nobodys" in said
+    assert "Traceback" not in said
+
+
+def test_its_job_is_one_line() -> None:
+    line = job(load({"MYSQL_SHOP_PASSWORD": "a\nb"})).as_line()
+    assert len(io.BytesIO(line).readlines()) == 1
