@@ -41,6 +41,10 @@ ON_READING = (
 )
 ON_MARKS = f"{COMPUTED}: here the rows of marks in the followed views, once a second at most."
 ON_READS = f"{COMPUTED}: here some, by READS_PER_SECOND. Those that nobody read cost nothing."
+ON_TRIGGERS = (
+    "POSTGRES_TRIGGERS: a table holds each item's pageviews, so item_summary and the top lists cost"
+    " little to read. Bringing rows in costs more."
+)
 SHARED = (
     "Resident memory is added up over PostgreSQL's processes, and its shared buffers are resident"
     " in each that has used them: they count more than once. In PSS they count once."
@@ -61,7 +65,9 @@ class PostgreSQL(Engine):
 
     def load_demo(self, stack: Stack) -> None:
         """Run `scripts/demo.pg.sql` in psql; the consumer begins when it is committed."""
-        _server(stack.settings).run_script(self._script, stack.settings.stack_name, {})
+        triggers = "on" if Knobs.of(stack.settings).postgres_triggers else "off"
+        variables = {"triggers": triggers}
+        _server(stack.settings).run_script(self._script, stack.settings.stack_name, variables)
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """What stands in the two views, then what each transaction notifies."""
@@ -113,7 +119,8 @@ class PostgreSQL(Engine):
             *([ON_READS] if settings.reads_per_second else []),
             *([ON_MARKS] if settings.marks_per_second else []),
         ]
-        return [*(read or [ON_READING]), SHARED]
+        kept = [ON_TRIGGERS] if Knobs.of(settings).postgres_triggers else []
+        return [*(read or [ON_READING]), *kept, SHARED]
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """psql, and what to type there."""

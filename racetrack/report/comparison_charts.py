@@ -10,7 +10,10 @@ from racetrack.report.collect import Limit
 from racetrack.report.definitions import BY_KEY
 from racetrack.report.groups import Group, Table
 
-FIGURES_BY_RATE = ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms")
+FIGURES_BY_RATE = (
+    *("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms"),
+    *("view_lag_p99_ms", "read_time_p99_ms", "read_age_p99_ms"),
+)
 FIGURES_BY_SETTING = ("cpu_mean_pct", "cpu_user_s", "cpu_system_s", "rss_max_gib")
 # Rates this far apart stand on top of each other unless the axis is logarithmic.
 LOG_FROM = 20

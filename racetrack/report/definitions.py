@@ -202,6 +202,13 @@ FIGURES = (
         "As CPU mean, for the broker.",
     ),
     Figure(
+        "reader_cpu_mean_pct",
+        "reader CPU",
+        "% of a core",
+        "{:,.1f}",
+        "As CPU mean, for the client that reads the views (docs/reads.md).",
+    ),
+    Figure(
         "support_cpu_mean_pct",
         "support CPU",
         "% of a core",

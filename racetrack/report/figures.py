@@ -49,6 +49,8 @@ def figures_of(run: RunRecord, folder: Path) -> dict[str, float | None]:
             found["steal_pct"] = results.noise.sampled.steal_pct
         if broker := results.processes.get("broker"):
             found["broker_cpu_mean_pct"] = broker.cpu_pct.mean
+        if reader := results.processes.get("reader"):
+            found["reader_cpu_mean_pct"] = reader.cpu_pct.mean
         support = [of for name, of in results.processes.items() if name in SUPPORT]
         found["support_cpu_mean_pct"] = _total([of.cpu_pct.mean for of in support])
     return found

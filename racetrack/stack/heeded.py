@@ -35,7 +35,7 @@ class Heed:
 STACK = Heed(
     of_the_harness=(
         *("RUNTIME", "AIRGAP", "LOGS_FOLDER", "STACK_NAME", "WORKLOAD", "HARNESS_CPUS"),
-        *("NOISE_GATE", "FOREIGN_CPU_MAX_PCT", "STEAL_MAX_PCT"),
+        *("NOISE_GATE", "FOREIGN_CPU_MAX_PCT", "STEAL_MAX_PCT", "READS_PER_SECOND"),
     ),
     not_heeded={
         "native": {

@@ -4,7 +4,7 @@ import threading
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 import pytest
@@ -18,6 +18,7 @@ from engines.pg.tests.brought import (
     NOW_MS,
     WITHIN_S,
     Message,
+    OnlySettings,
     bring,
     change,
     pageview,
@@ -46,6 +47,29 @@ def test_the_script_makes_every_view_with_its_columns(
         table = pg.ENGINE.read_view(stack, view.name)
         assert set(view.columns) <= set(table.column_names), view.name
         assert table.num_rows == 0
+
+
+KIND = "SELECT relkind FROM pg_class WHERE relname = 'pageviews_by_item'"
+
+
+@pytest.mark.parametrize(("triggers", "kind"), [(False, "v"), (True, "r")])
+def test_items_pageviews_are_the_same_whether_counted_when_they_come_or_when_read(
+    stack: Stack, triggers: bool, kind: str
+) -> None:
+    changed = stack.settings.model_copy(update={"postgres_triggers": triggers})
+    stack = cast(Stack, OnlySettings(changed))
+    pg.ENGINE.load_demo(stack)
+    with postgres.connect(stack.settings) as connection:
+        bring(connection, pageview(0, "/products/3"), pageview(1, "/profiles/3"))
+        bring(connection, pageview(2, "/products/4"), *(pageview(n, "/products/3") for n in (3, 4)))
+        assert connection.execute(KIND).fetchone() == (kind,)
+    counted = {row["item_id"]: row["pageviews"] for row in rows(stack, "pageviews_by_item")}
+    assert counted == {3: 3, 4: 1}
+
+
+def test_a_run_with_triggers_says_so() -> None:
+    told = pg.ENGINE.caveats(load({"POSTGRES_TRIGGERS": "true"}))
+    assert any("POSTGRES_TRIGGERS" in caveat for caveat in told)
 
 
 def test_another_view_is_none_of_its_own(stack: Stack) -> None:
