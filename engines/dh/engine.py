@@ -101,12 +101,12 @@ class Deephaven(Engine):
 
         try:
             session = connect(access.settings)
+            try:
+                yield TableReader(session)
+            finally:
+                session.close()
         except DHError as error:
-            raise RacetrackError(f"Deephaven can't be connected to: {error}") from error
-        try:
-            yield TableReader(session)
-        finally:
-            session.close()
+            raise RacetrackError(f"Deephaven does not speak with a client: {error}") from error
 
     def clock_slack_ms(self, settings: Settings) -> int:
         """Time is that of a cycle's start: a cycle ago, and as long as the cycle took."""

@@ -1,12 +1,16 @@
 """Reads: how long an answer took, and how old it was; what the words mean is in docs/reads.md."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, cycle, islice
 from pathlib import Path
 
 import numpy as np
 
+from racetrack import poisson
 from racetrack.analysis import views
+from racetrack.analysis.csv_rows import whole_rows
 from racetrack.analysis.lag import Floats, when
 from racetrack.results_record import Answers, Quantiles
 from racetrack.run_record import MarkedViewRecord, Window
@@ -40,7 +44,7 @@ def read(folder: Path) -> list[Read]:
             held=tuple(map(int, filter(None, row["held"].split(BETWEEN)))),
             error=row["error"],
         )
-        for row in views.whole_rows(folder / READS_FILE)
+        for row in whole_rows(folder / READS_FILE)
     ]
 
 
@@ -52,27 +56,31 @@ def answers(folder: Path, partitions: int, window: Window) -> tuple[Answers, ...
         return ()
     marks = views.read(folder)
     marked = {view.name: view for view in run.marked_views}
-    names = {one.question for one in reads}  # the engine may not have every view
+    due = Counter(_asked_in(reads, per_s, window))
+    within = [one for one in reads if window.start_ms <= one.due_ms < window.end_ms]
     found = []
     for question in run.questions:
-        if question.name not in names:
-            continue
-        mine = [one for one in reads if one.question == question.name]
-        due_ms = _due_ms(mine, 1000 * len(names) / per_s, window)
-        within = [one for one in mine if one.due_ms in due_ms]
-        by = marked.get(question.marked or "")
-        aged_ms = ages_ms(by, marks, partitions, within) if by and marks else np.empty(0)
-        found.append(_of(question.name, len(due_ms), within, aged_ms))
+        mine = [one for one in within if one.question == question.name]
+        if question.name in due:
+            by = marked.get(question.marked or "")
+            aged_ms = ages_ms(by, marks, partitions, mine) if by and marks else np.empty(0)
+            found.append(_of(question.name, due[question.name], mine, aged_ms))
     return tuple(found)
 
 
-def _due_ms(reads: Sequence[Read], every_ms: float, window: Window) -> set[int]:
-    """When reads of one question were due in the window: also after the last one that was asked,
-    which was waited for until the end of the run."""
+def _asked_in(reads: Sequence[Read], per_s: float, window: Window) -> Iterator[str]:
+    """The question of each read that was due in the window, also of those that were never asked,
+    because an answer was waited for until the end of the run."""
+    turns = list(dict.fromkeys(one.question for one in reads))  # the engine may not have every view
+    schedule = poisson.due_s(per_s)
+    first_ms = reads[0].due_ms - 1000 * next(schedule)
     known = [one.due_ms for one in reads]
-    later = np.arange(known[-1] + every_ms, window.end_ms, every_ms)
-    every = {*known, *map(round, later)}
-    return {due_ms for due_ms in every if window.start_ms <= due_ms < window.end_ms}
+    later = (round(first_ms + 1000 * since_s) for since_s in islice(schedule, len(reads) - 1, None))
+    for due_ms, question in zip(chain(known, later), cycle(turns), strict=False):
+        if due_ms >= window.end_ms:
+            return
+        if due_ms >= window.start_ms:
+            yield question
 
 
 def ages_ms(

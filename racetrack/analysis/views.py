@@ -5,18 +5,18 @@ A view's marks are made into curves like those of the pageviews, so that its lag
 by the very same rules: due is when a mark was due, processed is how many of them the view held.
 """
 
-import csv
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from racetrack.analysis.age import age, quantiles_ms
+from racetrack.analysis.csv_rows import whole_rows
 from racetrack.analysis.curves import Curve, Curves
-from racetrack.analysis.lag import Floats
+from racetrack.analysis.lag import Floats, when
 from racetrack.results_record import Verdict, VerdictKind, ViewLag
 from racetrack.run_record import MarkedViewRecord
 from racetrack.runfolder import read_run
@@ -63,13 +63,6 @@ def read(folder: Path) -> Marks | None:
     return Marks(table[:, 0], table[:, 1], table[:, 2], dict(seen))
 
 
-def whole_rows(path: Path) -> list[dict[str, str]]:
-    """Those of a CSV file, without a last line that is still being written; none where there is no
-    such file."""
-    text = path.read_text() if path.exists() else ""
-    return list(csv.DictReader(text[: text.rfind("\n") + 1].splitlines()))
-
-
 def told(folder: Path, partitions: Sequence[int]) -> list[tuple[MarkedViewRecord, Curves]]:
     """The curves of each marked view of the run that was seen; none without marks."""
     if not (marks := read(folder)):
@@ -93,6 +86,16 @@ def curves_of(view: MarkedViewRecord, marks: Marks, partitions: Sequence[int]) -
         for partition, curve in zip(partitions, due, strict=True)
     )
     return Curves(tuple(partitions), due, due, due, held)
+
+
+def as_pageviews(view: Curves, count: Curves) -> Curves:
+    """The curves of the count with a view's in place of `processed`: at each update the view holds
+    those pageviews of a partition that were due before the oldest mark that it lacks."""
+    held = []
+    for marks, seen, due in zip(view.due, view.processed, count.due, strict=True):
+        oldest_ms = np.minimum(when(marks)(seen.count + 1), seen.at_ms)
+        held.append(Curve(seen.at_ms, np.interp(oldest_ms, due.at_ms, due.count)))
+    return replace(count, processed=tuple(held))
 
 
 def due_curve(view: MarkedViewRecord, marks: Marks, partition: int, partitions: int) -> Curve:

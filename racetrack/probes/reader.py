@@ -13,14 +13,15 @@ import select
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from itertools import count, cycle
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engines import find_engine
 from engines.contract import Access, Engine, NoSuchView, Reader
+from racetrack import poisson
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
 from racetrack.settings import load
@@ -85,7 +86,9 @@ class Client:
         except NoSuchView:
             raise
         except RacetrackError:
-            self.close()
+            # What it waited for has gone: that it can't be closed in order says no more.
+            with suppress(RacetrackError):
+                self.close()
             raise
 
     def close(self) -> None:
@@ -131,11 +134,11 @@ def due_times(per_s: float) -> Iterator[int]:
     """From now on, epoch milliseconds. Each is given when it has come, or as soon as the one before
     has been answered; they end with standard input."""
     began_s, began_ms = time.monotonic(), now_ms()
-    for number in count():
-        left_s = began_s + number / per_s - time.monotonic()
+    for since_s in poisson.due_s(per_s):
+        left_s = began_s + since_s - time.monotonic()
         if select.select([sys.stdin], [], [], max(0.0, left_s))[0]:
             return
-        yield began_ms + round(1000 * number / per_s)
+        yield began_ms + round(1000 * since_s)
 
 
 def run(job: Job) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from racetrack import poisson
 from racetrack.run_record import MarkedViewRecord
 
 START_MS = 1_795_000_000_000
@@ -34,7 +35,7 @@ def write_reads(
     asked: Mapping[str, MarkedViewRecord | None],
     delay_ms: float,
     took_ms: float,
-    every_ms: float,
+    per_s: float,
     from_ms: int = START_MS,
     partitions: int = PARTITIONS,
     count: int = 240,
@@ -42,8 +43,9 @@ def write_reads(
     """`reads.csv` of a client that asks these questions by turns, and gets each answer so much
     later; the views that it is asked of hold each mark `delay_ms` after it was due."""
     lines = ["due_ms,asked_ms,answered_ms,question,rows,held,error"]
-    for number, (question, view) in zip(range(count), itertools.cycle(asked.items()), strict=False):
-        asked_ms = from_ms + 10_000 + round(number * every_ms)
+    times_s = itertools.islice(poisson.due_s(per_s), count)
+    for since_s, (question, view) in zip(times_s, itertools.cycle(asked.items()), strict=False):
+        asked_ms = from_ms + 10_000 + round(1000 * since_s)
         held = ""
         if view:
             there = [

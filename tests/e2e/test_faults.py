@@ -9,6 +9,7 @@ import pytest
 
 from engines import find_engine
 from racetrack.analysis import curves, raw
+from racetrack.analysis.csv_rows import whole_rows as rows_of
 from tests.e2e.shared import Door, check_views_after_a_kill, run_folder
 from tests.run_json import read_run
 from tests.some_engines import EXAMPLE
@@ -20,8 +21,9 @@ FAULTS = ("kill:debezium@2s", "pause:broker@12s+2s", "kill:mysql@16s", "kill:eng
 
 @pytest.fixture(scope="module")
 def changing() -> Iterator[None]:
-    """With updates and deletions: what is lost or counted twice then shows."""
+    """With updates and deletions: what is lost or counted twice then shows. And somebody reads."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("READS_PER_SECOND", "2")
         patch.setenv("UPDATES_PER_SECOND", "10")
         patch.setenv("DELETES_PER_SECOND", "5")
         yield
@@ -66,6 +68,15 @@ def test_each_fault_was_done_and_recorded(run: dict[str, Any]) -> None:
     assert pause["restart_s"] is None
     assert engine["restart_s"] > 0
     assert engine["reload_s"] > 0
+
+
+def test_who_reads_gets_answers_again(folder: Path, run: dict[str, Any]) -> None:
+    reads = rows_of(folder / "reads.csv")
+    failed = [int(row["due_ms"]) for row in reads if row["error"]]
+    killed = run["faults"]["done"][3]
+    assert failed and min(failed) >= killed["at_ms"] - 1_000
+    assert int(reads[-1]["answered_ms"]) > killed["until_ms"]
+    assert not reads[-1]["error"]
 
 
 def test_nothing_was_lost_and_nothing_counted_twice(run: dict[str, Any], finished: Door) -> None:

@@ -25,7 +25,7 @@ CHANGES = {
     "UPDATES_PER_SECOND": "30",
     "DELETES_PER_SECOND": "5",
     "MARKS_PER_SECOND": str(MARKS_PER_S),
-    "READS_PER_SECOND": "3",
+    "READS_PER_SECOND": "6",
 }
 WITHIN_S = 600.0
 NAMES = {view.name for view in VIEWS}

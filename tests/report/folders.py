@@ -102,7 +102,7 @@ class PlayedBack:
             marked_of = {view.name: view for view in record.marked_views}
             asked = {one.name: marked_of.get(one.marked or "") for one in record.questions}
             from_ms = int(self._race.window[0] - synthetic.WARM_UP_MS)
-            how = self._spec.view_delay_ms or 0, read_ms, 1_000 / READS_PER_S
+            how = self._spec.view_delay_ms or 0, read_ms, READS_PER_S
             view_files.write_reads(self._folder, asked, *how, from_ms, self._race.partitions)
 
     def set_rate(self, pageviews_per_s: int) -> int:

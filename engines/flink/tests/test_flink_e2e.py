@@ -34,7 +34,7 @@ CHANGES = {
     "UPDATES_PER_SECOND": "30",
     "DELETES_PER_SECOND": "5",
     "MARKS_PER_SECOND": str(MARKS_PER_S),
-    "READS_PER_SECOND": "3",
+    "READS_PER_SECOND": "6",
 }
 RUN = ("run_experiment.sh", "flink", "2000", "15", "10", "1.0", "--verify")
 WITHIN_S = 400

@@ -125,7 +125,7 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
 ) -> None:
     monkeypatch.setenv("MZ_PID", str(postgres.pid))
     monkeypatch.setenv("MARKS_PER_SECOND", "12")
-    monkeypatch.setenv("READS_PER_SECOND", "3")
+    monkeypatch.setenv("READS_PER_SECOND", "6")
     with Bringing(postgres, f"{settings.reach_address}:{settings.kafka_port}"):
         run = mz_door("500", "3", "5", "1.0")
         run.until(r"will be dropped$")
@@ -149,7 +149,7 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     # By a client of its own, which finds the schema of this run.
     reads = {read["question"]: read for read in results["reads"]}
     profiles = reads["profile_views_enriched by owner_id"]
-    assert profiles["answered"] > 3 and profiles["rows_max"] > 0 and profiles["age"], reads
+    assert profiles["answered"] > 0 and profiles["rows_max"] > 0 and profiles["age"], reads
     assert not any(read["errors"] for read in reads.values()), reads
     cost = results["processes"]["materialized"]
     assert len(cost["cpu_pct"]["samples"]) == 5 and cost["cpu_s"] > 0
