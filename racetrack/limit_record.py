@@ -23,6 +23,9 @@ class Overloaded(Part):
     idle_share: float = Field(
         description="The part of the window in which it may have waited for more to do."
     )
+    view: str | None = Field(
+        default=None, description="The followed view that worked least; null: the count did."
+    )
     handed_over_per_s: float = Field(description="What the generator gave its client.")
     void: str | None = Field(default=None, description=VOID)
 

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,6 +76,16 @@ def work(curves: Curves, start_ms: float, end_ms: float, batch_s: float) -> Work
         oldest_s=float(told.highest_ms.max()) / 1000,
         idle_share=_idle_share(curves, updates),
     )
+
+
+def slowest(count: Work, views: Mapping[str, Work]) -> tuple[str | None, Work]:
+    """What an engine really works: the least of its count and of those views that always had more
+    to do, with the name of the view; None for the count."""
+    behind = {name: of for name, of in views.items() if of.is_capacity}
+    name = min(behind, key=lambda name: behind[name].per_s, default=None)
+    if name is None or behind[name].per_s >= count.per_s:
+        return None, count
+    return name, behind[name]
 
 
 def _idle_share(curves: Curves, updates: Floats) -> float:

@@ -33,9 +33,10 @@ def sustained_in_words(one: SustainableRate | None) -> str:
 def overloaded_in_words(seen: Overloaded) -> str:
     """What a time with always more to do says."""
     least, most = min(seen.batches_per_s), max(seen.batches_per_s)
+    slowest = f", by its view {seen.view}" if seen.view else ""
     return (
         f"works at {_works(seen)} (batches {least:,.0f} to {most:,.0f}), its backlog"
-        f" {seen.youngest_s:.0f} to {seen.oldest_s:.0f} s old"
+        f" {seen.youngest_s:.0f} to {seen.oldest_s:.0f} s old{slowest}"
     )
 
 

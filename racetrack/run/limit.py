@@ -11,7 +11,7 @@ import numpy as np
 
 import engines
 from racetrack import interrupts, machine
-from racetrack.analysis import capacity, curves
+from racetrack.analysis import capacity, curves, views
 from racetrack.analysis.capacity import Work
 from racetrack.analysis.lag import counted, throughput
 from racetrack.analysis.noise import why_window_is_void
@@ -223,16 +223,26 @@ class MeasuredRun:
         window = self._overload.measure()
         told, ends_ms = curves.read(self._folder.path), (window.start_ms, window.end_ms)
         try:
-            work = capacity.work(told, *ends_ms, self._pace.batch_s)
+            name, work = self._work(told, *ends_ms)
         except ValueError as error:
             raise RacetrackError(f"Its capacity can't be told: {error}.") from error
         return Overloaded(
             window=window,
             counted_before=_counted_before(told, window),
             **asdict(work),
+            view=name,
             handed_over_per_s=throughput(told, *ends_ms).handed_over_per_s,
             void=why_window_is_void(self._folder.path, window),
         )
+
+    def _work(self, told: curves.Curves, start_ms: int, end_ms: int) -> tuple[str | None, Work]:
+        """That of the count, or of a followed view that works less."""
+        window = start_ms, end_ms, self._pace.batch_s
+        followed = {
+            view.name: capacity.work(views.as_pageviews(of, told), *window)
+            for view, of in views.told(self._folder.path, told.partitions)
+        }
+        return capacity.slowest(capacity.work(told, *window), followed)
 
     def _at_rate(self, pageviews_per_s: int, bound_ms: float) -> AtRate:
         phases.drain(self._session, pageviews_per_s)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from racetrack.analysis.capacity import Work, estimate, work
+from racetrack.analysis.capacity import Work, estimate, slowest, work
 from racetrack.analysis.curves import Curve, Curves
 from tests.analysis.synthetic import START_MS
 
@@ -47,6 +47,25 @@ def test_work_is_counted_from_update_to_update(cycle_ms: float) -> None:
     assert told.per_s == pytest.approx(9_000, rel=1e-3)
     assert len(told.batches_per_s) == 5
     assert told.is_capacity
+
+
+def works(per_s: float, idle_share: float = 0.0) -> Work:
+    return Work((per_s,), youngest_s=5, oldest_s=10, idle_share=idle_share)
+
+
+def test_an_engine_works_as_its_slowest_view() -> None:
+    views = {"swift": works(9_100), "slow": works(7_000), "slower": works(6_000)}
+    assert slowest(works(9_000), views) == ("slower", views["slower"])
+
+
+def test_a_view_that_works_as_its_count_changes_nothing() -> None:
+    assert slowest(works(9_000), {"swift": works(9_100)}) == (None, works(9_000))
+    assert slowest(works(9_000), {}) == (None, works(9_000))
+
+
+def test_a_view_that_has_no_backlog_says_nothing_of_the_capacity() -> None:
+    """One on another way gets no more than is offered there."""
+    assert slowest(works(9_000), {"idle": works(3_000, idle_share=0.5)})[0] is None
 
 
 def test_batches_show_how_work_wavers() -> None:

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from racetrack.analysis import views
 from racetrack.analysis.age import age, quantiles_ms
-from racetrack.analysis.curves import Curves
+from racetrack.analysis.capacity import work
+from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.verdict import judge
 from racetrack.results_record import Verdict, VerdictKind, ViewLag
 from racetrack.run_record import MarkedViewRecord
@@ -82,6 +84,23 @@ def test_a_window_up_to_the_last_row_is_judged_too(tmp_path: Path, view: MarkedV
         last_ms = int(rows[-1].split(",")[0])
         found = judge(curves(folder, view), START_MS + 5_000, last_ms)
         assert found.kind is VerdictKind.KEPT_UP, found.reason
+
+
+@pytest.mark.parametrize("view", [PRODUCTS, PROFILES], ids=lambda view: view.name)
+@pytest.mark.parametrize("growing", [0.0, 0.25])
+def test_a_view_works_off_as_many_pageviews_as_were_due_before_what_it_lacks(
+    tmp_path: Path, view: MarkedViewRecord, growing: float
+) -> None:
+    """Of 3,000/s it does all but as its lag grows."""
+    write(tmp_path, [view], 10_000, growing=growing)
+    at_ms = np.arange(0.0, 150_000, 100.0)
+    due = (Curve(START_MS + at_ms, at_ms),) * PARTITIONS  # 1,000/s each
+    none = (Curve(np.empty(0), np.empty(0)),) * PARTITIONS
+    count = Curves(tuple(range(PARTITIONS)), due, due, due, none)
+    told = views.as_pageviews(curves(tmp_path, view), count)
+    found = work(told, START_MS + 40_000, START_MS + 120_000, 30)
+    assert found.per_s == pytest.approx(3_000 / (1 + growing), rel=0.02)
+    assert found.is_capacity
 
 
 def test_a_line_that_is_still_being_written_is_left_out(tmp_path: Path) -> None:
