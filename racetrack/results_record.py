@@ -269,10 +269,23 @@ class ViewLag(Part):
 
 
 class Quantiles(Part):
-    """Over answers, milliseconds; null is without end."""
+    """Over answers or instants, milliseconds; null is without end."""
 
     p50_ms: Endless = Field(description="Median.")
     p99_ms: Endless = Field(description="99 % of them at most this.")
+
+
+class CdcWay(Part):
+    """How far inserts of the watched table were behind on their way through CDC, in the sampling
+    window: the age of the oldest that was due and not there, ten times a second, each up to 0.1 s
+    too low."""
+
+    inserts_per_s: float = Field(description="Inserts that became due.")
+    in_database: Quantiles = Field(description="Due and not committed.")
+    in_topic: Quantiles = Field(
+        description="Due and not in the topic that the engine reads: that and Debezium, and the"
+        " broker."
+    )
 
 
 class Answers(Part):
@@ -311,6 +324,7 @@ class Results(Part):
     reads: tuple[Answers, ...] = Field(
         default=(), description="Of each question; none where nobody read."
     )
+    cdc: CdcWay | None = Field(default=None, description="null where nobody followed it.")
     dt_ms: Freshness
     processes: dict[str, Cost] = Field(
         description="Every service of the stack, the engine's first; older runs have only those,"

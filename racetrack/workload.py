@@ -134,8 +134,10 @@ class Workload:
     database: str
     # Its tables. Each is a view too: what an engine has of it.
     tables: tuple[str, ...]
-    # The table whose inserts are watched on their way through CDC during faults, if any.
+    # The table whose inserts are watched on their way through CDC, if any; and the kinds of events
+    # of the generator that insert a row there.
     watched_table: str | None
+    watched_kinds: tuple[str, ...]
     # In an order in which each comes after those that its SQL reads.
     views: tuple[View, ...]
     # Those of them by which view lag is told.

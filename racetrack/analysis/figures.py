@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from racetrack.analysis import curves, littles_law, noise, raw, reads, recovery, views
+from racetrack.analysis import cdc, curves, littles_law, noise, raw, reads, recovery, views
 from racetrack.analysis.sequential import decide
 from racetrack.analysis.verdict import judge
 from racetrack.results_record import (
@@ -56,6 +56,7 @@ def results(folder: Path) -> Results:
         processed_pageviews=measured.engine_total,
         verdict=views.worst(_decided(judged, told, asked.pageviews_per_s, measured), found_views),
         views=found_views,
+        cdc=cdc.way(folder, window),
         reads=reads.answers(folder, len(told.partitions), window),
         dt_ms=delay(delays, start_ms, end_ms),
         processes={

@@ -8,21 +8,19 @@ before each update, which is when it is largest); of purchases, not in the topic
 writes.
 """
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from racetrack.analysis import curves, lag
+from racetrack.analysis import cdc, curves, lag
 from racetrack.analysis.lag import Floats
 from racetrack.results_record import FaultRecovery, Recovery
 from racetrack.run_record import FaultLog
 
 BEFORE_S, HOLD_S = 10.0, 5.0
 FLOOR_MS = 2_000.0
-PURCHASES = "purchases.csv"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,21 +58,6 @@ def recovery(series: Series, from_ms: float, at_ms: float, until_ms: float) -> R
     )
 
 
-def purchases_lag(at_ms: Floats, due: Floats, captured: Floats) -> Floats:
-    """The age of the oldest purchase that is due and not captured, at each row.
-
-    What was captured counts those of before the race too; as many are taken off as make it never
-    more than what was due.
-    """
-    if not len(at_ms):
-        return at_ms
-    captured = captured - np.max(captured - due)
-    first = np.searchsorted(due, captured, "right")  # the first row where one more was due
-    waiting = captured < due
-    came_ms = at_ms[np.minimum(first, len(at_ms) - 1)]
-    return np.where(waiting, at_ms - came_ms, 0.0)
-
-
 def pageviews(folder: Path, from_ms: float) -> Series:
     """The lag of pageviews since a time, from `curves.csv`."""
     told = lag.trusted(curves.read(folder))
@@ -83,15 +66,9 @@ def pageviews(folder: Path, from_ms: float) -> Series:
 
 
 def purchases(folder: Path) -> Series | None:
-    """The lag of purchases, from `purchases.csv`; None in a run without Debezium."""
-    path = folder / PURCHASES
-    if not path.exists():
-        return None
-    text = path.read_text()
-    rows = csv.DictReader(text[: text.rfind("\n") + 1].splitlines())
-    table = np.array([[float(value) for value in row.values()] for row in rows]).reshape(-1, 5)
-    at_ms, due, refused, _, captured = table.T
-    return Series(at_ms, purchases_lag(at_ms, due - refused, captured))
+    """The lag of purchases in their topic; None in a run that did not follow them."""
+    told = cdc.read(folder)
+    return None if told is None else Series(told.at_ms, told.lag_in_topic_ms)
 
 
 def is_over(recoveries: Sequence[FaultRecovery]) -> bool:

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
@@ -20,8 +20,9 @@ HEADER_BYTES = 5
 
 class PurchasesProbe(Probe):
     """Keeps `purchases.csv`, ten rows a second: how many purchases were due, refused and in MySQL
-    since the generator's start, and how many different ones were ever seen in their topic (those of
-    before the race too). A message that comes twice counts once."""
+    since the generator's start, of all kinds of events that make one, and how many different ones
+    were ever seen in their topic (those of before the race too). A message that comes twice counts
+    once."""
 
     name = "What Debezium has captured"
 
@@ -29,12 +30,13 @@ class PurchasesProbe(Probe):
         self,
         kafka: str,
         topic: str,
+        kinds: Sequence[str],
         control: Control,
         folder: RunFolder,
         excused: Callable[[float], bool],
     ) -> None:
         super().__init__()
-        self._topic = topic
+        self._topic, self._kinds = topic, kinds
         self._control, self._excused = control, excused
         self._consumer = Consumer(
             {
@@ -56,11 +58,11 @@ class PurchasesProbe(Probe):
             while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
                 self._take()
                 # After it: so never more is captured than was due.
-                of = self._control.stats(quietly=True)["purchases"]
+                stats = self._control.stats(quietly=True)
                 at_ms = clock.now_ms()
-                self._csv.write(
-                    f"{at_ms},{of['due']},{of['refused']},{of['done']},{len(self._ids)}\n"
-                )
+                inserted = [stats[kind] for kind in self._kinds if kind in stats]
+                counts = [sum(of[what] for of in inserted) for what in ("due", "refused", "done")]
+                self._csv.write(",".join(map(str, (at_ms, *counts, len(self._ids)))) + "\n")
                 due_s = max(due_s + EVERY_S, time.monotonic())
 
     def stop(self) -> None:

@@ -8,6 +8,7 @@ from racetrack.report import verified
 from racetrack.report.figures import NO_COST, SUPPORT, engine_of
 from racetrack.results_record import (
     Answers,
+    CdcWay,
     Cost,
     Freshness,
     Noise,
@@ -50,6 +51,7 @@ def summary(run: RunRecord, folder: Path) -> list[str]:
         ),
         *_verdict(results.verdict),
         *map(_view, results.views),
+        *([_cdc(results.cdc)] if results.cdc else []),
         *map(_read, results.reads),
         *fault_lines(run),
         (
@@ -141,6 +143,18 @@ def _view(view: ViewLag) -> str:
     return (
         f"  view lag    {view.name}: p50 {p50} ms, p99 {p99} ms, max {most} ms, by"
         f" {_number(view.marks_per_s, '{:g}')} {view.way} a second; {view.kind}"
+    )
+
+
+def _cdc(way: CdcWay) -> str:
+    """How old the stages before the engine were."""
+    database, topic = (
+        f"p50 {_number(of.p50_ms, '{:,.0f}')} ms, p99 {_number(of.p99_ms, '{:,.0f}')} ms"
+        for of in (way.in_database, way.in_topic)
+    )
+    return (
+        f"  inserts     {_number(way.inserts_per_s, '{:g}')}/s; due and not in the database for"
+        f" {database}; not in the topic for {topic}"
     )
 
 

@@ -17,14 +17,12 @@ from racetrack.probes.curves import CurvesFile
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.loadgen import ArrivalsProbe, Control
 from racetrack.probes.memory import MemoryFile
-from racetrack.probes.purchases import PurchasesProbe
 from racetrack.probes.reads import NAME as READER
 from racetrack.probes.reads import ReadsProbe
 from racetrack.probes.settled import Settled, settle
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import CpuAccount, Meter
-from racetrack.probes.views import ViewsProbe
-from racetrack.run import sampled
+from racetrack.run import followed, sampled
 from racetrack.run.faults import Away, Fault, FaultInjector
 from racetrack.run.readiness import check_services, check_writes, services_of
 from racetrack.run.steering import Look
@@ -62,7 +60,6 @@ class Session:
         self._closing = ExitStack()
         self._probes: list[Probe] = []
         self._arrivals: ArrivalsProbe | None = None
-        self._reads: ReadsProbe | None = None
         self._loading = False
         self._settled: Settled | None = None  # once the load has been paused
         curves = CurvesFile(folder)
@@ -125,26 +122,13 @@ class Session:
                 f"{self._engine.title} told no progress within {FIRST_UPDATE_WITHIN_S:.0f} s of"
                 f" loading the demo. Its logs are in {self._folder.stack}."
             )
-        if self._stack.settings.marks_per_second:
-            mine = self._excused_by(*self._engine.services_in(self._stack.settings))
-            self._begin(ViewsProbe(self._engine, self._stack, self._folder, mine))
-        if self._stack.settings.reads_per_second:
-            self._reads = ReadsProbe(self._engine, self._stack, self._folder)
-            self._begin(self._reads)
+        has_faults = not self._faults.all_done
+        beside = (self._engine, self._stack, self._folder, self._excused_by)
+        for probe in followed.probes(*beside, has_faults=has_faults):
+            self._begin(probe)
         what = (self._engine, self._stack, self._meter, self._folder)
         for probe in sampled.probes(*what, self._sample_every_s):
             self._begin(probe)
-        watched = self._workload.watched_table
-        if watched and not self._faults.all_done and "debezium" in self._engine.needs:
-            self._begin(
-                PurchasesProbe(
-                    where.kafka,
-                    self._workload.cdc_topic(watched),
-                    Control(where.loadgen_host, where.loadgen_port),
-                    self._folder,
-                    self._excused_by("broker"),
-                )
-            )
 
     def set_rate(self, pageviews_per_s: int) -> int:
         """Ask the generator for another rate, show the dialogue, and see that the load arrives.
@@ -326,8 +310,11 @@ class Session:
 
     def _processes(self) -> dict[str, list[int]]:
         """Of all services, and of who reads the views."""
-        readers = {READER: self._reads.pids} if self._reads else {}
-        return {**sampled.processes(self._engine, self._stack), **readers}
+        services = sampled.processes(self._engine, self._stack)
+        if self._stack.settings.reads_per_second:
+            readers = [one for one in self._probes if isinstance(one, ReadsProbe)]
+            services[READER] = [pid for one in readers for pid in one.pids]
+        return services
 
     def _excused_by(self, *services: str) -> Callable[[float], bool]:
         """Whether one of these services is or was away on purpose since a time."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from racetrack.analysis import recovery
+from racetrack.analysis import cdc, recovery
 from racetrack.analysis.lag import Floats
 from racetrack.analysis.recovery import Series
 from racetrack.results_record import FaultRecovery, Recovery
@@ -76,7 +76,7 @@ def test_a_lag_without_end_is_none_in_the_record() -> None:
 def lags(due: list[float], captured: list[float]) -> Floats:
     """A row a second."""
     at_ms = np.arange(len(due), dtype=np.float64) * 1000
-    return recovery.purchases_lag(at_ms, np.array(due), np.array(captured))
+    return cdc.lag_ms(at_ms, np.array(due), np.array(captured))
 
 
 def test_purchases_wait_from_when_they_were_due() -> None:
@@ -89,7 +89,7 @@ def test_the_files_of_a_run_that_goes_on_are_read_up_to_their_last_whole_line(
     tmp_path: Path,
 ) -> None:
     text = "at_ms,due,refused,done,captured\n1000,1,0,1,1001\n2000,3,1,2,1002\n3000,9,1"
-    (tmp_path / recovery.PURCHASES).write_text(text)
+    (tmp_path / cdc.FILE).write_text(text)
     found = recovery.purchases(tmp_path)
     assert found
     assert list(found.lag_ms) == [0, 0]

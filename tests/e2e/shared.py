@@ -261,6 +261,10 @@ def check_views_followed(run: Mapping[str, Any], folder: Path, marks_per_s: floa
         if not view.is_time:
             assert 0.9 * share * newest <= sum(values) <= share * newest + 1, (newest, values)
     assert in_database == newest
+    way = run["results"]["cdc"]
+    assert way["inserts_per_s"] >= 0.8 * marks_per_s, way
+    for quantile in ("p50_ms", "p99_ms"):
+        assert 0 <= way["in_database"][quantile] <= way["in_topic"][quantile], way
 
 
 def check_answers(run: Mapping[str, Any]) -> None:

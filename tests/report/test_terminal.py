@@ -193,6 +193,19 @@ def test_the_answers_to_each_question_have_a_line() -> None:
     assert "  read        all: 18 of 20 answered, time p50 12 ms, p99 n/a ms" in shown
 
 
+def test_the_stages_of_cdc_have_a_line() -> None:
+    way = {
+        "inserts_per_s": 15.0,
+        "in_database": {"p50_ms": 0.0, "p99_ms": 101.0},
+        "in_topic": {"p50_ms": 502.0, "p99_ms": None},
+    }
+    shown = terminal.summary(run_with({**RESULTS, "cdc": way}), Path("x"))
+    assert (
+        "  inserts     15/s; due and not in the database for p50 0 ms, p99 101 ms; not in the topic"
+        " for p50 502 ms, p99 n/a ms"
+    ) in shown
+
+
 def test_the_lag_of_each_followed_view_has_a_line() -> None:
     shown = terminal.summary(run_with({**RESULTS, "views": [VIEW]}), Path("x"))
     assert (

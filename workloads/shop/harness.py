@@ -58,6 +58,7 @@ WORKLOAD = Workload(
     database="shop",
     tables=("users", "items", "purchases"),
     watched_table="purchases",
+    watched_kinds=("purchases", "marks"),
     views=VIEWS,
     marked=MARKED,
     questions=QUESTIONS,

@@ -1,0 +1,53 @@
+"""The way through CDC in its stages, against inserts whose truth is known."""
+
+from pathlib import Path
+
+import pytest
+
+from racetrack.analysis import cdc
+from racetrack.run_record import Window
+
+START_MS, EVERY_MS, ROWS = 1_795_000_000_000, 100, 600
+BEFORE_THE_RACE = 1_000
+
+
+def write(folder: Path, per_row: int, database_ms: int, topic_ms: int) -> None:
+    """Inserts of which each is in the database and in the topic so long after it was due; one in
+    ten is refused."""
+    lines = ["at_ms,due,refused,done,captured"]
+    for row in range(ROWS):
+        due = per_row * row
+        refused = due // 10
+        done, captured = (
+            max(0, per_row * (row - late // EVERY_MS)) for late in (database_ms, topic_ms)
+        )
+        counts = due, refused, done - done // 10, BEFORE_THE_RACE + captured - captured // 10
+        lines.append(",".join(map(str, (START_MS + EVERY_MS * row, *counts))))
+    (folder / cdc.FILE).write_text("\n".join(lines) + "\n")
+
+
+WINDOW = Window(start_ms=START_MS + 10_000, end_ms=START_MS + 50_000)
+
+
+@pytest.mark.parametrize("per_row", [10, 100])
+def test_each_stage_is_as_old_as_its_oldest_insert_that_is_missing(
+    tmp_path: Path, per_row: int
+) -> None:
+    write(tmp_path, per_row, 300, 1_200)
+    found = cdc.way(tmp_path, WINDOW)
+    assert found
+    assert found.inserts_per_s == pytest.approx(9 * per_row, rel=0.01)
+    for seen, true_ms in ((found.in_database, 300), (found.in_topic, 1_200)):
+        for ms in (seen.p50_ms, seen.p99_ms):
+            assert true_ms - 2 * EVERY_MS <= ms <= true_ms
+
+
+def test_what_is_there_at_once_has_no_age(tmp_path: Path) -> None:
+    write(tmp_path, 10, 0, 0)
+    found = cdc.way(tmp_path, WINDOW)
+    assert found
+    assert found.in_topic.p99_ms == 0
+
+
+def test_a_run_that_did_not_follow_it_has_none(tmp_path: Path) -> None:
+    assert cdc.way(tmp_path, WINDOW) is None
