@@ -278,7 +278,7 @@ class Quantiles(Part):
 class CdcWay(Part):
     """How far inserts of the watched table were behind on their way through CDC, in the sampling
     window: the age of the oldest that was due and not there, ten times a second, each up to 0.1 s
-    too low."""
+    too high."""
 
     inserts_per_s: float = Field(description="Inserts that became due.")
     in_database: Quantiles = Field(description="Due and not committed.")
@@ -299,8 +299,12 @@ class Answers(Part):
     first_error: str | None = Field(description="What the first of these said.")
     rows_max: int | None = Field(description="Rows of the largest answer; null without one.")
     time: Quantiles | None = Field(
-        description="From due to answered, of one without an answer without end; null if none was"
-        " due."
+        description="From due to answered, with the wait for the answer to the one before; of one"
+        " without an answer without end; null if none was due."
+    )
+    service_time: Quantiles | None = Field(
+        description="From asked to answered: without that wait, and of answers only; null without"
+        " one."
     )
     age: Quantiles | None = Field(
         description="Age of the oldest mark that was due and not in the answer when it was there;"

@@ -54,6 +54,7 @@ class Tables:
     def __enter__(self) -> Self:
         self._thread.start()
         if not self._caught_up.wait(ANSWER_S):
+            self._stopping.set()
             raise RacetrackError(f"Kafka at {self._kafka} did not send {', '.join(self._tables)}.")
         return self
 
@@ -74,7 +75,7 @@ class Tables:
             return table.rows_of(first, among) if first else table.rows()
 
     def _read_along(self) -> None:
-        from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+        from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
         consumer = Consumer(
             {
@@ -87,9 +88,12 @@ class Tables:
             consumer.assign([TopicPartition(name, 0, OFFSET_BEGINNING) for name in self._tables])
             self._ahead = {name: _end_of(consumer, name) for name in self._tables}
             while not self._stopping.is_set():
-                self._take(consumer.consume(MESSAGES_AT_ONCE, LOOK_EVERY_S))
-        except KafkaException as error:
-            self._failure = str(error)
+                # As soon as there is one: to wait for so many would age the answers.
+                first = consumer.poll(LOOK_EVERY_S)
+                rest = consumer.consume(MESSAGES_AT_ONCE, 0) if first else []
+                self._take([first, *rest] if first else [])
+        except Exception as error:  # noqa: BLE001  # raised where it is read
+            self._failure = f"{type(error).__name__}: {error}"
         finally:
             self._caught_up.set()
             consumer.close()

@@ -15,6 +15,8 @@ from racetrack.analysis.silence import update_times_ms
 
 # An engine may be short of work for so much of the time: a moment when two clocks look at once.
 IDLE_SHARE = 0.01
+# A partition's marks are a second apart, so how far a view has come is known so well over minutes.
+MARKS_TELL = 0.02
 
 
 @dataclass(frozen=True)
@@ -79,11 +81,11 @@ def work(curves: Curves, start_ms: float, end_ms: float, batch_s: float) -> Work
 
 
 def slowest(count: Work, views: Mapping[str, Work]) -> tuple[str | None, Work]:
-    """What an engine really works: the least of its count and of those views that always had more
-    to do, with the name of the view; None for the count."""
+    """What an engine really works: that of its count, or of the view that works least, with its
+    name, if that is less by more than marks can tell and it always had more to do."""
     behind = {name: of for name, of in views.items() if of.is_capacity}
     name = min(behind, key=lambda name: behind[name].per_s, default=None)
-    if name is None or behind[name].per_s >= count.per_s:
+    if name is None or behind[name].per_s >= count.per_s * (1 - MARKS_TELL):
         return None, count
     return name, behind[name]
 

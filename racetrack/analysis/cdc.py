@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from racetrack.analysis.csv_rows import whole_rows
 from racetrack.analysis.lag import Floats
@@ -23,11 +24,6 @@ class Inserts:
     due: Floats  # and not refused
     done: Floats
     captured: Floats
-
-    @property
-    def lag_in_database_ms(self) -> Floats:
-        """The age of the oldest that is due and not committed, at each row."""
-        return lag_ms(self.at_ms, self.due, self.done)
 
     @property
     def lag_in_topic_ms(self) -> Floats:
@@ -51,13 +47,22 @@ def lag_ms(at_ms: Floats, due: Floats, there: Floats) -> Floats:
     What is there may count those of before the race too; as many are taken off as make it never
     more than what was due.
     """
-    if not len(at_ms):
-        return at_ms
-    there = there - np.max(there - due)
-    first = np.searchsorted(due, there, "right")  # the first row where one more was due
-    waiting = there < due
-    came_ms = at_ms[np.minimum(first, len(at_ms) - 1)]
-    return np.where(waiting, at_ms - came_ms, 0.0)
+    waits, first = _oldest(due, there)
+    return np.where(waits, at_ms - at_ms[first], 0.0) if len(at_ms) else at_ms
+
+
+def at_most_ms(at_ms: Floats, due: Floats, there: Floats) -> Floats:
+    """The same, up to a row's time too high: it became due after the row before."""
+    waits, first = _oldest(due, there)
+    return np.where(waits, at_ms - at_ms[np.maximum(first - 1, 0)], 0.0) if len(at_ms) else at_ms
+
+
+def _oldest(due: Floats, there: Floats) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """At each row: whether one waits, and the first row at which the oldest that does was due."""
+    if len(due):
+        there = there - np.max(there - due)
+    first = np.searchsorted(due, there, "right")
+    return there < due, np.minimum(first, len(due) - 1)
 
 
 def way(folder: Path, window: Window) -> CdcWay | None:
@@ -72,8 +77,8 @@ def way(folder: Path, window: Window) -> CdcWay | None:
     per_s = 1000 * float(due[-1] - due[0]) / float(at_ms[-1] - at_ms[0])
     return CdcWay(
         inserts_per_s=round(per_s, 2),
-        in_database=_quantiles(told.lag_in_database_ms[within]),
-        in_topic=_quantiles(told.lag_in_topic_ms[within]),
+        in_database=_quantiles(at_most_ms(told.at_ms, told.due, told.done)[within]),
+        in_topic=_quantiles(at_most_ms(told.at_ms, told.due, told.captured)[within]),
     )
 
 

@@ -22,10 +22,12 @@ BETWEEN = ";"
 
 @dataclass(frozen=True)
 class Read:
-    """A row of `reads.csv`, epoch milliseconds. `held` is what the answer says of the marks of each
-    partition in turn: none without marks, or without an answer."""
+    """A row of `reads.csv`: when it was due, asked and answered, epoch milliseconds. `held` is what
+    the answer says of the marks of each partition in turn: none without marks, or without an
+    answer."""
 
     due_ms: int
+    asked_ms: int
     answered_ms: int
     question: str
     rows: int
@@ -38,6 +40,7 @@ def read(folder: Path) -> list[Read]:
     return [
         Read(
             due_ms=int(row["due_ms"]),
+            asked_ms=int(row["asked_ms"]),
             answered_ms=int(row["answered_ms"]),
             question=row["question"],
             rows=int(row["rows"] or 0),
@@ -49,11 +52,12 @@ def read(folder: Path) -> list[Read]:
 
 
 def answers(folder: Path, partitions: int, window: Window) -> tuple[Answers, ...]:
-    """What became of those reads that were due in the window, by question."""
+    """What became of those reads that were due in the window, by question. If none was ever
+    answered, nobody knows which were due: then each question has none."""
     run, reads = read_run(folder), read(folder)
     per_s = run.settings.get("reads_per_second")
     if not (reads and isinstance(per_s, int | float)):
-        return ()
+        return tuple(_of(question.name, 0, (), np.empty(0)) for question in run.questions)
     marks = views.read(folder)
     marked = {view.name: view for view in run.marked_views}
     due = Counter(_asked_in(reads, per_s, window))
@@ -113,6 +117,7 @@ def _of(name: str, due: int, reads: Sequence[Read], aged_ms: Floats) -> Answers:
         first_error=failed[0] if failed else None,
         rows_max=max((one.rows for one in good), default=None),
         time=_quantiles(took_ms),
+        service_time=_quantiles(np.array([one.answered_ms - one.asked_ms for one in good])),
         age=_quantiles(aged_ms),
     )
 

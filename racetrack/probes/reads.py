@@ -1,6 +1,7 @@
 """Has an engine's views read by a process of its own, and keeps what it tells."""
 
 import dataclasses
+import os
 import subprocess
 import sys
 from typing import IO, cast
@@ -13,6 +14,7 @@ from racetrack.runfolder import RunFolder
 from racetrack.settings import REPO, revealed
 from racetrack.stack.contract import Stack
 from racetrack.stack.last_words import last_words
+from racetrack.stack.native.leftovers import mark_command
 
 FILE = "reads.csv"
 # As the run folder calls it, among the services.
@@ -30,6 +32,7 @@ class ReadsProbe(Probe):
     def __init__(self, engine: Engine, stack: Stack, folder: RunFolder) -> None:
         super().__init__()
         settings = stack.settings
+        self._stack_name = settings.stack_name
         self._job = Job(
             engine=engine.name,
             per_s=settings.reads_per_second,
@@ -57,6 +60,7 @@ class ReadsProbe(Probe):
                 stdout=self._csv,
                 stderr=log,
                 cwd=REPO,
+                env={**os.environ, **mark_command(self._stack_name, NAME)},
                 start_new_session=True,  # Ctrl-C is for the harness, which ends it
             )
             with self._process as process:

@@ -21,6 +21,7 @@ from racetrack.results_record import (
 from racetrack.run_record import DoneFault, RunRecord
 from racetrack.runfolder import shown
 
+SHOWN_OF_AN_ERROR = 120
 NEXT = (
     "Stop what else runs here (`top` shows it) and run it again. Where a machine is always shared,"
     " NOISE_GATE=false keeps such a run."
@@ -149,23 +150,29 @@ def _view(view: ViewLag) -> str:
 def _cdc(way: CdcWay) -> str:
     """How old the stages before the engine were."""
     database, topic = (
-        f"p50 {_number(of.p50_ms, '{:,.0f}')} ms, p99 {_number(of.p99_ms, '{:,.0f}')} ms"
-        for of in (way.in_database, way.in_topic)
+        f"p50 {_ms(of.p50_ms)}, p99 {_ms(of.p99_ms)}" for of in (way.in_database, way.in_topic)
     )
     return (
-        f"  inserts     {_number(way.inserts_per_s, '{:g}')}/s; due and not in the database for"
-        f" {database}; not in the topic for {topic}"
+        f"  inserts     {way.inserts_per_s:g}/s; age of the oldest not in the database {database},"
+        f" not in the topic {topic}"
     )
 
 
 def _read(answers: Answers) -> str:
     """How long they took and how old they were."""
     told = f"  read        {answers.question}: {answers.answered} of {answers.due} answered"
+    if answers.rows_max is not None:
+        told += f" with up to {answers.rows_max:,} rows"
     for what, of in (("time", answers.time), ("age", answers.age)):
         if of:
-            p50, p99 = (_number(ms, "{:,.0f}") for ms in (of.p50_ms, of.p99_ms))
-            told += f", {what} p50 {p50} ms, p99 {p99} ms"
-    return told + (f"; {answers.errors} errors: {answers.first_error}" if answers.errors else "")
+            told += f", {what} p50 {_ms(of.p50_ms)}, p99 {_ms(of.p99_ms)}"
+    if answers.errors:
+        told += f"; {answers.errors} errors: {(answers.first_error or '')[:SHOWN_OF_AN_ERROR]}"
+    return told
+
+
+def _ms(value: float) -> str:
+    return f"{value:,.0f} ms" if math.isfinite(value) else "without end"
 
 
 def _noise(run: RunRecord, found: Noise | None) -> list[str]:

@@ -34,10 +34,11 @@ from racetrack.run.readiness import make_ready, services_of
 from racetrack.run.session import Session
 from racetrack.run.single import repeat_while_void
 from racetrack.run_record import RunArguments, Window
-from racetrack.runfolder import RunFolder, named_folder
+from racetrack.runfolder import RunFolder, named_folder, read_run
 from racetrack.screen import Screen
 from racetrack.settings import Settings, for_record
 from racetrack.stack.runtime import open_stack
+from racetrack.workload import find_workload
 
 START_RATE = 1_000
 Watched = TypeVar("Watched", Overloaded, AtRate)
@@ -236,12 +237,18 @@ class MeasuredRun:
         )
 
     def _work(self, told: curves.Curves, start_ms: int, end_ms: int) -> tuple[str | None, Work]:
-        """That of the count, or of a followed view that works less."""
+        """That of the count, or of a followed view that works less. What comes by CDC is no part of
+        the load, and its views have no backlog of their own."""
         window = start_ms, end_ms, self._pace.batch_s
-        followed = {
-            view.name: capacity.work(views.as_pageviews(of, told), *window)
-            for view, of in views.told(self._folder.path, told.partitions)
-        }
+        workload = read_run(self._folder.path).settings["workload"]
+        main_topic = find_workload(str(workload)).topic.name
+        followed = {}
+        for view, of in views.told(self._folder.path, told.partitions):
+            if view.way == main_topic:
+                try:
+                    followed[view.name] = capacity.work(views.as_pageviews(of, told), *window)
+                except ValueError as error:
+                    raise ValueError(f"of its view {view.name} {error}") from error
         return capacity.slowest(capacity.work(told, *window), followed)
 
     def _at_rate(self, pageviews_per_s: int, bound_ms: float) -> AtRate:

@@ -54,12 +54,13 @@ def works(per_s: float, idle_share: float = 0.0) -> Work:
 
 
 def test_an_engine_works_as_its_slowest_view() -> None:
-    views = {"swift": works(9_100), "slow": works(7_000), "slower": works(6_000)}
+    views = {"swift": works(9_100), "slow": works(8_800), "slower": works(8_700)}
     assert slowest(works(9_000), views) == ("slower", views["slower"])
 
 
 def test_a_view_that_works_as_its_count_changes_nothing() -> None:
     assert slowest(works(9_000), {"swift": works(9_100)}) == (None, works(9_000))
+    assert slowest(works(9_000), {"as": works(8_850)}) == (None, works(9_000))  # by chance
     assert slowest(works(9_000), {}) == (None, works(9_000))
 
 

@@ -39,7 +39,7 @@ def test_each_stage_is_as_old_as_its_oldest_insert_that_is_missing(
     assert found.inserts_per_s == pytest.approx(9 * per_row, rel=0.01)
     for seen, true_ms in ((found.in_database, 300), (found.in_topic, 1_200)):
         for ms in (seen.p50_ms, seen.p99_ms):
-            assert true_ms - 2 * EVERY_MS <= ms <= true_ms
+            assert true_ms <= ms <= true_ms + EVERY_MS
 
 
 def test_what_is_there_at_once_has_no_age(tmp_path: Path) -> None:

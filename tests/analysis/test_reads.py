@@ -1,6 +1,7 @@
 """Answers: how long they took and how old they were, against reads whose truth is known, in the
 files as a run writes them."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,7 @@ def test_each_question_is_told_of_with_the_time_that_its_answers_took(folder: Pa
         assert (one.errors, one.rows_max) == (0, 20)
         assert one.time
         assert one.time.p50_ms == one.time.p99_ms == 300
+        assert one.service_time == one.time
 
 
 @pytest.mark.parametrize("question", [SOME, OTHERS])
@@ -112,6 +114,26 @@ def test_a_question_that_the_engine_can_not_answer_is_left_out(folder: Path) -> 
     assert list(answers(folder)) == [WHOLE, OTHERS]
 
 
+def test_a_read_that_waits_for_the_one_before_takes_longer_than_its_answer(folder: Path) -> None:
+    file = folder / "reads.csv"
+    header, *rows = file.read_text().splitlines()
+    cells = [row.split(",") for row in rows]
+    late = [",".join([str(int(due) - 200), *rest]) for due, *rest in cells]
+    file.write_text("\n".join([header, *late]) + "\n")
+    for one in answers(folder).values():
+        assert one.time and one.service_time
+        assert (one.time.p50_ms, one.service_time.p50_ms) == (500, 300)
+
+
+def test_where_none_was_ever_answered_every_question_says_so(folder: Path) -> None:
+    (folder / "reads.csv").unlink()
+    found = answers(folder)
+    assert list(found) == list(ASKED)
+    assert all((one.due, one.answered, one.time) == (0, 0, None) for one in found.values())
+
+
 def test_where_nobody_read_there_is_nothing(folder: Path) -> None:
     (folder / "reads.csv").unlink()
+    told = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**told, "questions": []}))
     assert answers(folder) == {}

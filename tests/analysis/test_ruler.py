@@ -168,6 +168,7 @@ def test_an_answer_takes_its_time_and_is_as_old_as_its_view_and_that(
         "first_error": None,
         "rows_max": 6,
         "time": {"p50_ms": time_ms, "p99_ms": time_ms},
+        "service_time": {"p50_ms": time_ms, "p99_ms": time_ms},
         "age": {"p50_ms": age_ms, "p99_ms": age_ms},
     }
     views = [{**VIEW, "marks_per_s": 12.0, "lag_p50_ms": 1_213, "lag_p99_ms": 1_254}]

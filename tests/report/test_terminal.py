@@ -182,15 +182,18 @@ def test_the_answers_to_each_question_have_a_line() -> None:
         "first_error": "it is gone",
         "rows_max": 6,
         "time": {"p50_ms": 12.0, "p99_ms": None},
+        "service_time": {"p50_ms": 11.0, "p99_ms": 14.0},
         "age": {"p50_ms": 1_234.0, "p99_ms": 2_345.0},
     }
     whole = {**read, "question": "all", "errors": 0, "first_error": None, "age": None}
     shown = terminal.summary(run_with({**RESULTS, "reads": [read, whole]}), Path("x"))
     assert (
-        "  read        a by b: 18 of 20 answered, time p50 12 ms, p99 n/a ms, age p50 1,234 ms, p99"
-        " 2,345 ms; 2 errors: it is gone"
+        "  read        a by b: 18 of 20 answered with up to 6 rows, time p50 12 ms, p99 without"
+        " end, age p50 1,234 ms, p99 2,345 ms; 2 errors: it is gone"
     ) in shown
-    assert "  read        all: 18 of 20 answered, time p50 12 ms, p99 n/a ms" in shown
+    assert (
+        "  read        all: 18 of 20 answered with up to 6 rows, time p50 12 ms, p99 without end"
+    ) in shown
 
 
 def test_the_stages_of_cdc_have_a_line() -> None:
@@ -201,8 +204,8 @@ def test_the_stages_of_cdc_have_a_line() -> None:
     }
     shown = terminal.summary(run_with({**RESULTS, "cdc": way}), Path("x"))
     assert (
-        "  inserts     15/s; due and not in the database for p50 0 ms, p99 101 ms; not in the topic"
-        " for p50 502 ms, p99 n/a ms"
+        "  inserts     15/s; age of the oldest not in the database p50 0 ms, p99 101 ms, not in the"
+        " topic p50 502 ms, p99 without end"
     ) in shown
 
 

@@ -13,8 +13,15 @@ from tests.e2e.shared import Door
 pytestmark = pytest.mark.e2e
 
 
-def test_every_view_is_right(contained: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    check_every_view_after("pause:engine@4s+2s", "flink", monkeypatch)
+def test_every_view_is_right_and_as_old_as_its_mini_batches(
+    contained: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the published measure they are fresh: it looks when one has just come."""
+    settings = {"FLINK_MINI_BATCH_MS": "5000", "MARKS_PER_SECOND": "12"}
+    run = check_every_view_after("pause:engine@4s+2s", "flink", monkeypatch, **settings)
+    fresh_ms = run["results"]["dt_ms"]["p50"]
+    for view in run["results"]["views"]:
+        assert view["lag_p50_ms"] > max(1_500, 2 * fresh_ms), (view, fresh_ms)
 
 
 def test_its_own_client_is_in_its_container(contained: Settings, door: Callable[..., Door]) -> None:
