@@ -3,6 +3,7 @@
 import contextlib
 import json
 import socket
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -169,6 +170,8 @@ class ArrivalsProbe(Probe):
         self._csv = folder.open_for_lines("arrivals.csv")
         self._marks: TextIO | None = None
         self._folder = folder
+        self._stats: dict[str, Any] = {"now_ms": 0}
+        self._told = threading.Condition()
 
     def run(self) -> None:
         """Watch until stopped."""
@@ -185,7 +188,20 @@ class ArrivalsProbe(Probe):
         self._control.close()
         super().stop()
 
+    def counts_after(self, at_ms: int, stopping: threading.Event) -> dict[str, Any] | None:
+        """What the generator said first of a time after this one, as `Control.stats` gives it; None
+        if it said nothing more before `stopping` was set."""
+        with self._told:
+            while self._stats["now_ms"] <= at_ms:
+                if stopping.is_set():
+                    return None
+                self._told.wait(ASK_EVERY_S)
+            return self._stats
+
     def _take(self, stats: dict[str, Any], closing: ExitStack) -> None:
+        with self._told:
+            self._stats = stats
+            self._told.notify_all()
         at_ms, pageviews = stats["now_ms"], stats["pageviews"]
         due, handed_over = pageviews["due"], pageviews["handed"]
         self.due = sum(due)

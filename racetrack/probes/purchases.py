@@ -2,27 +2,29 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from racetrack import clock
 from racetrack.errors import RacetrackError
-from racetrack.probes.loadgen import Control
+from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.probes.thread import Probe
 from racetrack.runfolder import RunFolder
 
 FILE, TITLES = "purchases.csv", "at_ms,due,refused,done,captured\n"
-EVERY_S = 0.1
 BATCH = 10_000
+# The generator speaks every 0.1 s.
+JUST_BEFORE_THE_NEXT_S = 0.08
 HEADER_BYTES = 5
 
 
 class PurchasesProbe(Probe):
-    """Keeps `purchases.csv`, ten rows a second: how many purchases were due, refused and in MySQL
-    since the generator's start, of all kinds of events that make one, and how many different ones
-    were ever seen in their topic (those of before the race too). A message that comes twice counts
-    once."""
+    """Keeps `purchases.csv`, about ten rows a second: how many purchases were due, refused and in
+    MySQL since the generator's start, of all kinds of events that make one, and how many different
+    ones were ever seen in their topic (those of before the race too). A message that comes twice
+    counts once."""
 
     name = "What Debezium has captured"
 
@@ -31,13 +33,13 @@ class PurchasesProbe(Probe):
         kafka: str,
         topic: str,
         kinds: Sequence[str],
-        control: Control,
+        arrivals: ArrivalsProbe,
         folder: RunFolder,
         excused: Callable[[float], bool],
     ) -> None:
         super().__init__()
         self._topic, self._kinds = topic, kinds
-        self._control, self._excused = control, excused
+        self._arrivals, self._excused = arrivals, excused
         self._consumer = Consumer(
             {
                 "bootstrap.servers": kafka,
@@ -50,25 +52,20 @@ class PurchasesProbe(Probe):
         self._ids: set[int] = set()
 
     def run(self) -> None:
-        """Ask and read on a grid."""
+        """Read, and write what the generator says next."""
         with self._csv, contextlib.closing(self._consumer):
             self._csv.write(TITLES)
             self._consumer.assign([TopicPartition(self._topic, 0, OFFSET_BEGINNING)])
-            due_s = time.monotonic()
-            while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
+            while not self.stopping.wait(JUST_BEFORE_THE_NEXT_S):
                 self._take()
-                # After it: so never more is captured than was due.
-                stats = self._control.stats(quietly=True)
-                at_ms = clock.now_ms()
-                inserted = [stats[kind] for kind in self._kinds if kind in stats]
-                counts = [sum(of[what] for of in inserted) for what in ("due", "refused", "done")]
-                self._csv.write(",".join(map(str, (at_ms, *counts, len(self._ids)))) + "\n")
-                due_s = max(due_s + EVERY_S, time.monotonic())
+                # As of a time after it: so never more is captured than was due.
+                if stats := self._arrivals.counts_after(clock.now_ms(), self.stopping):
+                    self._write(stats)
 
-    def stop(self) -> None:
-        """End the thread, then the conversation."""
-        super().stop()
-        self._control.close()
+    def _write(self, stats: Mapping[str, Any]) -> None:
+        inserted = [stats[kind] for kind in self._kinds if kind in stats]
+        counts = [sum(of[what] for of in inserted) for what in ("due", "refused", "done")]
+        self._csv.write(",".join(map(str, (stats["now_ms"], *counts, len(self._ids)))) + "\n")
 
     def _take(self) -> None:
         asked_s = time.monotonic()

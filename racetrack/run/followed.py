@@ -4,7 +4,7 @@ and inserts on their way through CDC."""
 from collections.abc import Callable, Iterator
 
 from engines.contract import Engine
-from racetrack.probes.loadgen import Control
+from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.probes.purchases import PurchasesProbe
 from racetrack.probes.reads import ReadsProbe
 from racetrack.probes.thread import Probe
@@ -18,7 +18,13 @@ ExcusedBy = Callable[..., Callable[[float], bool]]
 
 
 def probes(
-    engine: Engine, stack: Stack, folder: RunFolder, excused_by: ExcusedBy, *, has_faults: bool
+    engine: Engine,
+    stack: Stack,
+    folder: RunFolder,
+    arrivals: ArrivalsProbe,
+    excused_by: ExcusedBy,
+    *,
+    has_faults: bool,
 ) -> Iterator[Probe]:
     """Those that the settings ask for; inserts also during faults, which they may suffer from."""
     settings = stack.settings
@@ -27,20 +33,9 @@ def probes(
         yield ViewsProbe(engine, stack, folder, own)
     if settings.reads_per_second:
         yield ReadsProbe(engine, stack, folder)
-    table = find_workload(settings.workload).watched_table
+    workload = find_workload(settings.workload)
+    table = workload.watched_table
     if table and "debezium" in engine.needs and (settings.marks_per_second or has_faults):
-        yield _inserts(stack, table, folder, excused_by("broker"))
-
-
-def _inserts(
-    stack: Stack, table: str, folder: RunFolder, excused: Callable[[float], bool]
-) -> PurchasesProbe:
-    where, workload = stack.endpoints, find_workload(stack.settings.workload)
-    return PurchasesProbe(
-        where.kafka,
-        workload.cdc_topic(table),
-        workload.watched_kinds,
-        Control(where.loadgen_host, where.loadgen_port),
-        folder,
-        excused,
-    )
+        topic, kinds = workload.cdc_topic(table), workload.watched_kinds
+        kafka = stack.endpoints.kafka
+        yield PurchasesProbe(kafka, topic, kinds, arrivals, folder, excused_by("broker"))

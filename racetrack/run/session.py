@@ -123,7 +123,7 @@ class Session:
                 f" loading the demo. Its logs are in {self._folder.stack}."
             )
         has_faults = not self._faults.all_done
-        beside = (self._engine, self._stack, self._folder, self._excused_by)
+        beside = (self._engine, self._stack, self._folder, self._arrivals, self._excused_by)
         for probe in followed.probes(*beside, has_faults=has_faults):
             self._begin(probe)
         what = (self._engine, self._stack, self._meter, self._folder)

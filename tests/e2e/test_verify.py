@@ -68,7 +68,8 @@ def test_its_views_are_read_and_answered(finished: Door) -> None:
     run = read_run(run_folder(finished.output))
     check_answers(run)
     assert not any(read["errors"] for read in run["results"]["reads"])
-    assert len(re.findall(r"^  read        .* answered with up to \d+ rows, time p50 ", finished.output, re.M)) == 3
+    lines = re.findall(r"^  read        .* answered with up to \d+ rows, ", finished.output, re.M)
+    assert len(lines) == 3
 
 
 def test_it_is_a_step_of_its_own(finished: Door) -> None:
