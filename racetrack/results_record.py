@@ -303,8 +303,9 @@ class Answers(Part):
         " without an answer without end; null if none was due."
     )
     service_time: Quantiles | None = Field(
+        default=None,
         description="From asked to answered: without that wait, and of answers only; null without"
-        " one."
+        " one.",
     )
     age: Quantiles | None = Field(
         description="Age of the oldest mark that was due and not in the answer when it was there;"

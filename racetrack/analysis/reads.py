@@ -60,12 +60,13 @@ def answers(folder: Path, partitions: int, window: Window) -> tuple[Answers, ...
         return tuple(_of(question.name, 0, (), np.empty(0)) for question in run.questions)
     marks = views.read(folder)
     marked = {view.name: view for view in run.marked_views}
+    has = {one.question for one in reads}  # the engine may not have every view
     due = Counter(_asked_in(reads, per_s, window))
     within = [one for one in reads if window.start_ms <= one.due_ms < window.end_ms]
     found = []
     for question in run.questions:
         mine = [one for one in within if one.question == question.name]
-        if question.name in due:
+        if question.name in has:
             by = marked.get(question.marked or "")
             aged_ms = ages_ms(by, marks, partitions, mine) if by and marks else np.empty(0)
             found.append(_of(question.name, due[question.name], mine, aged_ms))
@@ -75,7 +76,7 @@ def answers(folder: Path, partitions: int, window: Window) -> tuple[Answers, ...
 def _asked_in(reads: Sequence[Read], per_s: float, window: Window) -> Iterator[str]:
     """The question of each read that was due in the window, also of those that were never asked,
     because an answer was waited for until the end of the run."""
-    turns = list(dict.fromkeys(one.question for one in reads))  # the engine may not have every view
+    turns = list(dict.fromkeys(one.question for one in reads))
     schedule = poisson.due_s(per_s)
     first_ms = reads[0].due_ms - 1000 * next(schedule)
     known = [one.due_ms for one in reads]

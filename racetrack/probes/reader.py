@@ -153,6 +153,7 @@ def run(job: Job) -> None:
     try:
         questions = known(client, find_workload(access.settings.workload).questions)
         told.writerow(COLUMNS)
+        sys.stdout.flush()  # by which it is known that reads begin
         for due_ms, question in zip(due_times(job.per_s), cycle(questions), strict=False):
             asked_ms = now_ms()
             try:

@@ -41,9 +41,14 @@ class ReadsProbe(Probe):
             logs={name: str(stack.log_of(name)) for name in engine.services_in(settings)},
             namespace=engine.namespace(settings),
         )
-        self._csv = folder.open_for_lines(FILE)
+        self._csv, self._file = folder.open_for_lines(FILE), folder.path / FILE
         self._log = folder.stack / f"{NAME}.log"
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether every question has been asked once, and reads are due from now on."""
+        return self._file.stat().st_size > 0
 
     @property
     def pids(self) -> list[int]:

@@ -32,6 +32,8 @@ VARIABLES = {
 }
 # Inches at 72 points: a panel of 4.6 in is 331 CSS pixels wide in SVG, as wide as a phone allows.
 SIZE_IN, PNG_DPI = (4.6, 2.7), 200
+# Two names longer than this, in letters, do not fit beside each other; a row of them is so high.
+LONG_NAME, ROW_IN = 28, 0.17
 STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "racetrack",
@@ -64,14 +66,15 @@ def drawn(chart: Chart) -> tuple[str, bytes, dict[str, Any]]:
     """The chart as SVG (light, for files), as PNG, and what a pointer over it may read: per line
     its name and points, each x in SVG units and both values as text; units apart."""
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=SIZE_IN, layout="constrained")
+        columns, taller_in = _legend(chart)
+        figure = Figure(figsize=(SIZE_IN[0], SIZE_IN[1] + taller_in), layout="constrained")
         axes = figure.subplots()
         _axes(axes, chart)
         for line in chart.lines:
             _draw(axes, line)
         _fit(axes, chart)
         figure.legend(
-            loc="outside lower left", ncols=2, frameon=False, handlelength=2.6, borderpad=0.1
+            loc="outside lower left", ncols=columns, frameon=False, handlelength=2.6, borderpad=0.1
         )
         png = io.BytesIO()
         FigureCanvasAgg(figure).print_figure(png, format="png", dpi=PNG_DPI)
@@ -79,6 +82,13 @@ def drawn(chart: Chart) -> tuple[str, bytes, dict[str, Any]]:
         # No date: the same data makes the same file.
         FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None})
         return _short(svg.getvalue().decode()), png.getvalue(), _readings(axes, chart)
+
+
+def _legend(chart: Chart) -> tuple[int, float]:
+    """How many columns its names fit into, and how much taller the chart has to be for that."""
+    if max((len(line.name) for line in chart.lines), default=0) <= LONG_NAME:
+        return 2, 0.0
+    return 1, ROW_IN * (len(chart.lines) // 2)
 
 
 def inline(svg: str, name: str, title: str) -> str:
@@ -95,9 +105,8 @@ def inline(svg: str, name: str, title: str) -> str:
     body = re.sub(r" font-family: '[^']*';", "", body)
     body = re.sub(r">\s+<", "><", re.sub(r"\n(?=[LMC]|z?$|z)", "", body, flags=re.MULTILINE))
     return re.sub(
-        r"<svg [^>]*>",
-        f'<svg viewBox="0 0 {SIZE_IN[0] * 72:g} {SIZE_IN[1] * 72:g}" role="img"'
-        f' aria-label="{html.escape(title)}">',
+        r'<svg [^>]*(viewBox="[^"]*")[^>]*>',
+        lambda found: f'<svg {found[1]} role="img" aria-label="{html.escape(title)}">',
         body,
         count=1,
     )

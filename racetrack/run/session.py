@@ -33,7 +33,7 @@ from racetrack.stack.contract import Stack
 from racetrack.verified_record import Verified
 from racetrack.workload import find_workload
 
-FIRST_UPDATE_WITHIN_S = 60.0
+FIRST_UPDATE_WITHIN_S = FIRST_ANSWER_WITHIN_S = 60.0
 DRAIN_WITHIN_S = 30.0
 LOOK_EVERY_S = 0.5
 ASK_EVERY_S = 1.0
@@ -129,6 +129,22 @@ class Session:
         what = (self._engine, self._stack, self._meter, self._folder)
         for probe in sampled.probes(*what, self._sample_every_s):
             self._begin(probe)
+        self._wait_for_readers()
+
+    def _wait_for_readers(self) -> None:
+        """A client takes seconds to begin, and may need a core for it."""
+        give_up_s = time.monotonic() + FIRST_ANSWER_WITHIN_S
+        while not all(one.has_begun for one in self._readers()):
+            self.check()
+            if time.monotonic() > give_up_s:
+                raise RacetrackError(
+                    f"Who reads the views of {self._engine.title} had no answer within"
+                    f" {FIRST_ANSWER_WITHIN_S:.0f} s. Logs: {self._folder.stack}."
+                )
+            time.sleep(LOOK_EVERY_S)
+
+    def _readers(self) -> list[ReadsProbe]:
+        return [one for one in self._probes if isinstance(one, ReadsProbe)]
 
     def set_rate(self, pageviews_per_s: int) -> int:
         """Ask the generator for another rate, show the dialogue, and see that the load arrives.
@@ -312,8 +328,7 @@ class Session:
         """Of all services, and of who reads the views."""
         services = sampled.processes(self._engine, self._stack)
         if self._stack.settings.reads_per_second:
-            readers = [one for one in self._probes if isinstance(one, ReadsProbe)]
-            services[READER] = [pid for one in readers for pid in one.pids]
+            services[READER] = [pid for one in self._readers() for pid in one.pids]
         return services
 
     def _excused_by(self, *services: str) -> Callable[[float], bool]:
