@@ -105,7 +105,7 @@ class Settings(BaseSettings):
     purchases_per_second_start: Rate
     pageviews_per_second_start: Rate
     marks_per_second: Rate
-    reads_per_second: Annotated[float, Field(ge=0)]
+    reads_per_second: Rate
     updates_per_second: Rate
     deletes_per_second: Rate
     pageviews_partitions: Count

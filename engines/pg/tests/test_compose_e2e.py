@@ -4,10 +4,10 @@ were killed."""
 import pytest
 
 from racetrack.settings import Settings
-from tests.e2e.contained import check_every_view_after
+from tests.e2e.contained import check_every_view
 
 pytestmark = pytest.mark.e2e
 
 
 def test_every_view_is_right(contained: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    check_every_view_after("kill:engine@4s", "pg", monkeypatch)
+    check_every_view("pg", monkeypatch, fault="kill:engine@4s")
