@@ -35,7 +35,7 @@ pair() {
     run --last-failed --last-failed-no-failures none "$@"
 }
 pair -m "not e2e"
-# Half of what these use is Java compiling, and they measure nothing: its quick compiler is enough.
+# These measure nothing, so Java's quick compiler is enough.
 JAVA_TOOL_OPTIONS=-XX:TieredStopAtLevel=1 pair -m "e2e and not alone"
 run -m "e2e and alone"
 exit "$failed"

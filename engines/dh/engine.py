@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -81,32 +81,12 @@ class Deephaven(Engine):
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """A snapshot of the table, which Deephaven takes between two update cycles."""
-        from pydeephaven import DHError
+        with _reader(stack.settings) as reader:
+            return reader.rows(view, "", ())
 
-        try:
-            session = connect(stack.settings)
-            try:
-                if view not in session.tables:
-                    raise NoSuchView(f"Deephaven has no table {view!r}.")
-                return with_decimals(session.open_table(view).to_arrow())
-            finally:
-                session.close()
-        except DHError as error:
-            raise RacetrackError(f"Deephaven does not give its table {view!r}: {error}") from error
-
-    @contextmanager
-    def reader(self, access: Access) -> Iterator[Reader]:
+    def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """A session of pydeephaven, which opens each table once."""
-        from pydeephaven import DHError
-
-        try:
-            session = connect(access.settings)
-            try:
-                yield TableReader(session)
-            finally:
-                session.close()
-        except DHError as error:
-            raise RacetrackError(f"Deephaven does not speak with a client: {error}") from error
+        return _reader(access.settings)
 
     def clock_slack_ms(self, settings: Settings) -> int:
         """Time is that of a cycle's start: a cycle ago, and as long as the cycle took."""
@@ -149,6 +129,20 @@ class TableReader:
                 filtered.close()
         except DHError as error:
             raise RacetrackError(f"Deephaven does not give its table {view!r}: {error}") from error
+
+
+@contextmanager
+def _reader(settings: Settings) -> Iterator[TableReader]:
+    from pydeephaven import DHError
+
+    try:
+        session = connect(settings)
+        try:
+            yield TableReader(session)
+        finally:
+            session.close()
+    except DHError as error:
+        raise RacetrackError(f"Deephaven does not speak with a client: {error}") from error
 
 
 def _marked_views(settings: Settings) -> list[tuple[str | int | bool, ...]]:

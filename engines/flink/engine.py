@@ -24,15 +24,15 @@ from engines.flink.gateway import Gateway, Refused
 from engines.flink.job import JobLog
 from engines.flink.knobs import Knobs
 from engines.shared.marks import only_more
-from racetrack.settings import REPO, Settings
+from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 from racetrack.workload import MarkedView
 
 if TYPE_CHECKING:
     import pyarrow
 
-SCRIPT = REPO / "scripts" / "demo.flink.sql"
-SUMMARY, PROGRESS = "flink.pageviews_summary", "flink.pageviews_progress"
+SCRIPT = views.SCRIPT
+SUMMARY, PROGRESS = map(topics.of_view, ("pageviews_summary", "pageviews_progress"))
 RUNNING_WITHIN_S = 60.0
 LOOK_EVERY_S = 0.05
 
@@ -88,7 +88,7 @@ class Flink(Engine):
         columns = views.columns(stack.settings, view)
         if not topics.is_written(stack.endpoints.kafka, SUMMARY):
             raise NoSuchView(f"The demo is not loaded in {self.title}: {SUMMARY} is empty.")
-        return views.table(columns, topics.latest(stack.endpoints.kafka, f"flink.{view}"))
+        return views.table(columns, topics.latest(stack.endpoints.kafka, topics.of_view(view)))
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """Flink answers nobody: its users read its topics, and keep their rows themselves."""

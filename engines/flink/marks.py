@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engines.contract import Seen
+from engines.flink import topics
 from racetrack.errors import RacetrackError
 from racetrack.settings import Settings
 from racetrack.workload import MarkedView
@@ -36,21 +37,21 @@ class Rows:
     def seen(self, value: bytes, at_ms: int) -> Iterator[Seen]:
         """What a row of marks says of them."""
         row = json.loads(value)
-        partition = self.keys[value[: value.index(b",") + 1]]
+        partition = self.keys[topics.beginning_of(value)]
         for view in self.views:
             yield Seen(at_ms, view.name, partition, int(row[view.column]))
 
 
 def by_topic(marked: Sequence[MarkedView], settings: Settings) -> dict[str, Rows]:
-    """The marks' rows of each topic that a marked view is written to. The key is its first column,
-    and a row is JSON without blanks."""
+    """The marks' rows of each topic that a marked view is written to. The key is its first
+    column."""
     found: dict[str, list[MarkedView]] = {}
     for view in marked:
-        found.setdefault(f"flink.{view.view}", []).append(view)
+        found.setdefault(topics.of_view(view.view), []).append(view)
     return {
         topic: Rows(
             {
-                b'{"%b":%d,' % (views[0].key.encode(), key): partition
+                topics.beginning(views[0].key, key): partition
                 for partition, key in enumerate(views[0].keys(settings))
             },
             views,

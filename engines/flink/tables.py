@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Self
 
+from engines.flink import topics
 from racetrack.errors import RacetrackError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Table:
         if (before := self._beginning.pop(key, None)) is not None:
             del self._rows[before][key]
         if value is not None:
-            beginning = self._beginning[key] = value[: value.index(b",") + 1]
+            beginning = self._beginning[key] = topics.beginning_of(value)
             self._rows.setdefault(beginning, {})[key] = value
 
     def rows(self) -> list[bytes]:
@@ -36,7 +37,7 @@ class Table:
 
     def rows_of(self, first: str, among: Iterable[int]) -> list[bytes]:
         """Those whose first column, of this name, is one of these numbers."""
-        beginnings = (b'{"%b":%d,' % (first.encode(), number) for number in among)
+        beginnings = (topics.beginning(first, number) for number in among)
         return [value for one in beginnings for value in self._rows.get(one, {}).values()]
 
 

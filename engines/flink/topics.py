@@ -42,6 +42,21 @@ class Written:
     value: bytes | None
 
 
+def of_view(view: str) -> str:
+    """Where the script writes a view."""
+    return f"flink.{view}"
+
+
+def beginning(column: str, number: int) -> bytes:
+    """How the rows begin whose first column has this name and number: JSON without blanks."""
+    return b'{"%b":%d,' % (column.encode(), number)
+
+
+def beginning_of(value: bytes) -> bytes:
+    """The same of a row."""
+    return value[: value.index(b",") + 1]
+
+
 def make(kafka: str, names: Sequence[str]) -> None:
     """Have these topics there, of one partition each, and empty: an engine that was started again
     does not know which rows an earlier one wrote.

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from engines.contract import Access, NoSuchView, Reader
-from engines.flink import script
+from engines.flink import script, topics
 from engines.flink.tables import Tables
 from racetrack.settings import REPO, Settings
 from racetrack.workload import ColumnType, find_workload
@@ -27,7 +27,7 @@ def columns(settings: Settings, view: str) -> Columns:
         NoSuchView: there is none.
     """
     found = [v for v in find_workload(settings.workload).views if v.name == view]
-    if not found or f"flink.{view}" not in script.own_topics(SCRIPT.read_text()):
+    if not found or topics.of_view(view) not in script.own_topics(SCRIPT.read_text()):
         raise NoSuchView(f"Flink's demo has no view {view!r}.")
     return found[0].columns
 
@@ -49,7 +49,7 @@ class TopicReader:
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
         """From the rows that it has kept. The key is a view's first column."""
-        return table(self.columns[view], self.tables.rows(f"flink.{view}", key, among))
+        return table(self.columns[view], self.tables.rows(topics.of_view(view), key, among))
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def reader(access: Access) -> Iterator[Reader]:
     """One that keeps the rows of all views that are asked for."""
     views = [asked.view for asked in find_workload(access.settings.workload).questions]
     of = {view: columns(access.settings, view) for view in views}
-    with Tables(access.endpoints.kafka, [f"flink.{view}" for view in views]) as tables:
+    with Tables(access.endpoints.kafka, [topics.of_view(view) for view in views]) as tables:
         yield TopicReader(tables, of)
 
 

@@ -160,19 +160,19 @@ class Materialize(Engine):
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """All rows of a view or source of the demo."""
-        if not self._has(view):
+        if view not in self._made():
             raise NoSuchView(f"Materialize's demo has no view {view!r}.")
         return _demo(stack.settings).table(f"SELECT * FROM {view}")  # noqa: S608  # a known name
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """A connection, and queries."""
-        return replace(_server(access.settings), schema=access.namespace).reader(self._has)
+        return replace(_server(access.settings), schema=access.namespace).reader(self._made())
 
-    def _has(self, view: str) -> bool:
-        made = re.findall(
+    def _made(self) -> list[str]:
+        """The names of what the script makes."""
+        return re.findall(
             r"^CREATE (?:MATERIALIZED VIEW|VIEW|SOURCE) (\w+)", self._script.read_text(), re.M
         )
-        return view in made
 
     def unload(self, stack: Stack) -> None:
         """Drop the schema, if there is one."""

@@ -97,17 +97,17 @@ class PostgreSQL(Engine):
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """All rows of a view or table of the demo."""
-        if not self._has(view):
+        if view not in self._made():
             raise NoSuchView(f"PostgreSQL's demo has no view {view!r}.")
         return _server(stack.settings).table(f"SELECT * FROM {view}")  # noqa: S608  # a known name
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """A connection, and queries."""
-        return _server(access.settings).reader(self._has)
+        return _server(access.settings).reader(self._made())
 
-    def _has(self, view: str) -> bool:
-        made = re.findall(r"^CREATE (?:VIEW|TABLE) (\w+)", self._script.read_text(), re.M)
-        return view in made
+    def _made(self) -> list[str]:
+        """The names of what the script makes."""
+        return re.findall(r"^CREATE (?:VIEW|TABLE) (\w+)", self._script.read_text(), re.M)
 
     def clock_slack_ms(self, settings: Settings) -> int:  # noqa: ARG002
         """None: a view goes by the time at which it is read."""

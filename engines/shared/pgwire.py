@@ -4,7 +4,7 @@ import os
 import select
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -159,14 +159,14 @@ class Server:
             return self._table(connection, query)
 
     @contextmanager
-    def reader(self, has: Callable[[str], bool]) -> "Iterator[SqlReader]":
-        """A client with a connection of its own; `has` says whether there is a view of that name.
+    def reader(self, made: Collection[str]) -> "Iterator[SqlReader]":
+        """A client with a connection of its own, to a demo that has made views of these names.
 
         Raises:
             RacetrackError: the server can't be connected to.
         """
         with self.connect() as connection:
-            yield SqlReader(partial(self._table, connection), has)
+            yield SqlReader(partial(self._table, connection), made)
 
     def _table(self, connection: "psycopg.Connection[Any]", query: str) -> "pyarrow.Table":
         cursor = self._ask(connection, query)
@@ -191,11 +191,11 @@ class SqlReader:
     """See `engines.contract.Reader`: queries on one connection."""
 
     table: "Callable[[str], pyarrow.Table]"
-    has: Callable[[str], bool]
+    made: Collection[str]
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
         """The answer to a SELECT."""
-        if not self.has(view):
+        if view not in self.made:
             raise NoSuchView(f"There is no view {view!r}.")
         where = f" WHERE {key} IN ({', '.join(map(str, among))})" if key else ""
         return self.table(f"SELECT * FROM {view}{where}")  # noqa: S608  # names of the catalogue

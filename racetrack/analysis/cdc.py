@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from racetrack.analysis.csv_rows import whole_rows
 from racetrack.analysis.lag import Floats
-from racetrack.results_record import CdcWay, Quantiles
+from racetrack.analysis.quantiles import quantiles
+from racetrack.results_record import CdcWay
 from racetrack.run_record import Window
 
 FILE = "purchases.csv"
@@ -75,13 +76,8 @@ def way(folder: Path, window: Window) -> CdcWay | None:
         return None
     at_ms, due = told.at_ms[within], told.due[within]
     per_s = 1000 * float(due[-1] - due[0]) / float(at_ms[-1] - at_ms[0])
-    return CdcWay(
-        inserts_per_s=round(per_s, 2),
-        in_database=_quantiles(at_most_ms(told.at_ms, told.due, told.done)[within]),
-        in_topic=_quantiles(at_most_ms(told.at_ms, told.due, told.captured)[within]),
-    )
-
-
-def _quantiles(lags_ms: Floats) -> Quantiles:
-    p50_ms, p99_ms = np.quantile(lags_ms, (0.5, 0.99), method="inverted_cdf")
-    return Quantiles(p50_ms=float(p50_ms), p99_ms=float(p99_ms))
+    stages = (at_most_ms(told.at_ms, told.due, there) for there in (told.done, told.captured))
+    in_database, in_topic = (quantiles(stage_ms[within]) for stage_ms in stages)
+    if not (in_database and in_topic):
+        return None
+    return CdcWay(inserts_per_s=round(per_s, 2), in_database=in_database, in_topic=in_topic)

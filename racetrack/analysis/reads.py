@@ -12,7 +12,8 @@ from racetrack import poisson
 from racetrack.analysis import views
 from racetrack.analysis.csv_rows import whole_rows
 from racetrack.analysis.lag import Floats, when
-from racetrack.results_record import Answers, Quantiles
+from racetrack.analysis.quantiles import quantiles
+from racetrack.results_record import Answers
 from racetrack.run_record import MarkedViewRecord, Window
 from racetrack.runfolder import read_run
 
@@ -117,15 +118,7 @@ def _of(name: str, due: int, reads: Sequence[Read], aged_ms: Floats) -> Answers:
         errors=len(failed),
         first_error=failed[0] if failed else None,
         rows_max=max((one.rows for one in good), default=None),
-        time=_quantiles(took_ms),
-        service_time=_quantiles(np.array([one.answered_ms - one.asked_ms for one in good])),
-        age=_quantiles(aged_ms),
+        time=quantiles(took_ms),
+        service_time=quantiles(np.array([one.answered_ms - one.asked_ms for one in good])),
+        age=quantiles(aged_ms),
     )
-
-
-def _quantiles(values_ms: Floats) -> Quantiles | None:
-    """The least of the values that so large a share of them is at most; None if there is none."""
-    if not len(values_ms):
-        return None
-    p50_ms, p99_ms = np.quantile(values_ms, (0.5, 0.99), method="inverted_cdf")
-    return Quantiles(p50_ms=float(p50_ms), p99_ms=float(p99_ms))

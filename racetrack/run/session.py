@@ -133,15 +133,17 @@ class Session:
 
     def _wait_for_readers(self) -> None:
         """A client takes seconds to begin, and may need a core for it."""
-        give_up_s = time.monotonic() + FIRST_ANSWER_WITHIN_S
-        while not all(one.has_begun for one in self._readers()):
-            self.check()
-            if time.monotonic() > give_up_s:
-                raise RacetrackError(
-                    f"Who reads the views of {self._engine.title} had no answer within"
-                    f" {FIRST_ANSWER_WITHIN_S:.0f} s. Logs: {self._folder.stack}."
-                )
-            time.sleep(LOOK_EVERY_S)
+
+        def have_begun() -> bool:
+            return all(one.has_begun for one in self._readers())
+
+        if not self.wait_until(
+            have_begun, FIRST_ANSWER_WITHIN_S, "waiting for who reads the views"
+        ):
+            raise RacetrackError(
+                f"Who reads the views of {self._engine.title} had no answer within"
+                f" {FIRST_ANSWER_WITHIN_S:.0f} s. Logs: {self._folder.stack}."
+            )
 
     def _readers(self) -> list[ReadsProbe]:
         return [one for one in self._probes if isinstance(one, ReadsProbe)]

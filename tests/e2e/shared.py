@@ -283,7 +283,7 @@ def check_answers(run: Mapping[str, Any]) -> None:
         assert read["rows_max"] > 0, read
         assert read["service_time"]["p50_ms"] >= 0, read
         assert (read["age"] is None) == (asked.by is None), read
-    assert run["measured"]["cpu_s"]["reader"]["user"] > 0
+    assert sum(run["measured"]["cpu_s"]["reader"].values()) > 0  # all its ticks may be the kernel's
     assert "reader" not in run["engine_services"]
 
 

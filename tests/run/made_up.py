@@ -90,6 +90,9 @@ class MadeUpStack:
     def versions(self) -> Mapping[str, str]:
         return {"mysql": "9"}
 
+    def log_of(self, service: str) -> Path:
+        return Path(f"{service}.log")
+
     def where_logs(self) -> str:
         return "logs"
 

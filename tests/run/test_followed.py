@@ -1,7 +1,6 @@
 """What is followed of a run depends on what was asked for, and on what the engine has."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
@@ -11,29 +10,11 @@ from engines.contract import Engine
 from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.run import followed
 from racetrack.runfolder import RunFolder
-from racetrack.settings import Settings, load
-from racetrack.stack.contract import Endpoints, Stack
+from racetrack.settings import load
+from tests.run.made_up import MadeUpEngine, MadeUpStack
 
-NOWHERE = Endpoints("127.0.0.1:1", "http://127.0.0.1:2", "127.0.0.1", 3, "127.0.0.1", 4)
-
-
-@dataclass(frozen=True)
-class OneEngine:
-    needs: tuple[str, ...] = ("registry", "debezium")
-    name: str = "swift"
-    title: str = "Swift"
-
-    def services_in(self, settings: Settings) -> tuple[str, ...]:
-        return ()
-
-    def namespace(self, settings: Settings) -> str:
-        return ""
-
-
-@dataclass(frozen=True)
-class OneStack:
-    settings: Settings
-    endpoints: Endpoints = field(default=NOWHERE)
+WITH_CDC, NO_CDC = MadeUpEngine(), MadeUpEngine()
+NO_CDC.needs = ()
 
 
 def excused_by(*_services: str) -> Callable[[float], bool]:
@@ -41,13 +22,13 @@ def excused_by(*_services: str) -> Callable[[float], bool]:
 
 
 def names(
-    folder: Path, engine: OneEngine | None = None, *, has_faults: bool = False, **settings: str
+    folder: Path, engine: Engine = WITH_CDC, *, has_faults: bool = False, **settings: str
 ) -> list[str]:
     """The probes' classes."""
     found = followed.probes(
-        cast(Engine, engine or OneEngine()),
-        cast(Stack, OneStack(load(settings))),
-        RunFolder.create(folder, "swift", "100"),
+        engine,
+        MadeUpStack(load(settings)).as_stack(),
+        RunFolder.create(folder, engine.name, "100"),
         cast(ArrivalsProbe, None),
         excused_by,
         has_faults=has_faults,
@@ -67,8 +48,8 @@ def test_reads_are_made_where_they_are_asked_for(tmp_path: Path) -> None:
     assert names(tmp_path, READS_PER_SECOND="2") == ["ReadsProbe"]
 
 
-@pytest.mark.parametrize(("needs", "expected"), [((), []), (("debezium",), ["PurchasesProbe"])])
+@pytest.mark.parametrize(("engine", "expected"), [(NO_CDC, []), (WITH_CDC, ["PurchasesProbe"])])
 def test_faults_have_cdc_followed_if_there_is_any(
-    tmp_path: Path, needs: tuple[str, ...], expected: list[str]
+    tmp_path: Path, engine: Engine, expected: list[str]
 ) -> None:
-    assert names(tmp_path, OneEngine(needs), has_faults=True) == expected
+    assert names(tmp_path, engine, has_faults=True) == expected
