@@ -106,7 +106,7 @@ def load(env: Mapping[str, str] | None = None) -> Config:
         queue_kbytes=read.whole("LOADGEN_QUEUE_KBYTES", 524_288, 1_024, 2_097_151),
         give_up_ms=read.whole("LOADGEN_GIVE_UP_MS", 5_000, 1, 600_000),
         message_timeout_ms=read.whole("LOADGEN_MESSAGE_TIMEOUT_MS", 300_000, 1_000, 86_400_000),
-        backlog=read.whole("LOADGEN_PURCHASE_BACKLOG", 10_000, 1, 1_000_000),
+        backlog=read.whole("LOADGEN_PURCHASE_BACKLOG", 200_000, 1, 1_000_000),
         max_workers=read.whole("LOADGEN_MAX_WORKERS", os.cpu_count() or 1, 1, 256),
         pageviews_per_worker_per_s=read.whole(
             "LOADGEN_PAGEVIEWS_PER_WORKER", PAGEVIEWS_PER_WORKER_PER_S, 1, MAX_RATE_PER_S

@@ -1,15 +1,17 @@
 """What `limit.json` holds, as a typed model."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from racetrack.record_part import Endless, Part, Scalar
 from racetrack.run_record import Machine, Window
 
+PAGEVIEWS = "pageviews"  # the events of the main topic, whatever the workload
+
 VOID = "Why it says nothing of the engine alone, where others used the machine; it was made again."
 
-COUNTED_BEFORE = "Pageviews that the engine had counted by then; some engines slow down with them."
+COUNTED_BEFORE = "How many the engine had counted by then; some engines slow down with them."
 
 
 class Overloaded(Part):
@@ -26,6 +28,10 @@ class Overloaded(Part):
     view: str | None = Field(
         default=None, description="The followed view that worked least; null: the count did."
     )
+    waited: dict[str, float] = Field(
+        default_factory=dict,
+        description="Of what comes by CDC: for what the backlog waited, by stage; shares of it.",
+    )
     handed_over_per_s: float = Field(description="What the generator gave its client.")
     void: str | None = Field(default=None, description=VOID)
 
@@ -33,7 +39,7 @@ class Overloaded(Part):
 class AtRate(Part):
     """A time at a rate, begun without a backlog."""
 
-    pageviews_per_s: int
+    per_s: int
     bound_ms: float = Field(
         description="The bound that it was tried for, as applied: two update cycles at least."
     )
@@ -69,7 +75,7 @@ class LimitRun(Part):
 class Capacity(Part):
     """The rate at which it works when there is always more to do, with its 95 % interval."""
 
-    pageviews_per_s: float
+    per_s: float
     low: Endless
     high: Endless
 
@@ -79,15 +85,17 @@ class SustainableRate(Part):
     above it that did not; null where there was none."""
 
     bound_ms: float
-    held_pageviews_per_s: int | None
-    failed_pageviews_per_s: int | None
+    held_per_s: int | None
+    failed_per_s: int | None
 
 
 class LimitRecord(Part):
-    """The search for an engine's limit; rates in pageviews per second. Version 1 held another kind
-    of search, which found two rates by their verdicts."""
+    """The search for an engine's limit; rates are per second, of pageviews or of what `of` says.
+    Version 1 held another kind of search, which found two rates by their verdicts; version 2 was of
+    pageviews only, and named rates after them."""
 
     engine: str
+    of: str = Field(default=PAGEVIEWS, description="What was raised.")
     runtime: str
     machine: Machine
     settings: dict[str, Scalar] = Field(default_factory=dict)
@@ -96,5 +104,29 @@ class LimitRecord(Part):
     sustainable: tuple[SustainableRate, ...] = ()
     runs: tuple[LimitRun, ...] = ()
     minutes: float = 0.0
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     kind: Literal["limit"] = "limit"
+
+
+# Rates of version 2, which was of pageviews only.
+_RENAMED = {
+    "pageviews_per_s": "per_s",
+    "held_pageviews_per_s": "held_per_s",
+    "failed_pageviews_per_s": "failed_per_s",
+}
+
+
+def upgraded(held: dict[str, Any]) -> dict[str, Any]:
+    """What a file of version 2 holds, as it would be today."""
+    if held.get("schema_version") != 2:
+        return held
+    renamed: dict[str, Any] = _renamed(held)
+    return {**renamed, "schema_version": 3}
+
+
+def _renamed(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_renamed(each) for each in part]
+    if isinstance(part, dict):
+        return {_RENAMED.get(key, key): _renamed(value) for key, value in part.items()}
+    return part

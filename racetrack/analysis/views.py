@@ -98,6 +98,12 @@ def as_pageviews(view: Curves, count: Curves) -> Curves:
     return replace(count, processed=tuple(held))
 
 
+def number_of(turn: int | None, nth: int, partition: int, partitions: int) -> int:
+    """The number (0-based) of the nth mark (0-based) that shows in a view's row of a partition."""
+    pair, which = divmod(nth, 2) if turn is None else (nth, turn)
+    return 2 * (pair * partitions + partition) + which
+
+
 def due_curve(view: MarkedViewRecord, marks: Marks, partition: int, partitions: int) -> Curve:
     """Such that number k of them is due exactly at its time (`lag.when` adds a half), and that it
     is known until the last row that no further one was."""

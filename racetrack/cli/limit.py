@@ -6,6 +6,7 @@ from dataclasses import replace
 import click
 
 from racetrack.cli.parameters import EXIT_CODES, ExampleCommand, Seconds, engine_argument, guarded
+from racetrack.limit_record import PAGEVIEWS
 from racetrack.machine_lock import machine_lock
 from racetrack.runfolder import shown
 from racetrack.screen import Screen
@@ -17,16 +18,22 @@ from racetrack.settings import load
 @click.option(
     "--start",
     type=click.IntRange(min=1),
-    default=1000,
+    help="What to begin with a second; 1000 pageviews, or 100 of what comes by CDC. An engine that"
+    " takes long to warm up may want less.",
+)
+@click.option(
+    "--of",
+    default=PAGEVIEWS,
     show_default=True,
-    help="Pageviews/s to begin with; an engine that takes long to warm up may want less.",
+    help="What to raise: pageviews, or inserts that come by CDC, as the workload names them"
+    " (purchases). Those are followed by marks, which are turned on for them.",
 )
 @click.option(
     "--warm-up",
     type=Seconds(),
     default=120.0,
     show_default=True,
-    help="At most so many seconds until CPU time per pageview is flat; Java compiles meanwhile.",
+    help="At most so many seconds until CPU time per event is flat; Java compiles meanwhile.",
 )
 @click.option(
     "--within",
@@ -35,7 +42,7 @@ from racetrack.settings import load
     show_default=True,
     help="Minutes; no rate is begun that would end later.",
 )
-def limit(engine: str, start: int, warm_up: float, within: float) -> None:
+def limit(engine: str, start: int | None, of: str, warm_up: float, within: float) -> None:
     """Find the capacity of ENGINE, and the highest rate at which its lag stays within 2 and 5 s.
 
     \b
@@ -48,6 +55,7 @@ def limit(engine: str, start: int, warm_up: float, within: float) -> None:
     Examples:
         ./race limit {engine}
         ./race limit {other} --within 25
+        ./race limit {engine} --of purchases
     """
     from racetrack.analysis.outcome import exit_code
     from racetrack.report import limits
@@ -61,7 +69,7 @@ def limit(engine: str, start: int, warm_up: float, within: float) -> None:
             f"This takes {within:g} minutes at most, or what two overloaded runs take if that is"
             " more; what others disturb is done again, and comes on top."
         )
-        search = LimitSearch(engine, load(), screen, guard, pace, start)
+        search = LimitSearch(engine, load(), screen, guard, pace, start, of)
         found = search.run()
         for line in limits.lines(found):
             screen.heading(line)

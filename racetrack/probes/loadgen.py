@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any, TextIO
 
+import numpy as np
+
 from racetrack.errors import RacetrackError
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.thread import Probe
@@ -19,7 +21,6 @@ GREETING = "LOADGEN Connected."
 ANSWER_WITHIN_S = 30.0
 SETTLED_WITHIN_S = 60.0
 ASK_EVERY_S = 0.1
-# The generator's kinds of events, and how it calls the count of those that are done.
 
 
 class LoadgenError(RacetrackError):
@@ -140,18 +141,16 @@ class Control:
 
 
 def _behind(counts: dict[str, dict[str, Any]]) -> str:
-    """How many of what is due are neither done nor refused; empty if none are."""
+    """How many of what is due are neither done nor refused; empty if none are. Where a worker heard
+    of a lower rate only after it held, as on a machine that is much too busy, more than is due was
+    handed over: that waits for nothing."""
     waiting = {
-        kind: _total(of["due"])
-        - _total(of["handed" if kind == "pageviews" else "done"])
-        - _total(of["refused"])
+        kind: np.subtract(of["due"], of["handed" if kind == "pageviews" else "done"])
+        - np.asarray(of["refused"])
         for kind, of in counts.items()
     }
-    return ", ".join(f"{count:,} {kind}" for kind, count in waiting.items() if count)
-
-
-def _total(count: int | list[int]) -> int:
-    return count if isinstance(count, int) else sum(count)
+    left = {kind: int(np.maximum(count, 0).sum()) for kind, count in waiting.items()}
+    return ", ".join(f"{count:,} {kind}" for kind, count in left.items() if count)
 
 
 class ArrivalsProbe(Probe):
@@ -187,6 +186,12 @@ class ArrivalsProbe(Probe):
         self.stopping.set()
         self._control.close()
         super().stop()
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """What the generator said last, as `Control.stats` gives it."""
+        with self._told:
+            return self._stats
 
     def counts_after(self, at_ms: int, stopping: threading.Event) -> dict[str, Any] | None:
         """What the generator said first of a time after this one, as `Control.stats` gives it; None

@@ -28,6 +28,7 @@ class ViewsProbe(Probe):
         self._engine, self._stack = engine, stack
         self._marked = find_workload(stack.settings.workload).marked
         self._csv = folder.open_for_lines(FILE)
+        self.newest: dict[tuple[str, int], int] = {}  # by view and partition: what it said last
 
     def run(self) -> None:
         """Take what the engine tells."""
@@ -37,5 +38,6 @@ class ViewsProbe(Probe):
 
     def _take_all(self) -> None:
         for seen in self._engine.seen(self._stack, self._marked, self.stopping):
+            self.newest[seen.view, seen.partition] = seen.value
             row = seen.timestamp_ms, seen.view, seen.partition, seen.value
             self._csv.write(",".join(map(str, row)) + "\n")

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from racetrack import limit_record
 from racetrack.analysis.curves import CurvesError
 from racetrack.analysis.figures import results
 from racetrack.errors import UsageError
-from racetrack.limit_record import LimitRecord
+from racetrack.limit_record import PAGEVIEWS, LimitRecord
 from racetrack.report.figures import figures_of, runtime_of, warnings_of
 from racetrack.run_record import RunRecord
 from racetrack.runfolder import read_record, read_run
@@ -107,10 +108,13 @@ class Collection:
 
     @property
     def limits_by_place(self) -> dict[str, list[Limit]]:
-        """The limits that may stand side by side, by `<runtime>: <machine>`."""
+        """The limits that may stand side by side, by `<runtime>: <machine>`, and of what they are
+        if not of pageviews."""
         by_place: dict[str, list[Limit]] = {}
         for limit in self.limits:
-            by_place.setdefault(": ".join(place_of(limit.record)), []).append(limit)
+            of = limit.record.of
+            place = ": ".join((*place_of(limit.record), *([of] if of != PAGEVIEWS else [])))
+            by_place.setdefault(place, []).append(limit)
         return by_place
 
 
@@ -133,7 +137,12 @@ def collect(folders: Sequence[Path]) -> Collection:
             missing += absent
             varied += [sweep.vary.lower()] if sweep.vary else []
         elif (folder / "limit.json").is_file():
-            limits.append(Limit(folder.name, read_record(folder / "limit.json", LimitRecord)))
+            limits.append(
+                Limit(
+                    folder.name,
+                    read_record(folder / "limit.json", LimitRecord, limit_record.upgraded),
+                )
+            )
         elif (folder / "report.json").is_file():
             continue  # an earlier report, caught by `logs/*`
         elif (folder / "verified.json").is_file():

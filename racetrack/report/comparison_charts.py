@@ -60,13 +60,14 @@ def by_setting(table: Table, number: int, settings: Sequence[str]) -> list[Chart
 
 
 def limits_chart(limits: Sequence[Limit], number: int) -> Chart | None:
-    """An engine a row: what it sustained within each bound, and its capacity."""
+    """An engine a row: what it sustained within each bound, and its capacity. All are of one kind
+    of load."""
     lines = []
     for row, limit in enumerate(each.record for each in limits):
-        held = [one.held_pageviews_per_s for one in limit.sustainable]
+        held = [one.held_per_s for one in limit.sustainable]
         rates: list[float] = [rate for rate in held if rate is not None]
         if limit.capacity:
-            rates.append(limit.capacity.pageviews_per_s)
+            rates.append(limit.capacity.per_s)
         if rates:
             y = np.full(len(rates), float(row))
             lines.append(Line(limit.engine, np.array(rates), y, row, "points"))
@@ -75,7 +76,7 @@ def limits_chart(limits: Sequence[Limit], number: int) -> Chart | None:
     return Chart(
         name=f"limits{number}",
         title="Limits: the highest rates that held within each bound, and capacity",
-        x_title="pageviews/s",
+        x_title=f"{limits[0].record.of}/s",
         y_title="",
         lines=tuple(lines),
         x_form="{:,.0f}",

@@ -17,14 +17,14 @@ def capacity_in_words(of: Capacity | None) -> str:
     """With its 95 % interval."""
     if not of:
         return NOT_KNOWN
-    return f"{of.pageviews_per_s:,.0f} ({of.low:,.0f} to {of.high:,.0f})"
+    return f"{of.per_s:,.0f} ({of.low:,.0f} to {of.high:,.0f})"
 
 
 def sustained_in_words(one: SustainableRate | None) -> str:
     """The highest rate that held, and the lowest above it that did not."""
     if not one:
         return NOT_KNOWN
-    held, failed = one.held_pageviews_per_s, one.failed_pageviews_per_s
+    held, failed = one.held_per_s, one.failed_per_s
     if held is None:
         return NOT_KNOWN if failed is None else f"below {failed:,}"
     return f"{held:,}" if failed is None else f"{held:,} (not {failed:,})"
@@ -36,8 +36,14 @@ def overloaded_in_words(seen: Overloaded) -> str:
     slowest = f", by its view {seen.view}" if seen.view else ""
     return (
         f"works at {_works(seen)} (batches {least:,.0f} to {most:,.0f}), its backlog"
-        f" {seen.youngest_s:.0f} to {seen.oldest_s:.0f} s old{slowest}"
+        f" {seen.youngest_s:.0f} to {seen.oldest_s:.0f} s old{slowest}{_waited_in_words(seen)}"
     )
+
+
+def _waited_in_words(seen: Overloaded) -> str:
+    """Where the most of a backlog is, there is what limits the way."""
+    shares = ", ".join(f"{100 * share:.0f} % for {what}" for what, share in seen.waited.items())
+    return f", and waited {shares}" if shares else ""
 
 
 def _works(seen: Overloaded) -> str:
@@ -51,7 +57,7 @@ def at_rate_in_words(seen: AtRate) -> str:
     bound_s = seen.bound_ms / 1000
     ended = f", broken off: above {bound_s:.1f} s too long" if seen.broken_off else ""
     return (
-        f"{seen.pageviews_per_s:,}/s for {seen.window.seconds:.0f} s: lag p50"
+        f"{seen.per_s:,}/s for {seen.window.seconds:.0f} s: lag p50"
         f" {seen.lag_p50_ms:,.0f} ms, p99 {seen.lag_p99_ms:,.0f} ms{ended}"
     )
 
@@ -59,9 +65,9 @@ def at_rate_in_words(seen: AtRate) -> str:
 def lines(found: LimitRecord) -> list[str]:
     """The result of a search, a line each."""
     made = [] if found.outcome == "ok" else [f"{found.engine}: {found.outcome}"]
-    made.append(f"{found.engine}: capacity {capacity_in_words(found.capacity)} pageviews/s")
+    made.append(f"{found.engine}: capacity {capacity_in_words(found.capacity)} {found.of}/s")
     if works := [_works(run.overloaded[-1]) for run in found.runs if run.overloaded]:
-        made.append(f"{found.engine}: it worked {', '.join(works)} pageviews")
+        made.append(f"{found.engine}: it worked {', '.join(works)} {found.of}")
     made += [
         f"{found.engine}: lag p99 within {one.bound_ms / 1000:g} s at {sustained_in_words(one)}"
         for one in found.sustainable

@@ -150,7 +150,7 @@ def _limits(out: Console, by_place: Mapping[str, Sequence[Limit]]) -> None:
         out.print(Text(f"\nLimits: {place}", style="bold"))
         grid = Grid(box=None, pad_edge=False, header_style="dim")
         grid.add_column("engine")
-        grid.add_column("capacity, pageviews/s\n(95 % interval)", justify="right")
+        grid.add_column(f"capacity, {limits[0].record.of}/s\n(95 % interval)", justify="right")
         bounds_ms = bounds_of(limits)
         for bound_ms in bounds_ms:
             grid.add_column(f"sustained within\n{bound_ms / 1000:g} s", justify="right")

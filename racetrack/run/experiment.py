@@ -23,7 +23,7 @@ from racetrack.runfolder import RunFolder, read_run, shown
 from racetrack.screen import Screen
 from racetrack.settings import for_record
 from racetrack.stack.contract import Stack
-from racetrack.workload import find_workload
+from racetrack.workload import Workload, find_workload
 
 STEPS = (
     "start the stack and the load generator",
@@ -196,11 +196,7 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, asked: RunArgu
         run.engine_services = engine.services_in(stack.settings)
         run.caveats = tuple(engine.caveats(stack.settings))
         if stack.settings.marks_per_second:
-            marked = find_workload(stack.settings.workload).marked
-            run.marked_views = tuple(
-                MarkedViewRecord(name=view.name, way=view.way, turn=view.turn, is_time=view.is_time)
-                for view in marked
-            )
+            run.marked_views = marked_views(find_workload(stack.settings.workload))
         if stack.settings.reads_per_second:
             run.questions = tuple(
                 QuestionRecord(name=asked.name, marked=asked.by.name if asked.by else None)
@@ -208,3 +204,11 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, asked: RunArgu
             )
         run.machine = machine.describe()
         run.versions = {"racetrack": __version__, "python": platform.python_version()}
+
+
+def marked_views(workload: Workload) -> tuple[MarkedViewRecord, ...]:
+    """The followed views as a run writes them down."""
+    return tuple(
+        MarkedViewRecord(name=view.name, way=view.way, turn=view.turn, is_time=view.is_time)
+        for view in workload.marked
+    )

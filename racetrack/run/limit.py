@@ -7,18 +7,15 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TypeVar
 
-import numpy as np
-
 import engines
 from racetrack import interrupts, machine
-from racetrack.analysis import capacity, curves, views
 from racetrack.analysis.capacity import Work
-from racetrack.analysis.lag import counted, throughput
 from racetrack.analysis.noise import why_window_is_void
 from racetrack.analysis.outcome import RATE_TOLERANCE
 from racetrack.errors import RacetrackError
 from racetrack.json_file import write_json
 from racetrack.limit_record import (
+    PAGEVIEWS,
     AtRate,
     Capacity,
     LimitRecord,
@@ -27,20 +24,19 @@ from racetrack.limit_record import (
     SustainableRate,
 )
 from racetrack.report import limits
-from racetrack.run import phases, search
+from racetrack.run import loads, phases, search
 from racetrack.run.experiment import describe_run
+from racetrack.run.loads import Load
 from racetrack.run.phases import PACE, Overload, Pace
 from racetrack.run.readiness import make_ready, services_of
 from racetrack.run.session import Session
 from racetrack.run.single import repeat_while_void
-from racetrack.run_record import RunArguments, Window
-from racetrack.runfolder import RunFolder, named_folder, read_run
+from racetrack.run_record import RunArguments
+from racetrack.runfolder import RunFolder, named_folder
 from racetrack.screen import Screen
 from racetrack.settings import Settings, for_record
 from racetrack.stack.runtime import open_stack
-from racetrack.workload import find_workload
 
-START_RATE = 1_000
 Watched = TypeVar("Watched", Overloaded, AtRate)
 
 
@@ -54,15 +50,19 @@ class LimitSearch:
         screen: Screen,
         guard: interrupts.Guard,
         pace: Pace = PACE,
-        start_per_s: int = START_RATE,
+        start_per_s: int | None = None,
+        of: str = PAGEVIEWS,
     ) -> None:
-        self._pace, self._start_per_s = pace, start_per_s
+        self._pace, self._of = pace, of
+        self._start_per_s = start_per_s or loads.kind_of(of).start_per_s
         self._engine = engines.find_engine(engine_name)
+        settings = loads.settings_for(of, self._engine, settings)
         self._settings, self._screen, self._guard = settings, screen, guard
         runtime = open_stack(settings, services_of(self._engine, settings), lambda _: None).runtime
         self.folder = named_folder(settings.logs_folder, f"{engine_name}_limit")
         self._found = LimitRecord(
             engine=engine_name,
+            of=of,
             runtime=runtime,
             machine=machine.describe(),
             settings=for_record(settings),
@@ -96,8 +96,13 @@ class LimitSearch:
         )
         make_ready(self._engine, stack, self._screen.say)
         folder = RunFolder.create(self._settings.logs_folder, self._engine.name, "limited")
+        pageviews_per_s = (
+            self._start_per_s
+            if self._of == PAGEVIEWS
+            else int(self._settings.pageviews_per_second_start)
+        )
         asked = RunArguments(
-            pageviews_per_s=self._start_per_s, wait_s=self._pace.settle_s, samples=1, delay_s=1.0
+            pageviews_per_s=pageviews_per_s, wait_s=self._pace.settle_s, samples=1, delay_s=1.0
         )
         describe_run(folder, self._engine, stack, asked)
         run = LimitRun(tag=folder.tag)
@@ -107,10 +112,11 @@ class LimitSearch:
         try:
             session.start_stack()
             session.run_demo()
-            overload = Overload(session, folder.path, self._start_per_s, self._pace)
+            load = loads.load_of(self._of, session, folder.path, self._settings)
+            overload = Overload(load, folder.path, self._start_per_s, self._pace)
             warm = overload.warm_up()
             run.warm_up_s, run.is_warm, run.cycle_ms = warm.took_s, warm.is_warm, warm.cycle_ms
-            yield MeasuredRun(self, session, folder, run, overload)
+            yield MeasuredRun(self, load, folder, run, overload)
             outcome = "ok"
         except BaseException as error:
             outcome = str(error) or repr(error)
@@ -158,13 +164,13 @@ class LimitSearch:
                 f" and broker gave it no more than {idle.handed_over_per_s:,.0f}/s"
             )
         self._found.capacity = Capacity(
-            pageviews_per_s=found.capacity.per_s, low=found.capacity.low, high=found.capacity.high
+            per_s=found.capacity.per_s, low=found.capacity.low, high=found.capacity.high
         )
         self._found.sustainable = tuple(
             SustainableRate(
                 bound_ms=one.bound_ms,
-                held_pageviews_per_s=one.held,
-                failed_pageviews_per_s=one.failed,
+                held_per_s=one.held,
+                failed_per_s=one.failed,
             )
             for one in found.sustained
         )
@@ -186,12 +192,12 @@ class MeasuredRun:
     def __init__(
         self,
         of: LimitSearch,
-        session: Session,
+        load: Load,
         folder: RunFolder,
         record: LimitRun,
         overload: Overload,
     ) -> None:
-        self._of, self._session, self._folder, self._record = of, session, folder, record
+        self._of, self._load, self._folder, self._record = of, load, folder, record
         self._overload, self._pace = overload, overload.pace
 
     def work(self) -> Work:
@@ -203,16 +209,16 @@ class MeasuredRun:
         seen = self._of.not_void(self._overloaded, keep, limits.overloaded_in_words)
         return Work(seen.batches_per_s, seen.youngest_s, seen.oldest_s, seen.idle_share)
 
-    def hold(self, pageviews_per_s: int, bound_ms: float) -> search.Held:
+    def hold(self, per_s: int, bound_ms: float) -> search.Held:
         """A rate, begun without a backlog."""
 
         def keep(seen: AtRate) -> None:
             self._record.rates = (*self._record.rates, seen)
 
         seen = self._of.not_void(
-            lambda: self._at_rate(pageviews_per_s, bound_ms), keep, limits.at_rate_in_words
+            lambda: self._at_rate(per_s, bound_ms), keep, limits.at_rate_in_words
         )
-        is_offered = seen.handed_over_per_s >= pageviews_per_s * (1 - RATE_TOLERANCE)
+        is_offered = seen.handed_over_per_s >= per_s * (1 - RATE_TOLERANCE)
         p99_ms = math.inf if seen.broken_off else seen.lag_p99_ms
         return search.Held(p99_ms, self._cycle_ms, is_offered)
 
@@ -222,48 +228,28 @@ class MeasuredRun:
 
     def _overloaded(self) -> Overloaded:
         window = self._overload.measure()
-        told, ends_ms = curves.read(self._folder.path), (window.start_ms, window.end_ms)
         try:
-            name, work = self._work(told, *ends_ms)
+            worked = self._load.work(window, self._pace.batch_s)
         except ValueError as error:
             raise RacetrackError(f"Its capacity can't be told: {error}.") from error
         return Overloaded(
             window=window,
-            counted_before=_counted_before(told, window),
-            **asdict(work),
-            view=name,
-            handed_over_per_s=throughput(told, *ends_ms).handed_over_per_s,
+            counted_before=self._load.counted_by(window.start_ms),
+            **asdict(worked.work),
+            view=worked.view,
+            waited=dict(worked.waited),
+            handed_over_per_s=self._load.handed_over_per_s(window),
             void=why_window_is_void(self._folder.path, window),
         )
 
-    def _work(self, told: curves.Curves, start_ms: int, end_ms: int) -> tuple[str | None, Work]:
-        """That of the count, or of a followed view that works less. What comes by CDC is no part of
-        the load, and its views have no backlog of their own."""
-        window = start_ms, end_ms, self._pace.batch_s
-        workload = read_run(self._folder.path).settings["workload"]
-        main_topic = find_workload(str(workload)).topic.name
-        followed = {}
-        for view, of in views.told(self._folder.path, told.partitions):
-            if view.way == main_topic:
-                try:
-                    followed[view.name] = capacity.work(views.as_pageviews(of, told), *window)
-                except ValueError as error:
-                    raise ValueError(f"of its view {view.name} {error}") from error
-        return capacity.slowest(capacity.work(told, *window), followed)
-
-    def _at_rate(self, pageviews_per_s: int, bound_ms: float) -> AtRate:
-        phases.drain(self._session, pageviews_per_s)
-        path, widened_ms = self._folder.path, search.widened_ms(bound_ms, self._cycle_ms)
-        lag = phases.hold(self._session, path, pageviews_per_s, widened_ms, self._pace)
+    def _at_rate(self, per_s: int, bound_ms: float) -> AtRate:
+        phases.drain(self._load, per_s)
+        widened_ms = search.widened_ms(bound_ms, self._cycle_ms)
+        lag = phases.hold(self._load, per_s, widened_ms, self._pace)
         return AtRate(
-            pageviews_per_s=pageviews_per_s,
+            per_s=per_s,
             bound_ms=widened_ms,
-            counted_before=_counted_before(curves.read(path), lag.window),
+            counted_before=self._load.counted_by(lag.window.start_ms),
             **asdict(lag),
-            void=why_window_is_void(path, lag.window),
+            void=why_window_is_void(self._folder.path, lag.window),
         )
-
-
-def _counted_before(told: curves.Curves, window: Window) -> int:
-    start_ms = np.array([float(window.start_ms)])
-    return int(sum(counted(one, start_ms, "right")[0] for one in told.processed))

@@ -8,20 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
-from racetrack.analysis import curves, views
+from racetrack.analysis import curves
 from racetrack.analysis.age import age, quantiles_ms
 from racetrack.analysis.curves import Curves
-from racetrack.analysis.lag import throughput
 from racetrack.analysis.silence import rhythm_ms, update_times_ms
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
+from racetrack.run.loads import Load
 from racetrack.run.search import QUANTILE
-from racetrack.run.session import Session
 from racetrack.run.steering import LEAST_S, TARGET_S, Steering, Warmth
 from racetrack.run_record import Window
 
-# What is little to do, for an engine that works more.
-LITTLE_PER_S = 1_000
 # Each such look reads all that was recorded.
 LOOK_AT_LAG_EVERY_S = 10.0
 # The rows of a window are written a moment after its end.
@@ -82,7 +79,7 @@ class WarmUp:
 @dataclass(frozen=True)
 class Lag:
     """A rate that was watched: the lag in the window, of the count or of the view whose p99 is the
-    highest, and what the generator gave its client there.
+    highest, and what the generator truly offered there.
 
     `broken_off`: the bound could not hold any more, so it was not watched to its end.
     """
@@ -97,8 +94,9 @@ class Lag:
 class Overload:
     """Offers ever more until there is a backlog, and keeps it at 5 to 30 s of work."""
 
-    def __init__(self, session: Session, folder: Path, start_per_s: int, pace: Pace) -> None:
-        self._session, self._folder, self._start_per_s = session, folder, start_per_s
+    def __init__(self, load: Load, folder: Path, start_per_s: int, pace: Pace) -> None:
+        self._load, self._session = load, load.session
+        self._folder, self._start_per_s = folder, start_per_s
         self.pace = pace
         self._steering, self._warmth = Steering(start_per_s), Warmth(pace.warmth_bin_s)
         self._is_warm = False
@@ -111,7 +109,7 @@ class Overload:
             RacetrackError: it was not overloaded in time, or a part of the stack failed.
         """
         began_s, start_ms = time.monotonic(), now_ms()
-        self._session.offer(min(LITTLE_PER_S, self._start_per_s))
+        self._load.offer(min(self._load.little_per_s, self._start_per_s))
         self._session.watch(self.pace.look_s, "looking how often it updates")
         updates = update_times_ms(curves.read(self._folder))
         cycle_ms = rhythm_ms(updates[updates >= start_ms], now_ms()) or 0.0
@@ -155,14 +153,14 @@ class Overload:
             )
 
     def _steer(self) -> str:
-        look = self._session.look()
+        look = self._load.look()
         self._is_warm = self._is_warm or self._warmth.is_flat(look)
         offered = self._steering.next_per_s(look)
-        self._session.offer(offered)
+        self._load.offer(offered)
         return f"offering {offered:,}/s, a backlog of {self._steering.backlog_s:.0f} s"
 
 
-def drain(session: Session, pageviews_per_s: int) -> None:
+def drain(load: Load, per_s: int) -> None:
     """Offer a part of this rate until the engine has worked off its backlog, or has had its time.
 
     Raises:
@@ -170,39 +168,38 @@ def drain(session: Session, pageviews_per_s: int) -> None:
     """
 
     def is_drained() -> bool:
-        look = session.look()
-        return look.due - look.counted <= DRAINED_S * pageviews_per_s
+        look = load.look()
+        return look.due - look.counted <= DRAINED_S * per_s
 
     if not is_drained():
-        session.offer(max(1, round(DRAIN_SHARE * pageviews_per_s)))
-        session.wait_until(is_drained, DRAINED_WITHIN_S, "working off the backlog")
+        load.offer(max(1, round(DRAIN_SHARE * per_s)))
+        load.session.wait_until(is_drained, DRAINED_WITHIN_S, "working off the backlog")
 
 
-def hold(session: Session, folder: Path, pageviews_per_s: int, bound_ms: float, pace: Pace) -> Lag:
+def hold(load: Load, per_s: int, bound_ms: float, pace: Pace) -> Lag:
     """Set a rate, let it settle, and watch the lag for `hold_s`, or until it has been above the
     bound for more of that than p99 allows.
 
     Raises:
         RacetrackError: a part of the stack failed.
     """
-    session.set_rate(pageviews_per_s)
+    session = load.session
+    load.set_rate(per_s)
     session.watch(pace.settle_s, "settling")
     start_ms, broken_off = now_ms(), False
     end_s = time.monotonic() + pace.hold_s
     while (left_s := end_s - time.monotonic()) > 0 and not broken_off:
         session.watch(min(LOOK_AT_LAG_EVERY_S, left_s), "watching its lag")
-        broken_off = _above_s(folder, start_ms, bound_ms) > (1 - QUANTILE) * pace.hold_s
+        broken_off = _above_s(load, start_ms, bound_ms) > (1 - QUANTILE) * pace.hold_s
     window = Window(start_ms=start_ms, end_ms=now_ms())
     session.watch(ROWS_WITHIN_S, "watching its lag")
-    ends_ms = window.start_ms, window.end_ms
-    count, *marked = _curves(folder)
-    ages = (age(told, *ends_ms) for told in (count, *marked))
+    ages = (age(told, window.start_ms, window.end_ms) for told in load.lags())
     p50_ms, p99_ms = max((quantiles_ms(one, (0.5, QUANTILE)) for one in ages), key=itemgetter(1))
     return Lag(
         window=window,
         lag_p50_ms=p50_ms,
         lag_p99_ms=p99_ms,
-        handed_over_per_s=throughput(count, *ends_ms).handed_over_per_s,
+        handed_over_per_s=load.handed_over_per_s(window),
         broken_off=broken_off,
     )
 
@@ -211,15 +208,9 @@ def _never() -> bool:
     return False
 
 
-def _curves(folder: Path) -> list[Curves]:
-    """Those of the count, and those of each marked view."""
-    told = curves.read(folder)
-    return [told, *(view for _, view in views.told(folder, told.partitions))]
-
-
-def _above_s(folder: Path, start_ms: int, bound_ms: float) -> float:
+def _above_s(load: Load, start_ms: int, bound_ms: float) -> float:
     """For how long the lag of the count or of a view was above a bound, that of the worst."""
-    return max(_so_long_above_s(told, start_ms, bound_ms) for told in _curves(folder))
+    return max(_so_long_above_s(told, start_ms, bound_ms) for told in load.lags())
 
 
 def _so_long_above_s(told: Curves, start_ms: int, bound_ms: float) -> float:

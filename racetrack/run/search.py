@@ -49,7 +49,7 @@ class FreshRun(Protocol):
     def work(self) -> Work:
         """What it works when there is always more to do."""
 
-    def hold(self, pageviews_per_s: int, bound_ms: float) -> Held:
+    def hold(self, per_s: int, bound_ms: float) -> Held:
         """A rate, begun without a backlog, and watched for as long as this bound may still hold."""
 
 
@@ -65,8 +65,8 @@ class Runs(Protocol):
 
 @dataclass(frozen=True)
 class Sustained:
-    """The highest rate that held within a bound, and the lowest above it that did not (pageviews
-    per second), None where there is none; also where the next rate could not be offered."""
+    """The highest rate that held within a bound, and the lowest above it that did not (per
+    second), None where there is none; also where the next rate could not be offered."""
 
     bound_ms: float
     held: int | None

@@ -4,13 +4,16 @@ The experiment and the search for the limit both drive this; it decides nothing.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
 
 from engines.contract import Engine
 from racetrack.analysis import recovery
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
+from racetrack.limit_record import PAGEVIEWS
 from racetrack.probes import live_heap, top
 from racetrack.probes.broker import PublishedProbe, TopicOffsets
 from racetrack.probes.curves import CurvesFile
@@ -22,6 +25,7 @@ from racetrack.probes.reads import ReadsProbe
 from racetrack.probes.settled import Settled, settle
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import CpuAccount, Meter
+from racetrack.probes.views import ViewsProbe
 from racetrack.run import followed, sampled
 from racetrack.run.faults import Away, Fault, FaultInjector
 from racetrack.run.readiness import check_services, check_writes, services_of
@@ -40,6 +44,16 @@ ASK_EVERY_S = 1.0
 # After a fault lag is waited for so long; it is looked at in all its rows, so not at every look.
 NORMAL_WITHIN_S = 120.0
 LAG_EVERY_S = 2.0
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What was said last: the generator's counts as its `stats` has them, what each view said by
+    (view, partition), and the CPU seconds of each service."""
+
+    counts: Mapping[str, Any]
+    seen: Mapping[tuple[str, int], int]
+    cpu_s: Mapping[str, float]
 
 
 class Session:
@@ -148,22 +162,22 @@ class Session:
     def _readers(self) -> list[ReadsProbe]:
         return [one for one in self._probes if isinstance(one, ReadsProbe)]
 
-    def set_rate(self, pageviews_per_s: int) -> int:
+    def set_rate(self, per_s: int, of: str = PAGEVIEWS) -> int:
         """Ask the generator for another rate, show the dialogue, and see that the load arrives.
         Returns when it was set, epoch milliseconds.
 
         Raises:
             RacetrackError: the broker does not keep what it is sent.
         """
-        self._ask_for(pageviews_per_s)
+        self._ask_for(per_s, of)
         set_ms = now_ms()
         check_writes(self._stack, self._screen.say, self.check)
         return set_ms
 
-    def offer(self, pageviews_per_s: int) -> None:
+    def offer(self, per_s: int, of: str = PAGEVIEWS) -> None:
         """Ask the generator for another rate, without a word and without looking whether the load
         arrives: for a rate that is changed every second."""
-        self._ask_for(pageviews_per_s, quietly=True)
+        self._ask_for(per_s, of, quietly=True)
 
     def look(self) -> Look:
         """What was due, counted and used by the engine's services, as last heard."""
@@ -175,6 +189,15 @@ class Session:
             due=self._arrivals.due if self._arrivals else 0,
             counted=newest.total if newest else 0,
             cpu_s=sum(used[name].cpu_s for name in mine if name in used),
+        )
+
+    def heard(self) -> Heard:
+        """What generator, views and services have said last."""
+        seen = [one.newest for one in self._probes if isinstance(one, ViewsProbe)]
+        return Heard(
+            counts=self._arrivals.counts if self._arrivals else {},
+            seen={row: value for newest in seen for row, value in newest.copy().items()},
+            cpu_s={service: used.cpu_s for service, used in self._meter.read().items()},
         )
 
     def begin_faults(self) -> None:
@@ -345,9 +368,9 @@ class Session:
     def _main_topic(self) -> TopicOffsets:
         return TopicOffsets(self._stack.endpoints.kafka, self._workload.topic.name)
 
-    def _ask_for(self, pageviews_per_s: int, *, quietly: bool = False) -> None:
+    def _ask_for(self, per_s: int, of: str, *, quietly: bool = False) -> None:
         with self._talk_to_loadgen() as control:
-            control.ask(f"set pageviews_per_second {pageviews_per_s}", quietly=quietly)
+            control.ask(f"set {of}_per_second {per_s}", quietly=quietly)
 
     def _talk_to_loadgen(self) -> Control:
         where = self._stack.endpoints

@@ -12,7 +12,7 @@ from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.verdict import judge
 from racetrack.results_record import Verdict, VerdictKind, ViewLag
 from racetrack.run_record import MarkedViewRecord
-from tests.analysis.view_files import EVERY_MS, PARTITIONS, START_MS, write
+from tests.analysis.view_files import EVERY_MS, PARTITIONS, START_MS, numbers_of, write
 
 PRODUCTS = MarkedViewRecord(name="sold.views", way="pageviews", turn=0, is_time=False)
 PROFILES = MarkedViewRecord(name="seen.at", way="pageviews", turn=1, is_time=True)
@@ -23,6 +23,15 @@ def curves(folder: Path, view: MarkedViewRecord) -> Curves:
     marks = views.read(folder)
     assert marks
     return views.curves_of(view, marks, range(PARTITIONS))
+
+
+@pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
+@pytest.mark.parametrize("partition", range(PARTITIONS))
+def test_the_marks_of_a_partition_are_numbered_as_they_come(
+    view: MarkedViewRecord, partition: int
+) -> None:
+    found = [views.number_of(view.turn, nth, partition, PARTITIONS) + 1 for nth in range(50)]
+    assert found == numbers_of(view, partition)[:50]
 
 
 @pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)

@@ -33,7 +33,7 @@ def worked(per_s: float, counted_before: int) -> LimitRun:
 def test_the_search_goes_as_asked_and_its_numbers_are_said(
     monkeypatch: pytest.MonkeyPatch, outcome: str, code: int
 ) -> None:
-    began: list[tuple[str, float, float, int]] = []
+    began: list[tuple[str, float, float, int, str]] = []
 
     class Search:
         """Finds this at once."""
@@ -41,9 +41,9 @@ def test_the_search_goes_as_asked_and_its_numbers_are_said(
         folder = Path("logs/found")
 
         def __init__(self, engine: str, *given: object) -> None:
-            *_, pace, start_per_s = given
-            assert isinstance(pace, Pace) and isinstance(start_per_s, int)
-            began.append((engine, pace.warm_up_most_s, pace.within_min, start_per_s))
+            *_, pace, start_per_s, of = given
+            assert isinstance(pace, Pace) and isinstance(start_per_s, int) and isinstance(of, str)
+            began.append((engine, pace.warm_up_most_s, pace.within_min, start_per_s, of))
 
         def run(self) -> LimitRecord:
             return LimitRecord(
@@ -51,12 +51,10 @@ def test_the_search_goes_as_asked_and_its_numbers_are_said(
                 runtime="native",
                 machine=Machine(),
                 outcome=outcome,
-                capacity=Capacity(pageviews_per_s=20_000, low=19_000, high=21_000),
+                capacity=Capacity(per_s=20_000, low=19_000, high=21_000),
                 runs=(worked(20_500, 1_000_000), worked(19_500, 9_040_000)),
                 sustainable=(
-                    SustainableRate(
-                        bound_ms=2_000, held_pageviews_per_s=18_000, failed_pageviews_per_s=19_000
-                    ),
+                    SustainableRate(bound_ms=2_000, held_per_s=18_000, failed_per_s=19_000),
                 ),
             )
 
@@ -64,7 +62,7 @@ def test_the_search_goes_as_asked_and_its_numbers_are_said(
     typed = ["limit", EXAMPLE, "--start", "48000", "--warm-up", "180", "--within", "25"]
     result = CliRunner().invoke(cli.race, typed)
     assert result.exit_code == code, result.output
-    assert began == [(EXAMPLE, 180.0, 25.0, 48_000)]
+    assert began == [(EXAMPLE, 180.0, 25.0, 48_000, "pageviews")]
     said = result.output.splitlines()
     assert said[0].startswith("This takes 25 minutes at most")
     assert (f"{EXAMPLE}: {outcome}" in said) == (code != 0)

@@ -55,6 +55,6 @@ def is_found(found: LimitRecord) -> bool:
     0.90 of it at least."""
     if not found.capacity:
         return False
-    right = found.capacity.pageviews_per_s == pytest.approx(CAPACITY_PER_S, rel=0.03)
-    held = [one.held_pageviews_per_s or 0 for one in found.sustainable]
+    right = found.capacity.per_s == pytest.approx(CAPACITY_PER_S, rel=0.03)
+    held = [one.held_per_s or 0 for one in found.sustainable]
     return bool(right and min(held) >= 0.87 * CAPACITY_PER_S and max(held) <= CAPACITY_PER_S)

@@ -119,6 +119,15 @@ def test_a_generator_that_stays_behind_is_reported(monkeypatch: pytest.MonkeyPat
         control.settled_counts()
 
 
+def test_what_was_handed_over_before_a_lower_rate_was_heard_of_is_not_waited_for() -> None:
+    early = stats(10, 12), stats(10, 12)
+    with (
+        peer(GREETING, *early, b"Flushed 12 messages\n", early[0]) as port,
+        Control("127.0.0.1", port) as control,
+    ):
+        assert control.settled_counts()["handed"] == [12]
+
+
 def test_what_mysql_has_not_taken_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loadgen, "SETTLED_WITHIN_S", 0.0)
     with (

@@ -324,7 +324,7 @@ def test_a_limit_of_an_older_version_is_not_read_as_one_of_today(tmp_path: Path)
     folder = tmp_path / "old_limit"
     folder.mkdir()
     (folder / "limit.json").write_text('{"schema_version": 1, "kind": "limit"}')
-    with pytest.raises(UsageError, match=r"has schema version 1; this Racetrack reads 2"):
+    with pytest.raises(UsageError, match=r"has schema version 1; this Racetrack reads 3"):
         collect([folder])
 
 

@@ -125,18 +125,18 @@ class FluidRun:
         idle = float(np.mean([left_s == 0 for left_s in backlogs_s]))
         return Work(tuple(rates.tolist()), min(backlogs_s), max(backlogs_s), idle)
 
-    def hold(self, pageviews_per_s: int, bound_ms: float) -> Held:
+    def hold(self, per_s: int, bound_ms: float) -> Held:
         queue, pace, cycle_ms = self._queue, self._pace, 1000 * self._engine.cycle_s
         drained_by_s = queue.now_s + DRAINED_WITHIN_S
-        while queue.due - queue.told > DRAINED_S * pageviews_per_s and queue.now_s < drained_by_s:
-            self._pass(DRAIN_SHARE * pageviews_per_s, LOOK_EVERY_S)
-        self._pass(pageviews_per_s, pace.settle_s)
+        while queue.due - queue.told > DRAINED_S * per_s and queue.now_s < drained_by_s:
+            self._pass(DRAIN_SHARE * per_s, LOOK_EVERY_S)
+        self._pass(per_s, pace.settle_s)
         ages_s: list[float] = []
         bound_s = widened_ms(bound_ms, cycle_ms) / 1000
         above_s, from_s = 0.0, queue.now_s
         while queue.now_s < from_s + pace.hold_s:
             queue.step()
-            ages_s.append((queue.due - queue.told) / pageviews_per_s)
+            ages_s.append((queue.due - queue.told) / per_s)
             above_s += STEP_S * (ages_s[-1] > bound_s)
             looks = not len(ages_s) % round(LOOK_AT_LAG_EVERY_S / STEP_S)
             if looks and above_s > (1 - QUANTILE) * pace.hold_s:

@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from racetrack.analysis.curves import HEADER
 from racetrack.errors import RacetrackError
-from racetrack.run import limit, phases
+from racetrack.run import limit, loads, phases
 from racetrack.run.steering import Look
 from racetrack.runfolder import RunFolder
 from tests.run.fluid import STEP_S, Queue, Wavering
@@ -33,7 +33,7 @@ class Clock:
 
     def rule(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """From now on it is the clock of the search."""
-        for module in (phases, limit):
+        for module in (phases, limit, loads):
             monkeypatch.setattr(module, "time", self)
         monkeypatch.setattr(phases, "now_ms", self.now_ms)
 
@@ -67,12 +67,13 @@ class FluidSession:
         """Nothing is due yet."""
         self._write("processed", 0)
 
-    def offer(self, pageviews_per_s: int) -> None:
-        self._queue.offered_per_s = min(pageviews_per_s, self.most_per_s)
+    def offer(self, per_s: int, of: str) -> None:
+        assert of == "pageviews"
+        self._queue.offered_per_s = min(per_s, self.most_per_s)
 
-    def set_rate(self, pageviews_per_s: int) -> int:
-        self.set_to.append(pageviews_per_s)
-        self.offer(pageviews_per_s)
+    def set_rate(self, per_s: int, of: str) -> int:
+        self.set_to.append(per_s)
+        self.offer(per_s, of)
         return self._clock.now_ms()
 
     def look(self) -> Look:

@@ -76,11 +76,11 @@ def test_capacity_and_sustainable_rates_are_found(search: Search, tmp_path: Path
     found = search()
     assert found.outcome == "ok"
     assert found.capacity is not None
-    assert found.capacity.pageviews_per_s == pytest.approx(20_000, rel=0.02)
-    assert found.capacity.low < found.capacity.pageviews_per_s < found.capacity.high
+    assert found.capacity.per_s == pytest.approx(20_000, rel=0.02)
+    assert found.capacity.low < found.capacity.per_s < found.capacity.high
     assert [one.bound_ms for one in found.sustainable] == [2_000, 5_000]
     for one in found.sustainable:
-        assert one.held_pageviews_per_s == pytest.approx(19_000, rel=0.06)
+        assert one.held_per_s == pytest.approx(19_000, rel=0.06)
     assert LimitRecord.model_validate(held(tmp_path)) == found
     assert 8 < found.minutes <= PACE.within_min
 
@@ -102,7 +102,7 @@ def test_rates_are_tried_in_the_second_run_before_it_is_overloaded(search: Searc
     first, second = search().runs
     assert not first.rates
     held = second.rates[0]
-    assert held.handed_over_per_s == pytest.approx(held.pageviews_per_s, rel=0.01)
+    assert held.handed_over_per_s == pytest.approx(held.per_s, rel=0.01)
     assert 0 < held.counted_before < second.overloaded[0].counted_before
 
 
@@ -142,7 +142,7 @@ def test_a_run_that_others_disturbed_is_made_again(
     first, second = found.runs
     assert [seen.void for seen in first.overloaded] == ["Void: others.", None]
     assert [seen.void for seen in second.rates][:2] == ["Void: others.", None]
-    assert second.rates[0].pageviews_per_s == second.rates[1].pageviews_per_s
+    assert second.rates[0].per_s == second.rates[1].per_s
     assert found.outcome == "ok"
     assert found.capacity is not None
 

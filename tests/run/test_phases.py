@@ -9,10 +9,13 @@ import pytest
 
 from racetrack.analysis import capacity, curves
 from racetrack.errors import RacetrackError
+from racetrack.run.loads import Pageviews
 from racetrack.run.phases import PACE, Overload, drain, hold
 from racetrack.run.session import Session
 from racetrack.run_record import Window
 from racetrack.runfolder import RunFolder
+from racetrack.settings import load
+from racetrack.workload import find_workload
 from tests.run.fluid import Wavering
 from tests.run.fluid_session import Clock, FluidSession
 
@@ -29,6 +32,9 @@ class Drive:
         self.fluid = FluidSession(self.clock, engine, np.random.default_rng(5), self.folder)
         self.session = cast(Session, self.fluid)
         self.session.run_demo()
+        settings = load({})
+        workload = find_workload(settings.workload)
+        self.load = Pageviews(self.session, self.folder.path, workload, settings)
 
     def work_in(self, window: Window) -> capacity.Work:
         """What the engine worked in a window."""
@@ -40,7 +46,7 @@ def test_an_overloaded_engine_shows_what_it_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
-    overload = Overload(at.session, at.folder.path, 1_000, PACE)
+    overload = Overload(at.load, at.folder.path, 1_000, PACE)
     assert overload.warm_up().cycle_ms == pytest.approx(1_000, abs=250)
     window = overload.measure()
     assert window.seconds == pytest.approx(PACE.work_s, abs=2)
@@ -56,9 +62,9 @@ def test_it_is_measured_once_the_engine_is_warm(
     quick, slow = (Drive(tmp_path, monkeypatch, STEADY) for _ in range(2))
     slow.fluid.cold_s = 35
     slow.clock.rule(monkeypatch)
-    warmed = Overload(slow.session, slow.folder.path, 15_000, PACE).warm_up()
+    warmed = Overload(slow.load, slow.folder.path, 15_000, PACE).warm_up()
     quick.clock.rule(monkeypatch)
-    at_once = Overload(quick.session, quick.folder.path, 15_000, PACE).warm_up()
+    at_once = Overload(quick.load, quick.folder.path, 15_000, PACE).warm_up()
     assert at_once.is_warm and warmed.is_warm
     assert at_once.took_s < warmed.took_s < PACE.warm_up_most_s
 
@@ -68,7 +74,7 @@ def test_an_engine_that_never_gets_warm_is_measured_and_said_to_be_cold(
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
     pace = replace(PACE, warm_up_most_s=20)
-    seen = Overload(at.session, at.folder.path, 15_000, pace).warm_up()
+    seen = Overload(at.load, at.folder.path, 15_000, pace).warm_up()
     assert not seen.is_warm
     assert 20 <= seen.took_s < 40
 
@@ -79,16 +85,16 @@ def test_who_can_not_be_overloaded_is_not_waited_for_without_end(
     at = Drive(tmp_path, monkeypatch, STEADY)
     at.fluid.most_per_s = 5_000
     with pytest.raises(RacetrackError, match=r"could not be overloaded within 240 s; .*--start"):
-        Overload(at.session, at.folder.path, 1_000, PACE).warm_up()
+        Overload(at.load, at.folder.path, 1_000, PACE).warm_up()
 
 
 def test_a_backlog_is_worked_off_before_a_rate_is_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
-    at.session.offer(30_000)
+    at.load.offer(30_000)
     at.session.watch(30, "gathering a backlog")
-    drain(at.session, 19_000)
+    drain(at.load, 19_000)
     look = at.session.look()
     assert 0 <= look.due - look.counted <= 19_000
 
@@ -97,9 +103,9 @@ def test_an_engine_is_measured_again_after_it_was_drained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
-    overload = Overload(at.session, at.folder.path, 1_000, PACE)
+    overload = Overload(at.load, at.folder.path, 1_000, PACE)
     overload.warm_up()
-    drain(at.session, 19_000)
+    drain(at.load, 19_000)
     work = at.work_in(overload.measure())
     assert work.is_capacity
     assert work.youngest_s > 2.5
@@ -109,16 +115,16 @@ def test_an_engine_that_never_catches_up_is_not_waited_for_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
-    at.session.offer(60_000)
+    at.load.offer(60_000)
     at.session.watch(60, "gathering a backlog")
     began_s = at.clock.now_s
-    drain(at.session, 10_000)
+    drain(at.load, 10_000)
     assert at.clock.now_s - began_s == pytest.approx(60, abs=2)
 
 
 def test_the_lag_of_a_rate_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
-    seen = hold(at.session, at.folder.path, 15_000, 5_000, PACE)
+    seen = hold(at.load, 15_000, 5_000, PACE)
     assert at.fluid.set_to == [15_000]
     assert seen.window.seconds == pytest.approx(90, abs=1)
     assert not seen.broken_off
@@ -130,7 +136,7 @@ def test_one_that_is_too_late_for_the_bound_is_broken_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
-    seen = hold(at.session, at.folder.path, 30_000, 5_000, PACE)
+    seen = hold(at.load, 30_000, 5_000, PACE)
     assert seen.broken_off
     assert seen.lag_p99_ms > 5_000
     assert seen.window.seconds < 30

@@ -38,13 +38,13 @@ class Engine:
         self.did.append("work")
         return self.works[self.did.count("work") - 1]
 
-    def hold(self, pageviews_per_s: int, bound_ms: float) -> Held:
+    def hold(self, per_s: int, bound_ms: float) -> Held:
         self.did.append(f"hold for {bound_ms:,.0f} ms")
-        share = round(pageviews_per_s / CAPACITY_PER_S, 2)
+        share = round(per_s / CAPACITY_PER_S, 2)
         self.asked.append(share)
         lag_ms = 8_000 if share > self._late_up_to else 3_000 if share > self._up_to else 1_000
         broken_off = lag_ms > widened_ms(bound_ms, self.cycle_ms)
-        is_offered = pageviews_per_s <= self.offers
+        is_offered = per_s <= self.offers
         return Held(math.inf if broken_off else lag_ms, self.cycle_ms, is_offered)
 
     def has_time_to_hold(self) -> bool:

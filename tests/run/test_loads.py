@@ -1,0 +1,113 @@
+"""What a search raises: inserts by their marks; pageviews are in test_phases and test_limit."""
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from racetrack.errors import UsageError
+from racetrack.limit_record import PAGEVIEWS
+from racetrack.run import loads
+from racetrack.run.loads import Inserts
+from racetrack.run.phases import PACE, Overload, drain, hold
+from racetrack.run.session import Session
+from racetrack.run_record import Window
+from racetrack.runfolder import RunFolder
+from racetrack.settings import load
+from racetrack.workload import find_workload
+from tests.run.fluid_session import Clock
+from tests.run.fluid_way import FluidWay
+from tests.run.made_up import MadeUpEngine
+
+INSERTS = "purchases"
+# Of database, CDC with the broker, and engine; and which of them limits the way.
+WAYS = [
+    ((900.0, 3_000.0, 9_000.0), "database"),
+    ((4_000.0, 1_500.0, 9_000.0), "cdc and broker"),
+    ((4_000.0, 3_000.0, 700.0), "engine"),
+]
+
+
+class Drive:
+    """Inserts on a way of known capacities."""
+
+    def __init__(
+        self, logs: Path, monkeypatch: pytest.MonkeyPatch, stages_per_s: tuple[float, float, float]
+    ) -> None:
+        clock = Clock()
+        clock.rule(monkeypatch)
+        self.folder = RunFolder.create(logs, "made-up", "way")
+        self.way = FluidWay(clock, self.folder, stages_per_s)
+        settings = load({"MARKS_PER_SECOND": "12"})
+        workload = find_workload(settings.workload)
+        session = cast(Session, self.way)
+        self.load = Inserts(session, self.folder.path, workload, settings)
+
+    def overloaded(self) -> Window:
+        overload = Overload(self.load, self.folder.path, self.load.start_per_s, PACE)
+        assert overload.warm_up().is_warm
+        return overload.measure()
+
+
+@pytest.mark.parametrize(("stages_per_s", "limits"), WAYS, ids=[limits for _, limits in WAYS])
+def test_the_way_works_as_fast_as_its_slowest_stage_for_which_the_most_wait(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stages_per_s: tuple[float, float, float],
+    limits: str,
+) -> None:
+    at = Drive(tmp_path, monkeypatch, stages_per_s)
+    worked = at.load.work(at.overloaded(), PACE.batch_s)
+    assert worked.work.per_s == pytest.approx(min(stages_per_s), rel=0.01)
+    assert worked.work.is_capacity
+    assert 4 < worked.work.youngest_s < worked.work.oldest_s < 31
+    assert sum(worked.waited.values()) == pytest.approx(1)
+    assert worked.waited[limits] > 0.9
+
+
+def test_a_rate_below_the_slowest_stage_is_held_and_one_above_it_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = Drive(tmp_path, monkeypatch, (4_000, 1_500, 9_000))
+    at.overloaded()
+    drain(at.load, 1_400)
+    look = at.load.look()
+    assert 0 <= look.due - look.counted <= 1_400
+    held = hold(at.load, 1_400, 2_000, PACE)
+    assert not held.broken_off
+    assert held.lag_p99_ms < 1_200
+    assert held.handed_over_per_s == pytest.approx(1_412, rel=0.01)
+    assert hold(at.load, 1_600, 2_000, PACE).broken_off
+
+
+def test_what_is_counted_is_what_a_view_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = Drive(tmp_path, monkeypatch, (4_000, 3_000, 700))
+    at.load.offer(1_000)
+    for _ in range(20):
+        at.way.watch(1, "falling behind")
+        look = at.load.look()
+    assert look.due == pytest.approx(20 * 1_012, rel=0.01)
+    # The next mark may be a twelfth of a second away, and the view is told twice a second.
+    assert 20 * 700 - 400 <= look.counted <= 20 * 700 + 1_012 / 12
+    assert look.cpu_s == pytest.approx(20 * 700 * 1e-4, rel=0.01)
+    at_ms = at.way.heard().counts["now_ms"]
+    assert at.load.counted_by(at_ms) == pytest.approx(look.counted, rel=0.01)
+
+
+def test_marks_are_turned_on_for_inserts_and_left_if_there_are_more() -> None:
+    engine = MadeUpEngine()
+    assert loads.settings_for(PAGEVIEWS, engine, load({})).marks_per_second == 0
+    assert loads.settings_for(INSERTS, engine, load({})).marks_per_second == 12
+    more = load({"MARKS_PER_SECOND": "30"})
+    assert loads.settings_for(INSERTS, engine, more).marks_per_second == 30
+
+
+def test_what_can_not_be_raised_is_said() -> None:
+    engine = MadeUpEngine()
+    with pytest.raises(UsageError, match="--of sales: the workload shop has pageviews and purcha"):
+        loads.settings_for("sales", engine, load({}))
+    engine.needs = ()
+    with pytest.raises(UsageError, match="reads nothing that comes by CDC"):
+        loads.settings_for(INSERTS, engine, load({}))
