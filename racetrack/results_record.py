@@ -282,9 +282,12 @@ class CdcWay(Part):
 
     inserts_per_s: float = Field(description="Inserts that became due.")
     in_database: Quantiles = Field(description="Due and not committed.")
+    sent: Quantiles | None = Field(
+        default=None,
+        description="Due and not sent by Debezium, by its own clock; null in older runs.",
+    )
     in_topic: Quantiles = Field(
-        description="Due and not in the topic that the engine reads: that and Debezium, and the"
-        " broker."
+        description="Due and not in the topic that the engine reads: that and the broker."
     )
 
 

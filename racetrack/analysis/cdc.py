@@ -17,18 +17,18 @@ from racetrack.run_record import Window
 
 FILE = "purchases.csv"
 # What an insert waits for, one after the other.
-STAGES = ("database", "cdc and broker", "engine")
+STAGES = ("database", "cdc", "broker", "engine")
 
 
 @dataclass(frozen=True, eq=False)
 class Inserts:
-    """Counts by time, ten rows a second; arrays of one length. `captured` counts those of before
-    the race too."""
+    """Counts by time since the race began, ten rows a second; arrays of one length."""
 
     at_ms: Floats
     due: Floats  # and not refused
     done: Floats
-    captured: Floats
+    sent: Floats  # by CDC, to the broker
+    captured: Floats  # in the topic
 
     @property
     def lag_in_topic_ms(self) -> Floats:
@@ -43,15 +43,25 @@ def read(folder: Path) -> Inserts | None:
         return None
     columns = {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
     due = columns["due"] - columns["refused"]
-    return Inserts(columns["at_ms"], due, columns["done"], columns["captured"])
+    # The topic has those of before the race, too: as many as make it never more than what was due.
+    captured = columns["captured"] - np.max(columns["captured"] - due, initial=0.0)
+    sent = _sent(columns["at_ms"], captured, columns.get("sent_ms"))
+    return Inserts(
+        columns["at_ms"], due, columns["done"], np.minimum(sent, columns["done"]), captured
+    )
+
+
+def _sent(at_ms: Floats, captured: Floats, sent_ms: Floats | None) -> Floats:
+    """How many CDC had sent at each row, by when it sent the newest that was seen; as many as were
+    captured in older runs, which did not keep that."""
+    if sent_ms is None or not sent_ms.any():
+        return captured
+    known = sent_ms > 0
+    return np.maximum(captured, np.interp(at_ms, sent_ms[known], captured[known]))
 
 
 def lag_ms(at_ms: Floats, due: Floats, there: Floats) -> Floats:
-    """The age of the oldest that is due and not there, at each row: up to a row's time too low.
-
-    What is there may count those of before the race too; as many are taken off as make it never
-    more than what was due.
-    """
+    """The age of the oldest that is due and not there, at each row: up to a row's time too low."""
     waits, first = _oldest(due, there)
     return np.where(waits, at_ms - at_ms[first], 0.0) if len(at_ms) else at_ms
 
@@ -83,25 +93,16 @@ def waited(told: Inserts, held: Curve, start_ms: float, end_ms: float) -> dict[s
     """For what those waited in the window that were due and not in the view: the share of each
     stage, by their number. The most wait for the stage that limits the way. Empty if none did."""
     within = (told.at_ms >= start_ms) & (told.at_ms <= end_ms)
-    captured = told.captured - _of_before(told.due, told.captured)
-    come = [told.due, told.done, captured, counted(held, told.at_ms, "right")]
-    there = [np.maximum(stage[within], 0) for stage in come]
-    mean = (
-        [float(np.mean(np.maximum(a - b, 0))) for a, b in pairwise(there)] if within.any() else []
-    )
-    return (
-        {of: each / sum(mean) for of, each in zip(STAGES, mean, strict=True)} if any(mean) else {}
-    )
-
-
-def _of_before(due: Floats, there: Floats) -> float:
-    """How many of what is there are of before the race: as many as make it never more than due."""
-    return float(np.max(there - due, initial=0.0)) if len(due) else 0.0
+    viewed = counted(held, told.at_ms, "right")
+    come = [stage[within] for stage in (told.due, told.done, told.sent, told.captured, viewed)]
+    waiting = [float(np.maximum(before - after, 0).sum()) for before, after in pairwise(come)]
+    if not any(waiting):
+        return {}
+    return {of: each / sum(waiting) for of, each in zip(STAGES, waiting, strict=True)}
 
 
 def _oldest(due: Floats, there: Floats) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
     """At each row: whether one waits, and the first row at which the oldest that does was due."""
-    there = there - _of_before(due, there)
     first = np.searchsorted(due, there, "right")
     return there < due, np.minimum(first, len(due) - 1)
 
@@ -116,8 +117,13 @@ def way(folder: Path, window: Window) -> CdcWay | None:
         return None
     at_ms, due = told.at_ms[within], told.due[within]
     per_s = 1000 * float(due[-1] - due[0]) / float(at_ms[-1] - at_ms[0])
-    stages = (at_most_ms(told.at_ms, told.due, there) for there in (told.done, told.captured))
-    in_database, in_topic = (quantiles(stage_ms[within]) for stage_ms in stages)
-    if not (in_database and in_topic):
+    stages = (
+        quantiles(at_most_ms(told.at_ms, told.due, there)[within])
+        for there in (told.done, told.sent, told.captured)
+    )
+    in_database, sent, in_topic = stages
+    if not (in_database and sent and in_topic):
         return None
-    return CdcWay(inserts_per_s=round(per_s, 2), in_database=in_database, in_topic=in_topic)
+    return CdcWay(
+        inserts_per_s=round(per_s, 2), in_database=in_database, sent=sent, in_topic=in_topic
+    )

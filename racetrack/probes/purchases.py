@@ -5,7 +5,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    TIMESTAMP_CREATE_TIME,
+    Consumer,
+    TopicPartition,
+)
 
 from racetrack import clock
 from racetrack.errors import RacetrackError
@@ -13,7 +18,7 @@ from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.probes.thread import Probe
 from racetrack.runfolder import RunFolder
 
-FILE, TITLES = "purchases.csv", "at_ms,due,refused,done,captured\n"
+FILE, TITLES = "purchases.csv", "at_ms,due,refused,done,captured,sent_ms\n"
 BATCH = 10_000
 # The generator speaks every 0.1 s.
 JUST_BEFORE_THE_NEXT_S = 0.08
@@ -22,9 +27,9 @@ HEADER_BYTES = 5
 
 class PurchasesProbe(Probe):
     """Keeps `purchases.csv`, about ten rows a second: how many purchases were due, refused and in
-    MySQL since the generator's start, of all kinds of events that make one, and how many different
-    ones were ever seen in their topic (those of before the race too). A message that comes twice
-    counts once."""
+    MySQL since the generator's start, of all kinds of events that make one, how many different ones
+    were ever seen in their topic (those of before the race too), and when Debezium sent the newest
+    of these, by its own clock (0: none yet). A message that comes twice counts once."""
 
     name = "What Debezium has captured"
 
@@ -50,6 +55,7 @@ class PurchasesProbe(Probe):
         )
         self._csv = folder.open_for_lines(FILE)
         self._ids: set[int] = set()
+        self._sent_ms = 0
 
     def run(self) -> None:
         """Read, and write what the generator says next."""
@@ -65,7 +71,8 @@ class PurchasesProbe(Probe):
     def _write(self, stats: Mapping[str, Any]) -> None:
         inserted = [stats[kind] for kind in self._kinds if kind in stats]
         counts = [sum(of[what] for of in inserted) for what in ("due", "refused", "done")]
-        self._csv.write(",".join(map(str, (stats["now_ms"], *counts, len(self._ids)))) + "\n")
+        row = stats["now_ms"], *counts, len(self._ids), self._sent_ms
+        self._csv.write(",".join(map(str, row)) + "\n")
 
     def _take(self) -> None:
         asked_s = time.monotonic()
@@ -74,7 +81,18 @@ class PurchasesProbe(Probe):
                 if not self._excused(asked_s):
                     raise RacetrackError(f"{self._topic} can't be read: {error}.")
             else:
-                self._ids.add(purchase_id(message.key() or b""))
+                self._note(purchase_id(message.key() or b""), message.timestamp())
+
+    def _note(self, number: int, stamp: tuple[int, int]) -> None:
+        kind, sent_ms = stamp
+        if kind != TIMESTAMP_CREATE_TIME:
+            raise RacetrackError(
+                f"{self._topic} does not keep the time at which its messages were sent: set its"
+                " message.timestamp.type to CreateTime."
+            )
+        if number not in self._ids:
+            self._ids.add(number)
+            self._sent_ms = max(self._sent_ms, sent_ms)
 
 
 def purchase_id(key: bytes) -> int:

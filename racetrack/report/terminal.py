@@ -149,13 +149,17 @@ def _view(view: ViewLag) -> str:
 
 def _cdc(way: CdcWay) -> str:
     """How old the stages before the engine were."""
-    database, topic = (
-        f"p50 {_ms(of.p50_ms)}, p99 {_ms(of.p99_ms)}" for of in (way.in_database, way.in_topic)
+    stages = {
+        "in the database": way.in_database,
+        "sent by CDC": way.sent,
+        "in the topic": way.in_topic,
+    }
+    told = ", ".join(
+        f"not {stage} p50 {_ms(of.p50_ms)}, p99 {_ms(of.p99_ms)}"
+        for stage, of in stages.items()
+        if of
     )
-    return (
-        f"  inserts     {way.inserts_per_s:g}/s; age of the oldest not in the database {database},"
-        f" not in the topic {topic}"
-    )
+    return f"  inserts     {way.inserts_per_s:g}/s; age of the oldest {told}"
 
 
 def _read(answers: Answers) -> str:

@@ -60,7 +60,7 @@ class LimitSearch:
         self._settings, self._screen, self._guard = settings, screen, guard
         runtime = open_stack(settings, services_of(self._engine, settings), lambda _: None).runtime
         self.folder = named_folder(settings.logs_folder, f"{engine_name}_limit")
-        self._found = LimitRecord(
+        self.record = LimitRecord(
             engine=engine_name,
             of=of,
             runtime=runtime,
@@ -84,13 +84,13 @@ class LimitSearch:
             self._write(str(error))
             raise
         self._write(self._took_in(found))
-        return self._found
+        return self.record
 
     @contextmanager
     def fresh(self) -> Iterator["MeasuredRun"]:
         """The stack started for one run, the demo loaded, the engine warmed up; stopped again,
         however that ends."""
-        self._screen.heading(f"== run {len(self._found.runs) + 1} of {search.RUNS}")
+        self._screen.heading(f"== run {len(self.record.runs) + 1} of {search.RUNS}")
         stack = open_stack(
             self._settings, services_of(self._engine, self._settings), self._screen.say
         )
@@ -106,7 +106,7 @@ class LimitSearch:
         )
         describe_run(folder, self._engine, stack, asked)
         run = LimitRun(tag=folder.tag)
-        self._found.runs = (*self._found.runs, run)
+        self.record.runs = (*self.record.runs, run)
         session = Session(self._engine, stack, folder, self._screen, 1.0)
         outcome = "unfinished"
         try:
@@ -157,16 +157,16 @@ class LimitSearch:
     def _took_in(self, found: search.Found | None) -> str:
         """Into the record; the outcome."""
         if not found:
-            idle = self._found.runs[-1].overloaded[-1]
+            idle = self.record.runs[-1].overloaded[-1]
             return (
                 "its capacity is not known: for"
                 f" {100 * idle.idle_share:.0f} % of the time it had nothing to do, since generator"
                 f" and broker gave it no more than {idle.handed_over_per_s:,.0f}/s"
             )
-        self._found.capacity = Capacity(
+        self.record.capacity = Capacity(
             per_s=found.capacity.per_s, low=found.capacity.low, high=found.capacity.high
         )
-        self._found.sustainable = tuple(
+        self.record.sustainable = tuple(
             SustainableRate(
                 bound_ms=one.bound_ms,
                 held_per_s=one.held,
@@ -181,9 +181,9 @@ class LimitSearch:
         return f"no more rates fitted into {self._pace.within_min:g} minutes"
 
     def _write(self, outcome: str) -> None:
-        self._found.outcome = outcome
-        self._found.minutes = round((time.monotonic() - self._began_s) / 60, 1)
-        write_json(self.folder / "limit.json", self._found.model_dump(mode="json"))
+        self.record.outcome = outcome
+        self.record.minutes = round((time.monotonic() - self._began_s) / 60, 1)
+        write_json(self.folder / "limit.json", self.record.model_dump(mode="json"))
 
 
 class MeasuredRun:

@@ -11,10 +11,12 @@ START_MS, EVERY_MS, ROWS = 1_795_000_000_000, 100, 600
 BEFORE_THE_RACE = 1_000
 
 
-def write(folder: Path, per_row: int, database_ms: int, topic_ms: int) -> None:
-    """Inserts of which each is in the database and in the topic so long after it was due; one in
-    ten is refused."""
-    lines = ["at_ms,due,refused,done,captured"]
+def write(
+    folder: Path, per_row: int, database_ms: int, topic_ms: int, sent_ms: int | None = None
+) -> None:
+    """Inserts of which each is in the database and in the topic so long after it was due, and sent
+    there in between, if that is known; one in ten is refused."""
+    lines = ["at_ms,due,refused,done,captured" + (",sent_ms" if sent_ms is not None else "")]
     for row in range(ROWS):
         due = per_row * row
         refused = due // 10
@@ -22,7 +24,9 @@ def write(folder: Path, per_row: int, database_ms: int, topic_ms: int) -> None:
             max(0, per_row * (row - late // EVERY_MS)) for late in (database_ms, topic_ms)
         )
         counts = due, refused, done - done // 10, BEFORE_THE_RACE + captured - captured // 10
-        lines.append(",".join(map(str, (START_MS + EVERY_MS * row, *counts))))
+        at_ms = START_MS + EVERY_MS * row
+        sent = () if sent_ms is None else (at_ms - (topic_ms - sent_ms),)
+        lines.append(",".join(map(str, (at_ms, *counts, *sent))))
     (folder / cdc.FILE).write_text("\n".join(lines) + "\n")
 
 
@@ -40,6 +44,14 @@ def test_each_stage_is_as_old_as_its_oldest_insert_that_is_missing(
     for seen, true_ms in ((found.in_database, 300), (found.in_topic, 1_200)):
         for ms in (seen.p50_ms, seen.p99_ms):
             assert true_ms <= ms <= true_ms + EVERY_MS
+
+
+def test_the_broker_is_told_from_who_sends_to_it(tmp_path: Path) -> None:
+    write(tmp_path, 10, 300, 1_200, sent_ms=700)
+    found = cdc.way(tmp_path, WINDOW)
+    assert found and found.sent
+    for seen, true_ms in ((found.in_database, 300), (found.sent, 700), (found.in_topic, 1_200)):
+        assert true_ms <= seen.p50_ms <= seen.p99_ms <= true_ms + EVERY_MS
 
 
 def test_what_is_there_at_once_has_no_age(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from racetrack.analysis import cdc, recovery
-from racetrack.analysis.lag import Floats
 from racetrack.analysis.recovery import Series
 from racetrack.results_record import FaultRecovery, Recovery
 
@@ -73,16 +72,15 @@ def test_a_lag_without_end_is_none_in_the_record() -> None:
     assert (found.worst_ms, found.after_s) == (None, 5.0)
 
 
-def lags(due: list[float], captured: list[float]) -> Floats:
-    """A row a second."""
-    at_ms = np.arange(len(due), dtype=np.float64) * 1000
-    return cdc.lag_ms(at_ms, np.array(due), np.array(captured))
-
-
-def test_purchases_wait_from_when_they_were_due() -> None:
+def test_purchases_wait_from_when_they_were_due(tmp_path: Path) -> None:
     # 1,000 are from before the race; the topic stands still at the third row and is up at the last.
-    found = lags([0, 1, 2, 3, 4, 5, 5], [1000, 1001, 1001, 1001, 1001, 1003, 1005])
-    assert list(found) == [0, 0, 0, 1000, 2000, 1000, 0]
+    due, captured = [0, 1, 2, 3, 4, 5, 5], [1000, 1001, 1001, 1001, 1001, 1003, 1005]
+    rows = [f"{1000 * s},{due[s]},0,{due[s]},{captured[s]}" for s in range(len(due))]
+    header = "at_ms,due,refused,done,captured"
+    (tmp_path / cdc.FILE).write_text("\n".join([header, *rows]) + "\n")
+    found = recovery.purchases(tmp_path)
+    assert found
+    assert list(found.lag_ms) == [0, 0, 0, 1000, 2000, 1000, 0]
 
 
 def test_the_files_of_a_run_that_goes_on_are_read_up_to_their_last_whole_line(

@@ -200,12 +200,13 @@ def test_the_stages_of_cdc_have_a_line() -> None:
     way = {
         "inserts_per_s": 15.0,
         "in_database": {"p50_ms": 0.0, "p99_ms": 101.0},
+        "sent": {"p50_ms": 402.0, "p99_ms": 800.0},
         "in_topic": {"p50_ms": 502.0, "p99_ms": None},
     }
     shown = terminal.summary(run_with({**RESULTS, "cdc": way}), Path("x"))
     assert (
-        "  inserts     15/s; age of the oldest not in the database p50 0 ms, p99 101 ms, not in the"
-        " topic p50 502 ms, p99 without end"
+        "  inserts     15/s; age of the oldest not in the database p50 0 ms, p99 101 ms, not sent"
+        " by CDC p50 402 ms, p99 800 ms, not in the topic p50 502 ms, p99 without end"
     ) in shown
 
 

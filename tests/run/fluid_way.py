@@ -41,7 +41,9 @@ class FluidWay:
             run.marked_views = marked_views(find_workload(load({}).workload))
         self._closing = ExitStack()
         self._curves = self._file(folder, "curves.csv", ",".join(HEADER))
-        self._purchases = self._file(folder, "purchases.csv", "at_ms,due,refused,done,captured")
+        self._purchases = self._file(
+            folder, "purchases.csv", "at_ms,due,refused,done,captured,sent_ms"
+        )
         self._marks = self._file(folder, "marks.csv", "at_ms,newest,due_ms,committed")
         self._views = self._file(folder, "views.csv", "at_ms,view,partition,value")
 
@@ -108,7 +110,7 @@ class FluidWay:
     def _write(self) -> None:
         at_ms, newest = self._clock.now_ms(), self._newest_mark()
         due, done, captured = map(int, self._come[:3])
-        self._purchases.write(f"{at_ms},{due + 5},5,{done},{captured + BEFORE_THE_RACE}\n")
+        self._purchases.write(f"{at_ms},{due + 5},5,{done},{captured + BEFORE_THE_RACE},{at_ms}\n")
         if newest:
             due_ms = START_MS + 1000 * newest / MARKS_PER_S
             self._marks.write(f"{at_ms},{newest},{due_ms:.0f},{newest}\n")
