@@ -38,7 +38,7 @@ def test_a_programmed_capacity_is_found_and_nearly_all_of_it_is_sustained() -> N
         machine_lock(),
     ):
         screen = Screen(patient_console(unseen))
-        search = LimitSearch(CALIBRATION, settings, screen, guard, QUICK)
+        search = LimitSearch(CALIBRATION, settings, screen, guard, QUICK, CAPACITY_PER_S // 2)
         found = search.run()
     held = json.loads((Path(search.folder) / "limit.json").read_text())
     if not is_found(found):
