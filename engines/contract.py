@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
-from racetrack.errors import RacetrackError
+from racetrack import plugins
+from racetrack.errors import RacetrackError, UsageError
 from racetrack.flaw import Flaw
 from racetrack.settings import Settings
 from racetrack.stack.contract import Endpoints, Stack
-from racetrack.workload import MarkedView
+from racetrack.workload import MarkedView, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
@@ -29,10 +29,10 @@ class NoSuchView(RacetrackError):
 
 @dataclass(frozen=True)
 class Summary:
-    """What the engine's `pageviews_summary` held when it last changed.
+    """What the engine's `Workload.summary` held when it last changed.
 
-    `timestamp_ms` is when it changed and `max_received_at_ms` the newest pageview it had counted,
-    both epoch milliseconds; `dt_ms` is the published freshness, now − newest `received_at`.
+    `timestamp_ms` is when it changed and `max_received_at_ms` when the newest pageview was due that
+    it had counted, both epoch milliseconds; `dt_ms` is the published freshness, now − the latter.
     """
 
     timestamp_ms: int
@@ -43,7 +43,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Progress:
-    """One changed row of `pageviews_progress`: what the engine has counted of one partition."""
+    """One changed row of `Workload.progress`: what the engine has counted of one partition."""
 
     timestamp_ms: int
     partition: int
@@ -100,9 +100,34 @@ class Engine(ABC):
     needs: tuple[str, ...] = ()  # services it needs beside the database, broker and generator
     services: tuple[str, ...] = ()  # its own services, those whose cost is the engine's cost
     runtimes: tuple[str, ...] = ("native", "compose")  # those that can start it
-    # Workload → what a person pastes for it, in `scripts/`; none: it counts the main topic only.
-    scripts: Mapping[str, str] = MappingProxyType({})
+    # How the names of its scripts end, such as `.sql`: it can race on a workload that has one in
+    # `scripts/`. None: it has no script, and counts the main topic of any.
+    script_ending: str = ""
     is_published: bool = False  # one of the two of the published experiment
+
+    @property
+    def scripts(self) -> Mapping[str, str]:
+        """Workload → the name of what a person pastes for it, of those that it can race on; none
+        if it has no script for any."""
+        if not self.script_ending:
+            return {}
+        names = plugins.workload_names()
+        paths = {name: find_workload(name).script(self.script_ending) for name in names}
+        return {name: path.name for name, path in paths.items() if path.exists()}
+
+    def script(self, settings: Settings) -> Path:
+        """What a person pastes for the workload of these settings.
+
+        Raises:
+            UsageError: there is none.
+        """
+        path = find_workload(settings.workload).script(self.script_ending)
+        if not path.exists():
+            raise UsageError(
+                f"{self.title} can't race on the workload {settings.workload}: there is no"
+                f" scripts/{path.name}. It has scripts for {', '.join(self.scripts)}."
+            )
+        return path
 
     def services_in(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
         """Its own services that a stack of these settings starts: none if it runs elsewhere."""

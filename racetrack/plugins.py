@@ -15,6 +15,7 @@ REPO = Path(__file__).resolve().parent.parent
 ENGINES = REPO / "engines"
 PUBLISHED_2022 = ENGINES / "published_2022.json"  # results of the published experiment
 WORKLOADS = REPO / "workloads"
+SCRIPTS = REPO / "scripts"
 ENGINE = "engine"  # the part that makes a folder an engine
 
 
@@ -41,6 +42,16 @@ def of_all(part: str) -> dict[str, ModuleType]:
 def files(name: str) -> list[Path]:
     """The file of that name of each engine that has one."""
     return [file for engine in engine_names() if (file := ENGINES / engine / name).exists()]
+
+
+def workload_names() -> tuple[str, ...]:
+    """Every workload there is, in alphabetical order."""
+    return tuple(importlib.import_module("workloads").names())
+
+
+def default_workload() -> str:
+    """The one that is raced on where nothing else is said."""
+    return str(importlib.import_module("workloads").DEFAULT)
 
 
 def of_workload(workload: str, part: str) -> ModuleType:

@@ -67,7 +67,8 @@ class SourceTopic:
 
     `form` are kcat's options for a line of JSON a message; `take` is the SQL that inserts the lines
     of `$pipes`. `unfit`, if any, is the condition under which a row came of a message that is no
-    `event`; the table has its `partition` and `offset` then.
+    `event`; the table has its `partition` and `offset` then. `due` is the field of a message that
+    says when it was due, in epoch milliseconds; the main topic's messages have one.
     """
 
     name: str
@@ -76,6 +77,7 @@ class SourceTopic:
     take: str
     event: str
     unfit: str = ""
+    due: str = ""
 
 
 @dataclass(frozen=True)
@@ -138,14 +140,21 @@ class Workload:
     # of the generator that insert a row there.
     watched_table: str | None
     watched_kinds: tuple[str, ...]
+    # The rates that its generator's side heeds, of those that are off unless they are asked for:
+    # settings, such as `marks_per_second`.
+    rates: tuple[str, ...]
     # In an order in which each comes after those that its SQL reads.
     views: tuple[View, ...]
     # Those of them by which view lag is told.
     marked: tuple[MarkedView, ...]
     # What is asked, by turns, where views are read.
     questions: tuple[Question, ...]
-    # The view that counts the main topic by `partition`, in a column `total`.
+    # The view that counts the main topic by `partition`: `total`, and `max_received_at`, when the
+    # newest message was due (epoch ms); and the view of one row that sums these up.
     progress: str
+    summary: str
+    # How the names of its scripts begin, one for each engine: `scripts/<begin>.sql`.
+    scripts: str
     # The folder that holds `<view>.sql` for each view: what it should hold, by the schemas `source`
     # and `expected` of DuckDB.
     sql: Path
@@ -159,6 +168,11 @@ class Workload:
     def table_views(self) -> list[View]:
         """The views that are tables of the database."""
         return [self.view(table) for table in self.tables]
+
+    def script(self, ending: str) -> Path:
+        """What a person pastes into the engine whose scripts end like this, such as `.sql`; it may
+        not be there."""
+        return plugins.SCRIPTS / f"{self.scripts}{ending}"
 
     def cdc_topic(self, table: str) -> str:
         """Where Debezium writes the changes of a table."""

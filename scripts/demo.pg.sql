@@ -253,7 +253,29 @@ CREATE TABLE hvu_test (
     purchases bigint
 );
 
--- ---- How far the consumer has read --------------------------------------------------------------
+-- ---- What the consumer brings -------------------------------------------------------------------
+-- It asks here which topics it is to read, and how they come into which table:
+-- - events: JSON, a row each, of the fields that the table has. They are counted in the table of that
+--   name with _progress at its end; `due` says when one was due.
+-- - rows: Debezium's changes, so that the table is as MySQL's is now.
+-- - ids: a number each, every one once.
+-- - sink: what was sent to Kafka from here.
+CREATE TABLE feed_topics (
+    topic text PRIMARY KEY,
+    how text NOT NULL,
+    into_table text NOT NULL,
+    due text
+);
+
+INSERT INTO feed_topics VALUES
+    ('pageviews', 'events', 'pageviews', 'received_at'),
+    ('mysql.shop.users', 'rows', 'users', NULL),
+    ('mysql.shop.items', 'rows', 'items', NULL),
+    ('mysql.shop.purchases', 'rows', 'purchases', NULL),
+    ('dd_flagged_profiles', 'ids', 'dd_flagged_profiles', NULL),
+    ('high_value_users_sink', 'sink', 'hvu_test', NULL);
+
+-- How far it has read.
 CREATE TABLE feed_positions (
     topic text NOT NULL,
     partition integer NOT NULL,

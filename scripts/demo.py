@@ -329,3 +329,21 @@ hvu_test = (
     .last_by("id")
     .where("purchases != null")
 )
+
+# ---- For sample_dt.py ----------------------------------------------------------------------------
+# The views that say what was counted, and those that no other reads: once they are through with an
+# update cycle, all are.
+sampled = {
+    "summary": pageviews_summary,
+    "progress": pageviews_progress,
+    "last_views": [
+        item_summary,
+        top_viewed_items,
+        top_converting_items,
+        profile_views_per_minute_last_10,
+        profile_views_enriched,
+        dd_flagged_profile_view,
+        high_value_users,
+        hvu_test,
+    ],
+}

@@ -1,15 +1,16 @@
-# Says in the server's log when the views of demo.py have taken in how much, as it happens:
+# Says in the server's log when the views of a workload have taken in how much, as it happens:
 #
 #   RACETRACK dt timestamp=<ms>, total=<n>, max_received_at=<ms>, dt_ms=<ms>
 #   RACETRACK progress timestamp=<ms>, partition=<k>, total=<n>, max_received_at=<ms>
 #   RACETRACK failed timestamp=<ms>, listener=<dt or progress>, error=<one line>
 #
-# Times are epoch milliseconds. A `dt` line comes for each cycle that changed pageviews_summary, a
+# Times are epoch milliseconds. A `dt` line comes for each cycle that changed the summary, a
 # `progress` line for each partition that such a cycle changed, and the state at the start comes at
-# once. `timestamp` is taken when ALL views of the demo are through with that cycle, not just the
-# two that are listened to: what is reported has arrived everywhere. `dt_ms` is pageviews_summary's.
+# once. `timestamp` is taken when ALL views are through with that cycle, not just the two that are
+# listened to: what is reported has arrived everywhere. `dt_ms` is the summary's.
 #
-# Load it after demo.py. Loading it again replaces the listeners; stop_sampling() ends them.
+# Load it after a workload's script, such as demo.py, which says at its end in `sampled` which views
+# these are. Loading it again replaces the listeners; stop_sampling() ends them.
 
 import os
 import time
@@ -66,34 +67,23 @@ def stop_sampling():
 sampling = globals().get("sampling", [])
 stop_sampling()
 
-all_views = [
-    item_summary,
-    top_viewed_items,
-    top_converting_items,
-    profile_views_per_minute_last_10,
-    profile_views_enriched,
-    dd_flagged_profile_view,
-    high_value_users,
-    hvu_test,
-]
-
 sampling.append(
     listen(
-        pageviews_summary,
+        sampled["summary"],
         say_dt,
         description="sample_dt",
         do_replay=True,
-        dependencies=all_views,
+        dependencies=sampled["last_views"],
         on_error=say_failed("dt"),
     )
 )
 sampling.append(
     listen(
-        pageviews_progress,
+        sampled["progress"],
         say_progress,
         description="sample_dt progress",
         do_replay=True,
-        dependencies=all_views,
+        dependencies=sampled["last_views"],
         on_error=say_failed("progress"),
     )
 )

@@ -6,9 +6,11 @@ What it counted it says on standard output in the lines of engines/shared/progre
 every CAL_CYCLE_MS. `RACETRACK stalled timestamp=<ms>, partition=<k>` says since when k stands still
 (-1: none does any more). `RACETRACK capacity timestamp=<ms>, allowed=<n>, seed=<n>` says every
 second how many it could have counted since its start if some had always waited. What its view holds
-it says in lines `RACETRACK seen`, if there are marks (MARKS_PER_SECOND). KAFKA_BOOTSTRAP,
-CAL_READY_FILE (written once it reads all partitions) and the settings in the `.env` beside this
-come from the environment.
+it says in lines `RACETRACK seen`, if there are marks (MARKS_PER_SECOND).
+
+From the environment come KAFKA_BOOTSTRAP, CAL_TOPIC, CAL_DUE (the field of its messages that says
+when one was due), CAL_READY_FILE (written once it reads all partitions), and the settings in the
+`.env` beside this.
 """
 
 import json
@@ -27,7 +29,6 @@ from engines.cal.capacity import Capacity
 from racetrack import clock
 from racetrack.flaw import NO_PARTITION, Flaw
 
-TOPIC = "pageviews"
 LOOK_EVERY_S = 0.01
 NOTE_EVERY_S = 1.0
 SEEDS = 1_000_000
@@ -170,18 +171,21 @@ def _progress(counting: Counting, partition: int, now_ms: int) -> str:
     )
 
 
-def received_at_ms(value: bytes) -> int:
-    """When a pageview was due, epoch milliseconds, without parsing it where the generator's form
-    allows: `…"received_at": 1732184400000}`."""
-    digits = value[-1 - STAMP_DIGITS : -1]
-    if digits.isdigit():
-        return int(digits)
-    stamp: int = json.loads(value)["received_at"]
+def due_ms(value: bytes, field: str) -> int:
+    """When a message was due, epoch milliseconds, by a field of its JSON, without parsing it where
+    the generator's form allows: `"received_at": 1732184400000`, and no digit behind it."""
+    name = f'"{field}": '.encode()
+    found = value.rfind(name)
+    begin = found + len(name)
+    end = begin + STAMP_DIGITS
+    if found >= 0 and value[begin:end].isdigit() and not value[end : end + 1].isdigit():
+        return int(value[begin:end])
+    stamp: int = json.loads(value)[field]
     return stamp
 
 
-def by_partition(messages: Iterable[Message]) -> dict[int, list[int]]:
-    """When the pageviews of a batch were due, by partition, in their order.
+def by_partition(messages: Iterable[Message], field: str) -> dict[int, list[int]]:
+    """When the messages of a batch were due, by partition, in their order.
 
     Raises:
         SystemExit: the broker sent an error in their stead.
@@ -192,12 +196,12 @@ def by_partition(messages: Iterable[Message]) -> dict[int, list[int]]:
             raise SystemExit(f"cal: {error}")
         partition, value = message.partition(), message.value()
         if partition is None or value is None:
-            raise SystemExit(f"cal: a message of {TOPIC} without partition or value")
-        found.setdefault(partition, []).append(received_at_ms(value))
+            raise SystemExit("cal: a message without partition or value")
+        found.setdefault(partition, []).append(due_ms(value, field))
     return found
 
 
-def assigned(bootstrap: str) -> tuple[Consumer, int]:
+def assigned(bootstrap: str, topic: str) -> tuple[Consumer, int]:
     """A consumer that reads the topic from its beginning, and how many partitions it has."""
     consumer = Consumer(
         {
@@ -210,10 +214,10 @@ def assigned(bootstrap: str) -> tuple[Consumer, int]:
             "fetch.queue.backoff.ms": 1,
         }
     )
-    found = consumer.list_topics(TOPIC, timeout=ANSWER_WITHIN_S).topics[TOPIC]
+    found = consumer.list_topics(topic, timeout=ANSWER_WITHIN_S).topics[topic]
     if found.error:
-        raise SystemExit(f"cal: {TOPIC}: {found.error}")
-    consumer.assign([TopicPartition(TOPIC, p, OFFSET_BEGINNING) for p in sorted(found.partitions)])
+        raise SystemExit(f"cal: {topic}: {found.error}")
+    consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in sorted(found.partitions)])
     return consumer, len(found.partitions)
 
 
@@ -240,7 +244,7 @@ class Notes:
         return found
 
 
-def run(consumer: Consumer, partitions: int, flaw: Flaw, *, has_marks: bool) -> None:
+def run(consumer: Consumer, partitions: int, flaw: Flaw, field: str, *, has_marks: bool) -> None:
     """Count and tell to no end; a signal ends it."""
     counting, notes = Counting(partitions, flaw), Notes(flaw)
     trailing = Trailing(partitions, flaw.view_behind_ms) if has_marks else None
@@ -248,7 +252,7 @@ def run(consumer: Consumer, partitions: int, flaw: Flaw, *, has_marks: bool) -> 
     start_s = tell_at_s = time.monotonic()
     while True:
         for partition, stamps in by_partition(
-            consumer.consume(BATCH, min(LOOK_EVERY_S, flaw.cycle_ms / 1000))
+            consumer.consume(BATCH, min(LOOK_EVERY_S, flaw.cycle_ms / 1000)), field
         ).items():
             counting.add(partition, stamps)
         now_s, now_ms = time.monotonic(), clock.now_ms()
@@ -268,14 +272,15 @@ def main() -> None:
     """Read the environment, become ready, count."""
     flaw = flaw_of(os.environ)
     flaw = replace(flaw, seed=flaw.seed or 1 + secrets.randbelow(SEEDS))
-    consumer, partitions = assigned(os.environ["KAFKA_BOOTSTRAP"])
+    topic, field = os.environ["CAL_TOPIC"], os.environ["CAL_DUE"]
+    consumer, partitions = assigned(os.environ["KAFKA_BOOTSTRAP"], topic)
     if flaw.stalled_partition >= partitions:
         raise SystemExit(
             f"cal: CAL_STALLED_PARTITION={flaw.stalled_partition} can't be used:"
-            f" {TOPIC} has the partitions 0 to {partitions - 1}."
+            f" {topic} has the partitions 0 to {partitions - 1}."
         )
     Path(os.environ["CAL_READY_FILE"]).touch()
-    run(consumer, partitions, flaw, has_marks=float(os.environ["MARKS_PER_SECOND"]) > 0)
+    run(consumer, partitions, flaw, field, has_marks=float(os.environ["MARKS_PER_SECOND"]) > 0)
 
 
 if __name__ == "__main__":

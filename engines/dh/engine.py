@@ -4,7 +4,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from engines.contract import (
@@ -45,15 +44,15 @@ class Deephaven(Engine):
     title = "Deephaven"
     needs = ("registry", "debezium")
     services = ("deephaven",)
-    scripts = MappingProxyType({"shop": "demo.py"})
+    script_ending = ".py"
     is_published = True
 
     def load_demo(self, stack: Stack) -> None:
-        """Run `scripts/demo.py`, then `scripts/sample_dt.py`, which makes the server tell; if there
-        are marks, `scripts/sample_views.py` too."""
+        """Run the workload's script, then `scripts/sample_dt.py`, which makes the server tell; if
+        there are marks, `scripts/sample_views.py` too."""
         from pydeephaven import DHError
 
-        scripts = {"demo.py": "", "sample_dt.py": ""}
+        scripts = {self.script(stack.settings).name: "", "sample_dt.py": ""}
         if stack.settings.marks_per_second:
             scripts["sample_views.py"] = f"marked_views = {_marked_views(stack.settings)!r}\n"
         session = connect(stack.settings)
@@ -97,9 +96,10 @@ class Deephaven(Engine):
         settings = Knobs.of(stack.settings)
         host = f"{settings.reach_address}:{settings.deephaven_port}"
         psk = settings.deephaven_psk.get_secret_value()
+        script = f"{stack.inside.scripts}/{self.script(settings).name}"
         return [
             f"IDE: http://{host}/ide/?psk={psk}",
-            f"In its console: exec(open('{stack.inside.scripts}/demo.py').read())",
+            f"In its console: exec(open('{script}').read())",
         ]
 
 

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from engines.contract import (
@@ -26,13 +25,11 @@ from engines.flink.knobs import Knobs
 from engines.shared.marks import only_more
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
-from racetrack.workload import MarkedView
+from racetrack.workload import MarkedView, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
 
-SCRIPT = views.SCRIPT
-SUMMARY, PROGRESS = map(topics.of_view, ("pageviews_summary", "pageviews_progress"))
 RUNNING_WITHIN_S = 60.0
 LOOK_EVERY_S = 0.05
 
@@ -44,19 +41,20 @@ class Flink(Engine):
     title = "Flink"
     needs = ("registry", "debezium")
     services = ("flink",)
-    scripts = MappingProxyType({"shop": "demo.flink.sql"})
+    script_ending = views.ENDING
 
     def prepare_inputs(self, stack: Stack) -> None:
         """Make the topics that the script writes to: Flink makes none."""
-        topics.make(stack.endpoints.kafka, script.own_topics(SCRIPT.read_text()))
+        sql = self.script(stack.settings).read_text()
+        topics.make(stack.endpoints.kafka, script.own_topics(sql))
 
     def load_demo(self, stack: Stack) -> None:
-        """Run `scripts/demo.flink.sql`; its views are there when the first of them is written."""
+        """Run the workload's script; its views are there when the first of them is written."""
         self.prepare_inputs(stack)
-        sql = SCRIPT.read_text()
+        sql = self.script(stack.settings).read_text()
         try:
             with Gateway(_gateway_url(stack.settings)) as gateway:
-                gateway.run_all(script.statements(_addresses(stack) + sql))
+                gateway.run_all(script.statements(_addresses(stack, sql) + sql))
         except Refused as refused:
             raise DemoError(f"Flink opened no session: {refused}") from refused
         self._wait_until_written(stack)
@@ -69,12 +67,14 @@ class Flink(Engine):
             DemoError: the job failed.
         """
         log = JobLog(stack.log_of("flink"))
-        keys = {SUMMARY: 1, PROGRESS: stack.settings.pageviews_partitions}
+        summary, progress = _told_in(stack.settings)
+        keys = {summary: 1, progress: stack.settings.pageviews_partitions}
         for written in totals.follow(stack.endpoints.kafka, keys, _total_of, stop):
             if written is None:
                 log.check()
             elif written.value is not None:
-                yield _update_of(written.topic, written.at_ms, json.loads(written.value))
+                row = json.loads(written.value)
+                yield _update_of(row, written.at_ms, is_summary=written.topic == summary)
 
     def seen(
         self, stack: Stack, marked: Sequence[MarkedView], stop: threading.Event
@@ -86,8 +86,9 @@ class Flink(Engine):
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """The last message of each key of the view's topic."""
         columns = views.columns(stack.settings, view)
-        if not topics.is_written(stack.endpoints.kafka, SUMMARY):
-            raise NoSuchView(f"The demo is not loaded in {self.title}: {SUMMARY} is empty.")
+        summary, _ = _told_in(stack.settings)
+        if not topics.is_written(stack.endpoints.kafka, summary):
+            raise NoSuchView(f"The demo is not loaded in {self.title}: {summary} is empty.")
         return views.table(columns, topics.latest(stack.endpoints.kafka, topics.of_view(view)))
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
@@ -112,22 +113,24 @@ class Flink(Engine):
     def usage_hints(self, stack: Stack) -> list[str]:
         """Flink's own SQL client, and what to paste there."""
         settings = stack.settings
+        path = self.script(settings)
         client = stack.program("flink", "sql-client.sh")
         return [
             f"SQL client: {client} gateway --endpoint {_gateway_address(settings)}",
             "In it, paste these lines, which say where Kafka and the registry are:",
-            *_addresses(stack).splitlines(),
-            f"then all of {SCRIPT}",
+            *_addresses(stack, path.read_text()).splitlines(),
+            f"then all of {path}",
         ]
 
     def _wait_until_written(self, stack: Stack) -> None:
         log = JobLog(stack.log_of("flink"))
         give_up = time.monotonic() + RUNNING_WITHIN_S
-        while not topics.is_written(stack.endpoints.kafka, SUMMARY):
+        summary, _ = _told_in(stack.settings)
+        while not topics.is_written(stack.endpoints.kafka, summary):
             log.check()
             if time.monotonic() > give_up:
                 raise DemoError(
-                    f"Flink took the demo, but wrote nothing to {SUMMARY} within"
+                    f"Flink took the demo, but wrote nothing to {summary} within"
                     f" {RUNNING_WITHIN_S:.0f} s. Its log: {stack.log_of('flink')}"
                 )
             time.sleep(LOOK_EVERY_S)
@@ -141,30 +144,36 @@ def _gateway_url(settings: Settings) -> str:
     return f"http://{_gateway_address(settings)}"
 
 
-def _addresses(stack: Stack) -> str:
-    """The script's templates with this stack's addresses, a line each; the script's own then stay
-    out of the way."""
+def _told_in(settings: Settings) -> tuple[str, str]:
+    """The topics that say what was counted: the summary, and the progress of each partition."""
+    workload = find_workload(settings.workload)
+    return topics.of_view(workload.summary), topics.of_view(workload.progress)
+
+
+def _addresses(stack: Stack, sql: str) -> str:
+    """A script's templates with this stack's addresses, a line each; the script's own then stay out
+    of the way."""
     kafka, registry = stack.inside.kafka, stack.inside.registry
-    sql = ""
+    found = ""
     for name, options in re.findall(
         r"^CREATE TABLE IF NOT EXISTS (at_\w+) \(unused AS 1\) WITH \((.*?)^\);",
-        SCRIPT.read_text(),
+        sql,
         re.DOTALL | re.MULTILINE,
     ):
         where = options.replace("redpanda:9092", kafka).replace("http://redpanda:8081", registry)
-        sql += f"CREATE TABLE {name} (unused AS 1) WITH ({' '.join(where.split())});\n"
-    return sql
+        found += f"CREATE TABLE {name} (unused AS 1) WITH ({' '.join(where.split())});\n"
+    return found
 
 
 def _total_of(written: topics.Written) -> int:
     return 0 if written.value is None else int(json.loads(written.value)["total"])
 
 
-def _update_of(topic: str, at_ms: int, row: dict[str, Any]) -> Summary | Progress:
+def _update_of(row: dict[str, Any], at_ms: int, *, is_summary: bool) -> Summary | Progress:
     """A message of a progress view. Freshness: how old the newest pageview was when the broker
     took the message, by which it can be read."""
     total, newest_ms = row["total"], row["max_received_at"]
-    if topic == SUMMARY:
+    if is_summary:
         return Summary(at_ms, total, newest_ms, float(at_ms - newest_ms))
     return Progress(at_ms, row["partition"], total, newest_ms)
 

@@ -1,4 +1,5 @@
-"""Takes `scripts/demo.flink.sql` apart: its statements, and the topics that it writes to."""
+"""Takes a script such as `scripts/demo.flink.sql` apart: its statements, and the topics that it
+writes to."""
 
 import re
 from collections.abc import Iterator
@@ -6,9 +7,9 @@ from collections.abc import Iterator
 # What a semicolon may stand in without ending anything: comments, texts, quoted names.
 _PIECE = re.compile(r"--[^\n]*|'(?:[^']|'')*'|`[^`]*`|;|[^-'`;]+|-")
 _OPENS_SET = re.compile(r"EXECUTE\s+STATEMENT\s+SET\s+BEGIN\b", re.IGNORECASE)
+_TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
 _TOPIC = re.compile(r"'topic'\s*=\s*'([^']+)'")
-# The others belong to the load generator, to Debezium, or to everyone.
-_OWN = re.compile(r"flink\.|high_value_users_sink$")
+_INTO = re.compile(r"^INSERT INTO (\w+)", re.MULTILINE)
 
 
 def statements(sql: str) -> list[str]:
@@ -31,8 +32,11 @@ def statements(sql: str) -> list[str]:
 
 
 def own_topics(sql: str) -> list[str]:
-    """The topics that the script writes to, in its order."""
-    return [topic for topic in _TOPIC.findall(sql) if _OWN.match(topic)]
+    """The topics that the script writes to, in its order. The others belong to the load generator
+    or to Debezium."""
+    written = set(_INTO.findall(sql))
+    made = ((_TABLE.match(each), _TOPIC.search(each)) for each in statements(sql))
+    return [topic[1] for table, topic in made if table and topic and table[1] in written]
 
 
 def _parts(sql: str) -> Iterator[str]:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from engines.contract import Access, NoSuchView, Reader
 from engines.flink import script, topics
 from engines.flink.tables import Tables
-from racetrack.settings import REPO, Settings
+from racetrack.settings import Settings
 from racetrack.workload import ColumnType, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
 
-SCRIPT = REPO / "scripts" / "demo.flink.sql"
+ENDING = ".flink.sql"  # of the scripts
 Columns = Mapping[str, ColumnType]
 
 
@@ -26,8 +26,10 @@ def columns(settings: Settings, view: str) -> Columns:
     Raises:
         NoSuchView: there is none.
     """
-    found = [v for v in find_workload(settings.workload).views if v.name == view]
-    if not found or topics.of_view(view) not in script.own_topics(SCRIPT.read_text()):
+    workload = find_workload(settings.workload)
+    found = [v for v in workload.views if v.name == view]
+    sql = workload.script(ENDING).read_text()
+    if not found or topics.of_view(view) not in script.own_topics(sql):
         raise NoSuchView(f"Flink's demo has no view {view!r}.")
     return found[0].columns
 

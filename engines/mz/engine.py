@@ -1,7 +1,8 @@
 """Materialize: the demo goes in through psql, progress comes by SUBSCRIBE, delay by a query.
 
-All SQL that only Materialize understands stands here and in scripts/demo.sql. It runs in the stack,
-or elsewhere: where MZ_URL says. There its objects get a schema of their own, dropped at the end.
+All SQL that only Materialize understands stands here and in the scripts, such as scripts/demo.sql.
+It runs in the stack, or elsewhere: where MZ_URL says. There its objects get a schema of their own,
+dropped at the end.
 """
 
 import os
@@ -13,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -25,15 +25,14 @@ from engines.shared.marks import only_more, value_in_sql
 from engines.shared.pgwire import CopyOut, Poll, Server, wait_for
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError, SetupError, UsageError
-from racetrack.settings import REPO, Settings
+from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
-from racetrack.workload import MarkedView
+from racetrack.workload import MarkedView, find_workload
 
 if TYPE_CHECKING:
     import psycopg
     import pyarrow
 
-SCRIPT = REPO / "scripts" / "demo.sql"
 SERVICE = "materialized"
 ASK_EVERY_S = 1.0
 
@@ -42,9 +41,9 @@ ASK_EVERY_S = 1.0
 SUMMARY = """
 SELECT total, to_timestamp(max_received_at::double precision / 1000) AS max_received_at,
     mz_now()::text::numeric - max_received_at AS dt_ms, max_received_at AS max_received_at_ms
-FROM pageviews_summary"""
+FROM {summary}"""
 PROGRESS = """
-COPY (SUBSCRIBE (SELECT partition, total, max_received_at FROM pageviews_progress)
+COPY (SUBSCRIBE (SELECT partition, total, max_received_at FROM {progress})
     WITH (PROGRESS)) TO STDOUT"""
 VERSION = "SELECT mz_version()"
 # psql prints the banner as a notice, and it would stand before what a failing statement said.
@@ -78,11 +77,16 @@ class Materialize(Engine):
     needs = ("registry", "debezium")
     services = (SERVICE,)
     runtimes = ("compose",)
-    scripts = MappingProxyType({"shop": "demo.sql"})
+    script_ending = ".sql"
     is_published = True
 
-    def __init__(self, script: Path = SCRIPT) -> None:
+    def __init__(self, script: Path | None = None) -> None:
+        """`script` takes the place of the workload's."""
         self._script = script
+
+    def script(self, settings: Settings) -> Path:
+        """The workload's, or what takes its place."""
+        return self._script or super().script(settings)
 
     def services_in(self, settings: Settings) -> tuple[str, ...]:
         """None if it runs elsewhere."""
@@ -128,19 +132,21 @@ class Materialize(Engine):
         return {SERVICE: own} if own else {}
 
     def load_demo(self, stack: Stack) -> None:
-        """Run `scripts/demo.sql` in psql; elsewhere, in a new schema."""
+        """Run the script in psql; elsewhere, in a new schema."""
         new = [f"CREATE SCHEMA {SCHEMA}", f"SET search_path = {SCHEMA}"]
         addresses = {"kafka": _kafka(stack), "registry": _registry(stack)}
         before = new if _is_elsewhere(stack.settings) else []
         server = _server(stack.settings).with_option(NO_BANNER)
-        server.run_script(self._script, stack.settings.stack_name, addresses, before)
+        script = self.script(stack.settings)
+        server.run_script(script, stack.settings.stack_name, addresses, before)
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """The summary once a second; each partition's progress when Materialize tells it."""
-        server = _demo(stack.settings)
+        server, workload = _demo(stack.settings), find_workload(stack.settings.workload)
         with server.connect() as following, server.connect() as asking:
-            changes, told = Changes(), CopyOut(following, PROGRESS)
-            summary = Poll(asking, SUMMARY, ASK_EVERY_S)
+            changes = Changes()
+            told = CopyOut(following, PROGRESS.format(progress=workload.progress))
+            summary = Poll(asking, SUMMARY.format(summary=workload.summary), ASK_EVERY_S)
             while True:
                 last_look = stop.is_set()
                 for line in told.take():
@@ -160,19 +166,19 @@ class Materialize(Engine):
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """All rows of a view or source of the demo."""
-        if view not in self._made():
+        if view not in self._made(stack.settings):
             raise NoSuchView(f"Materialize's demo has no view {view!r}.")
         return _demo(stack.settings).table(f"SELECT * FROM {view}")  # noqa: S608  # a known name
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """A connection, and queries."""
-        return replace(_server(access.settings), schema=access.namespace).reader(self._made())
+        server = replace(_server(access.settings), schema=access.namespace)
+        return server.reader(self._made(access.settings))
 
-    def _made(self) -> list[str]:
+    def _made(self, settings: Settings) -> list[str]:
         """The names of what the script makes."""
-        return re.findall(
-            r"^CREATE (?:MATERIALIZED VIEW|VIEW|SOURCE) (\w+)", self._script.read_text(), re.M
-        )
+        text = self.script(settings).read_text()
+        return re.findall(r"^CREATE (?:MATERIALIZED VIEW|VIEW|SOURCE) (\w+)", text, re.M)
 
     def unload(self, stack: Stack) -> None:
         """Drop the schema, if there is one."""
@@ -220,7 +226,7 @@ class Materialize(Engine):
             f"SQL: psql '{_server(stack.settings).conninfo}'",
             f"In it: \\set kafka '{_kafka(stack)}'",
             f"       \\set registry '{_registry(stack)}'",
-            f"       \\i {self._script}",
+            f"       \\i {self.script(stack.settings)}",
         ]
 
 
@@ -296,7 +302,7 @@ def _marks_rows(
 def _summary(row: list[str | None], now_ms: int) -> Summary:
     total, _, dt_ms, max_received_at_ms = row
     if total is None or dt_ms is None or max_received_at_ms is None:
-        raise RacetrackError(f"pageviews_summary holds a null: {row}")
+        raise RacetrackError(f"The summary holds a null: {row}")
     return Summary(now_ms, int(total), int(max_received_at_ms), float(dt_ms))
 
 

@@ -10,7 +10,7 @@ FEED = (
     *(f"racetrack/stack/{name}.py" for name in ("__init__", "contract")),
     *(f"racetrack/stack/native/{name}.py" for name in ("__init__", "net", "service")),
     *(f"engines/{name}.py" for name in ("__init__", "pg/__init__")),
-    *(f"engines/pg/feed/{name}.py" for name in ("__init__", "avro", "consumer", "sink")),
+    *(f"engines/pg/feed/{name}.py" for name in ("__init__", "avro", "consumer", "plan", "sink")),
 )
 
 IMAGES = (

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -21,18 +20,17 @@ from engines.shared.marks import only_more, value_in_sql
 from engines.shared.pgwire import Server
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
-from racetrack.settings import REPO, Settings
+from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
-from racetrack.workload import MarkedView
+from racetrack.workload import MarkedView, Workload, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
 
-SCRIPT = REPO / "scripts" / "demo.pg.sql"
 ASK_EVERY_S = 1.0
 LOOK_EVERY_S = 0.5  # whether to stop; notifications are taken as they come
-PROGRESS = "SELECT partition, total, max_received_at FROM pageviews_progress ORDER BY partition"
-SUMMARY = "SELECT total, max_received_at FROM pageviews_summary"
+PROGRESS = "SELECT partition, total, max_received_at FROM {view} ORDER BY partition"
+SUMMARY = "SELECT total, max_received_at FROM {view}"
 
 COMPUTED = "PostgreSQL's views are computed when they are read"
 ON_READING = (
@@ -58,33 +56,36 @@ class PostgreSQL(Engine):
     title = "PostgreSQL"
     needs = ("registry", "debezium")
     services = ("postgres", "pgfeed")
-    scripts = MappingProxyType({"shop": "demo.pg.sql"})
+    script_ending = ".pg.sql"
 
-    def __init__(self, script: Path = SCRIPT) -> None:
+    def __init__(self, script: Path | None = None) -> None:
+        """`script` takes the place of the workload's."""
         self._script = script
 
+    def script(self, settings: Settings) -> Path:
+        """The workload's, or what takes its place."""
+        return self._script or super().script(settings)
+
     def load_demo(self, stack: Stack) -> None:
-        """Run `scripts/demo.pg.sql` in psql; the consumer begins when it is committed."""
+        """Run the script in psql; the consumer begins when it is committed."""
         triggers = "on" if Knobs.of(stack.settings).postgres_triggers else "off"
-        variables = {"triggers": triggers}
-        _server(stack.settings).run_script(self._script, stack.settings.stack_name, variables)
+        variables, script = {"triggers": triggers}, self.script(stack.settings)
+        _server(stack.settings).run_script(script, stack.settings.stack_name, variables)
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """What stands in the two views, then what each transaction notifies."""
-        server = _server(stack.settings)
+        server, workload = _server(stack.settings), find_workload(stack.settings.workload)
+        views = {workload.progress: PROGRESS, workload.summary: SUMMARY}
         with server.connect() as connection:
-            for channel in ("pageviews_progress", "pageviews_summary"):
-                connection.execute(f"LISTEN {channel}".encode())
-            for channel, query in (
-                ("pageviews_progress", PROGRESS),
-                ("pageviews_summary", SUMMARY),
-            ):
-                for row in connection.execute(query.encode()).fetchall():
-                    yield update_of(channel, " ".join(map(str, row)), now_ms())
+            for view in views:
+                connection.execute(f"LISTEN {view}".encode())
+            for view, query in views.items():
+                for row in connection.execute(query.format(view=view).encode()).fetchall():
+                    yield update_of(workload, view, " ".join(map(str, row)), now_ms())
             while True:
                 last_look = stop.is_set()
-                for channel, payload in _notified(connection):
-                    yield update_of(channel, payload, now_ms())
+                for view, payload in _notified(connection):
+                    yield update_of(workload, view, payload, now_ms())
                 if last_look:
                     return
 
@@ -97,17 +98,17 @@ class PostgreSQL(Engine):
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """All rows of a view or table of the demo."""
-        if view not in self._made():
+        if view not in self._made(stack.settings):
             raise NoSuchView(f"PostgreSQL's demo has no view {view!r}.")
         return _server(stack.settings).table(f"SELECT * FROM {view}")  # noqa: S608  # a known name
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """A connection, and queries."""
-        return _server(access.settings).reader(self._made())
+        return _server(access.settings).reader(self._made(access.settings))
 
-    def _made(self) -> list[str]:
+    def _made(self, settings: Settings) -> list[str]:
         """The names of what the script makes."""
-        return re.findall(r"^CREATE (?:VIEW|TABLE) (\w+)", self._script.read_text(), re.M)
+        return re.findall(r"^CREATE (?:VIEW|TABLE) (\w+)", self.script(settings).read_text(), re.M)
 
     def clock_slack_ms(self, settings: Settings) -> int:  # noqa: ARG002
         """None: a view goes by the time at which it is read."""
@@ -127,7 +128,7 @@ class PostgreSQL(Engine):
         password = Knobs.of(stack.settings).postgres_password.get_secret_value()
         return [
             f"SQL: PGPASSWORD={password} psql '{_server(stack.settings).conninfo}'",
-            f"In it: \\i {self._script}",
+            f"In it: \\i {self.script(stack.settings)}",
         ]
 
 
@@ -159,19 +160,19 @@ def _rows_of(view: MarkedView, keys: Sequence[int]) -> bytes:
     return f"{select} WHERE {view.key} IN ({among}) GROUP BY {view.key}".encode()
 
 
-def update_of(channel: str, payload: str, now_ms: int) -> Summary | Progress:
-    """What a notification says, see `feed/consumer.py`.
+def update_of(workload: Workload, view: str, payload: str, now_ms: int) -> Summary | Progress:
+    """What a notification of one of the workload's progress views says, see `feed/consumer.py`.
 
     Raises:
         RacetrackError: it says something else.
     """
     numbers = [int(word) for word in payload.split() if word.isdecimal()]
-    if channel == "pageviews_progress" and len(numbers) == 3:
+    if view == workload.progress and len(numbers) == 3:
         return Progress(now_ms, *numbers)
-    if channel == "pageviews_summary" and len(numbers) == 2:
+    if view == workload.summary and len(numbers) == 2:
         total, max_received_at_ms = numbers
         return Summary(now_ms, total, max_received_at_ms, now_ms - max_received_at_ms)
-    raise RacetrackError(f"PostgreSQL notified what is no progress: {channel}: {payload!r}")
+    raise RacetrackError(f"PostgreSQL notified what is no progress: {view}: {payload!r}")
 
 
 def _notified(connection: "psycopg.Connection[Any]") -> Iterator[tuple[str, str]]:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from confluent_kafka import Consumer, TopicPartition
 
 from racetrack.probes.broker import OffsetsError
+from racetrack.workload import SourceTopic
 
 LOOK_EVERY_S, READ_WITHIN_S = 0.05, 0.5
 # So long nothing may arrive of a partition that something was sent to.
@@ -220,9 +221,9 @@ def wait(arrivals: Arrivals, within_s: float, meanwhile: Callable[[], None]) -> 
 
 
 class YoungestReader:
-    """Reads the last pageviews of a topic's partitions."""
+    """Reads the last pageviews of the main topic's partitions."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    def __init__(self, bootstrap: str, topic: SourceTopic) -> None:
         self._topic = topic
         self._consumer = Consumer(
             {
@@ -238,7 +239,7 @@ class YoungestReader:
     def read(self, end_offsets: Mapping[int, int]) -> dict[int, Youngest]:
         """Of each of these partitions (number → end offset), if it answers in READ_WITHIN_S."""
         found: dict[int, Youngest] = {}
-        wanted = [TopicPartition(self._topic, p, end - 1) for p, end in end_offsets.items()]
+        wanted = [TopicPartition(self._topic.name, p, end - 1) for p, end in end_offsets.items()]
         if not wanted:
             return found
         self._consumer.assign(wanted)
@@ -249,7 +250,7 @@ class YoungestReader:
                 if message.error() or partition is None or offset is None or value is None:
                     continue  # asked again at the next look
                 if partition not in found:
-                    found[partition] = Youngest(offset, json.loads(value)["received_at"])
+                    found[partition] = Youngest(offset, json.loads(value)[self._topic.due])
         self._consumer.unassign()
         return found
 

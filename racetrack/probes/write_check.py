@@ -25,6 +25,7 @@ from racetrack.probes.loadgen import Control
 from racetrack.probes.own_record import TOPIC, NoAnswer, OwnRecord, Refused
 from racetrack.stack.contract import Endpoints
 from racetrack.stack.last_words import last_words
+from racetrack.workload import SourceTopic
 
 ENDS_WITHIN_S = 10.0
 # The longest way: a record, 3.0, and the end offsets, 1.0; pageviews, 2.5 (arrived.STILL_AFTER_S),
@@ -77,7 +78,7 @@ class WriteCheck:
     def __init__(
         self,
         where: Endpoints,
-        topic: str,
+        topic: SourceTopic,
         broker_log: Path,
         say: Callable[[str], None],
         meanwhile: Callable[[], None],
@@ -177,7 +178,7 @@ class WriteCheck:
 
     def _limits(self) -> str:
         """The limits that were set, if the broker tells them."""
-        resource = ConfigResource(ResourceType.TOPIC, self._topic)
+        resource = ConfigResource(ResourceType.TOPIC, self._topic.name)
         client = AdminClient({"bootstrap.servers": self._where.kafka, "log_level": 0})
         asked = client.describe_configs([resource], request_timeout=LIMITS_WITHIN_S)
         try:
@@ -185,7 +186,7 @@ class WriteCheck:
         except (KafkaException, TimeoutError):
             return ""  # it is the broker that is in trouble, and its log is shown
         limits = ", ".join(f"{name}={told[name].value}" for name in LIMITS if name in told)
-        return f" Its settings for {self._topic}: {limits}." if limits else ""
+        return f" Its settings for {self._topic.name}: {limits}." if limits else ""
 
     def _error(self, text: str) -> WriteCheckError:
         return WriteCheckError(f"{text}\nThe broker's last words:\n{last_words(self._log)}")
@@ -194,9 +195,9 @@ class WriteCheck:
 class _Real:
     """The generator and the broker of a stack; see `arrived.Where`."""
 
-    def __init__(self, where: Endpoints, topic: str) -> None:
+    def __init__(self, where: Endpoints, topic: SourceTopic) -> None:
         self._control = Control(where.loadgen_host, where.loadgen_port)
-        self._broker = TopicOffsets(where.kafka, topic)
+        self._broker = TopicOffsets(where.kafka, topic.name)
         self._reader = YoungestReader(where.kafka, topic)
 
     def counts(self) -> Counts:

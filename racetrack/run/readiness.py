@@ -4,7 +4,7 @@ broker takes writes, and no service has died."""
 from collections.abc import Callable
 
 from engines.contract import Engine
-from racetrack.errors import RacetrackError
+from racetrack.errors import RacetrackError, UsageError
 from racetrack.probes.write_check import WriteCheck
 from racetrack.settings import Settings
 from racetrack.stack import cores, heeded
@@ -13,6 +13,8 @@ from racetrack.workload import find_workload
 
 # Where every engine's input comes from; an engine names what it needs beside them.
 ALWAYS = ("mysql", "broker", "loadgen")
+# Of what a workload may have beside its main topic, and does not unless it is asked for.
+OPTIONAL_RATES = ("marks_per_second", "updates_per_second", "deletes_per_second")
 
 
 def services_of(engine: Engine, settings: Settings) -> list[str]:
@@ -21,8 +23,8 @@ def services_of(engine: Engine, settings: Settings) -> list[str]:
 
 
 def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
-    """Before anything starts: can this engine run on this stack, do the settings that were given
-    for this run do anything, and is all installed?
+    """Before anything starts: can this engine race on this workload, on this stack, do the settings
+    that were given for this run do anything, and is all installed?
 
     Raises:
         UsageError, SetupError, BusyError: no; the message says what to do.
@@ -33,10 +35,27 @@ def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
         airgap=stack.settings.airgap,
     )
     cores.require_there(stack.settings)
-    find_workload(stack.settings.workload)
+    require_raced_on(engine, stack.settings)
     engine.check(stack)
     cores.keep_harness_on_its_own(stack.settings)
     stack.prepare(services_of(engine, stack.settings), say)
+
+
+def require_raced_on(engine: Engine, settings: Settings) -> None:
+    """Has the engine a script for the workload, and has that what these settings ask for?
+
+    Raises:
+        UsageError: no, or there is no such workload.
+    """
+    workload = find_workload(settings.workload)
+    if engine.script_ending:
+        engine.script(settings)
+    for rate in OPTIONAL_RATES:
+        if getattr(settings, rate) and rate not in workload.rates:
+            raise UsageError(
+                f"{rate.upper()} does nothing: the workload {workload.name} has no"
+                f" {rate.partition('_')[0]}. Set it to 0."
+            )
 
 
 def check_writes(stack: Stack, say: Say, meanwhile: Callable[[], None]) -> None:
@@ -46,7 +65,7 @@ def check_writes(stack: Stack, say: Say, meanwhile: Callable[[], None]) -> None:
         WriteCheckError: no; the message says why, as far as is known.
     """
     log = stack.log_of("broker")
-    topic = find_workload(stack.settings.workload).topic.name
+    topic = find_workload(stack.settings.workload).topic
     WriteCheck(stack.endpoints, topic, log, say, meanwhile).run()
 
 

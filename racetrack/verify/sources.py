@@ -48,14 +48,11 @@ def take_table(db: duckdb.DuckDBPyConnection, view: View, rows: Iterable[Sequenc
         }
     )
     in_ms = ", ".join(
-        f"epoch_ms({name}) AS {name}"
+        f"epoch_ms({name}) AS {name}" if kind is ColumnType.TIME else name
         for name, kind in view.columns.items()
-        if kind is ColumnType.TIME
     )
     db.register("taken", table)
-    db.execute(
-        f"CREATE OR REPLACE TABLE source.{view.name} AS SELECT * REPLACE ({in_ms}) FROM taken"
-    )
+    db.execute(f"CREATE OR REPLACE TABLE source.{view.name} AS SELECT {in_ms} FROM taken")
     db.unregister("taken")
 
 

@@ -15,9 +15,11 @@ from racetrack.probes.broker import OffsetsError
 from racetrack.probes.own_record import NoAnswer, Refused
 from racetrack.probes.write_check import WriteCheck, WriteCheckError
 from racetrack.stack.contract import Endpoints
+from racetrack.workload import find_workload
 
 T0 = 1_790_000_000_000
 WHERE = Endpoints("127.0.0.1:9092", "", "", 0, "127.0.0.1", 8090)
+TOPIC = find_workload("shop").topic
 
 
 @dataclass
@@ -188,7 +190,7 @@ def run(
     monkeypatch.setattr(arrived, "STILL_AFTER_S", 0.0)
     monkeypatch.setattr(write_check, "_Real", lambda *_: stage)
     monkeypatch.setattr(WriteCheck, "_limits", lambda _: "")
-    check: Any = WriteCheck(WHERE, "pageviews", log, said.append, lambda: None)
+    check: Any = WriteCheck(WHERE, TOPIC, log, said.append, lambda: None)
     check._own = Own(iter(own))
     check.run()
     return said
@@ -269,7 +271,7 @@ def test_a_broker_that_hangs_is_told_in_time(
         with pytest.raises(
             WriteCheckError, match=r"does not answer a write.*it may hang"
         ) as failed:
-            WriteCheck(where, "pageviews", log, print, lambda: None).run()
+            WriteCheck(where, TOPIC, log, print, lambda: None).run()
         assert time.monotonic() - began_s < write_check.ENDS_WITHIN_S
     assert "stuck in fsync" in str(failed.value)
 

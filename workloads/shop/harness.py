@@ -22,6 +22,7 @@ FROM read_json($pipes, format = 'newline_delimited', columns = {
 """,
     event="pageview",
     unfit="user_id IS NULL OR url IS NULL OR channel IS NULL OR received_at IS NULL",
+    due="received_at",
 )
 FLAGGED = SourceTopic(
     name="dd_flagged_profiles",
@@ -59,10 +60,13 @@ WORKLOAD = Workload(
     tables=("users", "items", "purchases"),
     watched_table="purchases",
     watched_kinds=("purchases", "marks"),
+    rates=("marks_per_second", "updates_per_second", "deletes_per_second"),
     views=VIEWS,
     marked=MARKED,
     questions=QUESTIONS,
     progress="pageviews_progress",
+    summary="pageviews_summary",
+    scripts="demo",
     sql=Path(__file__).with_name("views"),
     create=_CREATE,
 )

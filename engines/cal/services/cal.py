@@ -8,6 +8,7 @@ from engines.cal.knobs import FLAWS
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import net
 from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.workload import find_workload
 
 READY_FILE = "ready"
 
@@ -27,12 +28,15 @@ class Cal:
         settings = context.settings
         (context.work / READY_FILE).unlink(missing_ok=True)  # of one that was killed
         knobs = {k.upper(): v for k, v in settings.model_dump().items() if k.upper() in FLAWS}
+        topic = find_workload(settings.workload).topic
         return Launch(
             argv=[sys.executable, "-m", "engines.cal.consumer"],
             env={
                 **{name: str(value) for name, value in knobs.items()},
                 "MARKS_PER_SECOND": str(settings.marks_per_second),
                 "KAFKA_BOOTSTRAP": net.kafka(settings),
+                "CAL_TOPIC": topic.name,
+                "CAL_DUE": topic.due,
                 "CAL_READY_FILE": str(context.work / READY_FILE),
                 "PYTHONPATH": str(REPO),
                 "PYTHONDONTWRITEBYTECODE": "1",

@@ -16,8 +16,8 @@ from engines.cal.consumer import (
     Telling,
     Trailing,
     by_partition,
+    due_ms,
     flaw_of,
-    received_at_ms,
     stalled_at,
 )
 from engines.cal.knobs import Knobs
@@ -53,7 +53,7 @@ class FakeMessage:
 
 def batch(*messages: FakeMessage) -> dict[int, list[int]]:
     given: Any = messages
-    return by_partition(given)
+    return by_partition(given, "received_at")
 
 
 def test_without_a_flaw_all_that_came_is_counted_at_once() -> None:
@@ -192,10 +192,17 @@ def test_it_notes_when_it_stalls_and_what_its_capacity_came_to() -> None:
         b'{"user_id": 1, "received_at": 1795000000000}',
         b'{"received_at": 1795000000000, "user_id": 1}',
         b'{"received_at":1795000000000 }',
+        b'{"received_at": 1795000000000, "ip_address": "1.2.3.4"}',
+        b'{"a": 1234567890123, "received_at":1795000000000}',
     ],
 )
-def test_received_at_is_found_wherever_it_stands(value: bytes) -> None:
-    assert received_at_ms(value) == NOW_MS
+def test_when_a_message_was_due_is_found_wherever_it_stands(value: bytes) -> None:
+    assert due_ms(value, "received_at") == NOW_MS
+
+
+def test_a_time_of_other_than_thirteen_digits_is_read_whole() -> None:
+    assert due_ms(b'{"received_at": 17950000000001}', "received_at") == 17_950_000_000_001
+    assert due_ms(b'{"received_at": 7}', "received_at") == 7
 
 
 def test_a_batch_is_taken_apart_in_order() -> None:

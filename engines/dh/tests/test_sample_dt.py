@@ -32,18 +32,8 @@ class Server:
     def __init__(self) -> None:
         self.listening: dict[str, tuple[Callable[..., None], dict[str, Any]]] = {}
         self.output = ""
-        self.variables: dict[str, Any] = {"pageviews_summary": "dt", "pageviews_progress": "pr"}
-        for view in (
-            "item_summary",
-            "top_viewed_items",
-            "top_converting_items",
-            "profile_views_per_minute_last_10",
-            "profile_views_enriched",
-            "dd_flagged_profile_view",
-            "high_value_users",
-            "hvu_test",
-        ):
-            self.variables[view] = view
+        sampled = {"summary": "dt", "progress": "pr", "last_views": ["one", "other"]}
+        self.variables: dict[str, Any] = {"sampled": sampled}
 
     def listen(self, table: str, listener: Callable[..., None], **options: Any) -> Any:
         assert table not in self.listening, "the earlier listener must be stopped first"
@@ -97,6 +87,11 @@ def test_new_and_changed_partitions_are_a_line_each(server: Server) -> None:
     )
     assert [line[1:] for line in lines] == [("2", "1", "30"), ("0", "5", "10"), ("1", "6", "20")]
     assert len({line[0] for line in lines}) == 1, "one cycle, one timestamp"
+
+
+def test_nothing_is_told_before_the_last_views_are_through(server: Server) -> None:
+    waited_for = [options["dependencies"] for _, options in server.listening.values()]
+    assert waited_for == [["one", "other"]] * 2
 
 
 def test_the_state_at_the_start_is_asked_for(server: Server) -> None:

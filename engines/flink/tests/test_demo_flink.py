@@ -5,11 +5,11 @@ import re
 import pytest
 
 from engines.flink import script
-from engines.flink.engine import SCRIPT
+from racetrack.settings import REPO
 from racetrack.workload import View
 from workloads.shop.catalogue import VIEWS
 
-SQL = SCRIPT.read_text()
+SQL = (REPO / "scripts" / "demo.flink.sql").read_text()
 STATEMENTS = script.statements(SQL)
 TABLES = {
     found[1]: statement

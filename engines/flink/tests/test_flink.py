@@ -14,7 +14,7 @@ import pytest
 from engines import find_engine
 from engines.contract import DemoError, NoSuchView, Progress, Summary
 from engines.flink import script, topics, totals
-from engines.flink.engine import SCRIPT, _addresses
+from engines.flink.engine import _addresses
 from engines.flink.gateway import Gateway, root_cause
 from engines.flink.job import JobLog
 from engines.flink.knobs import Knobs
@@ -23,6 +23,7 @@ from racetrack.stack.heeded import why_not
 from tests.fake_server import serve_in_background
 
 FLINK = find_engine("flink")
+SQL = FLINK.script(settings.load()).read_text()
 KAFKA, REGISTRY = "127.0.0.1:54092", "http://127.0.0.1:54081"
 TRACE = """\
 org.apache.flink.table.gateway.service.utils.SqlExecutionException: Failed to execute 1.
@@ -152,13 +153,13 @@ def test_a_script_that_breaks_off_is_not_run_in_part(sql: str) -> None:
 
 
 def test_only_what_flink_writes_is_made() -> None:
-    own = script.own_topics(SCRIPT.read_text())
+    own = script.own_topics(SQL)
     assert "high_value_users_sink" in own
     assert not {"pageviews", "dd_flagged_profiles", "mysql.shop.users"} & set(own)
 
 
 def test_the_scripts_templates_get_the_stacks_addresses() -> None:
-    lines = _addresses(stack()).splitlines()
+    lines = _addresses(stack(), SQL).splitlines()
     assert [line.split()[2] for line in lines] == [
         "at_kafka",
         "at_kafka_and_registry",
@@ -172,7 +173,7 @@ def test_the_scripts_templates_get_the_stacks_addresses() -> None:
 def test_where_to_play_can_be_pasted() -> None:
     said = "\n".join(FLINK.usage_hints(stack()))
     assert f"/parts/flink/bin/sql-client.sh gateway --endpoint 127.0.0.1:{port()}" in said
-    assert _addresses(stack()) in said
+    assert _addresses(stack(), SQL) in said
     assert "demo.flink.sql" in said
 
 

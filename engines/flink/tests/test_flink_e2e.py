@@ -9,10 +9,9 @@ import pytest
 
 from engines import find_engine
 from engines.contract import DemoError, NoSuchView
-from engines.flink.engine import SCRIPT
 from engines.flink.gateway import Gateway
 from engines.flink.knobs import Knobs
-from racetrack.settings import Settings
+from racetrack.settings import REPO, Settings
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import standing_stack
 from tests.e2e.shared import (
@@ -154,7 +153,8 @@ def test_the_script_can_be_pasted_into_flinks_own_client(
     client = next(line for line in said if line.startswith("SQL client: "))
     addresses = [line for line in said if line.startswith("CREATE TABLE at_")]
     assert len(addresses) == 3
-    typed = "\n".join([*addresses, SCRIPT.read_text(), "SHOW TABLES;", "QUIT;", ""])
+    script = (REPO / "scripts" / "demo.flink.sql").read_text()
+    typed = "\n".join([*addresses, script, "SHOW TABLES;", "QUIT;", ""])
     done = subprocess.run(
         client.removeprefix("SQL client: ").split(),
         input=typed,

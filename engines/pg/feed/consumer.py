@@ -1,14 +1,17 @@
-"""The process that feeds PostgreSQL: topics into the tables of scripts/demo.pg.sql, in batches.
+"""The process that feeds PostgreSQL: topics into the tables of a script such as
+scripts/demo.pg.sql, in batches.
 
     python -m engines.pg.feed.consumer
 
-One batch is one transaction: its rows, how far they go in each topic, and what is counted of them
-by `pageviews_progress`. What was counted is notified by that transaction, on channels named as the
-two views: `pageviews_progress` (`<partition> <total> <max_received_at>`) for every partition of the
-batch, then `pageviews_summary` (`<total> <max_received_at>`).
+The script says in its table `feed_topics` which topics these are (plan.py). One batch is one
+transaction: its rows, how far they go in each topic, and what is counted of its events. What was
+counted is notified by that transaction, on channels named as the two views: such as
+`pageviews_progress` (`<partition> <total> <max_received_at>`) for every partition of the batch,
+then `pageviews_summary` (`<total> <max_received_at>`).
 
 The environment says where everything is (see engines/pg/services/pgfeed.py); PGFEED_READY_FILE is
-written once all topics have been found. It waits for the tables, and begins anew with new ones.
+written once PostgreSQL and the broker have answered. It waits for the tables, and begins anew with
+new ones.
 """
 
 import io
@@ -28,44 +31,32 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from engines.pg.feed import plan
 from engines.pg.feed.avro import Avro
-from engines.pg.feed.sink import TOPIC as SINK_TOPIC
+from engines.pg.feed.plan import Plan, Target
 from engines.pg.feed.sink import Sink
 
-PAGEVIEWS, FLAGGED = "pageviews", "dd_flagged_profiles"
-SHOP = {f"mysql.shop.{table}": table for table in ("users", "items", "purchases")}
-OWN = (FLAGGED, SINK_TOPIC)  # made here, if nobody did
-TOPICS = (PAGEVIEWS, *SHOP, *OWN)
 BATCH = 20_000
 ANSWER_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.05
 FLAG = re.compile(rb'"?([0-9]{1,18})"?')
 
-PAGEVIEW = pa.schema(
-    [
-        ("user_id", pa.int64()),
-        ("url", pa.string()),
-        ("channel", pa.string()),
-        ("received_at", pa.int64()),
-    ]
-)
-COPY = """
-COPY pageviews (partition, "offset", user_id, url, channel, received_at) FROM STDIN (FORMAT csv)"""
+COPY = "COPY {table} ({columns}) FROM STDIN (FORMAT csv)"
 COUNT = """
 WITH changed AS (
-    INSERT INTO pageviews_progress AS now
+    INSERT INTO {progress} AS now
     SELECT * FROM unnest(%s::integer[], %s::bigint[], %s::bigint[])
     ON CONFLICT (partition) DO UPDATE SET
         total = now.total + excluded.total,
         max_received_at = greatest(now.max_received_at, excluded.max_received_at)
     RETURNING partition, total, max_received_at
 )
-SELECT pg_notify('pageviews_progress', concat_ws(' ', partition, total, max_received_at))
+SELECT pg_notify('{progress}', concat_ws(' ', partition, total, max_received_at))
 FROM changed"""
 TELL = """
-SELECT pg_notify('pageviews_summary', concat_ws(' ', total, max_received_at))
-FROM pageviews_summary"""
-FLAGS = "INSERT INTO dd_flagged_profiles SELECT unnest(%s::bigint[]) ON CONFLICT DO NOTHING"
+SELECT pg_notify('{summary}', concat_ws(' ', total, max_received_at))
+FROM {summary}"""
+FLAGS = "INSERT INTO {table} SELECT unnest(%s::bigint[]) ON CONFLICT DO NOTHING"
 MADE = "SELECT to_regclass('feed_positions') IS NOT NULL"
 POSITIONS = "SELECT topic, partition, next_offset FROM feed_positions"
 GOT_TO = """
@@ -73,9 +64,9 @@ INSERT INTO feed_positions SELECT * FROM unnest(%s::text[], %s::integer[], %s::b
 ON CONFLICT (topic, partition) DO UPDATE SET next_offset = excluded.next_offset"""
 
 
-def pageviews_of(messages: Sequence[Message]) -> "pa.Table":
-    """A batch of pageviews as columns: partition, offset, and the fields of their JSON. No pageview
-    is looked at in Python.
+def events_of(messages: Sequence[Message], target: Target) -> "pa.Table":
+    """A batch of events as columns: partition, offset, and the fields of their JSON that the table
+    has. No event is looked at in Python.
 
     Raises:
         ValueError: one is no JSON, or not of these types.
@@ -83,58 +74,69 @@ def pageviews_of(messages: Sequence[Message]) -> "pa.Table":
     parsed = pyarrow.json.read_json(
         io.BytesIO(b"\n".join(message.value() or b"" for message in messages)),
         pyarrow.json.ReadOptions(use_threads=False),
-        pyarrow.json.ParseOptions(explicit_schema=PAGEVIEW, unexpected_field_behavior="ignore"),
+        pyarrow.json.ParseOptions(
+            explicit_schema=target.fields, unexpected_field_behavior="ignore"
+        ),
     )
     if parsed.num_rows != len(messages):
-        raise ValueError(f"{len(messages)} messages hold {parsed.num_rows} pageviews")
+        raise ValueError(f"{len(messages)} messages hold {parsed.num_rows} {target.table}")
     return parsed.add_column(0, "partition", [[m.partition() for m in messages]]).add_column(
         1, "offset", [[m.offset() for m in messages]]
     )
 
 
-def bring_pageviews(cursor: "psycopg.Cursor[Any]", messages: Sequence[Message]) -> None:
+def bring_events(
+    cursor: "psycopg.Cursor[Any]", target: Target, messages: Sequence[Message]
+) -> None:
     """Into their table, and count them."""
-    table = pageviews_of(messages)
-    received_at = table["received_at"].cast(pa.timestamp("ms", "UTC"))
-    rows = io.BytesIO()
-    pyarrow.csv.write_csv(
-        table.set_column(5, "received_at", received_at),
-        rows,
-        pyarrow.csv.WriteOptions(include_header=False),
-    )
-    with cursor.copy(COPY) as copy:
+    events = events_of(messages, target)
+    table, rows = with_times(events, target), io.BytesIO()
+    pyarrow.csv.write_csv(table, rows, pyarrow.csv.WriteOptions(include_header=False))
+    columns = ", ".join(f'"{name}"' for name in table.column_names)
+    with cursor.copy(COPY.format(table=target.table, columns=columns)) as copy:
         copy.write(rows.getbuffer())
-    counted = table.group_by("partition").aggregate(
-        [("received_at", "count"), ("received_at", "max")]
+    due = target.due
+    counted = events.group_by("partition").aggregate([(due, "count"), (due, "max")])
+    names = ("partition", f"{due}_count", f"{due}_max")
+    cursor.execute(
+        COUNT.format(progress=target.progress), [counted[name].to_pylist() for name in names]
     )
-    names = ("partition", "received_at_count", "received_at_max")
-    cursor.execute(COUNT, [counted[name].to_pylist() for name in names])
-    cursor.execute(TELL)
+    cursor.execute(TELL.format(summary=target.summary))
+
+
+def with_times(events: "pa.Table", target: Target) -> "pa.Table":
+    """The same with times in the place of epoch milliseconds, where the table has times."""
+    for number, name in enumerate(events.column_names):
+        if target.columns[name] == plan.TIME:
+            times = events[name].cast(pa.timestamp("ms", "UTC"))
+            events = events.set_column(number, name, times)
+    return events
 
 
 def bring_changes(
-    cursor: "psycopg.Cursor[Any]", table: str, changes: Iterable[tuple[int, Any]]
+    cursor: "psycopg.Cursor[Any]", target: Target, changes: Iterable[tuple[Any, Any]]
 ) -> None:
-    """Of each id the last row, or none if it was deleted, into a table; by the order of changes."""
-    last = dict(changes)
-    rows = [{**row, "id": number} for number, row in last.items() if row is not None]
-    cursor.execute(f"DELETE FROM {table} WHERE id = ANY(%s)", [list(last)])  # noqa: S608  # ours
+    """Of each key the last row, or none if it was deleted, into a table; by their order."""
+    table, key, last = target.table, target.key, dict(changes)
+    rows = [{**row, key: which} for which, row in last.items() if row is not None]
+    keys = f"%s::{target.columns[key]}[]"
+    cursor.execute(f"DELETE FROM {table} WHERE {key} = ANY({keys})", [list(last)])  # noqa: S608
     cursor.execute(
         f"INSERT INTO {table} SELECT * FROM json_populate_recordset(NULL::{table}, %s)",  # noqa: S608
         [json.dumps(rows, default=str)],  # a decimal as its digits
     )
 
 
-def shop_changes(messages: Iterable[Message], avro: Avro) -> list[tuple[int, Any]]:
-    """What Debezium's envelopes say: id, and the row as it is now, None if it was deleted."""
+def row_changes(messages: Iterable[Message], avro: Avro, key: str) -> list[tuple[Any, Any]]:
+    """What Debezium's envelopes say: the key, and the row as it is now, None if it was deleted."""
     envelopes = [avro.decode(message.value() or b"") for message in messages]
-    return [((each["after"] or each["before"])["id"], each["after"]) for each in envelopes]
+    return [((each["after"] or each["before"])[key], each["after"]) for each in envelopes]
 
 
-def sink_changes(messages: Iterable[Message], avro: Avro) -> list[tuple[int, Any]]:
-    """What the sink's messages say: id, and the row, None if it is no longer in the view."""
+def sink_changes(messages: Iterable[Message], avro: Avro, key: str) -> list[tuple[Any, Any]]:
+    """What the sink's messages say: the key, and the row, None if it is no longer in the view."""
     return [
-        (avro.decode(message.key() or b"")["id"], value and avro.decode(value))
+        (avro.decode(message.key() or b"")[key], value and avro.decode(value))
         for message in messages
         for value in [message.value()]
     ]
@@ -161,33 +163,44 @@ def by_topic(messages: Iterable[Message]) -> dict[str, list[Message]]:
 
 
 def bring(
-    connection: "psycopg.Connection[Any]", messages: Sequence[Message], avro: Avro
+    connection: "psycopg.Connection[Any]", messages: Sequence[Message], avro: Avro, of: Plan
 ) -> set[str]:
-    """One batch, one transaction; the topics that were in it."""
+    """One batch, one transaction; how its topics were brought (plan.py)."""
     batch = by_topic(messages)
     with connection.transaction(), connection.cursor() as cursor:
-        for topic in batch.keys() & SHOP.keys():
-            bring_changes(cursor, SHOP[topic], shop_changes(batch[topic], avro))
-        if sent := batch.get(SINK_TOPIC):
-            bring_changes(cursor, "hvu_test", sink_changes(sent, avro))
-        if flagged := batch.get(FLAGGED):
-            cursor.execute(FLAGS, [flags_of(flagged)])
-        if pageviews := batch.get(PAGEVIEWS):
-            bring_pageviews(cursor, pageviews)
+        for topic, brought in batch.items():
+            bring_topic(cursor, of[topic], brought, avro)
         reached = {(m.topic(), m.partition()): int(m.offset() or 0) + 1 for m in messages}
         columns = [[topic for topic, _ in reached], [number for _, number in reached]]
         cursor.execute(GOT_TO, [*columns, list(reached.values())])
-    return set(batch)
+    return {of[topic].how for topic in batch}
 
 
-def find_topics(bootstrap: str) -> dict[str, int]:
+def bring_topic(
+    cursor: "psycopg.Cursor[Any]", target: Target, messages: Sequence[Message], avro: Avro
+) -> None:
+    """What a batch has of one topic."""
+    if target.how == plan.EVENTS:
+        bring_events(cursor, target, messages)
+    elif target.how == plan.ROWS:
+        bring_changes(cursor, target, row_changes(messages, avro, target.key))
+    elif target.how == plan.SINK:
+        bring_changes(cursor, target, sink_changes(messages, avro, target.key))
+    elif target.how == plan.IDS:
+        cursor.execute(FLAGS.format(table=target.table), [flags_of(messages)])
+    else:
+        raise ValueError(f"feed_topics: {target.topic} is to be brought as {target.how!r}")
+
+
+def find_topics(bootstrap: str, of: Plan) -> dict[str, int]:
     """Wait for the topics, and make those that are made here; how many partitions each has."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
+    own = [target.topic for target in of.values() if target.how in plan.OWN]
     while True:
         there = admin.list_topics(timeout=ANSWER_WITHIN_S).topics
-        if there.keys() >= set(TOPICS):
-            return {topic: len(there[topic].partitions) for topic in TOPICS}
-        mine = [NewTopic(topic, 1, 1) for topic in OWN if topic not in there]
+        if there.keys() >= of.keys():
+            return {topic: len(there[topic].partitions) for topic in of}
+        mine = [NewTopic(topic, 1, 1) for topic in own if topic not in there]
         for made in (admin.create_topics(mine) if mine else {}).values():
             made.result(ANSWER_WITHIN_S)
         time.sleep(LOOK_EVERY_S)
@@ -216,23 +229,26 @@ def consumer_at(
     return consumer
 
 
-def feed(
-    connection: "psycopg.Connection[Any]",
-    consumer: Consumer,
-    avro: Avro,
-    sink: Sink,
-    batch_s: float,
-) -> None:
-    """Bring batches to no end.
+def feed(connection: "psycopg.Connection[Any]", bootstrap: str, avro: Avro, batch_s: float) -> None:
+    """Bring batches to no end, into the tables that are there.
 
     Raises:
         psycopg.errors.UndefinedTable: the tables have gone.
     """
-    while True:
-        messages = consumer.consume(BATCH, batch_s)
-        if messages and bring(connection, messages, avro) & SHOP.keys():
-            sink.shop_has_changed()
-        sink.send_if_due(connection)
+    positions, of = wait_for_tables(connection), plan.read(connection)
+    sinks = [Sink(bootstrap, avro) for target in of.values() if target.how == plan.SINK]
+    consumer = consumer_at(bootstrap, find_topics(bootstrap, of), positions)
+    print(f"the tables are there: reading {', '.join(of)}", flush=True)
+    try:
+        while True:
+            messages = consumer.consume(BATCH, batch_s)
+            brought = bring(connection, messages, avro, of) if messages else ()
+            for sink in sinks:
+                if plan.ROWS in brought:
+                    sink.rows_have_changed()
+                sink.send_if_due(connection)
+    finally:
+        consumer.close()
 
 
 def wait_for_tables(connection: "psycopg.Connection[Any]") -> dict[tuple[str, int], int]:
@@ -244,21 +260,17 @@ def wait_for_tables(connection: "psycopg.Connection[Any]") -> dict[tuple[str, in
 
 
 def main() -> None:
-    """Read the environment, find the topics, and feed whatever tables there are."""
+    """Read the environment, reach PostgreSQL and the broker, and feed whatever tables there are."""
     bootstrap, avro = os.environ["KAFKA_BOOTSTRAP"], Avro(os.environ["SCHEMA_REGISTRY_URL"])
     batch_s = int(os.environ["POSTGRES_BATCH_MS"]) / 1000
-    partitions = find_topics(bootstrap)
+    AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=ANSWER_WITHIN_S)
     with psycopg.connect(autocommit=True) as connection:
         Path(os.environ["PGFEED_READY_FILE"]).touch()
         while True:
-            consumer = consumer_at(bootstrap, partitions, wait_for_tables(connection))
-            print("the tables are there: reading", flush=True)
             try:
-                feed(connection, consumer, avro, Sink(bootstrap, avro), batch_s)
+                feed(connection, bootstrap, avro, batch_s)
             except psycopg.errors.UndefinedTable as gone:
                 print(f"the tables are gone, waiting for others: {gone}", flush=True)
-            finally:
-                consumer.close()
 
 
 if __name__ == "__main__":

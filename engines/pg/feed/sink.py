@@ -47,7 +47,7 @@ class Sink:
         self._value = avro.register(f"{TOPIC}-value", VALUE)
         self._stale, self._due_s = True, 0.0
 
-    def shop_has_changed(self) -> None:
+    def rows_have_changed(self) -> None:
         """There may be something to send."""
         self._stale = True
 

@@ -48,9 +48,9 @@ class PgFeed:
         )
 
     def check(self, context: Context) -> None:
-        """It has found its topics; its tables come with the demo."""
+        """It has reached PostgreSQL and the broker; its tables come with the demo."""
         if not (context.work / READY_FILE).exists():
-            raise NotReady("it has not found all of its topics yet")
+            raise NotReady("it has not reached PostgreSQL and the broker yet")
 
     def versions(self, _context: Context) -> Mapping[str, str]:
         return {name: version(name) for name in ("confluent-kafka", "fastavro", "psycopg")}

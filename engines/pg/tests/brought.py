@@ -9,6 +9,7 @@ import psycopg
 
 from engines.pg import engine as pg
 from engines.pg.feed import consumer as feed
+from engines.pg.feed import plan
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 
@@ -88,7 +89,8 @@ def purchase(number: int, price: str, buyer: int = 7) -> dict[str, Any]:
 
 
 def bring(connection: "psycopg.Connection[Any]", *messages: Message) -> set[str]:
-    return feed.bring(connection, cast(Any, messages), cast(Any, PlainAvro()))
+    of = plan.read(connection)
+    return feed.bring(connection, cast(Any, messages), cast(Any, PlainAvro()), of)
 
 
 def rows(stack: Stack, view: str) -> list[dict[str, Any]]:

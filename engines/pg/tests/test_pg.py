@@ -30,6 +30,7 @@ from engines.shared.tests.postgres import Postgres
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.settings import load
 from racetrack.stack.contract import Stack
+from racetrack.workload import find_workload
 from tests.run.made_up import MakeReady, ready, refusal_of
 from workloads.shop.catalogue import MARKED, VIEWS
 
@@ -85,7 +86,8 @@ def test_what_the_server_refuses_is_told(loaded: object, stack: Stack) -> None:
 def test_a_script_is_loaded_whole_or_not_at_all(stack: Stack, tmp_path: Path) -> None:
     script = tmp_path / "scripts" / "demo.pg.sql"
     script.parent.mkdir()
-    script.write_text(pg.SCRIPT.read_text().replace("COMMIT;", "SELECT nothing;\nCOMMIT;"))
+    whole = pg.ENGINE.script(stack.settings).read_text()
+    script.write_text(whole.replace("COMMIT;", "SELECT nothing;\nCOMMIT;"))
     with pytest.raises(DemoError, match="nothing"):
         pg.PostgreSQL(script).load_demo(stack)
     with postgres.connect(stack.settings) as connection:
@@ -249,7 +251,7 @@ def test_a_run_with_reads_says_that_only_these_cost_something() -> None:
 @pytest.mark.parametrize("payload", ["", "1 2", "1 2 x", "1 2 3 4"])
 def test_what_is_no_progress_is_refused(payload: str) -> None:
     with pytest.raises(RacetrackError, match="no progress"):
-        pg.update_of("pageviews_progress", payload, NOW_MS)
+        pg.update_of(find_workload("shop"), "pageviews_progress", payload, NOW_MS)
 
 
 def test_a_setting_of_containers_is_refused_natively(ready: MakeReady) -> None:

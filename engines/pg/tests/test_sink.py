@@ -45,17 +45,17 @@ def test_the_sink_sends_what_has_changed_and_what_has_gone(
     sink.send_if_due(loaded)
     value = {"email": None, "lifetime_value": "12000.00", "purchases": 1}
     assert producer.sent == [(7, value)]
-    sink.shop_has_changed()
+    sink.rows_have_changed()
     sink.send_if_due(loaded)
     assert len(producer.sent) == 1  # nothing is new
     bring(loaded, change("users", 0, None, user(7)))
     sink.send_if_due(loaded)
     assert len(producer.sent) == 1  # nobody said that it may be
-    sink.shop_has_changed()
+    sink.rows_have_changed()
     sink.send_if_due(loaded)
     assert producer.sent[1:] == [(7, {**value, "email": "a@b"})]
     bring(loaded, change("purchases", 1, purchase(1, "6000.00"), purchase(1, "5000.00")))
-    sink.shop_has_changed()
+    sink.rows_have_changed()
     sink.send_if_due(loaded)
     assert producer.sent[2:] == [(7, None)]  # exactly 10,000 is not above it
 
