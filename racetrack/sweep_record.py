@@ -35,6 +35,9 @@ class Sweep(Part):
     as_published: bool = Field(
         default=False, description="Whether it is the experiment of 2022 again, as it was."
     )
+    settings: dict[str, str] = Field(
+        default_factory=dict, description="Of every run, under their names in `.env`."
+    )
     vary: str | None = None
     values: tuple[str, ...] = ()
     runs: tuple[PlannedRun, ...] = Field(default=(), description="In the order in which they run.")

@@ -179,6 +179,17 @@ class Workload:
         return f"{CDC_PREFIX}.{self.database}.{table}"
 
 
+def on_what(runtime: str, workload: str) -> str:
+    """A runtime as people read it, with the workload where it is not the one that goes without
+    saying."""
+    return runtime if workload == plugins.default_workload() else f"{runtime}, {workload}"
+
+
+def workload_of(settings: Mapping[str, object]) -> str:
+    """The workload of a run, by the settings that it noted; an older one noted none."""
+    return str(settings.get("workload", plugins.default_workload()))
+
+
 def find_workload(name: str) -> Workload:
     """The workload of that name, as in the setting WORKLOAD.
 

@@ -7,10 +7,12 @@ import click
 from racetrack.cli.parameters import (
     DECIDE_OPTION,
     EXIT_CODES,
+    WORKLOAD_OPTION,
     ExampleCommand,
     Seconds,
     engine_argument,
     guarded,
+    overrides_of,
 )
 from racetrack.machine_lock import machine_lock
 from racetrack.runfolder import read_run
@@ -39,6 +41,7 @@ from racetrack.settings import load
     " for 120 s at most. You may give this option several times.",
 )
 @DECIDE_OPTION
+@WORKLOAD_OPTION
 def experiment(
     engine: str,
     rate: int,
@@ -48,9 +51,11 @@ def experiment(
     verify: bool,
     faults: tuple[str, ...],
     decide_within: float,
+    workload: str | None,
 ) -> None:
-    """Run one experiment: ENGINE at RATE pageviews per second; WAIT seconds to settle, then
-    SAMPLES samples of top, DELAY seconds apart. Leaves one folder in logs/.
+    """Run one experiment: ENGINE at RATE pageviews (or what else the workload's main topic has) per
+    second; WAIT seconds to settle, then SAMPLES samples of top, DELAY seconds apart. Leaves one
+    folder in logs/.
 
     \b
     Examples:
@@ -73,5 +78,5 @@ def experiment(
             faults=faults,
             decide_within_s=0 if faults else decide_within,
         )
-        folder = run_once(engine, asked, load(), screen, guard)
+        folder = run_once(engine, asked, load(overrides_of(workload)), screen, guard)
     sys.exit(outcome.exit_code(read_run(folder).outcome))

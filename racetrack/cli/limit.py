@@ -5,7 +5,15 @@ from dataclasses import replace
 
 import click
 
-from racetrack.cli.parameters import EXIT_CODES, ExampleCommand, Seconds, engine_argument, guarded
+from racetrack.cli.parameters import (
+    EXIT_CODES,
+    WORKLOAD_OPTION,
+    ExampleCommand,
+    Seconds,
+    engine_argument,
+    guarded,
+    overrides_of,
+)
 from racetrack.limit_record import PAGEVIEWS
 from racetrack.machine_lock import machine_lock
 from racetrack.runfolder import shown
@@ -42,7 +50,10 @@ from racetrack.settings import load
     show_default=True,
     help="Minutes; no rate is begun that would end later.",
 )
-def limit(engine: str, start: int | None, of: str, warm_up: float, within: float) -> None:
+@WORKLOAD_OPTION
+def limit(
+    engine: str, start: int | None, of: str, warm_up: float, within: float, workload: str | None
+) -> None:
     """Find the capacity of ENGINE, and the highest rate at which its lag stays within 2 and 5 s.
 
     \b
@@ -69,7 +80,8 @@ def limit(engine: str, start: int | None, of: str, warm_up: float, within: float
             f"This takes {within:g} minutes at most, or what two overloaded runs take if that is"
             " more; what others disturb is done again, and comes on top."
         )
-        search = LimitSearch(engine, load(), screen, guard, pace, start, of)
+        settings = load(overrides_of(workload))
+        search = LimitSearch(engine, settings, screen, guard, pace, start, of)
         found = search.run()
         for line in limits.lines(found):
             screen.heading(line)

@@ -38,10 +38,12 @@ REPEAT_OPTION = click.option(
 def carry_out_plan(plan: Sweep, resume: Path | None) -> None:
     """Run the plan, or what is missing of the one in `resume`; ends the program with its exit
     code."""
-    from racetrack.run.sweep import begin, carry_out, read
+    from racetrack.run.sweep import begin, carry_out, read, require_raced_on
 
     screen = Screen()
     with guarded(screen) as guard, machine_lock():
+        if not resume:
+            require_raced_on(plan)
         folder = resume or begin(plan)
         try:
             all_ok = carry_out(folder, screen, guard)

@@ -2,13 +2,13 @@
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import click
 
 import engines
-from racetrack import interrupts
+from racetrack import interrupts, plugins
 from racetrack.errors import RacetrackError
 from racetrack.screen import Screen
 
@@ -115,6 +115,18 @@ def with_examples(text: str) -> str:
 engine_argument = click.argument(
     "engine", metavar="ENGINE", type=click.Choice(engines.engine_names())
 )
+
+
+WORKLOAD_OPTION = click.option(
+    "--workload",
+    type=click.Choice(plugins.workload_names()),
+    help="What is raced on, whatever WORKLOAD says.",
+)
+
+
+def overrides_of(workload: str | None) -> Mapping[str, str]:
+    """What `settings.load` takes for a --workload; nothing where none was given."""
+    return {"WORKLOAD": workload} if workload else {}
 
 
 DECIDE_OPTION = click.option(

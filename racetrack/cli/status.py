@@ -20,7 +20,7 @@ def status() -> None:
         screen.say(NO_STACK_IS_UP)
         sys.exit(1)
     _, standing = found
-    screen.say(f"Up since {standing.since}, for {standing.engine}:")
+    screen.say(f"Up since {standing.since}, for {standing.engine} on {standing.workload}:")
     for name, pids in sorted(standing.services.items()):
         # In a virtual machine it has none that means anything here.
         seen = f"pid {', '.join(map(str, pids))}" if pids else "running"

@@ -10,9 +10,11 @@ from racetrack.cli.many_runs import REPEAT_OPTION, SAMPLES_OPTION, WAIT_OPTION, 
 from racetrack.cli.parameters import (
     DECIDE_OPTION,
     EXIT_CODES,
+    WORKLOAD_OPTION,
     ExampleCommand,
     Numbers,
     errors_to_exit_codes,
+    overrides_of,
 )
 from racetrack.sweep_record import Sweep
 
@@ -30,6 +32,7 @@ RESUME_OPTION = click.option(
 @WAIT_OPTION
 @SAMPLES_OPTION
 @DECIDE_OPTION
+@WORKLOAD_OPTION
 @click.option(
     "--as-published",
     is_flag=True,
@@ -46,6 +49,7 @@ def sweep(
     wait: float,
     samples: int,
     decide_within: float,
+    workload: str | None,
     as_published: bool,
     resume: Path | None,
 ) -> None:
@@ -71,15 +75,16 @@ def sweep(
             samples=samples,
             delay_s=1.0,
             decide_within_s=decide_within,
+            settings=dict(overrides_of(workload)),
         )
     carry_out_plan(plan, resume)
 
 
 def _as_published(context: click.Context, names: tuple[str, ...], decide_within_s: float) -> Sweep:
-    """The experiment as it was has its own rates and times."""
+    """The experiment as it was has its own rates, times and workload."""
     from racetrack.run.sweep import as_published
 
-    for name in ("rates", "repeat", "wait", "samples"):
+    for name in ("rates", "repeat", "wait", "samples", "workload"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name} can't be chosen with --as-published.")
     with errors_to_exit_codes():

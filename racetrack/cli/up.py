@@ -3,7 +3,13 @@
 import click
 
 import engines
-from racetrack.cli.parameters import EXIT_CODES, engine_argument, guarded
+from racetrack.cli.parameters import (
+    EXIT_CODES,
+    WORKLOAD_OPTION,
+    engine_argument,
+    guarded,
+    overrides_of,
+)
 from racetrack.machine_lock import machine_lock
 from racetrack.screen import Screen
 from racetrack.settings import load
@@ -12,14 +18,15 @@ from racetrack.stack.runtime import open_stack
 
 @click.command(epilog=EXIT_CODES)
 @engine_argument
-def up(engine: str) -> None:
+@WORKLOAD_OPTION
+def up(engine: str, workload: str | None) -> None:
     """Start the stack for ENGINE and leave it running, with the load at its start rates."""
     from racetrack.run.readiness import check_services, check_writes, make_ready, services_of
 
     screen = Screen()
     with guarded(screen) as guard, machine_lock():
         chosen = engines.find_engine(engine)
-        settings = load()
+        settings = load(overrides_of(workload))
         services = services_of(chosen, settings)
         stack = open_stack(settings, services, screen.say, to_play=True)
         make_ready(chosen, stack, screen.say)

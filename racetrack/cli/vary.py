@@ -6,9 +6,11 @@ from racetrack.cli.many_runs import REPEAT_OPTION, SAMPLES_OPTION, WAIT_OPTION, 
 from racetrack.cli.parameters import (
     DECIDE_OPTION,
     EXIT_CODES,
+    WORKLOAD_OPTION,
     ExampleCommand,
     engine_argument,
     errors_to_exit_codes,
+    overrides_of,
 )
 from racetrack.settings import load
 from racetrack.sweep_record import Sweep
@@ -29,6 +31,7 @@ from racetrack.sweep_record import Sweep
 @WAIT_OPTION
 @SAMPLES_OPTION
 @DECIDE_OPTION
+@WORKLOAD_OPTION
 def vary(
     engine: str,
     setting: str,
@@ -38,6 +41,7 @@ def vary(
     wait: float,
     samples: int,
     decide_within: float,
+    workload: str | None,
 ) -> None:
     """Run ENGINE with each value of one setting of .env, to see the effect on its CPU and memory.
 
@@ -49,11 +53,12 @@ def vary(
     """
     from racetrack.run.sweep import require_heeded
 
-    each = values.split(",")
+    each, fixed = values.split(","), overrides_of(workload)
     with errors_to_exit_codes():
         for value in each:
-            load({setting: value})  # refuse a bad value before the first run, not at its turn
-        require_heeded(setting, engine, load())
+            # Refuse a bad value before the first run, not at its turn.
+            load({**fixed, setting: value})
+        require_heeded(setting, engine, load(fixed))
     plan = Sweep(
         engines=(engine,),
         rates=(rate,),
@@ -62,6 +67,7 @@ def vary(
         samples=samples,
         delay_s=1.0,
         decide_within_s=decide_within,
+        settings=dict(fixed),
         vary=setting,
         values=tuple(each),
     )

@@ -13,6 +13,7 @@ from racetrack.report.figures import figures_of, runtime_of, warnings_of
 from racetrack.run_record import RunRecord
 from racetrack.runfolder import read_record, read_run
 from racetrack.sweep_record import Sweep
+from racetrack.workload import on_what, workload_of
 
 # Where a run was made and how it is shut off from others says nothing about the engine.
 PLACE_ONLY = (
@@ -80,7 +81,7 @@ class Run:
 
     @property
     def place(self) -> tuple[str, str]:
-        """Runtime and machine: runs that differ in them are never in one table."""
+        """Runtime with workload, and machine: runs that differ in them are never in one table."""
         return place_of(self.record)
 
 
@@ -93,8 +94,9 @@ class Limit:
 
 
 def place_of(described: RunRecord | LimitRecord) -> tuple[str, str]:
-    """Runtime and machine, of what a run or a limit holds of itself."""
-    return runtime_of(described), str(described.machine)
+    """Runtime with workload, and machine, of what a run or a limit holds of itself."""
+    workload = workload_of(described.settings)
+    return on_what(runtime_of(described), workload), str(described.machine)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from racetrack.results_record import (
 )
 from racetrack.run_record import DoneFault, RunRecord
 from racetrack.runfolder import shown
+from racetrack.workload import on_what, workload_of
 
 SHOWN_OF_AN_ERROR = 120
 NEXT = (
@@ -43,9 +44,9 @@ def summary(run: RunRecord, folder: Path) -> list[str]:
     results, asked = run.results, run.asked
     if not (results and asked):
         return []
-    dt = results.dt_ms
+    dt, on = results.dt_ms, on_what(run.runtime, workload_of(run.settings))
     lines = [
-        f"{run.engine} at {asked.pageviews_per_s:,} pageviews/s ({run.runtime}): {run.outcome}",
+        f"{run.engine} at {asked.pageviews_per_s:,} pageviews/s ({on}): {run.outcome}",
         (
             f"  rate        asked {asked.pageviews_per_s:,}/s,"
             f" achieved {_number(results.achieved_pageviews_per_s, '{:,.1f}')}/s"

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import engines
-from racetrack import interrupts, machine
+from racetrack import interrupts, machine, plugins
 from racetrack.clock import utc_now
 from racetrack.flaw import Flaw
 from racetrack.probes.spin import mib_per_s
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from racetrack.analysis.ruler import Finding
 
 # Whatever stands in .env, so that every machine is held against the same.
-SETTINGS = {"PAGEVIEWS_PARTITIONS": "6"}
+SETTINGS = {"PAGEVIEWS_PARTITIONS": "6", "WORKLOAD": plugins.default_workload()}
 START_AND_STOP_S = 6.0  # measured: stack up 2.5 s, drained and down 2.5 s, the rest between
 TABLE_WIDTH = 100
 

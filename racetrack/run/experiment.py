@@ -23,7 +23,7 @@ from racetrack.runfolder import RunFolder, read_run, shown
 from racetrack.screen import Screen
 from racetrack.settings import for_record
 from racetrack.stack.contract import Stack
-from racetrack.workload import Workload, find_workload
+from racetrack.workload import Workload, find_workload, on_what
 
 STEPS = (
     "start the stack and the load generator",
@@ -99,9 +99,10 @@ class Experiment:
     def _announce(self) -> None:
         describe_run(self._folder, self._engine, self._stack, self._asked)
         asked = self._asked
+        on = on_what(self._stack.runtime, self._stack.settings.workload)
         self._screen.heading(
             f"{self._engine.title} at {asked.pageviews_per_s:,} pageviews/s"
-            f" ({self._stack.runtime}), into {shown(self._folder.path)}"
+            f" ({on}), into {shown(self._folder.path)}"
         )
         for number, name in enumerate(self._steps, start=1):
             self._screen.say(f"  {number}. {name}{self._how_long(number)}")

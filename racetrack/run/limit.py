@@ -28,7 +28,7 @@ from racetrack.run import loads, phases, search
 from racetrack.run.experiment import describe_run
 from racetrack.run.loads import Load
 from racetrack.run.phases import PACE, Overload, Pace
-from racetrack.run.readiness import make_ready, services_of
+from racetrack.run.readiness import make_ready, require_raced_on, services_of
 from racetrack.run.session import Session
 from racetrack.run.single import repeat_while_void
 from racetrack.run_record import RunArguments
@@ -56,6 +56,7 @@ class LimitSearch:
         self._pace, self._of = pace, of
         self._start_per_s = start_per_s or loads.kind_of(of).start_per_s
         self._engine = engines.find_engine(engine_name)
+        require_raced_on(self._engine, settings)
         settings = loads.settings_for(of, self._engine, settings)
         self._settings, self._screen, self._guard = settings, screen, guard
         runtime = open_stack(settings, services_of(self._engine, settings), lambda _: None).runtime

@@ -10,6 +10,7 @@ from racetrack import interrupts
 from racetrack.errors import UsageError
 from racetrack.json_file import write_json
 from racetrack.published import published
+from racetrack.run import readiness
 from racetrack.run.readiness import services_of
 from racetrack.run.single import run_once, run_until_not_void
 from racetrack.run_record import RunArguments
@@ -74,12 +75,30 @@ def _published_runs(names: Sequence[str]) -> tuple[PlannedRun, ...]:
     )
 
 
+def require_raced_on(sweep: Sweep) -> None:
+    """Look whether each engine can race on the workload, before the first has its turn.
+
+    Raises:
+        UsageError: one can't.
+    """
+    if sweep.as_published:
+        return  # each of its runs has settings of its own
+    settings = load(sweep.settings)
+    for name in sweep.engines:
+        readiness.require_raced_on(find_engine(name), settings)
+
+
 def require_heeded(setting: str, engine: str, settings: Settings) -> None:
     """Look whether to vary the setting does anything, before hours of runs show that it does not.
 
     Raises:
-        UsageError: what the services would run as does not heed it.
+        UsageError: what the services would run as does not heed it, or only another workload does.
     """
+    if (of := heeded.workload_of(setting)) not in ("", settings.workload):
+        raise UsageError(
+            f"{setting.upper()} does nothing: it is a setting of the workload {of}, and"
+            f" {settings.workload} is raced on."
+        )
     services = services_of(find_engine(engine), settings)
     stack = open_stack(settings, services, lambda _: None)
     heeded.require_heeded(setting, stack.runtime, airgap=settings.airgap)
@@ -131,7 +150,8 @@ def _run(
 ) -> PlannedRun:
     """Its folder goes beside the sweep's, where a report looks for it, whatever is set today."""
     varied = {sweep.vary: run.value} if sweep.vary and run.value is not None else {}
-    settings = load({**run.settings, **varied, "LOGS_FOLDER": str(logs_folder.resolve())})
+    here = {"LOGS_FOLDER": str(logs_folder.resolve())}
+    settings = load({**sweep.settings, **run.settings, **varied, **here})
     asked = RunArguments(
         pageviews_per_s=run.pageviews_per_s,
         wait_s=sweep.wait_s,

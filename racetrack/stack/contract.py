@@ -52,9 +52,11 @@ class Unmeasurable:
 
 @dataclass(frozen=True)
 class Standing:
-    """A stack that was put up on purpose: for which engine, since when, and what lives of it."""
+    """A stack that was put up on purpose: for which engine, on which workload, since when, and what
+    lives of it."""
 
     engine: str
+    workload: str
     since: str
     expected: Sequence[str]  # the services that were started
     # Those that live: name → pids, none where they can't be seen.

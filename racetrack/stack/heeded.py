@@ -92,6 +92,13 @@ def changes_results_of() -> dict[str, str]:
     return {name: service for heed in _all() for name, service in heed.changes_results_of.items()}
 
 
+def workload_of(setting: str) -> str:
+    """The workload that alone heeds a setting; empty if it is not a workload's."""
+    modules = plugins.of_all_workloads("knobs").items()
+    found = (name for name, of in modules if setting.lower() in of.Knobs.__annotations__)
+    return next(found, "")
+
+
 def why_not(setting: str, runtime: str, *, airgap: bool) -> str:
     """Why this runtime does not heed the setting; empty if it does."""
     where = "airgap" if runtime == "compose" and airgap else runtime

@@ -63,9 +63,11 @@ def _native(settings: Settings) -> NativeStack:
 
 
 def standing_stack(settings: Settings) -> tuple[Stack, Standing] | None:
-    """The stack that `./race up` left standing, in whatever runtime, and what it says of itself."""
+    """The stack that `./race up` left standing, in whatever runtime, and what it says of itself.
+    Its workload is the one that it was put up with, whatever the settings say."""
     for stack in stacks_that_may_stand(settings):
         if standing := stack.standing():
+            stack.settings = settings.model_copy(update={"workload": standing.workload})
             return stack, standing
     return None
 

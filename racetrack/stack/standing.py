@@ -16,10 +16,10 @@ class StandingNote:
     def __init__(self, root: Path) -> None:
         self._file = root / "up.json"
 
-    def write(self, engine: str, services: Sequence[str]) -> None:
-        """From now on the stack stands, for this engine, with these services."""
-        content = {"engine": engine, "since": utc_now(), "expected": sorted(services)}
-        write_json(self._file, content)
+    def write(self, engine: str, workload: str, services: Sequence[str]) -> None:
+        """From now on the stack stands, for this engine and workload, with these services."""
+        what = {"engine": engine, "workload": workload}
+        write_json(self._file, {**what, "since": utc_now(), "expected": sorted(services)})
 
     def read(self, services: Mapping[str, Sequence[int]]) -> Standing | None:
         """The stack of the note, if anything of it still lives: `services` is what does."""

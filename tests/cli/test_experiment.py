@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from racetrack import cli
+from racetrack import cli, plugins
 from racetrack.run import single
 from racetrack.run_record import RunArguments
+from racetrack.settings import Settings
 from tests.cli.conftest import Ended
 from tests.some_engines import EXAMPLE
 
@@ -27,6 +28,7 @@ from tests.some_engines import EXAMPLE
         ([EXAMPLE, "5000", "20", "10", "-1"], "DELAY"),
         ([EXAMPLE, "5000", "20", "10", "inf"], "DELAY"),
         ([EXAMPLE, "5000", "20", "10"], "DELAY"),
+        ([EXAMPLE, "5000", "20", "10", "1.0", "--workload", "nosuch"], "nosuch"),
         ([], "ENGINE"),
     ],
 )
@@ -44,12 +46,16 @@ def test_what_was_asked_is_run_and_how_it_ended_is_the_exit_code(
 ) -> None:
     runs: list[tuple[str, RunArguments]] = []
 
-    def run_once(engine: str, asked: RunArguments, *_: object) -> Path:
+    def run_once(engine: str, asked: RunArguments, settings: Settings, *_: object) -> Path:
         runs.append((engine, asked))
+        assert settings.workload == workload
         return ended(outcome)
 
     monkeypatch.setattr(single, "run_once", run_once)
+    monkeypatch.setenv("WORKLOAD", "another")
+    workload = plugins.default_workload()
     typed = f"{EXAMPLE} 5000 20 10 0.5 --verify --fault kill:mysql@1s --fault pause:broker@2s+1s"
+    typed += f" --workload {workload}"
     result = CliRunner().invoke(cli.experiment.experiment, typed.split())
     assert result.exit_code == code, result.output
     asked = RunArguments(

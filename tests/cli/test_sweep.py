@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from racetrack import cli, interrupts
+from racetrack import cli, interrupts, plugins
 from racetrack.run import sweep
 from racetrack.sweep_record import Sweep
 from tests.some_engines import EXAMPLE, TWO
@@ -27,6 +27,23 @@ def test_the_options_are_the_plan(plans: list[Sweep]) -> None:
         )
     ]
     assert "To see the table: ./race report logs/1" in result.output
+
+
+def test_a_workload_is_part_of_the_plan(plans: list[Sweep]) -> None:
+    workload = plugins.default_workload()
+    result = CliRunner().invoke(cli.race, ["sweep", EXAMPLE, "--workload", workload])
+    assert result.exit_code == 0, result.output
+    assert [plan.settings for plan in plans] == [{"WORKLOAD": workload}]
+
+
+def test_an_engine_without_a_script_for_it_is_refused_before_any_run(
+    plans: list[Sweep], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plugins, "SCRIPTS", Path("/nowhere"))
+    result = CliRunner().invoke(cli.race, ["sweep", EXAMPLE])
+    assert result.exit_code == 2
+    assert "can't race on the workload" in result.output
+    assert plans == []
 
 
 def test_a_run_that_failed_fails_it(plans: list[Sweep], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +82,8 @@ def test_a_plan_that_is_none_is_refused(typed: str, says: str, plans: list[Sweep
 
 
 def test_as_published_has_rates_of_its_own(plans: list[Sweep]) -> None:
-    refused = CliRunner().invoke(cli.race, ["sweep", EXAMPLE, "--as-published", "--rates", "50"])
-    assert refused.exit_code == 2
-    assert "--rates can't be chosen with --as-published" in refused.output
+    for option in (["--rates", "50"], ["--workload", plugins.default_workload()]):
+        refused = CliRunner().invoke(cli.race, ["sweep", EXAMPLE, "--as-published", *option])
+        assert refused.exit_code == 2
+        assert f"{option[0]} can't be chosen with --as-published" in refused.output
     assert plans == []

@@ -1,13 +1,19 @@
 """What is looked at before a stack is started: settings that do nothing are refused."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from engines import calibration_engine, find_engine
+from racetrack import plugins
 from racetrack.errors import UsageError
 from racetrack.flaw import Flaw
-from racetrack.run.readiness import services_of
+from racetrack.run import readiness
+from racetrack.run.readiness import OPTIONAL_RATES, services_of
 from racetrack.settings import every_setting, load
 from racetrack.stack import heeded
+from racetrack.workload import find_workload
 from tests.run.made_up import MakeReady, ready, refusal_of
 from tests.service_facts import FACTS, another_value
 from tests.some_engines import CALIBRATION, EXAMPLE
@@ -34,6 +40,27 @@ def test_a_setting_of_this_run_that_does_nothing_is_refused(
     with pytest.raises(UsageError, match=refusal_of(next(iter(variables)), runtime)) as refusal:
         ready(engine, runtime, **variables)
     assert refusal.value.exit_code == 2
+
+
+def test_a_workload_that_an_engine_has_no_script_for_is_refused(
+    ready: MakeReady, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plugins, "SCRIPTS", Path("/nowhere"))
+    with pytest.raises(UsageError, match=r"can't race on the workload .*: there is no scripts/"):
+        ready(EXAMPLE, "native")
+    assert ready(CALIBRATION, "native")  # which counts the main topic of any
+
+
+@pytest.mark.parametrize("rate", OPTIONAL_RATES)
+def test_a_rate_that_the_workload_does_not_have_is_refused(
+    rate: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workload = replace(find_workload(plugins.default_workload()), rates=())
+    monkeypatch.setattr(readiness, "find_workload", lambda _: workload)
+    engine = find_engine(CALIBRATION)
+    readiness.require_raced_on(engine, load())
+    with pytest.raises(UsageError, match=f"{rate.upper()} does nothing: the workload"):
+        readiness.require_raced_on(engine, load({rate.upper(): "3"}))
 
 
 def of_others(engine: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from racetrack import interrupts
+from racetrack import interrupts, plugins
 from racetrack.errors import UsageError
 from racetrack.run import sweep
 from racetrack.run_record import RunArguments
@@ -77,6 +77,15 @@ def test_each_value_of_a_varied_setting_reaches_its_run(ran: list[tuple[str, int
     assert [heap for _engine, _rate, heap in ran] == ["2g", "8g"]
 
 
+def test_settings_of_the_sweep_reach_each_run_and_are_kept_with_it(
+    ran: list[tuple[str, int, str]],
+) -> None:
+    plan = Sweep(engines=("steady",), rates=(50, 500), wait_s=1, settings={"CONNECT_HEAP": "3g"})
+    carry_out(folder := sweep.begin(plan))
+    assert [heap for _engine, _rate, heap in ran] == ["3g", "3g"]
+    assert sweep.read(folder).settings == {"CONNECT_HEAP": "3g"}
+
+
 def test_the_published_experiment_has_its_own_rates_and_settings(
     ran: list[tuple[str, int, str]],
 ) -> None:
@@ -88,8 +97,9 @@ def test_the_published_experiment_has_its_own_rates_and_settings(
     ]
     for run in runs:
         assert run.settings["PURCHASES_PER_SECOND_START"] == "3"
+        assert run.settings["WORKLOAD"] == plugins.default_workload()
         load(run.settings)  # they are settings
-        assert len(run.settings) == 2
+        assert len(run.settings) == 3
 
 
 def test_an_engine_that_was_not_in_it_has_no_published_experiment() -> None:

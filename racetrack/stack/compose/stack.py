@@ -239,7 +239,8 @@ class ComposeStack:
 
     def leave_running(self, engine: str) -> None:
         """Let the stack stand when this command ends."""
-        self._note.write(engine, list(map(shown, self._up.live)))
+        services = list(map(shown, self._up.live))
+        self._note.write(engine, self.settings.workload, services)
         self._watchdog.dismiss()
 
     def standing(self) -> Standing | None:
