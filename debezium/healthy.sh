@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Exit code 0 once the changes of all three tables flow: the connector's task runs, and each table's
-# schema is in the registry. Says what is missing.
+# Exit code 0 once the changes of all TABLES flow: the connector's task runs, and each table's schema
+# is in the registry. Says what is missing.
 set -euo pipefail
 
-status=$(curl --fail --silent http://localhost:8083/connectors/shop/status) || {
+status=$(curl --fail --silent "http://localhost:8083/connectors/$WORKLOAD/status") || {
   echo "the connector is not registered yet"
   exit 1
 }
@@ -16,8 +16,8 @@ subjects=$(curl --fail --silent "$SCHEMA_REGISTRY_URL/subjects") || {
   echo "the schema registry does not answer at $SCHEMA_REGISTRY_URL"
   exit 1
 }
-for table in users items purchases; do
-  if [[ $subjects != *"\"mysql.shop.$table-value\""* ]]; then
+for table in ${TABLES//,/ }; do
+  if [[ $subjects != *"\"mysql.$table-value\""* ]]; then
     echo "the schema of $table is not registered yet"
     exit 1
   fi

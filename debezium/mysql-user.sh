@@ -7,7 +7,7 @@ password=${MYSQL_DEBEZIUM_PASSWORD//\\/\\\\}
 password=${password//\'/\\\'}
 
 MYSQL_PWD="$MYSQL_ROOT_PASSWORD" mysql --protocol=socket --user=root <<SQL
--- No change of the shop's data: nobody downstream needs it.
+-- No change of the workload's data: nobody downstream needs it.
 SET SESSION sql_log_bin = 0;
 CREATE USER 'debezium'@'%' IDENTIFIED BY '$password';
 GRANT SELECT, RELOAD, SHOW DATABASES, REPLICATION SLAVE, REPLICATION CLIENT, LOCK TABLES

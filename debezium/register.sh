@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Registers connector.json once Kafka Connect answers; does no harm where it is registered already.
-# Who waits for it asks healthy.sh.
+# What is not said there comes from the environment. Who waits for it asks healthy.sh.
 set -euo pipefail
 here=$(dirname "$0")
 connect=http://localhost:8083
@@ -12,7 +12,7 @@ done
 put() {
   curl --fail-with-body --silent --show-error --request PUT \
     --header 'Content-Type: application/json' --data "@$here/connector.json" \
-    "$connect/connectors/shop/config" 2>&1
+    "$connect/connectors/$WORKLOAD/config" 2>&1
 }
 
 until answer=$(put); do

@@ -3,14 +3,20 @@
 import json
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from racetrack import plugins
 from racetrack.settings import REPO, Settings, load
 from racetrack.stack.native.service import Context
 from racetrack.stack.services import debezium, mysql
+from racetrack.workload import find_workload
 from tests.compose_files import service
+
+# Which variables Connect may read for a connector.
+ALLOWED = "CONNECT_CONFIG_PROVIDERS_ENV_PARAM_ALLOWLIST_PATTERN"
 
 
 @pytest.fixture
@@ -20,14 +26,29 @@ def context(tmp_path: Path) -> Context:
     return Context(settings, tmp_path, {"mysql": tmp_path / "mysql", "debezium": tmp_path})
 
 
-def test_the_connector_is_the_native_one(context: Context) -> None:
-    ours = json.loads((REPO / "debezium/connector.json").read_text())
-    native = debezium.connector_config(context)
+@pytest.mark.parametrize("workload", plugins.workload_names())
+def test_the_connector_is_the_native_one(workload: str, context: Context) -> None:
+    told = service("debezium", WORKLOAD=workload)["environment"]
+    given = re.fullmatch(r"MYSQL_DEBEZIUM_PASSWORD\|(\w+)\|(\w+)", told[ALLOWED])
+    assert given
+    text = (REPO / "debezium/connector.json").read_text()
+    for name in given.groups():
+        text = text.replace(f"${{env:{name}}}", told[name])
+    ours = json.loads(text)
+    native = debezium.connector_config(replace(context, settings=load({"WORKLOAD": workload})))
     elsewhere = {"database.hostname", "database.port", "schema.history.internal.file.filename"}
     assert ours.keys() == native.keys()
     assert {k: v for k, v in ours.items() if k not in elsewhere} == {
         k: v for k, v in native.items() if k not in elsewhere
     }
+
+
+@pytest.mark.parametrize("workload", plugins.workload_names())
+def test_the_database_and_its_user_have_the_workload_s_name(workload: str) -> None:
+    name = find_workload(workload).database
+    database = service("mysql", WORKLOAD=workload)["environment"]
+    assert (database["MYSQL_DATABASE"], database["MYSQL_USER"]) == (name, name)
+    assert service("loadgen", WORKLOAD=workload)["environment"]["MYSQL_USER"] == name
 
 
 def test_mysql_is_set_up_as_natively(context: Context) -> None:

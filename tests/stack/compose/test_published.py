@@ -137,6 +137,7 @@ def test_a_health_check_that_the_image_brings_is_used(services: dict[str, Any]) 
 )
 def test_scripts_in_an_image_call_programs_that_it_has(name: str, script: str, only: Only) -> None:
     needed = {"SCHEMA_REGISTRY_URL": "http://x", "COMMAND_ENDPOINT": "127.0.0.1:1"}
+    needed |= {"WORKLOAD": "shop", "TABLES": "shop.users,shop.items,shop.purchases"}
     only.run(SCRIPTS[name][0], "bash", str(REPO / name / script), "bash", "-c", "true", **needed)
 
 

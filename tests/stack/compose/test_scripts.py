@@ -45,6 +45,8 @@ def run(answers: Path) -> Run:
                 "PATH": f"{answers}:/usr/bin:/bin",
                 "ANSWERS": str(answers),
                 "SCHEMA_REGISTRY_URL": "http://redpanda:8081",
+                "WORKLOAD": "shop",
+                "TABLES": "shop.users,shop.items,shop.purchases",
             },
             capture_output=True,
             text=True,
@@ -66,7 +68,7 @@ def test_debezium_is_healthy_when_the_changes_of_all_tables_flow(run: Run) -> No
         ("status", RUNNING.replace('[{"id":0,"state":"RUNNING"}]', "[]"), "does not run"),
         ("status", RUNNING.replace('0,"state":"RUNNING"', '0,"state":"FAILED"'), "FAILED"),
         ("subjects", None, "registry does not answer at http://redpanda:8081"),
-        ("subjects", SUBJECTS.replace("items", "other"), "schema of items is not registered"),
+        ("subjects", SUBJECTS.replace("items", "other"), "schema of shop.items is not registered"),
     ],
     ids=["not registered", "no task", "failed", "no registry", "a schema is missing"],
 )
