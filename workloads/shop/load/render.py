@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from loadgen import workload
+from loadgen.pieces import Pieces
 from loadgen.sequence import Stream, mix32
 
 from workloads.shop.load.marks import Reserved
@@ -52,18 +53,6 @@ def stamp_piece(received_at_ms: int) -> bytes:
     return piece
 
 
-class _Table:
-    """Pieces of text at a fixed stride in C memory, padded, and their lengths."""
-
-    def __init__(self, ffi: Any, pieces: Sequence[bytes], width_words: int) -> None:
-        width = width_words * 8
-        if max(map(len, pieces)) > width:
-            raise ValueError(f"a piece is longer than its {width} bytes")
-        self.text = ffi.new("char[]", b"".join(piece.ljust(width, b"\0") for piece in pieces))
-        self.words = ffi.cast("int64_t *", self.text)
-        self.lengths = ffi.new("uint8_t[]", list(map(len, pieces)))
-
-
 class Share(NamedTuple):
     """A partition's part of the pageviews: its random numbers, and its users in C memory."""
 
@@ -92,9 +81,9 @@ class Renderer(workload.Renderer):
         self._shop = shop
         items, users = shop.last_item, shop.last_user
         pages = range((items + users) * len(CHANNELS))
-        self._heads = _Table(ffi, [head_piece(user) for user in range(users + 1)], _HEAD_WORDS)
-        self._pages = _Table(ffi, [page_piece(n, items) for n in pages], _PAGE_WORDS)
-        self._keys = _Table(ffi, [b"%d" % user for user in range(users + 1)], _KEY_WORDS)
+        self._heads = Pieces(ffi, [head_piece(user) for user in range(users + 1)], _HEAD_WORDS)
+        self._pages = Pieces(ffi, [page_piece(n, items) for n in pages], _PAGE_WORDS)
+        self._keys = Pieces(ffi, [b"%d" % user for user in range(users + 1)], _KEY_WORDS)
         self._block = ffi.new("char[]", (capacity + 1) * SLOT_BYTES)
         self._stamp = ffi.new("char[16]")
         self._words_type = ffi.typeof("int64_t *")

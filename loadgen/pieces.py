@@ -1,0 +1,22 @@
+"""Pieces of messages, prepared in C memory, that a workload's renderer copies eight bytes at a
+time: PyPy compiles that to plain loads and stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class Pieces:
+    """Pieces of text at a fixed stride, padded, and their lengths. A copy takes all of a stride;
+    what it writes beyond its piece is overwritten by the next one.
+    """
+
+    def __init__(self, ffi: Any, pieces: Sequence[bytes], width_words: int) -> None:
+        width = width_words * 8
+        if max(map(len, pieces)) > width:
+            raise ValueError(f"a piece is longer than its {width} bytes")
+        self.text = ffi.new("char[]", b"".join(piece.ljust(width, b"\0") for piece in pieces))
+        self.words = ffi.cast("int64_t *", self.text)
+        self.lengths = ffi.new("uint8_t[]", list(map(len, pieces)))
