@@ -6,7 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 import workloads
+from engines import all_engines
+from loadgen.config import Reader
+from loadgen.config import load as load_config
+from loadgen.schedule import Schedule
 from racetrack.errors import UsageError
+from racetrack.run.readiness import OPTIONAL_RATES
 from racetrack.settings import REPO
 from racetrack.workload import find_workload
 from workloads import side
@@ -23,6 +28,10 @@ EXCEPTIONS = {
     "racetrack/stack/services/mysql.py": ("mysql_shop_password",),
     "racetrack/verify/mysql.py": ("mysql_shop_password",),
 }
+
+
+# What a view that says what was counted has, whatever is raced on.
+COUNTED = {"total", "max_received_at"}
 
 
 def names(workload: str) -> set[str]:
@@ -62,8 +71,35 @@ def test_a_workload_has_both_sides_and_all_of_its_sql(workload: str) -> None:
     harness = find_workload(workload)
     assert harness.name == workload
     assert {file.stem for file in harness.sql.glob("*.sql")} == {v.name for v in harness.views}
-    assert {harness.progress, *harness.tables} <= {view.name for view in harness.views}
+    assert {harness.progress, harness.summary, *harness.tables} <= {v.name for v in harness.views}
+    counted = harness.view(harness.progress)
+    assert (counted.key, set(counted.columns)) == (("partition",), COUNTED | {"partition"})
+    assert set(harness.view(harness.summary).columns) == COUNTED
+    assert harness.topic.due
     assert harness.watched_table is None or harness.watched_table in harness.tables
+
+
+@pytest.mark.parametrize("workload", workloads.names())
+def test_what_it_heeds_of_the_optional_rates_has_a_source(workload: str) -> None:
+    env = {"WORKLOAD": workload, "MYSQL_PASSWORD": "x"}
+    generator = side(workload, "load").make(load_config(env), Reader(env))
+    sources = generator.sources(lambda: Schedule.starting(0, 0, 1))
+    rates = {source.key for source in sources if source.optional}
+    assert rates == set(find_workload(workload).rates) <= set(OPTIONAL_RATES)
+
+
+@pytest.mark.parametrize("workload", workloads.names())
+def test_containers_are_told_its_tables(workload: str) -> None:
+    harness = find_workload(workload)
+    told = (REPO / "workloads" / workload / "tables.env").read_text()
+    tables = ",".join(f"{harness.database}.{table}" for table in harness.tables)
+    assert told.splitlines()[-1] == f"TABLES={tables}"
+
+
+@pytest.mark.parametrize("workload", workloads.names())
+def test_every_engine_that_needs_a_script_has_one_for_it(workload: str) -> None:
+    for engine in all_engines():
+        assert workload in engine.scripts or not engine.script_ending, engine.name
 
 
 def test_one_that_is_not_there_is_named_with_those_that_are() -> None:

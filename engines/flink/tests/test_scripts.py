@@ -1,58 +1,82 @@
-"""scripts/demo.flink.sql, as far as it can be read without Flink: nothing is missing."""
+"""The workloads' scripts, as far as they can be read without Flink: nothing is missing."""
 
 import re
 
 import pytest
 
+from engines import find_engine
 from engines.flink import script
 from racetrack.settings import REPO
-from racetrack.workload import View
-from workloads.shop.catalogue import VIEWS
+from racetrack.workload import View, find_workload
 
-SQL = (REPO / "scripts" / "demo.flink.sql").read_text()
-STATEMENTS = script.statements(SQL)
+SQL = {
+    workload: (REPO / "scripts" / name).read_text()
+    for workload, name in find_engine("flink").scripts.items()
+}
+STATEMENTS = {workload: script.statements(sql) for workload, sql in SQL.items()}
 TABLES = {
-    found[1]: statement
-    for statement in STATEMENTS
+    (workload, found[1]): statement
+    for workload, statements in STATEMENTS.items()
+    for statement in statements
     if (found := re.match(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", statement))
 }
+VIEWS = [(workload, view) for workload in SQL for view in find_workload(workload).views]
+EVERY_VIEW = pytest.mark.parametrize(
+    ("workload", "view"), VIEWS, ids=[f"{workload} {view.name}" for workload, view in VIEWS]
+)
+EVERY_SCRIPT = pytest.mark.parametrize("workload", SQL)
 
 
-def columns_of(table: str) -> set[str]:
+def columns_of(workload: str, table: str) -> set[str]:
     """The names of a table's columns, those of the table that it is like included."""
-    text = TABLES[table]
+    text = TABLES[workload, table]
     if like := re.search(r"\) LIKE (\w+)$", text):
-        return columns_of(like[1])
+        return columns_of(workload, like[1])
     return {name.strip("`") for name in re.findall(r"^    ([`\w]+) [A-Z]+", text, re.MULTILINE)}
 
 
-@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
-def test_every_view_is_a_table_with_its_columns(view: View) -> None:
-    assert set(view.columns) <= columns_of(view.name)
+@EVERY_VIEW
+def test_every_view_is_a_table_with_its_columns(workload: str, view: View) -> None:
+    assert set(view.columns) <= columns_of(workload, view.name)
 
 
-@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
-def test_every_view_is_written_to_the_topic_of_its_name(view: View) -> None:
-    assert f"'topic' = 'flink.{view.name}'" in TABLES[view.name]
-    assert re.search(rf"^INSERT INTO {view.name}\b", STATEMENTS[-1], re.MULTILINE)
+@EVERY_VIEW
+def test_every_view_is_written_to_the_topic_of_its_name(workload: str, view: View) -> None:
+    assert f"'topic' = 'flink.{view.name}'" in TABLES[workload, view.name]
+    assert re.search(rf"^INSERT INTO {view.name}\b", STATEMENTS[workload][-1], re.MULTILINE)
 
 
-def test_no_two_tables_write_to_one_topic() -> None:
-    topics = script.own_topics(SQL)
-    assert len(topics) == len(set(topics)) == len(VIEWS) + 1
-    assert STATEMENTS[-1].count("INSERT INTO") == len(topics)
+@EVERY_VIEW
+def test_every_view_is_keyed_as_the_workload_tells_its_rows(workload: str, view: View) -> None:
+    text = TABLES[workload, view.name]
+    if (key := re.search(r"PRIMARY KEY \((.*?)\)", text)) and view.key:
+        assert tuple(key[1].replace("`", "").split(", ")) == view.key
 
 
-def test_addresses_stand_in_the_templates_only() -> None:
-    holding = [name for name, text in TABLES.items() if "redpanda" in text]
-    assert holding == ["at_kafka", "at_kafka_and_registry", "at_kafka_in_avro"]
-    assert all("IF NOT EXISTS" in TABLES[name] for name in holding)
+@EVERY_SCRIPT
+def test_no_two_tables_write_to_one_topic(workload: str) -> None:
+    topics = script.own_topics(SQL[workload])
+    assert len(topics) == len(set(topics))
+    views = {f"flink.{view.name}" for view in find_workload(workload).views}
+    assert views <= set(topics)
+    assert STATEMENTS[workload][-1].count("INSERT INTO") == len(topics)
 
 
-def test_it_sets_nothing_that_belongs_to_the_settings() -> None:
-    assert [text for text in STATEMENTS if text.upper().startswith(("SET", "RESET"))] == []
+@EVERY_SCRIPT
+def test_addresses_stand_in_the_templates_only(workload: str) -> None:
+    holding = {n: text for (of, n), text in TABLES.items() if of == workload and "redpanda" in text}
+    assert {"at_kafka", "at_kafka_and_registry"} <= holding.keys()
+    for name, text in holding.items():
+        assert name.startswith("at_kafka")
+        assert "IF NOT EXISTS" in text
 
 
-def test_its_lines_end_no_statement_within_a_comment() -> None:
+@EVERY_SCRIPT
+def test_it_sets_nothing_that_belongs_to_the_settings(workload: str) -> None:
+    assert [t for t in STATEMENTS[workload] if t.upper().startswith(("SET", "RESET"))] == []
+
+
+@EVERY_SCRIPT
+def test_its_lines_end_no_statement_within_a_comment(workload: str) -> None:
     """Flink's client looks for the end of a statement at the end of a line, comment or not."""
-    assert [line for line in SQL.splitlines() if re.search(r"--.*;\s*$", line)] == []
+    assert [line for line in SQL[workload].splitlines() if re.search(r"--.*;\s*$", line)] == []

@@ -7,6 +7,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -45,9 +46,9 @@ KNOWN = {
 VARIABLES = ("kafka", "registry", "sink_topic")
 
 
-def statements() -> list[str]:
+def statements(script: Path = SCRIPT) -> list[str]:
     """The script's SQL, one statement each, after psql is through with it."""
-    text = re.sub(r"^\\.*$", "", SCRIPT.read_text(), flags=re.MULTILINE)
+    text = re.sub(r"^\\.*$", "", script.read_text(), flags=re.MULTILINE)
     for name in VARIABLES:
         text = text.replace(f":'{name}'", f"'{name}'")
     assert not re.search(r"\\|(?<!:):['\"\w]*[a-z]\b", re.sub(r"--.*|::", "", text))
@@ -60,29 +61,29 @@ def statements() -> list[str]:
     return [re.sub(r"(?m)^\s*--.*\n?", "", statement).strip() for statement in found]
 
 
-def created(kind: str) -> dict[str, str]:
+def created(kind: str, script: Path = SCRIPT) -> dict[str, str]:
     """What the script makes of a kind (a regular expression): name → statement."""
     found = {}
-    for statement in statements():
+    for statement in statements(script):
         if match := re.match(rf"CREATE (?:{kind}) (\w+)", statement):
             found[match[1]] = statement
     return found
 
 
+def known_kind(statement: str) -> object:
+    """What kind of a statement Materialize takes it for; it must know it whole."""
+    kind = next((kind for kind in KNOWN if statement.startswith(f"{kind} ")), None)
+    if kind is None:
+        parsed = sqlglot.parse_one(statement, read="materialize")
+        assert not isinstance(parsed, exp.Command), statement
+        return type(parsed)
+    rest = " ".join(statement.removeprefix(kind).split())
+    assert re.fullmatch(KNOWN[kind], rest), f"{kind} {rest}"
+    return kind
+
+
 def test_every_statement_is_one_that_materialize_knows() -> None:
-    seen: set[object] = set()
-    for statement in statements():
-        kind = next((kind for kind in KNOWN if statement.startswith(f"{kind} ")), None)
-        if kind is None:
-            parsed = sqlglot.parse_one(statement, read="materialize")
-            assert not isinstance(parsed, exp.Command), statement
-            seen.add(type(parsed))
-        else:
-            rest = " ".join(statement.removeprefix(kind).split())
-            whole = re.fullmatch(KNOWN[kind], rest)
-            assert whole, f"{kind} {rest}"
-            seen.add(kind)
-    assert seen == {*KNOWN, exp.Create}
+    assert {known_kind(statement) for statement in statements()} == {*KNOWN, exp.Create}
 
 
 def test_the_engines_own_queries_are_parsed_too() -> None:

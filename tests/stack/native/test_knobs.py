@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from racetrack import plugins
 from racetrack.install.recipes import parts, recipe
 from racetrack.install.versions import in_env_files, read_versions
 from racetrack.settings import every_setting, load
@@ -31,6 +32,13 @@ AIRGAP = (*PUBLISHED, "docker-compose.airgap.yml")
 RUNTIMES = ("native", "compose", "airgap")
 # Of the stack and of every engine.
 FROM = {name: knobs for facts in FACTS for name, knobs in facts.changed_from.items()}
+# A workload's knob reaches the generator of that workload.
+FROM |= {
+    name.upper(): {"WORKLOAD": workload}
+    for workload, module in plugins.of_all_workloads("knobs").items()
+    for name in module.Knobs.__annotations__
+    if workload != plugins.default_workload()
+}
 IMAGE_OF = {name: image for facts in FACTS for name, image in facts.image_of.items()}
 NATIVE_HEAP_OF = {name: service for facts in FACTS for name, service in facts.jvm_of.items()}
 INNER_JVM = {service: args for facts in FACTS for service, args in facts.inner_jvm.items()}

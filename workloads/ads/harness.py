@@ -1,0 +1,69 @@
+"""Yahoo's benchmark as the harness knows it: where its views come from, and what they hold."""
+
+from pathlib import Path
+
+from racetrack.workload import INTEGER, TEXT, TIME, Question, SourceTopic, View, Workload
+
+# kcat's own `-J` would give the value as text within JSON, to be parsed twice. Of an event only
+# those fields are taken that a view needs.
+_EVENT_LINE = '{"partition":%p,"offset":%o,"value":%s}\\n'
+EVENTS = SourceTopic(
+    name="ad-events",
+    table="ad_events",
+    form=("-f", _EVENT_LINE),
+    take="""
+INSERT INTO source.ad_events
+SELECT "partition", "offset", value.*
+FROM read_json($pipes, format = 'newline_delimited', columns = {
+    "partition": 'INTEGER',
+    "offset": 'BIGINT',
+    value: 'STRUCT(ad_id VARCHAR, event_type VARCHAR, event_time BIGINT)'
+})
+""",
+    event="ad event",
+    unfit="ad_id IS NULL OR event_type IS NULL OR event_time IS NULL",
+    due="event_time",
+)
+_CREATE = """
+CREATE TABLE source.ad_events (
+    "partition" INTEGER, "offset" BIGINT, ad_id VARCHAR, event_type VARCHAR, event_time BIGINT
+);
+"""
+
+VIEWS = (
+    View("campaigns", ("campaign_id",), {"campaign_id": TEXT}),
+    View("ads", ("ad_id",), {"ad_id": TEXT, "campaign_id": TEXT}),
+    View(
+        "ad_events_progress",
+        ("partition",),
+        {"partition": INTEGER, "total": INTEGER, "max_received_at": TIME},
+    ),
+    # One row: dt_ms is the engine's own clock, and not to be verified.
+    View("ad_events_summary", (), {"total": INTEGER, "max_received_at": TIME}),
+    # Of the events that are views, how many per campaign and window; `window_start_ms` is the
+    # window's first millisecond, and a multiple of 10,000. A window without views has no row.
+    View(
+        "campaign_windows",
+        ("campaign_id", "window_start_ms"),
+        {"campaign_id": TEXT, "window_start_ms": INTEGER, "seen_count": INTEGER},
+    ),
+)
+
+WORKLOAD = Workload(
+    name="ads",
+    topic=EVENTS,
+    topics=(),
+    database="ads",
+    tables=("campaigns", "ads"),
+    watched_table=None,
+    watched_kinds=(),
+    rates=(),
+    views=VIEWS,
+    marked=(),
+    questions=(Question("campaign_windows"),),
+    progress="ad_events_progress",
+    summary="ad_events_summary",
+    scripts="ads",
+    sql=Path(__file__).with_name("views"),
+    create=_CREATE,
+)

@@ -1,0 +1,41 @@
+"""Yahoo's benchmark as the load generator runs it: what is sent, and what is seeded."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from loadgen.config import Config, Reader
+from loadgen.rdkafka import Library
+from loadgen.schedule import Schedule
+from loadgen.source import Source
+from loadgen.workload import Workload
+
+from workloads.ads.load import settings
+from workloads.ads.load.database import AdsDatabase
+from workloads.ads.load.events import AdEvents
+
+
+class AdsLoad(Workload):
+    """See `loadgen.workload.Workload`."""
+
+    name = "ads"
+    topic = "ad-events"
+    topics = ()
+
+    def __init__(self, config: Config, ads: settings.AdsSettings) -> None:
+        self._config, self._settings = config, ads
+
+    def database(self) -> AdsDatabase:
+        return AdsDatabase(self._config, self._settings)
+
+    def sources(self, _schedule: Callable[[], Schedule]) -> list[Source]:
+        """None: nothing changes there."""
+        return []
+
+    def events(self, library: Library) -> AdEvents:
+        return AdEvents(self._settings, library.ffi)
+
+
+def make(config: Config, read: Reader) -> AdsLoad:
+    """See `loadgen.workload`."""
+    return AdsLoad(config, settings.load(config, read))

@@ -1,0 +1,22 @@
+"""The events of ads: without a key, so that every partition gets as many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from loadgen.workload import Events
+
+from workloads.ads.load.render import Renderer
+from workloads.ads.load.sequence import Ids
+from workloads.ads.load.settings import AdsSettings
+
+
+class AdEvents(Events):
+    """See `loadgen.workload.Events`. `ffi` must know rd_kafka_message_t."""
+
+    def __init__(self, settings: AdsSettings, ffi: Any) -> None:
+        self._settings, self._ffi = settings, ffi
+        self.weights = [1] * settings.partitions
+
+    def renderer(self, capacity: int) -> Renderer:
+        return Renderer(self._ffi, Ids.of(self._settings), capacity, self._settings.seed)

@@ -1,0 +1,30 @@
+"""The part of the load generator's settings that is this workload's, with their defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loadgen.config import Config, Reader
+
+MAX_CAMPAIGNS = 10_000
+MAX_ADS_PER_CAMPAIGN = 100
+
+
+@dataclass(frozen=True)
+class AdsSettings:
+    """How many ads there are."""
+
+    seed: int
+    partitions: int
+    campaigns: int
+    ads_per_campaign: int
+
+
+def load(config: Config, read: Reader) -> AdsSettings:
+    """The settings, by the names of the environment. ConfigError names one that can't be used."""
+    return AdsSettings(
+        seed=config.seed,
+        partitions=config.partitions,
+        campaigns=read.whole("ADS_CAMPAIGNS", 100, 1, MAX_CAMPAIGNS),
+        ads_per_campaign=read.whole("ADS_PER_CAMPAIGN", 10, 1, MAX_ADS_PER_CAMPAIGN),
+    )

@@ -1,0 +1,2 @@
+-- MySQL's table as it is now.
+SELECT * FROM source.ads

@@ -1,0 +1,6 @@
+-- By the campaign that an ad belongs to now. An event of an ad that is not in MySQL counts nowhere.
+SELECT campaign_id, event_time - event_time % 10000 AS window_start_ms, count(*) AS seen_count
+FROM source.ad_events
+JOIN source.ads USING (ad_id)
+WHERE event_type = 'view'
+GROUP BY campaign_id, window_start_ms
