@@ -19,7 +19,7 @@ from engines.pg.knobs import Knobs
 from engines.shared.marks import only_more, value_in_sql
 from engines.shared.pgwire import Server
 from racetrack.clock import now_ms
-from racetrack.errors import RacetrackError
+from racetrack.errors import RacetrackError, UsageError
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 from racetrack.workload import MarkedView, Workload, find_workload
@@ -31,6 +31,8 @@ ASK_EVERY_S = 1.0
 LOOK_EVERY_S = 0.5  # whether to stop; notifications are taken as they come
 PROGRESS = "SELECT partition, total, max_received_at FROM {view} ORDER BY partition"
 SUMMARY = "SELECT total, max_received_at FROM {view}"
+
+TRIGGERS = "\\if :triggers"  # where a script can do with and without
 
 COMPUTED = "PostgreSQL's views are computed when they are read"
 ON_READING = (
@@ -65,6 +67,14 @@ class PostgreSQL(Engine):
     def script(self, settings: Settings) -> Path:
         """The workload's, or what takes its place."""
         return self._script or super().script(settings)
+
+    def check(self, stack: Stack) -> None:
+        """Has the script the triggers, if they are asked for?"""
+        script = self.script(stack.settings)
+        if Knobs.of(stack.settings).postgres_triggers and TRIGGERS not in script.read_text():
+            raise UsageError(
+                f"POSTGRES_TRIGGERS does nothing: scripts/{script.name} has none. Unset it."
+            )
 
     def load_demo(self, stack: Stack) -> None:
         """Run the script in psql; the consumer begins when it is committed."""

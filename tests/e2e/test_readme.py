@@ -28,7 +28,7 @@ PAGES = ("README.md", "docs/run-folder.md", "docs/engines.md", "docs/results.md"
 # Further pages, of which only the links are looked at.
 LINKED = (
     *("docs/measured.md", "docs/faults.md", "docs/verdict.md", "docs/view-lag.md"),
-    *("docs/adding-an-engine.md", "docs/adding-a-workload.md"),
+    *("docs/adding-an-engine.md", "docs/adding-a-workload.md", "docs/workloads.md"),
 )
 
 

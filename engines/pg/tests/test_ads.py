@@ -15,6 +15,7 @@ from engines.pg.feed import consumer as feed
 from engines.pg.feed import plan
 from engines.pg.services import postgres
 from engines.pg.tests.brought import NOW_MS, Message, OnlySettings, bring, rows
+from racetrack.errors import UsageError
 from racetrack.stack.contract import Stack
 from racetrack.workload import find_workload
 
@@ -116,6 +117,17 @@ def test_its_progress_is_told_as_the_workload_calls_it(loaded: Connection, ads: 
     assert isinstance(stood, Progress) and isinstance(total, Summary)
     assert (stood.partition, stood.total) == (3, 1)
     assert (total.total, total.max_received_at_ms) == (3, NOW_MS + 9)
+
+
+def test_triggers_that_the_script_does_not_have_are_refused(ads: Stack) -> None:
+    def asked_for(workload: str) -> Stack:
+        changed = {"workload": workload, "postgres_triggers": True}
+        return cast(Stack, OnlySettings(ads.settings.model_copy(update=changed)))
+
+    pg.ENGINE.check(ads)
+    pg.ENGINE.check(asked_for("shop"))
+    with pytest.raises(UsageError, match=r"POSTGRES_TRIGGERS does nothing: scripts/ads.pg.sql"):
+        pg.ENGINE.check(asked_for("ads"))
 
 
 def test_what_is_no_event_is_loud(loaded: Connection) -> None:

@@ -19,11 +19,11 @@ class AdsLoad(Workload):
     """See `loadgen.workload.Workload`."""
 
     name = "ads"
-    topic = "ad-events"
     topics = ()
 
     def __init__(self, config: Config, ads: settings.AdsSettings) -> None:
         self._config, self._settings = config, ads
+        self.topic = ads.topic
 
     def database(self) -> AdsDatabase:
         return AdsDatabase(self._config, self._settings)

@@ -12,9 +12,10 @@ MAX_ADS_PER_CAMPAIGN = 100
 
 @dataclass(frozen=True)
 class AdsSettings:
-    """How many ads there are."""
+    """How many ads there are, and where their events go."""
 
     seed: int
+    topic: str
     partitions: int
     campaigns: int
     ads_per_campaign: int
@@ -24,6 +25,7 @@ def load(config: Config, read: Reader) -> AdsSettings:
     """The settings, by the names of the environment. ConfigError names one that can't be used."""
     return AdsSettings(
         seed=config.seed,
+        topic=read.text("PAGEVIEWS_TOPIC", "ad-events"),
         partitions=config.partitions,
         campaigns=read.whole("ADS_CAMPAIGNS", 100, 1, MAX_CAMPAIGNS),
         ads_per_campaign=read.whole("ADS_PER_CAMPAIGN", 10, 1, MAX_ADS_PER_CAMPAIGN),

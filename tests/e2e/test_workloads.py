@@ -1,0 +1,60 @@
+"""Every workload but the default one, which all other tests race on: verified on the real stack,
+with each engine that runs natively."""
+
+import pytest
+
+from engines import all_engines
+from racetrack import plugins
+from racetrack.workload import find_workload
+from tests.e2e.shared import Door, ended_well, run_folder
+from tests.run_json import read_run
+from tests.some_engines import CALIBRATION
+
+pytestmark = pytest.mark.e2e
+
+OTHERS = [name for name in plugins.workload_names() if name != plugins.default_workload()]
+RACED = [
+    (workload, engine.name)
+    for workload in OTHERS
+    for engine in all_engines()
+    if "native" in engine.runtimes and workload in engine.scripts
+]
+
+
+@pytest.mark.parametrize(("workload", "engine"), RACED)
+def test_every_view_is_right_and_can_be_read(
+    workload: str, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("READS_PER_SECOND", "2")
+    arguments = (engine, "2000", "10", "10", "1.0", "--verify", "--workload", workload)
+    door = Door("run_experiment.sh", *arguments)
+    run = ended_well(door)
+    assert run["settings"]["workload"] == workload
+    views = run["verified"]["views"]
+    expected = {view.name: "right" for view in find_workload(workload).views}
+    assert {name: found["status"] for name, found in views.items()} == expected, door.output
+    assert all(found["compared"] > 0 for found in views.values())
+    results = run["results"]
+    assert results["processed_pageviews"] == results["published_pageviews"] > 20_000
+    assert results["reads"]
+    assert not any(read["errors"] for read in results["reads"])
+
+
+@pytest.mark.parametrize("workload", OTHERS)
+def test_a_killed_engine_counts_all_of_it_again(workload: str) -> None:
+    engine = next(name for of, name in RACED if of == workload)
+    arguments = (engine, "1000", "8", "15", "1.0", "--verify", "--workload", workload)
+    door = Door("run_experiment.sh", *arguments, "--fault", "kill:engine@8s")
+    door.wait(400)
+    run = read_run(run_folder(door.output))
+    views = run["verified"]["views"].values()
+    assert {found["status"] for found in views} == {"right"}, door.output
+
+
+@pytest.mark.parametrize("workload", OTHERS)
+def test_its_events_are_counted_when_they_are_due(workload: str) -> None:
+    """The calibration engine goes by the time that stands in each message."""
+    arguments = (CALIBRATION, "3000", "4", "10", "1.0", "--workload", workload)
+    run = ended_well(Door("run_experiment.sh", *arguments))
+    assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"]
+    assert 0 <= run["results"]["dt_ms"]["p50"] < 1_000
