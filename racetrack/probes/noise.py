@@ -1,5 +1,6 @@
 """What else the machine does while a run is measured: `noise.csv`, one row per second."""
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -72,8 +73,15 @@ class HarnessMeter:
         mine = [
             child for child in psutil.Process().children() if child.pid not in self._ever_services
         ]
-        below = [grandchild for child in mine for grandchild in child.children(recursive=True)]
+        below = [each for child in mine for each in _below(child)]
         self._children = [child.pid for child in (*mine, *below)]
+
+
+def _below(process: psutil.Process) -> list[psutil.Process]:
+    """Its children and theirs; none if it has ended meanwhile."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.children(recursive=True)
+    return []
 
 
 class ServicesMeter:

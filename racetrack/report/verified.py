@@ -20,13 +20,12 @@ def lines(verified: Verified) -> list[str]:
 
 def in_short(verified: Verified) -> str:
     """`15 of 17 right: …`; views that the engine's demo does not have count as neither."""
-    views, source = verified.views, verified.source_rows
+    views, sources = verified.views, verified.source_rows
     there = len(views) - len(verified.named(ViewStatus.ABSENT))
     compared = sum(view.compared for view in views.values())
     return (
         f"{len(verified.named(ViewStatus.RIGHT))} of {there} right: {compared:,} rows compared with"
-        f" {source['pageviews']:,} pageviews and {source['purchases']:,} purchases"
-        f" in {verified.took_s:,.1f} s"
+        f" {sum(sources.values()):,} of {len(sources)} sources in {verified.took_s:,.1f} s"
     )
 
 

@@ -41,7 +41,7 @@ def test_a_run_that_did_not_ask_has_six_steps(tmp_path: Path) -> None:
 
 def test_the_terminal_names_view_and_row(folder: Path) -> None:
     told = "\n".join(terminal.summary(runfolder.read_run(folder), folder))
-    assert "1 of 3 right: 14 rows compared with 30 pageviews and 4 purchases" in told
+    assert "1 of 3 right: 14 rows compared with 34 of 2 sources" in told
     assert "WRONG       item_summary: 1 different" in told
     assert "source  item_id=7, revenue=12.5" in told
     assert "engine  item_id=7, revenue=<b>13</b>" in told
