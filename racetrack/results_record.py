@@ -316,6 +316,22 @@ class Answers(Part):
     )
 
 
+class WindowWrites(Part):
+    """What Yahoo's benchmark published, of the windows of event time that lie in the sampling
+    window, and what it hides. See docs/workloads.md."""
+
+    length_ms: int = Field(description="Of a window.")
+    windows: int
+    after_end_p50_ms: Endless = Field(
+        description="From a window's end until its last event was counted; below 0 if before."
+    )
+    after_end_max_ms: Endless
+    lag_max_ms: Endless = Field(
+        description="The greatest lag at any instant from the first window's start until the last"
+        " was written."
+    )
+
+
 class Results(Part):
     """Figures over the window."""
 
@@ -333,6 +349,9 @@ class Results(Part):
         default=(), description="Of each question; none where nobody read."
     )
     cdc: CdcWay | None = Field(default=None, description="null where nobody followed it.")
+    window_writes: WindowWrites | None = Field(
+        default=None, description="null where the workload has no windows of event time."
+    )
     dt_ms: Freshness
     processes: dict[str, Cost] = Field(
         description="Every service of the stack, the engine's first; older runs have only those,"

@@ -228,6 +228,9 @@ class RunRecord(Part):
     questions: tuple[QuestionRecord, ...] = Field(
         default=(), description="What was asked by turns; none where nobody read."
     )
+    event_window_ms: int | None = Field(
+        default=None, description="Length of the workload's windows of event time, if it has any."
+    )
     machine: Machine = Field(default_factory=Machine)
     versions: dict[str, str] = Field(
         default_factory=dict, description="Of every part, as the part itself says."

@@ -155,6 +155,8 @@ class Workload:
     summary: str
     # How the names of its scripts begin, one for each engine: `scripts/<begin>.sql`.
     scripts: str
+    # How long its windows of event time are, if it has any: each begins at a multiple of this.
+    event_window_ms: int | None
     # The folder that holds `<view>.sql` for each view: what it should hold, by the schemas `source`
     # and `expected` of DuckDB.
     sql: Path

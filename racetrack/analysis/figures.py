@@ -8,6 +8,7 @@ from typing import Any
 from racetrack.analysis import cdc, curves, littles_law, noise, raw, reads, recovery, views
 from racetrack.analysis.sequential import decide
 from racetrack.analysis.verdict import judge
+from racetrack.analysis.window_writes import window_writes
 from racetrack.results_record import (
     Cost,
     Freshness,
@@ -58,6 +59,11 @@ def results(folder: Path) -> Results:
         views=found_views,
         cdc=cdc.way(folder, window),
         reads=reads.answers(folder, len(told.partitions), window),
+        window_writes=(
+            window_writes(told, start_ms, end_ms, run.event_window_ms)
+            if run.event_window_ms
+            else None
+        ),
         dt_ms=delay(delays, start_ms, end_ms),
         processes={
             name: process(

@@ -17,6 +17,7 @@ from racetrack.results_record import (
     Spread,
     Verdict,
     ViewLag,
+    WindowWrites,
 )
 from racetrack.run_record import DoneFault, RunRecord
 from racetrack.runfolder import shown
@@ -55,6 +56,7 @@ def summary(run: RunRecord, folder: Path) -> list[str]:
         *map(_view, results.views),
         *([_cdc(results.cdc)] if results.cdc else []),
         *map(_read, results.reads),
+        *([_windows(results.window_writes)] if results.window_writes else []),
         *fault_lines(run),
         (
             f"  pageviews   published {results.published_pageviews:,},"
@@ -161,6 +163,15 @@ def _cdc(way: CdcWay) -> str:
         if of
     )
     return f"  inserts     {way.inserts_per_s:g}/s; age of the oldest {told}"
+
+
+def _windows(told: WindowWrites) -> str:
+    """What Yahoo's benchmark would publish, and what it does not show."""
+    return (
+        f"  windows     {told.windows} of {told.length_ms / 1000:g} s: last written p50"
+        f" {_ms(told.after_end_p50_ms)}, max {_ms(told.after_end_max_ms)} after the end; lag"
+        f" meanwhile up to {_ms(told.lag_max_ms)}"
+    )
 
 
 def _read(answers: Answers) -> str:

@@ -196,13 +196,15 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, asked: RunArgu
         run.settings = for_record(stack.settings)
         run.engine_services = engine.services_in(stack.settings)
         run.caveats = tuple(engine.caveats(stack.settings))
+        workload = find_workload(stack.settings.workload)
         if stack.settings.marks_per_second:
-            run.marked_views = marked_views(find_workload(stack.settings.workload))
+            run.marked_views = marked_views(workload)
         if stack.settings.reads_per_second:
             run.questions = tuple(
                 QuestionRecord(name=asked.name, marked=asked.by.name if asked.by else None)
-                for asked in find_workload(stack.settings.workload).questions
+                for asked in workload.questions
             )
+        run.event_window_ms = workload.event_window_ms
         run.machine = machine.describe()
         run.versions = {"racetrack": __version__, "python": platform.python_version()}
 

@@ -210,6 +210,21 @@ def test_the_stages_of_cdc_have_a_line() -> None:
     ) in shown
 
 
+def test_what_yahoo_would_publish_stands_beside_what_it_hides() -> None:
+    told = {
+        "length_ms": 10_000,
+        "windows": 3,
+        "after_end_p50_ms": 40.0,
+        "after_end_max_ms": None,
+        "lag_max_ms": 8_012.0,
+    }
+    shown = terminal.summary(run_with({**RESULTS, "window_writes": told}), Path("x"))
+    assert (
+        "  windows     3 of 10 s: last written p50 40 ms, max without end after the end; lag meanwhile"
+        " up to 8,012 ms"
+    ) in shown
+
+
 def test_the_lag_of_each_followed_view_has_a_line() -> None:
     shown = terminal.summary(run_with({**RESULTS, "views": [VIEW]}), Path("x"))
     assert (

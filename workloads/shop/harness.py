@@ -67,6 +67,7 @@ WORKLOAD = Workload(
     progress="pageviews_progress",
     summary="pageviews_summary",
     scripts="demo",
+    event_window_ms=None,
     sql=Path(__file__).with_name("views"),
     create=_CREATE,
 )
