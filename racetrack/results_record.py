@@ -317,7 +317,7 @@ class Answers(Part):
 
 
 class WindowWrites(Part):
-    """What Yahoo's benchmark published, of the windows of event time that lie in the sampling
+    """What Yahoo's benchmark published, of the windows of event time that end in the sampling
     window, and what it hides. See docs/workloads.md."""
 
     length_ms: int = Field(description="Of a window.")
@@ -327,8 +327,8 @@ class WindowWrites(Part):
     )
     after_end_max_ms: Endless
     lag_max_ms: Endless = Field(
-        description="The greatest lag at any instant from the first window's start until the last"
-        " was written."
+        description="The greatest lag at any instant from the sampling window's start until the"
+        " last of these was written."
     )
 
 

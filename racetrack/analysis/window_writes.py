@@ -17,11 +17,11 @@ from racetrack.results_record import WindowWrites
 def window_writes(
     curves: Curves, start_ms: float, end_ms: float, length_ms: int
 ) -> WindowWrites | None:
-    """Over the windows of event time that lie whole between two times; None if there is none, or
-    nothing was due in any."""
+    """Over the windows of event time that end between two times; None if there is none, or nothing
+    was due in any."""
     curves = trusted(curves)
-    first_ms = np.ceil(start_ms / length_ms) * length_ms
-    ends_ms = np.arange(first_ms + length_ms, end_ms + 1, length_ms)
+    first_ms = (np.floor(start_ms / length_ms) + 1) * length_ms
+    ends_ms = np.arange(first_ms, end_ms + 1, length_ms)
     written_ms = np.full(len(ends_ms), -np.inf)
     for due, processed in zip(curves.due, curves.processed, strict=True):
         written_ms = np.maximum(written_ms, _last_written_ms(due, processed, ends_ms, length_ms))
@@ -30,7 +30,7 @@ def window_writes(
         return None
     after_ms = (written_ms - ends_ms)[known]
     until_ms = min(float(written_ms[known].max()), recorded_until_ms(curves))
-    (lag_max_ms,) = quantiles_ms(age(curves, float(first_ms), until_ms), (1.0,))
+    (lag_max_ms,) = quantiles_ms(age(curves, start_ms, until_ms), (1.0,))
     return WindowWrites(
         length_ms=length_ms,
         windows=len(after_ms),

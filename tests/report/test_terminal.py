@@ -220,8 +220,8 @@ def test_what_yahoo_would_publish_stands_beside_what_it_hides() -> None:
     }
     shown = terminal.summary(run_with({**RESULTS, "window_writes": told}), Path("x"))
     assert (
-        "  windows     3 of 10 s: last written p50 40 ms, max without end after the end; lag meanwhile"
-        " up to 8,012 ms"
+        "  windows     3 of 10 s: last written p50 40 ms, max without end after the end; lag"
+        " meanwhile up to 8,012 ms"
     ) in shown
 
 
