@@ -38,7 +38,35 @@ class Clock:
         monkeypatch.setattr(phases, "now_ms", self.now_ms)
 
 
-class FluidSession:
+class OnClock:
+    """A session in which time passes on a clock that is made up."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def watch(self, seconds: float, what: str) -> None:
+        self._let_pass(seconds)
+
+    def wait_until(
+        self,
+        reached: Callable[[], bool],
+        within_s: float,
+        what: str,
+        meanwhile: Callable[[], str] = str,
+    ) -> bool:
+        until_s = self._clock.now_s + within_s
+        while self._clock.now_s < until_s:
+            meanwhile()
+            if reached():
+                return True
+            self._let_pass(1.0)
+        return False
+
+    def _let_pass(self, seconds: float) -> None:
+        raise NotImplementedError
+
+
+class FluidSession(OnClock):
     """What the search asks of a session; leaves `curves.csv` as one would.
 
     At most `most_per_s` are ever due, and `hands_over_per_s` reach the engine; it compiles for
@@ -51,7 +79,8 @@ class FluidSession:
     dies_at_s = float("inf")
 
     def __init__(self, clock: Clock, engine: Wavering, rng: Generator, folder: RunFolder) -> None:
-        self._clock, self._queue = clock, Queue(engine, rng)
+        super().__init__(clock)
+        self._queue = Queue(engine, rng)
         self._closing = ExitStack()
         self._file: TextIO = self._closing.enter_context(folder.open_for_lines("curves.csv"))
         self._file.write(",".join(HEADER) + "\n")
@@ -79,24 +108,6 @@ class FluidSession:
     def look(self) -> Look:
         queue = self._queue
         return Look(queue.now_s, int(queue.due), int(queue.told), self._cpu_s)
-
-    def watch(self, seconds: float, what: str) -> None:
-        self._let_pass(seconds)
-
-    def wait_until(
-        self,
-        reached: Callable[[], bool],
-        within_s: float,
-        what: str,
-        meanwhile: Callable[[], str] = str,
-    ) -> bool:
-        until_s = self._clock.now_s + within_s
-        while self._clock.now_s < until_s:
-            meanwhile()
-            if reached():
-                return True
-            self._let_pass(1.0)
-        return False
 
     def stop(self) -> None:
         self._closing.close()

@@ -2,7 +2,6 @@
 known capacities: a run of minutes at once."""
 
 import math
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TextIO
 
@@ -14,7 +13,7 @@ from racetrack.run.session import Heard
 from racetrack.runfolder import RunFolder
 from racetrack.settings import load
 from racetrack.workload import find_workload
-from tests.run.fluid_session import START_MS, Clock
+from tests.run.fluid_session import START_MS, Clock, OnClock
 
 STEP_S = 0.1
 MARKS_PER_S = 12
@@ -23,14 +22,15 @@ BEFORE_THE_RACE = 500
 VIEW = "item_summary.orders"
 
 
-class FluidWay:
+class FluidWay(OnClock):
     """What the search asks of a session. Capacities are inserts per second; the view is told anew
     every `cycle_s`."""
 
     def __init__(
         self, clock: Clock, folder: RunFolder, stages_per_s: tuple[float, float, float]
     ) -> None:
-        self._clock, self._stages_per_s = clock, stages_per_s
+        super().__init__(clock)
+        self._stages_per_s = stages_per_s
         self._come = np.zeros(4)  # due, in the database, in the topic, in the view
         self._per_s = 0.0
         self._due = [(0.0, 0.0)]
@@ -75,24 +75,6 @@ class FluidWay:
         }
         cpu_s = {"loadgen": 3 * self._clock.now_s, "debezium": CPU_S_EACH * self._come[3]}
         return Heard(counts, self._seen, cpu_s)
-
-    def watch(self, seconds: float, what: str) -> None:
-        self._let_pass(seconds)
-
-    def wait_until(
-        self,
-        reached: Callable[[], bool],
-        within_s: float,
-        what: str,
-        meanwhile: Callable[[], str] = str,
-    ) -> bool:
-        until_s = self._clock.now_s + within_s
-        while self._clock.now_s < until_s:
-            meanwhile()
-            if reached():
-                return True
-            self._let_pass(1.0)
-        return False
 
     def stop(self) -> None:
         self._closing.close()
