@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from racetrack.analysis.csv_rows import whole_rows
+
 _DT_LINE = re.compile(
     r"timestamp=(\d+), total=(\d+), max_received_at=(-?\d+), dt_ms=(-?[\d.]+(?:e[+-]?\d+)?)"
 )
@@ -107,7 +109,7 @@ def usage(folder: Path) -> dict[str, list[Reading]]:
 
 def noise(folder: Path) -> list[NoiseRow]:
     """The rows of `noise.csv`; none where there is no such file, as in older runs."""
-    return [_noise_row(row) for row in _rows_if_any(folder / "noise.csv")]
+    return [_noise_row(row) for row in whole_rows(folder / "noise.csv")]
 
 
 def _noise_row(row: Mapping[str, str]) -> NoiseRow:
@@ -127,7 +129,7 @@ def _noise_row(row: Mapping[str, str]) -> NoiseRow:
 def memory(folder: Path) -> dict[str, list[MemoryReading]]:
     """The rows of `memory.csv`, by service; none in a run of a version that did not keep it."""
     found: dict[str, list[MemoryReading]] = {}
-    for row in _rows_if_any(folder / "memory.csv"):
+    for row in whole_rows(folder / "memory.csv"):
         pss_gib, tmpfs_gib = (_known(row[name]) for name in ("pss_gib", "tmpfs_gib"))
         reading = MemoryReading(int(row["at_ms"]), pss_gib, tmpfs_gib)
         found.setdefault(row["service"], []).append(reading)
@@ -137,17 +139,10 @@ def memory(folder: Path) -> dict[str, list[MemoryReading]]:
 def live_heaps(folder: Path) -> dict[str, float | None]:
     """GiB by service from `live_heap.csv`, all its JVMs added up; None if one did not say."""
     found: dict[str, float | None] = {}
-    for row in _rows_if_any(folder / "live_heap.csv"):
+    for row in whole_rows(folder / "live_heap.csv"):
         before, gib = found.get(row["service"], 0.0), _known(row["live_heap_gib"])
         found[row["service"]] = None if before is None or gib is None else before + gib
     return found
-
-
-def _rows_if_any(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def _known(value: str) -> float | None:
