@@ -321,11 +321,12 @@ class WindowWrites(Part):
     window, and what it hides. See docs/workloads.md."""
 
     length_ms: int = Field(description="Of a window.")
-    windows: int
+    windows: int = Field(description="How many there were.")
     after_end_p50_ms: Endless = Field(
-        description="From a window's end until its last event was counted; below 0 if before."
+        description="From a window's end until its last event was counted, median; below 0 if that"
+        " was before."
     )
-    after_end_max_ms: Endless
+    after_end_max_ms: Endless = Field(description="The most that it took in any of them.")
     lag_max_ms: Endless = Field(
         description="The greatest lag at any instant from the sampling window's start until the"
         " last of these was written."
