@@ -141,9 +141,10 @@ class Control:
 
 
 def _behind(counts: dict[str, dict[str, Any]]) -> str:
-    """How many of what is due are neither done nor refused; empty if none are. Where a worker heard
-    of a lower rate only after it held, as on a machine that is much too busy, more than is due was
-    handed over: that waits for nothing."""
+    """How many of what is due are neither done nor refused; empty if none are. More than is due may
+    have been handed over, which waits for nothing: a worker was killed after it had handed over a
+    batch and before it noted how far it had come, so that its successor did so again; or one heard
+    of a lower rate only after that held."""
     waiting = {
         kind: np.subtract(of["due"], of["handed" if kind == "pageviews" else "done"])
         - np.asarray(of["refused"])

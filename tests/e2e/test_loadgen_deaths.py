@@ -81,6 +81,7 @@ def test_a_worker_that_dies_is_replaced_and_its_loss_is_said(
     loadgen.watch(0.5)
     (worker,) = loadgen.stats()["workers"]
     os.kill(worker["pid"], signal.SIGKILL)
+    loadgen.may_repeat = True
     death = rf"Worker {worker['pid']} died .killed by signal 9.; up to about (\d+) pageviews"
     wait_until(lambda: re.search(death, loadgen.log()) is not None, "word of the death")
     wait_until(lambda: works(loadgen, worker["pid"]), "successor")

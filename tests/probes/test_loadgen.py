@@ -119,10 +119,10 @@ def test_a_generator_that_stays_behind_is_reported(monkeypatch: pytest.MonkeyPat
         control.settled_counts()
 
 
-def test_what_was_handed_over_before_a_lower_rate_was_heard_of_is_not_waited_for() -> None:
-    early = stats(10, 12), stats(10, 12)
+def test_what_was_handed_over_beyond_what_was_due_is_not_waited_for() -> None:
+    twice = stats(10, 12), stats(10, 12)
     with (
-        peer(GREETING, *early, b"Flushed 12 messages\n", early[0]) as port,
+        peer(GREETING, *twice, b"Flushed 12 messages\n", twice[0]) as port,
         Control("127.0.0.1", port) as control,
     ):
         assert control.settled_counts()["handed"] == [12]
