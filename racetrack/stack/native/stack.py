@@ -204,6 +204,9 @@ class NativeStack:
         self._running.clear()
         cleared = leftovers.clear(self.settings.stack_name)
         for process in ended:
+            if process.poll() is None:  # seen once, of a JVM: it was not found by its mark
+                say(f"  ended {process.args!s:.80} (pid {process.pid}), which had been overlooked")
+                process.kill()
             process.wait()  # or it stays a zombie for as long as this process lives
         self._watchdog.dismiss()
         if cleared:
