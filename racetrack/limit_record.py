@@ -37,11 +37,15 @@ class Overloaded(Part):
 
 
 class AtRate(Part):
-    """A time at a rate, begun without a backlog."""
+    """A time at a rate."""
 
     per_s: int
     bound_ms: float = Field(
         description="The bound that it was tried for, as applied: two update cycles at least."
+    )
+    drained: bool = Field(
+        default=True,
+        description="Whether it was begun without a backlog. If not, it does not say much.",
     )
     window: Window
     counted_before: int = Field(description=COUNTED_BEFORE)

@@ -44,6 +44,13 @@ from racetrack.settings import load
     help="At most so many seconds until CPU time per event is flat; Java compiles meanwhile.",
 )
 @click.option(
+    "--bound",
+    "bounds",
+    type=Seconds(),
+    multiple=True,
+    help="What the lag may be; may be given more than once. If it is not: 2 s, and 5 s.",
+)
+@click.option(
     "--within",
     type=click.FloatRange(min=1),
     default=15.0,
@@ -52,9 +59,15 @@ from racetrack.settings import load
 )
 @WORKLOAD_OPTION
 def limit(
-    engine: str, start: int | None, of: str, warm_up: float, within: float, workload: str | None
+    engine: str,
+    start: int | None,
+    of: str,
+    warm_up: float,
+    bounds: tuple[float, ...],
+    within: float,
+    workload: str | None,
 ) -> None:
-    """Find the capacity of ENGINE, and the highest rate at which its lag stays within 2 and 5 s.
+    """Find the capacity of ENGINE, and the highest rate at which its lag stays within a bound.
 
     \b
     Capacity is the rate at which it works when there is always more to do: two fresh runs, offered
@@ -66,6 +79,7 @@ def limit(
     Examples:
         ./race limit {engine}
         ./race limit {other} --within 25
+        ./race limit {engine} --bound 1 --bound 2 --workload ads
         ./race limit {engine} --of purchases
     """
     from racetrack.analysis.outcome import exit_code
@@ -75,7 +89,8 @@ def limit(
 
     screen = Screen()
     with guarded(screen) as guard, machine_lock():
-        pace = replace(PACE, warm_up_most_s=warm_up, within_min=within)
+        bounds_ms = tuple(sorted({1000 * bound_s for bound_s in bounds})) or PACE.bounds_ms
+        pace = replace(PACE, warm_up_most_s=warm_up, within_min=within, bounds_ms=bounds_ms)
         screen.say(
             f"This takes {within:g} minutes at most, or what two overloaded runs take if that is"
             " more; what others disturb is done again, and comes on top."

@@ -56,9 +56,10 @@ def at_rate_in_words(seen: AtRate) -> str:
     """What a time at a rate says."""
     bound_s = seen.bound_ms / 1000
     ended = f", broken off: above {bound_s:.1f} s too long" if seen.broken_off else ""
+    began = "" if seen.drained else ", begun with a backlog that could not be worked off"
     return (
         f"{seen.per_s:,}/s for {seen.window.seconds:.0f} s: lag p50"
-        f" {seen.lag_p50_ms:,.0f} ms, p99 {seen.lag_p99_ms:,.0f} ms{ended}"
+        f" {seen.lag_p50_ms:,.0f} ms, p99 {seen.lag_p99_ms:,.0f} ms{ended}{began}"
     )
 
 

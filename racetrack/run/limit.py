@@ -80,7 +80,7 @@ class LimitSearch:
             Interrupted: by a signal. Either way, what was found so far stands in `limit.json`.
         """
         try:
-            found = search.find(self)
+            found = search.find(self, self._pace.bounds_ms)
         except RacetrackError as error:
             self._write(str(error))
             raise
@@ -244,12 +244,13 @@ class MeasuredRun:
         )
 
     def _at_rate(self, per_s: int, bound_ms: float) -> AtRate:
-        phases.drain(self._load, per_s)
+        drained = phases.drain(self._load, per_s)
         widened_ms = search.widened_ms(bound_ms, self._cycle_ms)
         lag = phases.hold(self._load, per_s, widened_ms, self._pace)
         return AtRate(
             per_s=per_s,
             bound_ms=widened_ms,
+            drained=drained,
             counted_before=self._load.counted_by(lag.window.start_ms),
             **asdict(lag),
             void=why_window_is_void(self._folder.path, lag.window),

@@ -15,7 +15,7 @@ from racetrack.analysis.silence import rhythm_ms, update_times_ms
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
 from racetrack.run.loads import Load
-from racetrack.run.search import QUANTILE
+from racetrack.run.search import BOUNDS_MS, QUANTILE
 from racetrack.run.steering import LEAST_S, TARGET_S, Steering, Warmth
 from racetrack.run_record import Window
 
@@ -26,15 +26,17 @@ ROWS_WITHIN_S = 1.0
 # From 1,000/s it takes less than half a minute to overload what works 300,000/s.
 OVERLOADED_WITHIN_S = 180.0
 FILLED_WITHIN_S = 20.0
-# A backlog is worked off while this part of the next rate is offered; so much of it may be left.
-DRAIN_SHARE = 0.3
+# A backlog is worked off while this part of the next rate is offered; so much of it may be left. An
+# engine whose updates have grown long gets there only when next to nothing is offered.
+DRAIN_SHARE, TRICKLE_SHARE = 0.3, 0.01
 DRAINED_S = 1.0
 DRAINED_WITHIN_S = 60.0
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How long each phase takes; simulated by tests/run/fluid.py."""
+    """How long each phase takes, and for which bounds of the lag rates are tried; simulated by
+    tests/run/fluid.py."""
 
     look_s: float
     warm_up_most_s: float
@@ -47,6 +49,7 @@ class Pace:
     start_and_stop_s: float = 30.0
     drain_s: float = 20.0
     overload_s: float = 35.0
+    bounds_ms: tuple[float, ...] = BOUNDS_MS
 
     def has_time_to_hold(self, used_s: float) -> bool:
         """Whether one more rate can be watched to its end, and the engine's work be measured."""
@@ -160,8 +163,9 @@ class Overload:
         return f"offering {offered:,}/s, a backlog of {self._steering.backlog_s:.0f} s"
 
 
-def drain(load: Load, per_s: int) -> None:
-    """Offer a part of this rate until the engine has worked off its backlog, or has had its time.
+def drain(load: Load, per_s: int) -> bool:
+    """Offer a part of this rate until the engine has worked off its backlog, or has had its time;
+    whether it has.
 
     Raises:
         RacetrackError: a part of the stack failed.
@@ -171,9 +175,13 @@ def drain(load: Load, per_s: int) -> None:
         look = load.look()
         return look.due - look.counted <= DRAINED_S * per_s
 
-    if not is_drained():
-        load.offer(max(1, round(DRAIN_SHARE * per_s)))
-        load.session.wait_until(is_drained, DRAINED_WITHIN_S, "working off the backlog")
+    if is_drained():
+        return True
+    for share in (DRAIN_SHARE, TRICKLE_SHARE):
+        load.offer(max(1, round(share * per_s)))
+        if load.session.wait_until(is_drained, DRAINED_WITHIN_S, "working off the backlog"):
+            return True
+    return False
 
 
 def hold(load: Load, per_s: int, bound_ms: float, pace: Pace) -> Lag:

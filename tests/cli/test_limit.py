@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from racetrack import cli
+from racetrack.errors import UsageError
 from racetrack.limit_record import Capacity, LimitRecord, LimitRun, Overloaded, SustainableRate
 from racetrack.run import limit
 from racetrack.run.phases import Pace
@@ -25,6 +26,28 @@ def worked(per_s: float, counted_before: int) -> LimitRun:
         handed_over_per_s=per_s,
     )
     return LimitRun(tag="gone", overloaded=(seen,))
+
+
+@pytest.mark.parametrize(
+    ("typed", "bounds_ms"),
+    [
+        ([], (2_000.0, 5_000.0)),
+        (["--bound", "1"], (1_000.0,)),
+        (["--bound", "2", "--bound", "0.5", "--bound", "2"], (500.0, 2_000.0)),
+    ],
+)
+def test_bounds_are_those_that_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, typed: list[str], bounds_ms: tuple[float, ...]
+) -> None:
+    def search(*given: object) -> None:
+        *_, pace, _start_per_s, _of = given
+        assert isinstance(pace, Pace)
+        assert pace.bounds_ms == bounds_ms
+        raise UsageError("It was asked.")
+
+    monkeypatch.setattr(limit, "LimitSearch", search)
+    result = CliRunner().invoke(cli.race, ["limit", EXAMPLE, *typed])
+    assert "It was asked." in result.output
 
 
 @pytest.mark.parametrize(
