@@ -68,7 +68,8 @@ class SourceTopic:
     `form` are kcat's options for a line of JSON a message; `take` is the SQL that inserts the lines
     of `$pipes`. `unfit`, if any, is the condition under which a row came of a message that is no
     `event`; the table has its `partition` and `offset` then. `due` is the field of a message that
-    says when it was due, in epoch milliseconds; the main topic's messages have one.
+    says when it was due, in epoch milliseconds; the main topic's messages have one. It may say so
+    too late by `ahead_ms`.
     """
 
     name: str
@@ -78,6 +79,7 @@ class SourceTopic:
     event: str
     unfit: str = ""
     due: str = ""
+    ahead_ms: int = 0
 
 
 @dataclass(frozen=True)

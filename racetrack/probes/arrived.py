@@ -55,7 +55,8 @@ def _queued(workers: Sequence[Mapping[str, Any]], partition: int) -> int:
 
 @dataclass(frozen=True)
 class Youngest:
-    """The last pageview of a partition: its offset, and when it was due (epoch ms)."""
+    """The last pageview of a partition: its offset, and when it was due at the earliest (epoch
+    ms)."""
 
     offset: int
     due_ms: int
@@ -250,7 +251,8 @@ class YoungestReader:
                 if message.error() or partition is None or offset is None or value is None:
                     continue  # asked again at the next look
                 if partition not in found:
-                    found[partition] = Youngest(offset, json.loads(value)[self._topic.due])
+                    due_ms = json.loads(value)[self._topic.due] - self._topic.ahead_ms
+                    found[partition] = Youngest(offset, due_ms)
         self._consumer.unassign()
         return found
 

@@ -23,6 +23,7 @@ FROM read_json($pipes, format = 'newline_delimited', columns = {
     event="ad event",
     unfit="ad_id IS NULL OR event_type IS NULL OR event_time IS NULL",
     due="event_time",
+    ahead_ms=50,  # with ADS_WITH_SKEW
 )
 _CREATE = """
 CREATE TABLE source.ad_events (

@@ -8,3 +8,4 @@ class Knobs(Settings):
 
     ads_campaigns: Count
     ads_per_campaign: Count
+    ads_with_skew: bool

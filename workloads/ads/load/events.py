@@ -19,4 +19,6 @@ class AdEvents(Events):
         self.weights = [1] * settings.partitions
 
     def renderer(self, capacity: int) -> Renderer:
-        return Renderer(self._ffi, Ids.of(self._settings), capacity, self._settings.seed)
+        settings = self._settings
+        ids = Ids.of(settings)
+        return Renderer(self._ffi, ids, capacity, settings.seed, with_skew=settings.with_skew)

@@ -2,7 +2,7 @@
 librdkafka reads from, as the shop's pageviews are (workloads/shop/load/render.py).
 
 A message is about 250 bytes in four pieces, 35 words to copy: who and where; the ad; the types; and
-the time with what is behind it, which all events of a millisecond share. Tables of whole messages
+the time with what is behind it, which is made once for a millisecond. Tables of whole messages
 would be no faster to copy, and could hold but a few of the 150 million that there can be.
 """
 
@@ -15,7 +15,15 @@ from loadgen import workload
 from loadgen.pieces import Pieces
 from loadgen.sequence import Stream, mix32
 
-from workloads.ads.load.sequence import AD_TYPES, EVENT_TYPES, KINDS, AdEvent, Ids
+from workloads.ads.load.sequence import (
+    AD_TYPES,
+    EVENT_TYPES,
+    KINDS,
+    SKEW_MS,
+    AdEvent,
+    Ids,
+    skew_ms,
+)
 
 # Each but the third is of one length, since every UUID is.
 _HEAD_WORDS, _AD_WORDS, _KIND_WORDS, _TAIL_WORDS = 13, 7, 10, 5
@@ -56,6 +64,29 @@ def tail_piece(event_time_ms: int) -> bytes:
     return piece
 
 
+class Tails:
+    """The last pieces of the milliseconds around now, each in the slot that its time has in a ring:
+    more slots than times that are asked for again and again.
+    """
+
+    SLOTS = 4 * SKEW_MS
+
+    def __init__(self, ffi: Any) -> None:
+        self._ffi = ffi
+        self._pieces = Pieces(ffi, [b""] * self.SLOTS, _TAIL_WORDS)
+        self._times_ms = [-1] * self.SLOTS
+        self.words = self._pieces.words
+
+    def slot(self, time_ms: int) -> int:
+        """Where the piece of this time stands now."""
+        slot = time_ms % self.SLOTS
+        if self._times_ms[slot] != time_ms:
+            start = self._pieces.text + slot * 8 * _TAIL_WORDS
+            self._ffi.memmove(start, tail_piece(time_ms), _TAIL_BYTES)
+            self._times_ms[slot] = time_ms
+        return slot
+
+
 class Renderer(workload.Renderer):
     """Renders up to `capacity` events at a time into `messages`, an array of rd_kafka_message_t for
     one partition. None of them has a key.
@@ -63,15 +94,16 @@ class Renderer(workload.Renderer):
     `ffi` must know rd_kafka_message_t.
     """
 
-    def __init__(self, ffi: Any, ids: Ids, capacity: int, seed: int = 0) -> None:
-        self._ffi, self._seed = ffi, seed
+    def __init__(
+        self, ffi: Any, ids: Ids, capacity: int, seed: int = 0, *, with_skew: bool = False
+    ) -> None:
+        self._ffi, self._seed, self._with_skew = ffi, seed, with_skew
         heads = [head_piece(user, page) for user in ids.users for page in ids.pages]
         self._head_count, self._ad_count = len(heads), len(ids.ads)
         self._heads = Pieces(ffi, heads, _HEAD_WORDS)
         self._ads = Pieces(ffi, [ad_piece(ad) for ad in ids.ads], _AD_WORDS)
         self._kinds = Pieces(ffi, [kind_piece(kind) for kind in range(KINDS)], _KIND_WORDS)
-        self._tail = ffi.new("char[]", 8 * _TAIL_WORDS)
-        self._tail_words = ffi.cast("int64_t *", self._tail)
+        self._tails = Tails(ffi)
         self._block = ffi.new("char[]", (capacity + 1) * SLOT_BYTES)
         self._words_type = ffi.typeof("int64_t *")
         self.messages = ffi.new("rd_kafka_message_t[]", capacity)
@@ -89,17 +121,17 @@ class Renderer(workload.Renderer):
     def events(self, share: Stream, first: int, count: int, due_ms: int) -> None:
         key1, key2 = share.keys(first)
         heads, ads = self._head_count, self._ad_count
-        self._ffi.memmove(self._tail, tail_piece(due_ms), _TAIL_BYTES)
-        at = self._at
+        tails, tail, at = self._tails, self._tails.slot(due_ms), self._at
         for n in range(first, first + count):
-            who = mix32((n + key1) & _MASK)
+            who, what = mix32((n + key1) & _MASK), mix32((n + key2) & _MASK)
+            if self._with_skew:
+                tail = tails.slot(due_ms + skew_ms(who, what, heads, ads))
             # As in `ad_and_kind`.
-            what = mix32((n + key2) & _MASK) * ads
-            kind = ((what & _MASK) * KINDS) >> 32
-            at = self._put(at, (who * heads) >> 32, what >> 32, kind)
+            kind = (((what * ads) & _MASK) * KINDS) >> 32
+            at = self._put(at, (who * heads) >> 32, (what * ads) >> 32, kind, tail)
         self._at = at
 
-    def _put(self, at: int, head: int, ad: int, kind: int) -> int:
+    def _put(self, at: int, head: int, ad: int, kind: int, tail: int) -> int:
         """Lay down one message at byte `at`, point the next rd_kafka_message_t to it, and return
         where the next one goes.
         """
@@ -117,7 +149,7 @@ class Renderer(workload.Renderer):
         w[0], w[1], w[2], w[3], w[4] = s[0], s[1], s[2], s[3], s[4]
         w[5], w[6], w[7], w[8], w[9] = s[5], s[6], s[7], s[8], s[9]
         length = _HEAD_BYTES + _AD_BYTES + self._kinds.lengths[kind]
-        s = self._tail_words
+        s = self._tails.words + tail * _TAIL_WORDS
         w = cast(words, start + length)
         w[0], w[1], w[2], w[3], w[4] = s[0], s[1], s[2], s[3], s[4]
         length += _TAIL_BYTES

@@ -16,7 +16,11 @@ AD_TYPES = ("banner", "modal", "sponsored-search", "mail", "mobile")
 EVENT_TYPES = ("view", "click", "purchase")
 # Of an ad's type and an event's: pairs are numbered type by type.
 KINDS = len(AD_TYPES) * len(EVENT_TYPES)
+# How far an event's time may lie from when it was due, if there is skew: so much either way; and of
+# one in so many, so much earlier.
+SKEW_MS, LATE_ONE_IN, LATE_MS = 50, 100_000, 60_000
 _MASK = 0xFFFFFFFF
+_LATE_BELOW = 2**32 // LATE_ONE_IN
 
 
 class Ids(NamedTuple):
@@ -63,6 +67,17 @@ def ad_and_kind(random32: int, ads: int) -> tuple[int, int]:
     """
     whole = random32 * ads
     return whole >> 32, pick(whole & _MASK, KINDS)
+
+
+def skew_ms(who: int, what: int, heads: int, ads: int) -> int:
+    """How much later than it was due an event says that it was, from -60,049 to 49: by what is left
+    of its two random numbers once all else is picked.
+    """
+    left = (((what * ads) & _MASK) * KINDS) & _MASK
+    skew = pick(left, 2 * SKEW_MS) - SKEW_MS
+    if (who * heads) & _MASK < _LATE_BELOW:
+        skew -= pick((left * 2 * SKEW_MS) & _MASK, LATE_MS)
+    return skew
 
 
 def ad_event(stream: Stream, n: int, ids: Ids) -> AdEvent:

@@ -12,13 +12,14 @@ MAX_ADS_PER_CAMPAIGN = 100
 
 @dataclass(frozen=True)
 class AdsSettings:
-    """How many ads there are, and where their events go."""
+    """How many ads there are, and where their events go; whether their times are skewed."""
 
     seed: int
     topic: str
     partitions: int
     campaigns: int
     ads_per_campaign: int
+    with_skew: bool
 
 
 def load(config: Config, read: Reader) -> AdsSettings:
@@ -29,4 +30,5 @@ def load(config: Config, read: Reader) -> AdsSettings:
         partitions=config.partitions,
         campaigns=read.whole("ADS_CAMPAIGNS", 100, 1, MAX_CAMPAIGNS),
         ads_per_campaign=read.whole("ADS_PER_CAMPAIGN", 10, 1, MAX_ADS_PER_CAMPAIGN),
+        with_skew=read.choice("ADS_WITH_SKEW", "false", ("false", "true")) == "true",
     )

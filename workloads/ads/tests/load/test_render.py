@@ -12,20 +12,25 @@ from cffi import FFI  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadgen.sequence import Stream
+from loadgen.sequence import Stream, mix32
 from workloads.ads.load.render import SLOT_BYTES, Renderer, tail_piece, to_json
 from workloads.ads.load.sequence import (
     AD_TYPES,
     EVENT_TYPES,
     KINDS,
+    LATE_MS,
+    LATE_ONE_IN,
+    SKEW_MS,
     Ids,
     ad_and_kind,
     ad_event,
+    skew_ms,
     uuids,
 )
 from workloads.ads.tests.load.ads_settings import load
 
 CAPACITY = 64
+NOT_LATE = 2**32 // 20_000  # a random number that is in the middle of those that pick one head
 DUE_MS = 1_763_712_000_123
 SETTINGS = load()
 IDS = Ids.of(SETTINGS)
@@ -38,13 +43,23 @@ PUBLISHED = re.compile(
 
 
 @pytest.fixture(scope="module")
-def renderer() -> Renderer:
+def ffi() -> FFI:
     ffi = FFI()
     ffi.cdef(
         "typedef struct { int err; void *rkt; int32_t partition; char *payload; size_t len;"
         " char *key; size_t key_len; int64_t offset; void *_private; } rd_kafka_message_t;"
     )
+    return ffi
+
+
+@pytest.fixture(scope="module")
+def renderer(ffi: FFI) -> Renderer:
     return Renderer(ffi, IDS, CAPACITY, SETTINGS.seed)
+
+
+@pytest.fixture(scope="module")
+def skewed(ffi: FFI) -> Renderer:
+    return Renderer(ffi, IDS, CAPACITY, SETTINGS.seed, with_skew=True)
 
 
 def rendered(renderer: Renderer) -> list[bytes]:
@@ -70,6 +85,48 @@ def test_rendered_bytes_are_the_events_of_the_sequence(
     stream = Stream(seed, "ad events/1")
     events = [ad_event(stream, first + i, IDS) for i in range(count)]
     assert rendered(renderer) == [to_json(event, due_ms) for event in events]
+
+
+@settings(max_examples=50)
+@given(first=st.integers(0, 2**31), later_ms=st.integers(0, 3 * LATE_MS))
+def test_skew_moves_times_and_nothing_else(skewed: Renderer, first: int, later_ms: int) -> None:
+    """Times come in order as long as nothing is heard of anew; here they jump."""
+    stream, due_ms = skewed.share(0), DUE_MS + later_ms
+    skewed.clear()
+    skewed.events(stream, first, CAPACITY, due_ms)
+    expected = [
+        to_json(ad_event(stream, n, IDS), due_ms + skew_of(stream, n))
+        for n in range(first, first + CAPACITY)
+    ]
+    assert rendered(skewed) == expected
+
+
+def skew_of(stream: Stream, n: int) -> int:
+    who, what = stream.draw(n)
+    return skew_ms(who, what, len(IDS.users) * len(IDS.pages), len(IDS.ads))
+
+
+def test_skew_is_up_to_50_ms_either_way() -> None:
+    stream, count = Stream(42, "ad events/0"), 50_000
+    found = Counter(skew_of(stream, n) for n in range(count))
+    mean = count / (2 * SKEW_MS)
+    for ms in range(-SKEW_MS, SKEW_MS):
+        assert abs(found.pop(ms) - mean) < 5 * mean**0.5, ms
+    assert sum(found.values()) < 10  # those that are late
+
+
+def test_one_event_in_100_000_is_up_to_a_minute_late() -> None:
+    heads, ads, late = len(IDS.users) * len(IDS.pages), len(IDS.ads), []
+    for head in range(heads):
+        # The first of all random numbers that pick this one; what is left of them grows.
+        who = -(-head * 2**32 // heads)
+        while skew_ms(who, mix32(who), heads, ads) != skew_ms(NOT_LATE, mix32(who), heads, ads):
+            late.append(skew_ms(who, mix32(who), heads, ads))
+            who += 1
+    assert len(late) / 2**32 == pytest.approx(1 / LATE_ONE_IN, rel=0.01)
+    assert min(late) >= -LATE_MS - SKEW_MS
+    assert max(late) < SKEW_MS
+    assert sum(late) / len(late) == pytest.approx(-LATE_MS / 2, rel=0.02)
 
 
 def test_a_message_has_the_published_form(renderer: Renderer) -> None:
