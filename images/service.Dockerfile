@@ -1,5 +1,5 @@
-# Services that the native runtime has too, with its parts and its code. PREPARE names what is run once, the last one being what the image is
-# for; SERVICES what its containers run.
+# Services that the native runtime has too, with its parts and its code. PREPARE names what is run once, if anything, the last one being what
+# the image is for; SERVICES what its containers run.
 ARG SERVE
 FROM ${SERVE} AS prepared
 ARG PREPARE
@@ -7,7 +7,7 @@ ARG NOT_KEPT
 COPY parts /opt/racetrack/parts
 COPY code /opt/racetrack
 RUN set -a && . /opt/racetrack/prepare.env \
- && python -m racetrack.stack.native.serve --prepare ${PREPARE} \
+ && if [ -n "${PREPARE}" ]; then python -m racetrack.stack.native.serve --prepare ${PREPARE}; fi \
  && rm -rf prepare.env ${NOT_KEPT}
 
 FROM ${SERVE}

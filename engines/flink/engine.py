@@ -18,11 +18,14 @@ from engines.contract import (
     Seen,
     Summary,
 )
-from engines.flink import marks, script, topics, totals, views
+from engines.flink import script, topics, views
 from engines.flink.gateway import Gateway, Refused
 from engines.flink.job import JobLog
 from engines.flink.knobs import Knobs
 from engines.shared.marks import only_more
+from engines.shared.upsert import marks, totals
+from engines.shared.upsert import views as upsert
+from engines.shared.upsert.topics import Written, is_written, latest
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 from racetrack.workload import MarkedView, find_workload
@@ -80,20 +83,20 @@ class Flink(Engine):
         self, stack: Stack, marked: Sequence[MarkedView], stop: threading.Event
     ) -> Iterator[Seen]:
         """What Flink writes to the views' topics, at the time that the broker took them."""
-        rows = marks.by_topic(marked, stack.settings)
+        rows = marks.by_topic(marked, stack.settings, topics.of_view)
         return only_more(marks.follow(stack.endpoints.kafka, rows, stop))
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """The last message of each key of the view's topic."""
         columns = views.columns(stack.settings, view)
         summary, _ = _told_in(stack.settings)
-        if not topics.is_written(stack.endpoints.kafka, summary):
+        if not is_written(stack.endpoints.kafka, summary):
             raise NoSuchView(f"The demo is not loaded in {self.title}: {summary} is empty.")
-        return views.table(columns, topics.latest(stack.endpoints.kafka, topics.of_view(view)))
+        return upsert.table(columns, latest(stack.endpoints.kafka, topics.of_view(view)))
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """Flink answers nobody: its users read its topics, and keep their rows themselves."""
-        return views.reader(access)
+        return upsert.reader(access, views.columns, topics.of_view)
 
     def clock_slack_ms(self, settings: Settings) -> int:
         """Its window moves by whole seconds, at a tick each 200 ms, through a few mini-batches."""
@@ -126,7 +129,7 @@ class Flink(Engine):
         log = JobLog(stack.log_of("flink"))
         give_up = time.monotonic() + RUNNING_WITHIN_S
         summary, _ = _told_in(stack.settings)
-        while not topics.is_written(stack.endpoints.kafka, summary):
+        while not is_written(stack.endpoints.kafka, summary):
             log.check()
             if time.monotonic() > give_up:
                 raise DemoError(
@@ -165,7 +168,7 @@ def _addresses(stack: Stack, sql: str) -> str:
     return found
 
 
-def _total_of(written: topics.Written) -> int:
+def _total_of(written: Written) -> int:
     return 0 if written.value is None else int(json.loads(written.value)["total"])
 
 

@@ -1,23 +1,12 @@
-"""The views that Flink writes to topics, as Arrow tables: read once, or kept by a reader."""
+"""The views that Flink's script writes to topics."""
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any
-
-from engines.contract import Access, NoSuchView, Reader
+from engines.contract import NoSuchView
 from engines.flink import script, topics
-from engines.flink.tables import Tables
+from engines.shared.upsert.views import Columns
 from racetrack.settings import Settings
-from racetrack.workload import ColumnType, find_workload
-
-if TYPE_CHECKING:
-    import pyarrow
+from racetrack.workload import find_workload
 
 ENDING = ".flink.sql"  # of the scripts
-Columns = Mapping[str, ColumnType]
 
 
 def columns(settings: Settings, view: str) -> Columns:
@@ -32,52 +21,3 @@ def columns(settings: Settings, view: str) -> Columns:
     if not found or topics.of_view(view) not in script.own_topics(sql):
         raise NoSuchView(f"Flink's demo has no view {view!r}.")
     return found[0].columns
-
-
-def table(of: Columns, values: Iterable[bytes]) -> "pyarrow.Table":
-    """Messages' values as rows."""
-    import pyarrow as pa
-
-    rows = [_row(value) for value in values]
-    return pa.table({name: _array([row[name] for row in rows], of[name]) for name in of})
-
-
-@dataclass(frozen=True)
-class TopicReader:
-    """See `engines.contract.Reader`."""
-
-    tables: Tables
-    columns: Mapping[str, Columns]  # by view
-
-    def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
-        """From the rows that it has kept. The key is a view's first column."""
-        return table(self.columns[view], self.tables.rows(topics.of_view(view), key, among))
-
-
-@contextmanager
-def reader(access: Access) -> Iterator[Reader]:
-    """One that keeps the rows of all views that are asked for."""
-    views = [asked.view for asked in find_workload(access.settings.workload).questions]
-    of = {view: columns(access.settings, view) for view in views}
-    with Tables(access.endpoints.kafka, [topics.of_view(view) for view in views]) as tables:
-        yield TopicReader(tables, of)
-
-
-def _row(value: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(value, parse_float=Decimal)
-    return found
-
-
-def _array(values: list[Any], kind: ColumnType) -> "pyarrow.Array":
-    import pyarrow as pa
-
-    if kind is ColumnType.DECIMAL:
-        exact = [None if value is None else Decimal(value) for value in values]
-        return pa.array(exact, pa.decimal128(38, 2))
-    if kind is ColumnType.FLOAT:
-        return pa.array([None if value is None else float(value) for value in values], pa.float64())
-    if kind is ColumnType.TEXT:
-        return pa.array(values, pa.string())
-    if kind is ColumnType.INTEGER:
-        return pa.array(values, pa.int64())
-    return pa.array(values)  # a time: text or epoch milliseconds, as it came

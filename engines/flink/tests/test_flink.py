@@ -13,11 +13,12 @@ import pytest
 
 from engines import find_engine
 from engines.contract import DemoError, NoSuchView, Progress, Summary
-from engines.flink import script, topics, totals
+from engines.flink import engine, script
 from engines.flink.engine import _addresses
 from engines.flink.gateway import Gateway, root_cause
 from engines.flink.job import JobLog
 from engines.flink.knobs import Knobs
+from engines.shared.upsert import topics, totals
 from racetrack import settings
 from racetrack.stack.heeded import why_not
 from tests.fake_server import serve_in_background
@@ -223,8 +224,8 @@ def test_a_view_comes_back_without_loss(monkeypatch: pytest.MonkeyPatch) -> None
         b"""{"item_id":2,"name":"b","category":"c","revenue":0,
         "orders":0,"items_sold":0,"pageviews":0,"conversion_rate":null}""",
     ]
-    monkeypatch.setattr(topics, "is_written", lambda *_: True)
-    monkeypatch.setattr(topics, "latest", lambda *_: rows)
+    monkeypatch.setattr(engine, "is_written", lambda *_: True)
+    monkeypatch.setattr(engine, "latest", lambda *_: rows)
     table = FLINK.read_view(stack(), "item_summary").to_pylist()
     assert [row["revenue"] for row in table] == [Decimal("12345678901234567890.10"), Decimal(0)]
     assert [row["conversion_rate"] for row in table] == [2 / 7, None]
@@ -232,8 +233,8 @@ def test_a_view_comes_back_without_loss(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_an_empty_view_has_its_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topics, "is_written", lambda *_: True)
-    monkeypatch.setattr(topics, "latest", lambda *_: [])
+    monkeypatch.setattr(engine, "is_written", lambda *_: True)
+    monkeypatch.setattr(engine, "latest", lambda *_: [])
     table = FLINK.read_view(stack(), "pageviews_progress")
     assert table.num_rows == 0
     assert set(table.column_names) == {"partition", "total", "max_received_at"}
@@ -245,7 +246,7 @@ def test_a_view_that_it_does_not_have_is_no_empty_one() -> None:
 
 
 def test_views_that_nobody_has_loaded_are_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topics, "is_written", lambda *_: False)
+    monkeypatch.setattr(engine, "is_written", lambda *_: False)
     with pytest.raises(NoSuchView, match="not loaded"):
         FLINK.read_view(stack(), "item_summary")
 

@@ -165,9 +165,14 @@ def test_variables_are_heeded_by_the_image_or_by_what_we_put_into_it(
 
 
 def text_of(path: Path) -> str:
-    """A file, or all files of a folder."""
-    files = [path] if path.is_file() else sorted(path.glob("*"))
-    return "\n".join(file.read_text() for file in files if file.is_file())
+    """A file, or all files of a folder but caches."""
+    if path.is_file():
+        return path.read_text()
+    inside = [file for file in sorted(path.rglob("*")) if file.is_file()]
+    caches = {
+        file for file in inside if re.search(r"/(__|\.)\w+/", str(file.relative_to(path.parent)))
+    }
+    return "\n".join(file.read_text() for file in inside if file not in caches)
 
 
 def test_what_is_kept_is_kept_where_the_image_has_it_and_by_whom(services: dict[str, Any]) -> None:

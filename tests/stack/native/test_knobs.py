@@ -142,7 +142,7 @@ class Native:
         for name in LAUNCHED:
             said += self._launched(name, context)
         versions = read_versions(environ=knobs)
-        said += [recipe(part, versions).label for part in parts()]
+        said += [f"{part}={recipe(part, versions).label}" for part in parts()]
         return {word for line in said for word in line.split()}
 
     def stable(self, knobs: Knobs) -> set[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from engines.flink.topics import Reader, Written
+from engines.shared.upsert.topics import Reader, Written
 
 # Between two samples a count is taken for what it was at the first. So an age is never too low, and
 # too high by up to this where an engine counts as fast as pageviews come; where it works off what
@@ -23,7 +23,7 @@ FURTHER_BACK = 4
 
 
 class Rows(Protocol):
-    """The rows of a topic; see `engines.flink.topics.TopicRows`."""
+    """The rows of a topic; see `engines.shared.upsert.topics.TopicRows`."""
 
     def between(self, begin: int, end: int) -> list[Written]:
         """All of them."""

@@ -7,8 +7,8 @@ from itertools import accumulate, cycle
 import numpy as np
 import pytest
 
-from engines.flink.topics import Written
-from engines.flink.totals import EVERY_S, FEW, Known
+from engines.shared.upsert.topics import Written
+from engines.shared.upsert.totals import EVERY_S, FEW, Known
 from racetrack.analysis.age import age, quantiles_ms
 from racetrack.analysis.curves import Curve, Curves
 

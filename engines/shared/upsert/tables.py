@@ -1,10 +1,10 @@
-"""The rows of topics as a client of Flink's keeps them: it reads along, and answers from memory."""
+"""The rows of topics as a client keeps them: it reads along, and answers from memory."""
 
 import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Self
 
-from engines.flink import topics
+from engines.shared.upsert import topics
 from racetrack.errors import RacetrackError
 
 if TYPE_CHECKING:

@@ -1,15 +1,15 @@
-"""Which marks the topics of Flink's views hold: all rows are read, and few are looked into."""
+"""Which marks the topics of views hold: all rows are read, and few are looked into."""
 
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engines.contract import Seen
-from engines.flink import topics
+from engines.shared.upsert import topics
 from racetrack.errors import RacetrackError
 from racetrack.settings import Settings
 from racetrack.workload import MarkedView
@@ -42,12 +42,14 @@ class Rows:
             yield Seen(at_ms, view.name, partition, int(row[view.column]))
 
 
-def by_topic(marked: Sequence[MarkedView], settings: Settings) -> dict[str, Rows]:
+def by_topic(
+    marked: Sequence[MarkedView], settings: Settings, topic_of: Callable[[str], str]
+) -> dict[str, Rows]:
     """The marks' rows of each topic that a marked view is written to. The key is its first
     column."""
     found: dict[str, list[MarkedView]] = {}
     for view in marked:
-        found.setdefault(topics.of_view(view.view), []).append(view)
+        found.setdefault(topic_of(view.view), []).append(view)
     return {
         topic: Rows(
             {

@@ -2,11 +2,11 @@
 
 import json
 
-from engines.flink.tables import Table
+from engines.shared.upsert.tables import Table
 
 
 def message(owner: int, nth: int, **rest: int) -> tuple[bytes, bytes]:
-    """As Flink writes them: the key is not the first column."""
+    """As engines write them: the key is not the first column."""
     value = {"owner_id": owner, "nth": nth, **rest}
     return f'{{"nth":{nth}}}'.encode(), json.dumps(value, separators=(",", ":")).encode()
 

@@ -1,0 +1,28 @@
+"""Settings that only Kafka Streams heeds; the `.env` beside this file says what they do."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from racetrack.settings import Count, Heap, Settings
+from racetrack.stack.heeded import Heed
+
+EXACTLY_ONCE = "exactly_once_v2"
+
+
+class Knobs(Settings):
+    """See `racetrack.settings`."""
+
+    kstreams_heap: Heap
+    kstreams_threads: Count
+    kstreams_commit_ms: Count
+    kstreams_guarantee: Literal["at_least_once", "exactly_once_v2"]
+    kstreams_cache_mb: Annotated[int, Field(ge=0)]
+    kstreams_linger_ms: Annotated[int, Field(ge=0)]
+    kstreams_store: Literal["rocksdb", "in_memory"]
+    kstreams_changelog: Literal["on", "off"]
+    kstreams_after_a_kill: Literal["resume", "anew"]
+    kstreams_version: str
+
+
+HEED = Heed(image_versions=("KSTREAMS_IMAGE_VERSION",))

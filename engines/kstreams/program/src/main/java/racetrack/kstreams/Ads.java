@@ -1,0 +1,73 @@
+package racetrack.kstreams;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import org.apache.kafka.common.serialization.Serde;
+
+/** The rows of Yahoo's benchmark: its events, MySQL's tables, and the view made of them. */
+final class Ads {
+  private static final long WINDOW_MS = 10_000;
+
+  private Ads() {}
+
+  /** What is read of a message of the topic. One that is no such JSON ends the program. */
+  record Message(String adId, String eventType, long eventTime) {
+    static final Serde<Message> SERDE = Json.of(Message.class);
+  }
+
+  /** An event, with where it stands in its topic. */
+  record Event(String adId, String eventType, long eventTime, int partition, long offset)
+      implements Progress.Event {
+    static final Serde<Event> SERDE = Json.of(Event.class);
+
+    static Event of(Message said, int partition, long offset) {
+      return new Event(said.adId, said.eventType, said.eventTime, partition, offset);
+    }
+
+    @Override
+    public long dueMs() {
+      return eventTime;
+    }
+  }
+
+  record Campaign(String campaignId) {}
+
+  record Ad(String adId, String campaignId) {}
+
+  /** A campaign, and ten seconds that begin then (epoch ms). */
+  record Window(String campaignId, long windowStartMs) {
+    static final Serde<Window> SERDE =
+        Compact.ofSize(
+            window -> Long.BYTES + window.campaign().length,
+            (buffer, window) -> buffer.putLong(window.windowStartMs).put(window.campaign()),
+            Window::read);
+
+    static Window of(String campaign, long timeMs) {
+      return new Window(campaign, timeMs - timeMs % WINDOW_MS);
+    }
+
+    private byte[] campaign() {
+      return campaignId.getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static Window read(ByteBuffer buffer) {
+      long start = buffer.getLong();
+      return new Window(StandardCharsets.UTF_8.decode(buffer).toString(), start);
+    }
+  }
+
+  /** What there is to know of a view where it is counted. */
+  record AdView(int partition, long dueMs) implements Progress.Event {
+    static final Serde<AdView> SERDE =
+        Compact.of(
+            Integer.BYTES + Long.BYTES,
+            (buffer, view) -> buffer.putInt(view.partition).putLong(view.dueMs),
+            buffer -> new AdView(buffer.getInt(), buffer.getLong()));
+  }
+
+  record WindowCount(String campaignId, long windowStartMs, long seenCount) {
+    static WindowCount of(Window window, Counts counts) {
+      return new WindowCount(window.campaignId, window.windowStartMs, counts.total());
+    }
+  }
+}

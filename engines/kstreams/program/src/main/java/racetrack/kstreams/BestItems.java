@@ -1,0 +1,138 @@
+package racetrack.kstreams;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.processor.api.ContextualProcessor;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.ProcessorSupplier;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.StoreBuilder;
+import racetrack.kstreams.Shop.ItemSummary;
+
+/**
+ * Keeps all items in order, and shows the first twenty, one list for each order.
+ *
+ * <p>The place in a list is not written: when one item overtakes another, two rows change instead
+ * of all those between them.
+ */
+final class BestItems extends ContextualProcessor<Long, ItemSummary, Object, Object> {
+  static final Comparator<ItemSummary> BY_PAGEVIEWS =
+      Comparator.comparingLong(ItemSummary::pageviews)
+          .reversed()
+          .thenComparing(ItemSummary::itemId);
+  static final Comparator<ItemSummary> BY_CONVERSION_RATE =
+      Comparator.comparing(
+              ItemSummary::conversionRate, Comparator.nullsFirst(Comparator.<Double>naturalOrder()))
+          .reversed()
+          .thenComparing(ItemSummary::itemId);
+  private static final int LIMIT = 20;
+  private static final String STORE = "items-in-order";
+
+  /** The first items in one order, and what was shown of them. */
+  static final class Ranking {
+    private final TreeSet<ItemSummary> order;
+    private Map<Long, ItemSummary> shown = new HashMap<>();
+    private ItemSummary last;
+    private boolean isTouched;
+
+    Ranking(Comparator<ItemSummary> by) {
+      order = new TreeSet<>(by);
+    }
+
+    void replace(ItemSummary before, ItemSummary now) {
+      if (before != null) {
+        order.remove(before);
+        isTouched |= shown.containsKey(before.itemId());
+      }
+      if (now != null) {
+        order.add(now);
+        isTouched |= shown.size() < LIMIT || order.comparator().compare(now, last) < 0;
+      }
+    }
+
+    /** What has changed in the list since it was last asked. */
+    List<KeyValue<Long, ItemSummary>> changes() {
+      if (!isTouched) {
+        return List.of();
+      }
+      Map<Long, ItemSummary> now = new LinkedHashMap<>();
+      var next = order.iterator();
+      while (now.size() < LIMIT && next.hasNext()) {
+        last = next.next();
+        now.put(last.itemId(), last);
+      }
+      List<KeyValue<Long, ItemSummary>> found = new ArrayList<>();
+      // First what leaves the list: nobody is to see more than twenty.
+      for (Long item : shown.keySet()) {
+        if (!now.containsKey(item)) {
+          found.add(KeyValue.pair(item, null));
+        }
+      }
+      for (ItemSummary row : now.values()) {
+        if (!row.equals(shown.get(row.itemId()))) {
+          found.add(KeyValue.pair(row.itemId(), row));
+        }
+      }
+      shown = now;
+      isTouched = false;
+      return found;
+    }
+  }
+
+  private final Supplier of;
+  private final Map<String, Ranking> rankings = new HashMap<>();
+  private KeyValueStore<Long, ItemSummary> items;
+
+  private BestItems(Supplier of) {
+    this.of = of;
+  }
+
+  @Override
+  public void init(ProcessorContext<Object, Object> context) {
+    super.init(context);
+    of.orders.forEach((view, order) -> rankings.put(view, new Ranking(order)));
+    items = context.getStateStore(STORE);
+    try (var all = items.all()) {
+      all.forEachRemaining(each -> rankings.values().forEach(r -> r.replace(null, each.value)));
+    }
+    rankings.values().forEach(Ranking::changes);
+  }
+
+  @Override
+  public void process(Record<Long, ItemSummary> record) {
+    ItemSummary before = items.get(record.key());
+    items.put(record.key(), record.value());
+    rankings.forEach(
+        (view, ranking) -> {
+          ranking.replace(before, record.value());
+          for (KeyValue<Long, ItemSummary> each : ranking.changes()) {
+            context().forward(
+                new Record<>(each.key, each.value, record.timestamp()), view);
+          }
+        });
+  }
+
+  /** View → its order. */
+  record Supplier(Kit kit, Map<String, Comparator<ItemSummary>> orders)
+      implements ProcessorSupplier<Long, ItemSummary, Object, Object> {
+    @Override
+    public Processor<Long, ItemSummary, Object, Object> get() {
+      return new BestItems(this);
+    }
+
+    @Override
+    public Set<StoreBuilder<?>> stores() {
+      return Set.of(kit.store(STORE, Serdes.Long(), Json.of(ItemSummary.class)));
+    }
+  }
+}

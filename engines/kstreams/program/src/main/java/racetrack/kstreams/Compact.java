@@ -1,0 +1,40 @@
+package racetrack.kstreams;
+
+import java.nio.ByteBuffer;
+import java.util.function.BiConsumer;
+import java.util.function.Function;
+import java.util.function.ToIntFunction;
+import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.common.serialization.Serdes;
+
+/** Bytes for what there is of every event: JSON would cost more than all that is done with it. */
+final class Compact {
+  private Compact() {}
+
+  static <T> Serde<T> of(int bytes, BiConsumer<ByteBuffer, T> write, Function<ByteBuffer, T> read) {
+    return ofSize(value -> bytes, write, read);
+  }
+
+  static <T> Serde<T> ofSize(
+      ToIntFunction<T> bytes, BiConsumer<ByteBuffer, T> write, Function<ByteBuffer, T> read) {
+    return Serdes.serdeFrom(
+        (topic, value) -> {
+          if (value == null) {
+            return null;
+          }
+          ByteBuffer buffer = ByteBuffer.allocate(bytes.applyAsInt(value));
+          write.accept(buffer, value);
+          return buffer.array();
+        },
+        (topic, data) -> data == null ? null : read.apply(ByteBuffer.wrap(data)));
+  }
+
+  /** Two numbers that are not negative, as a key: in this order in a store, too. */
+  record Pair(long first, long second) {
+    static final Serde<Pair> SERDE =
+        of(
+            2 * Long.BYTES,
+            (buffer, pair) -> buffer.putLong(pair.first).putLong(pair.second),
+            buffer -> new Pair(buffer.getLong(), buffer.getLong()));
+  }
+}

@@ -1,0 +1,98 @@
+package racetrack.kstreams;
+
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.ProcessorSupplier;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.state.TimestampedKeyValueStore;
+
+/**
+ * How many events a row counts, and how many of these came of which partition of the main topic.
+ *
+ * <p>Kafka Streams keeps counts back in a cache until it commits, and only then brings them into
+ * the views. With the partitions in the count itself, progress can be told of what has come out of
+ * the cache, instead of what has gone in.
+ */
+record Counts(long[] counts, long[] newestMs) {
+  static final Serde<Counts> SERDE =
+      Compact.ofSize(
+          value -> 2 * Long.BYTES * value.counts.length,
+          (buffer, value) -> {
+            Arrays.stream(value.counts).forEach(buffer::putLong);
+            Arrays.stream(value.newestMs).forEach(buffer::putLong);
+          },
+          buffer -> {
+            int partitions = buffer.remaining() / (2 * Long.BYTES);
+            return new Counts(longs(buffer, partitions), longs(buffer, partitions));
+          });
+
+  static Counts none(int partitions) {
+    return new Counts(new long[partitions], new long[partitions]);
+  }
+
+  Counts plus(Progress.Event event) {
+    Counts next = new Counts(counts.clone(), newestMs.clone());
+    int partition = event.partition();
+    next.counts[partition]++;
+    next.newestMs[partition] = Math.max(event.dueMs(), newestMs[partition]);
+    return next;
+  }
+
+  long total() {
+    return Arrays.stream(counts).sum();
+  }
+
+  private static long[] longs(ByteBuffer buffer, int length) {
+    long[] found = new long[length];
+    Arrays.setAll(found, each -> buffer.getLong());
+    return found;
+  }
+
+  /** Tells what rows have counted more than before. */
+  static final class Tally extends Progress.Reporter<Counts> {
+    private final TallySupplier of;
+    private final Map<Object, Counts> known = new HashMap<>();
+
+    Tally(TallySupplier of) {
+      super(of.kit, of.stage);
+      this.of = of;
+    }
+
+    @Override
+    public void init(ProcessorContext<Integer, Progress.Report> context) {
+      super.init(context);
+      TimestampedKeyValueStore<Object, Counts> store = context.getStateStore(of.store);
+      try (var all = store.all()) {
+        all.forEachRemaining(each -> take(each.key, each.value.value()));
+      }
+    }
+
+    @Override
+    public void process(Record<Object, Counts> record) {
+      take(record.key(), record.value());
+    }
+
+    private void take(Object row, Counts now) {
+      Counts before = known.put(row, now);
+      for (int partition = 0; partition < now.counts.length; partition++) {
+        long more = now.counts[partition] - (before == null ? 0 : before.counts[partition]);
+        if (more > 0) {
+          count(partition, more, now.newestMs[partition]);
+        }
+      }
+    }
+  }
+
+  record TallySupplier(Kit kit, String stage, String store)
+      implements ProcessorSupplier<Object, Counts, Integer, Progress.Report> {
+    @Override
+    public Processor<Object, Counts, Integer, Progress.Report> get() {
+      return new Tally(this);
+    }
+  }
+}

@@ -1,0 +1,60 @@
+package racetrack.kstreams;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.ObjectReader;
+import com.fasterxml.jackson.databind.PropertyNamingStrategies;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import java.io.IOException;
+import org.apache.kafka.common.errors.SerializationException;
+import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.serialization.Serializer;
+
+/** Rows as JSON, in the columns' names and order; decimals with all their digits. */
+final class Json {
+  /** A column that is missing, or null where it must not be, is an error; one too many is not. */
+  static final ObjectMapper MAPPER =
+      JsonMapper.builder()
+          .propertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE)
+          .enable(JsonGenerator.Feature.WRITE_BIGDECIMAL_AS_PLAIN)
+          .enable(DeserializationFeature.FAIL_ON_MISSING_CREATOR_PROPERTIES)
+          .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
+          .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
+          .build();
+
+  private Json() {}
+
+  static <T> Serde<T> of(Class<T> type) {
+    ObjectReader reader = MAPPER.readerFor(type);
+    return Serdes.serdeFrom(Json::write, (topic, data) -> read(reader, topic, data));
+  }
+
+  /** For what is only written. */
+  static <T> Serde<T> written() {
+    Serializer<T> serializer = Json::write;
+    return Serdes.serdeFrom(
+        serializer,
+        (topic, data) -> {
+          throw new UnsupportedOperationException(topic + " is not read");
+        });
+  }
+
+  private static <T> byte[] write(String topic, T value) {
+    try {
+      return value == null ? null : MAPPER.writeValueAsBytes(value);
+    } catch (JsonProcessingException error) {
+      throw new SerializationException("writing to " + topic, error);
+    }
+  }
+
+  private static <T> T read(ObjectReader reader, String topic, byte[] data) {
+    try {
+      return data == null ? null : reader.readValue(data);
+    } catch (IOException error) {
+      throw new SerializationException("a message of " + topic + " can't be read", error);
+    }
+  }
+}

@@ -1,0 +1,155 @@
+package racetrack.kstreams;
+
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.kstream.Consumed;
+import org.apache.kafka.streams.kstream.KStream;
+import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.kstream.Repartitioned;
+import org.apache.kafka.streams.processor.StreamPartitioner;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.StoreBuilder;
+import org.apache.kafka.streams.state.Stores;
+
+/** What every topology is built with: the settings in force, and the topics that it writes. */
+final class Kit {
+  private static final StreamPartitioner<Object, Object> TO_ALL =
+      (topic, key, value, partitions) -> Optional.of(allOf(partitions));
+
+  final StreamsBuilder builder = new StreamsBuilder();
+  final Settings settings;
+  /** How many partitions the main topic has, and whatever is spread as it is. */
+  final int partitions;
+
+  private final Debezium debezium;
+  private final Set<String> outputs = new LinkedHashSet<>();
+  private final List<KStream<Integer, Progress.Report>> reports = new ArrayList<>();
+  private String summary;
+
+  Kit(Settings settings, int partitions) {
+    this.settings = settings;
+    this.partitions = partitions;
+    debezium = new Debezium(settings.registry());
+  }
+
+  Topology build() {
+    return builder.build();
+  }
+
+  Set<String> outputs() {
+    return outputs;
+  }
+
+  /** The topic whose first row says that the views stand. */
+  String summary() {
+    return summary;
+  }
+
+  /** The changes of one of MySQL's tables: the row as it is now; null: it is gone. */
+  <K, V> KStream<K, V> changes(String topic, Function<Object, K> key, Class<V> row) {
+    return builder.stream(topic, Consumed.with(debezium.key(key), debezium.row(row)));
+  }
+
+  /**
+   * Writes a view to the topic of its name. A processor of several views names the one that a row
+   * is for.
+   */
+  void write(KStream<?, ?> rows, String view) {
+    writeTo(rows, topicOf(view), view);
+  }
+
+  @SuppressWarnings("unchecked")
+  void writeTo(KStream<?, ?> rows, String topic, String name) {
+    outputs.add(topic);
+    Produced<Object, Object> asJson = Produced.with(Json.written(), Json.written());
+    ((KStream<Object, Object>) rows).to(topic, asJson.withName(name));
+  }
+
+  /** How rows are spread by their keys. */
+  <K, V> Repartitioned<K, V> byKey(String name, Serde<K> key, Serde<V> value) {
+    return Repartitioned.with(key, value).withName(name).withNumberOfPartitions(partitions);
+  }
+
+  /** Every task gets every row. */
+  <K, V> Repartitioned<K, V> toAll(String name, Serde<K> key, Serde<V> value) {
+    return byKey(name, key, value).withStreamPartitioner(TO_ALL::partitions);
+  }
+
+  /** One task gets every row. */
+  <K, V> Repartitioned<K, V> toOne(String name, Serde<K> key, Serde<V> value) {
+    return byKey(name, key, value).withNumberOfPartitions(1);
+  }
+
+  /** A store for the DSL, as the settings have it. */
+  <K, V> Materialized<K, V, KeyValueStore<Bytes, byte[]>> table(
+      String name, Serde<K> key, Serde<V> value) {
+    Materialized<K, V, KeyValueStore<Bytes, byte[]>> store = Materialized.as(name);
+    store =
+        store
+            .withKeySerde(key)
+            .withValueSerde(value)
+            .withCachingEnabled()
+            .withStoreType(
+                settings.inMemory()
+                    ? Materialized.StoreType.IN_MEMORY
+                    : Materialized.StoreType.ROCKS_DB);
+    return settings.changelog() ? store : store.withLoggingDisabled();
+  }
+
+  /** A store for a processor; what is written to one key between two commits is written once. */
+  <K, V> StoreBuilder<KeyValueStore<K, V>> store(String name, Serde<K> key, Serde<V> value) {
+    return uncachedStore(name, key, value).withCachingEnabled();
+  }
+
+  /** A store for a processor that hardly ever writes to a key again. */
+  <K, V> StoreBuilder<KeyValueStore<K, V>> uncachedStore(
+      String name, Serde<K> key, Serde<V> value) {
+    StoreBuilder<KeyValueStore<K, V>> store =
+        Stores.keyValueStoreBuilder(
+            settings.inMemory()
+                ? Stores.inMemoryKeyValueStore(name)
+                : Stores.persistentKeyValueStore(name),
+            key,
+            value);
+    return settings.changelog() ? store : store.withLoggingDisabled();
+  }
+
+  /** Counts what has come as far as here; see `Progress`. */
+  void tally(String stage, KStream<?, ? extends Progress.Event> done) {
+    reports.add(done.process(new Progress.TallySupplier(this, stage)));
+  }
+
+  void report(KStream<Integer, Progress.Report> from) {
+    reports.add(from);
+  }
+
+  /** Adds up all reports, and writes the two views of progress. */
+  void writeProgress(String progress, String summary) {
+    KStream<Integer, Progress.Report> all =
+        reports.stream().reduce(KStream::merge).orElseThrow();
+    KStream<Object, Object> sums =
+        Progress.spread(this, all).process(new Progress.SumSupplier(this, progress, summary));
+    write(sums, progress);
+    write(sums, summary);
+    this.summary = topicOf(summary);
+  }
+
+  private static String topicOf(String view) {
+    return "kstreams." + view;
+  }
+
+  private static Set<Integer> allOf(int partitions) {
+    return IntStream.range(0, partitions).boxed().collect(Collectors.toSet());
+  }
+}

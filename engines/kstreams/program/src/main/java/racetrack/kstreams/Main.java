@@ -1,0 +1,108 @@
+package racetrack.kstreams;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.KafkaStreams.State;
+import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Keeps the views of one workload, each in a topic of its own, until it is told to end.
+ *
+ * <p>After a kill it goes on from what it committed, or begins anew under another application id, so
+ * that it reads all input from the beginning: a setting.
+ */
+public final class Main {
+  private static final Logger LOG = LoggerFactory.getLogger(Main.class);
+  private static final long LOOK_EVERY_MS = 100;
+
+  private Main() {}
+
+  public static void main(String[] arguments) throws Exception {
+    Settings settings = Settings.from(System.getenv());
+    Kit kit;
+    String applicationId;
+    try (Topics topics = new Topics(settings.kafka())) {
+      kit = build(settings, topics);
+      if (settings.resumes()) {
+        applicationId = Topics.applicationId(settings.workload());
+      } else {
+        applicationId = Topics.newApplicationId(settings.workload());
+        empty(settings.stateFolder());
+        topics.removeInternalOnesOf(settings.workload());
+        topics.empty(kit.outputs());
+      }
+      topics.make(kit.outputs());
+    }
+    run(new KafkaStreams(kit.build(), settings.forStreams(applicationId)), settings, kit.summary());
+  }
+
+  private static Kit build(Settings settings, Topics topics) throws Exception {
+    switch (settings.workload()) {
+      case "shop":
+        topics.waitFor(ShopTopology.INPUTS);
+        return ShopTopology.build(settings, topics.partitionsOf(ShopTopology.PAGEVIEWS));
+      case "ads":
+        topics.waitFor(AdsTopology.INPUTS);
+        return AdsTopology.build(settings, topics.partitionsOf(AdsTopology.EVENTS));
+      default:
+        throw new IllegalArgumentException(
+            "WORKLOAD=" + settings.workload() + ": there is a topology for shop and one for ads.");
+    }
+  }
+
+  /** Whatever goes wrong in a thread ends the program: in a measurement, loud is right. */
+  private static void run(KafkaStreams streams, Settings settings, String summary)
+      throws Exception {
+    CountDownLatch ended = new CountDownLatch(1);
+    streams.setUncaughtExceptionHandler(
+        error -> {
+          LOG.error("the topology failed", error);
+          return StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
+        });
+    streams.setStateListener(
+        (now, before) -> {
+          if (now == State.ERROR || now == State.NOT_RUNNING) {
+            ended.countDown();
+          }
+        });
+    Runtime.getRuntime().addShutdownHook(new Thread(streams::close));
+    streams.start();
+    try (Topics topics = new Topics(settings.kafka())) {
+      while (!(streams.state() == State.RUNNING && topics.isWritten(summary))) {
+        if (ended.await(LOOK_EVERY_MS, TimeUnit.MILLISECONDS)) {
+          break;
+        }
+      }
+    }
+    if (ended.getCount() > 0) {
+      Files.createFile(settings.readyFile());
+    }
+    ended.await();
+    if (streams.state() != State.NOT_RUNNING) {
+      // Not exit(): its hook would wait for threads that have failed.
+      Runtime.getRuntime().halt(1);
+    }
+  }
+
+  private static void empty(Path folder) throws IOException {
+    if (!Files.exists(folder)) {
+      return;
+    }
+    List<Path> all;
+    try (Stream<Path> found = Files.walk(folder)) {
+      all = found.sorted(Comparator.reverseOrder()).toList();
+    }
+    for (Path path : all) {
+      Files.delete(path);
+    }
+  }
+}

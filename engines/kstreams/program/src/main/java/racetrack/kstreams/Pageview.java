@@ -1,0 +1,118 @@
+package racetrack.kstreams;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import org.apache.kafka.common.serialization.Serde;
+
+/** A pageview, with where it stands in its topic, and what its url says. */
+record Pageview(
+    long userId,
+    String url,
+    String channel,
+    long receivedAt,
+    int partition,
+    long offset,
+    String pageviewType,
+    Long targetId)
+    implements Progress.Event {
+  static final String PRODUCTS = "products";
+  static final String PROFILES = "profiles";
+  private static final int PREFIX = "/products/".length();
+
+  /** A message of the topic. One that is no such JSON ends the program. */
+  record Message(long userId, String url, String channel, long receivedAt) {
+    static final Serde<Message> SERDE = Json.of(Message.class);
+  }
+
+  static Pageview of(Message said, int partition, long offset) {
+    String url = said.url;
+    String type =
+        url.startsWith("/products/") ? PRODUCTS : url.startsWith("/profiles/") ? PROFILES : null;
+    Long target = type == null ? null : Long.parseLong(url, PREFIX, url.length(), 10);
+    return new Pageview(
+        said.userId, url, said.channel, said.receivedAt, partition, offset, type, target);
+  }
+
+  boolean isOf(String type) {
+    return type.equals(pageviewType);
+  }
+
+  @Override
+  public long dueMs() {
+    return receivedAt;
+  }
+
+  View view() {
+    return new View(userId, receivedAt, partition, offset);
+  }
+
+  /** What there is to know of a pageview where it is told by its target. */
+  record View(long viewerId, long receivedAt, int partition, long offset)
+      implements Progress.Event, Comparable<View> {
+    static final int BYTES = 3 * Long.BYTES + Integer.BYTES;
+    static final Serde<View> SERDE =
+        Compact.of(BYTES, (buffer, view) -> view.write(buffer), View::read);
+
+    void write(ByteBuffer buffer) {
+      buffer.putLong(viewerId).putLong(receivedAt).putInt(partition).putLong(offset);
+    }
+
+    static View read(ByteBuffer buffer) {
+      return new View(buffer.getLong(), buffer.getLong(), buffer.getInt(), buffer.getLong());
+    }
+
+    @Override
+    public long dueMs() {
+      return receivedAt;
+    }
+
+    /** By time; partition and offset leave no choice between equals. */
+    @Override
+    public int compareTo(View other) {
+      int byTime = Long.compare(receivedAt, other.receivedAt);
+      int byPartition = Integer.compare(partition, other.partition);
+      return byTime != 0
+          ? byTime
+          : byPartition != 0 ? byPartition : Long.compare(offset, other.offset);
+    }
+  }
+
+  /** What a store of pageviews by user and offset has to keep of one. */
+  record Kept(long receivedAt, String url, String channel) {
+    static final Serde<Kept> SERDE =
+        Compact.ofSize(
+            kept -> Long.BYTES + Short.BYTES + kept.urlBytes().length + kept.channelBytes().length,
+            (buffer, kept) -> {
+              byte[] url = kept.urlBytes();
+              buffer.putLong(kept.receivedAt).putShort((short) url.length).put(url);
+              buffer.put(kept.channelBytes());
+            },
+            buffer -> {
+              long receivedAt = buffer.getLong();
+              String url = text(buffer, buffer.getShort());
+              return new Kept(receivedAt, url, text(buffer, buffer.remaining()));
+            });
+
+    static Kept of(Pageview pageview) {
+      return new Kept(pageview.receivedAt, pageview.url, pageview.channel);
+    }
+
+    Message by(long userId) {
+      return new Message(userId, url, channel, receivedAt);
+    }
+
+    private byte[] urlBytes() {
+      return url.getBytes(StandardCharsets.UTF_8);
+    }
+
+    private byte[] channelBytes() {
+      return channel.getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static String text(ByteBuffer buffer, int bytes) {
+      byte[] found = new byte[bytes];
+      buffer.get(found);
+      return new String(found, StandardCharsets.UTF_8);
+    }
+  }
+}

@@ -1,0 +1,222 @@
+package racetrack.kstreams;
+
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.streams.kstream.KStream;
+import org.apache.kafka.streams.processor.PunctuationType;
+import org.apache.kafka.streams.processor.api.ContextualProcessor;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.ProcessorSupplier;
+import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.StoreBuilder;
+
+/**
+ * Progress that is counted after the work is done.
+ *
+ * <p>A topology works in stages, with topics between them. What the first stage has read may wait
+ * long for the last one, so counting where events come in would say too much. Instead the task of a
+ * last stage counts each event that has come through it, by the partition of the main topic where
+ * the event came from, and now and then reports these totals; one task adds up the reports of all.
+ * Totals that are told twice do no harm.
+ */
+final class Progress {
+  /** An event of the main topic: its partition there, and when it was due (epoch ms). */
+  interface Event {
+    int partition();
+
+    long dueMs();
+  }
+
+  /** How many events of a partition a task has worked off, and when the newest was due. */
+  record Report(String reporter, long total, long newestMs) {
+    static final Serde<Report> SERDE = Json.of(Report.class);
+    /** Without the reporter, for its own store. */
+    static final Serde<Report> OWN =
+        Compact.of(
+            2 * Long.BYTES,
+            (buffer, report) -> buffer.putLong(report.total).putLong(report.newestMs),
+            buffer -> new Report("", buffer.getLong(), buffer.getLong()));
+
+    Report plus(long count, long dueMs) {
+      return new Report(reporter, total + count, Math.max(newestMs, dueMs));
+    }
+  }
+
+  /** A row of the progress view. */
+  record PartitionRow(int partition, long total, long maxReceivedAt) {}
+
+  /** The row of the summary: `dt_ms` is how old the newest event was when it was computed. */
+  record SummaryRow(String summaryOf, long total, long maxReceivedAt, long dtMs) {}
+
+  private Progress() {}
+
+  static KStream<Integer, Report> spread(Kit kit, KStream<Integer, Report> reports) {
+    return reports.repartition(kit.toOne("reports", Serdes.Integer(), Report.SERDE));
+  }
+
+  /** A few times per commit: what is told must wait neither for the next commit, nor cost much. */
+  private static Duration often(Kit kit) {
+    return Duration.ofMillis(Math.max(10, kit.settings.commitMs() / 4));
+  }
+
+  /** Totals by partition, told now and then if they have changed. */
+  abstract static class Reporter<V> implements Processor<Object, V, Integer, Report> {
+    private final String stage;
+    private final Duration every;
+    private final Map<Integer, Report> totals = new HashMap<>();
+    private final Set<Integer> changed = new TreeSet<>();
+    private String name;
+
+    Reporter(Kit kit, String stage) {
+      this.stage = stage;
+      every = often(kit);
+    }
+
+    @Override
+    public void init(ProcessorContext<Integer, Report> context) {
+      name = stage + "-" + context.taskId().partition();
+      context.schedule(every, PunctuationType.WALL_CLOCK_TIME, now -> tell(context, now));
+    }
+
+    Report count(int partition, long count, long dueMs) {
+      Report before = totals.getOrDefault(partition, new Report(name, 0, 0));
+      Report now = before.plus(count, dueMs);
+      totals.put(partition, now);
+      changed.add(partition);
+      return now;
+    }
+
+    void restore(int partition, Report own) {
+      totals.put(partition, new Report(name, own.total, own.newestMs));
+    }
+
+    private void tell(ProcessorContext<Integer, Report> context, long nowMs) {
+      for (int partition : changed) {
+        context.forward(new Record<>(partition, totals.get(partition), nowMs));
+      }
+      changed.clear();
+    }
+  }
+
+  /** Counts each event that comes to it, after those who were told of it before. */
+  static final class Tally extends Reporter<Event> {
+    private final String storeName;
+    private KeyValueStore<Integer, Report> store;
+
+    Tally(Kit kit, String stage) {
+      super(kit, stage);
+      storeName = nameOf(stage);
+    }
+
+    static String nameOf(String stage) {
+      return "tally-" + stage;
+    }
+
+    @Override
+    public void init(ProcessorContext<Integer, Report> context) {
+      super.init(context);
+      store = context.getStateStore(storeName);
+      try (var all = store.all()) {
+        all.forEachRemaining(each -> restore(each.key, each.value));
+      }
+    }
+
+    @Override
+    public void process(Record<Object, Event> record) {
+      Event event = record.value();
+      store.put(event.partition(), count(event.partition(), 1, event.dueMs()));
+    }
+  }
+
+  record TallySupplier(Kit kit, String stage)
+      implements ProcessorSupplier<Object, Event, Integer, Report> {
+    @Override
+    public Processor<Object, Event, Integer, Report> get() {
+      return new Tally(kit, stage);
+    }
+
+    @Override
+    public Set<StoreBuilder<?>> stores() {
+      return Set.of(kit.store(Tally.nameOf(stage), Serdes.Integer(), Report.OWN));
+    }
+  }
+
+  /** Adds up what all tasks have told. */
+  static final class Sum extends ContextualProcessor<Integer, Report, Object, Object> {
+    private final SumSupplier of;
+    private final Map<Integer, Map<String, Report>> told = new TreeMap<>();
+    private final Set<Integer> changed = new TreeSet<>();
+    private KeyValueStore<String, Report> store;
+
+    Sum(SumSupplier of) {
+      this.of = of;
+    }
+
+    @Override
+    public void init(ProcessorContext<Object, Object> context) {
+      super.init(context);
+      store = context.getStateStore(SumSupplier.STORE);
+      try (var all = store.all()) {
+        all.forEachRemaining(
+            each -> take(Integer.parseInt(each.key.split(" ", 2)[0]), each.value));
+      }
+      context.schedule(often(of.kit), PunctuationType.WALL_CLOCK_TIME, this::tell);
+    }
+
+    @Override
+    public void process(Record<Integer, Report> record) {
+      store.put(record.key() + " " + record.value().reporter(), record.value());
+      take(record.key(), record.value());
+      changed.add(record.key());
+    }
+
+    private void take(int partition, Report report) {
+      told.computeIfAbsent(partition, key -> new HashMap<>()).put(report.reporter(), report);
+    }
+
+    private void tell(long nowMs) {
+      if (changed.isEmpty()) {
+        return;
+      }
+      Report all = new Report("all", 0, 0);
+      for (int partition : told.keySet()) {
+        Report sum = new Report("sum", 0, 0);
+        for (Report report : told.get(partition).values()) {
+          sum = sum.plus(report.total(), report.newestMs());
+        }
+        if (changed.contains(partition)) {
+          var row = new PartitionRow(partition, sum.total(), sum.newestMs());
+          context().forward(new Record<>(partition, row, nowMs), of.progress);
+        }
+        all = all.plus(sum.total(), sum.newestMs());
+      }
+      changed.clear();
+      var row =
+          new SummaryRow(all.reporter(), all.total(), all.newestMs(), nowMs - all.newestMs());
+      context().forward(new Record<>(row.summaryOf(), row, nowMs), of.summary);
+    }
+  }
+
+  record SumSupplier(Kit kit, String progress, String summary)
+      implements ProcessorSupplier<Integer, Report, Object, Object> {
+    static final String STORE = "reports";
+
+    @Override
+    public Processor<Integer, Report, Object, Object> get() {
+      return new Sum(this);
+    }
+
+    @Override
+    public Set<StoreBuilder<?>> stores() {
+      return Set.of(kit.store(STORE, Serdes.String(), Report.SERDE));
+    }
+  }
+}

@@ -1,0 +1,78 @@
+package racetrack.kstreams;
+
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Properties;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.streams.StreamsConfig;
+
+/** What the environment says; the `.env` of this engine explains the knobs. */
+record Settings(
+    String kafka,
+    String registry,
+    String workload,
+    int commitMs,
+    String guarantee,
+    int threads,
+    long cacheBytes,
+    int lingerMs,
+    boolean inMemory,
+    boolean changelog,
+    boolean resumes,
+    Path stateFolder,
+    Path readyFile) {
+
+  static Settings from(Map<String, String> environment) {
+    Required env = new Required(environment);
+    return new Settings(
+        env.text("KAFKA_BOOTSTRAP"),
+        env.text("SCHEMA_REGISTRY_URL"),
+        env.text("WORKLOAD"),
+        env.number("KSTREAMS_COMMIT_MS"),
+        env.text("KSTREAMS_GUARANTEE"),
+        env.number("KSTREAMS_THREADS"),
+        (long) env.number("KSTREAMS_CACHE_MB") << 20,
+        env.number("KSTREAMS_LINGER_MS"),
+        env.text("KSTREAMS_STORE").equals("in_memory"),
+        env.text("KSTREAMS_CHANGELOG").equals("on"),
+        env.text("KSTREAMS_AFTER_A_KILL").equals("resume"),
+        Path.of(env.text("KSTREAMS_STATE_FOLDER")),
+        Path.of(env.text("KSTREAMS_READY_FILE")));
+  }
+
+  /** How Kafka Streams runs. What is not here is as it delivers it. */
+  Properties forStreams(String applicationId) {
+    Properties properties = new Properties();
+    properties.put(StreamsConfig.APPLICATION_ID_CONFIG, applicationId);
+    properties.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, kafka);
+    properties.put(StreamsConfig.STATE_DIR_CONFIG, stateFolder.toString());
+    properties.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, guarantee);
+    properties.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, commitMs);
+    properties.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, threads);
+    properties.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, cacheBytes);
+    properties.put(StreamsConfig.producerPrefix(ProducerConfig.LINGER_MS_CONFIG), lingerMs);
+    // A task takes what is there. To wait for its other inputs would bring events into the order of
+    // their times, which no view here depends on: tables that meet late are joined as well.
+    properties.put(StreamsConfig.MAX_TASK_IDLE_MS_CONFIG, StreamsConfig.MAX_TASK_IDLE_MS_DISABLED);
+    properties.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
+    // A thread that is back after a kill is known by it. Else its tasks would wait until the group
+    // gives up the dead one, after 45 s.
+    properties.put(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG, "only");
+    return properties;
+  }
+
+  private record Required(Map<String, String> environment) {
+    String text(String name) {
+      String value = environment.get(name);
+      if (value == null || value.isEmpty()) {
+        throw new IllegalArgumentException(name + " is not set.");
+      }
+      return value;
+    }
+
+    int number(String name) {
+      return Integer.parseInt(text(name));
+    }
+  }
+}

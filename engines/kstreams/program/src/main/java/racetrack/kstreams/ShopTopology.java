@@ -1,0 +1,230 @@
+package racetrack.kstreams;
+
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Pattern;
+import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.kstream.Consumed;
+import org.apache.kafka.streams.kstream.Grouped;
+import org.apache.kafka.streams.kstream.KStream;
+import org.apache.kafka.streams.kstream.KTable;
+import org.apache.kafka.streams.processor.api.ContextualProcessor;
+import org.apache.kafka.streams.processor.api.Record;
+import racetrack.kstreams.Pageview.View;
+import racetrack.kstreams.Shop.Email;
+import racetrack.kstreams.Shop.FlaggedProfile;
+import racetrack.kstreams.Shop.HighValueUser;
+import racetrack.kstreams.Shop.Item;
+import racetrack.kstreams.Shop.ItemSummary;
+import racetrack.kstreams.Shop.ItemViews;
+import racetrack.kstreams.Shop.Purchase;
+import racetrack.kstreams.Shop.Sales;
+import racetrack.kstreams.Shop.User;
+import racetrack.kstreams.Shop.Worth;
+
+/**
+ * The shop's views, kept up to date by Kafka Streams. What each view holds is said in
+ * `scripts/demo.py`, exactly; here it is only said where Kafka Streams needs another way to say it.
+ *
+ * <p>Kafka Streams has no server that answers questions: its users read the topics that it writes.
+ * So every view is written to the topic `kstreams.` and its name, as it changes: a message for each
+ * changed row, keyed by what tells rows apart, and an empty one for a row that has gone. The last
+ * message of each key is the view. A topic has no order: who reads a view that has one, sorts it.
+ *
+ * <p>A change here is compiled at the next start.
+ */
+final class ShopTopology {
+  static final String PAGEVIEWS = "pageviews";
+  private static final String FLAGS = "dd_flagged_profiles";
+  private static final String SINK = "high_value_users_sink";
+  static final List<String> INPUTS =
+      List.of(PAGEVIEWS, FLAGS, "mysql.shop.users", "mysql.shop.items", "mysql.shop.purchases");
+
+  private static final Pattern USER_ID = Pattern.compile("\"?[0-9]{1,18}\"?");
+  private static final Serde<Long> ID = Serdes.Long();
+
+  private final Kit kit;
+
+  private ShopTopology(Kit kit) {
+    this.kit = kit;
+  }
+
+  static Kit build(Settings settings, int partitions) {
+    Kit kit = new Kit(settings, partitions);
+    new ShopTopology(kit).connect();
+    return kit;
+  }
+
+  private void connect() {
+    KStream<Long, User> users = table("users", User.class);
+    KStream<Long, Item> items = table("items", Item.class);
+    KTable<Long, Purchase> purchases =
+        table("purchases", Purchase.class)
+            .toTable(kit.table("purchases-by-id", ID, Json.of(Purchase.class)));
+
+    KStream<Long, Pageview> pageviews = pageviews();
+    KStream<Long, View> products = byTarget(pageviews, Pageview.PRODUCTS);
+    KStream<Long, View> profiles = byTarget(pageviews, Pageview.PROFILES);
+    summarizeItems(items, purchases, products);
+    showProfileViews(profiles, users);
+    showFlagged(pageviews);
+    showHighValueUsers(purchases, users);
+
+    // Last: what is told has been done by those who came before.
+    kit.tally("profiles", profiles);
+    kit.tally("other", pageviews.filter((user, pageview) -> pageview.pageviewType() == null));
+    kit.writeProgress("pageviews_progress", "pageviews_summary");
+  }
+
+  /** One of MySQL's tables, which is a view as it is. */
+  private <V> KStream<Long, V> table(String name, Class<V> row) {
+    KStream<Long, V> changes =
+        kit.changes("mysql.shop." + name, id -> ((Number) id).longValue(), row);
+    kit.write(changes, name);
+    return changes;
+  }
+
+  /** By user, as they come: with the place in the topic, which only a processor gets to know. */
+  private KStream<Long, Pageview> pageviews() {
+    return kit.builder.stream(
+            PAGEVIEWS, Consumed.with(Serdes.ByteArray(), Pageview.Message.SERDE))
+        .process(Locate::new);
+  }
+
+  private static final class Locate
+      extends ContextualProcessor<byte[], Pageview.Message, Long, Pageview> {
+    @Override
+    public void process(Record<byte[], Pageview.Message> record) {
+      var place = context().recordMetadata().orElseThrow();
+      Pageview found = Pageview.of(record.value(), place.partition(), place.offset());
+      context().forward(record.withKey(found.userId()).withValue(found));
+    }
+  }
+
+  /** Those of products, or of profiles, by what they are of. */
+  private KStream<Long, View> byTarget(KStream<Long, Pageview> pageviews, String type) {
+    return pageviews
+        .filter((user, pageview) -> pageview.isOf(type))
+        .map((user, pageview) -> KeyValue.pair(pageview.targetId(), pageview.view()))
+        .repartition(kit.byKey(type, ID, View.SERDE));
+  }
+
+  private void summarizeItems(
+      KStream<Long, Item> items, KTable<Long, Purchase> purchases, KStream<Long, View> products) {
+    KTable<Long, Sales> sales =
+        purchases
+            .groupBy(
+                (id, purchase) -> KeyValue.pair(purchase.itemId(), purchase),
+                Grouped.with("purchases-by-item", ID, Json.of(Purchase.class)))
+            .aggregate(
+                () -> Sales.NONE,
+                Sales::plus,
+                Sales::minus,
+                kit.table("sales", ID, Json.of(Sales.class)));
+    kit.write(sales.toStream(), "purchases_by_item");
+
+    String counted = "item-counts";
+    KTable<Long, Counts> counts =
+        products
+            .groupByKey(Grouped.with(ID, View.SERDE))
+            .aggregate(
+                () -> Counts.none(kit.partitions),
+                (item, view, before) -> before.plus(view),
+                kit.table(counted, ID, Counts.SERDE));
+    KTable<Long, Long> pageviews = counts.mapValues(Counts::total);
+    kit.write(pageviews.toStream().mapValues(ItemViews::new), "pageviews_by_item");
+
+    KTable<Long, ItemSummary> summaries =
+        items
+            .repartition(kit.byKey("items", ID, Json.of(Item.class)))
+            .toTable(kit.table("items-by-id", ID, Json.of(Item.class)))
+            .leftJoin(sales, ItemSummary::of)
+            .leftJoin(pageviews, ItemSummary::with);
+    kit.write(summaries.toStream(), "item_summary");
+    showBest(summaries);
+    var tally = new Counts.TallySupplier(kit, "products", counted);
+    kit.report(counts.toStream().process(tally, counted));
+  }
+
+  private void showBest(KTable<Long, ItemSummary> summaries) {
+    var orders =
+        Map.of(
+            "top_viewed_items", BestItems.BY_PAGEVIEWS,
+            "top_converting_items", BestItems.BY_CONVERSION_RATE);
+    KStream<Object, Object> best =
+        summaries
+            .toStream()
+            .repartition(kit.toOne("summaries", ID, Json.of(ItemSummary.class)))
+            .process(new BestItems.Supplier(kit, orders));
+    orders.keySet().forEach(view -> kit.write(best, view));
+  }
+
+  private void showProfileViews(KStream<Long, View> profiles, KStream<Long, User> users) {
+    KStream<Long, Object> emails =
+        users
+            .mapValues(Email::of)
+            .repartition(kit.toAll("emails", ID, Email.SERDE))
+            .mapValues(email -> email);
+    String plain = "profile_views";
+    String enriched = "profile_views_enriched";
+    KStream<Object, Object> last =
+        profiles
+            .<Object>mapValues(view -> view)
+            .merge(emails)
+            .process(new LastViews.Supplier(kit, plain, enriched));
+    kit.write(last, plain);
+    kit.write(last, enriched);
+    kit.write(
+        profiles.process(new RecentViews.Supplier(kit)), "profile_views_per_minute_last_10");
+  }
+
+  /** People send these by hand, so what is no number is ignored. */
+  private void showFlagged(KStream<Long, Pageview> pageviews) {
+    KStream<Long, Long> flags =
+        kit.builder.stream(FLAGS, Consumed.with(Serdes.ByteArray(), Serdes.String()))
+            .filter((key, text) -> text != null && USER_ID.matcher(text).matches())
+            .map((key, text) -> userOf(text));
+    kit.write(flags.mapValues(FlaggedProfile::new), "dd_flagged_profiles");
+    KStream<Long, Object> everywhere =
+        flags.repartition(kit.toAll("flags", ID, ID)).mapValues(FlaggedProfile::new);
+    KStream<?, ?> found =
+        pageviews
+            .<Object>mapValues(pageview -> pageview)
+            .merge(everywhere)
+            .process(new Flagged.Supplier(kit));
+    kit.write(found, "dd_flagged_profile_view");
+  }
+
+  private static KeyValue<Long, Long> userOf(String text) {
+    long user = Long.parseLong(text.replace("\"", ""));
+    return KeyValue.pair(user, user);
+  }
+
+  private void showHighValueUsers(KTable<Long, Purchase> purchases, KStream<Long, User> users) {
+    KTable<Long, HighValueUser> best =
+        purchases
+            .groupBy(
+                (id, purchase) -> KeyValue.pair(purchase.userId(), purchase),
+                Grouped.with("purchases-by-user", ID, Json.of(Purchase.class)))
+            .aggregate(
+                () -> Worth.NONE,
+                Worth::plus,
+                Worth::minus,
+                kit.table("worth", ID, Json.of(Worth.class)))
+            .filter((user, worth) -> worth.isHigh())
+            .leftJoin(
+                users.toTable(kit.table("users-by-id", ID, Json.of(User.class))),
+                HighValueUser::of);
+    kit.write(best.toStream(), "high_value_users");
+    kit.writeTo(best.toStream(), SINK, SINK);
+    // That topic read back.
+    KTable<Long, HighValueUser> sent =
+        kit.builder.table(
+            SINK,
+            Consumed.with(Json.of(Long.class), Json.of(HighValueUser.class)),
+            kit.table("sent", ID, Json.of(HighValueUser.class)));
+    kit.write(sent.toStream(), "hvu_test");
+  }
+}

@@ -1,0 +1,1 @@
+../engines/kstreams/program/src/main/java/racetrack/kstreams/AdsTopology.java
