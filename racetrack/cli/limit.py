@@ -79,7 +79,7 @@ def limit(
     Examples:
         ./race limit {engine}
         ./race limit {other} --within 25
-        ./race limit {engine} --bound 1 --bound 2 --workload ads
+        ./race limit {engine} --bound 1 --bound 2
         ./race limit {engine} --of purchases
     """
     from racetrack.analysis.outcome import exit_code
