@@ -222,6 +222,11 @@ class RunRecord(Part):
         description="What to know before comparing this run with one of another engine, as the"
         " engine's module says it.",
     )
+    summary_after_ms: int = Field(
+        default=0,
+        description="How much later than its progress the engine may tell its summary, as its"
+        " module says it: Little's law allows for that.",
+    )
     marked_views: tuple[MarkedViewRecord, ...] = Field(
         default=(), description="By which view lag is told; none where there were no marks."
     )

@@ -45,6 +45,7 @@ class Flink(Engine):
     needs = ("registry", "debezium")
     services = ("flink",)
     script_ending = views.ENDING
+    summary_after_ms = 25  # one more operator, and a writer of its own: 14 to 17 were seen
 
     def prepare_inputs(self, stack: Stack) -> None:
         """Make the topics that the script writes to: Flink makes none."""

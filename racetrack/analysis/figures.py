@@ -83,7 +83,9 @@ def results(folder: Path) -> Results:
     if run.faults:
         found.faults = recovery.of_run(folder, run.faults)
         return found
-    found.littles_law = littles_law.check(told, arrivals, delays, start_ms, end_ms)
+    found.littles_law = littles_law.check(
+        *(told, arrivals, delays, start_ms, end_ms), summary_after_ms=run.summary_after_ms
+    )
     if found.littles_law and not found.littles_law.holds and found.verdict:
         found.verdict = _warned(found.verdict, littles_law.warning(found.littles_law))
     return found

@@ -32,9 +32,12 @@ def check(
     delays: list[raw.Delay],
     start_ms: float,
     end_ms: float,
+    *,
+    summary_after_ms: float = 0.0,
 ) -> LittlesLaw | None:
     """Both sides over the window; None where one is not known: nothing was recorded in it, or the
-    oldest pageview was due before the recording began."""
+    oldest pageview was due before the recording began. The engine may tell its total by so much
+    later than its progress."""
     curves = trusted(curves)
     end_ms = min(end_ms, recorded_until_ms(curves), arrivals[-1].at_ms if arrivals else -np.inf)
     if end_ms <= start_ms or not delays:
@@ -48,7 +51,8 @@ def check(
         float(np.diff(np.interp([start_ms, end_ms], d.at_ms, d.count))[0]) for d, _ in pairs
     )
     rate_per_ms = grown / (end_ms - start_ms)
-    tolerance = HALF * len(pairs) + rate_per_ms * STAMPS_WITHIN_MS + SHARE * max(waiting, by_age)
+    apart_ms = STAMPS_WITHIN_MS + summary_after_ms
+    tolerance = HALF * len(pairs) + rate_per_ms * apart_ms + SHARE * max(waiting, by_age)
     return LittlesLaw(
         waiting=round(waiting, 2),
         rate_times_age=round(by_age, 2),

@@ -196,6 +196,7 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, asked: RunArgu
         run.settings = for_record(stack.settings)
         run.engine_services = engine.services_in(stack.settings)
         run.caveats = tuple(engine.caveats(stack.settings))
+        run.summary_after_ms = engine.summary_after_ms
         workload = find_workload(stack.settings.workload)
         if stack.settings.marks_per_second:
             run.marked_views = marked_views(workload)

@@ -22,7 +22,9 @@ RACES = (
 )
 
 
-def checked(told: Curves, race: Race, totals_of: Curves | None = None) -> LittlesLaw | None:
+def checked(
+    told: Curves, race: Race, totals_of: Curves | None = None, summary_after_ms: float = 0.0
+) -> LittlesLaw | None:
     """The law on these curves; the totals are those of a good record of the same run."""
     true = totals_of or told
     due = [sum(row) for row in zip(*(c.count for c in true.due), strict=True)]
@@ -35,7 +37,9 @@ def checked(told: Curves, race: Race, totals_of: Curves | None = None) -> Little
         rows = np.searchsorted(curve.at_ms, times, "right")
         counted += np.concatenate([[0.0], curve.count])[rows]
     delays = [raw.Delay(int(t), int(n), 0, 0.0) for t, n in zip(times, counted, strict=True)]
-    return littles_law.check(told, arrivals, delays, *race.window)
+    return littles_law.check(
+        *(told, arrivals, delays, *race.window), summary_after_ms=summary_after_ms
+    )
 
 
 def curves(race: Race) -> Curves:
@@ -72,6 +76,15 @@ def test_rows_with_wrong_times_break_it(by_ms: float) -> None:
     assert found
     assert not found.holds
     assert found.rate_times_age - found.waiting == pytest.approx(4 * by_ms, abs=4)
+
+
+def test_an_engine_may_tell_its_total_later_than_its_progress() -> None:
+    true = curves(LATE)
+    late = replace(true, processed=tuple(later(each, 20.0) for each in true.processed))
+    broken = checked(true, LATE, late)
+    assert broken and not broken.holds and broken.waiting > broken.rate_times_age
+    allowed = checked(true, LATE, late, summary_after_ms=25.0)
+    assert allowed and allowed.holds
 
 
 def test_a_partition_left_out_of_all_curves_breaks_it() -> None:

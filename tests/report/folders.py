@@ -222,6 +222,7 @@ class NamedEngine:
 
     name: str
     told: tuple[str, ...] = ()
+    summary_after_ms: int = 0
 
     @property
     def title(self) -> str:
