@@ -4,8 +4,9 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engines.contract import (
@@ -18,7 +19,7 @@ from engines.contract import (
     Seen,
     Summary,
 )
-from engines.flink import script, topics, views
+from engines.flink import checkpoint, script, topics, views
 from engines.flink.gateway import Gateway, Refused
 from engines.flink.job import JobLog
 from engines.flink.knobs import Knobs
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 RUNNING_WITHIN_S = 60.0
 LOOK_EVERY_S = 0.05
+CHECKPOINTS = "execution.checkpointing.dir"
+RECOVER_FROM = "execution.state-recovery.path"
 
 
 class Flink(Engine):
@@ -55,13 +58,24 @@ class Flink(Engine):
     def load_demo(self, stack: Stack) -> None:
         """Run the workload's script; its views are there when the first of them is written."""
         self.prepare_inputs(stack)
-        sql = self.script(stack.settings).read_text()
-        try:
-            with Gateway(_gateway_url(stack.settings)) as gateway:
-                gateway.run_all(script.statements(_addresses(stack, sql) + sql))
-        except Refused as refused:
-            raise DemoError(f"Flink opened no session: {refused}") from refused
+        with _opened(stack.settings) as gateway:
+            gateway.run_all(_statements(stack, self.script(stack.settings)))
         self._wait_until_written(stack)
+
+    def reload_demo(self, stack: Stack) -> None:
+        """Let the job go on from its last checkpoint; if there is none, load all of it again."""
+        log, found = JobLog(stack.log_of("flink")), None
+        with _opened(stack.settings) as gateway:
+            if folder := gateway.properties().get(CHECKPOINTS):
+                found = checkpoint.last(stack.log_of("flink"), folder)
+            if found:
+                log.skip()
+                gateway.run(f"SET '{RECOVER_FROM}' = '{found}'")
+                gateway.run_all(_statements(stack, self.script(stack.settings)))
+        if found:
+            self._wait(stack, log.has_started, "started no job from its checkpoint")
+        else:
+            self.load_demo(stack)
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """What Flink writes to the topics of the two progress views; samples of it, where it writes
@@ -128,24 +142,48 @@ class Flink(Engine):
 
     def _wait_until_written(self, stack: Stack) -> None:
         log = JobLog(stack.log_of("flink"))
-        give_up = time.monotonic() + RUNNING_WITHIN_S
         summary, _ = _told_in(stack.settings)
-        while not is_written(stack.endpoints.kafka, summary):
+
+        def written() -> bool:
             log.check()
+            return is_written(stack.endpoints.kafka, summary)
+
+        self._wait(stack, written, f"wrote nothing to {summary}")
+
+    def _wait(self, stack: Stack, until: Callable[[], bool], otherwise: str) -> None:
+        give_up = time.monotonic() + RUNNING_WITHIN_S
+        while not until():
             if time.monotonic() > give_up:
                 raise DemoError(
-                    f"Flink took the demo, but wrote nothing to {summary} within"
-                    f" {RUNNING_WITHIN_S:.0f} s. Its log: {stack.log_of('flink')}"
+                    f"Flink took the demo, but {otherwise} within {RUNNING_WITHIN_S:.0f} s."
+                    f" Its log: {stack.log_of('flink')}"
                 )
             time.sleep(LOOK_EVERY_S)
 
 
+@contextmanager
+def _opened(settings: Settings) -> Iterator[Gateway]:
+    """A session on its gateway.
+
+    Raises:
+        DemoError: it opens none.
+    """
+    try:
+        gateway = Gateway(f"http://{_gateway_address(settings)}")
+    except Refused as refused:
+        raise DemoError(f"Flink opened no session: {refused}") from refused
+    with gateway:
+        yield gateway
+
+
+def _statements(stack: Stack, path: Path) -> list[str]:
+    """The script's, with the addresses of this stack."""
+    sql = path.read_text()
+    return script.statements(_addresses(stack, sql) + sql)
+
+
 def _gateway_address(settings: Settings) -> str:
     return f"{settings.reach_address}:{Knobs.of(settings).flink_port}"
-
-
-def _gateway_url(settings: Settings) -> str:
-    return f"http://{_gateway_address(settings)}"
 
 
 def _told_in(settings: Settings) -> tuple[str, str]:

@@ -38,6 +38,11 @@ class Gateway:
         """Let go of the connection. The session stays, or its job's classes would go with it."""
         self._http.close()
 
+    def properties(self) -> dict[str, str]:
+        """The session's configuration, as far as it is not Flink's default."""
+        found: dict[str, str] = self._ask("GET", f"/sessions/{self._session}")["properties"]
+        return found
+
     def run_all(self, statements: Iterable[str]) -> None:
         """Run the statements in order.
 

@@ -13,7 +13,7 @@ import pytest
 
 from engines import find_engine
 from engines.contract import DemoError, NoSuchView, Progress, Summary
-from engines.flink import engine, script
+from engines.flink import checkpoint, engine, script
 from engines.flink.engine import _addresses
 from engines.flink.gateway import Gateway, root_cause
 from engines.flink.job import JobLog
@@ -180,6 +180,37 @@ def test_where_to_play_can_be_pasted() -> None:
 
 def port() -> int:
     return Knobs.of(settings.load()).flink_port
+
+
+def test_the_last_complete_checkpoint_is_found_in_the_log(tmp_path: Path) -> None:
+    log = tmp_path / "flink.log"
+    log.write_text(
+        "2026-11-23T10:00:00.000Z INFO CheckpointCoordinator: Completed checkpoint 9 for job 0a1"
+        " (86 bytes, checkpointDuration=4 ms, finalizationTime=0 ms).\n"
+        "2026-11-23T10:00:01.000Z INFO CheckpointCoordinator: Completed checkpoint 1 for job 7fe"
+        " (86 bytes, checkpointDuration=4 ms, finalizationTime=0 ms).\n"
+        "2026-11-23T10:00:02.000Z INFO CheckpointCoordinator: Triggering checkpoint 2 (type="
+        "CheckpointType{name='Checkpoint', sharingFilesStrategy=FORWARD_BACKWARD}) for job 7fe.\n"
+    )
+    assert checkpoint.last(log, "file:///tmp/checkpoints/") == "file:///tmp/checkpoints/7fe/chk-1"
+    log.write_text("2026-11-23T10:00:00.000Z INFO ExecutionGraph: nothing of the kind\n")
+    assert checkpoint.last(log, "file:///tmp/checkpoints") is None
+
+
+def test_a_job_that_started_before_is_not_the_one_that_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "flink.log"
+    line = "2026-11-23T10:00:00.000Z INFO ExecutionGraph: Job {} (0a1) switched from state {}.\n"
+    path.write_text(line.format("old", "CREATED to RUNNING"))
+    log = JobLog(path)
+    log.skip()
+    assert not log.has_started()
+    with path.open("a") as file:
+        file.write(line.format("new", "CREATED to RUNNING"))
+    assert log.has_started()
+    with path.open("a") as file:
+        file.write(line.format("new", "RUNNING to FAILING"))
+    with pytest.raises(DemoError):
+        log.has_started()
 
 
 def test_a_setting_that_makes_it_wrong_is_a_caveat() -> None:

@@ -1,6 +1,7 @@
 """Flink on the real stack: every view right after updates and deletions, and found wrong where it
 is told to be fast instead; by hand in its own SQL client; what fails is said."""
 
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 
@@ -36,6 +37,7 @@ CHANGES = {
     "READS_PER_SECOND": "6",
 }
 RUN = ("run_experiment.sh", "flink", "2000", "15", "10", "1.0", "--verify")
+RUN_ON_ADS = (*RUN[:2], "1000", "5", "15", "1.0", "--verify", "--workload", "ads")
 WITHIN_S = 400
 
 
@@ -112,6 +114,17 @@ def test_verification_catches_what_is_fast_and_wrong() -> None:
     assert run_json["outcome"] != "ok"
     assert door.process.returncode != 0
     assert any("FLINK_UPSERT_MATERIALIZE=NONE" in caveat for caveat in run_json["caveats"])
+
+
+def test_a_killed_one_goes_on_from_its_last_checkpoint() -> None:
+    """And counts nothing twice that came after it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FLINK_CHECKPOINT_MS", "1000")
+        door = Door(*RUN_ON_ADS, "--fault", "kill:engine@6s")
+        run = ended_well(door)
+    assert {view["status"] for view in run["verified"]["views"].values()} == {"right"}
+    log = (run_folder(door.output) / "stack" / "flink.log").read_text()
+    assert re.search(r"Starting job \w+ from savepoint \S+/chk-[1-9]", log)
 
 
 @pytest.fixture(scope="module")
