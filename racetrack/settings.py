@@ -86,6 +86,7 @@ class Settings(BaseSettings):
     mysql_port: Port
     connect_port: Port
     loadgen_port: Port
+    redis_port: Port
     kafka_advertised_address: HostOrNothing
 
     kafka_heap: Heap

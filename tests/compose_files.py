@@ -29,7 +29,9 @@ AIRGAP = (
     "docker-compose.airgap.yml",
     *(str(file.relative_to(REPO)) for file in plugins.files("airgap.yml")),
 )
-OF_THE_STACK = ("mysql", "redpanda", "debezium", "loadgen")
+# `up` starts those of them only that no profile keeps.
+ON_REQUEST = ("redis",)
+OF_THE_STACK = ("mysql", "redpanda", "debezium", "loadgen", *ON_REQUEST)
 OF_ENGINES = tuple(
     service
     for engine in all_engines()

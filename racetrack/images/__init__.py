@@ -28,6 +28,7 @@ OF_THE_STACK = (
         prepare=("registry", "broker"),
         runs=("broker", "registry"),
     ),
+    Image("redis", parts=("redis",), runs=("redis",)),
     Image(
         "debezium",
         parts=("kafka", "debezium", "mysql"),

@@ -1,7 +1,7 @@
 """Parts from Debian's (or Ubuntu's) archive, unpacked into private prefixes.
 
 Debian has MySQL in sid only, so its packages can't be installed beside the stable ones: they are
-unpacked with their own C library, and run through their own dynamic loader. nginx is
+unpacked with their own C library, and run through their own dynamic loader. nginx and Redis are
 unpacked so that no system service of that name is installed or started.
 """
 
@@ -19,6 +19,8 @@ MYSQL_LIBRARIES = ("usr/lib/mysql/private",)
 NGINX_NEEDS = re.compile(
     r"^(nginx(-core|-light)?|libc6|libcrypt1|libpcre[\d-]+|libssl\d.*|zlib1g)$"
 )
+# redis-server is a link to a program of redis-tools.
+REDIS_NEEDS = re.compile(r"^(redis-|lua-|lib(?!.*perl))")
 # Ubuntu's name for it, then Debian's; what Debian 12 calls docker-compose is version 1.
 COMPOSE = ("docker-compose-v2", "docker-compose")
 COMPOSE_SUITE = "trixie"
@@ -40,6 +42,14 @@ def nginx() -> Recipe:
     packages = apt.Packages("nginx", suite, ("nginx",), NGINX_NEEDS)
     why = f"nginx, in front of the schema registry ({distribution} {suite}, unpacked)"
     return unpacked(packages, why, 16, _nginx_version)
+
+
+def redis() -> Recipe:
+    """`usr/bin/redis-server` and the libraries and loader it runs with."""
+    distribution, suite = apt.host()
+    packages = apt.Packages("redis", suite, ("redis-server",), REDIS_NEEDS)
+    why = f"Redis, where an engine writes its views ({distribution} {suite}, unpacked)"
+    return unpacked(packages, why, 9, _redis_version)
 
 
 def compose() -> Recipe:
@@ -90,6 +100,13 @@ def _nginx_version(site: Site) -> str:
         doing="starting the unpacked nginx",
     )
     return said.strip().rpartition("/")[2]
+
+
+def _redis_version(site: Site) -> str:
+    server = apt.own_loader(site.folder, "usr/bin/redis-server")
+    said = site.run(*server, "--version", doing="starting the unpacked redis-server")
+    found = re.search(r"v=(\S+)", said)
+    return found[1] if found else said.strip()
 
 
 def _compose_version(site: Site) -> str:

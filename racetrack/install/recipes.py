@@ -43,6 +43,7 @@ def _needed() -> Mapping[str, Make]:
         "kafka": central.kafka,
         "registry": central.registry,
         "nginx": lambda _: debian.nginx(),
+        "redis": lambda _: debian.redis(),
         "debezium": central.debezium,
         "loadgen": lambda _: pypi.loadgen(),
     }

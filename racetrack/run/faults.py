@@ -14,6 +14,7 @@ from racetrack.errors import UsageError
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import Meter
+from racetrack.run.readiness import ALWAYS
 from racetrack.run_record import DoneFault, FaultLog
 from racetrack.settings import Settings
 from racetrack.stack.contract import Say, Stack
@@ -22,9 +23,10 @@ _FORM = re.compile(r"(kill|pause):([a-z]+)@(\d+(?:\.\d+)?)s(?:\+(\d+(?:\.\d+)?)s
 FORM = "kill:SERVICE@10s, kill:SERVICE@10s+5s (it stays dead for 5 s) or pause:SERVICE@10s+5s"
 ENGINE = "engine"
 # What may be killed. The registry has its schemas in memory only, so that what is in the topics
-# could not be read any more; without the generator nothing is measured.
+# could not be read any more, and Redis all that it was given; without the generator nothing is
+# measured.
 KILLED = ("broker", "debezium", "mysql")
-PAUSED = (*KILLED, "registry")
+PAUSED = (*KILLED, "registry", "redis")
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str,
         UsageError: an experiment with this engine has none of them.
     """
     if fault.whom != ENGINE:
-        if fault.whom in ("debezium", "registry") and fault.whom not in engine.needs:
+        if fault.whom not in (*ALWAYS, *engine.needs):
             raise UsageError(f"{fault.text!r}: {engine.title} runs without {fault.whom}.")
         return (fault.whom,)
     services = engine.services_in(settings)

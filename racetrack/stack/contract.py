@@ -30,6 +30,7 @@ class Endpoints:
     mysql_port: int
     loadgen_host: str
     loadgen_port: int
+    redis: str  # host:port, if the engine needs it
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Inside:
 
     kafka: str  # host:port
     registry: str  # URL of the Confluent-compatible API
+    redis: str  # host:port, if the engine needs it
     scripts: str  # the folder that holds scripts/
 
 
@@ -65,7 +67,7 @@ class Standing:
 
 class Stack(Protocol):
     """The services of one run. Service names are the same in every runtime:
-    `mysql`, `broker`, `registry`, `debezium`, `loadgen`, and each engine's own."""
+    `mysql`, `broker`, `registry`, `debezium`, `redis`, `loadgen`, and each engine's own."""
 
     runtime: str
     settings: Settings

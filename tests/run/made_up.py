@@ -25,7 +25,9 @@ MakeReady = Callable[..., bool]
 class MadeUpStack:
     """As much of a stack as is asked for without containers or processes of its own."""
 
-    endpoints = Endpoints("127.0.0.1:0", "http://127.0.0.1:0", "127.0.0.1", 0, "127.0.0.1", 8090)
+    endpoints = Endpoints(
+        "127.0.0.1:0", "http://127.0.0.1:0", "127.0.0.1", 0, "127.0.0.1", 8090, "127.0.0.1:0"
+    )
     unmeasurable: Unmeasurable | None = None
 
     def __init__(self, settings: Settings | None = None, runtime: str = "native") -> None:

@@ -51,7 +51,7 @@ class NoStack:
     settings: Settings
     runtime: str = "native"
     inside: Inside = field(
-        default_factory=lambda: Inside("inside:9092", "http://inside:8081", "/scripts")
+        default_factory=lambda: Inside("inside:9092", "http://inside:8081", "", "/scripts")
     )
 
 

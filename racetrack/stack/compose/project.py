@@ -18,6 +18,7 @@ from racetrack.stack.compose import leftovers
 STARTED_BY = "racetrack.started-by"  # a label: who put a container up
 HARNESS = "harness"
 MEMORY = "racetrack.memory"  # a label: what a service may come to use
+REDIS = "redis:6379"  # as other containers see it
 ENGINES = "engines"  # a profile: services that only those want who name them
 LAST_LINES = 12
 
@@ -63,6 +64,7 @@ class Project:
         return self._open(
             *("--progress", "quiet", "up", "--detach", "--wait", "--no-build"),
             *("--wait-timeout", str(int(within_s)), *services),
+            LOADGEN_REDIS=REDIS if "redis" in services else "",
         )
 
     def down(self) -> None:
@@ -90,10 +92,10 @@ class Project:
                 " AIRGAP=true)."
             )
 
-    def _open(self, *arguments: str) -> "subprocess.Popen[str]":
+    def _open(self, *arguments: str, **variables: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
             [*self._command, *arguments],
-            env=self._environment(),
+            env={**self._environment(), **variables},
             cwd=REPO,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -135,6 +137,7 @@ def environment(settings: Settings) -> dict[str, str]:
         **revealed(settings),
         "KAFKA_ADVERTISED_ADDRESS": settings.advertised_address,
         "RACETRACK_STARTED_BY": HARNESS,
+        "LOADGEN_REDIS": "",
     }
 
 

@@ -123,6 +123,22 @@ DEBEZIUM = Image(
     },
 )
 
+_REDIS = "redis/docker-library-redis"
+_REDIS_FILE = Source(_REDIS, "debian/Dockerfile", "0076c90a8028")  # of 8.6.4
+_REDIS_ENTRY = Source(_REDIS, "debian/docker-entrypoint.sh", "0d55be9aa67b")
+
+REDIS = Image(
+    "redis",
+    "8.6.",
+    programs=Fact(names("sh bash redis-server redis-cli"), _REDIS_FILE),
+    user=Fact(User("redis", 999, starts_as_root=True), _REDIS_FILE),
+    defaults={
+        # Compiled in: who asks from outside the container needs no password.
+        "protected-mode": Fact("no", _REDIS_FILE),
+        "modules that the entry point loads": Fact("/usr/local/lib/redis/modules", _REDIS_ENTRY),
+    },
+)
+
 PYPY = Image(
     "pypy",
     "3.11-7.3.",
@@ -149,9 +165,10 @@ MAVEN = Image(
 )
 
 OF_THE_STACK = (MYSQL, REDPANDA, DEBEZIUM, PYPY, PYTHON, MAVEN)
+ON_REQUEST = (REDIS,)  # of the stack too, with an engine that needs it
 OF_ENGINES: Mapping[str, tuple[Image, ...]] = {
     engine: tuple(module.IMAGES) for engine, module in plugins.of_all("published").items()
 }
 IMAGES: Mapping[str, Image] = {
-    image.name: image for images in (OF_THE_STACK, *OF_ENGINES.values()) for image in images
+    image.name: image for images in (OF_THE_STACK, ON_REQUEST, *OF_ENGINES.values()) for image in images
 }

@@ -16,7 +16,7 @@ from racetrack.stack.compose.cgroup import CGroup
 from racetrack.stack.compose.containers import Containers, Live, Unseen
 from racetrack.stack.compose.followers import Followers
 from racetrack.stack.compose.names import called, each_once, shown
-from racetrack.stack.compose.project import Project, Service, end
+from racetrack.stack.compose.project import REDIS, Project, Service, end
 from racetrack.stack.compose.startup import READY_WITHIN_S, Startup
 from racetrack.stack.contract import Endpoints, Inside, Say, Standing
 from racetrack.stack.native import ports
@@ -25,8 +25,8 @@ from racetrack.stack.watchdog import Watchdog
 
 ROUNDS = 3
 HELPERS = ("dockerd", "containerd", "docker-proxy")
-# What they keep is on tmpfs, which goes when a container ends.
-FORGET = ("mysql", "redpanda")
+# What they keep is on tmpfs or in memory, which goes when a container ends.
+FORGET = ("mysql", "redpanda", "redis")
 # Images made here start afresh every time (racetrack/stack/native/serve.py).
 FORGET_AIRGAP = ("debezium",)
 
@@ -60,12 +60,13 @@ class ComposeStack:
             mysql_port=s.mysql_port,
             loadgen_host=s.reach_address,
             loadgen_port=s.loadgen_port,
+            redis=f"{s.reach_address}:{s.redis_port}",
         )
 
     @property
     def inside(self) -> Inside:
         """What a container sees; it is what the scripts take if nothing else is said."""
-        return Inside("redpanda:9092", "http://redpanda:8081", "/scripts")
+        return Inside("redpanda:9092", "http://redpanda:8081", REDIS, "/scripts")
 
     def missing(self, services: Sequence[str]) -> list[str]:
         """Those that docker-compose.yml does not have."""

@@ -33,6 +33,11 @@ def registry(settings: Settings) -> str:
     return endpoint(settings.peer_registry or host(settings), settings.schema_registry_port)
 
 
+def redis(settings: Settings) -> str:
+    """Redis' `host:port`."""
+    return endpoint(host(settings), settings.redis_port)
+
+
 def mysql_host(settings: Settings) -> str:
     """Where MySQL listens on MYSQL_PORT."""
     return settings.peer_mysql or host(settings)

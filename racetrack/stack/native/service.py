@@ -4,7 +4,7 @@ import importlib
 import os
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol
@@ -33,6 +33,7 @@ class Context:
     parts: Mapping[str, Path]
     say: Callable[[str], None] = lambda _line: None  # tells the person of long work
     stopping: threading.Event = field(default_factory=threading.Event)  # the run is ending
+    services: Collection[str] = ()  # all of the stack
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ class NativeStack:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._parts: Mapping[str, Path] = {}
+        self._services: Sequence[str] = ()
         self._say: Say = lambda _line: None
         self._root = leftovers.work_root(settings.stack_name)
         self._note = StandingNote(self._root)
@@ -56,13 +57,14 @@ class NativeStack:
             mysql_port=s.mysql_port,
             loadgen_host=net.host(s),
             loadgen_port=s.loadgen_port,
+            redis=net.redis(s),
         )
 
     @property
     def inside(self) -> Inside:
         """The same, since an engine's service runs on this machine too."""
         where = self.endpoints
-        return Inside(where.kafka, where.registry, str(REPO / "scripts"))
+        return Inside(where.kafka, where.registry, where.redis, str(REPO / "scripts"))
 
     def prepare(self, services: Sequence[str], say: Say) -> None:
         """Clear what a killed run left behind; install the parts that the services need.
@@ -87,6 +89,7 @@ class NativeStack:
             ServiceError: a service did not come up; the message ends with its last words.
         """
         wanted = [find_service(name) for name in services]
+        self._services = services
         self._watchdog.begin(logs.parent if logs else None, say)
         # mysqld gives up root and must still reach its own folder, so others may pass, not look.
         self._root.mkdir(mode=0o711)
@@ -265,7 +268,9 @@ class NativeStack:
     def _context(self, service: NativeService) -> Context:
         work = self._root / service.name
         work.mkdir(mode=0o700, exist_ok=True)
-        return Context(self.settings, work, self._parts, self._say, self._stopping)
+        return Context(
+            self.settings, work, self._parts, self._say, self._stopping, self._services
+        )
 
 
 def _versions_of(settings: Settings) -> dict[str, str]:

@@ -67,6 +67,7 @@ def environment(context: Context) -> dict[str, str]:
         "PAGEVIEWS_PARTITIONS": str(settings.pageviews_partitions),
         "LOADGEN_ACKS": settings.loadgen_acks,
         "LOADGEN_SEED": str(settings.loadgen_seed),
+        "LOADGEN_REDIS": net.redis(settings) if "redis" in context.services else "",
         **_knobs_of_workload(settings),
         "LIBRDKAFKA": str(library),
         "PYTHONDONTWRITEBYTECODE": "1",
