@@ -15,7 +15,7 @@ from loadgen.generator import Generator
 from loadgen.mysql import MySqlError, wait_and_seed
 from loadgen.rdkafka import KafkaError, Library
 from loadgen.topics import prepare
-from loadgen.workload import Workload, make
+from loadgen.workload import SeedError, Workload, make
 
 EXIT_FAILED, EXIT_SETTINGS = 1, 2
 
@@ -36,13 +36,14 @@ def start(config: settings.Config, workload: Workload) -> None:
     log(f"Initializing {database.name} database...")
     wait_and_seed(database, config, deadline_s, log)
     log(f"Initializing {database.name} database DONE")
+    workload.seed_beside(deadline_s, log)
     prepare(config, workload, library, deadline_s, log)
     Generator(config, workload, workload.events(library), database, log).run()
 
 
 def main() -> int:
-    """The exit code: 0 after a signal, 1 if MySQL or Kafka never came, 2 if a setting can't be
-    used.
+    """The exit code: 0 after a signal, 1 if MySQL or Kafka never came, or what else is seeded, 2 if
+    a setting can't be used.
     """
     # Until the generator has its own: before it runs there is nothing to end in order.
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -53,7 +54,7 @@ def main() -> int:
     except settings.ConfigError as error:
         print(f"loadgen: {error}", file=sys.stderr)
         return EXIT_SETTINGS
-    except (MySqlError, KafkaError) as error:
+    except (MySqlError, SeedError, KafkaError) as error:
         print(f"loadgen: {error}", file=sys.stderr)
         return EXIT_FAILED
     return 0

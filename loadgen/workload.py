@@ -70,6 +70,10 @@ class Events:
         raise NotImplementedError
 
 
+class SeedError(Exception):
+    """What is seeded beside the database can't be. Its text is one line."""
+
+
 class Workload:
     """What is sent, what is seeded, and what changes."""
 
@@ -84,6 +88,11 @@ class Workload:
     def database(self) -> Database:
         """The database, not yet connected."""
         raise NotImplementedError
+
+    def seed_beside(self, deadline_s: float, log: Callable[[str], None]) -> None:
+        """Fill what engines look things up in beside the database, if the stack has that, before
+        any event flows. SeedError if it is not there by `deadline_s`, a time of time.monotonic().
+        """
 
     def sources(self, schedule: Callable[[], Schedule]) -> list[Source]:
         """What changes in the database; `schedule` makes one at rate 0."""

@@ -38,7 +38,7 @@ class Facts:
 
 CORES = ("ENGINE_CPUS", "BROKER_CPUS", "LOADGEN_CPUS")
 STACK = Facts(
-    launched=("mysql", "broker", "registry", "debezium", "loadgen"),
+    launched=("mysql", "broker", "registry", "redis", "debezium", "loadgen"),
     files={
         "mysql": (
             "VERSION",
@@ -46,6 +46,7 @@ STACK = Facts(
             "usr/lib/mysql/plugin/component_reference_cache.so",
             "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
         ),
+        "redis": ("VERSION", "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"),
         "nginx": ("VERSION", "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"),
         "kafka": (
             "libs/kafka_2.13-4.3.1.jar",
@@ -67,6 +68,7 @@ STACK = Facts(
         "java": "17.0.99",
         "apicurio": "2.6.13.Final",
         "nginx": "9.9",
+        "redis": "9.9",
         "debezium": "3.6.1.Final",
         "avro-converter": "2.6.13.Final",
         "kafka-connect": "4.3.1",

@@ -49,7 +49,7 @@ def redis() -> Recipe:
     distribution, suite = apt.host()
     packages = apt.Packages("redis", suite, ("redis-server",), REDIS_NEEDS)
     why = f"Redis, where an engine writes its views ({distribution} {suite}, unpacked)"
-    return unpacked(packages, why, 9, _redis_version)
+    return unpacked(packages, why, 11, _redis_version)
 
 
 def compose() -> Recipe:

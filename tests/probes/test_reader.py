@@ -25,6 +25,7 @@ ENDPOINTS: dict[str, str | int] = {
     "mysql_port": 3,
     "loadgen_host": "127.0.0.1",
     "loadgen_port": 4,
+    "redis": "127.0.0.1:5",
 }
 
 

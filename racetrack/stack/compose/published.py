@@ -170,5 +170,7 @@ OF_ENGINES: Mapping[str, tuple[Image, ...]] = {
     engine: tuple(module.IMAGES) for engine, module in plugins.of_all("published").items()
 }
 IMAGES: Mapping[str, Image] = {
-    image.name: image for images in (OF_THE_STACK, ON_REQUEST, *OF_ENGINES.values()) for image in images
+    image.name: image
+    for images in (OF_THE_STACK, ON_REQUEST, *OF_ENGINES.values())
+    for image in images
 }

@@ -268,9 +268,7 @@ class NativeStack:
     def _context(self, service: NativeService) -> Context:
         work = self._root / service.name
         work.mkdir(mode=0o700, exist_ok=True)
-        return Context(
-            self.settings, work, self._parts, self._say, self._stopping, self._services
-        )
+        return Context(self.settings, work, self._parts, self._say, self._stopping, self._services)
 
 
 def _versions_of(settings: Settings) -> dict[str, str]:

@@ -10,7 +10,7 @@ from loadgen.schedule import Schedule
 from loadgen.source import Source
 from loadgen.workload import Workload
 
-from workloads.ads.load import settings
+from workloads.ads.load import redis, settings
 from workloads.ads.load.database import AdsDatabase
 from workloads.ads.load.events import AdEvents
 
@@ -27,6 +27,11 @@ class AdsLoad(Workload):
 
     def database(self) -> AdsDatabase:
         return AdsDatabase(self._config, self._settings)
+
+    def seed_beside(self, deadline_s: float, log: Callable[[str], None]) -> None:
+        """Redis, as published."""
+        if self._settings.redis:
+            redis.wait_and_seed(self._settings.redis, self._settings, deadline_s, log)
 
     def sources(self, _schedule: Callable[[], Schedule]) -> list[Source]:
         """None: nothing changes there."""

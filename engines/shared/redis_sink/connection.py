@@ -1,0 +1,39 @@
+"""A connection to the stack's Redis; its errors in words."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from racetrack.errors import RacetrackError
+
+if TYPE_CHECKING:
+    import redis
+
+# On a busy machine Redis may take long; that is no reason to end a run.
+ANSWER_WITHIN_S = 30.0
+
+
+@contextmanager
+def connected(endpoint: str) -> Iterator["redis.Redis"]:
+    """A client of the Redis at `host:port`, which answers with text. It does not connect anew: what
+    was told meanwhile would be missed without a word.
+
+    Raises:
+        RacetrackError: Redis does not answer, or refuses something that is asked within.
+    """
+    import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    host, _, port = endpoint.rpartition(":")
+    try:
+        with redis.Redis(
+            host=host,
+            port=int(port),
+            decode_responses=True,
+            retry=Retry(NoBackoff(), 0),
+            socket_timeout=ANSWER_WITHIN_S,
+        ) as client:
+            yield client
+    except redis.RedisError as error:
+        raise RacetrackError(f"Redis at {endpoint}: {error}") from error

@@ -1,0 +1,49 @@
+"""A real Redis of the tests' own: the stack's service, on a free port."""
+
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+
+from racetrack import install
+from racetrack.settings import load
+from racetrack.stack.native.service import Context, find_service, spawn
+from racetrack.stack.native.startup import Running, wait_ready
+
+
+@dataclass(frozen=True)
+class Server:
+    """A Redis that runs."""
+
+    port: int
+    client: "redis.Redis"
+    process: "subprocess.Popen[bytes]"
+
+    @property
+    def endpoint(self) -> str:
+        """`host:port`."""
+        return f"127.0.0.1:{self.port}"
+
+
+@contextmanager
+def running_redis(work: Path) -> Iterator[Server]:
+    """Start it, and end it at the end."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    parts = install.ensure(["redis"], install.read_versions(), print)
+    context = Context(load({"REDIS_PORT": str(port)}), work, parts)
+    service = find_service("redis")
+    log = work / "redis.log"
+    with log.open("wb") as output:
+        process = spawn(service.launch(context), output, {})
+    try:
+        wait_ready(Running(service, process, log), context, lambda: None)
+        with redis.Redis(port=port, decode_responses=True) as client:
+            yield Server(port, client, process)
+    finally:
+        process.kill()
+        process.wait()
