@@ -116,6 +116,8 @@ def another_value(setting: str) -> str:
         return OTHER_VALUES[setting]
     if setting in CORES:
         return "0"
+    if value in ("false", "true"):
+        return "true" if value == "false" else "false"
     if setting.endswith(("_HEAP", "_TMPFS")):
         return "7g"
     return str(int(value) + 1) if value.lstrip("-").isdigit() else "9.9.9"
