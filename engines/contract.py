@@ -225,6 +225,11 @@ class Engine(ABC):
         """Part → version of what runs outside the stack; asked once the demo is loaded."""
         return {}
 
+    def absent_views(self, settings: Settings) -> Sequence[str]:  # noqa: ARG002
+        """The views of the workload that its script does not make, since the engine can't express
+        them: reports say `12 of 17 views` beside its figures."""
+        return ()
+
     def caveats(self, settings: Settings) -> list[str]:  # noqa: ARG002
         """What a reader must know before he compares a run of this engine with another."""
         return []

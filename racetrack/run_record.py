@@ -222,6 +222,15 @@ class RunRecord(Part):
         description="What to know before comparing this run with one of another engine, as the"
         " engine's module says it.",
     )
+    workload_views: int | None = Field(
+        default=None,
+        description="How many views the workload has; null for an engine without a script, absent"
+        " from older runs.",
+    )
+    absent_views: tuple[str, ...] = Field(
+        default=(),
+        description="Those that the engine's script does not make, as the engine's module says it.",
+    )
     summary_after_ms: int = Field(
         default=0,
         description="How much later than its progress the engine may tell its summary, as its"

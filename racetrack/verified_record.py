@@ -33,6 +33,18 @@ class ViewStatus(StrEnum):
     UNREADABLE = "unreadable"
 
 
+class Miscounted(Part):
+    """What is wrong with a view that counts messages of the main topic, told in messages."""
+
+    events: int = Field(ge=0, description="How many the sources have.")
+    twice: int = Field(ge=0, description="How many the engine counted too often, row by row.")
+    lost: int = Field(ge=0, description="How many it did not count, row by row.")
+    still_counting: bool = Field(
+        description="Whether its counts still changed while it was looked at: what it has not"
+        " counted may come."
+    )
+
+
 class ViewFinding(Part):
     """A view. `right`: every row is as the sources say, and no other is there. `wrong`: not so.
     `absent`: this engine's demo has no such view. `unreadable`: it could not be read or compared.
@@ -50,6 +62,9 @@ class ViewFinding(Part):
         default=0, ge=0, description="Rows that should not be there, or are there twice."
     )
     different: int = Field(default=0, ge=0, description="Rows with another value in some column.")
+    miscounted: Miscounted | None = Field(
+        default=None, description="Absent if the view counts no messages, or all of them right."
+    )
     first: tuple[WrongRow, ...] = Field(
         default=(),
         description="The first rows that are not right; more stand in verify/<view>.csv.",

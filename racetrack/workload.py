@@ -52,6 +52,9 @@ class View:
     `window` names a column that counts what is in a window that moves with the engine's clock. It
     is held against a least and a greatest count, `<column>_least` and `<column>_most` in the SQL:
     the clock that the engine went by lies between two instants, see `verification.py`.
+
+    `counts` names a column that counts messages of the main topic, each in one row at most: what it
+    has too many were counted twice, what it lacks was lost.
     """
 
     name: str
@@ -59,6 +62,7 @@ class View:
     columns: Mapping[str, ColumnType]
     best: Best | None = None
     window: str | None = None
+    counts: str | None = None
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,10 @@ def _overcounted(results: Results) -> str | None:
     published, processed = results.published_pageviews, results.processed_pageviews
     if processed is None or processed <= published:
         return None
-    return f"The engine counted {processed:,} pageviews, though only {published:,} were published"
+    return (
+        f"The engine counted {processed - published:,} of {published:,} pageviews twice:"
+        f" {processed:,}"
+    )
 
 
 def wrong_views(verified: Verified) -> str | None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from racetrack.analysis import verdict_words
 from racetrack.analysis.age import SHARES, age, quantiles_ms
-from racetrack.analysis.curves import Curves
+from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.lag import (
     SILENT_GAPS,
     ClockStep,
@@ -84,7 +84,7 @@ def judge(
     silence = around(curves, start_ms, end_ms, recorded_until_ms(curves))
     updates = int(np.count_nonzero(~series.silent))
     measured, kind, longer_s = None, VerdictKind.UNDECIDED, None
-    reason = _useless(series, rates, step) or _ended(series, silence, updates)
+    reason = _useless(curves, series, rates, step) or _ended(series, silence, updates)
     bins = len(binned(series, series.lag_ms, precision.most_bins)[0]) if reason is None else 0
     if reason is None and bins < MIN_BINS:
         cycles_s = MIN_BINS * (silence.rhythm_ms or 0.0) / 1000
@@ -219,7 +219,9 @@ def _held_up_by(measured: Lag, short: Shortfalls, threshold_pct: float) -> Verdi
     return VerdictKind.BROKER_BOUND if holds(measured.broker, short.broker) else None
 
 
-def _useless(series: LagSeries, rates: Throughput, step: ClockStep | None) -> str | None:
+def _useless(
+    curves: Curves, series: LagSeries, rates: Throughput, step: ClockStep | None
+) -> str | None:
     """Why nothing can be computed at all, if so."""
     if series.end_ms <= series.start_ms:
         if step:
@@ -228,13 +230,30 @@ def _useless(series: LagSeries, rates: Throughput, step: ClockStep | None) -> st
     if rates.offered_per_s <= 0:
         return "No pageview was due in the window: ask for a rate"
     if series.early_ms > EARLY_MS:
-        return (
-            f"Pageviews were counted {series.early_ms:,.0f} ms before they were due: the clocks of"
-            " engine and generator disagree, or their counts do not begin at the same pageview"
-        )
+        return _too_early(curves, series)
     if not np.isfinite(series.lag_ms).all():
         return "The engine was at pageviews due before the recording began: let it warm up longer"
     return None
+
+
+def _too_early(curves: Curves, series: LagSeries) -> str:
+    """Why pageviews were counted before they were due: in the end there are more than there were,
+    or else nobody knows."""
+    pairs = zip(curves.processed, curves.published, strict=True)
+    twice = sum(max(0.0, _end(counted) - _end(published)) for counted, published in pairs)
+    if twice:
+        return (
+            f"The engine counted {twice:,.0f} of {sum(map(_end, curves.published)):,.0f} pageviews"
+            " twice: how old the oldest is that it has not counted can't be told"
+        )
+    return (
+        f"Pageviews were counted {series.early_ms:,.0f} ms before they were due: the clocks of"
+        " engine and generator disagree, or their counts do not begin at the same pageview"
+    )
+
+
+def _end(curve: Curve) -> float:
+    return float(curve.count[-1]) if len(curve.count) else 0.0
 
 
 def _ended(series: LagSeries, silence: Silence, updates: int) -> str | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from racetrack.analysis import noise
 from racetrack.limit_record import LimitRecord
+from racetrack.report import verified
 from racetrack.report.definitions import FIGURES
 from racetrack.results_record import Answers, Cost, Spread, Verdict
 from racetrack.run_record import RunRecord
@@ -141,7 +142,7 @@ def warnings_of(run: RunRecord, folder: Path) -> tuple[str, ...]:
         )
     if run.results and not engine_of(run):
         found.append(NO_COST)
-    return (*found, *run.caveats)
+    return (*found, *verified.caveats(run), *run.caveats)
 
 
 def runtime_of(described: RunRecord | LimitRecord) -> str:

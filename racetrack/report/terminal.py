@@ -66,7 +66,7 @@ def summary(run: RunRecord, folder: Path) -> list[str]:
         *_costs(run, results),
         f"  harness     CPU {results.harness.cpu_pct:.1f} % of a core while sampling",
         *_noise(run, results.noise),
-        *(f"  caveat      {caveat}" for caveat in run.caveats),
+        *(f"  caveat      {caveat}" for caveat in (*verified.caveats(run), *run.caveats)),
         *(verified.lines(run.verified) if run.verified else []),
     ]
     return [*lines, f"  logs        {shown(folder)}"]

@@ -1,6 +1,14 @@
 """What a verification found, in words: for the terminal and the page."""
 
-from racetrack.verified_record import Row, Verified, ViewFinding, ViewStatus, WrongRow
+from racetrack.run_record import RunRecord
+from racetrack.verified_record import (
+    Miscounted,
+    Row,
+    Verified,
+    ViewFinding,
+    ViewStatus,
+    WrongRow,
+)
 
 SHOWN_ROWS = 3
 
@@ -19,14 +27,38 @@ def lines(verified: Verified) -> list[str]:
 
 
 def in_short(verified: Verified) -> str:
-    """`15 of 17 right: …`; views that the engine's demo does not have count as neither."""
+    """`15 of 17 right: …`, or `11 of 12 right (12 of 17 views): …` where the engine's demo does not
+    have all."""
     views, sources = verified.views, verified.source_rows
     there = len(views) - len(verified.named(ViewStatus.ABSENT))
     compared = sum(view.compared for view in views.values())
+    not_all = f" ({there} of {len(views)} views)" if there < len(views) else ""
     return (
-        f"{len(verified.named(ViewStatus.RIGHT))} of {there} right: {compared:,} rows compared with"
+        f"{len(verified.named(ViewStatus.RIGHT))} of {there} right{not_all}: {compared:,} rows"
+        " compared with"
         f" {sum(sources.values()):,} of {len(sources)} sources in {verified.took_s:,.1f} s"
     )
+
+
+def absent(run: RunRecord) -> list[str]:
+    """The views that the engine does not have: as it says, or as was found."""
+    found = run.verified.named(ViewStatus.ABSENT) if run.verified else []
+    return list(dict.fromkeys([*run.absent_views, *found]))
+
+
+def how_many(run: RunRecord) -> tuple[int, int] | None:
+    """How many views the engine has, of how many; None if nobody knows."""
+    of = len(run.verified.views) if run.verified else run.workload_views
+    return (of - len(absent(run)), of) if of else None
+
+
+def caveats(run: RunRecord) -> list[str]:
+    """One, if the engine does not have all: it has less to do than one that has."""
+    missing, there = absent(run), how_many(run)
+    if not (missing and there):
+        return []
+    has = f"{run.engine} has {there[0]} of {there[1]} views, not {', '.join(missing)}"
+    return [f"{has}: less to do than an engine that has all."]
 
 
 def how_wrong(view: ViewFinding) -> str:
@@ -36,7 +68,17 @@ def how_wrong(view: ViewFinding) -> str:
     if view.status is not ViewStatus.WRONG:
         return ""
     counts = ((view.missing, "missing"), (view.extra, "extra"), (view.different, "different"))
-    return ", ".join(f"{count:,} {kind}" for count, kind in counts if count)
+    rows = ", ".join(f"{count:,} {kind}" for count, kind in counts if count)
+    return f"{rows}; {_miscounted(view.miscounted)}" if view.miscounted else rows
+
+
+def _miscounted(found: Miscounted) -> str:
+    """`90 of 26,486 events counted twice`."""
+    lost = "not counted yet" if found.still_counting else "lost"
+    kinds = ((found.twice, "counted twice"), (found.lost, lost))
+    (count, kind), *more = ((count, kind) for count, kind in kinds if count)
+    others = "".join(f", {count:,} {kind}" for count, kind in more)
+    return f"{count:,} of {found.events:,} events {kind}{others}"
 
 
 def drained(verified: Verified) -> str:

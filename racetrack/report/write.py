@@ -11,11 +11,13 @@ from typing import Any
 from racetrack.analysis.compare import CONFIDENCE
 from racetrack.clock import utc_now
 from racetrack.published import Published
+from racetrack.report import verified
 from racetrack.report.collect import Collection, Run
 from racetrack.report.definitions import FIGURES
 from racetrack.report.groups import Table
 from racetrack.report.html import page
 from racetrack.report.plots import plots
+from racetrack.run_record import RunRecord
 from racetrack.verified_record import Verified, ViewStatus
 
 
@@ -60,8 +62,15 @@ def row(run: Run) -> dict[str, Any]:
         "lag_slope_low_pct": slope.low_pct if slope else None,
         "lag_slope_high_pct": slope.high_pct if slope else None,
         **run.figures,
+        **_views_there(run.record),
         **_views(run.record.verified),
     }
+
+
+def _views_there(run: RunRecord) -> dict[str, int | None]:
+    """How many of the workload's views the engine has; None where nobody knows."""
+    there, of = verified.how_many(run) or (None, None)
+    return {"views_there": there, "views_of_workload": of}
 
 
 def _views(found: Verified | None) -> dict[str, Any]:

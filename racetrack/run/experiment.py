@@ -198,6 +198,9 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, asked: RunArgu
         run.caveats = tuple(engine.caveats(stack.settings))
         run.summary_after_ms = engine.summary_after_ms
         workload = find_workload(stack.settings.workload)
+        if engine.script_ending:
+            run.workload_views = len(workload.views)
+        run.absent_views = tuple(engine.absent_views(stack.settings))
         if stack.settings.marks_per_second:
             run.marked_views = marked_views(workload)
         if stack.settings.reads_per_second:

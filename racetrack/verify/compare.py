@@ -29,6 +29,16 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Miscounted:
+    """Messages of the main topic, by a view that counts them: how many the sources have, and of
+    these how many the engine has too many, and too few, row by row."""
+
+    events: int
+    twice: int
+    lost: int
+
+
+@dataclass(frozen=True)
 class Compared:
     """A view against its sources, in rows.
 
@@ -41,6 +51,7 @@ class Compared:
     extra: int
     different: int
     findings: list[Finding]
+    miscounted: Miscounted | None  # None: it counts none, or all are right
 
     @property
     def right(self) -> bool:
@@ -67,7 +78,18 @@ def compare(
         extra=counts.get("extra", 0),
         different=counts.get("different", 0),
         findings=[Finding(*row) for row in rows],
+        miscounted=_miscounted(db, view.counts) if view.counts else None,
     )
+
+
+def _miscounted(db: "duckdb.DuckDBPyConnection", column: str) -> Miscounted | None:
+    source, engine = (f'coalesce({side}."{column}", 0)' for side in ("source", "engine"))
+    events, twice, lost = db.execute(f"""
+        SELECT coalesce(sum({source}), 0)::BIGINT,
+               coalesce(sum(greatest({engine} - {source}, 0)), 0)::BIGINT,
+               coalesce(sum(greatest({source} - {engine}, 0)), 0)::BIGINT
+        FROM judged""").fetchall()[0]
+    return Miscounted(events, twice, lost) if twice or lost else None
 
 
 def _judged(view: View, source: str, engine: str) -> str:

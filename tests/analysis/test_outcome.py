@@ -33,7 +33,7 @@ def test_an_engine_that_told_nothing_in_the_window_but_did_later_is_no_failure()
         ("results", "achieved_pageviews_per_s", None, "too short"),
         ("results", "dt_ms", {"updates": 0, "next_update_s": None}, "no update"),
         ("results", "verdict", {"updates": 0, "next_update_s": None}, "can't be read any more"),
-        ("results", "processed_pageviews", 31, "counted 31"),
+        ("results", "processed_pageviews", 31, "counted 1 of 30 pageviews twice"),
     ],
 )
 def test_each_reason_is_said(where: str, key: str, value: object, says: str) -> None:

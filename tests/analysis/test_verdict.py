@@ -311,6 +311,10 @@ def far_along(told: Curves) -> Curves:
     return replace(told, processed=tuple(Curve(c.at_ms, c.count * 2) for c in told.processed))
 
 
+def early(told: Curves) -> Curves:
+    return replace(told, processed=tuple(Curve(c.at_ms - 5_000, c.count) for c in told.processed))
+
+
 def from_the_middle(told: Curves) -> Curves:
     return replace(told, due=tuple(Curve(c.at_ms, c.count + 10**6) for c in told.due))
 
@@ -327,7 +331,8 @@ def set_back_in_the_warm_up(told: Curves) -> Curves:
     ("spoil", "says"),
     [
         (nothing_due, "No pageview was due"),
-        (far_along, "before they were due"),
+        (far_along, "pageviews twice"),
+        (early, "before they were due"),
         (from_the_middle, "before the recording began"),
         (over_before_it_begins, "recording ends before"),
         (set_back_in_the_warm_up, "set back by"),

@@ -223,6 +223,7 @@ class NamedEngine:
     name: str
     told: tuple[str, ...] = ()
     summary_after_ms: int = 0
+    script_ending: str = ".sql"
 
     @property
     def title(self) -> str:
@@ -230,6 +231,9 @@ class NamedEngine:
 
     def caveats(self, settings: Settings) -> list[str]:
         return list(self.told)
+
+    def absent_views(self, settings: Settings) -> tuple[str, ...]:
+        return ()
 
     def services_in(self, settings: Settings) -> tuple[str, ...]:
         return (SERVICE.get(self.name, self.name),)

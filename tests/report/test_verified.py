@@ -9,9 +9,12 @@ import pytest
 from racetrack import runfolder
 from racetrack.report import terminal
 from racetrack.report.collect import collect
+from racetrack.report.figures import warnings_of
 from racetrack.report.groups import tables
+from racetrack.report.verified import caveats, how_many, how_wrong
 from racetrack.report.write import write
-from tests.records import verified
+from racetrack.verified_record import Miscounted, ViewFinding, ViewStatus
+from tests.records import record, verified
 from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, RunSpec, run
 from tests.report.test_report import words
 from tests.run_json import read_run
@@ -41,7 +44,7 @@ def test_a_run_that_did_not_ask_has_six_steps(tmp_path: Path) -> None:
 
 def test_the_terminal_names_view_and_row(folder: Path) -> None:
     told = "\n".join(terminal.summary(runfolder.read_run(folder), folder))
-    assert "1 of 3 right: 14 rows compared with 34 of 2 sources" in told
+    assert "1 of 3 right (3 of 4 views): 14 rows compared with 34 of 2 sources" in told
     assert "WRONG       item_summary: 1 different" in told
     assert "source  item_id=7, revenue=12.5" in told
     assert "engine  item_id=7, revenue=<b>13</b>" in told
@@ -58,6 +61,7 @@ def test_the_page_and_the_table_have_it_too(folder: Path, tmp_path: Path) -> Non
     assert "source 12.5 , engine <b>13</b>" in words(page)
     assert "<b>13</b></b>" not in page  # what an engine holds is text, not markup
     (row,) = csv.DictReader(io.StringIO((tmp_path / "report.csv").read_text()))
+    assert (row["views_there"], row["views_of_workload"]) == ("3", "4")
     assert row["views_right"] == "1"
     assert row["views_wrong"] == "item_summary purchases"
 
@@ -65,3 +69,38 @@ def test_the_page_and_the_table_have_it_too(folder: Path, tmp_path: Path) -> Non
 def test_a_folder_of_race_verify_is_no_run(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "verified.json").write_text("{}")
     assert len(collect([folder, tmp_path]).runs) == 1
+
+
+@pytest.mark.parametrize(
+    ("miscounted", "says"),
+    [
+        ((26_486, 90, 0, False), "36 different; 90 of 26,486 events counted twice"),
+        ((26_486, 0, 7, False), "36 different; 7 of 26,486 events lost"),
+        ((26_486, 90, 7, False), "36 different; 90 of 26,486 events counted twice, 7 lost"),
+        ((26_486, 0, 7, True), "36 different; 7 of 26,486 events not counted yet"),
+    ],
+)
+def test_what_was_counted_twice_or_lost_is_told_in_events(
+    miscounted: tuple[int, int, int, bool], says: str
+) -> None:
+    events, twice, lost, still = miscounted
+    found = Miscounted(events=events, twice=twice, lost=lost, still_counting=still)
+    view = ViewFinding(status=ViewStatus.WRONG, compared=100, different=36, miscounted=found)
+    assert how_wrong(view) == says
+
+
+def test_an_engine_that_lacks_views_is_told_with_how_many_it_has() -> None:
+    some = record({"workload_views": 17, "absent_views": ["hvu_test", "items"]})
+    (caveat,) = caveats(some)
+    assert "has 15 of 17 views, not hvu_test, items" in caveat
+    assert caveat in "\n".join(terminal.summary(some, Path("logs/some")))
+    assert caveat in warnings_of(some, Path("logs/some"))
+    verified_too = record({"workload_views": 4, "verified": FOUND, "absent_views": ["hvu_test"]})
+    assert how_many(verified_too) == (3, 4)
+
+
+def test_nothing_is_said_of_one_that_has_all_or_of_an_older_run() -> None:
+    assert caveats(record({"workload_views": 17})) == []
+    assert how_many(record({"workload_views": 17})) == (17, 17)
+    assert caveats(record()) == []
+    assert how_many(record()) is None

@@ -127,6 +127,57 @@ def test_an_engine_that_never_drains_is_compared_as_it_is(truth: Shop, tmp_path:
     assert lines[1].startswith("missing,200,,")
 
 
+def counting(truth: Shop, more: int) -> dict[str, pa.Table]:
+    """What an engine holds that counted so many pageviews of partition 1 too often, or too few."""
+    held = shop.views(truth)
+    for view, of in (
+        ("pageviews_progress", lambda row: row["partition"] == 1),
+        ("pageviews_summary", bool),
+    ):
+        rows = held[view].to_pylist()
+        for row in filter(of, rows):
+            row["total"] += more
+        held[view] = pa.Table.from_pylist(rows)
+    return held
+
+
+def test_what_was_counted_twice_is_told_in_events_by_an_engine_that_has_drained(
+    truth: Shop, tmp_path: Path
+) -> None:
+    held = counting(truth, 90)
+    found = verify(truth, tmp_path / "verify", held.__getitem__, patience_s=0.5)
+    assert found["drained_after_s"] is not None
+    assert statuses(found)["pageviews_progress"] == statuses(found)["pageviews_summary"] == "wrong"
+    for view in ("pageviews_progress", "pageviews_summary"):
+        assert found["views"][view]["miscounted"] == {
+            "events": len(truth.pageviews),
+            "twice": 90,
+            "lost": 0,
+            "still_counting": False,
+        }
+    assert "miscounted" not in found["views"]["users"]
+
+
+def test_what_was_lost_is_told_in_events(truth: Shop, tmp_path: Path) -> None:
+    held = counting(truth, -7)
+    found = verify(truth, tmp_path / "verify", held.__getitem__, patience_s=0.5)
+    assert found["drained_after_s"] is None
+    lost = found["views"]["pageviews_progress"]["miscounted"]
+    assert (lost["twice"], lost["lost"], lost["still_counting"]) == (0, 7, False)
+
+
+def test_what_is_still_being_counted_is_not_lost(truth: Shop, tmp_path: Path) -> None:
+    """One pageview more at every look, and never in time."""
+    missing = [1_000]
+
+    def read_view(view: str) -> pa.Table:
+        missing[0] -= 1
+        return counting(truth, -missing[0])[view]
+
+    found = verify(truth, tmp_path / "verify", read_view, patience_s=0.5)
+    assert found["views"]["pageviews_progress"]["miscounted"]["still_counting"] is True
+
+
 def test_a_view_that_the_demo_does_not_have_is_absent(truth: Shop, tmp_path: Path) -> None:
     held = shop.views(truth)
 

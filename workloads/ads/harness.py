@@ -38,15 +38,17 @@ VIEWS = (
         "ad_events_progress",
         ("partition",),
         {"partition": INTEGER, "total": INTEGER, "max_received_at": TIME},
+        counts="total",
     ),
     # One row: dt_ms is the engine's own clock, and not to be verified.
-    View("ad_events_summary", (), {"total": INTEGER, "max_received_at": TIME}),
+    View("ad_events_summary", (), {"total": INTEGER, "max_received_at": TIME}, counts="total"),
     # Of the events that are views, how many per campaign and window; `window_start_ms` is the
     # window's first millisecond, and a multiple of 10,000. A window without views has no row.
     View(
         "campaign_windows",
         ("campaign_id", "window_start_ms"),
         {"campaign_id": TEXT, "window_start_ms": INTEGER, "seen_count": INTEGER},
+        counts="seen_count",
     ),
 )
 

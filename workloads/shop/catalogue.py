@@ -78,15 +78,21 @@ VIEWS = (
         "pageviews_progress",
         ("partition",),
         {"partition": INTEGER, "total": INTEGER, "max_received_at": TIME},
+        counts="total",
     ),
     # One row: dt_ms is the engine's own clock, and not to be verified.
-    View("pageviews_summary", (), {"total": INTEGER, "max_received_at": TIME}),
+    View("pageviews_summary", (), {"total": INTEGER, "max_received_at": TIME}, counts="total"),
     View(
         "purchases_by_item",
         ("item_id",),
         {"item_id": INTEGER, "revenue": DECIMAL, "orders": INTEGER, "items_sold": INTEGER},
     ),
-    View("pageviews_by_item", ("item_id",), {"item_id": INTEGER, "pageviews": INTEGER}),
+    View(
+        "pageviews_by_item",
+        ("item_id",),
+        {"item_id": INTEGER, "pageviews": INTEGER},
+        counts="pageviews",
+    ),
     View("item_summary", ("item_id",), _ITEM),
     View("top_viewed_items", ("item_id",), _ITEM, Best(20, "pageviews")),
     View("top_converting_items", ("item_id",), _ITEM, Best(20, "conversion_rate")),
