@@ -37,8 +37,8 @@ from racetrack.settings import load
     metavar="FAULT",
     help="Cause trouble, counted in seconds from when the rate was set: kill:SERVICE@10s,"
     " kill:SERVICE@10s+5s (it stays dead for 5 s), pause:SERVICE@10s+5s. SERVICE is engine, broker,"
-    " debezium or mysql; pause also takes registry and redis. The run goes on until lag is back to normal,"
-    " for 120 s at most. You may give this option several times.",
+    " debezium or mysql; pause also takes registry and redis. The run goes on until lag is back to"
+    " normal, for 120 s at most. You may give this option several times.",
 )
 @DECIDE_OPTION
 @WORKLOAD_OPTION

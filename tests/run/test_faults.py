@@ -26,6 +26,7 @@ TIMEOUT_S = 10.0
         ("kill:engine@10s+5s", "kill", "engine", 10, 5),
         ("pause:broker@10s+5s", "pause", "broker", 10, 5),
         ("pause:registry@0.5s+1.25s", "pause", "registry", 0.5, 1.25),
+        ("pause:redis@10s+5s", "pause", "redis", 10, 5),
     ],
 )
 def test_what_a_fault_says(
@@ -43,6 +44,7 @@ def test_what_a_fault_says(
         ("kill:debezium@-1s", "it takes"),
         ("pause:broker@10s", "does not say for how long"),
         ("kill:registry@10s", "kill takes one of engine, broker, debezium, mysql"),
+        ("kill:redis@10s", "not 'redis'"),
         ("kill:loadgen@10s", "not 'loadgen'"),
         ("pause:nothing@10s+1s", "not 'nothing'"),
     ],

@@ -10,8 +10,9 @@ import pytest
 
 from racetrack import plugins
 from racetrack.settings import REPO, Settings, load
+from racetrack.stack.compose.project import Project
 from racetrack.stack.native.service import Context
-from racetrack.stack.services import debezium, mysql
+from racetrack.stack.services import debezium, loadgen, mysql, redis
 from racetrack.workload import find_workload
 from tests.compose_files import service
 
@@ -63,6 +64,35 @@ def test_mysql_is_set_up_as_natively(context: Context) -> None:
     assert (options["binlog-format"], options["binlog-row-image"]) == ("ROW", "FULL")
     of_this_machine = re.compile("dir$|^user$|^socket$|^port$|^pid-file$|^bind|secure")
     assert not [n for n in native.keys() - options.keys() if not of_this_machine.search(n)]
+
+
+def test_redis_is_set_up_as_natively(context: Context) -> None:
+    words = service("redis")["command"]
+    options = dict(zip(words[::2], words[1::2], strict=True))
+    native = redis.configuration(context)
+    # The image's own has no protected mode, no environment is looked at there, and every address
+    # is listened on.
+    only_native = {"--bind", "--port", "--protected-mode", "--set-proc-title"}
+    assert options == {name: native[name] for name in native.keys() - only_native}
+
+
+@pytest.mark.parametrize(
+    ("services", "inside", "here"),
+    [(["loadgen"], "", ""), (["loadgen", "redis"], "redis:6379", "127.0.0.1:6379")],
+)
+def test_the_generator_is_told_of_a_redis_only_where_there_is_one(
+    services: list[str], inside: str, here: str, context: Context
+) -> None:
+    library = context.work / "loadgen" / "lib" / "librdkafka.so.1"
+    library.parent.mkdir(parents=True)
+    library.touch()
+    native = replace(context, parts={"loadgen": context.work / "loadgen"}, services=services)
+    assert loadgen.environment(native)["LOADGEN_REDIS"] == here
+    begun: list[dict[str, str]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess, "Popen", lambda *_, env, **__: begun.append(env))
+        Project(context.settings).up(services, 1.0)
+    assert service("loadgen", **begun[0])["environment"]["LOADGEN_REDIS"] == inside
 
 
 def test_debeziums_user_has_the_native_rights_and_any_password(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tests.stack.conftest import Answer, http
         ("broker", "nothing answers on port {kafka_port}"),
         ("registry", "{schema_registry_port}.*refused"),
         ("debezium", "nothing answers on port {connect_port}"),
+        ("redis", "port {redis_port} does not answer"),
         ("loadgen", "control port {loadgen_port} does not answer"),
     ],
 )
@@ -41,6 +42,12 @@ def test_loadgen_that_says_something_else(context: Context, answer: Answer) -> N
     answer(context.settings.loadgen_port, b"SSH-2.0-OpenSSH\n")
     with pytest.raises(NotReady, match=r"SSH-2\.0"):
         find_service("loadgen").check(context)
+
+
+def test_redis_that_says_something_else(context: Context, answer: Answer) -> None:
+    answer(context.settings.redis_port, b"-LOADING\r\n")
+    with pytest.raises(NotReady, match="-LOA"):
+        find_service("redis").check(context)
 
 
 def test_registry_answers_with_its_subjects(context: Context, answer: Answer) -> None:
