@@ -118,6 +118,7 @@ class Settings(BaseSettings):
     peer_mysql: str = Field(default="", exclude=True)
     peer_kafka: str = Field(default="", exclude=True)
     peer_registry: str = Field(default="", exclude=True)
+    peer_redis: str = Field(default="", exclude=True)
     kafka_outside: str = Field(default="", exclude=True)
 
     mysql_root_password: SecretStr

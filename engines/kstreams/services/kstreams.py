@@ -11,12 +11,6 @@ from racetrack.stack.services import registry
 
 MAIN = "racetrack.kstreams.Main"
 READY_FILE = "ready"
-# What Kafka's clients say by the way would fill the log; what went wrong is there.
-LOG = (
-    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-    "-Dorg.slf4j.simpleLogger.showDateTime=true",
-    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
-)
 
 
 class KStreams:
@@ -37,7 +31,7 @@ class KStreams:
             argv=[
                 str(jvm.java()),
                 *jvm.options(Knobs.of(context.settings).kstreams_heap, context.work),
-                *LOG,
+                *jvm.only_warnings(),
                 "-cp",
                 f"{part / 'classes'}:{jvm.class_path(part / 'lib')}",
                 MAIN,

@@ -6,10 +6,12 @@ import shlex
 import pytest
 
 from engines.kstreams import recipe
-from engines.kstreams.published import TEMURIN
 from engines.kstreams.services import kstreams
+from engines.shared.temurin import TEMURIN
+from racetrack.install import java
 from racetrack.settings import load
 from racetrack.stack.compose.project import environment
+from racetrack.stack.native import jvm
 from tests.compose_files import dockerfile_of, image_of, service
 
 DOCKERFILE = (recipe.PROGRAM / "Dockerfile").read_text().replace("\\\n", " ")
@@ -33,11 +35,11 @@ def test_its_image_is_built_here_on_the_published_one() -> None:
 def test_it_is_compiled_as_natively() -> None:
     (compiled,) = re.findall(r"^RUN java -jar (.*)$", DOCKERFILE, re.MULTILINE)
     words = shlex.split(compiled)
-    assert tuple(words[1 : 1 + len(recipe.FLAGS)]) == recipe.FLAGS
+    assert tuple(words[1 : 1 + len(java.FLAGS)]) == java.FLAGS
 
 
 def test_it_says_as_much_as_natively() -> None:
-    assert all(f'"{option}"' in DOCKERFILE for option in kstreams.LOG)
+    assert all(f'"{option}"' in DOCKERFILE for option in jvm.only_warnings())
     assert kstreams.MAIN in DOCKERFILE
 
 

@@ -44,6 +44,15 @@ def options(heap: str, work: Path) -> list[str]:
     ]
 
 
+def only_warnings() -> list[str]:
+    """For programs that log by slf4j-simple: what went wrong, with the time of day."""
+    return [
+        "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+        "-Dorg.slf4j.simpleLogger.showDateTime=true",
+        "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+    ]
+
+
 def for_a_small_part() -> list[str]:
     """For services whose speed and cost are not measured: least CPU and memory at the start."""
     return ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]

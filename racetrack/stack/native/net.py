@@ -35,7 +35,7 @@ def registry(settings: Settings) -> str:
 
 def redis(settings: Settings) -> str:
     """Redis' `host:port`."""
-    return endpoint(host(settings), settings.redis_port)
+    return endpoint(settings.peer_redis or host(settings), settings.redis_port)
 
 
 def mysql_host(settings: Settings) -> str:

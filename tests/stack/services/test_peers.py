@@ -14,6 +14,7 @@ PEERS = {
     "peer_mysql": "mysql",
     "peer_kafka": "redpanda",
     "peer_registry": "redpanda",
+    "peer_redis": "redis",
     "kafka_outside": "192.0.2.7:29092",
 }
 
@@ -39,6 +40,10 @@ def test_debezium_goes_to_its_peers_by_name(inside: Context) -> None:
     assert worker["value.converter.apicurio.registry.url"] == (
         f"http://redpanda:{port}/apis/registry/v2"
     )
+
+
+def test_who_writes_to_redis_goes_there_by_name(inside: Context) -> None:
+    assert net.redis(inside.settings) == f"redis:{inside.settings.redis_port}"
 
 
 def test_the_broker_has_a_listener_for_clients_outside(inside: Context) -> None:

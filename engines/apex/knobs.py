@@ -1,0 +1,20 @@
+"""Settings that only Apex heeds; the `.env` beside this file says what they do."""
+
+from typing import Literal
+
+from racetrack.settings import Count, Heap, Settings
+from racetrack.stack.heeded import Heed
+
+
+class Knobs(Settings):
+    """See `racetrack.settings`."""
+
+    apex_heap: Heap
+    apex_guarantee: Literal["at_least_once", "at_most_once"]
+    apex_flush_ms: Count
+    apex_checkpoint_windows: Count
+    apex_locality: Literal["container_local", "thread_local"]
+    apex_version: str
+
+
+HEED = Heed(image_versions=("APEX_IMAGE_VERSION",))

@@ -1,0 +1,82 @@
+package racetrack.apex;
+
+import com.datatorrent.api.Context.DAGContext;
+import com.datatorrent.api.Context.OperatorContext;
+import com.datatorrent.api.DefaultInputPort;
+import com.datatorrent.api.Operator.CheckpointNotificationListener;
+import com.datatorrent.common.util.BaseOperator;
+import racetrack.published.Batch;
+import racetrack.published.RedisSink;
+
+/**
+ * Counts views by campaign and window, and writes the counts to Redis at the end of a streaming
+ * window, if the last time is long enough ago; and always before a checkpoint, so that what a
+ * complete checkpoint covers is in Redis.
+ */
+public final class CountViews extends BaseOperator implements CheckpointNotificationListener {
+  public final transient DefaultInputPort<View> input =
+      new DefaultInputPort<>() {
+        @Override
+        public void process(View view) {
+          if (view.campaign() != null) {
+            batch.countView(view.campaign(), view.timeMs());
+          }
+          batch.countDone(view.done());
+        }
+      };
+
+  private String redisHost;
+  private int redisPort;
+  private int flushMs;
+
+  /** Empty at a checkpoint. */
+  private final transient Batch batch = new Batch();
+
+  private transient RedisSink sink;
+  private transient int windowMs;
+  private transient int sinceFlushMs;
+
+  /** For Kryo, which makes operators anew from a checkpoint. */
+  public CountViews() {}
+
+  CountViews(String redisHost, int redisPort, int flushMs) {
+    this.redisHost = redisHost;
+    this.redisPort = redisPort;
+    this.flushMs = flushMs;
+  }
+
+  @Override
+  public void setup(OperatorContext context) {
+    sink = new RedisSink(redisHost, redisPort);
+    windowMs = context.getValue(DAGContext.STREAMING_WINDOW_SIZE_MILLIS);
+  }
+
+  @Override
+  public void endWindow() {
+    sinceFlushMs += windowMs;
+    if (sinceFlushMs >= flushMs) {
+      flush();
+    }
+  }
+
+  @Override
+  public void beforeCheckpoint(long windowId) {
+    flush();
+  }
+
+  private void flush() {
+    sink.flush(batch);
+    sinceFlushMs = 0;
+  }
+
+  @Override
+  public void checkpointed(long windowId) {}
+
+  @Override
+  public void committed(long windowId) {}
+
+  @Override
+  public void teardown() {
+    sink.close();
+  }
+}

@@ -1,0 +1,21 @@
+package racetrack.apex;
+
+import com.datatorrent.api.DefaultInputPort;
+import com.datatorrent.api.DefaultOutputPort;
+import com.datatorrent.common.util.BaseOperator;
+import racetrack.published.AdEvent;
+import racetrack.published.Done;
+
+/** Makes an event of its JSON. */
+public final class Deserialize extends BaseOperator {
+  public final transient DefaultOutputPort<Event> output = new DefaultOutputPort<>();
+
+  public final transient DefaultInputPort<Message> input =
+      new DefaultInputPort<>() {
+        @Override
+        public void process(Message message) {
+          AdEvent said = AdEvent.parse(message.value());
+          output.emit(new Event(said, new Done(message.partition(), 1, said.eventTime())));
+        }
+      };
+}

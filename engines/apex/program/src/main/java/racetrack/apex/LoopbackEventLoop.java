@@ -1,0 +1,45 @@
+package racetrack.apex;
+
+import com.datatorrent.netlet.DefaultEventLoop;
+import com.datatorrent.stram.engine.StreamingContainer;
+import java.io.IOException;
+import java.lang.reflect.Field;
+
+/**
+ * Has Apex' buffer server listen on this machine alone. It asks for all addresses, and nobody can
+ * tell it otherwise: so the task that opens its socket is changed before it runs.
+ */
+final class LoopbackEventLoop extends DefaultEventLoop {
+  private static final String LOOPBACK = "127.0.0.1";
+  private static final String FIELD_OF_TASK = "val$host";
+
+  private LoopbackEventLoop() throws IOException {
+    super("ProcessWideEventLoop");
+  }
+
+  /** To be called before anything of Apex runs. */
+  static void install() throws IOException {
+    StreamingContainer.eventloop = new LoopbackEventLoop();
+  }
+
+  @Override
+  public void submit(Runnable task) {
+    for (Field field : task.getClass().getDeclaredFields()) {
+      if (field.getName().equals(FIELD_OF_TASK)) {
+        setIfNull(field, task);
+      }
+    }
+    super.submit(task);
+  }
+
+  private static void setIfNull(Field field, Runnable task) {
+    try {
+      field.setAccessible(true);
+      if (field.get(task) == null) {
+        field.set(task, LOOPBACK);
+      }
+    } catch (IllegalAccessException error) {
+      throw new IllegalStateException(error);
+    }
+  }
+}

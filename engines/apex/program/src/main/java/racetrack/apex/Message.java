@@ -1,0 +1,4 @@
+package racetrack.apex;
+
+/** What was read of Kafka. */
+record Message(int partition, byte[] value) {}

@@ -1,0 +1,130 @@
+package racetrack.apex;
+
+import com.datatorrent.api.Context.OperatorContext;
+import com.datatorrent.api.DefaultOutputPort;
+import com.datatorrent.api.InputOperator;
+import com.datatorrent.api.Operator.CheckpointNotificationListener;
+import com.datatorrent.api.Operator.ProcessingMode;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.kafka.clients.consumer.Consumer;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import racetrack.published.AdEvent;
+
+/**
+ * Reads the topic, by today's client: Apex' own operators have one that brokers do not understand
+ * any more.
+ *
+ * <p>Offsets are committed to Kafka when a checkpoint is complete in all operators, as Apex' own
+ * operators do it: an application that was killed goes on from there. Or, at most once, before what
+ * was read goes on.
+ */
+public class ReadKafka implements InputOperator, CheckpointNotificationListener {
+  private static final String GROUP = "apex";
+
+  public final transient DefaultOutputPort<Message> output = new DefaultOutputPort<>();
+
+  private String kafka;
+  private boolean atMostOnce;
+
+  /** Partition → what comes next. It is part of a checkpoint. */
+  private HashMap<Integer, Long> next = new HashMap<>();
+
+  /** Checkpoint → the same, as it was then. */
+  private TreeMap<Long, HashMap<Integer, Long>> atCheckpoint = new TreeMap<>();
+
+  private transient Consumer<byte[], byte[]> consumer;
+
+  /** For Kryo, which makes operators anew from a checkpoint. */
+  public ReadKafka() {}
+
+  ReadKafka(String kafka, ProcessingMode guarantee) {
+    this.kafka = kafka;
+    atMostOnce = guarantee == ProcessingMode.AT_MOST_ONCE;
+  }
+
+  @Override
+  public void setup(OperatorContext context) {
+    consumer = connect();
+    List<TopicPartition> partitions =
+        consumer.partitionsFor(AdEvent.TOPIC).stream()
+            .map(info -> new TopicPartition(info.topic(), info.partition()))
+            .toList();
+    consumer.assign(partitions);
+    if (!atMostOnce) {
+      next.forEach((partition, offset) -> consumer.seek(of(partition), offset));
+    }
+  }
+
+  Consumer<byte[], byte[]> connect() {
+    return new KafkaConsumer<>(
+        Map.of(
+            ConsumerConfig.BOOTSTRAP_SERVERS_CONFIG, kafka,
+            ConsumerConfig.GROUP_ID_CONFIG, GROUP,
+            ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false,
+            ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest"),
+        new ByteArrayDeserializer(),
+        new ByteArrayDeserializer());
+  }
+
+  @Override
+  public void emitTuples() {
+    ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ZERO);
+    for (ConsumerRecord<byte[], byte[]> record : records) {
+      next.put(record.partition(), record.offset() + 1);
+    }
+    if (atMostOnce && !records.isEmpty()) {
+      commit(next);
+    }
+    for (ConsumerRecord<byte[], byte[]> record : records) {
+      output.emit(new Message(record.partition(), record.value()));
+    }
+  }
+
+  @Override
+  public void beforeCheckpoint(long windowId) {
+    atCheckpoint.put(windowId, new HashMap<>(next));
+  }
+
+  @Override
+  public void committed(long windowId) {
+    Map<Long, HashMap<Integer, Long>> complete = atCheckpoint.headMap(windowId, true);
+    if (!atMostOnce && !complete.isEmpty()) {
+      commit(atCheckpoint.floorEntry(windowId).getValue());
+    }
+    complete.clear();
+  }
+
+  private void commit(Map<Integer, Long> offsets) {
+    Map<TopicPartition, OffsetAndMetadata> byPartition = new HashMap<>();
+    offsets.forEach((p, offset) -> byPartition.put(of(p), new OffsetAndMetadata(offset)));
+    consumer.commitSync(byPartition);
+  }
+
+  private static TopicPartition of(int partition) {
+    return new TopicPartition(AdEvent.TOPIC, partition);
+  }
+
+  @Override
+  public void checkpointed(long windowId) {}
+
+  @Override
+  public void beginWindow(long windowId) {}
+
+  @Override
+  public void endWindow() {}
+
+  @Override
+  public void teardown() {
+    consumer.close();
+  }
+}

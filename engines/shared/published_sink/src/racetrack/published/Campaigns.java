@@ -1,0 +1,32 @@
+package racetrack.published;
+
+import java.util.HashMap;
+import java.util.Map;
+import redis.clients.jedis.Jedis;
+
+/** Which campaign an ad is of: looked up in Redis once per ad, and kept. For one thread. */
+public final class Campaigns implements AutoCloseable {
+  private final Jedis redis;
+  private final Map<String, String> campaignOf = new HashMap<>();
+
+  public Campaigns(String host, int port) {
+    redis = new Jedis(host, port);
+  }
+
+  public String of(String ad) {
+    return campaignOf.computeIfAbsent(ad, this::lookUp);
+  }
+
+  private String lookUp(String ad) {
+    String campaign = redis.get(ad);
+    if (campaign == null) {
+      throw new IllegalStateException("Redis does not know the ad " + ad);
+    }
+    return campaign;
+  }
+
+  @Override
+  public void close() {
+    redis.close();
+  }
+}

@@ -1,0 +1,18 @@
+package racetrack.published;
+
+import java.util.Map;
+
+/** Settings as the environment has them; one that is missing ends the program. */
+public record Environment(Map<String, String> variables) {
+  public String text(String name) {
+    String value = variables.get(name);
+    if (value == null || value.isEmpty()) {
+      throw new IllegalArgumentException(name + " is not set.");
+    }
+    return value;
+  }
+
+  public int number(String name) {
+    return Integer.parseInt(text(name));
+  }
+}

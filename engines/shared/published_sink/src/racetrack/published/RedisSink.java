@@ -1,0 +1,150 @@
+package racetrack.published;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import racetrack.published.Batch.Window;
+import redis.clients.jedis.Jedis;
+import redis.clients.jedis.JedisPubSub;
+import redis.clients.jedis.Pipeline;
+import redis.clients.jedis.Response;
+import redis.clients.jedis.Transaction;
+import redis.clients.jedis.exceptions.JedisDataException;
+
+/**
+ * Writes counts to Redis in the layout of Yahoo's benchmark.
+ *
+ * <p>Hash campaign: window → id of the window, and `windows` → id of a list of the windows. Hash of
+ * the window's id: `seen_count` and `time_updated`. Progress is written in the same transaction.
+ *
+ * <p>A campaign must be written by one sink only: ids are read, then made if there are none.
+ */
+public final class RedisSink implements AutoCloseable {
+  /** Both a hash, partition → progress, and a channel that has each change of it. */
+  public static final String PROGRESS = "ad_events_progress";
+
+  private static final String LIST = "windows";
+
+  /** Adds to the totals of partitions, which other sinks add to as well. */
+  private static final String ADD_PROGRESS =
+      """
+      for i = 2, #ARGV, 3 do
+        local partition, total, newest = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+        local before = redis.call('HGET', KEYS[1], partition)
+        if before then
+          before = cjson.decode(before)
+          total = total + before.total
+          newest = math.max(newest, before.max_received_at)
+        end
+        local row = string.format('"total":%d,"max_received_at":%d', total, newest)
+        redis.call('HSET', KEYS[1], partition, '{' .. row .. '}')
+        redis.call(
+          'PUBLISH', KEYS[1],
+          string.format('{"partition":%s,%s,"at_ms":%s}', partition, row, ARGV[1]))
+      end
+      """;
+
+  private final Jedis redis;
+
+  public RedisSink(String host, int port) {
+    redis = new Jedis(host, port);
+  }
+
+  /** Writes all of a batch in one transaction, and empties it. */
+  public void flush(Batch batch) {
+    if (batch.isEmpty()) {
+      return;
+    }
+    Ids ids = new Ids(batch);
+    long nowMs = System.currentTimeMillis();
+    try (Transaction transaction = redis.multi()) {
+      batch.views().forEach((window, views) -> {
+        String id = ids.ofWindow(transaction, window);
+        transaction.hincrBy(id, "seen_count", views);
+        transaction.hset(id, "time_updated", Long.toString(nowMs));
+      });
+      transaction.eval(ADD_PROGRESS, List.of(PROGRESS), progressOf(batch, nowMs));
+      for (Object answer : transaction.exec()) {
+        if (answer instanceof JedisDataException refused) {
+          throw refused;
+        }
+      }
+    }
+    batch.clear();
+  }
+
+  private static List<String> progressOf(Batch batch, long nowMs) {
+    List<String> arguments = new ArrayList<>();
+    arguments.add(Long.toString(nowMs));
+    for (Done done : batch.done()) {
+      arguments.add(Integer.toString(done.partition()));
+      arguments.add(Long.toString(done.events()));
+      arguments.add(Long.toString(done.newestMs()));
+    }
+    return arguments;
+  }
+
+  /** The ids of a batch's windows and of their campaigns' lists, as far as Redis has them. */
+  private final class Ids {
+    private final Map<Window, Response<String>> windows = new HashMap<>();
+    private final Map<String, Response<String>> lists = new HashMap<>();
+    private final Map<String, String> newLists = new HashMap<>();
+
+    Ids(Batch batch) {
+      try (Pipeline pipeline = redis.pipelined()) {
+        for (Window window : batch.views().keySet()) {
+          windows.put(window, pipeline.hget(window.campaign(), fieldOf(window)));
+          lists.computeIfAbsent(window.campaign(), campaign -> pipeline.hget(campaign, LIST));
+        }
+      }
+    }
+
+    String ofWindow(Transaction transaction, Window window) {
+      String known = windows.get(window).get();
+      if (known != null) {
+        return known;
+      }
+      String id = UUID.randomUUID().toString();
+      transaction.hset(window.campaign(), fieldOf(window), id);
+      transaction.lpush(listOf(transaction, window.campaign()), fieldOf(window));
+      return id;
+    }
+
+    private String listOf(Transaction transaction, String campaign) {
+      String known = lists.get(campaign).get();
+      if (known != null) {
+        return known;
+      }
+      return newLists.computeIfAbsent(campaign, key -> {
+        String id = UUID.randomUUID().toString();
+        transaction.hset(campaign, LIST, id);
+        return id;
+      });
+    }
+  }
+
+  private static String fieldOf(Window window) {
+    return Long.toString(window.startMs());
+  }
+
+  /** Returns when some sink has written progress. */
+  public static void awaitProgress(String host, int port) {
+    try (Jedis redis = new Jedis(host, port)) {
+      redis.subscribe(
+          new JedisPubSub() {
+            @Override
+            public void onMessage(String channel, String message) {
+              unsubscribe();
+            }
+          },
+          PROGRESS);
+    }
+  }
+
+  @Override
+  public void close() {
+    redis.close();
+  }
+}

@@ -1,0 +1,48 @@
+"""Runs an engine's tests that are in Java, against the program that is installed."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from racetrack import install
+from racetrack.install.java import COMPILER, FLAGS
+from racetrack.stack.native import jvm
+
+
+def compiled(engine: str, sources: Sequence[Path], classes: Path) -> str:
+    """Compile the tests into `classes`; the class path that they run with, they themselves
+    first."""
+    parts = install.ensure([engine, f"{engine}-tests"], install.read_versions(), print)
+    program = parts[engine]
+    jars = jvm.class_path(program / "lib", parts[f"{engine}-tests"] / "lib")
+    (compiler,) = (program / "compiler").glob(COMPILER)
+    _java(
+        *("-jar", compiler, *FLAGS, "-cp", f"{program / 'classes'}:{jars}"),
+        *("-d", classes),
+        *sources,
+    )
+    return f"{classes}:{program / 'classes'}:{jars}"
+
+
+def run(tested: str, class_path: str, work: Path, told: Mapping[str, str] | None = None) -> None:
+    """Run one class of tests, by its full name; it is told this in its environment."""
+    _java(
+        *(f"-Djava.io.tmpdir={work}", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"),
+        *("-cp", class_path, "org.junit.platform.console.ConsoleLauncher", "execute"),
+        *("--select-class", tested, "--disable-banner"),
+        *("--details", "tree", "--disable-ansi-colors", "--fail-if-no-tests"),
+        told=told or {},
+    )
+
+
+def _java(*arguments: str | Path, told: Mapping[str, str] | None = None) -> None:
+    done = subprocess.run(
+        [str(jvm.java()), *map(str, arguments)],
+        env={**os.environ, **(told or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

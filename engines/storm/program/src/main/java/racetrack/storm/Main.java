@@ -1,0 +1,20 @@
+package racetrack.storm;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.apache.storm.LocalCluster;
+import racetrack.published.RedisSink;
+
+/** Runs the topology on a local cluster, all of Storm in one process, until it is ended. */
+public final class Main {
+  private Main() {}
+
+  public static void main(String[] arguments) throws Exception {
+    Settings settings = Settings.from(System.getenv());
+    LocalCluster cluster = new LocalCluster(Zookeeper.HOST, (long) Zookeeper.start());
+    cluster.submitTopology(
+        AdsTopology.NAME, AdsTopology.config(settings), AdsTopology.build(settings));
+    RedisSink.awaitProgress(settings.redisHost(), settings.redisPort());
+    Files.createFile(Path.of(settings.readyFile()));
+  }
+}

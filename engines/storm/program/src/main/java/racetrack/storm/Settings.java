@@ -1,0 +1,36 @@
+package racetrack.storm;
+
+import java.io.Serializable;
+import java.util.Map;
+import org.apache.storm.kafka.spout.KafkaSpoutConfig.ProcessingGuarantee;
+import racetrack.published.Environment;
+
+/** What the environment says; the `.env` of this engine explains the knobs. */
+record Settings(
+    String kafka,
+    String redisHost,
+    int redisPort,
+    ProcessingGuarantee guarantee,
+    int parallelism,
+    int flushMs,
+    int commitMs,
+    String readyFile)
+    implements Serializable {
+
+  static Settings from(Map<String, String> variables) {
+    Environment env = new Environment(variables);
+    return new Settings(
+        env.text("KAFKA_BOOTSTRAP"),
+        env.text("REDIS_HOST"),
+        env.number("REDIS_PORT"),
+        ProcessingGuarantee.valueOf(env.text("STORM_GUARANTEE").toUpperCase()),
+        env.number("STORM_PARALLELISM"),
+        env.number("STORM_FLUSH_MS"),
+        env.number("STORM_COMMIT_MS"),
+        env.text("READY_FILE"));
+  }
+
+  boolean tracksTuples() {
+    return guarantee == ProcessingGuarantee.AT_LEAST_ONCE;
+  }
+}

@@ -1,0 +1,1 @@
+../engines/storm/program/src/main/java/racetrack/storm/AdsTopology.java
