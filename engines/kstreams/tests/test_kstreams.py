@@ -12,9 +12,9 @@ import pytest
 
 from engines import find_engine
 from engines.contract import NoSuchView, Progress, Seen, Summary
-from engines.kstreams import engine, recipe
+from engines.kstreams import recipe
 from engines.kstreams.services import kstreams
-from engines.shared.upsert import marks, totals
+from engines.shared.upsert import engine, marks, totals
 from engines.shared.upsert.topics import Written
 from racetrack import install, settings
 from racetrack.clock import now_ms
@@ -86,6 +86,8 @@ def test_what_a_transaction_wrote_counts_from_when_it_was_read(
     seen = Seen(1_700_000_000_100, "a.b", 0, 3)
     monkeypatch.setattr(marks, "follow", lambda *_: iter([seen]))
     before = now_ms()
+    written = {f"kstreams.{view.view}" for view in MARKED}
+    monkeypatch.setattr(engine, "names", lambda _: written)
     there = stack(KSTREAMS_GUARANTEE="exactly_once_v2")
     told = [*KSTREAMS.updates(there, threading.Event())]
     told_seen = [*KSTREAMS.seen(there, MARKED, threading.Event())]
@@ -107,6 +109,7 @@ def test_a_view_comes_back_without_loss(monkeypatch: pytest.MonkeyPatch) -> None
         asked.append((kafka, topic))
         return [row]
 
+    monkeypatch.setattr(engine, "names", lambda _: {"kstreams.item_summary"})
     monkeypatch.setattr(engine, "is_written", lambda *_: True)
     monkeypatch.setattr(engine, "latest", latest)
     (found,) = KSTREAMS.read_view(stack(), "item_summary").to_pylist()
@@ -118,6 +121,9 @@ def test_a_view_comes_back_without_loss(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_view_that_it_does_not_have_is_no_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NoSuchView, match="nothing_such"):
         KSTREAMS.read_view(stack(), "nothing_such")
+    monkeypatch.setattr(engine, "names", lambda _: {"kstreams.item_summary"})
+    with pytest.raises(NoSuchView, match="does not make the view 'items'"):
+        KSTREAMS.read_view(stack(), "items")
     monkeypatch.setattr(engine, "is_written", lambda *_: False)
     with pytest.raises(NoSuchView, match="no view yet"):
         KSTREAMS.read_view(stack(), "item_summary")

@@ -57,6 +57,12 @@ def is_written(kafka: str, name: str) -> bool:
         return end > begin
 
 
+def names(kafka: str) -> frozenset[str]:
+    """All topics that there are."""
+    with Reader(kafka) as reader:
+        return reader.names()
+
+
 class Reader:
     """Reads the first partition of any topic. Between two reads it fetches nothing: each fetch
     costs the machine that is measured."""
@@ -79,6 +85,10 @@ class Reader:
 
     def __exit__(self, *_: object) -> None:
         self._consumer.close()
+
+    def names(self) -> frozenset[str]:
+        """All topics that there are."""
+        return frozenset(self._consumer.list_topics(timeout=READ_WITHIN_S).topics)
 
     def offsets(self, name: str) -> tuple[int, int]:
         """The offsets of the oldest message, and after the newest."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from engines.contract import Access, Reader
+from engines.contract import Access, NoSuchView, Reader
+from engines.shared.upsert import topics
 from engines.shared.upsert.tables import Tables
 from racetrack.settings import Settings
 from racetrack.workload import ColumnType, find_workload
@@ -39,13 +40,17 @@ class TopicReader:
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
         """From the rows that it has kept. The key is a view's first column."""
+        if view not in self.columns:
+            raise NoSuchView(f"There is no topic {self.topic_of(view)}.")
         return table(self.columns[view], self.tables.rows(self.topic_of(view), key, among))
 
 
 @contextmanager
 def reader(access: Access, columns_of: ColumnsOf, topic_of: TopicOf) -> Iterator[Reader]:
-    """One that keeps the rows of all views that are asked for."""
-    views = [asked.view for asked in find_workload(access.settings.workload).questions]
+    """One that keeps the rows of all views that are asked for, if they are there."""
+    there = topics.names(access.endpoints.kafka)
+    asked = {question.view for question in find_workload(access.settings.workload).questions}
+    views = sorted(view for view in asked if topic_of(view) in there)
     of = {view: columns_of(access.settings, view) for view in views}
     with Tables(access.endpoints.kafka, [topic_of(view) for view in views]) as tables:
         yield TopicReader(tables, of, topic_of)

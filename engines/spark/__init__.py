@@ -1,0 +1,1 @@
+"""Apache Spark Structured Streaming, as a program of its own."""

@@ -1,0 +1,23 @@
+"""Settings that only Spark heeds; the `.env` beside this file says what they do."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from racetrack.settings import Count, Heap, Settings
+from racetrack.stack.heeded import Heed
+
+
+class Knobs(Settings):
+    """See `racetrack.settings`."""
+
+    spark_heap: Heap
+    spark_trigger_ms: Annotated[int, Field(ge=0)]
+    spark_cores: Annotated[int, Field(ge=0)]
+    spark_shuffle_partitions: Count
+    spark_state_store: Literal["hdfs", "rocksdb"]
+    spark_after_a_kill: Literal["resume", "anew"]
+    spark_version: str
+
+
+HEED = Heed(image_versions=("SPARK_IMAGE_VERSION",))

@@ -1,0 +1,75 @@
+package racetrack.spark;
+
+import java.util.List;
+import org.apache.spark.api.java.function.VoidFunction2;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.streaming.DataStreamWriter;
+import org.apache.spark.sql.streaming.Trigger;
+
+/** What every query is built with: the topics that it reads and writes, and its trigger. */
+record Kafka(SparkSession spark, Settings settings) {
+  static final String TABLES =
+      """
+      SELECT concat('spark.', substring_index(topic, '.', -1)) AS topic,
+        debezium_key(key) AS key,
+        debezium_row(value) AS value
+      FROM changes
+      """;
+  private static final String BOOTSTRAP = "kafka.bootstrap.servers";
+
+  /** The topic of a view. */
+  static String topicOf(String view) {
+    return "spark." + view;
+  }
+
+  /** All messages of some topics, those to come too. */
+  Dataset<Row> stream(String... topics) {
+    return spark
+        .readStream()
+        .format("kafka")
+        .option(BOOTSTRAP, settings.kafka())
+        .option("subscribe", String.join(",", topics))
+        .option("startingOffsets", "earliest")
+        .load();
+  }
+
+  /** The messages that a topic has now. */
+  Dataset<Row> table(String topic) {
+    return spark
+        .read()
+        .format("kafka")
+        .option(BOOTSTRAP, settings.kafka())
+        .option("subscribe", topic)
+        .load();
+  }
+
+  /** A query by this name; it goes on where one of this name ended. */
+  DataStreamWriter<Row> query(String name, Dataset<Row> rows) {
+    return rows.writeStream()
+        .queryName(name)
+        .outputMode("update")
+        .trigger(Trigger.ProcessingTime(settings.triggerMs()))
+        .option("checkpointLocation", settings.stateFolder().resolve(name).toString());
+  }
+
+  /** A query whose rows have `topic`, `key` and `value`. */
+  DataStreamWriter<Row> toTopics(String name, Dataset<Row> rows) {
+    return query(name, rows).format("kafka").option(BOOTSTRAP, settings.kafka());
+  }
+
+  /** The same, but of each micro-batch last the views that tell how far it is. */
+  DataStreamWriter<Row> toTopicsInOrder(String name, Dataset<Row> rows, List<String> progress) {
+    Upserts upserts =
+        Upserts.to(settings.kafka(), progress.stream().map(Kafka::topicOf).toList());
+    VoidFunction2<Dataset<Row>, Long> write = (batch, id) -> upserts.write(batch.collectAsList());
+    return query(name, rows).foreachBatch(write);
+  }
+
+  /** MySQL's tables as they are, each to the topic of its name. */
+  DataStreamWriter<Row> mirror(List<String> tables) {
+    stream(tables.toArray(String[]::new)).createOrReplaceTempView("changes");
+    return toTopics("tables", spark.sql(TABLES));
+  }
+}

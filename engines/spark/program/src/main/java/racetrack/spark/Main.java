@@ -1,0 +1,111 @@
+package racetrack.spark;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
+import org.apache.spark.sql.streaming.StreamingQuery;
+import org.apache.spark.sql.streaming.StreamingQueryException;
+import org.apache.spark.sql.streaming.StreamingQueryManager;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Keeps the views of one workload, each in a topic of its own, until it is told to end.
+ *
+ * <p>After a kill it goes on from its checkpoints, or begins anew without them: a setting.
+ */
+public final class Main {
+  private static final Logger LOG = LoggerFactory.getLogger(Main.class);
+  private static final long LOOK_EVERY_MS = 100;
+  private static final long TRY_AGAIN_AFTER_MS = 1_000;
+  private static final int TRIES = 60;
+
+  private Main() {}
+
+  public static void main(String[] arguments) {
+    try {
+      keep(Settings.from(System.getenv()));
+    } catch (Exception error) {
+      LOG.error("it failed", error);
+    }
+    // Queries end only if they fail. Not exit(): its hooks would wait for those that did not.
+    Runtime.getRuntime().halt(1);
+  }
+
+  private static void keep(Settings settings) throws Exception {
+    Views views = viewsOf(settings.workload());
+    try (Topics topics = new Topics(settings.kafka())) {
+      topics.waitFor(views.inputs());
+      List<String> outputs =
+          Stream.concat(views.views().stream().map(Kafka::topicOf), views.furtherTopics().stream())
+              .toList();
+      // Whoever has no checkpoints knows no rows of before.
+      if (!settings.resumes() || !Files.exists(settings.stateFolder())) {
+        empty(settings.stateFolder());
+        topics.empty(outputs);
+      }
+      topics.make(outputs);
+    }
+    Kafka kafka = new Kafka(Session.open(settings), settings);
+    for (int tries = 1; ; tries++) {
+      try {
+        run(views, kafka);
+      } catch (StreamingQueryException error) {
+        if (tries == TRIES || !views.mayGoOn(error)) {
+          throw error;
+        }
+        LOG.warn("begins again at the last micro-batch: {}", error.getMessage().split("\n")[0]);
+        Thread.sleep(TRY_AGAIN_AFTER_MS);
+      }
+    }
+  }
+
+  private static Views viewsOf(String workload) {
+    switch (workload) {
+      case "shop":
+        return new ShopViews();
+      case "ads":
+        return new AdsViews();
+      default:
+        throw new IllegalArgumentException(
+            "WORKLOAD=" + workload + ": there are views for shop and for ads.");
+    }
+  }
+
+  private static void run(Views views, Kafka kafka) throws Exception {
+    StreamingQueryManager running = kafka.spark().streams();
+    running.resetTerminated();
+    try {
+      for (var query : views.queries(kafka)) {
+        query.start();
+      }
+      try (Topics topics = new Topics(kafka.settings().kafka())) {
+        while (!topics.isWritten(Kafka.topicOf(views.summary()))) {
+          running.awaitAnyTermination(LOOK_EVERY_MS);
+        }
+      }
+      Files.write(kafka.settings().readyFile(), new byte[0]);
+      running.awaitAnyTermination();
+    } finally {
+      for (StreamingQuery query : running.active()) {
+        query.stop();
+      }
+    }
+  }
+
+  private static void empty(Path folder) throws IOException {
+    if (!Files.exists(folder)) {
+      return;
+    }
+    List<Path> all;
+    try (Stream<Path> found = Files.walk(folder)) {
+      all = found.sorted(Comparator.reverseOrder()).toList();
+    }
+    for (Path path : all) {
+      Files.delete(path);
+    }
+  }
+}

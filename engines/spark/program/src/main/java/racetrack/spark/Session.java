@@ -1,0 +1,50 @@
+package racetrack.spark;
+
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.types.DataTypes;
+
+/** Spark within this JVM, as the settings have it. What is not here is as Spark delivers it. */
+final class Session {
+  private static final String ROCKSDB =
+      "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider";
+  private static final String BY_FILE_SYSTEM =
+      "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager";
+  private static final int IDLE_MS = 100;
+
+  private Session() {}
+
+  static SparkSession open(Settings settings) {
+    SparkSession.Builder builder =
+        SparkSession.builder()
+            .appName("racetrack")
+            .master("local[" + (settings.cores() == 0 ? "*" : settings.cores()) + "]")
+            // It listens for executors on other machines, even where there are none.
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.ui.enabled", false)
+            .config("spark.local.dir", settings.stateFolder().resolve("local").toString())
+            .config("spark.sql.warehouse.dir", settings.stateFolder().resolve("tables").toString())
+            .config("spark.sql.shuffle.partitions", settings.shufflePartitions())
+            // How long a query without new messages waits before it asks for more. Spark's own 10 ms
+            // would take a share of a core for tables that hardly ever change.
+            .config("spark.sql.streaming.pollingDelay", IDLE_MS)
+            // Sessions that share a cluster keep their classes apart. Here is one.
+            .config("spark.sql.artifact.isolation.enabled", false)
+            .config("spark.hadoop.fs.file.impl", LocalFiles.class.getName())
+            .config("spark.sql.streaming.checkpointFileManagerClass", BY_FILE_SYSTEM)
+            .config("spark.sql.session.timeZone", "UTC");
+    if (settings.rocksDb()) {
+      builder.config("spark.sql.streaming.stateStore.providerClass", ROCKSDB);
+    }
+    SparkSession spark = builder.getOrCreate();
+    Debezium debezium = new Debezium(settings.registry());
+    UDF1<byte[], String> key = debezium::key;
+    UDF1<byte[], String> row = debezium::row;
+    UDF1<byte[], String> before = debezium::rowBefore;
+    spark.udf().register("debezium_key", key, DataTypes.StringType);
+    spark.udf().register("debezium_row", row, DataTypes.StringType);
+    spark.udf().register("debezium_row_before", before, DataTypes.StringType);
+    return spark;
+  }
+}

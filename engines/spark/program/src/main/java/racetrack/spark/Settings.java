@@ -1,0 +1,47 @@
+package racetrack.spark;
+
+import java.nio.file.Path;
+import java.util.Map;
+
+/** What the environment says; the `.env` of this engine explains the knobs. */
+record Settings(
+    String kafka,
+    String registry,
+    String workload,
+    int triggerMs,
+    int shufflePartitions,
+    int cores,
+    boolean rocksDb,
+    boolean resumes,
+    Path stateFolder,
+    Path readyFile) {
+
+  static Settings from(Map<String, String> environment) {
+    Required env = new Required(environment);
+    return new Settings(
+        env.text("KAFKA_BOOTSTRAP"),
+        env.text("SCHEMA_REGISTRY_URL"),
+        env.text("WORKLOAD"),
+        env.number("SPARK_TRIGGER_MS"),
+        env.number("SPARK_SHUFFLE_PARTITIONS"),
+        env.number("SPARK_CORES"),
+        env.text("SPARK_STATE_STORE").equals("rocksdb"),
+        env.text("SPARK_AFTER_A_KILL").equals("resume"),
+        Path.of(env.text("SPARK_STATE_FOLDER")),
+        Path.of(env.text("SPARK_READY_FILE")));
+  }
+
+  private record Required(Map<String, String> environment) {
+    String text(String name) {
+      String value = environment.get(name);
+      if (value == null || value.isEmpty()) {
+        throw new IllegalArgumentException(name + " is not set.");
+      }
+      return value;
+    }
+
+    int number(String name) {
+      return Integer.parseInt(text(name));
+    }
+  }
+}

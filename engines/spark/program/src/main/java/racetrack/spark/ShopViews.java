@@ -1,0 +1,229 @@
+package racetrack.spark;
+
+import java.util.List;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.streaming.DataStreamWriter;
+
+/**
+ * Those views of the shop that Spark Structured Streaming can keep by plain aggregates and joins.
+ * Each is written to a topic, as in `AdsViews`; an empty message says that a row has gone.
+ *
+ * <p>Spark joins no aggregates, and lets none follow a join of streams, where rows are told as they
+ * change. So what is to be joined by one key is put into one stream, and one aggregation by that key
+ * gives the joined row: the newest item, the sums of its purchases, the number of its pageviews. A
+ * purchase that is changed counts again as it is, and is taken back as it was.
+ *
+ * <p>Not here: the two top lists and the last ten views of a profile, plain and with emails (no
+ * ROW_NUMBER on a stream); the views of the last ten minutes (a window that moves with the clock).
+ *
+ * <p>A change here is compiled at the next start.
+ */
+final class ShopViews implements Views {
+  private static final String PAGEVIEWS = "pageviews";
+  private static final String FLAGS = "dd_flagged_profiles";
+  private static final String SINK = "high_value_users_sink";
+  private static final String USERS = "mysql.shop.users";
+  private static final String ITEMS = "mysql.shop.items";
+  private static final String PURCHASES = "mysql.shop.purchases";
+
+  /** A message that is no such JSON ends the query: in a measurement, loud is right. */
+  static final String PAGEVIEWS_STG =
+      """
+      SELECT partition, offset, said.user_id, said.url, said.channel, said.received_at,
+        CASE
+          WHEN said.url LIKE '/products/%' THEN 'products'
+          WHEN said.url LIKE '/profiles/%' THEN 'profiles'
+        END AS pageview_type,
+        CASE WHEN said.url LIKE '/products/%' OR said.url LIKE '/profiles/%'
+          THEN CAST(substring(said.url, 11) AS BIGINT)
+        END AS target_id
+      FROM (
+        SELECT partition, offset,
+          from_json(
+            CAST(value AS STRING), 'user_id BIGINT, url STRING, channel STRING, received_at BIGINT',
+            map('mode', 'FAILFAST')) AS said
+        FROM pageviews
+      )
+      """;
+
+  /** Each change of a purchase: `times` is 1 for the row as it is now, and -1 for what it was. */
+  static final String PURCHASES_CHANGED =
+      """
+      SELECT times, row.* FROM (
+        SELECT times,
+          from_json(
+            row, 'user_id BIGINT, item_id BIGINT, quantity BIGINT, purchase_price DECIMAL(12, 2)',
+            map('mode', 'FAILFAST')) AS row
+        FROM (
+          SELECT stack(2, 1, debezium_row(value), -1, debezium_row_before(value)) AS (times, row)
+          FROM purchases
+        )
+        WHERE row IS NOT NULL
+      )
+      """;
+
+  /** By item, and by partition and in all how many pageviews that were, in one aggregation. */
+  static final String ITEMS_AND_PROGRESS =
+      """
+      WITH
+      pageviews_stg AS (%s),
+      purchases_changed AS (%s),
+      together AS (
+        SELECT CASE WHEN pageview_type = 'products' THEN target_id END AS item_id, partition,
+          received_at, 0 AS times, CAST(NULL AS DECIMAL(12, 2)) AS price, 0L AS sold,
+          CAST(NULL AS STRING) AS item, CAST(NULL AS BIGINT) AS item_at
+        FROM pageviews_stg
+        UNION ALL
+        SELECT item_id, NULL, NULL, times, times * purchase_price, times * quantity, NULL, NULL
+        FROM purchases_changed
+        UNION ALL
+        SELECT CAST(debezium_key(key) AS BIGINT), NULL, NULL, 0, NULL, 0L, debezium_row(value), offset
+        FROM items
+      ),
+      sums AS (
+        SELECT item_id, partition, item_id IS NOT NULL AS by_item,
+          grouping(item_id) = 1 AND grouping(partition) = 1 AS is_all,
+          count(received_at) AS pageviews, max(received_at) AS max_received_at,
+          sum(times) AS orders, count_if(times != 0) AS changes,
+          coalesce(sum(price), 0) AS revenue, sum(sold) AS items_sold,
+          from_json(max_by(item, item_at), 'name STRING, category STRING') AS item
+        FROM together
+        GROUP BY GROUPING SETS ((item_id), (partition), ())
+      ),
+      messages AS (
+        SELECT stack(5,
+          'spark.purchases_by_item', CAST(item_id AS STRING),
+          CASE WHEN orders > 0 THEN to_json(struct(item_id, revenue, orders, items_sold)) END,
+          by_item AND changes > 0,
+
+          'spark.pageviews_by_item', CAST(item_id AS STRING),
+          to_json(struct(item_id, pageviews)),
+          by_item AND pageviews > 0,
+
+          'spark.item_summary', CAST(item_id AS STRING),
+          CASE WHEN item IS NOT NULL THEN
+            to_json(
+              struct(item_id, item.name, item.category, revenue, orders, items_sold, pageviews,
+                orders / CAST(nullif(pageviews, 0) AS DOUBLE) AS conversion_rate),
+              map('ignoreNullFields', 'false'))
+          END,
+          by_item,
+
+          'spark.pageviews_progress', CAST(partition AS STRING),
+          to_json(struct(partition, pageviews AS total, max_received_at)),
+          partition IS NOT NULL,
+
+          'spark.pageviews_summary', '"all"',
+          to_json(struct('all' AS summary_of, pageviews AS total, max_received_at)),
+          is_all AND pageviews > 0
+        ) AS (topic, key, value, is_row)
+        FROM sums
+      )
+      SELECT topic, key, value FROM messages WHERE is_row
+      """
+          .formatted(PAGEVIEWS_STG, PURCHASES_CHANGED);
+
+  /** Users whose purchases are worth more than 10,000, to a view and to a topic that is read back. */
+  static final String HIGH_VALUE_USERS =
+      """
+      WITH
+      purchases_changed AS (%s),
+      together AS (
+        SELECT user_id AS id, times, times * purchase_price * quantity AS value,
+          CAST(NULL AS STRING) AS user, CAST(NULL AS BIGINT) AS user_at
+        FROM purchases_changed
+        UNION ALL
+        SELECT CAST(debezium_key(key) AS BIGINT), 0, NULL, debezium_row(value), offset FROM users
+      ),
+      sums AS (
+        SELECT id, sum(value) AS lifetime_value, sum(times) AS purchases,
+          count_if(times != 0) AS changes,
+          from_json(max_by(user, user_at), 'email STRING').email AS email
+        FROM together
+        GROUP BY id
+      )
+      SELECT explode(array('spark.high_value_users', '%s')) AS topic,
+        CAST(id AS STRING) AS key,
+        CASE WHEN lifetime_value > 10000 THEN
+          to_json(
+            struct(id, email, lifetime_value, purchases), map('ignoreNullFields', 'false'))
+        END AS value
+      FROM sums
+      WHERE changes > 0
+      """
+          .formatted(PURCHASES_CHANGED, SINK);
+
+  static final String SENT_BACK = "SELECT 'spark.hvu_test' AS topic, key, value FROM sent";
+
+  /** People send these by hand, so what is no number is ignored. */
+  private static final String FLAGGED =
+      """
+      SELECT CAST(replace(said, '"', '') AS BIGINT) AS user_id
+      FROM (SELECT CAST(value AS STRING) AS said FROM flags)
+      WHERE said RLIKE '^"?[0-9]{1,18}"?$'
+      """;
+
+  static final String FLAGGED_PROFILES =
+      """
+      SELECT 'spark.dd_flagged_profiles' AS topic, CAST(user_id AS STRING) AS key,
+        to_json(struct(user_id)) AS value
+      FROM (%s)
+      """
+          .formatted(FLAGGED);
+
+  /** A profile may be flagged at any time, so all pageviews are kept. */
+  static final String FLAGGED_VIEWS =
+      """
+      SELECT 'spark.dd_flagged_profile_view' AS topic,
+        to_json(struct(partition, offset)) AS key,
+        to_json(
+          struct(user_id, url, channel, received_at, partition, offset, pageview_type, target_id),
+          map('ignoreNullFields', 'false')) AS value
+      FROM (%s) JOIN (%s) USING (user_id)
+      """
+          .formatted(PAGEVIEWS_STG, FLAGGED);
+
+  @Override
+  public List<String> inputs() {
+    return List.of(PAGEVIEWS, FLAGS, USERS, ITEMS, PURCHASES);
+  }
+
+  @Override
+  public List<String> views() {
+    return List.of(
+        "users", "items", "purchases", "pageviews_progress", summary(), "purchases_by_item",
+        "pageviews_by_item", "item_summary", "high_value_users", "hvu_test",
+        "dd_flagged_profiles", "dd_flagged_profile_view");
+  }
+
+  @Override
+  public List<String> furtherTopics() {
+    return List.of(SINK);
+  }
+
+  @Override
+  public String summary() {
+    return "pageviews_summary";
+  }
+
+  @Override
+  public List<DataStreamWriter<Row>> queries(Kafka kafka) {
+    SparkSession spark = kafka.spark();
+    kafka.stream(PAGEVIEWS).createOrReplaceTempView("pageviews");
+    kafka.stream(FLAGS).createOrReplaceTempView("flags");
+    kafka.stream(USERS).createOrReplaceTempView("users");
+    kafka.stream(ITEMS).createOrReplaceTempView("items");
+    kafka.stream(PURCHASES).createOrReplaceTempView("purchases");
+    kafka.stream(SINK).createOrReplaceTempView("sent");
+    List<String> progress = List.of("pageviews_progress", summary());
+    return List.of(
+        kafka.mirror(List.of(USERS, ITEMS, PURCHASES)),
+        kafka.toTopicsInOrder("items", spark.sql(ITEMS_AND_PROGRESS), progress),
+        kafka.toTopics("high-value-users", spark.sql(HIGH_VALUE_USERS)),
+        kafka.toTopics("sent-back", spark.sql(SENT_BACK)),
+        kafka.toTopics("flagged", spark.sql(FLAGGED_PROFILES)),
+        // Rows that are joined never change.
+        kafka.toTopics("flagged-views", spark.sql(FLAGGED_VIEWS)).outputMode("append"));
+  }
+}

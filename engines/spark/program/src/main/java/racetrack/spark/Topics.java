@@ -1,0 +1,99 @@
+package racetrack.spark;
+
+import static java.util.stream.Collectors.toMap;
+
+import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.ExecutionException;
+import java.util.function.Function;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AdminClientConfig;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.admin.RecordsToDelete;
+import org.apache.kafka.common.TopicPartition;
+
+/** The topics around the queries: their input is waited for, their output made. */
+final class Topics implements AutoCloseable {
+  private static final Duration THERE_WITHIN = Duration.ofSeconds(60);
+  private static final long LOOK_EVERY_MS = 100;
+  /** Deletes up to the end of a partition. */
+  private static final RecordsToDelete ALL = RecordsToDelete.beforeOffset(-1);
+  /**
+   * The last message of each key is what counts, so the broker may drop the others; `delete` lets
+   * records be deleted, and nothing else does. Messages get the broker's time, at which they can be
+   * read. A reader has a minute to see that a row has gone.
+   */
+  private static final Map<String, String> CONFIG =
+      Map.of(
+          "cleanup.policy", "compact,delete",
+          "retention.ms", "-1",
+          "retention.bytes", "-1",
+          "segment.bytes", Integer.toString(32 << 20),
+          "delete.retention.ms", "60000",
+          "message.timestamp.type", "LogAppendTime");
+
+  private final Admin admin;
+
+  Topics(String kafka) {
+    admin = Admin.create(Map.of(AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG, kafka));
+  }
+
+  void waitFor(Collection<String> names) throws InterruptedException, ExecutionException {
+    long giveUp = System.nanoTime() + THERE_WITHIN.toNanos();
+    Set<String> missing = new TreeSet<>(names);
+    while (true) {
+      missing.removeAll(admin.listTopics().names().get());
+      if (missing.isEmpty()) {
+        return;
+      }
+      if (System.nanoTime() > giveUp) {
+        throw new IllegalStateException("There is no topic " + String.join(", ", missing) + ".");
+      }
+      Thread.sleep(LOOK_EVERY_MS);
+    }
+  }
+
+  /** Has these there, of one partition each. */
+  void make(Collection<String> names) throws InterruptedException, ExecutionException {
+    Set<String> there = admin.listTopics().names().get();
+    List<NewTopic> fresh =
+        names.stream()
+            .filter(name -> !there.contains(name))
+            .map(name -> new NewTopic(name, 1, (short) 1).configs(CONFIG))
+            .toList();
+    admin.createTopics(fresh).all().get();
+    waitFor(names);
+  }
+
+  /** Deletes what those hold that are there: who starts anew knows no rows of before. */
+  void empty(Collection<String> names) throws InterruptedException, ExecutionException {
+    Set<String> there = admin.listTopics().names().get();
+    Map<TopicPartition, RecordsToDelete> old =
+        names.stream()
+            .filter(there::contains)
+            .map(name -> new TopicPartition(name, 0))
+            .collect(toMap(Function.identity(), each -> ALL));
+    admin.deleteRecords(old).all().get();
+  }
+
+  /** Whether there is a message in the topic's only partition. */
+  boolean isWritten(String topic) throws InterruptedException, ExecutionException {
+    TopicPartition partition = new TopicPartition(topic, 0);
+    return offsetOf(partition, OffsetSpec.latest()) > offsetOf(partition, OffsetSpec.earliest());
+  }
+
+  private long offsetOf(TopicPartition partition, OffsetSpec which)
+      throws InterruptedException, ExecutionException {
+    return admin.listOffsets(Map.of(partition, which)).partitionResult(partition).get().offset();
+  }
+
+  @Override
+  public void close() {
+    admin.close();
+  }
+}

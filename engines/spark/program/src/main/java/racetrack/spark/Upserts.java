@@ -1,0 +1,53 @@
+package racetrack.spark;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Future;
+import java.util.stream.Collectors;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.Producer;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.serialization.StringSerializer;
+import org.apache.spark.sql.Row;
+
+/**
+ * Writes the changed rows of a micro-batch to topics: those that tell how far it is when the others
+ * are written.
+ *
+ * <p>Spark's own sink for Kafka knows no order. What changes in a micro-batch is few rows, so the
+ * driver takes and writes them; a sink for each step would cost two more jobs.
+ */
+record Upserts(Producer<String, String> producer, Collection<String> progress) {
+
+  static Upserts to(String kafka, Collection<String> progress) {
+    Map<String, Object> config = Map.of(ProducerConfig.BOOTSTRAP_SERVERS_CONFIG, kafka);
+    return new Upserts(
+        new KafkaProducer<>(config, new StringSerializer(), new StringSerializer()), progress);
+  }
+
+  /** Messages of `topic`, `key` and `value`; returns when all are written. */
+  void write(List<Row> messages) throws Exception {
+    var tellsProgress =
+        messages.stream()
+            .collect(
+                Collectors.partitioningBy(row -> progress.contains(row.<String>getAs("topic"))));
+    send(tellsProgress.get(false));
+    send(tellsProgress.get(true));
+  }
+
+  private void send(List<Row> messages) throws Exception {
+    List<Future<RecordMetadata>> sent = new ArrayList<>();
+    for (Row each : messages) {
+      String topic = each.getAs("topic");
+      sent.add(producer.send(new ProducerRecord<>(topic, each.getAs("key"), each.getAs("value"))));
+    }
+    producer.flush();
+    for (Future<RecordMetadata> each : sent) {
+      each.get();
+    }
+  }
+}

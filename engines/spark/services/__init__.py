@@ -1,0 +1,1 @@
+"""Its services as plain processes."""

@@ -1,0 +1,12 @@
+"""What the tests of all native services have to know of Spark's."""
+
+from tests.service_facts import Facts
+
+FACTS = Facts(
+    launched=("spark",),
+    files={"spark": ("lib/spark-sql_2.13-4.2.0.jar",)},
+    versions={"spark": "4.2.0"},
+    other_values={"SPARK_STATE_STORE": "rocksdb", "SPARK_AFTER_A_KILL": "anew"},
+    jvm_of={"SPARK_HEAP": "spark"},
+    image_of={"SPARK_HEAP": ("spark", "eclipse-temurin")},
+)

@@ -1,0 +1,133 @@
+package racetrack.spark;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.List;
+import java.util.Set;
+import org.apache.avro.generic.GenericRecord;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** The views of the shop, after what is changed and what is taken back. */
+class ShopViewsTest {
+  private World world;
+
+  @BeforeEach
+  void open() throws Exception {
+    world = new World();
+    List.of("pageviews", "users", "items", "purchases", "flags").forEach(world::topic);
+  }
+
+  @AfterEach
+  void close() throws Exception {
+    world.close();
+  }
+
+  @Test
+  void anItemIsSummarizedWhateverCameFirstAndTakesBackWhatChanges() throws Exception {
+    world.keep("items", ShopViews.ITEMS_AND_PROGRESS);
+    purchase(null, purchased(1, 7, 5, 2, "9999999999.99"));
+    pageview(0, 7, "/products/5", 1);
+    world.settle();
+    item(null, Registry.row(Registry.ITEM, 5L, "a", null));
+    item(null, Registry.row(Registry.ITEM, 6L, "b", "c"));
+    purchase(null, purchased(2, 7, 5, 3, "0.02"));
+    pageview(1, 8, "/products/5", 3);
+    pageview(1, 8, "/profiles/5", 2);
+    world.settle();
+    JsonNode row = world.rows("item_summary").get("5");
+    assertEquals("10000000000.01", row.get("revenue").decimalValue().toPlainString());
+    assertEquals(List.of(2L, 5L, 2L), numbers(row, "orders", "items_sold", "pageviews"));
+    assertEquals(1.0, row.get("conversion_rate").asDouble());
+    assertTrue(row.get("category").isNull());
+    JsonNode other = world.rows("item_summary").get("6");
+    assertEquals(List.of(0L, 0L, 0L), numbers(other, "orders", "items_sold", "pageviews"));
+    assertTrue(other.get("conversion_rate").isNull());
+    assertEquals(Set.of("5"), world.rows("purchases_by_item").keySet());
+    assertEquals(Set.of("5"), world.rows("pageviews_by_item").keySet());
+    assertEquals(3, world.rows("pageviews_summary").get("\"all\"").get("total").asLong());
+    JsonNode partition = world.rows("pageviews_progress").get("1");
+    assertEquals(World.NOW_MS + 3, partition.get("max_received_at").asLong());
+    assertEquals(2, partition.get("total").asLong());
+
+    purchase(purchased(2, 7, 5, 3, "0.02"), purchased(2, 7, 6, 3, "0.02"));
+    purchase(purchased(1, 7, 5, 2, "9999999999.99"), null);
+    world.settle();
+    assertEquals(Set.of("6"), world.rows("purchases_by_item").keySet());
+    assertEquals(List.of(0L), numbers(world.rows("item_summary").get("5"), "orders"));
+    assertEquals(List.of(3L), numbers(world.rows("item_summary").get("6"), "items_sold"));
+  }
+
+  @Test
+  void usersOfHighValueComeAndGoAndShowTheEmailOfNow() throws Exception {
+    world.keep("high-value-users", ShopViews.HIGH_VALUE_USERS);
+    user(3, "old@a");
+    purchase(null, purchased(1, 3, 5, 2, "5000.00"));
+    purchase(null, purchased(2, 4, 5, 3, "5000.00"));
+    world.settle();
+    assertEquals(Set.of("4"), world.rows("high_value_users").keySet());
+    purchase(null, purchased(3, 3, 5, 1, "0.01"));
+    user(3, "new@a");
+    world.settle();
+    JsonNode row = world.rows("high_value_users").get("3");
+    assertEquals("new@a", row.get("email").asText());
+    assertEquals("10000.01", row.get("lifetime_value").decimalValue().toPlainString());
+    assertEquals(2, row.get("purchases").asLong());
+    purchase(purchased(2, 4, 5, 3, "5000.00"), null);
+    world.settle();
+    assertEquals(Set.of("3"), world.rows("high_value_users").keySet());
+  }
+
+  @Test
+  void pageviewsOfFlaggedUsersAreFoundWhicheverCameFirst() throws Exception {
+    world.keep("flagged", ShopViews.FLAGGED_PROFILES);
+    world.keep("flagged-views", ShopViews.FLAGGED_VIEWS, "append");
+    pageview(0, 7, "/products/5", 1);
+    pageview(0, 8, "/", 1);
+    world.settle();
+    world.send("flags", 0, "\"7\"");
+    world.send("flags", 0, "seven");
+    world.settle();
+    pageview(1, 7, "/", 2);
+    world.settle();
+    assertEquals(Set.of("7"), world.rows("dd_flagged_profiles").keySet());
+    var found = world.rows("dd_flagged_profile_view").values();
+    assertEquals(List.of(7L, 7L), found.stream().map(row -> row.get("user_id").asLong()).toList());
+    assertEquals(
+        Set.of("5", "null"),
+        Set.copyOf(found.stream().map(row -> row.get("target_id").asText()).toList()));
+  }
+
+  private static List<Long> numbers(JsonNode row, String... columns) {
+    return List.of(columns).stream().map(column -> row.get(column).asLong()).toList();
+  }
+
+  private static GenericRecord purchased(
+      long id, long user, long item, long quantity, String price) {
+    return Registry.row(Registry.PURCHASE, id, user, item, quantity, price);
+  }
+
+  private void purchase(GenericRecord before, GenericRecord after) throws Exception {
+    world.change("purchases", Registry.PURCHASE, before, after);
+  }
+
+  private void item(GenericRecord before, GenericRecord after) throws Exception {
+    world.change("items", Registry.ITEM, before, after);
+  }
+
+  private void user(long id, String email) throws Exception {
+    world.change("users", Registry.USER, null, Registry.row(Registry.USER, id, email));
+  }
+
+  private void pageview(int partition, long user, String url, long afterMs) {
+    world.send(
+        "pageviews",
+        partition,
+        String.format(
+            "{\"user_id\": %d, \"url\": \"%s\", \"channel\": \"c\", \"received_at\": %d}",
+            user, url, World.NOW_MS + afterMs));
+  }
+}

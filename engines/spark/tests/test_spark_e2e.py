@@ -1,0 +1,81 @@
+"""Spark on the real stack: every view that it makes right after updates, deletions and a kill; what
+it listens on."""
+
+import ipaddress
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from engines.spark.tests.test_spark import NOT_MADE
+from racetrack.settings import Settings
+from racetrack.stack.runtime import standing_stack
+from racetrack.workload import find_workload
+from tests.e2e.shared import Door, ended_well, run_folder, stack_up
+from tests.run_json import read_run
+
+pytestmark = pytest.mark.e2e
+
+WITHIN_S = 400
+RUN = ("run_experiment.sh", "spark", "500", "10", "10", "1.0", "--verify")
+CHANGES = {"UPDATES_PER_SECOND": "20", "DELETES_PER_SECOND": "2"}
+
+
+def run(*further: str, **settings: str) -> Door:
+    """A verified experiment."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        door = Door(*RUN, *further)
+        door.wait(WITHIN_S)
+    return door
+
+
+def right(door: Door) -> dict[str, str]:
+    """View → what was found of it."""
+    verified = read_run(run_folder(door.output))["verified"]
+    return {name: view["status"] for name, view in verified["views"].items()}
+
+
+def test_the_shop_s_views_are_right_after_updates_and_deletions() -> None:
+    door = run(**CHANGES)
+    ended_well(door)
+    assert right(door) == {
+        view.name: "absent" if view.name in NOT_MADE else "right"
+        for view in find_workload("shop").views
+    }
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"SPARK_AFTER_A_KILL": "anew", "SPARK_STATE_STORE": "rocksdb", "SPARK_TRIGGER_MS": "300"}],
+)
+def test_nothing_is_lost_or_counted_twice_after_a_kill(settings: dict[str, str]) -> None:
+    door = run("--workload", "ads", "--fault", "kill:engine@8s", **settings)
+    found = read_run(run_folder(door.output))
+    assert len(found["faults"]) == 1
+    assert right(door) == {view.name: "right" for view in find_workload("ads").views}, door.output
+    assert found["results"]["processed_pageviews"] == found["results"]["published_pageviews"]
+
+
+@pytest.fixture(scope="module")
+def up() -> Iterator[Door]:
+    """A stack that was put up by hand."""
+    with stack_up("spark", WITHIN_S) as door:
+        yield door
+
+
+def test_nobody_else_can_reach_what_it_listens_on(up: Door, settings: Settings) -> None:
+    """Spark's driver listens for executors, even where there are none."""
+    found = standing_stack(settings)
+    assert found
+    listened_on = [
+        ipaddress.ip_address(connection.laddr.ip)
+        for pid in found[1].services["spark"]
+        for connection in psutil.Process(pid).net_connections(kind="tcp")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert listened_on
+    for address in listened_on:
+        mapped = getattr(address, "ipv4_mapped", None)
+        assert (mapped or address).is_loopback, listened_on

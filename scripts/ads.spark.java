@@ -1,0 +1,1 @@
+../engines/spark/program/src/main/java/racetrack/spark/AdsViews.java
