@@ -61,6 +61,7 @@ class RunSpec:
     view_leak: float = 0.0
     read_ms: float | None = None  # how long answers take; None: nobody read
     caveats: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()  # the views that the engine can't express
     verified: dict[str, Any] | None = None  # what a verification found, if it was asked for
     settings: dict[str, str] = field(default_factory=dict)
     asked: dict[str, Any] = field(default_factory=dict)
@@ -222,6 +223,7 @@ class NamedEngine:
 
     name: str
     told: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
     summary_after_ms: int = 0
     script_ending: str = ".sql"
 
@@ -233,7 +235,7 @@ class NamedEngine:
         return list(self.told)
 
     def absent_views(self, settings: Settings) -> tuple[str, ...]:
-        return ()
+        return self.absent
 
     def services_in(self, settings: Settings) -> tuple[str, ...]:
         return (SERVICE.get(self.name, self.name),)
@@ -288,7 +290,7 @@ def run(logs: Path, spec: RunSpec, tag: str | None = None) -> Path:
         patch.setattr(experiment, "Session", lambda *_: PlayedBack(spec, folder))
         Experiment(
             asked,
-            cast(Engine, NamedEngine(spec.engine, spec.caveats)),
+            cast(Engine, NamedEngine(spec.engine, spec.caveats, spec.absent)),
             cast(Stack, stack),
             folder,
             Screen(Console(quiet=True)),

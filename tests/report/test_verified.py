@@ -104,3 +104,13 @@ def test_nothing_is_said_of_one_that_has_all_or_of_an_older_run() -> None:
     assert how_many(record({"workload_views": 17})) == (17, 17)
     assert caveats(record()) == []
     assert how_many(record()) is None
+
+
+def test_a_run_notes_which_views_its_engine_can_not_express(tmp_path: Path) -> None:
+    folder = run(tmp_path, RunSpec(window_s=10.0, absent=("hvu_test",)))
+    assert how_many(runfolder.read_run(folder)) == (16, 17)
+    collection = collect([folder])
+    write(tmp_path, collection, tables(collection.runs), None)
+    assert "16 of 17 views, not hvu_test" in words((tmp_path / "report.html").read_text())
+    (row,) = csv.DictReader(io.StringIO((tmp_path / "report.csv").read_text()))
+    assert (row["views_there"], row["views_of_workload"]) == ("16", "17")
