@@ -1,5 +1,6 @@
-"""Apex's image, where none can be pulled."""
+"""Apex' image, where none can be pulled."""
 
+from engines.shared.published_sink import FILES
 from racetrack.install.image import Image
 
-IMAGES = (Image("apex", parts=("apex",), runs=("apex",)),)
+IMAGES = (Image("apex", parts=("apex",), runs=("apex",), files=FILES),)
