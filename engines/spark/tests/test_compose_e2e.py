@@ -21,4 +21,4 @@ def test_every_view_is_right(contained: Settings, door: Callable[..., Door]) -> 
     }
     assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"] > 5_000
     assert run["versions"]["spark"]
-    assert run["measured"]["cpu_s"]["spark"] > 0
+    assert run["results"]["processes"]["spark"]["cpu_s"] > 0
