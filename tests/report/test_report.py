@@ -122,7 +122,9 @@ def test_csv_and_json_hold_the_same_numbers_with_units(logs: Path, out: Path) ->
             assert float(one["cpu_s_per_million"]) == process["cpu_s_per_million"]
             assert float(one["lag_p50_ms"]) == results["verdict"]["measured"]["lag_p50_ms"]
     plain = {"tag", "engine", "runtime", "machine", "samples", "outcome", "verdict"}
-    unit = re.compile(r".*_(s|ms|pct|gib|per_s|per_million)$|^views_(right|wrong|there|of_workload)$")
+    unit = re.compile(
+        r".*_(s|ms|pct|gib|per_s|per_million)$|^views_(right|wrong|there|of_workload)$"
+    )
     assert [key for key in rows[0] if key not in plain and not unit.match(key)] == []
 
 

@@ -13,6 +13,7 @@ from engines.contract import NoSuchView, Progress, Summary
 from engines.shared.upsert import engine, totals
 from engines.shared.upsert.topics import Written
 from engines.spark import recipe
+from engines.spark.engine import NOT_MADE
 from engines.spark.services import spark
 from racetrack import install, settings
 from racetrack.stack.native.service import Context, NotReady
@@ -21,14 +22,6 @@ from racetrack.workload import find_workload
 SPARK = find_engine("spark")
 KAFKA = "127.0.0.1:54092"
 PROGRAM = recipe.SOURCES / "racetrack" / "spark"
-# What Structured Streaming can't express; docs/engines.md says why.
-NOT_MADE = {
-    "top_viewed_items",
-    "top_converting_items",
-    "profile_views",
-    "profile_views_enriched",
-    "profile_views_per_minute_last_10",
-}
 
 
 def stack(**knobs: str) -> Any:
@@ -115,3 +108,8 @@ def test_the_versions_that_are_locked_are_those_of_the_settings() -> None:
     version = install.read_versions(environ={})["SPARK_VERSION"]
     for part in (recipe.MAVEN, recipe.FOR_TESTS):
         assert part.hashes.read_text().startswith(f"# SPARK_VERSION={version}\n")
+
+
+@pytest.mark.parametrize(("workload", "absent"), [("shop", NOT_MADE), ("ads", set())])
+def test_reports_are_told_which_views_it_does_not_make(workload: str, absent: set[str]) -> None:
+    assert set(SPARK.absent_views(settings.load({"WORKLOAD": workload}))) == absent

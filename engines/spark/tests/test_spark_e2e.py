@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from engines.spark.tests.test_spark import NOT_MADE
+from engines.spark.engine import NOT_MADE
 from racetrack.settings import Settings
 from racetrack.stack.runtime import standing_stack
 from racetrack.workload import find_workload
