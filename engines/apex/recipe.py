@@ -11,8 +11,13 @@ PROGRAM, TESTS = HERE / "program", HERE / "tests" / "java"
 NAMES = ("APEX_VERSION",)
 MAVEN = MavenPart("apex", PROGRAM / "pom.xml", HERE / "maven.sha256", NAMES)
 FOR_TESTS = MavenPart("apex-tests", TESTS / "pom.xml", TESTS / "maven.sha256", NAMES)
-SINK = HERE.parent / "shared" / "published_sink"
-SOURCES = (PROGRAM / "src" / "main" / "java", SINK / "src")
+SHARED = HERE.parent / "shared"
+SINK = SHARED / "published_sink"
+SOURCES = (
+    PROGRAM / "src" / "main" / "java",
+    SHARED / "java_program" / "src",
+    SINK / "src",
+)
 
 
 def apex(versions: Mapping[str, str]) -> Recipe:

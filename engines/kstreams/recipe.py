@@ -11,14 +11,19 @@ PROGRAM, TESTS = HERE / "program", HERE / "tests" / "java"
 NAMES = ("KSTREAMS_VERSION",)
 MAVEN = MavenPart("kstreams", PROGRAM / "pom.xml", HERE / "maven.sha256", NAMES)
 FOR_TESTS = MavenPart("kstreams-tests", TESTS / "pom.xml", TESTS / "maven.sha256", NAMES)
-SOURCES = PROGRAM / "src" / "main" / "java"
+SHARED = HERE.parent / "shared"
+SOURCES = (
+    PROGRAM / "src" / "main" / "java",
+    SHARED / "java_program" / "src",
+    SHARED / "upsert" / "src",
+)
 
 
 def kstreams(versions: Mapping[str, str]) -> Recipe:
     """Kafka Streams, and the program."""
     return java.program(
         MAVEN,
-        [SOURCES],
+        SOURCES,
         versions,
         why="Kafka Streams, an engine under test (Maven Central)",
         download_mb=102,

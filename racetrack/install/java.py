@@ -2,6 +2,7 @@
 The compiler is Eclipse's, a jar from there too: a Java that only runs programs is enough. Standard
 library only."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -40,8 +41,10 @@ def program(
     *,
     why: str,
     download_mb: int,
+    beside: Sequence[Path] = (),
 ) -> Recipe:
-    """`lib/*.jar`: what it runs with; `classes/`: the program; `compiler/`: what compiled it."""
+    """`lib/*.jar`: what it runs with; `classes/`: the program; `compiler/`: what compiled it; and
+    files that lie beside these."""
     asked = {name: versions[name] for name in part.versions}
 
     def build(site: Site) -> str:
@@ -58,6 +61,8 @@ def program(
             *sources,
             doing="compiling",
         )
+        for file in beside:
+            shutil.copy(file, site.folder)
         return " ".join(asked.values())
 
     return Recipe(
@@ -71,6 +76,7 @@ def program(
             part.hashes.read_bytes(),
             *(path.read_bytes() for folder in sources for path in sorted(folder.rglob("*.java"))),
             *(flag.encode() for flag in FLAGS),
+            *(file.read_bytes() for file in beside),
         ),
         build=build,
     )

@@ -1,7 +1,7 @@
 """Apex' local mode, one process, with the application in it (see engines/apex/program)."""
 
 from engines.apex.knobs import Knobs
-from engines.shared.published_sink.program import Program
+from engines.shared.java_program.service import REDIS, Program
 from racetrack.settings import Settings
 
 
@@ -21,4 +21,4 @@ def told(settings: Settings) -> dict[str, str]:
     }
 
 
-SERVICE = Program("apex", "apex-engine", heap, told)
+SERVICE = Program("apex", "apex-engine", heap, told, REDIS)

@@ -25,6 +25,5 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.mark.slow
 @pytest.mark.parametrize("tested", sorted(path.stem for path in recipe.TESTS.rglob("*Test.java")))
 def test_an_operator(tested: str, class_path: str, redis: Server, tmp_path: Path) -> None:
-    java_tests.run(
-        f"racetrack.apex.{tested}", class_path, tmp_path, {"REDIS_PORT": str(redis.port)}
-    )
+    told = {"REDIS_PORT": str(redis.port)}
+    java_tests.run([f"racetrack.apex.{tested}"], class_path, tmp_path, told=told)

@@ -1,5 +1,5 @@
-"""Kafka Streams' module without Kafka: what it makes of what it reads, and what its program is
-told."""
+"""Kafka Streams' module without Kafka: what it makes of what it reads, and what is in its
+program."""
 
 import re
 import threading
@@ -13,15 +13,14 @@ import pytest
 from engines import find_engine
 from engines.contract import NoSuchView, Progress, Seen, Summary
 from engines.kstreams import recipe
-from engines.kstreams.services import kstreams
 from engines.shared.upsert import engine, marks, totals
 from engines.shared.upsert.topics import Written
-from racetrack import install, settings
+from racetrack import settings
 from racetrack.clock import now_ms
-from racetrack.stack.native.service import Context, NotReady
 from workloads.shop.catalogue import MARKED, VIEWS
 
 KSTREAMS = find_engine("kstreams")
+PROGRAM = recipe.SOURCES[0] / "racetrack" / "kstreams"
 KAFKA = "127.0.0.1:54092"
 # View → the record of its rows.
 ROWS = {
@@ -146,39 +145,15 @@ def test_where_to_look_can_be_typed() -> None:
     assert "class ShopTopology" in Path(path[0]).read_text()
 
 
-@pytest.fixture
-def context(tmp_path: Path) -> Context:
-    return Context(settings.load(), tmp_path, {"kstreams": tmp_path})
-
-
-def test_it_is_ready_when_its_program_says_so_and_not_by_an_earlier_one(context: Context) -> None:
-    service = kstreams.SERVICE
-    ready = Path(service.launch(context).env["KSTREAMS_READY_FILE"])
-    with pytest.raises(NotReady):
-        service.check(context)
-    ready.touch()
-    service.check(context)
-    service.launch(context)
-    with pytest.raises(NotReady):
-        service.check(context)
-
-
-def test_its_program_is_told_all_that_it_asks_for(context: Context) -> None:
-    source = (recipe.SOURCES / "racetrack/kstreams/Settings.java").read_text()
-    asked = set(re.findall(r'env\.(?:text|number)\("(\w+)"\)', source))
-    assert asked
-    assert kstreams.SERVICE.launch(context).env.keys() == asked
-
-
 def test_it_writes_every_view_of_the_shop() -> None:
     """Each stands in the program, in the words of the catalogue."""
-    source = (recipe.SOURCES / "racetrack/kstreams/ShopTopology.java").read_text()
+    source = (PROGRAM / "ShopTopology.java").read_text()
     assert [view.name for view in VIEWS if f'"{view.name}"' not in source] == []
 
 
 def columns_in(*files: str) -> dict[str, list[str]]:
     """Record of the program → its columns."""
-    texts = [(recipe.SOURCES / "racetrack/kstreams" / file).read_text() for file in files]
+    texts = [(PROGRAM / file).read_text() for file in files]
     return {
         name: [snake(word) for word in re.findall(r"(\w+)(?:,|$)", columns.strip())]
         for text in texts
@@ -197,9 +172,3 @@ def test_rows_have_the_columns_of_the_catalogue(view: str, record: str) -> None:
     assert set(columns) <= set(ours)
     # Readers find rows by the first column.
     assert view == "pageviews_summary" or ours[0] == columns[0]
-
-
-def test_the_versions_that_are_locked_are_those_of_the_settings() -> None:
-    version = install.read_versions(environ={})["KSTREAMS_VERSION"]
-    for part in (recipe.MAVEN, recipe.FOR_TESTS):
-        assert part.hashes.read_text().startswith(f"# KSTREAMS_VERSION={version}\n")

@@ -17,4 +17,4 @@ def class_path(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("tested", sorted(path.stem for path in recipe.TESTS.rglob("*Test.java")))
 def test_a_topology(tested: str, class_path: str, tmp_path: Path) -> None:
-    java_tests.run(f"racetrack.kstreams.{tested}", class_path, tmp_path)
+    java_tests.run([f"racetrack.kstreams.{tested}"], class_path, tmp_path)

@@ -25,13 +25,21 @@ def compiled(engine: str, sources: Sequence[Path], classes: Path) -> str:
     return f"{classes}:{program / 'classes'}:{jars}"
 
 
-def run(tested: str, class_path: str, work: Path, told: Mapping[str, str] | None = None) -> None:
-    """Run one class of tests, by its full name; it is told this in its environment."""
+def run(
+    tested: Sequence[str],
+    class_path: str,
+    work: Path,
+    *,
+    options: Sequence[str] = (),
+    told: Mapping[str, str] | None = None,
+) -> None:
+    """Run some classes of tests, by their full names, in one JVM with these options; they are told
+    this in their environment."""
     _java(
-        *(f"-Djava.io.tmpdir={work}", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"),
+        *(f"-Djava.io.tmpdir={work}", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", *options),
         *("-cp", class_path, "org.junit.platform.console.ConsoleLauncher", "execute"),
-        *("--select-class", tested, "--disable-banner"),
-        *("--details", "tree", "--disable-ansi-colors", "--fail-if-no-tests"),
+        *(f"--select-class={name}" for name in tested),
+        *("--disable-banner", "--details", "tree", "--disable-ansi-colors", "--fail-if-no-tests"),
         told=told or {},
     )
 

@@ -1,5 +1,5 @@
-"""Engines whose program writes to Redis, without the program: when a service is ready, what it is
-told, what is said to people."""
+"""Engines that are Java programs of ours, without the program: when a service is ready, what it is
+told; of those that write to Redis, what is said to people."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engines import find_engine
-from engines.shared.tests.programs import ENGINES, recipe_of, service_of
+from engines.shared.tests.programs import ENGINES, WRITE_TO_REDIS, recipe_of, service_of
 from racetrack import install, settings
 from racetrack.stack.native.service import Context, NotReady
 
@@ -24,10 +24,11 @@ def stack() -> Any:
 
 
 def test_there_are_some() -> None:
-    assert ENGINES
+    assert WRITE_TO_REDIS
+    assert set(WRITE_TO_REDIS) < set(ENGINES)
 
 
-@every
+@pytest.mark.parametrize("engine", WRITE_TO_REDIS)
 def test_where_to_look_can_be_typed(engine: str) -> None:
     shown, program = find_engine(engine).usage_hints(stack())
     assert "redis-cli -h 127.0.0.1 -p 56379 HGETALL ad_events_progress" in shown

@@ -1,17 +1,17 @@
-"""Engines whose program writes to Redis, in a container: their services, and the images that they
+"""Engines that are Java programs of ours, in a container: their services, and the images that they
 are built into."""
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
 from engines.shared.temurin import TEMURIN
-from engines.shared.tests.programs import ENGINES, dockerfile, recipe_of, service_of
+from engines.shared.tests.programs import ENGINES, dockerfile, recipe_of, service_of, told_otherwise
 from racetrack.install import java
 from racetrack.settings import load
 from racetrack.stack.compose.project import environment
-from racetrack.stack.native import jvm
 from tests.compose_files import dockerfile_of, image_of, service
 
 every = pytest.mark.parametrize("engine", ENGINES)
@@ -22,14 +22,22 @@ def text(engine: str) -> str:
     return dockerfile(engine).read_text().replace("\\\n", " ")
 
 
+def files_beside(engine: str) -> list[Path]:
+    """Those of its program that the options name that Java is started with."""
+    named = " ".join(service_of(engine).options(Path("/program")))
+    return [dockerfile(engine).with_name(name) for name in re.findall(r"/program/(\S+)", named)]
+
+
 @every
-@pytest.mark.parametrize("knobs", [{}, {"FLUSH_MS": "7", "GUARANTEE": "at_most_once"}])
-def test_it_is_told_the_same_as_natively(engine: str, knobs: dict[str, str]) -> None:
-    settings = load({f"{engine.upper()}_{name}": value for name, value in knobs.items()})
+@pytest.mark.parametrize("is_set_otherwise", [False, True])
+def test_it_is_told_the_same_as_natively(engine: str, is_set_otherwise: bool) -> None:
+    knobs = told_otherwise(engine) if is_set_otherwise else {}
+    assert bool(knobs) == is_set_otherwise
+    settings = load(knobs)
     ours = service(engine, **environment(settings))["environment"]
     native = service_of(engine).told(settings)
     assert {name: ours[name] for name in native} == native
-    assert set(knobs.values()) <= set(native.values())
+    assert {name: native[name] for name in knobs} == knobs
 
 
 @every
@@ -51,21 +59,25 @@ def test_it_is_compiled_as_natively(engine: str) -> None:
 def test_what_it_is_compiled_from_gets_to_the_builder(engine: str) -> None:
     """And nothing else does, as the file of what is left out has it."""
     recipe = recipe_of(engine)
-    copied = re.findall(r"^COPY (?!--from)(\S+)", text(engine), re.MULTILINE)
+    copies = re.findall(r"^COPY (?!--from)(.+) \S+$", text(engine), re.MULTILINE)
+    copied = " ".join(copies).split()
     context = dockerfile(engine).parents[2]
+    own, *shared = recipe.SOURCES
+    assert own == recipe.PROGRAM / "src" / "main" / "java"
     assert [context / path for path in copied] == [
         recipe.MAVEN.pom,
         recipe.PROGRAM / "src",
-        recipe.SINK / "src",
+        *shared,
+        *files_beside(engine),
     ]
-    assert recipe.SOURCES == (recipe.PROGRAM / "src" / "main" / "java", recipe.SINK / "src")
     ignored = dockerfile(engine).with_name("Dockerfile.dockerignore").read_text()
     assert re.findall(r"^!(\S+)$", ignored, re.MULTILINE) == copied
 
 
 @every
-def test_it_says_as_much_as_natively(engine: str) -> None:
-    assert all(f'"{option}"' in text(engine) for option in jvm.only_warnings())
+def test_it_is_started_as_natively(engine: str) -> None:
+    for option in service_of(engine).options(Path("/program")):
+        assert f'"{option}"' in text(engine)
     assert f'"{service_of(engine).main}"' in text(engine)
 
 
@@ -74,9 +86,12 @@ def test_what_it_keeps_and_its_readiness_are_in_memory(engine: str) -> None:
     described = service(engine)
     (mount,) = described["tmpfs"]
     folder = mount.partition(":")[0]
-    ready = re.search(r"READY_FILE=(\S+)", text(engine))
+    ready = re.search(r"\bREADY_FILE=(\S+)", text(engine))
     assert ready
     assert ready[1].startswith(f"{folder}/")
     assert described["healthcheck"]["test"][-1] == ready[1]
-    assert f"java.io.tmpdir={folder}" in text(engine)
-    assert f"WORKDIR {folder}" in text(engine)
+    if service_of(engine).keeps_state:
+        assert f" STATE_FOLDER={folder}/" in text(engine)
+    else:
+        assert f"java.io.tmpdir={folder}" in text(engine)
+        assert f"WORKDIR {folder}" in text(engine)

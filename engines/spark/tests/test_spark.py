@@ -1,4 +1,4 @@
-"""Spark's module without Spark: what it makes of what it reads, and what its program is told."""
+"""Spark's module without Spark: what it makes of what it reads, and what is in its program."""
 
 import re
 import threading
@@ -14,14 +14,12 @@ from engines.shared.upsert import engine, totals
 from engines.shared.upsert.topics import Written
 from engines.spark import recipe
 from engines.spark.engine import NOT_MADE
-from engines.spark.services import spark
-from racetrack import install, settings
-from racetrack.stack.native.service import Context, NotReady
+from racetrack import settings
 from racetrack.workload import find_workload
 
 SPARK = find_engine("spark")
 KAFKA = "127.0.0.1:54092"
-PROGRAM = recipe.SOURCES / "racetrack" / "spark"
+PROGRAM = recipe.SOURCES[0] / "racetrack" / "spark"
 
 
 def stack(**knobs: str) -> Any:
@@ -66,30 +64,6 @@ def test_a_view_that_it_does_not_make_is_no_empty_one(monkeypatch: pytest.Monkey
         SPARK.read_view(stack(), "profile_views")
 
 
-@pytest.fixture
-def context(tmp_path: Path) -> Context:
-    return Context(settings.load(), tmp_path, {"spark": tmp_path})
-
-
-def test_it_is_ready_when_its_program_says_so_and_not_by_an_earlier_one(context: Context) -> None:
-    service = spark.SERVICE
-    ready = Path(service.launch(context).env["SPARK_READY_FILE"])
-    with pytest.raises(NotReady):
-        service.check(context)
-    ready.touch()
-    service.check(context)
-    service.launch(context)
-    with pytest.raises(NotReady):
-        service.check(context)
-
-
-def test_its_program_is_told_all_that_it_asks_for(context: Context) -> None:
-    source = (PROGRAM / "Settings.java").read_text()
-    asked = set(re.findall(r'env\.(?:text|number)\("(\w+)"\)', source))
-    assert asked
-    assert spark.SERVICE.launch(context).env.keys() == asked
-
-
 @pytest.mark.parametrize(
     ("workload", "source", "not_made"),
     [("shop", "ShopViews.java", NOT_MADE), ("ads", "AdsViews.java", set[str]())],
@@ -102,12 +76,6 @@ def test_it_makes_the_views_that_it_can(workload: str, source: str, not_made: se
     assert listed
     made = set(re.findall(r'"(\w+)"', listed[1])) | {find_workload(workload).summary}
     assert made == {view.name for view in find_workload(workload).views} - not_made
-
-
-def test_the_versions_that_are_locked_are_those_of_the_settings() -> None:
-    version = install.read_versions(environ={})["SPARK_VERSION"]
-    for part in (recipe.MAVEN, recipe.FOR_TESTS):
-        assert part.hashes.read_text().startswith(f"# SPARK_VERSION={version}\n")
 
 
 @pytest.mark.parametrize(("workload", "absent"), [("shop", NOT_MADE), ("ads", set())])

@@ -1,6 +1,6 @@
 """Storm's local cluster, one process, with the topology in it (see engines/storm/program)."""
 
-from engines.shared.published_sink.program import Program
+from engines.shared.java_program.service import REDIS, Program
 from engines.storm.knobs import Knobs
 from racetrack.settings import Settings
 
@@ -21,4 +21,4 @@ def told(settings: Settings) -> dict[str, str]:
     }
 
 
-SERVICE = Program("storm", "storm-server", heap, told)
+SERVICE = Program("storm", "storm-server", heap, told, REDIS)

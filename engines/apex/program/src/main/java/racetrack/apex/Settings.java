@@ -2,7 +2,7 @@ package racetrack.apex;
 
 import com.datatorrent.api.Operator.ProcessingMode;
 import java.util.Map;
-import racetrack.published.Environment;
+import racetrack.program.Environment;
 
 /** What the environment says; the `.env` of this engine explains the knobs. */
 record Settings(

@@ -1,18 +1,14 @@
 package racetrack.kstreams;
 
-import java.io.IOException;
 import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.Comparator;
-import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.KafkaStreams.State;
 import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import racetrack.upsert.Folders;
 
 /**
  * Keeps the views of one workload, each in a topic of its own, until it is told to end.
@@ -30,13 +26,13 @@ public final class Main {
     Settings settings = Settings.from(System.getenv());
     Kit kit;
     String applicationId;
-    try (Topics topics = new Topics(settings.kafka())) {
+    try (TopologyTopics topics = new TopologyTopics(settings.kafka())) {
       kit = build(settings, topics);
       if (settings.resumes()) {
-        applicationId = Topics.applicationId(settings.workload());
+        applicationId = TopologyTopics.applicationId(settings.workload());
       } else {
-        applicationId = Topics.newApplicationId(settings.workload());
-        empty(settings.stateFolder());
+        applicationId = TopologyTopics.newApplicationId(settings.workload());
+        Folders.remove(settings.stateFolder());
         topics.removeInternalOnesOf(settings.workload());
         topics.empty(kit.outputs());
       }
@@ -45,7 +41,7 @@ public final class Main {
     run(new KafkaStreams(kit.build(), settings.forStreams(applicationId)), settings, kit.summary());
   }
 
-  private static Kit build(Settings settings, Topics topics) throws Exception {
+  private static Kit build(Settings settings, TopologyTopics topics) throws Exception {
     switch (settings.workload()) {
       case "shop":
         topics.waitFor(ShopTopology.INPUTS);
@@ -76,7 +72,7 @@ public final class Main {
         });
     Runtime.getRuntime().addShutdownHook(new Thread(streams::close));
     streams.start();
-    try (Topics topics = new Topics(settings.kafka())) {
+    try (TopologyTopics topics = new TopologyTopics(settings.kafka())) {
       while (!(streams.state() == State.RUNNING && topics.isWritten(summary))) {
         if (ended.await(LOOK_EVERY_MS, TimeUnit.MILLISECONDS)) {
           break;
@@ -90,19 +86,6 @@ public final class Main {
     if (streams.state() != State.NOT_RUNNING) {
       // Not exit(): its hook would wait for threads that have failed.
       Runtime.getRuntime().halt(1);
-    }
-  }
-
-  private static void empty(Path folder) throws IOException {
-    if (!Files.exists(folder)) {
-      return;
-    }
-    List<Path> all;
-    try (Stream<Path> found = Files.walk(folder)) {
-      all = found.sorted(Comparator.reverseOrder()).toList();
-    }
-    for (Path path : all) {
-      Files.delete(path);
     }
   }
 }

@@ -6,6 +6,7 @@ import java.util.Properties;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.streams.StreamsConfig;
+import racetrack.program.Environment;
 
 /** What the environment says; the `.env` of this engine explains the knobs. */
 record Settings(
@@ -23,8 +24,8 @@ record Settings(
     Path stateFolder,
     Path readyFile) {
 
-  static Settings from(Map<String, String> environment) {
-    Required env = new Required(environment);
+  static Settings from(Map<String, String> variables) {
+    Environment env = new Environment(variables);
     return new Settings(
         env.text("KAFKA_BOOTSTRAP"),
         env.text("SCHEMA_REGISTRY_URL"),
@@ -37,8 +38,8 @@ record Settings(
         env.text("KSTREAMS_STORE").equals("in_memory"),
         env.text("KSTREAMS_CHANGELOG").equals("on"),
         env.text("KSTREAMS_AFTER_A_KILL").equals("resume"),
-        Path.of(env.text("KSTREAMS_STATE_FOLDER")),
-        Path.of(env.text("KSTREAMS_READY_FILE")));
+        Path.of(env.text("STATE_FOLDER")),
+        Path.of(env.text("READY_FILE")));
   }
 
   /** How Kafka Streams runs. What is not here is as it delivers it. */
@@ -60,19 +61,5 @@ record Settings(
     // gives up the dead one, after 45 s.
     properties.put(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG, "only");
     return properties;
-  }
-
-  private record Required(Map<String, String> environment) {
-    String text(String name) {
-      String value = environment.get(name);
-      if (value == null || value.isEmpty()) {
-        throw new IllegalArgumentException(name + " is not set.");
-      }
-      return value;
-    }
-
-    int number(String name) {
-      return Integer.parseInt(text(name));
-    }
   }
 }

@@ -1,9 +1,6 @@
 package racetrack.spark;
 
-import java.io.IOException;
 import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 import org.apache.spark.sql.streaming.StreamingQuery;
@@ -11,6 +8,8 @@ import org.apache.spark.sql.streaming.StreamingQueryException;
 import org.apache.spark.sql.streaming.StreamingQueryManager;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import racetrack.upsert.Folders;
+import racetrack.upsert.Topics;
 
 /**
  * Keeps the views of one workload, each in a topic of its own, until it is told to end.
@@ -44,7 +43,7 @@ public final class Main {
               .toList();
       // Whoever has no checkpoints knows no rows of before.
       if (!settings.resumes() || !Files.exists(settings.stateFolder())) {
-        empty(settings.stateFolder());
+        Folders.remove(settings.stateFolder());
         topics.empty(outputs);
       }
       topics.make(outputs);
@@ -93,19 +92,6 @@ public final class Main {
       for (StreamingQuery query : running.active()) {
         query.stop();
       }
-    }
-  }
-
-  private static void empty(Path folder) throws IOException {
-    if (!Files.exists(folder)) {
-      return;
-    }
-    List<Path> all;
-    try (Stream<Path> found = Files.walk(folder)) {
-      all = found.sorted(Comparator.reverseOrder()).toList();
-    }
-    for (Path path : all) {
-      Files.delete(path);
     }
   }
 }

@@ -2,6 +2,7 @@ package racetrack.spark;
 
 import java.nio.file.Path;
 import java.util.Map;
+import racetrack.program.Environment;
 
 /** What the environment says; the `.env` of this engine explains the knobs. */
 record Settings(
@@ -16,8 +17,8 @@ record Settings(
     Path stateFolder,
     Path readyFile) {
 
-  static Settings from(Map<String, String> environment) {
-    Required env = new Required(environment);
+  static Settings from(Map<String, String> variables) {
+    Environment env = new Environment(variables);
     return new Settings(
         env.text("KAFKA_BOOTSTRAP"),
         env.text("SCHEMA_REGISTRY_URL"),
@@ -27,21 +28,7 @@ record Settings(
         env.number("SPARK_CORES"),
         env.text("SPARK_STATE_STORE").equals("rocksdb"),
         env.text("SPARK_AFTER_A_KILL").equals("resume"),
-        Path.of(env.text("SPARK_STATE_FOLDER")),
-        Path.of(env.text("SPARK_READY_FILE")));
-  }
-
-  private record Required(Map<String, String> environment) {
-    String text(String name) {
-      String value = environment.get(name);
-      if (value == null || value.isEmpty()) {
-        throw new IllegalArgumentException(name + " is not set.");
-      }
-      return value;
-    }
-
-    int number(String name) {
-      return Integer.parseInt(text(name));
-    }
+        Path.of(env.text("STATE_FOLDER")),
+        Path.of(env.text("READY_FILE")));
   }
 }

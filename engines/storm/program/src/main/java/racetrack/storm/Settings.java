@@ -3,7 +3,7 @@ package racetrack.storm;
 import java.io.Serializable;
 import java.util.Map;
 import org.apache.storm.kafka.spout.KafkaSpoutConfig.ProcessingGuarantee;
-import racetrack.published.Environment;
+import racetrack.program.Environment;
 
 /** What the environment says; the `.env` of this engine explains the knobs. */
 record Settings(

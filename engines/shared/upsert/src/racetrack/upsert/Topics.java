@@ -1,4 +1,4 @@
-package racetrack.spark;
+package racetrack.upsert;
 
 import static java.util.stream.Collectors.toMap;
 
@@ -17,8 +17,8 @@ import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.common.TopicPartition;
 
-/** The topics around the queries: their input is waited for, their output made. */
-final class Topics implements AutoCloseable {
+/** The topics around a program: its input is waited for, its output made. */
+public class Topics implements AutoCloseable {
   private static final Duration THERE_WITHIN = Duration.ofSeconds(60);
   private static final long LOOK_EVERY_MS = 100;
   /** Deletes up to the end of a partition. */
@@ -37,13 +37,13 @@ final class Topics implements AutoCloseable {
           "delete.retention.ms", "60000",
           "message.timestamp.type", "LogAppendTime");
 
-  private final Admin admin;
+  protected final Admin admin;
 
-  Topics(String kafka) {
+  public Topics(String kafka) {
     admin = Admin.create(Map.of(AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG, kafka));
   }
 
-  void waitFor(Collection<String> names) throws InterruptedException, ExecutionException {
+  public void waitFor(Collection<String> names) throws InterruptedException, ExecutionException {
     long giveUp = System.nanoTime() + THERE_WITHIN.toNanos();
     Set<String> missing = new TreeSet<>(names);
     while (true) {
@@ -59,7 +59,7 @@ final class Topics implements AutoCloseable {
   }
 
   /** Has these there, of one partition each. */
-  void make(Collection<String> names) throws InterruptedException, ExecutionException {
+  public void make(Collection<String> names) throws InterruptedException, ExecutionException {
     Set<String> there = admin.listTopics().names().get();
     List<NewTopic> fresh =
         names.stream()
@@ -71,7 +71,7 @@ final class Topics implements AutoCloseable {
   }
 
   /** Deletes what those hold that are there: who starts anew knows no rows of before. */
-  void empty(Collection<String> names) throws InterruptedException, ExecutionException {
+  public void empty(Collection<String> names) throws InterruptedException, ExecutionException {
     Set<String> there = admin.listTopics().names().get();
     Map<TopicPartition, RecordsToDelete> old =
         names.stream()
@@ -82,7 +82,7 @@ final class Topics implements AutoCloseable {
   }
 
   /** Whether there is a message in the topic's only partition. */
-  boolean isWritten(String topic) throws InterruptedException, ExecutionException {
+  public boolean isWritten(String topic) throws InterruptedException, ExecutionException {
     TopicPartition partition = new TopicPartition(topic, 0);
     return offsetOf(partition, OffsetSpec.latest()) > offsetOf(partition, OffsetSpec.earliest());
   }

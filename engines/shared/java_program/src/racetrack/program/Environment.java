@@ -1,4 +1,4 @@
-package racetrack.published;
+package racetrack.program;
 
 import java.util.Map;
 
