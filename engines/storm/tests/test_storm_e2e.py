@@ -12,7 +12,6 @@ pytestmark = pytest.mark.e2e
 # As far as its settings go from how it is delivered, which all engines are tested with
 # (tests/e2e/test_workloads.py).
 OTHERWISE = {
-    "STORM_GUARANTEE": "at_most_once",
     "STORM_PARALLELISM": "2",
     "STORM_FLUSH_MS": "100",
     "ADS_WITH_SKEW": "true",
