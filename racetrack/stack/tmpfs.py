@@ -1,11 +1,14 @@
 """Which folders lie in memory (tmpfs): on this machine, or in a container."""
 
+import errno
 import os
 from pathlib import Path
 
 PROC = Path("/proc")
 # What every container has there, with nothing of its own in it.
 OF_THE_SYSTEM = ("/proc", "/sys", "/dev")
+# What the kernel says of a process that has ended; the last one, until somebody has waited for it.
+ENDED = (errno.ENOENT, errno.ESRCH, errno.EINVAL)
 SHARED_MEMORY = "/dev/shm"  # noqa: S108
 
 
@@ -15,9 +18,16 @@ def is_on_tmpfs(folder: Path) -> bool:
 
 
 def seen_by(pid: int) -> list[Path]:
-    """Those of a container's own, by one of its processes: as this machine can read them."""
+    """Those of a container's own, by one of its processes: as this machine can read them. None, if
+    it has just ended."""
     process = PROC / str(pid)
-    return [process / "root" / point.lstrip("/") for point in _mounts(process) if _is_own(point)]
+    try:
+        mounts = _mounts(process)
+    except OSError as error:
+        if error.errno not in ENDED:
+            raise
+        return []
+    return [process / "root" / point.lstrip("/") for point in mounts if _is_own(point)]
 
 
 def _mounts(process: Path) -> dict[str, int]:

@@ -99,7 +99,6 @@ def test_the_engine_s_counts_fell_to_zero(folder: Path, run: dict[str, Any]) -> 
     killed_ms = run["faults"]["done"][3]["at_ms"]
     for curve in curves.read(folder).processed:
         after = curve.count[curve.at_ms >= killed_ms]
-        assert after[0] <= curve.count[curve.at_ms < killed_ms][-1]
         assert 0 in after
         assert after[-1] > 0
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,13 @@ def test_a_containers_own_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setattr(tmpfs, "PROC", tmp_path)
     root = tmp_path / "7/root"
     assert tmpfs.seen_by(7) == [root / "dev/shm", root / "var/lib/mysql", root / "tmp"]
+
+
+def test_a_process_that_has_just_ended_sees_none() -> None:
+    with subprocess.Popen(["true"]) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # and nobody has waited for it
+        assert tmpfs.seen_by(process.pid) == []
+    assert tmpfs.seen_by(process.pid) == []
 
 
 def test_a_folder_of_this_machine_is_told_by_its_device(

@@ -53,7 +53,7 @@ def test_the_shop_s_views_are_right_after_updates_and_deletions() -> None:
 def test_nothing_is_lost_or_counted_twice_after_a_kill(settings: dict[str, str]) -> None:
     door = run("--workload", "ads", "--fault", "kill:engine@8s", **settings)
     found = read_run(run_folder(door.output))
-    assert len(found["faults"]) == 1
+    assert len(found["faults"]["done"]) == 1
     assert right(door) == {view.name: "right" for view in find_workload("ads").views}, door.output
     assert found["results"]["processed_pageviews"] == found["results"]["published_pageviews"]
 

@@ -1,16 +1,26 @@
 package racetrack.spark;
 
+import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
 
 /**
  * Files on this machine. Without Hadoop's native library, which Maven Central does not have, Hadoop's
- * own class starts a `chmod` for each file, and each micro-batch writes several.
+ * own class starts a `chmod` for each file, and each micro-batch writes several; and it writes a
+ * second file for each, with checksums.
  */
-public final class LocalFiles extends RawLocalFileSystem {
-  @Override
-  public void setPermission(Path file, FsPermission permission) {
-    // Whoever made it may read and write it.
+public final class LocalFiles extends LocalFileSystem {
+  public LocalFiles() {
+    super(new AsTheyAreMade());
+    setWriteChecksum(false);
+    setVerifyChecksum(false);
+  }
+
+  private static final class AsTheyAreMade extends RawLocalFileSystem {
+    @Override
+    public void setPermission(Path file, FsPermission permission) {
+      // Whoever made it may read and write it.
+    }
   }
 }
