@@ -16,8 +16,12 @@ class AdsViewsTest {
 
   @BeforeEach
   void open() throws Exception {
-    world = new World();
+    world = new World(rocksDb());
     world.topic("ad_events");
+  }
+
+  boolean rocksDb() {
+    return false;
   }
 
   @AfterEach

@@ -45,9 +45,13 @@ final class World implements AutoCloseable {
   private long offset;
 
   World() throws IOException {
+    this(false);
+  }
+
+  World(boolean rocksDb) throws IOException {
     Path state = Files.createTempDirectory("spark-state");
     Settings settings =
-        new Settings("nowhere:1", registry.url(), "test", 0, 1, 2, false, true, state, state);
+        new Settings("nowhere:1", registry.url(), "test", 0, 1, 2, rocksDb, true, state, state);
     spark = Session.open(settings);
     kafka = new Kafka(spark, settings);
   }

@@ -6,8 +6,8 @@ import org.apache.spark.sql.types.DataTypes;
 
 /** Spark within this JVM, as the settings have it. What is not here is as Spark delivers it. */
 final class Session {
-  private static final String ROCKSDB =
-      "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider";
+  private static final String STATE_STORE =
+      "org.apache.spark.sql.execution.streaming.state.%sStateStoreProvider";
   private static final String BY_FILE_SYSTEM =
       "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager";
   private static final int IDLE_MS = 100;
@@ -15,7 +15,8 @@ final class Session {
   private Session() {}
 
   static SparkSession open(Settings settings) {
-    SparkSession.Builder builder =
+    String stateStore = STATE_STORE.formatted(settings.rocksDb() ? "RocksDB" : "HDFSBacked");
+    SparkSession spark =
         SparkSession.builder()
             .appName("racetrack")
             .master("local[" + (settings.cores() == 0 ? "*" : settings.cores()) + "]")
@@ -33,11 +34,9 @@ final class Session {
             .config("spark.sql.artifact.isolation.enabled", false)
             .config("spark.hadoop.fs.file.impl", LocalFiles.class.getName())
             .config("spark.sql.streaming.checkpointFileManagerClass", BY_FILE_SYSTEM)
-            .config("spark.sql.session.timeZone", "UTC");
-    if (settings.rocksDb()) {
-      builder.config("spark.sql.streaming.stateStore.providerClass", ROCKSDB);
-    }
-    SparkSession spark = builder.getOrCreate();
+            .config("spark.sql.streaming.stateStore.providerClass", stateStore)
+            .config("spark.sql.session.timeZone", "UTC")
+            .getOrCreate();
     Debezium debezium = new Debezium(settings.registry());
     UDF1<byte[], String> key = debezium::key;
     UDF1<byte[], String> row = debezium::row;
