@@ -96,9 +96,12 @@ def test_lag_came_back_each_time(run: dict[str, Any], finished: Door) -> None:
 
 
 def test_the_engine_s_counts_fell_to_zero(folder: Path, run: dict[str, Any]) -> None:
-    killed_ms = run["faults"]["done"][3]["at_ms"]
+    killed = run["faults"]["done"][3]
+    dead_ms = killed["until_ms"] - 1_000 * (killed["restart_s"] + killed["reload_s"])
     for curve in curves.read(folder).processed:
-        after = curve.count[curve.at_ms >= killed_ms]
+        # Until it was dead it may have counted on.
+        assert curve.count[curve.at_ms <= dead_ms][-1] == 0
+        after = curve.count[curve.at_ms >= killed["at_ms"]]
         assert 0 in after
         assert after[-1] > 0
 
