@@ -1,6 +1,5 @@
 """A real Redis of the tests' own: the stack's service, on a free port."""
 
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ import redis
 
 from racetrack import install
 from racetrack.settings import load
+from racetrack.stack.native import net
 from racetrack.stack.native.service import Context, find_service, spawn
 from racetrack.stack.native.startup import Running, wait_ready
 
@@ -32,18 +32,17 @@ class Server:
 @contextmanager
 def running_redis(work: Path) -> Iterator[Server]:
     """Start it, and end it at the end."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    settings = net.elsewhere(load(), "redis_port")
     parts = install.ensure(["redis"], install.read_versions(), print)
-    context = Context(load({"REDIS_PORT": str(port)}), work, parts)
+    context = Context(settings, work, parts)
     service = find_service("redis")
     log = work / "redis.log"
     with log.open("wb") as output:
         process = spawn(service.launch(context), output, {})
     try:
         wait_ready(Running(service, process, log), context, lambda: None)
-        with redis.Redis(port=port, decode_responses=True) as client:
-            yield Server(port, client, process)
+        with redis.Redis(port=settings.redis_port, decode_responses=True) as client:
+            yield Server(settings.redis_port, client, process)
     finally:
         process.kill()
         process.wait()

@@ -2,19 +2,16 @@
 
 import pytest
 
-from engines import all_engines
 from tests.e2e.shared import Door, ended_well
+from tests.some_engines import EXAMPLE
 
 pytestmark = pytest.mark.e2e
-
-ENGINE = next(one.name for one in all_engines() if "ads" in one.scripts)
 
 
 def test_every_window_is_right_however_late_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADS_WITH_SKEW", "true")
-    run = ended_well(
-        Door("run_experiment.sh", ENGINE, "5000", "5", "10", "1.0", "--verify", "--workload", "ads")
-    )
+    arguments = (EXAMPLE, "5000", "5", "10", "1.0", "--verify", "--workload", "ads")
+    run = ended_well(Door("run_experiment.sh", *arguments))
     assert run["settings"]["ads_with_skew"] is True
     results = run["results"]
     assert results["processed_pageviews"] == results["published_pageviews"] > 50_000
