@@ -106,7 +106,7 @@ class Verification:
         except RacetrackError:
             return False  # it may come; if not, the result says why
         counted = dict(db.execute('SELECT "partition", total FROM held').fetchall())
-        # One that counted some twice has them all.
+        # One that counted some twice never has just these; it may have so many and not be through.
         return all(counted.get(n, 0) >= end for n, end in enumerate(self._settled.end_offsets))
 
     def _take_topics(self, db: duckdb.DuckDBPyConnection) -> None:
