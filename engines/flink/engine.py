@@ -1,35 +1,22 @@
 """Flink: the demo is run through its SQL gateway; its views, progress too, are upsert topics."""
 
-import json
 import re
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from engines.contract import (
-    Access,
-    DemoError,
-    Engine,
-    NoSuchView,
-    Progress,
-    Reader,
-    Seen,
-    Summary,
-)
-from engines.flink import checkpoint, script, topics, views
+from engines.contract import DemoError, NoSuchView
+from engines.flink import checkpoint, script, topics
 from engines.flink.gateway import Gateway, Refused
 from engines.flink.job import JobLog
 from engines.flink.knobs import Knobs
-from engines.shared.marks import only_more
-from engines.shared.upsert import marks, totals
-from engines.shared.upsert import views as upsert
-from engines.shared.upsert.topics import Written, is_written, latest
+from engines.shared.upsert import views
+from engines.shared.upsert.engine import UpsertEngine
+from engines.shared.upsert.topics import is_written, latest
 from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
-from racetrack.workload import MarkedView, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
@@ -40,14 +27,14 @@ CHECKPOINTS = "execution.checkpointing.dir"
 RECOVER_FROM = "execution.state-recovery.path"
 
 
-class Flink(Engine):
+class Flink(UpsertEngine):
     """See `engines.contract.Engine`."""
 
     name = "flink"
     title = "Flink"
     needs = ("registry", "debezium")
     services = ("flink",)
-    script_ending = views.ENDING
+    script_ending = ".flink.sql"
     summary_after_ms = 25  # one more operator, and a writer of its own: 14 to 17 were seen
 
     def prepare_inputs(self, stack: Stack) -> None:
@@ -77,41 +64,32 @@ class Flink(Engine):
         else:
             self.load_demo(stack)
 
-    def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """What Flink writes to the topics of the two progress views; samples of it, where it writes
-        a row for every pageview (FLINK_MINI_BATCH_MS=0).
+    def watch(self, stack: Stack) -> Callable[[], None]:
+        """Its log says whether the job failed; the process goes on without it.
 
         Raises:
-            DemoError: the job failed.
+            DemoError: by what is returned, if so.
         """
-        log = JobLog(stack.log_of("flink"))
-        summary, progress = _told_in(stack.settings)
-        keys = {summary: 1, progress: stack.settings.pageviews_partitions}
-        for written in totals.follow(stack.endpoints.kafka, keys, _total_of, stop):
-            if written is None:
-                log.check()
-            elif written.value is not None:
-                row = json.loads(written.value)
-                yield _update_of(row, written.at_ms, is_summary=written.topic == summary)
-
-    def seen(
-        self, stack: Stack, marked: Sequence[MarkedView], stop: threading.Event
-    ) -> Iterator[Seen]:
-        """What Flink writes to the views' topics, at the time that the broker took them."""
-        rows = marks.by_topic(marked, stack.settings, topics.of_view)
-        return only_more(marks.follow(stack.endpoints.kafka, rows, stop))
+        return JobLog(stack.log_of("flink")).check
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """The last message of each key of the view's topic."""
-        columns = views.columns(stack.settings, view)
-        summary, _ = _told_in(stack.settings)
+        columns = self.columns(stack.settings, view)
+        summary, _ = self.progress_topics(stack.settings)
         if not is_written(stack.endpoints.kafka, summary):
             raise NoSuchView(f"The demo is not loaded in {self.title}: {summary} is empty.")
-        return upsert.table(columns, latest(stack.endpoints.kafka, topics.of_view(view)))
+        return views.table(columns, latest(stack.endpoints.kafka, self.topic_of(view)))
 
-    def reader(self, access: Access) -> AbstractContextManager[Reader]:
-        """Flink answers nobody: its users read its topics, and keep their rows themselves."""
-        return upsert.reader(access, views.columns, topics.of_view)
+    def columns(self, settings: Settings, view: str) -> views.Columns:
+        """Those of a view that the script writes to a topic.
+
+        Raises:
+            NoSuchView: there is none.
+        """
+        found = super().columns(settings, view)
+        if self.topic_of(view) not in script.own_topics(self.script(settings).read_text()):
+            raise NoSuchView(f"{self.title}'s demo has no view {view!r}.")
+        return found
 
     def clock_slack_ms(self, settings: Settings) -> int:
         """Its window moves by whole seconds, at a tick each 200 ms, through a few mini-batches."""
@@ -142,7 +120,7 @@ class Flink(Engine):
 
     def _wait_until_written(self, stack: Stack) -> None:
         log = JobLog(stack.log_of("flink"))
-        summary, _ = _told_in(stack.settings)
+        summary, _ = self.progress_topics(stack.settings)
 
         def written() -> bool:
             log.check()
@@ -186,12 +164,6 @@ def _gateway_address(settings: Settings) -> str:
     return f"{settings.reach_address}:{Knobs.of(settings).flink_port}"
 
 
-def _told_in(settings: Settings) -> tuple[str, str]:
-    """The topics that say what was counted: the summary, and the progress of each partition."""
-    workload = find_workload(settings.workload)
-    return topics.of_view(workload.summary), topics.of_view(workload.progress)
-
-
 def _addresses(stack: Stack, sql: str) -> str:
     """A script's templates with this stack's addresses, a line each; the script's own then stay out
     of the way."""
@@ -205,19 +177,6 @@ def _addresses(stack: Stack, sql: str) -> str:
         where = options.replace("redpanda:9092", kafka).replace("http://redpanda:8081", registry)
         found += f"CREATE TABLE {name} (unused AS 1) WITH ({' '.join(where.split())});\n"
     return found
-
-
-def _total_of(written: Written) -> int:
-    return 0 if written.value is None else int(json.loads(written.value)["total"])
-
-
-def _update_of(row: dict[str, Any], at_ms: int, *, is_summary: bool) -> Summary | Progress:
-    """A message of a progress view. Freshness: how old the newest pageview was when the broker
-    took the message, by which it can be read."""
-    total, newest_ms = row["total"], row["max_received_at"]
-    if is_summary:
-        return Summary(at_ms, total, newest_ms, float(at_ms - newest_ms))
-    return Progress(at_ms, row["partition"], total, newest_ms)
 
 
 ENGINE = Flink()

@@ -20,11 +20,6 @@ CONFIG = {
 }
 
 
-def of_view(view: str) -> str:
-    """Where the script writes a view."""
-    return f"flink.{view}"
-
-
 def make(kafka: str, names: Sequence[str]) -> None:
     """Have these topics there, of one partition each, and empty: an engine that was started again
     does not know which rows an earlier one wrote.

@@ -1,9 +1,9 @@
-"""An engine whose program keeps the views from when it is ready, each in an upsert topic of its
-own; progress, too. A view without a topic is one that it does not make."""
+"""An engine whose views are upsert topics, progress too: unless it says otherwise, from when it is
+ready, and a view without a topic is one that it does not make."""
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -39,6 +39,11 @@ class UpsertEngine(Engine):
         """When a message could be read that the broker took at some time: at once."""
         return at_ms
 
+    def watch(self, stack: Stack) -> Callable[[], None]:  # noqa: ARG002
+        """What is called when nothing has come for a while. It raises RacetrackError if the engine
+        has failed; none does here, since a process that ends is the stack's business."""
+        return lambda: None
+
     def load_demo(self, stack: Stack) -> None:
         """There is nothing to load: its service keeps the views from when it is ready."""
 
@@ -47,8 +52,11 @@ class UpsertEngine(Engine):
         settings = stack.settings
         summary, progress = self.progress_topics(settings)
         keys = {summary: 1, progress: settings.pageviews_partitions}
+        look = self.watch(stack)
         for written in totals.follow(stack.endpoints.kafka, keys, _total_of, stop):
-            if written is not None and written.value is not None:
+            if written is None:
+                look()
+            elif written.value is not None:
                 at_ms = self.readable_ms(settings, written.at_ms)
                 yield _update_of(written, at_ms, is_summary=written.topic == summary)
 
