@@ -179,12 +179,18 @@ class NoiseFigures(Part):
 
     seconds: float = Field(description="How long it was.")
     foreign_cpu_pct: float | None = Field(
-        description="CPU time that neither the services nor the harness used, percent of one core."
+        description="CPU time of programs that are neither services nor the harness, percent of"
+        " one core."
     )
     steal_pct: float = Field(
         description="CPU time that the hypervisor gave to others, percent of all cores' time."
     )
     busy_pct: float = Field(description="CPU time of everything, percent of one core.")
+    kernel_cpu_pct: float | None = Field(
+        default=None,
+        description="CPU time that no program's account holds: the kernel's for interrupts and"
+        " wake-ups, and its threads'; percent of one core.",
+    )
     load_1_min: float = Field(description="Load average over a minute.")
     mhz: float | None = Field(description="Mean frequency of the cores.")
     waited_for_cpu_pct: float | None = Field(

@@ -3,6 +3,7 @@
 Functions of the folder alone. docs/results.md says what is measured, and what the thresholds mean.
 """
 
+import itertools
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from racetrack.runfolder import read_run
 VOID = "Void: "
 # The rows have to reach so near to both ends of the time that is asked about.
 REACH_MS = 2_000
+# Accounts and `/proc/stat` tell hundredths of a second, and are read one after the other.
+READ_WITHIN_S = 0.05
 # Twenty spins in a row, on a busy machine, were within 0.4 % of each other (docs/results.md).
 SPIN_WITHIN_PCT = 5.0
 
@@ -89,22 +92,44 @@ def over(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigur
 
     within = [row for row in rows if ends_ms[0] <= row.at_ms <= ends_ms[1]] or rows
     mhz = [row.mhz for row in within if row.mhz is not None]
-    foreign = [
-        None if row.services_s is None else row.busy_s - row.services_s - row.harness_s
-        for row in rows
-    ]
+    busy_pct, programs_pct = share([row.busy_s for row in rows]) or 0.0, share(programs_s(rows))
+    ours_pct = share([_ours_s(row) for row in rows])
+    used_pct = busy_pct if programs_pct is None else min(busy_pct, programs_pct)
     waited = {name: share([row.waited_s[name] for row in rows]) for name in RESOURCES}
     return NoiseFigures(
         seconds=round(seconds, 3),
-        foreign_cpu_pct=share(foreign),
+        foreign_cpu_pct=None if ours_pct is None else round(used_pct - ours_pct, 2),
         steal_pct=_pct(grew([r.steal_s for r in rows]), grew([r.machine_s for r in rows])) or 0.0,
-        busy_pct=share([row.busy_s for row in rows]) or 0.0,
+        busy_pct=busy_pct,
+        kernel_cpu_pct=None if programs_pct is None else round(busy_pct - programs_pct, 2),
         load_1_min=round(statistics.fmean(row.load_1_min for row in within), 2),
         mhz=round(statistics.fmean(mhz), 1) if mhz else None,
         waited_for_cpu_pct=waited["cpu"],
         waited_for_memory_pct=waited["memory"],
         waited_for_io_pct=waited["io"],
     )
+
+
+def programs_s(rows: Sequence[NoiseRow]) -> list[float | None]:
+    """What all programs have used by each row, seconds; None where that is not known.
+
+    A process for whose end nobody waits takes its account with it. Where all together used less
+    than services and harness alone, what the cores were busy stands for it.
+    """
+    if any(row.programs_s is None for row in rows):
+        return [None] * len(rows)
+    total, found = 0.0, list[float | None]([0.0])
+    for before, row in itertools.pairwise(rows):
+        used = (row.programs_s or 0.0) - (before.programs_s or 0.0)
+        ours = (_ours_s(row) or 0.0) - (_ours_s(before) or 0.0)
+        total += used if used >= ours - READ_WITHIN_S else row.busy_s - before.busy_s
+        found.append(total)
+    return found
+
+
+def _ours_s(row: NoiseRow) -> float | None:
+    """Of the services and the harness; None where the engine's processes are not known."""
+    return None if row.services_s is None else row.services_s + row.harness_s
 
 
 def why_void(noise: Noise | None, gate: Gate | None) -> str | None:

@@ -55,6 +55,7 @@ class NoiseRow:
     machine_s: float
     busy_s: float
     steal_s: float
+    programs_s: float | None
     services_s: float | None
     harness_s: float
     load_1_min: float
@@ -118,6 +119,7 @@ def _noise_row(row: Mapping[str, str]) -> NoiseRow:
         machine_s=float(row["machine_s"]),
         busy_s=float(row["busy_s"]),
         steal_s=float(row["steal_s"]),
+        programs_s=_known(row.get("programs_s", "")),
         services_s=_known(row["services_s"]),
         harness_s=float(row["harness_s"]),
         load_1_min=float(row["load_1_min"]),

@@ -52,15 +52,25 @@ class TopicOffsets:
         try:
             if not self._partitions:
                 self._partitions = self._find_partitions(within_s)
-            wanted = dict.fromkeys(self._partitions, which)
-            left_s = max(0.0, give_up - time.monotonic())
-            answers = self._client.list_offsets(wanted, request_timeout=left_s)
-            return [answers[partition].result().offset for partition in self._partitions]
+            # Seldom, an answer holds a negative number and no error: the client was not told.
+            while min(offsets := self._ask(which, give_up - time.monotonic())) < 0:
+                if time.monotonic() >= give_up:
+                    raise self._error(f"it says {offsets}")
+                time.sleep(ASK_EVERY_S)
         except KafkaException as error:
-            raise OffsetsError(
-                f"The broker at {self._bootstrap} does not tell the offsets of"
-                f" {self._topic!r}: {error}. Its log is stack/broker.log."
-            ) from error
+            raise self._error(str(error)) from error
+        return offsets
+
+    def _ask(self, which: OffsetSpec, within_s: float) -> list[int]:
+        wanted = dict.fromkeys(self._partitions, which)
+        answers = self._client.list_offsets(wanted, request_timeout=max(0.0, within_s))
+        return [answers[partition].result().offset for partition in self._partitions]
+
+    def _error(self, why: str) -> OffsetsError:
+        return OffsetsError(
+            f"The broker at {self._bootstrap} does not tell the offsets of {self._topic!r}: {why}."
+            " Its log is stack/broker.log."
+        )
 
     def end_offsets_reaching(self, handed_over: list[int], within_s: float) -> list[int]:
         """The end offsets once they are what was handed over, or after `within_s` what they are

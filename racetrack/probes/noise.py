@@ -4,6 +4,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 
 import psutil
@@ -16,10 +17,11 @@ from racetrack.stack.contract import Accounting
 
 EVERY_S, LOOK_EVERY_S = 1.0, 5.0
 STAT, PRESSURE = Path("/proc/stat"), Path("/proc/pressure")
+PROCESSES, KTHREADD = Path("/proc"), 2  # the parent of the kernel's threads
 FREQUENCIES = "cpu[0-9]*/cpufreq/scaling_cur_freq"
 RESOURCES = ("cpu", "memory", "io")
 COLUMNS = (
-    *("at_ms", "machine_s", "busy_s", "steal_s", "services_s", "harness_s"),
+    *("at_ms", "machine_s", "busy_s", "steal_s", "programs_s", "services_s", "harness_s"),
     *("load_1_min", "mhz", *(f"waited_for_{name}_s" for name in RESOURCES)),
 )
 
@@ -34,6 +36,31 @@ def machine_s(stat: str, up_s: float) -> tuple[float, float, float]:
     _, _, _, idle, waiting, _, _, steal = (int(of) / TICKS_PER_S for of in lines[0][1:9])
     passed_s = (len(lines) - 1) * up_s
     return passed_s, passed_s - idle - waiting - steal, steal
+
+
+def programs_s(processes: Path = PROCESSES) -> float | None:
+    """CPU seconds so far of all programs, and of their children that have ended; the kernel's
+    threads are none. None where not all can be seen: in a container, or if `/proc` hides those of
+    other users."""
+    try:
+        if (processes / str(KTHREADD) / "comm").read_text() != "kthreadd\n":
+            return None
+    except FileNotFoundError:
+        return None
+    ticks = 0
+    for name in os.listdir(processes):  # noqa: PTH208  # a Path for each is half of the time
+        if name.isdigit() and int(name) != KTHREADD:
+            ticks += _program_ticks(f"{processes}/{name}/stat")
+    return ticks / TICKS_PER_S
+
+
+def _program_ticks(stat: str) -> int:
+    try:
+        with open(stat, "rb") as file:  # noqa: PTH123
+            parent, *times = itemgetter(1, 11, 12, 13, 14)(file.read().rpartition(b")")[2].split())
+    except (FileNotFoundError, ProcessLookupError):
+        return 0  # it has ended since it was listed
+    return 0 if int(parent) == KTHREADD else sum(map(int, times))
 
 
 def waited_s(resource: str) -> float | None:
@@ -144,7 +171,8 @@ class NoiseProbe(Probe):
     def _row(self) -> list[str]:
         at_ms = now_ms()
         seconds = machine_s(STAT.read_text(), time.clock_gettime(time.CLOCK_BOOTTIME))
+        all_s = programs_s()
         services_s = self._services.cpu_s() if self._services else None
-        others = (services_s, self._harness.cpu_s(), os.getloadavg()[0], mhz())
+        others = (all_s, services_s, self._harness.cpu_s(), os.getloadavg()[0], mhz())
         numbers = (*seconds, *others, *map(waited_s, RESOURCES))
         return [str(at_ms), *("" if number is None else f"{number:.3f}" for number in numbers)]

@@ -228,8 +228,16 @@ FIGURES = (
         "foreign CPU",
         "% of a core",
         "{:,.1f}",
-        "CPU time that neither the stack's services nor the harness used while samples were taken;"
-        " absent from older runs.",
+        "CPU time of programs that are neither the stack's services nor the harness, while samples"
+        " were taken; absent from older runs.",
+    ),
+    Figure(
+        "kernel_cpu_pct",
+        "kernel CPU",
+        "% of a core",
+        "{:,.1f}",
+        "CPU time that stands in no program's account: the kernel's own, for interrupts and"
+        " wake-ups. Engines whose threads sleep and wake often cause much of it.",
     ),
     Figure(
         "steal_pct",

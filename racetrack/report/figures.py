@@ -47,6 +47,7 @@ def figures_of(run: RunRecord, folder: Path) -> dict[str, float | None]:
         }
         if results.noise:
             found["foreign_cpu_pct"] = results.noise.sampled.foreign_cpu_pct
+            found["kernel_cpu_pct"] = results.noise.sampled.kernel_cpu_pct
             found["steal_pct"] = results.noise.sampled.steal_pct
         if broker := results.processes.get("broker"):
             found["broker_cpu_mean_pct"] = broker.cpu_pct.mean

@@ -11,7 +11,15 @@ import psutil
 import pytest
 
 from racetrack.analysis import noise, raw
-from racetrack.probes.noise import HarnessMeter, NoiseProbe, ServicesMeter, machine_s, mhz, waited_s
+from racetrack.probes.noise import (
+    HarnessMeter,
+    NoiseProbe,
+    ServicesMeter,
+    machine_s,
+    mhz,
+    programs_s,
+    waited_s,
+)
 from racetrack.probes.usage import Meter
 from racetrack.runfolder import RunFolder
 
@@ -55,6 +63,42 @@ def test_a_frequency_that_is_hidden_is_none(tmp_path: Path) -> None:
 
 def test_a_pressure_that_the_kernel_does_not_know_is_none() -> None:
     assert waited_s("moods") is None
+
+
+def process(folder: Path, number: int, parent: int, ticks: int, name: str = "(sh) (1)") -> None:
+    """A process as `/proc` has it, with so many hundredths of a second in each of its accounts."""
+    (folder / str(number)).mkdir(parents=True)
+    times = f"{ticks} {ticks} {ticks} {ticks}"
+    stat = f"{number} ({name}) S {parent} 1 1 0 -1 0 0 0 0 0 {times} 20 0 1 0 7 8 9\n"
+    (folder / str(number) / "stat").write_text(stat)
+    (folder / str(number) / "comm").write_text(f"{name}\n")
+
+
+def test_programs_are_what_is_no_thread_of_the_kernel(tmp_path: Path) -> None:
+    process(tmp_path, 1, 0, 100, "init")
+    process(tmp_path, 2, 0, 5_000, "kthreadd")
+    process(tmp_path, 9, 2, 5_000, "kworker/0:1-events")
+    process(tmp_path, 4711, 1, 25)
+    (tmp_path / "4712").mkdir()  # it ended while it was looked at
+    (tmp_path / "self").mkdir()
+    assert programs_s(tmp_path) == 5.0
+
+
+def test_programs_are_not_known_where_not_all_are_seen(tmp_path: Path) -> None:
+    """A container has its own processes only; a user may be shown only his."""
+    process(tmp_path, 1, 0, 100, "init")
+    assert programs_s(tmp_path) is None
+    process(tmp_path, 2, 1, 100, "sh")
+    assert programs_s(tmp_path) is None
+
+
+def test_a_program_that_has_ended_still_counts() -> None:
+    before_s = programs_s()
+    if before_s is None:
+        pytest.skip("not all processes are seen here")
+    subprocess.run([sys.executable, "-c", BURN.format(0.3).rpartition("\n")[0]], check=True)
+    assert (after_s := programs_s()) is not None
+    assert after_s - before_s >= 0.28
 
 
 def test_a_child_of_the_harness_is_the_harness_unless_it_is_a_service() -> None:

@@ -181,7 +181,7 @@ class PlayedBack:
         }
         if (foreign_pct := self._spec.foreign_pct) is not None:
             shares = [(int(start_ms + 1000 * s), s * foreign_pct / 100) for s in seconds]
-            noise = [f"{at},{2 * n},{100 + s},0,100,0,0.5,,,," for n, (at, s) in enumerate(shares)]
+            noise = [f"{at},{2 * n},{100 + s},0,,100,0,0.5,,,," for n, (at, s) in enumerate(shares)]
             files["noise.csv"] = [",".join(COLUMNS), *noise]
         for name, lines in files.items():
             (self._folder / name).write_text("\n".join(lines) + "\n")

@@ -11,14 +11,27 @@ from engines.spark.engine import NOT_MADE
 from racetrack.settings import Settings
 from racetrack.stack.runtime import standing_stack
 from racetrack.workload import find_workload
-from tests.e2e.shared import Door, ended_well, run_folder, stack_up
+from tests.e2e.shared import (
+    Door,
+    check_answers,
+    check_views_followed,
+    ended_well,
+    run_folder,
+    stack_up,
+)
 from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e
 
 WITHIN_S = 400
 RUN = ("run_experiment.sh", "spark", "500", "10", "10", "1.0", "--verify")
-CHANGES = {"UPDATES_PER_SECOND": "20", "DELETES_PER_SECOND": "2"}
+MARKS_PER_S = 12
+CHANGES = {
+    "UPDATES_PER_SECOND": "20",
+    "DELETES_PER_SECOND": "2",
+    "MARKS_PER_SECOND": str(MARKS_PER_S),
+    "READS_PER_SECOND": "6",
+}
 
 
 def run(*further: str, **settings: str) -> Door:
@@ -37,13 +50,30 @@ def right(door: Door) -> dict[str, str]:
     return {name: view["status"] for name, view in verified["views"].items()}
 
 
-def test_the_shop_s_views_are_right_after_updates_and_deletions() -> None:
+@pytest.fixture(scope="module")
+def shop() -> Door:
+    """A run in which rows of the shop change and go, and its views are followed and read."""
     door = run(**CHANGES)
     ended_well(door)
-    assert right(door) == {
+    return door
+
+
+def test_the_shop_s_views_are_right_after_updates_and_deletions(shop: Door) -> None:
+    assert right(shop) == {
         view.name: "absent" if view.name in NOT_MADE else "right"
         for view in find_workload("shop").views
     }
+
+
+def test_the_views_that_it_makes_are_followed_by_their_marks(shop: Door) -> None:
+    folder = run_folder(shop.output)
+    check_views_followed(read_run(folder), folder, MARKS_PER_S)
+
+
+def test_the_views_that_it_makes_are_read(shop: Door) -> None:
+    run = read_run(run_folder(shop.output))
+    check_answers(run)
+    assert not any(read["errors"] for read in run["results"]["reads"])
 
 
 @pytest.mark.parametrize(
