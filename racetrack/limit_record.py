@@ -11,7 +11,15 @@ PAGEVIEWS = "pageviews"  # the events of the main topic, whatever the workload
 
 VOID = "Why it says nothing of the engine alone, where others used the machine; it was made again."
 
+# A bound is no less than so many update cycles.
+CYCLES = 2
+
 COUNTED_BEFORE = "How many the engine had counted by then; some engines slow down with them."
+
+
+def widened_ms(bound_ms: float, cycle_ms: float) -> float:
+    """The bound for an engine that tells of an update once in a cycle."""
+    return max(bound_ms, CYCLES * cycle_ms)
 
 
 class Overloaded(Part):
@@ -70,7 +78,9 @@ class LimitRun(Part):
         default=None, description="Whether its CPU time per pageview had become flat by then."
     )
     cycle_ms: float | None = Field(
-        default=None, description="The usual time between two updates when it had little to do."
+        default=None,
+        description="The usual time between two updates when it was warm and had little to do; of"
+        " a run that was to hold rates. Before 2026-11-23 it was looked at before it was warm.",
     )
     rates: tuple[AtRate, ...] = ()
     overloaded: tuple[Overloaded, ...] = ()
@@ -110,6 +120,11 @@ class LimitRecord(Part):
     minutes: float = 0.0
     schema_version: Literal[3] = 3
     kind: Literal["limit"] = "limit"
+
+    def held_within_ms(self, bound_ms: float) -> float:
+        """What the lag's p99 was held against where this bound was asked for."""
+        cycles_ms = [run.cycle_ms for run in self.runs if run.rates and run.cycle_ms]
+        return widened_ms(bound_ms, cycles_ms[-1] if cycles_ms else 0.0)
 
 
 # Rates of version 2, which was of pageviews only.

@@ -25,6 +25,8 @@ REACH_MS = 2_000
 READ_WITHIN_S = 0.05
 # Twenty spins in a row, on a busy machine, were within 0.4 % of each other (docs/results.md).
 SPIN_WITHIN_PCT = 5.0
+# A machine with room has nobody wait for memory; one that ran out of it was at 3 % before it stood.
+MEMORY_WITHIN_PCT = 1.0
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,19 @@ def warnings(run: RunRecord) -> list[str]:
     results = run.results
     if results and not Gate.of(run.settings) and (told := exceeded(results.noise, Gate())):
         found.append(f"Noisy machine: {told}. The gate was off (NOISE_GATE).")
+    if results and results.noise and (told := _short_of_memory(results.noise.sampled)):
+        found.append(told)
     return found
+
+
+def _short_of_memory(figures: NoiseFigures) -> str:
+    waited_pct = figures.waited_for_memory_pct
+    if waited_pct is None or waited_pct <= MEMORY_WITHIN_PCT:
+        return ""
+    return (
+        f"The machine was short of memory: {waited_pct:.1f} % of the time something waited for it."
+        " What the broker keeps is in memory, too (KAFKA_RETENTION_BYTES)."
+    )
 
 
 def _slower(spin: Spin | None) -> list[str]:

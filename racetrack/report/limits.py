@@ -6,6 +6,8 @@ from racetrack.limit_record import AtRate, Capacity, LimitRecord, Overloaded, Su
 from racetrack.report.collect import Limit
 
 NOT_KNOWN = "n/a"
+# What a bound may be widened by without a word.
+AS_ASKED_WITHIN = 0.05
 
 
 def bounds_of(limits: Sequence[Limit]) -> list[float]:
@@ -20,14 +22,29 @@ def capacity_in_words(of: Capacity | None) -> str:
     return f"{of.per_s:,.0f} ({of.low:,.0f} to {of.high:,.0f})"
 
 
-def sustained_in_words(one: SustainableRate | None) -> str:
-    """The highest rate that held, and the lowest above it that did not."""
-    if not one:
-        return NOT_KNOWN
+def sustained_in_words(found: LimitRecord, bound_ms: float) -> str:
+    """The highest rate that held, and the lowest above it that did not; and the bound, where it is
+    not the one that was asked for."""
+    asked = [one for one in found.sustainable if one.bound_ms == bound_ms]
+    rates = _rates_in_words(asked[0]) if asked else NOT_KNOWN
+    if rates == NOT_KNOWN or not _is_wider(found, bound_ms):
+        return rates
+    return f"{rates}, within {_bound(found, bound_ms)}"
+
+
+def _rates_in_words(one: SustainableRate) -> str:
     held, failed = one.held_per_s, one.failed_per_s
     if held is None:
         return NOT_KNOWN if failed is None else f"below {failed:,}"
     return f"{held:,}" if failed is None else f"{held:,} (not {failed:,})"
+
+
+def _is_wider(found: LimitRecord, bound_ms: float) -> bool:
+    return found.held_within_ms(bound_ms) > bound_ms * (1 + AS_ASKED_WITHIN)
+
+
+def _bound(found: LimitRecord, bound_ms: float) -> str:
+    return f"{found.held_within_ms(bound_ms) / 1000:.1f} s"
 
 
 def overloaded_in_words(seen: Overloaded) -> str:
@@ -69,8 +86,12 @@ def lines(found: LimitRecord) -> list[str]:
     made.append(f"{found.engine}: capacity {capacity_in_words(found.capacity)} {found.of}/s")
     if works := [_works(run.overloaded[-1]) for run in found.runs if run.overloaded]:
         made.append(f"{found.engine}: it worked {', '.join(works)} {found.of}")
-    made += [
-        f"{found.engine}: lag p99 within {one.bound_ms / 1000:g} s at {sustained_in_words(one)}"
-        for one in found.sustainable
-    ]
-    return made
+    return [*made, *(_sustained_line(found, one) for one in found.sustainable)]
+
+
+def _sustained_line(found: LimitRecord, one: SustainableRate) -> str:
+    within = f"{one.bound_ms / 1000:g} s"
+    if _is_wider(found, one.bound_ms):
+        asked, within = within, _bound(found, one.bound_ms)
+        within += f", two of its update cycles ({asked} was asked for),"
+    return f"{found.engine}: lag p99 within {within} at {_rates_in_words(one)}"

@@ -156,11 +156,10 @@ def _limits(out: Console, by_place: Mapping[str, Sequence[Limit]]) -> None:
             grid.add_column(f"sustained within\n{bound_ms / 1000:g} s", justify="right")
         grid.add_column("outcome")
         for limit in (each.record for each in limits):
-            sustained = {one.bound_ms: one for one in limit.sustainable}
             grid.add_row(
                 Text(limit.engine),
                 capacity_in_words(limit.capacity),
-                *(sustained_in_words(sustained.get(bound_ms)) for bound_ms in bounds_ms),
+                *(sustained_in_words(limit, bound_ms) for bound_ms in bounds_ms),
                 Text(limit.outcome),
             )
         out.print(grid)

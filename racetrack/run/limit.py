@@ -22,6 +22,7 @@ from racetrack.limit_record import (
     LimitRun,
     Overloaded,
     SustainableRate,
+    widened_ms,
 )
 from racetrack.report import limits
 from racetrack.run import loads, phases, search
@@ -116,7 +117,7 @@ class LimitSearch:
             load = loads.load_of(self._of, session, folder.path, self._settings)
             overload = Overload(load, folder.path, self._start_per_s, self._pace)
             warm = overload.warm_up()
-            run.warm_up_s, run.is_warm, run.cycle_ms = warm.took_s, warm.is_warm, warm.cycle_ms
+            run.warm_up_s, run.is_warm = warm.took_s, warm.is_warm
             yield MeasuredRun(self, load, folder, run, overload)
             outcome = "ok"
         except BaseException as error:
@@ -245,11 +246,13 @@ class MeasuredRun:
 
     def _at_rate(self, per_s: int, bound_ms: float) -> AtRate:
         drained = phases.drain(self._load, per_s)
-        widened_ms = search.widened_ms(bound_ms, self._cycle_ms)
-        lag = phases.hold(self._load, per_s, widened_ms, self._pace)
+        if self._record.cycle_ms is None:
+            self._record.cycle_ms = self._overload.cycle_ms()
+        within_ms = widened_ms(bound_ms, self._cycle_ms)
+        lag = phases.hold(self._load, per_s, within_ms, self._pace)
         return AtRate(
             per_s=per_s,
-            bound_ms=widened_ms,
+            bound_ms=within_ms,
             drained=drained,
             counted_before=self._load.counted_by(lag.window.start_ms),
             **asdict(lag),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 from engines.contract import Engine
 from racetrack.analysis import capacity, cdc, curves, views
@@ -24,6 +25,8 @@ from racetrack.workload import MarkedView, Workload, find_workload
 
 # Two a second in each partition, by which inserts are followed if marks are not on already.
 MARKS_PER_PARTITION = 2
+# What the broker keeps of the main topic while a search overloads an engine.
+KEPT_OF_MEMORY = 1 / 6
 
 
 @dataclass(frozen=True)
@@ -217,7 +220,8 @@ def kinds(workload: Workload) -> list[str]:
 
 
 def settings_for(of: str, engine: Engine, settings: Settings) -> Settings:
-    """The settings with what is needed to raise it.
+    """The settings with what is needed to raise it: a broker that keeps no more than memory holds,
+    and marks where they tell what has come.
 
     Raises:
         UsageError: this engine, or this workload, has no such load.
@@ -225,6 +229,7 @@ def settings_for(of: str, engine: Engine, settings: Settings) -> Settings:
     there = kinds(find_workload(settings.workload))
     if of not in there:
         raise UsageError(f"--of {of}: the workload {settings.workload} has {' and '.join(there)}.")
+    settings = _with_bounded_broker(settings)
     if of == PAGEVIEWS:
         return settings
     if "debezium" not in engine.needs:
@@ -232,6 +237,15 @@ def settings_for(of: str, engine: Engine, settings: Settings) -> Settings:
     least = MARKS_PER_PARTITION * settings.pageviews_partitions
     marks_per_s = max(settings.marks_per_second, least)
     return settings.model_copy(update={"marks_per_second": marks_per_s})
+
+
+def _with_bounded_broker(settings: Settings) -> Settings:
+    """Nobody replays or verifies what a search published, which may be more than the memory holds;
+    the backlog of 30 s is far less. A bound that was set stays."""
+    if settings.kafka_retention_bytes >= 0:
+        return settings
+    kept = int(psutil.virtual_memory().total * KEPT_OF_MEMORY / settings.pageviews_partitions)
+    return settings.model_copy(update={"kafka_retention_bytes": kept})
 
 
 def load_of(of: str, session: Session, folder: Path, settings: Settings) -> Load:

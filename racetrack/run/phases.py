@@ -71,12 +71,10 @@ PACE = Pace(
 
 @dataclass(frozen=True)
 class WarmUp:
-    """How long an engine took to be warm and to have a backlog, whether its cost was flat, and its
-    usual time between two updates at the beginning, when it had little to do."""
+    """How long an engine took to be warm and to have a backlog, and whether its cost was flat."""
 
     took_s: float
     is_warm: bool
-    cycle_ms: float
 
 
 @dataclass(frozen=True)
@@ -105,23 +103,36 @@ class Overload:
         self._is_warm = False
 
     def warm_up(self) -> WarmUp:
-        """Look how often the engine updates; then overload it until it is warm, or has had its
-        time, and has a backlog.
+        """Begin with little; then overload it until it is warm, or has had its time, and has a
+        backlog.
 
         Raises:
             RacetrackError: it was not overloaded in time, or a part of the stack failed.
         """
-        began_s, start_ms = time.monotonic(), now_ms()
-        self._load.offer(min(self._load.little_per_s, self._start_per_s))
-        self._session.watch(self.pace.look_s, "looking how often it updates")
-        updates = update_times_ms(curves.read(self._folder))
-        cycle_ms = rhythm_ms(updates[updates >= start_ms], now_ms()) or 0.0
+        began_s = time.monotonic()
+        self._offer_little("beginning with little")
 
         def is_warm() -> bool:
             return self._is_warm or time.monotonic() - began_s >= self.pace.warm_up_most_s
 
         self._until_behind(is_warm)
-        return WarmUp(round(time.monotonic() - began_s, 1), self._is_warm, cycle_ms)
+        return WarmUp(round(time.monotonic() - began_s, 1), self._is_warm)
+
+    def cycle_ms(self) -> float:
+        """The engine's usual time between two updates when it has little to do: of one that is warm
+        and has no backlog, since Java takes many times as long before. 0 if it told of none.
+
+        Raises:
+            RacetrackError: a part of the stack failed.
+        """
+        start_ms = now_ms()
+        self._offer_little("looking how often it updates")
+        updates = update_times_ms(curves.read(self._folder))
+        return rhythm_ms(updates[updates >= start_ms], now_ms()) or 0.0
+
+    def _offer_little(self, why: str) -> None:
+        self._load.offer(min(self._load.little_per_s, self._start_per_s))
+        self._session.watch(self.pace.look_s, why)
 
     def measure(self) -> Window:
         """The time in which its work counts. It begins when the backlog is as large as it is to

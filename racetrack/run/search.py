@@ -10,22 +10,16 @@ from typing import Protocol
 
 from racetrack.analysis import capacity
 from racetrack.analysis.capacity import Estimate, Work
+from racetrack.limit_record import widened_ms
 
 # Parts of the first run's capacity that are tried, from the top: 0.95, 0.90, … 0.05.
 SHARES = tuple(round(0.95 - 0.05 * step, 2) for step in range(19))
 # While none has held, strides grow: 0.95, 0.90, 0.80, 0.60, 0.20, 0.05.
 DESCENT = (0, 1, 3, 7, 15, 18)
-# What is sustainable: this quantile of the lag stays within a bound, which is no less than so many
-# update cycles.
+# What is sustainable: this quantile of the lag stays within a bound.
 BOUNDS_MS = (2_000.0, 5_000.0)
 QUANTILE = 0.99
 RUNS = 2
-CYCLES = 2
-
-
-def widened_ms(bound_ms: float, cycle_ms: float) -> float:
-    """The bound for an engine that tells of an update once in a cycle."""
-    return max(bound_ms, CYCLES * cycle_ms)
 
 
 @dataclass(frozen=True)

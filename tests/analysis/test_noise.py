@@ -207,3 +207,11 @@ def test_a_machine_that_got_slower_is_told(
     found = noise.warnings(record({"spin": spin.model_dump()}))
     assert len(found) == len(says)
     assert all(part in line for part, line in zip(says, found, strict=True))
+
+
+@pytest.mark.parametrize(("waited_pct", "says"), [(0.9, 0), (3.2, 1), (None, 0)])
+def test_a_machine_that_was_short_of_memory_is_told(waited_pct: float | None, says: int) -> None:
+    figures = {**NOISE_FIGURES, "waited_for_memory_pct": waited_pct}
+    found = noise.warnings(record({"results": {"noise": {"sampled": figures}}}))
+    assert len(found) == says
+    assert all("short of memory: 3.2 % of the time" in line for line in found)

@@ -16,7 +16,9 @@ from rich.console import Console
 
 from racetrack.cli import race
 from racetrack.errors import UsageError
+from racetrack.limit_record import LimitRecord
 from racetrack.published import published
+from racetrack.report import limits
 from racetrack.report.collect import collect
 from racetrack.report.groups import Table, tables
 from racetrack.report.tables import show
@@ -320,6 +322,37 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
         )
     )
     assert len(list((tmp_path / "out" / "plots").glob("limits*.svg"))) == 3
+
+
+def test_a_bound_that_an_engine_updates_too_seldom_for_is_not_said_to_hold() -> None:
+    """It was held against two of its update cycles, and that is what is said."""
+    window = {"start_ms": 1_000, "end_ms": 91_000}
+    rate = {"window": window, "bound_ms": 2_020, "per_s": 40_000, "lag_p50_ms": 530}
+    rate |= {
+        "lag_p99_ms": 1_060,
+        "counted_before": 9,
+        "handed_over_per_s": 40_000,
+        "broken_off": False,
+    }
+    found = LimitRecord.model_validate(
+        {
+            "engine": "steady",
+            "runtime": "native",
+            "machine": {"cpu_model": "A", "cores": 2, "memory_gib": 8},
+            "outcome": "ok",
+            "sustainable": [
+                {"bound_ms": bound_ms, "held_per_s": 40_000, "failed_per_s": 57_000}
+                for bound_ms in (1_000, 2_000)
+            ],
+            "runs": [{"tag": "one", "cycle_ms": 1_010, "rates": [rate]}],
+        }
+    )
+    widened, as_asked = limits.lines(found)[-2:]
+    assert "within 2.0 s, two of its update cycles (1 s was asked for), at 40,000 (" in widened
+    assert as_asked == "steady: lag p99 within 2 s at 40,000 (not 57,000)"
+    assert limits.sustained_in_words(found, 1_000) == "40,000 (not 57,000), within 2.0 s"
+    assert limits.sustained_in_words(found, 2_000) == "40,000 (not 57,000)"
+    assert limits.sustained_in_words(found, 5_000) == "n/a"
 
 
 def test_a_limit_of_an_older_version_is_not_read_as_one_of_today(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from rich.table import Table
 from scipy import signal
 
 from racetrack.analysis.capacity import Work
+from racetrack.limit_record import widened_ms
 from racetrack.run.phases import (
     DRAIN_SHARE,
     DRAINED_S,
@@ -27,7 +28,7 @@ from racetrack.run.phases import (
     PACE,
     Pace,
 )
-from racetrack.run.search import BOUNDS_MS, QUANTILE, Held, find, widened_ms
+from racetrack.run.search import BOUNDS_MS, QUANTILE, Held, find
 from racetrack.run.steering import LEAST_S, TARGET_S, Look, Steering
 
 STEP_S = 0.2

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import cast
 
+import psutil
 import pytest
 
 from racetrack.errors import UsageError
@@ -102,6 +103,16 @@ def test_marks_are_turned_on_for_inserts_and_left_if_there_are_more() -> None:
     assert loads.settings_for(INSERTS, engine, load({})).marks_per_second == 12
     more = load({"MARKS_PER_SECOND": "30"})
     assert loads.settings_for(INSERTS, engine, more).marks_per_second == 30
+
+
+def test_a_search_does_not_fill_the_memory_with_what_engines_have_read() -> None:
+    engine, memory = MadeUpEngine(), psutil.virtual_memory().total
+    for of in (PAGEVIEWS, INSERTS):
+        found = loads.settings_for(of, engine, load({"KAFKA_RETENTION_BYTES": "-1"}))
+        kept = found.kafka_retention_bytes * found.pageviews_partitions
+        assert kept == pytest.approx(memory / 6, rel=0.01)
+    bounded = load({"KAFKA_RETENTION_BYTES": "5000000"})
+    assert loads.settings_for(PAGEVIEWS, engine, bounded).kafka_retention_bytes == 5_000_000
 
 
 def test_what_can_not_be_raised_is_said() -> None:

@@ -47,13 +47,25 @@ def test_an_overloaded_engine_shows_what_it_works(
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
     overload = Overload(at.load, at.folder.path, 1_000, PACE)
-    assert overload.warm_up().cycle_ms == pytest.approx(1_000, abs=250)
+    overload.warm_up()
     window = overload.measure()
     assert window.seconds == pytest.approx(PACE.work_s, abs=2)
     work = at.work_in(window)
     assert work.per_s == pytest.approx(20_000, rel=0.01)
     assert work.is_capacity
     assert 4 < work.youngest_s < work.oldest_s < 31
+
+
+def test_its_update_cycle_is_looked_at_when_it_is_warm_and_has_little_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = Drive(tmp_path, monkeypatch, STEADY)
+    overload = Overload(at.load, at.folder.path, 1_000, PACE)
+    overload.warm_up()
+    assert drain(at.load, 19_000)
+    before_s = at.clock.now_s
+    assert overload.cycle_ms() == pytest.approx(1_000, abs=250)
+    assert at.clock.now_s - before_s == pytest.approx(PACE.look_s, abs=1)
 
 
 def test_it_is_measured_once_the_engine_is_warm(

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from racetrack.analysis.capacity import Work
+from racetrack.limit_record import widened_ms
 from racetrack.run.phases import PACE
-from racetrack.run.search import SHARES, Found, Held, find, widened_ms
+from racetrack.run.search import SHARES, Found, Held, find
 from tests.run.fluid import Wavering, searched
 
 CAPACITY_PER_S = 10_000.0
