@@ -25,7 +25,7 @@ REACH_MS = 2_000
 READ_WITHIN_S = 0.05
 # Twenty spins in a row, on a busy machine, were within 0.4 % of each other (docs/results.md).
 SPIN_WITHIN_PCT = 5.0
-# A machine with room has nobody wait for memory; one that ran out of it was at 3 % before it stood.
+# A machine with room has nobody wait for memory; one that ran out of it was at 4 % before it stood.
 MEMORY_WITHIN_PCT = 1.0
 
 
@@ -94,7 +94,7 @@ def over(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigur
 
     within = [row for row in rows if ends_ms[0] <= row.at_ms <= ends_ms[1]] or rows
     mhz = [row.mhz for row in within if row.mhz is not None]
-    busy_pct, programs_pct = share([row.busy_s for row in rows]) or 0.0, share(programs_s(rows))
+    busy_pct, programs_pct = share([row.busy_s for row in rows]) or 0.0, share(_programs_s(rows))
     ours_pct = share([_ours_s(row) for row in rows])
     used_pct = busy_pct if programs_pct is None else min(busy_pct, programs_pct)
     waited = {name: share([row.waited_s[name] for row in rows]) for name in RESOURCES}
@@ -112,7 +112,7 @@ def over(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigur
     )
 
 
-def programs_s(rows: Sequence[NoiseRow]) -> list[float | None]:
+def _programs_s(rows: Sequence[NoiseRow]) -> list[float | None]:
     """What all programs have used by each row, seconds; None where that is not known.
 
     A process for whose end nobody waits takes its account with it. Where all together used less

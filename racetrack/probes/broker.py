@@ -52,7 +52,7 @@ class TopicOffsets:
         try:
             if not self._partitions:
                 self._partitions = self._find_partitions(within_s)
-            # Seldom, an answer holds a negative number and no error: the client was not told.
+            # A negative number without an error is no answer; one has ended a sweep.
             while min(offsets := self._ask(which, give_up - time.monotonic())) < 0:
                 if time.monotonic() >= give_up:
                     raise self._error(f"it says {offsets}")

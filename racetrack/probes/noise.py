@@ -4,7 +4,6 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
 from pathlib import Path
 
 import psutil
@@ -38,31 +37,6 @@ def machine_s(stat: str, up_s: float) -> tuple[float, float, float]:
     return passed_s, passed_s - idle - waiting - steal, steal
 
 
-def programs_s(processes: Path = PROCESSES) -> float | None:
-    """CPU seconds so far of all programs, and of their children that have ended; the kernel's
-    threads are none. None where not all can be seen: in a container, or if `/proc` hides those of
-    other users."""
-    try:
-        if (processes / str(KTHREADD) / "comm").read_text() != "kthreadd\n":
-            return None
-    except FileNotFoundError:
-        return None
-    ticks = 0
-    for name in os.listdir(processes):  # noqa: PTH208  # a Path for each is half of the time
-        if name.isdigit() and int(name) != KTHREADD:
-            ticks += _program_ticks(f"{processes}/{name}/stat")
-    return ticks / TICKS_PER_S
-
-
-def _program_ticks(stat: str) -> int:
-    try:
-        with open(stat, "rb") as file:  # noqa: PTH123
-            parent, *times = itemgetter(1, 11, 12, 13, 14)(file.read().rpartition(b")")[2].split())
-    except (FileNotFoundError, ProcessLookupError):
-        return 0  # it has ended since it was listed
-    return 0 if int(parent) == KTHREADD else sum(map(int, times))
-
-
 def waited_s(resource: str) -> float | None:
     """Seconds in which some process waited for `cpu`, `memory` or `io`, since the machine started;
     None where the kernel does not account for it."""
@@ -77,6 +51,40 @@ def mhz(cpus: Path = Path("/sys/devices/system/cpu")) -> float | None:
     """The mean frequency of the cores now; None where it is hidden, as in most virtual machines."""
     found = [int(path.read_text()) / 1000 for path in cpus.glob(FREQUENCIES)]
     return sum(found) / len(found) if found else None
+
+
+class ProgramsMeter:
+    """CPU time of all programs, and of their children that have ended; the kernel's threads are
+    none. Those are most of what there is to look at, so they are looked for every LOOK_EVERY_S."""
+
+    def __init__(self, processes: Path = PROCESSES) -> None:
+        self._processes, self._threads = processes, set[str]()
+        self._looked_s = -LOOK_EVERY_S
+
+    def cpu_s(self) -> float | None:
+        """Seconds so far. None where not all can be seen: in a container, or if `/proc` hides those
+        of other users."""
+        try:
+            if (self._processes / str(KTHREADD) / "comm").read_text() != "kthreadd\n":
+                return None
+        except (FileNotFoundError, PermissionError):
+            return None
+        if time.monotonic() - self._looked_s >= LOOK_EVERY_S:
+            self._threads, self._looked_s = {str(KTHREADD)}, time.monotonic()
+        names = os.listdir(self._processes)  # noqa: PTH208  # a Path for each is half of the time
+        there = (name for name in names if name.isdigit() and name not in self._threads)
+        return sum(map(self._ticks, there)) / TICKS_PER_S
+
+    def _ticks(self, name: str) -> int:
+        try:
+            with open(f"{self._processes}/{name}/stat", "rb") as file:  # noqa: PTH123
+                fields = file.read().rpartition(b")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            return 0  # it has ended since it was listed
+        if int(fields[1]) == KTHREADD:
+            self._threads.add(name)
+            return 0
+        return sum(map(int, fields[11:15]))
 
 
 class HarnessMeter:
@@ -156,7 +164,7 @@ class NoiseProbe(Probe):
         self, services: ServicesMeter | None, harness: HarnessMeter, folder: RunFolder
     ) -> None:
         super().__init__()
-        self._services, self._harness = services, harness
+        self._services, self._harness, self._programs = services, harness, ProgramsMeter()
         self._csv = folder.open_for_lines("noise.csv")
 
     def run(self) -> None:
@@ -171,8 +179,8 @@ class NoiseProbe(Probe):
     def _row(self) -> list[str]:
         at_ms = now_ms()
         seconds = machine_s(STAT.read_text(), time.clock_gettime(time.CLOCK_BOOTTIME))
-        all_s = programs_s()
+        programs_s = self._programs.cpu_s()
         services_s = self._services.cpu_s() if self._services else None
-        others = (all_s, services_s, self._harness.cpu_s(), os.getloadavg()[0], mhz())
+        others = (programs_s, services_s, self._harness.cpu_s(), os.getloadavg()[0], mhz())
         numbers = (*seconds, *others, *map(waited_s, RESOURCES))
         return [str(at_ms), *("" if number is None else f"{number:.3f}" for number in numbers)]

@@ -22,7 +22,7 @@ from racetrack.report.figures import BUSY_PCT, machine_cpu
 from racetrack.run_record import RunRecord
 from racetrack.settings import REPO, Settings, load
 from racetrack.stack.native import leftovers
-from racetrack.workload import find_workload
+from racetrack.workload import Workload, find_workload
 from tests.e2e.loadgen_stack import LoadgenStack
 from tests.run_json import read_run
 from tests.some_engines import EXAMPLE
@@ -246,11 +246,8 @@ def check_views_followed(run: Mapping[str, Any], folder: Path, marks_per_s: floa
     """Each view that shows marks, and that the engine makes, was seen to take them in, nearly all
     of them by the end of the run, and its lag is told."""
     found = {view["name"]: view for view in run["results"]["views"]}
-    marked = [
-        view
-        for view in find_workload(run["settings"]["workload"]).marked
-        if view.view not in run["absent_views"]
-    ]
+    absent = run["absent_views"]
+    marked = [view for view in _workload(run).marked if view.view not in absent]
     assert found.keys() == {view.name for view in marked}
     newest, _, in_database = _last_row(folder / "marks.csv")
     for view in marked:
@@ -279,11 +276,8 @@ def check_answers(run: Mapping[str, Any]) -> None:
     """Every question was asked and answered, if the engine makes the view, with a time, and an age
     where marks tell one; and what its reader used is nobody else's."""
     reads = {read["question"]: read for read in run["results"]["reads"]}
-    questions = [
-        asked
-        for asked in find_workload(run["settings"]["workload"]).questions
-        if asked.view not in run["absent_views"]
-    ]
+    absent = run["absent_views"]
+    questions = [asked for asked in _workload(run).questions if asked.view not in absent]
     assert list(reads) == [asked.name for asked in questions]
     for asked in questions:
         read = reads[asked.name]
@@ -294,6 +288,10 @@ def check_answers(run: Mapping[str, Any]) -> None:
         assert (read["age"] is None) == (asked.by is None), read
     assert sum(run["measured"]["cpu_s"]["reader"].values()) > 0  # all its ticks may be the kernel's
     assert "reader" not in run["engine_services"]
+
+
+def _workload(run: Mapping[str, Any]) -> Workload:
+    return find_workload(run["settings"]["workload"])
 
 
 def _last_row(path: Path) -> list[int]:

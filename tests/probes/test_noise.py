@@ -14,10 +14,10 @@ from racetrack.analysis import noise, raw
 from racetrack.probes.noise import (
     HarnessMeter,
     NoiseProbe,
+    ProgramsMeter,
     ServicesMeter,
     machine_s,
     mhz,
-    programs_s,
     waited_s,
 )
 from racetrack.probes.usage import Meter
@@ -81,23 +81,36 @@ def test_programs_are_what_is_no_thread_of_the_kernel(tmp_path: Path) -> None:
     process(tmp_path, 4711, 1, 25)
     (tmp_path / "4712").mkdir()  # it ended while it was looked at
     (tmp_path / "self").mkdir()
-    assert programs_s(tmp_path) == 5.0
+    meter = ProgramsMeter(tmp_path)
+    assert meter.cpu_s() == 5.0
+    assert meter.cpu_s() == 5.0  # now that it knows the threads
 
 
 def test_programs_are_not_known_where_not_all_are_seen(tmp_path: Path) -> None:
     """A container has its own processes only; a user may be shown only his."""
     process(tmp_path, 1, 0, 100, "init")
-    assert programs_s(tmp_path) is None
+    assert ProgramsMeter(tmp_path).cpu_s() is None
     process(tmp_path, 2, 1, 100, "sh")
-    assert programs_s(tmp_path) is None
+    assert ProgramsMeter(tmp_path).cpu_s() is None
+
+
+def test_programs_are_not_known_where_others_may_not_be_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_path: Path) -> str:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    assert ProgramsMeter(tmp_path).cpu_s() is None
 
 
 def test_a_program_that_has_ended_still_counts() -> None:
-    before_s = programs_s()
+    meter = ProgramsMeter()
+    before_s = meter.cpu_s()
     if before_s is None:
         pytest.skip("not all processes are seen here")
     subprocess.run([sys.executable, "-c", BURN.format(0.3).rpartition("\n")[0]], check=True)
-    assert (after_s := programs_s()) is not None
+    assert (after_s := meter.cpu_s()) is not None
     assert after_s - before_s >= 0.28
 
 
