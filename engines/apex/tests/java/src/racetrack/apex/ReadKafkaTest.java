@@ -2,14 +2,17 @@ package racetrack.apex;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.datatorrent.api.Operator.ProcessingMode;
 import com.datatorrent.api.Sink;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.MockConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.PartitionInfo;
@@ -17,11 +20,26 @@ import org.apache.kafka.common.TopicPartition;
 import org.junit.jupiter.api.Test;
 import racetrack.published.AdEvent;
 
-/** When offsets are committed, with Kafka's own mock of a consumer. */
+/** How it reads, and when offsets are committed, with Kafka's own mock of a consumer. */
 class ReadKafkaTest {
   private static final TopicPartition PARTITION = new TopicPartition(AdEvent.TOPIC, 0);
 
-  private final MockConsumer<byte[], byte[]> kafka = new MockConsumer<>("earliest");
+  /** Remembers how long it was to wait. */
+  private static final class Kafka extends MockConsumer<byte[], byte[]> {
+    private Duration waited;
+
+    Kafka() {
+      super("earliest");
+    }
+
+    @Override
+    public synchronized ConsumerRecords<byte[], byte[]> poll(Duration timeout) {
+      waited = timeout;
+      return super.poll(timeout);
+    }
+  }
+
+  private final Kafka kafka = new Kafka();
 
   private ReadKafka reader(ProcessingMode guarantee) {
     kafka.updatePartitions(
@@ -64,6 +82,13 @@ class ReadKafkaTest {
     assertEquals(2, committed().offset());
     reader.committed(130);
     assertEquals(3, committed().offset());
+  }
+
+  /** Apex puts an operator to sleep that brought nothing, for up to 10 ms, whatever comes then. */
+  @Test
+  void itWaitsForWhatIsOnItsWay() {
+    reader(ProcessingMode.AT_LEAST_ONCE).emitTuples();
+    assertTrue(kafka.waited.toMillis() > 0);
   }
 
   @Test

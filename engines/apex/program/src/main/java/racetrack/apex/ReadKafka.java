@@ -31,6 +31,9 @@ import racetrack.published.AdEvent;
 public class ReadKafka implements InputOperator, CheckpointNotificationListener {
   private static final String GROUP = "apex";
 
+  /** An operator that brings nothing is put to sleep, with what comes meanwhile: so it waits here. */
+  private static final Duration WAITS_FOR_MORE = Duration.ofMillis(10);
+
   public final transient DefaultOutputPort<Message> output = new DefaultOutputPort<>();
 
   private String kafka;
@@ -78,7 +81,7 @@ public class ReadKafka implements InputOperator, CheckpointNotificationListener 
 
   @Override
   public void emitTuples() {
-    ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ZERO);
+    ConsumerRecords<byte[], byte[]> records = consumer.poll(WAITS_FOR_MORE);
     for (ConsumerRecord<byte[], byte[]> record : records) {
       next.put(record.partition(), record.offset() + 1);
     }
