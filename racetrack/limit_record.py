@@ -41,6 +41,11 @@ class Overloaded(Part):
         description="Of what comes by CDC: for what the backlog waited, by stage; shares of it.",
     )
     handed_over_per_s: float = Field(description="What the generator gave its client.")
+    cpu_s_per_million: dict[str, float] = Field(
+        default_factory=dict,
+        description="CPU seconds of each service for a million that the engine worked meanwhile;"
+        " not kept before 2026-11-24.",
+    )
     void: str | None = Field(default=None, description=VOID)
 
 

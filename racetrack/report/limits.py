@@ -1,5 +1,6 @@
 """What a report says of engines' limits, in words: the same on the terminal and on the page."""
 
+import statistics
 from collections.abc import Sequence
 
 from racetrack.limit_record import AtRate, Capacity, LimitRecord, Overloaded, SustainableRate
@@ -8,6 +9,8 @@ from racetrack.report.collect import Limit
 NOT_KNOWN = "n/a"
 # What a bound may be widened by without a word.
 AS_ASKED_WITHIN = 0.05
+# Of the CPU time of all services.
+NEXT_TO_NOTHING = 0.01
 
 
 def bounds_of(limits: Sequence[Limit]) -> list[float]:
@@ -54,6 +57,7 @@ def overloaded_in_words(seen: Overloaded) -> str:
     return (
         f"works at {_works(seen)} (batches {least:,.0f} to {most:,.0f}), its backlog"
         f" {seen.youngest_s:.0f} to {seen.oldest_s:.0f} s old{slowest}{_waited_in_words(seen)}"
+        f"{_spent_in_words(seen)}"
     )
 
 
@@ -63,10 +67,25 @@ def _waited_in_words(seen: Overloaded) -> str:
     return f", and waited {shares}" if shares else ""
 
 
+def _spent_in_words(seen: Overloaded) -> str:
+    """Which services had the CPU, the greatest first, but those with next to nothing. Where all of
+    them leave cores unused, something else than the machine was the limit."""
+    spent, whole = seen.cpu_s_per_million, sum(seen.cpu_s_per_million.values())
+    most_first = sorted(spent, key=lambda service: -spent[service])
+    shown = [
+        f"{name} {spent[name]:.2f}" for name in most_first if spent[name] > whole * NEXT_TO_NOTHING
+    ]
+    cores = whole * _per_s(seen) / 1e6
+    return f"; CPU-s per million: {', '.join(shown)}; all {cores:.1f} cores" if shown else ""
+
+
 def _works(seen: Overloaded) -> str:
     """Some engines slow down with what they have had to do, so that is said, too."""
-    mean = sum(seen.batches_per_s) / len(seen.batches_per_s)
-    return f"{mean:,.0f}/s after {seen.counted_before / 1e6:,.1f} million"
+    return f"{_per_s(seen):,.0f}/s after {seen.counted_before / 1e6:,.1f} million"
+
+
+def _per_s(seen: Overloaded) -> float:
+    return statistics.fmean(seen.batches_per_s)
 
 
 def at_rate_in_words(seen: AtRate) -> str:

@@ -9,9 +9,11 @@ from typing import TypeVar
 
 import engines
 from racetrack import interrupts, machine
+from racetrack.analysis import raw
 from racetrack.analysis.capacity import Work
 from racetrack.analysis.noise import why_window_is_void
 from racetrack.analysis.outcome import RATE_TOLERANCE
+from racetrack.analysis.spent import cpu_s_per_million
 from racetrack.errors import RacetrackError
 from racetrack.json_file import write_json
 from racetrack.limit_record import (
@@ -241,6 +243,11 @@ class MeasuredRun:
             view=worked.view,
             waited=dict(worked.waited),
             handed_over_per_s=self._load.handed_over_per_s(window),
+            cpu_s_per_million=cpu_s_per_million(
+                raw.usage(self._folder.path),
+                *(window.start_ms, window.end_ms),
+                counted=worked.work.per_s * window.seconds,
+            ),
             void=why_window_is_void(self._folder.path, window),
         )
 

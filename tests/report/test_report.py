@@ -284,6 +284,7 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
                             "oldest_s": 21,
                             "idle_share": 0,
                             "handed_over_per_s": 50_500,
+                            "cpu_s_per_million": {"mysql": 0.1, "steady": 24.0, "broker": 6.04},
                         }
                     ],
                     "rates": [
@@ -317,7 +318,7 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
         for words in (
             *found,
             "p99 6,543 ms",
-            "9 to 21 s old",
+            "9 to 21 s old; CPU-s per million: steady 24.00, broker 6.04; all 1.5 cores",
             "warmed up for 31 s, its cost not flat",
         )
     )
