@@ -67,7 +67,7 @@ class OnClock:
 
 
 class FluidSession(OnClock):
-    """What the search asks of a session; leaves `curves.csv` as one would.
+    """What the search asks of a session; leaves `curves.csv` and `usage.csv` as one would.
 
     At most `most_per_s` are ever due, and `hands_over_per_s` reach the engine; it compiles for
     `cold_s`, and each pageview costs it more then.
@@ -84,6 +84,8 @@ class FluidSession(OnClock):
         self._closing = ExitStack()
         self._file: TextIO = self._closing.enter_context(folder.open_for_lines("curves.csv"))
         self._file.write(",".join(HEADER) + "\n")
+        self._usage: TextIO = self._closing.enter_context(folder.open_for_lines("usage.csv"))
+        self._usage.write("at_ms,service,cpu_s,rss_gib\n")
         self._cpu_s = 0.0
         self.set_to: list[int] = []
         self.stopped = False
@@ -123,6 +125,7 @@ class FluidSession(OnClock):
             self._clock.now_s += STEP_S
             cold = queue.now_s < self.cold_s
             self._cpu_s += (queue.done - done) * CPU_S_EACH * (1 + cold * np.exp(-queue.now_s / 9))
+            self._usage.write(f"{self._clock.now_ms()},made-up,{self._cpu_s:.3f},0.1\n")
             self._write("due", queue.due)
             self._write("handed_over", queue.handed_over)
             self._write("published", queue.handed_over)

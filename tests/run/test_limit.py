@@ -95,6 +95,7 @@ def test_every_run_is_fresh_and_leaves_a_folder(
     assert all(session.stopped for session in made_up.sessions)
     for run in found.runs:
         assert run.overloaded[0].idle_share == 0
+        assert run.overloaded[0].cpu_s_per_million == {"made-up": pytest.approx(10, rel=0.03)}
     assert found.runs[0].cycle_ms is None  # it was to hold no rate
     assert found.runs[1].cycle_ms == pytest.approx(1_000, abs=250)
 
