@@ -48,6 +48,8 @@ def test_a_programmed_capacity_is_found_and_nearly_all_of_it_is_sustained() -> N
     overloaded = [seen for run in found.runs for seen in run.overloaded]
     assert all(seen.idle_share == 0 and seen.youngest_s > 1 for seen in overloaded), held
     assert all(seen.oldest_s < 45 for seen in overloaded), held
+    spent = [seen.cpu_s_per_million for seen in overloaded]
+    assert all(each["loadgen"] > 0 and each["broker"] > 0 for each in spent), held
 
 
 def is_found(found: LimitRecord) -> bool:
