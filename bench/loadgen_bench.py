@@ -47,6 +47,8 @@ LINGER_MS, BATCH_BYTES = 5, 1_000_000
 # Each round runs a producer with this share of the messages first: the difference of the two is
 # what messages cost once a virtual machine has started and compiled.
 STARTUP_SHARE = 0.2
+# From this share of its time on, a core is full.
+FULL = 0.95
 PACED_RATES = (50, 5_000, 100_000)
 # At least so many, or counting whole events alone would make an error of 0.1 %.
 PACED_EVENTS = 3_000
@@ -56,12 +58,18 @@ PACED_EVENTS = 3_000
 class Run:
     """One producer's run: messages, seconds from the first to the last one's leaving, CPU in all,
     and CPU of a run with STARTUP_SHARE of the messages just before.
+
+    Of the load generator also how many cores were busy between first and last, whoever used them,
+    how many it used itself, and its busiest thread: what stops it.
     """
 
     messages: int
     elapsed_s: float
     cpu_s: float
     short_cpu_s: float = 0.0
+    busy_cores: float = 0.0
+    cores: float = 0.0
+    busiest_thread_cores: float = 0.0
 
     @property
     def cpu_s_per_million(self) -> float:
@@ -249,6 +257,8 @@ def show(results: dict[str, Any]) -> None:
             row += f"{one['steady_cpu_s_per_million']:>9.2f}"
             row += f"{_ratio(one, 'steady_cpu_s_per_million'):>12}"
             print(f"  {name:21}{row}{one['messages_per_s']:>13,.0f}")
+        for run in results["flat_out"]["loadgen"]["runs"]:
+            print(f"  {stopped_by(run)}")
     if "paced" in results:
         print("Paced")
         columns = f"{'rate error':>12}{'p50 ms':>9}{'p99 ms':>9}{'max ms':>9}{'CPU of a core':>15}"
@@ -273,6 +283,22 @@ def show_clients(results: list[dict[str, Any]]) -> None:
 
 
 _CLIENT_COLUMNS = (("p50", 9), ("p99", 9), ("worst_p99", 11), ("max", 9))
+
+
+def stopped_by(run: dict[str, Any]) -> str:
+    """What stopped a run of the load generator, by what was full while it ran."""
+    of = os.cpu_count() or 1
+    if run["busy_cores"] >= FULL * of:
+        why = "all cores were full"
+    elif run["busiest_thread_cores"] >= FULL:
+        why = "one of its threads was full"
+    else:
+        why = "it waited: nothing was full"
+    rate = run["messages"] / run["elapsed_s"]
+    return (
+        f"loadgen at {rate:,.0f}/s: {why} ({run['cores']:.2f} cores, its busiest thread"
+        f" {run['busiest_thread_cores']:.2f}; {run['busy_cores']:.2f} of {of} busy in all)"
+    )
 
 
 def _ratio(one: dict[str, Any], kind: str) -> str:

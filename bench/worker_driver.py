@@ -98,18 +98,40 @@ def flat(config: settings.Config, messages: int) -> dict[str, Any]:
     """One worker flat out."""
     driver = Driver(replace(config, max_workers=1))
     driver.until(lambda: driver.pool.all_placed, 30.0)
+    (worker,) = driver.pool.describe()
+    busy_s, threads_s = machine_busy_s(), threads_cpu_s(worker["pid"])
     start_ns = driver.burst(messages)
     due = sum(s.due_by(start_ns + 3600 * NS_PER_S) for s in driver.schedules)
     driver.until(lambda: sum(driver.pool.handed()) >= due, 300.0)
     driver.flush()
     elapsed_s = (driver.clock.now_ns() - start_ns) / NS_PER_S
+    busy_s = machine_busy_s() - busy_s
+    used_s = {
+        thread: cpu_s - threads_s.get(thread, 0.0)
+        for thread, cpu_s in threads_cpu_s(worker["pid"]).items()
+    }
     driver.stop()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "messages": sum(driver.pool.handed()),
         "elapsed_s": elapsed_s,
         "cpu_s": used.ru_utime + used.ru_stime,
+        "busy_cores": busy_s / elapsed_s,
+        "cores": sum(used_s.values()) / elapsed_s,
+        "busiest_thread_cores": max(used_s.values()) / elapsed_s,
     }
+
+
+def threads_cpu_s(pid: int) -> dict[str, float]:
+    """CPU seconds so far of each of a process's threads, by its number."""
+    files = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return {path.parent.name: int(path.read_text().split()[0]) / NS_PER_S for path in files}
+
+
+def machine_busy_s() -> float:
+    """Seconds so far in which cores were busy, all of them added up: neither idle nor stolen."""
+    user, nice, system, _, _, irq, softirq = map(int, Path("/proc/stat").read_text().split()[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
 def paced(config: settings.Config, rate: int, seconds: float) -> dict[str, Any]:
