@@ -143,7 +143,7 @@ class Engine(ABC):
 
     def processes(self, stack: Stack) -> Mapping[str, list[int]]:
         """The live processes on this machine whose cost is the engine's cost, by service name."""
-        return {name: stack.pids(name) for name in self.services_in(stack.settings)}
+        return stack.pids(self.services_in(stack.settings))
 
     def check(self, stack: Stack) -> None:  # noqa: B027
         """Look at what can be known before anything starts; nothing has been prepared yet.

@@ -1,16 +1,14 @@
 """What else the machine does while a run is measured: `noise.csv`, one row per second."""
 
-import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import psutil
-
 from racetrack.clock import now_ms
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import TICKS_PER_S, Meter, cpu_s_of, harness_cpu_s
+from racetrack.process_tree import ProcessTree
 from racetrack.runfolder import RunFolder
 from racetrack.stack.contract import Accounting
 
@@ -105,18 +103,9 @@ class HarnessMeter:
         for pids in self._services().values():
             self._ever_services.update(pids)
         self._looked_s = time.monotonic()
-        mine = [
-            child for child in psutil.Process().children() if child.pid not in self._ever_services
-        ]
-        below = [each for child in mine for each in _below(child)]
-        self._children = [child.pid for child in (*mine, *below)]
-
-
-def _below(process: psutil.Process) -> list[psutil.Process]:
-    """Its children and theirs; none if it has ended meanwhile."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return process.children(recursive=True)
-    return []
+        tree = ProcessTree.now()
+        mine = [child for child in tree.children(os.getpid()) if child not in self._ever_services]
+        self._children = [each for child in mine for each in tree.with_descendants(child)]
 
 
 class ServicesMeter:

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
@@ -54,9 +53,12 @@ def cpu_s_of(pids: Iterable[int]) -> float:
     """CPU seconds alone, as in `usage_of`, from one file a process: it is asked every second."""
     ticks = 0
     for pid in pids:
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            ticks += sum(map(int, fields[11:15]))
+        # A Path, and text of it, would be two thirds of the time.
+        with (
+            contextlib.suppress(FileNotFoundError, ProcessLookupError),
+            open(f"/proc/{pid}/stat", "rb") as file,  # noqa: PTH123
+        ):
+            ticks += sum(map(int, file.read().rpartition(b")")[2].split()[11:15]))
     return ticks / TICKS_PER_S
 
 

@@ -16,7 +16,7 @@ def processes(engine: Engine, stack: Stack) -> dict[str, list[int]]:
     own = engine.processes(stack)
     started = stack.apart(services_of(engine, stack.settings))
     others = [name for name in ("broker", "loadgen", *started) if name not in own]
-    return {**own, **{name: stack.pids(name) for name in others}}
+    return {**own, **stack.pids(others)}
 
 
 def accounts(engine: Engine, stack: Stack) -> dict[str, Accounting]:

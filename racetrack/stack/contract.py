@@ -108,9 +108,9 @@ class Stack(Protocol):
         """Those of the services that run apart from all before them: where the broker is the
         registry too, it is named once."""
 
-    def pids(self, service: str) -> list[int]:
-        """All live processes of a service, its main process first; none while it is killed, or
-        where they can't be seen."""
+    def pids(self, services: Sequence[str]) -> dict[str, list[int]]:
+        """All live processes of each of these services, its main process first; none while it is
+        killed, or where they can't be seen."""
 
     def helpers(self) -> list[int]:
         """The processes of what runs the services, such as a Docker engine's."""

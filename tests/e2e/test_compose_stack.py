@@ -67,12 +67,13 @@ def pageviews(settings: Settings) -> int:
 def test_processes_are_all_of_the_containers_the_main_one_first(stack: ComposeStack) -> None:
     for service, name in (("mysql", "mysql"), ("broker", "redpanda"), ("loadgen", "loadgen")):
         seen = container(stack, name)
-        pids = stack.pids(service)
+        pids = stack.pids([service])[service]
         assert pids[0] == seen.attrs["State"]["Pid"]
         told = {int(row[1]) for row in seen.top()["Processes"]}
         assert told <= set(pids) | {p for p in told if not psutil.pid_exists(p)}
-    assert stack.pids("registry") == stack.pids("broker")
-    assert len(stack.pids("loadgen")) > 1  # it has workers
+    pids_of = stack.pids(["registry", "broker", "loadgen"])
+    assert pids_of["registry"] == pids_of["broker"]
+    assert len(pids_of["loadgen"]) > 1  # it has workers
 
 
 def test_output_goes_to_files_as_it_comes(
@@ -106,9 +107,9 @@ def test_a_killed_container_is_missed_by_nobody_and_comes_back(
     stack: ComposeStack, settings: Settings
 ) -> None:
     stack.kill(["loadgen"])
-    assert (stack.pids("loadgen"), stack.died()) == ([], {})
+    assert (stack.pids(["loadgen"]), stack.died()) == ({"loadgen": []}, {})
     stack.restart("loadgen")
-    assert len(stack.pids("loadgen")) > 1
+    assert len(stack.pids(["loadgen"])["loadgen"]) > 1
     assert pageviews(settings) >= 0
     assert stack.died() == {}
 
@@ -133,7 +134,7 @@ def test_a_stack_that_stands_is_seen_by_others_and_not_cleared(
     assert standing
     assert (standing.engine, set(standing.expected)) == (EXAMPLE, set(SERVICES))
     assert {name: list(pids)[:1] for name, pids in standing.services.items()} == {
-        name: stack.pids(name)[:1] for name in SERVICES
+        name: pids[:1] for name, pids in stack.pids(SERVICES).items()
     }
     with pytest.raises(BusyError, match=rf"A stack is up since .*`./race up {EXAMPLE}`"):
         other.prepare(SERVICES, print)

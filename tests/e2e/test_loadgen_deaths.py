@@ -23,7 +23,7 @@ def test_sigterm_ends_it_in_order_and_the_same_seed_gives_the_same_again(
 ) -> None:
     loadgen.rates(20_000)
     loadgen.watch(0.8)
-    main = psutil.Process(loadgen.native.pids("loadgen")[0])
+    main = psutil.Process(loadgen.native.pids(["loadgen"])["loadgen"][0])
     again = as_started(main, loadgen.native.log_of("loadgen"))
     main.send_signal(signal.SIGTERM)
     wait_until(lambda: "loadgen" in loadgen.native.died(), "end after SIGTERM")

@@ -2,15 +2,15 @@
 real one says such things too seldom to wait for."""
 
 from collections.abc import Sequence
-from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import OFFSET_END, KafkaError, TopicPartition
 
 from racetrack.probes import broker
 
-NOT_TOLD = -1001
+NOT_TOLD, REFUSED = -1001, -1
+GONE = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
 class Client:
@@ -24,22 +24,26 @@ class Client:
         found = SimpleNamespace(error=None, partitions={1: None, 0: None})
         return SimpleNamespace(topics={topic: found})
 
-    def list_offsets(
-        self, wanted: dict[TopicPartition, object], request_timeout: float
-    ) -> dict[TopicPartition, "Future[SimpleNamespace]"]:
-        """The next answer."""
-        assert request_timeout >= 0
+    def offsets_for_times(
+        self, wanted: list[TopicPartition], timeout: float
+    ) -> list[SimpleNamespace]:
+        """The next answer, with the last partition first."""
+        assert timeout >= 0
+        assert {each.offset for each in wanted} == {OFFSET_END}
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
-        told: dict[TopicPartition, Future[SimpleNamespace]] = {}
-        for partition in wanted:
-            told[partition] = Future()
-            told[partition].set_result(SimpleNamespace(offset=answer[partition.partition]))
-        return told
+        return [
+            SimpleNamespace(
+                partition=each.partition,
+                offset=answer[each.partition],
+                error=GONE if answer[each.partition] == REFUSED else None,
+            )
+            for each in reversed(wanted)
+        ]
 
 
 def topic(monkeypatch: pytest.MonkeyPatch, *answers: Sequence[int]) -> broker.TopicOffsets:
     """As the client above tells it."""
-    monkeypatch.setattr(broker, "AdminClient", lambda _settings: Client(answers))
+    monkeypatch.setattr(broker, "Consumer", lambda _settings: Client(answers))
     return broker.TopicOffsets("here:9092", "pageviews")
 
 
@@ -54,3 +58,8 @@ def test_a_negative_offset_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -
 def test_one_that_stays_negative_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(broker.OffsetsError, match=r"offsets of 'pageviews': it says \[3, -1001\]"):
         topic(monkeypatch, (3, NOT_TOLD)).end_offsets(within_s=0.1)
+
+
+def test_what_the_broker_refuses_is_said_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(broker.OffsetsError, match="UNKNOWN_TOPIC_OR_PART"):
+        topic(monkeypatch, (3, REFUSED)).end_offsets()

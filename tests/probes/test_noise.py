@@ -4,10 +4,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from racetrack.analysis import noise, raw
@@ -129,24 +127,6 @@ def test_a_child_of_the_harness_is_the_harness_unless_it_is_a_service() -> None:
         assert 0.28 <= with_own.cpu_s() - least_s <= 0.6
         service.kill()
         own.kill()
-
-
-def test_a_child_that_ends_while_it_is_looked_at_costs_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        ended = psutil.Process(child.pid)
-    monkeypatch.setattr(psutil.Process, "children", _children_of_which_one_ends(ended))
-    assert HarnessMeter(dict).cpu_s() > 0
-
-
-def _children_of_which_one_ends(ended: psutil.Process) -> Callable[..., list[psutil.Process]]:
-    def children(process: psutil.Process, **_: object) -> list[psutil.Process]:
-        if process == ended:
-            raise psutil.NoSuchProcess(ended.pid)
-        return [ended]
-
-    return children
 
 
 def test_an_account_that_begins_anew_goes_on_and_one_that_is_away_stands_still() -> None:

@@ -74,8 +74,8 @@ class MadeUpStack:
     def apart(self, services: Sequence[str]) -> list[str]:
         return list(services)
 
-    def pids(self, service: str) -> list[int]:
-        return [os.getpid()]
+    def pids(self, services: Sequence[str]) -> dict[str, list[int]]:
+        return {service: [os.getpid()] for service in services}
 
     def helpers(self) -> list[int]:
         return []

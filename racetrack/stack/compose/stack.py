@@ -117,10 +117,10 @@ class ComposeStack:
         """One for each container."""
         return [shown(name) for name in each_once(services)]
 
-    def pids(self, service: str) -> list[int]:
-        """All live processes of the service's container; none while it is killed, or unseen."""
-        live = self._up.live[called(service)]
-        return [] if live in self._up.killed else live.pids()
+    def pids(self, services: Sequence[str]) -> dict[str, list[int]]:
+        """All live processes of each service's container; none while it is killed, or unseen."""
+        live = {service: self._up.live[called(service)] for service in services}
+        return {service: [] if of in self._up.killed else of.pids() for service, of in live.items()}
 
     def helpers(self) -> list[int]:
         """The Docker engine, and those that carry output and connections for its containers."""

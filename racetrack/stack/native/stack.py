@@ -9,9 +9,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
-
 from racetrack import install
+from racetrack.process_tree import ProcessTree
 from racetrack.settings import REPO, Settings
 from racetrack.stack import cores, tmpfs
 from racetrack.stack.contract import Endpoints, Inside, Say, Standing, Unmeasurable
@@ -111,18 +110,15 @@ class NativeStack:
         """All of them."""
         return list(services)
 
-    def pids(self, service: str) -> list[int]:
-        """The service's main process and all its descendants; none while it is killed."""
-        running = self._running[service]
-        if running.was_killed:
-            return []
-        try:
-            main = psutil.Process(running.process.pid)
-            return [main.pid, *(child.pid for child in main.children(recursive=True))]
-        except psutil.NoSuchProcess:
-            if running.was_killed:
-                return []
-            raise
+    def pids(self, services: Sequence[str]) -> dict[str, list[int]]:
+        """Each service's main process and all its descendants; none while it is killed, though its
+        main process stays a zombie until the stack stops."""
+        tree = ProcessTree.now()
+        running = {service: self._running[service] for service in services}
+        return {
+            service: [] if of.was_killed else tree.with_descendants(of.process.pid)
+            for service, of in running.items()
+        }
 
     def helpers(self) -> list[int]:
         """There are none."""

@@ -1,0 +1,52 @@
+"""Which processes come from which: as `/proc` says, in one look."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from racetrack.process_tree import ProcessTree
+
+
+def write(proc: Path, pid: int, parent: int, name: str = "sh") -> None:
+    (proc / str(pid)).mkdir(parents=True)
+    (proc / str(pid) / "stat").write_text(f"{pid} ({name}) S {parent} 1 1 0 -1\n")
+
+
+def test_descendants_come_after_the_process_itself() -> None:
+    tree = ProcessTree({7: 1, 9: 7, 8: 7, 12: 9, 20: 1, 21: 20})
+    assert tree.with_descendants(7) == [7, 8, 9, 12]
+    assert list(tree.children(7)) == [8, 9]
+    assert tree.with_descendants(21) == [21]
+
+
+def test_one_that_is_not_there_has_none_and_is_not_named() -> None:
+    assert ProcessTree({7: 1}).with_descendants(8) == []
+
+
+def test_a_name_may_look_like_what_follows_it(tmp_path: Path) -> None:
+    write(tmp_path, 7, 1)
+    write(tmp_path, 8, 7, name="a) S 1 (b")
+    (tmp_path / "meminfo").write_text("")
+    assert ProcessTree.now(tmp_path).with_descendants(7) == [7, 8]
+
+
+def test_one_that_ends_while_it_is_looked_at_is_left_out(tmp_path: Path) -> None:
+    write(tmp_path, 7, 1)
+    (tmp_path / "8").mkdir()
+    assert ProcessTree.now(tmp_path).with_descendants(7) == [7]
+    assert ProcessTree.now(tmp_path).with_descendants(8) == []
+
+
+def test_real_children_and_theirs_are_found() -> None:
+    script = "echo up; read -r _ & wait; cat"
+    argv = ["bash", "-c", f"{sys.executable} -c 'print(1, flush=True); input()'; {script}"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
+        assert shell.stdout
+        assert shell.stdout.readline() == b"1\n"
+        tree = ProcessTree.now()
+        found = tree.with_descendants(shell.pid)
+        assert found[0] == shell.pid
+        assert len(found) == 2
+        assert shell.pid in tree.children(os.getpid())
+        shell.kill()
