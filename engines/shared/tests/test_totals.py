@@ -1,18 +1,18 @@
 """Topics of totals, sampled: every count is right at each sample, and few rows are read for it."""
 
-from collections.abc import Container
+from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, cycle
 
 import numpy as np
 import pytest
 
-from engines.shared.upsert.topics import Written
-from engines.shared.upsert.totals import EVERY_S, FEW, Known
+from engines.shared.upsert.topics import Span, Written
+from engines.shared.upsert.totals import EVERY_S, FEW, Known, look
 from racetrack.analysis.age import age, quantiles_ms
 from racetrack.analysis.curves import Curve, Curves
 
-KEYS = 6
+NAME, KEYS = "totals", 6
 START_MS, ROWS_PER_MS = 1_000_000, 5
 
 
@@ -27,6 +27,8 @@ class Topic:
 
     run: int
     rows: int = 60_000
+    oldest: int = 0
+    end: int = 0
     read: int = 0
     written: list[Written] = field(default_factory=list)
 
@@ -36,19 +38,31 @@ class Topic:
             counts[number] += 1
             at_ms = START_MS + offset // ROWS_PER_MS
             key, value = b"%d" % number, b"%d" % counts[number]
-            self.written.append(Written("totals", offset, at_ms, key, value))
+            self.written.append(Written(NAME, offset, at_ms, key, value))
 
     def _keys(self) -> list[int]:
         turns = cycle(range(KEYS))
         return [key for _ in range(-(-self.rows // self.run)) for key in [next(turns)] * self.run]
 
-    def between(self, begin: int, end: int) -> list[Written]:
+    def offsets(self, names: Collection[str]) -> dict[str, Span]:
+        return dict.fromkeys(names, (self.oldest, self.end))
+
+    def rows_between(self, spans: Mapping[str, Span]) -> dict[str, list[Written]]:
+        return {name: self._between(*span) for name, span in spans.items()}
+
+    def newest(self, name: str, span: Span, but: Container[bytes]) -> list[Written]:
+        assert name == NAME
+        newest = {row.key: row for row in self._between(*span)}
+        return [row for key, row in newest.items() if key not in but]
+
+    def _between(self, begin: int, end: int) -> list[Written]:
         self.read += end - begin
         return self.written[begin:end]
 
-    def newest(self, begin: int, end: int, but: Container[bytes]) -> list[Written]:
-        newest = {row.key: row for row in self.between(begin, end)}
-        return [row for key, row in newest.items() if key not in but]
+    def taken_up_to(self, end: int, known: Known) -> list[Written]:
+        """By a look when so much has been written."""
+        self.end = end
+        return list(look(self, {NAME: known}, total_of))
 
     def totals_at(self, end: int) -> dict[bytes, int]:
         return {row.key: total_of(row) for row in self.written[:end]}
@@ -58,7 +72,7 @@ def samples(topic: Topic, every: int) -> list[Written]:
     """What is taken of it, `every` so many rows; each time, all totals are as they truly were."""
     known, taken = Known(KEYS), []
     for end in accumulate([every] * (topic.rows // every)):
-        taken += known.take(topic, 0, end, total_of)
+        taken += topic.taken_up_to(end, known)
         assert known.totals == topic.totals_at(end)
     return taken
 
@@ -103,16 +117,16 @@ def test_if_a_key_stands_still_and_rows_do_not_add_one_each_all_are_read() -> No
         for offset, row in enumerate(topic.written)
     ]
     known = Known(KEYS)
-    known.take(topic, 0, len(topic.written), total_of)
+    topic.taken_up_to(len(topic.written), known)
     assert topic.read == len(topic.written)
 
 
 def test_what_the_topic_no_longer_has_is_not_asked_for() -> None:
-    topic = Topic(run=1, rows=400)
+    topic = Topic(run=1, rows=400, oldest=390)
     known = Known(KEYS)
-    known.take(topic, 390, 400, total_of)
+    topic.taken_up_to(400, known)
     assert (topic.read, known.position) == (10, 400)
-    assert known.take(topic, 390, 400, total_of) == []
+    assert topic.taken_up_to(400, known) == []
 
 
 @pytest.mark.parametrize(("run", "as_fast"), [(1, 1), (30, 1), (9_500, KEYS)])

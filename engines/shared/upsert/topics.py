@@ -1,7 +1,7 @@
 """Upsert topics of one partition each, read from offset to offset, and as the tables they are."""
 
 import time
-from collections.abc import Container
+from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from racetrack.errors import RacetrackError
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
 
+Span = tuple[int, int]  # offsets: of the first, and after the last
 MESSAGES_AT_ONCE = 10_000
 # On a busy machine the broker may take long; that is no reason to end a run.
 READ_WITHIN_S = 30.0
@@ -42,7 +43,7 @@ def latest(kafka: str, name: str) -> list[bytes]:
     """The value of every row that the topic holds now."""
     rows: dict[bytes, bytes] = {}
     with Reader(kafka) as reader:
-        for row in reader.rows_of(name).between(*reader.offsets(name)):
+        for row in reader.rows_between(reader.offsets([name]))[name]:
             if row.value is None:
                 rows.pop(row.key, None)
             else:
@@ -53,7 +54,7 @@ def latest(kafka: str, name: str) -> list[bytes]:
 def is_written(kafka: str, name: str) -> bool:
     """Whether the topic holds a message."""
     with Reader(kafka) as reader:
-        begin, end = reader.offsets(name)
+        begin, end = reader.offsets([name])[name]
         return end > begin
 
 
@@ -90,49 +91,75 @@ class Reader:
         """All topics that there are."""
         return frozenset(self._consumer.list_topics(timeout=READ_WITHIN_S).topics)
 
-    def offsets(self, name: str) -> tuple[int, int]:
-        """The offsets of the oldest message, and after the newest."""
-        from confluent_kafka import TopicPartition
+    def offsets(self, names: Collection[str]) -> dict[str, Span]:
+        """Of each of these topics the offsets of the oldest message, and after the newest; in two
+        requests for all of them."""
+        from confluent_kafka import OFFSET_BEGINNING, OFFSET_END
 
-        found = self._consumer.get_watermark_offsets(TopicPartition(name, 0), timeout=READ_WITHIN_S)
-        return int(found[0]), int(found[1])
+        begins, ends = (self._offsets(names, which) for which in (OFFSET_BEGINNING, OFFSET_END))
+        return {name: (begins[name], ends[name]) for name in names}
 
-    def rows_of(self, name: str) -> "TopicRows":
-        """Those of this topic."""
-        return TopicRows(self, name)
-
-    def between(self, name: str, begin: int, end: int) -> list["Message"]:
-        """The messages that the topic has from offset `begin` up to `end`, which is not included.
+    def rows_between(self, spans: Mapping[str, Span]) -> dict[str, list[Written]]:
+        """All rows of each topic in its span, read together: what costs is each fetch.
 
         Raises:
             RacetrackError: the broker refused, or did not send them in time.
         """
+        return {name: list(map(_written, of)) for name, of in self._between(spans).items()}
+
+    def newest(self, name: str, span: Span, but: Container[bytes]) -> list[Written]:
+        """The newest row of each key in a span of a topic, but for these keys. No other is taken
+        apart, which is what costs."""
+        found: dict[bytes, Written] = {}
+        for message in reversed(self._between({name: span})[name]):
+            key = message.key() or b""
+            if key not in but and key not in found:
+                found[key] = _written(message)
+        return list(found.values())
+
+    def _offsets(self, names: Collection[str], which: int) -> dict[str, int]:
+        from confluent_kafka import KafkaException, TopicPartition
+
+        # Kafka's protocol has the two ends of a partition as the times -2 and -1, which is also how
+        # the client numbers them.
+        wanted = [TopicPartition(name, 0, which) for name in names]
+        answers = self._consumer.offsets_for_times(wanted, timeout=READ_WITHIN_S)
+        for answer in answers:
+            if answer.error:
+                raise KafkaException(answer.error)
+        return {answer.topic: answer.offset for answer in answers}
+
+    def _between(self, spans: Mapping[str, Span]) -> dict[str, list["Message"]]:
         from confluent_kafka import TopicPartition
 
-        if begin >= end:
-            return []
-        found: list[Message] = []
+        found: dict[str, list[Message]] = {name: [] for name in spans}
+        positions = {name: begin for name, (begin, end) in spans.items() if begin < end}
+        if not positions:
+            return found
         give_up = time.monotonic() + READ_WITHIN_S
-        self._consumer.assign([TopicPartition(name, 0, begin)])
+        self._consumer.assign([TopicPartition(name, 0, at) for name, at in positions.items()])
         try:
-            position = begin
-            while position < end:
-                wanted = min(end - position, MESSAGES_AT_ONCE)
-                for message in self._consumer.consume(wanted, COLLECT_S):
+            while missing := sum(max(0, spans[name][1] - at) for name, at in positions.items()):
+                for message in self._consumer.consume(min(missing, MESSAGES_AT_ONCE), COLLECT_S):
+                    name = str(message.topic())
                     if error := message.error():
-                        position = max(position, self._end_told_by(message, error))
+                        told = self._end_told_by(message, error)
+                        if name in positions:  # else it is of the connection
+                            positions[name] = max(positions[name], told)
                     else:
-                        found.append(message)
-                if found:
-                    position = max(position, int(found[-1].offset() or 0) + 1)
+                        found[name].append(message)
+                        positions[name] = int(message.offset() or 0) + 1
                 if time.monotonic() > give_up:
                     raise RacetrackError(
-                        f"Kafka at {self._kafka} did not send {name} from {begin} to {end} within"
-                        f" {READ_WITHIN_S:.0f} s."
+                        f"Kafka at {self._kafka} did not send {dict(spans)} within"
+                        f" {READ_WITHIN_S:.0f} s: it is at {positions}."
                     )
         finally:
             self._consumer.unassign()
-        return [message for message in found if begin <= (message.offset() or 0) < end]
+        return {
+            name: [each for each in of if spans[name][0] <= (each.offset() or 0) < spans[name][1]]
+            for name, of in found.items()
+        }
 
     def _end_told_by(self, message: "Message", error: "KafkaError") -> int:
         """The offset up to which there is nothing, if the error says only that."""
@@ -143,28 +170,6 @@ class Reader:
         if error.fatal() or not error.retriable():
             raise RacetrackError(f"Reading from Kafka at {self._kafka} failed: {error}")
         return 0
-
-
-@dataclass(frozen=True)
-class TopicRows:
-    """The rows of one topic, by offset: from the first up to the last, which is not included."""
-
-    reader: Reader
-    name: str
-
-    def between(self, begin: int, end: int) -> list[Written]:
-        """All of them."""
-        return [_written(message) for message in self.reader.between(self.name, begin, end)]
-
-    def newest(self, begin: int, end: int, but: Container[bytes]) -> list[Written]:
-        """The newest of each key, but for these keys. No other is taken apart, which is what
-        costs."""
-        found: dict[bytes, Written] = {}
-        for message in reversed(self.reader.between(self.name, begin, end)):
-            key = message.key() or b""
-            if key not in but and key not in found:
-                found[key] = _written(message)
-        return list(found.values())
 
 
 def _written(message: "Message") -> Written:

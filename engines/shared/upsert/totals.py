@@ -7,11 +7,11 @@ all that came before it, so of a stretch of rows the newest of each key is enoug
 
 import threading
 import time
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from engines.shared.upsert.topics import Reader, Written
+from engines.shared.upsert.topics import Reader, Span, Written
 
 # Between two samples a count is taken for what it was at the first. So an age is never too low, and
 # too high by up to this where an engine counts as fast as pageviews come; where it works off what
@@ -22,14 +22,17 @@ FEW = 100
 FURTHER_BACK = 4
 
 
-class Rows(Protocol):
-    """The rows of a topic; see `engines.shared.upsert.topics.TopicRows`."""
+class Source(Protocol):
+    """Where topics are read; see `engines.shared.upsert.topics.Reader`."""
 
-    def between(self, begin: int, end: int) -> list[Written]:
-        """All of them."""
+    def offsets(self, names: Collection[str]) -> Mapping[str, Span]:
+        """The oldest that each topic still has, and the end."""
 
-    def newest(self, begin: int, end: int, but: Container[bytes]) -> list[Written]:
-        """The newest of each key, but for these keys."""
+    def rows_between(self, spans: Mapping[str, Span]) -> Mapping[str, list[Written]]:
+        """All rows of each topic in its span, read together."""
+
+    def newest(self, name: str, span: Span, but: Container[bytes]) -> list[Written]:
+        """The newest row of each key in a span of a topic, but for these keys."""
 
 
 @dataclass
@@ -41,35 +44,47 @@ class Known:
     position: int = 0
     totals: dict[bytes, int] = field(default_factory=dict)
 
-    def take(
-        self, topic: Rows, begin: int, end: int, total_of: Callable[[Written], int]
-    ) -> list[Written]:
-        """The rows up to `end`, in their order: all if they are few, else the newest of each key.
-        `begin` is the oldest that the topic still has."""
-        begin = max(self.position, begin)
-        if begin >= end:
-            return []
-        few = end - begin <= FEW
-        rows = topic.between(begin, end) if few else self._newest(topic, begin, end, total_of)
+    def unread(self, begin: int, end: int) -> Span:
+        """Of what the topic has, what has not been read."""
+        return max(self.position, begin), end
+
+    def take(self, rows: list[Written], end: int, total_of: Callable[[Written], int]) -> None:
+        """These are all rows up to there, or the newest of each key."""
         self.position = end
         self.totals.update({row.key: total_of(row) for row in rows})
-        return rows
 
-    def _newest(
-        self, topic: Rows, begin: int, end: int, total_of: Callable[[Written], int]
+    def newest(
+        self, source: Source, name: str, span: Span, total_of: Callable[[Written], int]
     ) -> list[Written]:
-        """Reads back from the end until all keys have been found, or those found account for every
-        row, each of which is one pageview more where there are so many. A sum of totals takes two
-        rows for a pageview, and a key that stands still has none."""
+        """The newest row of each key, in their order. Reads back from the end until all keys have
+        been found, or those found account for every row, each of which is one pageview more where
+        there are so many. A sum of totals takes two rows for a pageview, and a key that stands
+        still has none."""
         found: dict[bytes, Written] = {}
+        begin, end = span
         grown, upper, size = 0, end, FEW
         while upper > begin and len(found) < self.keys and grown != end - begin:
             lower = max(begin, upper - size)
-            for row in topic.newest(lower, upper, found):
+            for row in source.newest(name, (lower, upper), found):
                 found[row.key] = row
                 grown += total_of(row) - self.totals.get(row.key, 0)
             upper, size = lower, size * FURTHER_BACK
         return sorted(found.values(), key=lambda row: row.offset)
+
+
+def look(
+    source: Source, topics: Mapping[str, Known], total_of: Callable[[Written], int]
+) -> Iterator[Written]:
+    """What has come since the last look, topic by topic, in the order of its rows: all if they are
+    few, else the newest of each key. Those that are few are read together."""
+    spans = {name: topics[name].unread(*of) for name, of in source.offsets(topics).items()}
+    new = {name: (begin, end) for name, (begin, end) in spans.items() if begin < end}
+    few = source.rows_between({name: of for name, of in new.items() if of[1] - of[0] <= FEW})
+    for name, span in new.items():
+        known = topics[name]
+        rows = few[name] if name in few else known.newest(source, name, span, total_of)
+        known.take(rows, span[1], total_of)
+        yield from rows
 
 
 def follow(
@@ -89,11 +104,9 @@ def follow(
         while True:
             last_look = stop.is_set()
             came = False
-            for name, known in topics.items():
-                begin, end = reader.offsets(name)
-                for row in known.take(reader.rows_of(name), begin, end, total_of):
-                    came = True
-                    yield row
+            for row in look(reader, topics, total_of):
+                came = True
+                yield row
             if not came:
                 yield None
             if last_look:
