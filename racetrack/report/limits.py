@@ -3,7 +3,14 @@
 import statistics
 from collections.abc import Sequence
 
-from racetrack.limit_record import AtRate, Capacity, LimitRecord, Overloaded, SustainableRate
+from racetrack.limit_record import (
+    AtRate,
+    Capacity,
+    LimitRecord,
+    LimitRun,
+    Overloaded,
+    SustainableRate,
+)
 from racetrack.report.collect import Limit
 
 NOT_KNOWN = "n/a"
@@ -103,9 +110,17 @@ def lines(found: LimitRecord) -> list[str]:
     """The result of a search, a line each."""
     made = [] if found.outcome == "ok" else [f"{found.engine}: {found.outcome}"]
     made.append(f"{found.engine}: capacity {capacity_in_words(found.capacity)} {found.of}/s")
-    if works := [_works(run.overloaded[-1]) for run in found.runs if run.overloaded]:
+    if works := [_worked(run) for run in found.runs if run.overloaded]:
         made.append(f"{found.engine}: it worked {', '.join(works)} {found.of}")
     return [*made, *(_sustained_line(found, one) for one in found.sustainable)]
+
+
+def _worked(run: LimitRun) -> str:
+    """What was not warm may work faster later."""
+    works = _works(run.overloaded[-1])
+    if run.warm_up_s is None or run.is_warm:
+        return works
+    return f"{works} (its cost not flat after {run.warm_up_s:.0f} s of warm-up)"
 
 
 def _sustained_line(found: LimitRecord, one: SustainableRate) -> str:

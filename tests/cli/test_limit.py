@@ -14,7 +14,9 @@ from racetrack.run_record import Machine, Window
 from tests.some_engines import EXAMPLE
 
 
-def worked(per_s: float, counted_before: int) -> LimitRun:
+def worked(
+    per_s: float, counted_before: int, warm_up_s: float = 60.4, *, is_warm: bool = True
+) -> LimitRun:
     """A run whose work was measured after so many pageviews."""
     seen = Overloaded(
         window=Window(start_ms=0, end_ms=120_000),
@@ -25,7 +27,7 @@ def worked(per_s: float, counted_before: int) -> LimitRun:
         idle_share=0,
         handed_over_per_s=per_s,
     )
-    return LimitRun(tag="gone", overloaded=(seen,))
+    return LimitRun(tag="gone", overloaded=(seen,), warm_up_s=warm_up_s, is_warm=is_warm)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +77,10 @@ def test_the_search_goes_as_asked_and_its_numbers_are_said(
                 machine=Machine(),
                 outcome=outcome,
                 capacity=Capacity(per_s=20_000, low=19_000, high=21_000),
-                runs=(worked(20_500, 1_000_000), worked(19_500, 9_040_000)),
+                runs=(
+                    worked(20_500, 1_000_000, 120.2, is_warm=False),
+                    worked(19_500, 9_040_000),
+                ),
                 sustainable=(
                     SustainableRate(bound_ms=2_000, held_per_s=18_000, failed_per_s=19_000),
                 ),
@@ -91,7 +96,10 @@ def test_the_search_goes_as_asked_and_its_numbers_are_said(
     assert (f"{EXAMPLE}: {outcome}" in said) == (code != 0)
     assert said[-4:] == [
         f"{EXAMPLE}: capacity 20,000 (19,000 to 21,000) pageviews/s",
-        f"{EXAMPLE}: it worked 20,500/s after 1.0 million, 19,500/s after 9.0 million pageviews",
+        (
+            f"{EXAMPLE}: it worked 20,500/s after 1.0 million (its cost not flat after 120 s of"
+            " warm-up), 19,500/s after 9.0 million pageviews"
+        ),
         f"{EXAMPLE}: lag p99 within 2 s at 18,000 (not 19,000)",
         "  logs/found",
     ]
