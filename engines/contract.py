@@ -104,8 +104,8 @@ class Engine(ABC):
     # `scripts/`. None: it has no script, and counts the main topic of any.
     script_ending: str = ""
     is_published: bool = False  # one of the two of the published experiment
-    # How much later than `Workload.progress` its `Workload.summary` may say the same, where the
-    # second is made of the first and both are told by when they were written.
+    # How much later than `Workload.progress` its `Workload.summary` may say the same, or earlier,
+    # where both are told by when they were written, each by itself.
     summary_after_ms: int = 0
 
     @property

@@ -233,8 +233,8 @@ class RunRecord(Part):
     )
     summary_after_ms: int = Field(
         default=0,
-        description="How much later than its progress the engine may tell its summary, as its"
-        " module says it: Little's law allows for that.",
+        description="How much later than its progress the engine may tell its summary, or earlier,"
+        " as its module says it: Little's law allows for that.",
     )
     marked_views: tuple[MarkedViewRecord, ...] = Field(
         default=(), description="By which view lag is told; none where there were no marks."
