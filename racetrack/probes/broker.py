@@ -3,15 +3,15 @@
 import time
 from collections.abc import Callable
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException
 
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
+from racetrack.partition_ends import ASK_EVERY_S, NotTold, Partition, ends
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.thread import Probe
 
 ANSWER_WITHIN_S = 30.0
-ASK_EVERY_S = 0.05
 PUBLISHED_EVERY_S = 0.1
 
 
@@ -20,8 +20,7 @@ class OffsetsError(RacetrackError):
 
 
 class TopicOffsets:
-    """One client, so that asking again costs one request. A consumer that reads nothing: asking so
-    takes less than half of the CPU time that the admin client takes for the same."""
+    """One client, so that asking again costs one request. It reads nothing."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._bootstrap, self._topic = bootstrap, topic
@@ -32,7 +31,7 @@ class TopicOffsets:
             "log_level": 2,
         }
         self._client = Consumer(settings)
-        self._partitions: list[int] = []
+        self._partitions: list[Partition] = []
 
     def end_offsets(self, within_s: float = ANSWER_WITHIN_S) -> list[int]:
         """The end offset of each partition, in the order of the partitions.
@@ -55,30 +54,13 @@ class TopicOffsets:
         try:
             if not self._partitions:
                 self._partitions = self._find_partitions(within_s)
-            # A negative number without an error is no answer; one has ended a sweep.
-            while min(offsets := self._ask(which, give_up - time.monotonic())) < 0:
-                if time.monotonic() >= give_up:
-                    raise self._error(f"it says {offsets}")
-                time.sleep(ASK_EVERY_S)
-        except KafkaException as error:
-            raise self._error(str(error)) from error
-        return offsets
-
-    def _ask(self, which: int, within_s: float) -> list[int]:
-        # Kafka's protocol has the two ends of a partition as the times -1 and -2, which is also how
-        # the client numbers them.
-        wanted = [TopicPartition(self._topic, number, which) for number in self._partitions]
-        answers = self._client.offsets_for_times(wanted, timeout=max(0.0, within_s))
-        for answer in answers:
-            if answer.error:
-                raise KafkaException(answer.error)
-        return [answer.offset for answer in sorted(answers, key=lambda each: each.partition)]
-
-    def _error(self, why: str) -> OffsetsError:
-        return OffsetsError(
-            f"The broker at {self._bootstrap} does not tell the offsets of {self._topic!r}: {why}."
-            " Its log is stack/broker.log."
-        )
+            told = ends(self._client, self._partitions, which, give_up - time.monotonic())
+        except (KafkaException, NotTold) as why:
+            raise OffsetsError(
+                f"The broker at {self._bootstrap} does not tell the offsets of {self._topic!r}:"
+                f" {why}. Its log is stack/broker.log."
+            ) from why
+        return [told[partition] for partition in self._partitions]
 
     def end_offsets_reaching(self, handed_over: list[int], within_s: float) -> list[int]:
         """The end offsets once they are what was handed over, or after `within_s` what they are
@@ -89,12 +71,12 @@ class TopicOffsets:
             time.sleep(ASK_EVERY_S)
         return offsets
 
-    def _find_partitions(self, within_s: float) -> list[int]:
+    def _find_partitions(self, within_s: float) -> list[Partition]:
         metadata = self._client.list_topics(self._topic, timeout=within_s)
         found = metadata.topics[self._topic]
         if found.error:
             raise KafkaException(found.error)
-        return sorted(found.partitions)
+        return [(self._topic, number) for number in sorted(found.partitions)]
 
 
 class PublishedProbe(Probe):

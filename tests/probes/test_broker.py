@@ -33,6 +33,7 @@ class Client:
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         return [
             SimpleNamespace(
+                topic=each.topic,
                 partition=each.partition,
                 offset=answer[each.partition],
                 error=GONE if answer[each.partition] == REFUSED else None,

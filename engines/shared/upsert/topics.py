@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from racetrack.errors import RacetrackError
+from racetrack.partition_ends import NotTold, Partition, ends
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
@@ -93,11 +94,15 @@ class Reader:
 
     def offsets(self, names: Collection[str]) -> dict[str, Span]:
         """Of each of these topics the offsets of the oldest message, and after the newest; in two
-        requests for all of them."""
+        requests for all of them.
+
+        Raises:
+            RacetrackError: the broker refused, or did not tell them in time.
+        """
         from confluent_kafka import OFFSET_BEGINNING, OFFSET_END
 
-        begins, ends = (self._offsets(names, which) for which in (OFFSET_BEGINNING, OFFSET_END))
-        return {name: (begins[name], ends[name]) for name in names}
+        first, after = (self._ends(names, which) for which in (OFFSET_BEGINNING, OFFSET_END))
+        return {name: (first[name, 0], after[name, 0]) for name in names}
 
     def rows_between(self, spans: Mapping[str, Span]) -> dict[str, list[Written]]:
         """All rows of each topic in its span, read together: what costs is each fetch.
@@ -117,17 +122,13 @@ class Reader:
                 found[key] = _written(message)
         return list(found.values())
 
-    def _offsets(self, names: Collection[str], which: int) -> dict[str, int]:
-        from confluent_kafka import KafkaException, TopicPartition
-
-        # Kafka's protocol has the two ends of a partition as the times -2 and -1, which is also how
-        # the client numbers them.
-        wanted = [TopicPartition(name, 0, which) for name in names]
-        answers = self._consumer.offsets_for_times(wanted, timeout=READ_WITHIN_S)
-        for answer in answers:
-            if answer.error:
-                raise KafkaException(answer.error)
-        return {answer.topic: answer.offset for answer in answers}
+    def _ends(self, names: Collection[str], which: int) -> dict[Partition, int]:
+        try:
+            return ends(self._consumer, [(name, 0) for name in names], which, READ_WITHIN_S)
+        except NotTold as why:
+            raise RacetrackError(
+                f"Kafka at {self._kafka} does not tell the offsets of {', '.join(names)}: {why}."
+            ) from why
 
     def _between(self, spans: Mapping[str, Span]) -> dict[str, list["Message"]]:
         from confluent_kafka import TopicPartition
