@@ -1,7 +1,7 @@
 """Which processes of this machine come from which.
 
 psutil reads all of `/proc` for every process whose children it is asked for, and the harness asks
-for those of each service again and again. So it looks once, for all.
+for those of each service again and again. So it looks once for as many as it asks about.
 """
 
 import os
@@ -24,8 +24,8 @@ class ProcessTree:
     def now(cls, processes: Path = PROCESSES) -> "ProcessTree":
         """As `/proc` has it. One that ends meanwhile is left out."""
         names = os.listdir(processes)  # noqa: PTH208  # a Path for each is half of the time
-        found = {int(name): _parent(f"{processes}/{name}/stat") for name in names if name.isdigit()}
-        return cls({pid: parent for pid, parent in found.items() if parent is not None})
+        found = {int(n): stat_fields(f"{processes}/{n}/stat") for n in names if n.isdigit()}
+        return cls({pid: int(fields[1]) for pid, fields in found.items() if fields})
 
     def children(self, pid: int) -> Sequence[int]:
         """Of this process alone, not theirs."""
@@ -39,9 +39,11 @@ class ProcessTree:
         return found
 
 
-def _parent(stat: str) -> int | None:
+def stat_fields(stat: str) -> list[bytes]:
+    """What `/proc/<pid>/stat` says from the state on, which comes first; nothing if the process has
+    ended. It is asked of every process every second: a Path, and text, take half as long again."""
     try:
         with open(stat, "rb") as file:  # noqa: PTH123
-            return int(file.read().rpartition(b")")[2].split()[1])
+            return file.read().rpartition(b")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
-        return None
+        return []

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from racetrack.clock import now_ms
 from racetrack.probes.thread import Probe
-from racetrack.probes.usage import TICKS_PER_S, Meter, cpu_s_of, harness_cpu_s
-from racetrack.process_tree import ProcessTree
+from racetrack.probes.usage import TICKS_PER_S, Meter, cpu_s_of, harness_cpu_s, ticks_in
+from racetrack.process_tree import ProcessTree, stat_fields
 from racetrack.runfolder import RunFolder
 from racetrack.stack.contract import Accounting
 
@@ -74,15 +74,11 @@ class ProgramsMeter:
         return sum(map(self._ticks, there)) / TICKS_PER_S
 
     def _ticks(self, name: str) -> int:
-        try:
-            with open(f"{self._processes}/{name}/stat", "rb") as file:  # noqa: PTH123
-                fields = file.read().rpartition(b")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            return 0  # it has ended since it was listed
-        if int(fields[1]) == KTHREADD:
+        fields = stat_fields(f"{self._processes}/{name}/stat")
+        if fields and int(fields[1]) == KTHREADD:
             self._threads.add(name)
             return 0
-        return sum(map(int, fields[11:15]))
+        return ticks_in(fields)
 
 
 class HarnessMeter:

@@ -12,6 +12,7 @@ import psutil
 
 from racetrack.clock import now_ms
 from racetrack.probes.thread import Probe
+from racetrack.process_tree import stat_fields
 from racetrack.run_record import CpuTime
 from racetrack.runfolder import RunFolder
 
@@ -51,15 +52,13 @@ def usage_of(pids: Sequence[int]) -> Usage:
 
 def cpu_s_of(pids: Iterable[int]) -> float:
     """CPU seconds alone, as in `usage_of`, from one file a process: it is asked every second."""
-    ticks = 0
-    for pid in pids:
-        # A Path, and text of it, would be two thirds of the time.
-        with (
-            contextlib.suppress(FileNotFoundError, ProcessLookupError),
-            open(f"/proc/{pid}/stat", "rb") as file,  # noqa: PTH123
-        ):
-            ticks += sum(map(int, file.read().rpartition(b")")[2].split()[11:15]))
-    return ticks / TICKS_PER_S
+    return sum(ticks_in(stat_fields(f"/proc/{pid}/stat")) for pid in pids) / TICKS_PER_S
+
+
+def ticks_in(fields: Sequence[bytes]) -> int:
+    """CPU time in all modes, with that of children that were waited for, as `/proc/<pid>/stat` says
+    it: in TICKS_PER_S."""
+    return sum(map(int, fields[11:15]))
 
 
 def harness_cpu_s() -> float:
