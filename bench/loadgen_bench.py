@@ -67,9 +67,9 @@ class Run:
     elapsed_s: float
     cpu_s: float
     short_cpu_s: float = 0.0
-    busy_cores: float = 0.0
-    cores: float = 0.0
-    busiest_thread_cores: float = 0.0
+    busy_cores: float | None = None
+    cores: float | None = None
+    busiest_thread_cores: float | None = None
 
     @property
     def cpu_s_per_million(self) -> float:
