@@ -16,26 +16,25 @@ cd "$REPO"
 # Tests run two at a time, and those of one file one after the other: they share what they set up. Of
 # those that run the real stack (e2e), some measure it, and need the machine for themselves (alone).
 two_at_a_time=(-n 2 --dist loadfile)
-slowest=(--durations 20 --durations-min 10)
+briefly=(--durations 20 --durations-min 10 --tb short)
 if [[ ${1-} == --quick ]]; then
     shift
     exec "$HARNESS_PYTHON" -m pytest "${two_at_a_time[@]}" -m "not e2e and not slow" "$@"
 elif (($#)); then
     exec "$HARNESS_PYTHON" -m pytest "$@"
 fi
+# A machine with two tests at a time is busier than any that measures, and waits have deadlines; and
+# one that others use, too, disturbs what is measured. So what fails is tried once more by itself, and
+# both are told.
 failed=0
-run() {
-    "$HARNESS_PYTHON" -m pytest "${slowest[@]}" "$@" || failed=$?
-}
-# A machine with two tests at a time is busier than any that measures, and waits have deadlines. So
-# what fails beside another is tried once more by itself, and both are told.
-pair() {
-    "$HARNESS_PYTHON" -m pytest --cache-clear "${slowest[@]}" "${two_at_a_time[@]}" "$@" && return
+all_of() {
+    "$HARNESS_PYTHON" -m pytest --cache-clear "${briefly[@]}" "$@" && return
     echo "Those that failed, once more, one at a time:"
-    run --last-failed --last-failed-no-failures none "$@"
+    "$HARNESS_PYTHON" -m pytest "${briefly[@]}" "$@" --last-failed --last-failed-no-failures none -n 0 --dist no ||
+        failed=$?
 }
-pair -m "not e2e"
+all_of "${two_at_a_time[@]}" -m "not e2e"
 # These measure nothing, so Java's quick compiler is enough.
-JAVA_TOOL_OPTIONS=-XX:TieredStopAtLevel=1 pair -m "e2e and not alone"
-run -m "e2e and alone"
+JAVA_TOOL_OPTIONS=-XX:TieredStopAtLevel=1 all_of "${two_at_a_time[@]}" -m "e2e and not alone"
+all_of -m "e2e and alone"
 exit "$failed"

@@ -69,6 +69,17 @@ class Guard:
 
 
 @contextmanager
+def unwrapped() -> Iterator[None]:
+    """An Interrupted that a library written in C has made a SystemError of is one again."""
+    try:
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__, Interrupted):
+            raise error.__cause__ from None
+        raise
+
+
+@contextmanager
 def guarded(say: Callable[[str], None]) -> Iterator[Guard]:
     """While this lasts, SIGINT, SIGTERM and SIGHUP go to the guard."""
     guard = Guard(say)
@@ -85,7 +96,8 @@ def guarded(say: Callable[[str], None]) -> Iterator[Guard]:
 
     sys.unraisablehook = not_raised
     try:
-        yield guard
+        with unwrapped():
+            yield guard
     finally:
         guard.leave()
         sys.unraisablehook = report

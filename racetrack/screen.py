@@ -11,6 +11,7 @@ from rich.table import Table
 
 # Rich's 12.5 take a hundredth of a core from what is measured.
 REDRAWS_PER_S = 2
+REMARK = "  remark: "
 
 
 class _PatientConsole(Console):
@@ -63,6 +64,10 @@ class Screen:
     def heading(self, line: str) -> None:
         """A line that stands out."""
         self.say(line, style="bold")
+
+    def remark(self, line: str) -> None:
+        """What is said of this time only: most runs go without."""
+        self.say(f"{REMARK}{line}")
 
     @contextmanager
     def live(self, text: str) -> Iterator[Status]:

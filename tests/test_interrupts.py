@@ -58,6 +58,18 @@ def test_a_signal_that_comes_where_nothing_can_be_raised_still_ends_the_work() -
     assert said == []
 
 
+def test_what_a_library_in_c_made_of_a_signal_still_ends_the_work() -> None:
+    with pytest.raises(interrupts.Interrupted, match="SIGTERM"), interrupts.guarded(print):
+        # As CPython does where the library goes on and hands over what it made.
+        found = interrupts.Interrupted(signal.SIGTERM)
+        raise SystemError("returned a result with an exception set") from found
+
+
+def test_a_fault_of_a_library_in_c_stays_one() -> None:
+    with pytest.raises(SystemError, match="a fault"), interrupts.guarded(print):
+        raise SystemError("a fault")
+
+
 def test_nothing_is_sent_again_to_what_comes_after() -> None:
     with interrupts.guarded(print):
         Finalized()

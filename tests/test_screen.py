@@ -34,6 +34,12 @@ def test_every_line_goes_to_the_screen_and_the_log(tmp_path: Path) -> None:
     assert (tmp_path / "start.log").read_text() == "[1/6] start\nsamples=[1, 2]\n"
 
 
+def test_a_remark_is_told_from_what_every_run_says() -> None:
+    shown = io.StringIO()
+    Screen(patient_console(shown)).remark("the broker is slow")
+    assert shown.getvalue() == "  remark: the broker is slow\n"
+
+
 def test_a_pipe_that_has_gone_ends_nothing_and_the_log_goes_on(
     tmp_path: Path, gone: TextIO
 ) -> None:

@@ -110,9 +110,9 @@ class WriteCheck:
         if missing:
             raise self._dropping(missing)
         if unanswered is not None:
-            self._say(f"  the broker did not answer a write in {WRITTEN_WITHIN_S} s ({unanswered})")
+            self._say(f"the broker did not answer a write in {WRITTEN_WITHIN_S} s ({unanswered})")
         if not arrivals.proven:
-            self._say(f"  {arrivals.unproven()}")
+            self._say(arrivals.unproven())
 
     def _unanswered(self, within_s: float) -> str | None:
         """Write a record; what the client saw if there was no answer."""
@@ -143,12 +143,12 @@ class WriteCheck:
     def _look_again(self, arrivals: Arrivals) -> Missing | None:
         """A broker that takes another's record meanwhile is not just slow."""
         if (seen := self._unanswered(AGAIN_WITHIN_S)) is not None:
-            self._say(f"  the broker did not answer another write in {AGAIN_WITHIN_S} s ({seen})")
+            self._say(f"the broker did not answer another write in {AGAIN_WITHIN_S} s ({seen})")
             return None
         try:
             arrivals.look_at_counts(OFFSETS_AGAIN_WITHIN_S)
         except OffsetsError as error:
-            self._say(f"  {error}")
+            self._say(str(error))
             return None
         return arrivals.still()
 

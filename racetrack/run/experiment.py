@@ -64,8 +64,9 @@ class Experiment:
             self._announce()
             result = "unfinished"
             try:
-                result = self._do_steps()
-                guard.disarm()
+                with interrupts.unwrapped():
+                    result = self._do_steps()
+                    guard.disarm()
             except RacetrackError as error:
                 result = str(error)
             except BaseException as error:

@@ -114,13 +114,14 @@ class LimitSearch:
         session = Session(self._engine, stack, folder, self._screen, 1.0)
         outcome = "unfinished"
         try:
-            session.start_stack()
-            session.run_demo()
-            load = loads.load_of(self._of, session, folder.path, self._settings)
-            overload = Overload(load, folder.path, self._start_per_s, self._pace)
-            warm = overload.warm_up()
-            run.warm_up_s, run.is_warm = warm.took_s, warm.is_warm
-            yield MeasuredRun(self, load, folder, run, overload)
+            with interrupts.unwrapped():
+                session.start_stack()
+                session.run_demo()
+                load = loads.load_of(self._of, session, folder.path, self._settings)
+                overload = Overload(load, folder.path, self._start_per_s, self._pace)
+                warm = overload.warm_up()
+                run.warm_up_s, run.is_warm = warm.took_s, warm.is_warm
+                yield MeasuredRun(self, load, folder, run, overload)
             outcome = "ok"
         except BaseException as error:
             outcome = str(error) or repr(error)

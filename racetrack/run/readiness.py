@@ -58,7 +58,7 @@ def require_raced_on(engine: Engine, settings: Settings) -> None:
             )
 
 
-def check_writes(stack: Stack, say: Say, meanwhile: Callable[[], None]) -> None:
+def check_writes(stack: Stack, remark: Say, meanwhile: Callable[[], None]) -> None:
     """Does the broker of a stack that is up take writes, and keep what the generator sends?
 
     Raises:
@@ -66,7 +66,7 @@ def check_writes(stack: Stack, say: Say, meanwhile: Callable[[], None]) -> None:
     """
     log = stack.log_of("broker")
     topic = find_workload(stack.settings.workload).topic
-    WriteCheck(stack.endpoints, topic, log, say, meanwhile).run()
+    WriteCheck(stack.endpoints, topic, log, remark, meanwhile).run()
 
 
 def check_services(stack: Stack) -> None:

@@ -106,7 +106,7 @@ class Session:
         self._stack.start(services, self._folder.stack, self._screen.say)
         with self._folder.recording() as run:
             run.versions |= self._stack.versions()
-        check_writes(self._stack, self._screen.say, self.check)
+        check_writes(self._stack, self._screen.remark, self.check)
 
     def run_demo(self) -> None:
         """Load the demo; from now on everything is recorded.
@@ -127,7 +127,7 @@ class Session:
         self._engine.load_demo(self._stack)
         self._screen.say(f"  demo loaded in {time.monotonic() - began:.1f} s")
         for remark in self._engine.remarks(self._stack):
-            self._screen.say(f"  {remark}")
+            self._screen.remark(remark)
         with self._folder.recording() as run:
             run.versions |= self._engine.versions(self._stack)
         self._begin(self._delay)
@@ -171,7 +171,7 @@ class Session:
         """
         self._ask_for(per_s, of)
         set_ms = now_ms()
-        check_writes(self._stack, self._screen.say, self.check)
+        check_writes(self._stack, self._screen.remark, self.check)
         return set_ms
 
     def offer(self, per_s: int, of: str = PAGEVIEWS) -> None:
@@ -347,7 +347,7 @@ class Session:
         with self._screen.live("asking each JVM for its live heap"):
             silent = live_heap.write(self._processes(), self._folder, self.check)
         for line in silent:
-            self._screen.say(f"  {line}")
+            self._screen.remark(line)
 
     def _processes(self) -> dict[str, list[int]]:
         """Of all services, and of who reads the views."""

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from racetrack import cli
 from racetrack.install.versions import in_env_files
+from racetrack.screen import REMARK
 from racetrack.settings import REPO, load
 from tests.e2e.loadgen_stack import LoadgenStack
 from tests.e2e.shared import EXPERIMENT, Door, run_folder
@@ -42,8 +43,8 @@ SPANS = [
     span for page in PAGES for span in re.findall(r"`([^`]+)`", prose(page).replace("\n", " "))
 ]
 NC = "nc localhost 8090"
-# A remark on a slow broker, and what goes on below the verdict.
-DEPENDS_ON_FIGURES = ("  the broker is slow", " " * 14, "  warning ")
+# What only some runs say, and what goes on below the verdict.
+DEPENDS_ON_FIGURES = (REMARK, " " * 14, "  warning ")
 LAG = "  lag "  # which only a verdict with a slope has
 STEP = re.compile(r"\[[1-6]/6\] ")
 
