@@ -15,7 +15,7 @@ from racetrack.settings import load
 from racetrack.workload import find_workload
 from tests.some_engines import EXAMPLE
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 # How fast it is, is not asked here.
 QUICK = replace(
