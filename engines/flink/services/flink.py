@@ -40,10 +40,14 @@ class Flink:
         configuration.mkdir(exist_ok=True)
         lines = [f"{key}: {json.dumps(value)}\n" for key, value in configured(context).items()]
         (configuration / "config.yaml").write_text("".join(lines))
+        # All of it at once, as Flink's own scripts give it to their task managers (its
+        # ProcessMemoryUtils). One that may grow is collected as a whole each time before it does.
+        heap = Knobs.of(context.settings).flink_heap
         return Launch(
             argv=[
                 str(jvm.java()),
-                *jvm.options(Knobs.of(context.settings).flink_heap, context.work),
+                *jvm.options(heap, context.work),
+                f"-Xms{heap}",
                 COLLECTOR,
                 *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED),
                 f"-Dlog4j2.configurationFile={LOG4J}",

@@ -49,6 +49,14 @@ def test_it_is_configured_as_natively(tmp_path: Path, knobs: dict[str, str]) -> 
     assert ours["blob.server.port"] == "0"
 
 
+def test_all_of_its_heap_is_there_at_once_in_both_runtimes(tmp_path: Path) -> None:
+    settings = load()
+    native = flink.SERVICE.launch(Context(settings, tmp_path, {"flink": tmp_path})).argv
+    heap = Knobs.of(settings).flink_heap
+    for words in (native, service("flink")["environment"]["JVM_ARGS"].split()):
+        assert {f"-Xms{heap}", f"-Xmx{heap}"} <= set(words)
+
+
 def test_its_script_calls_programs_that_the_image_has(tmp_path: Path) -> None:
     needed = {f"FLINK_{knob}": "1" for knob in (*KNOBS, "MINI_BATCH_MS", "CHECKPOINT_MS")}
     Only(tmp_path).run(FLINK, "bash", str(START), "bash", "-c", "true", **needed)
