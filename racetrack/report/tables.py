@@ -62,12 +62,12 @@ def spread(key: str, of: Mean | None) -> str:
 
 
 def cost_lines(table: Table) -> list[str]:
-    """Base and marginal CPU of each engine, as a sentence each."""
+    """Base and marginal CPU of each engine, as a sentence each: no run was made at 0/s."""
     return [
-        f"CPU of {label}: {cost.base_pct:,.1f} ± {cost.base_half_pct:,.1f} % of a core at no load,"
-        f" and {cost.per_million_s:,.1f} ± {cost.per_million_half_s:,.1f} CPU-s per million"
-        f" pageviews ({cost.runs} runs that did not fall behind, {cost.from_per_s:,.0f} to"
-        f" {cost.to_per_s:,.0f}/s; a line with its {CONFIDENCE:.0%} interval)"
+        f"CPU of {label}: {cost.base_pct:,.1f} ± {cost.base_half_pct:,.1f} % of a core where its"
+        f" line begins, at 0/s, and {cost.per_million_s:,.1f} ± {cost.per_million_half_s:,.1f}"
+        f" CPU-s for each million pageviews more ({cost.runs} runs that did not fall behind,"
+        f" {cost.from_per_s:,.0f} to {cost.to_per_s:,.0f}/s; {CONFIDENCE:.0%} intervals)"
         for label, cost in table.costs.items()
     ]
 
