@@ -148,8 +148,8 @@ def test_base_load_and_work_are_told_apart(logs: Path, out: Path) -> None:
         cost = table.costs[label]
         assert abs(cost.base_pct - cpu_pct) <= cost.base_half_pct
         assert abs(cost.per_million_s) <= cost.per_million_half_s
-        assert f"CPU of {label}: {cost.base_pct:,.1f} ±" in text
-        assert "% of a core where its line begins, at 0/s, and" in text
+        base = f"{cost.base_pct:,.1f} ± {cost.base_half_pct:,.1f} % of a core"
+        assert f"CPU of {label}: {base} where its line begins, at 0/s, and" in text
         assert f"CPU of {label}: " in (out / "report.html").read_text()
 
 
