@@ -2,27 +2,47 @@
 
 import sys
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
+import engines
 from racetrack.cli.parameters import (
     EXIT_CODES,
     WORKLOAD_OPTION,
     ExampleCommand,
     Seconds,
-    engine_argument,
     guarded,
     overrides_of,
+    say_error,
 )
+from racetrack.errors import RacetrackError
 from racetrack.limit_record import PAGEVIEWS
 from racetrack.machine_lock import machine_lock
 from racetrack.runfolder import shown
 from racetrack.screen import Screen
 from racetrack.settings import load
 
+if TYPE_CHECKING:
+    from racetrack.run.limit import LimitSearch
+
 
 @click.command(cls=ExampleCommand, epilog=EXIT_CODES)
-@engine_argument
+@click.argument(
+    "names",
+    metavar="ENGINE...",
+    nargs=-1,
+    required=True,
+    type=click.Choice(engines.engine_names()),
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of searches of each engine; engines take turns. At the end it says how far they"
+    " agree.",
+)
 @click.option(
     "--start",
     type=click.IntRange(min=1),
@@ -55,11 +75,12 @@ from racetrack.settings import load
     type=click.FloatRange(min=1),
     default=15.0,
     show_default=True,
-    help="Minutes; no rate is begun that would end later.",
+    help="Minutes of one search; no rate is begun that would end later.",
 )
 @WORKLOAD_OPTION
 def limit(
-    engine: str,
+    names: tuple[str, ...],
+    repeat: int,
     start: int | None,
     of: str,
     warm_up: float,
@@ -67,7 +88,7 @@ def limit(
     within: float,
     workload: str | None,
 ) -> None:
-    """Find the capacity of ENGINE, and the highest rate at which its lag stays within a bound.
+    """Find the capacity of each ENGINE, and the highest rate at which its lag stays within a bound.
 
     \b
     Capacity is the rate at which it works when there is always more to do: two fresh runs, offered
@@ -78,27 +99,50 @@ def limit(
     \b
     Examples:
         ./race limit {engine}
+        ./race limit {engine} {other} --repeat 3
         ./race limit {other} --within 25
         ./race limit {engine} --bound 1 --bound 2
         ./race limit {engine} --of purchases
     """
-    from racetrack.analysis.outcome import exit_code
-    from racetrack.report import limits
-    from racetrack.run.limit import LimitSearch
+    from racetrack.report import agreement
+    from racetrack.run.limit import LimitSearch, settings_to_search
     from racetrack.run.phases import PACE
 
     screen = Screen()
     with guarded(screen) as guard, machine_lock():
         bounds_ms = tuple(sorted({1000 * bound_s for bound_s in bounds})) or PACE.bounds_ms
         pace = replace(PACE, warm_up_most_s=warm_up, within_min=within, bounds_ms=bounds_ms)
-        screen.say(
-            f"This takes {within:g} minutes at most, or what two overloaded runs take if that is"
-            " more; what others disturb is done again, and comes on top."
-        )
         settings = load(overrides_of(workload))
-        search = LimitSearch(engine, settings, screen, guard, pace, start, of)
-        found = search.run()
-        for line in limits.lines(found):
+        for name in names:
+            settings_to_search(name, settings, of)
+        planned = names * repeat
+        screen.say(
+            f"{'This takes' if len(planned) == 1 else f'Each of {len(planned)} searches takes'}"
+            f" {within:g} minutes at most, or what two overloaded runs take if that is more; what"
+            " others disturb is done again, and comes on top."
+        )
+        made, codes = [], []
+        for number, name in enumerate(planned, start=1):
+            if len(planned) > 1:
+                screen.heading(f"== search {number} of {len(planned)}: {name}")
+            made.append(LimitSearch(name, settings, screen, guard, pace, start, of))
+            codes.append(_found(made[-1], screen))
+        for line in agreement.in_words(search.record for search in made):
             screen.heading(line)
-        screen.say(f"  {shown(search.folder)}")
-    sys.exit(exit_code(found.outcome))
+    sys.exit(next(filter(None, codes), 0))
+
+
+def _found(search: "LimitSearch", screen: Screen) -> int:
+    """What one search found is said; its exit code. Where it failed, the next one goes on."""
+    from racetrack.analysis.outcome import exit_code
+    from racetrack.report import limits
+
+    try:
+        found = search.run()
+    except RacetrackError as error:
+        say_error(error)
+        return error.exit_code
+    for line in limits.lines(found):
+        screen.heading(line)
+    screen.say(f"  {shown(search.folder)}")
+    return exit_code(found.outcome)

@@ -76,7 +76,7 @@ def errors_to_exit_codes() -> Iterator[None]:
     try:
         yield
     except RacetrackError as error:
-        click.echo(f"Error: {error}", err=True)
+        say_error(error)
         sys.exit(error.exit_code)
     except OSError as error:
         if error.filename is None:
@@ -90,6 +90,11 @@ def errors_to_exit_codes() -> Iterator[None]:
     except interrupts.Interrupted as interrupted:
         click.echo(f"{interrupted}", err=True)
         sys.exit(interrupted.exit_code)
+
+
+def say_error(error: RacetrackError) -> None:
+    """As every command says one that a user can act on."""
+    click.echo(f"Error: {error}", err=True)
 
 
 class ExampleCommand(click.Command):

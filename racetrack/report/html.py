@@ -12,7 +12,7 @@ from markupsafe import Markup
 from racetrack import __version__
 from racetrack.analysis.compare import CONFIDENCE
 from racetrack.published import Published
-from racetrack.report import limits, verified
+from racetrack.report import agreement, limits, verified
 from racetrack.report.collect import Collection, Run
 from racetrack.report.definitions import BY_KEY, COMPARED, FIGURES, SHOWN, number
 from racetrack.report.draw import inline
@@ -61,6 +61,7 @@ def page(
             (
                 *(place, found, next(map(_chart, plots.get(f"limits{number}", ())), None)),
                 limits.bounds_of(found),
+                agreement.in_words(limit.record for limit in found),
             )
             for number, (place, found) in enumerate(collection.limits_by_place.items(), start=1)
         ],

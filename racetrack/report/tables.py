@@ -8,7 +8,7 @@ from rich.text import Text
 
 from racetrack.analysis.compare import CONFIDENCE, Mean
 from racetrack.published import Published
-from racetrack.report import as_published
+from racetrack.report import agreement, as_published
 from racetrack.report.collect import Collection, Limit
 from racetrack.report.definitions import BY_KEY, SHOWN, number
 from racetrack.report.groups import Comparison, Table
@@ -163,6 +163,7 @@ def _limits(out: Console, by_place: Mapping[str, Sequence[Limit]]) -> None:
                 Text(limit.outcome),
             )
         out.print(grid)
+        _lines(out, agreement.in_words(each.record for each in limits))
 
 
 def _published(out: Console, published: Published) -> None:

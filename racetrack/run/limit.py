@@ -43,6 +43,17 @@ from racetrack.stack.runtime import open_stack
 Watched = TypeVar("Watched", Overloaded, AtRate)
 
 
+def settings_to_search(engine_name: str, settings: Settings, of: str) -> Settings:
+    """The settings of a search for this limit.
+
+    Raises:
+        UsageError: this engine can't be searched for it.
+    """
+    engine = engines.find_engine(engine_name)
+    require_raced_on(engine, settings)
+    return loads.settings_for(of, engine, settings)
+
+
 class LimitSearch:
     """One search; leaves `logs/<stamp>_UTC_<engine>_limit/limit.json` beside the runs it made."""
 
@@ -59,8 +70,7 @@ class LimitSearch:
         self._pace, self._of = pace, of
         self._start_per_s = start_per_s or loads.kind_of(of).start_per_s
         self._engine = engines.find_engine(engine_name)
-        require_raced_on(self._engine, settings)
-        settings = loads.settings_for(of, self._engine, settings)
+        settings = settings_to_search(engine_name, settings, of)
         self._settings, self._screen, self._guard = settings, screen, guard
         runtime = open_stack(settings, services_of(self._engine, settings), lambda _: None).runtime
         self.folder = named_folder(settings.logs_folder, f"{engine_name}_limit")

@@ -1,17 +1,19 @@
-"""`./race limit`: how long it may take is said first, and exit code 1 if time was too short."""
+"""`./race limit`: how long it may take is said first, and exit code 1 if time was too short.
+Searches that are repeated go on where one fails, and say at the end how far they agree."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from racetrack import cli
-from racetrack.errors import UsageError
+from racetrack.errors import RacetrackError, UsageError
 from racetrack.limit_record import Capacity, LimitRecord, LimitRun, Overloaded, SustainableRate
 from racetrack.run import limit
 from racetrack.run.phases import Pace
 from racetrack.run_record import Machine, Window
-from tests.some_engines import EXAMPLE
+from tests.some_engines import EXAMPLE, TWO
 
 
 def worked(
@@ -71,7 +73,7 @@ def test_the_search_goes_as_asked_and_its_numbers_are_said(
             began.append((engine, pace.warm_up_most_s, pace.within_min, start_per_s, of))
 
         def run(self) -> LimitRecord:
-            return LimitRecord(
+            self.record = LimitRecord(
                 engine=EXAMPLE,
                 runtime="native",
                 machine=Machine(),
@@ -85,6 +87,7 @@ def test_the_search_goes_as_asked_and_its_numbers_are_said(
                     SustainableRate(bound_ms=2_000, held_per_s=18_000, failed_per_s=19_000),
                 ),
             )
+            return self.record
 
     monkeypatch.setattr(limit, "LimitSearch", Search)
     typed = ["limit", EXAMPLE, "--start", "48000", "--warm-up", "180", "--within", "25"]
@@ -103,3 +106,53 @@ def test_the_search_goes_as_asked_and_its_numbers_are_said(
         f"{EXAMPLE}: lag p99 within 2 s at 18,000 (not 19,000)",
         "  logs/found",
     ]
+
+
+def test_engines_take_turns_and_say_in_the_end_how_far_their_searches_agree(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, other = TWO
+    found: dict[str, Iterator[float | RacetrackError]] = {
+        one: iter([98, 102, 100]),
+        other: iter([50, RacetrackError("Its engine ended."), 60]),
+    }
+    order: list[str] = []
+
+    class Search:
+        """Finds what stands above."""
+
+        folder = Path("logs/found")
+
+        def __init__(self, engine: str, *_: object) -> None:
+            order.append(engine)
+            self.record = LimitRecord(engine=engine, runtime="native", machine=Machine())
+
+        def run(self) -> LimitRecord:
+            per_s = next(found[self.record.engine])
+            if isinstance(per_s, RacetrackError):
+                raise per_s
+            self.record.capacity = Capacity(per_s=per_s, low=per_s, high=per_s)
+            self.record.outcome = "ok"
+            return self.record
+
+    monkeypatch.setattr(limit, "LimitSearch", Search)
+    result = CliRunner().invoke(cli.race, ["limit", one, other, "--repeat", "3"])
+    assert result.exit_code == 1, result.output
+    assert order == [one, other] * 3
+    said = result.output.splitlines()
+    assert said[0].startswith("Each of 6 searches takes 15 minutes at most")
+    assert "Error: Its engine ended." in said
+    assert f"== search 6 of 6: {other}" in said
+    assert [line.split("; mean")[0] for line in said[-2:]] == [
+        f"{one}: 3 searches: capacity 98 to 102, within 2.0 % of their middle",
+        f"{other}: 2 searches: capacity 50 to 60, within 9.1 % of their middle",
+    ]
+
+
+def test_no_engine_has_its_turn_before_all_are_known_to_be_searchable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limit, "LimitSearch", pytest.fail)
+    result = CliRunner().invoke(cli.race, ["limit", EXAMPLE, "--of", "unheard of"])
+    assert result.exit_code == 2
+    assert "unheard of: the workload" in result.output

@@ -326,6 +326,28 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
     assert len(list((tmp_path / "out" / "plots").glob("limits*.svg"))) == 3
 
 
+def test_how_far_searches_agree_stands_below_them(tmp_path: Path) -> None:
+    limit = {
+        "schema_version": 3,
+        "kind": "limit",
+        "engine": "steady",
+        "runtime": "native",
+        "machine": {"cpu_model": "A", "cores": 2, "memory_gib": 8},
+        "outcome": "ok",
+    }
+    for number, per_s in enumerate((95, 105)):
+        folder = tmp_path / f"{number}_limit"
+        folder.mkdir()
+        capacity = {"per_s": per_s, "low": per_s, "high": per_s}
+        (folder / "limit.json").write_text(json.dumps({**limit, "capacity": capacity}))
+    folders = sorted(tmp_path.glob("*_limit"))
+    collection = collect(folders)
+    write(tmp_path / "out", collection, tables(collection.runs), None)
+    agreement = "steady: 2 searches: capacity 95 to 105, within 5.0 % of their middle"
+    assert agreement in text_of(tables(collection.runs), folders)
+    assert agreement in words((tmp_path / "out" / "report.html").read_text())
+
+
 def test_a_bound_that_an_engine_updates_too_seldom_for_is_not_said_to_hold() -> None:
     """It was held against two of its update cycles, and that is what is said."""
     window = {"start_ms": 1_000, "end_ms": 91_000}

@@ -1,0 +1,72 @@
+"""How far searches for the limit of one engine agree, in words: on the terminal and on the page."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from racetrack.analysis import compare
+from racetrack.limit_record import LimitRecord
+from racetrack.record_part import Scalar
+from racetrack.report.collect import PLACE_ONLY, place_of
+
+Settings = frozenset[tuple[str, Scalar]]
+
+
+def in_words(found: Iterable[LimitRecord]) -> list[str]:
+    """Two lines or more for each engine that was searched more than once, in one place and with the
+    same settings. A search that others disturbed to its end does not count."""
+    alike: dict[tuple[str, ...], dict[Settings, list[LimitRecord]]] = {}
+    for one in found:
+        if one.capacity and not _is_void(one):
+            by_settings = alike.setdefault((one.engine, one.of, *place_of(one)), {})
+            by_settings.setdefault(_settings(one), []).append(one)
+    return [
+        line
+        for by_settings in alike.values()
+        for settings, searches in by_settings.items()
+        if len(searches) > 1
+        for line in _lines(_label(searches[0].engine, settings, by_settings), searches)
+    ]
+
+
+def _is_void(one: LimitRecord) -> bool:
+    return any(run.overloaded[-1].void for run in one.runs if run.overloaded)
+
+
+def _settings(one: LimitRecord) -> Settings:
+    return frozenset(
+        (name, value) for name, value in one.settings.items() if not name.endswith(PLACE_ONLY)
+    )
+
+
+def _label(engine: str, settings: Settings, others: Mapping[Settings, object]) -> str:
+    """The engine, and what tells these searches from others of it."""
+    own = sorted(settings - frozenset.intersection(*others))
+    differs = ", ".join(f"{name.upper()}={value}" for name, value in own)
+    return f"{engine} ({differs})" if differs else engine
+
+
+def _lines(label: str, searches: Sequence[LimitRecord]) -> list[str]:
+    works = [one.capacity.per_s for one in searches if one.capacity]
+    mean = compare.mean(works)
+    half = mean.half or 0.0  # of two searches or more, there is one
+    capacity = f"capacity {_range(works)}; mean {mean.mean:,.0f} ± {half:,.0f} (95 %)"
+    lines = [f"{label}: {len(searches)} searches: {capacity} {searches[0].of}/s"]
+    for bound_ms in sorted({one.bound_ms for search in searches for one in search.sustainable}):
+        held = [
+            one.held_per_s
+            for search in searches
+            for one in search.sustainable
+            if one.bound_ms == bound_ms and one.held_per_s
+        ]
+        within = f"lag p99 within {bound_ms / 1000:g} s"
+        if len(held) == len(searches):
+            lines.append(f"{label}: {within} at {_range(held)}")
+        elif held:
+            lines.append(f"{label}: {within} at a rate in {len(held)} of {len(searches)} searches")
+    return lines
+
+
+def _range(values: Sequence[float]) -> str:
+    """The least and the greatest, and how far each is from the middle between them at most."""
+    least, most = min(values), max(values)
+    apart_pct = 100 * (most - least) / (most + least)
+    return f"{least:,.0f} to {most:,.0f}, within {apart_pct:.1f} % of their middle"

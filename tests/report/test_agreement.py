@@ -1,0 +1,89 @@
+"""Several searches for one engine's limit say how far they agree."""
+
+from typing import Any
+
+import pytest
+
+from racetrack.limit_record import LimitRecord
+from racetrack.report import agreement
+
+
+def search(
+    per_s: float, held_per_s: int | None = 80, void: str | None = None, **changed: Any
+) -> LimitRecord:
+    """A search that found this capacity, and this rate within 2 s."""
+    overloaded = {
+        "window": {"start_ms": 0, "end_ms": 120_000},
+        "counted_before": 9,
+        "batches_per_s": [per_s],
+        "youngest_s": 9,
+        "oldest_s": 21,
+        "idle_share": 0,
+        "handed_over_per_s": per_s,
+        "void": void,
+    }
+    return LimitRecord.model_validate(
+        {
+            "engine": "steady",
+            "runtime": "native",
+            "machine": {"cpu_model": "A", "cores": 2, "memory_gib": 8},
+            "settings": {"steady_heap": "4g", "stack_name": "here"},
+            "outcome": "ok",
+            "capacity": {"per_s": per_s, "low": per_s, "high": per_s},
+            "sustainable": [{"bound_ms": 2_000, "held_per_s": held_per_s, "failed_per_s": None}],
+            "runs": [{"tag": "gone", "overloaded": [overloaded]}],
+            **changed,
+        }
+    )
+
+
+def test_the_least_and_the_greatest_are_told_by_their_middle_and_the_mean_with_its_interval() -> (
+    None
+):
+    """Student's t of two degrees of freedom is 4.30: ± 4.30 · 5 / √3."""
+    found = [search(100, 80), search(95, 90), search(105, 80)]
+    assert agreement.in_words(found) == [
+        (
+            "steady: 3 searches: capacity 95 to 105, within 5.0 % of their middle; mean 100 ± 12"
+            " (95 %) pageviews/s"
+        ),
+        "steady: lag p99 within 2 s at 80 to 90, within 5.9 % of their middle",
+    ]
+
+
+def test_one_search_agrees_with_nothing() -> None:
+    assert agreement.in_words([search(100), search(100, engine="other")]) == []
+
+
+@pytest.mark.parametrize(
+    "unlike",
+    [
+        search(200, void="Void: others."),
+        search(200, capacity=None),
+        search(200, of="purchases"),
+        search(200, runtime="compose"),
+        search(200, machine={"cpu_model": "A", "cores": 4, "memory_gib": 8}),
+    ],
+)
+def test_what_is_no_repeat_of_it_does_not_count(unlike: LimitRecord) -> None:
+    (capacity, _) = agreement.in_words([search(100), unlike, search(100)])
+    assert capacity.startswith("steady: 2 searches: capacity 100 to 100, within 0.0 %")
+
+
+def test_searches_with_other_settings_stand_apart_and_say_which_they_are() -> None:
+    """But for those that only say where it ran."""
+
+    def at(heap: str, per_s: float) -> LimitRecord:
+        return search(per_s, settings={"steady_heap": heap, "stack_name": "there"})
+
+    told = agreement.in_words([search(100), at("8g", 200), at("4g", 100), at("8g", 200)])
+    assert [line.split(":")[0] for line in told[::2]] == [
+        "steady (STEADY_HEAP=4g)",
+        "steady (STEADY_HEAP=8g)",
+    ]
+
+
+def test_a_bound_within_which_not_every_search_found_a_rate_has_no_range() -> None:
+    found = [search(100, 80), search(100, None), search(100, 70)]
+    assert agreement.in_words(found)[1] == "steady: lag p99 within 2 s at a rate in 2 of 3 searches"
+    assert len(agreement.in_words([search(100, None), search(100, None)])) == 1
