@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from racetrack.record_part import Endless, Part, Scalar
+from racetrack.results_record import CoreSpeed
 from racetrack.run_record import Machine, Window
 
 PAGEVIEWS = "pageviews"  # the events of the main topic, whatever the workload
@@ -20,6 +21,9 @@ COUNTED_BEFORE = "How many the engine had counted by then; some engines slow dow
 def widened_ms(bound_ms: float, cycle_ms: float) -> float:
     """The bound for an engine that tells of an update once in a cycle."""
     return max(bound_ms, CYCLES * cycle_ms)
+
+
+CORE = "How fast a core was meanwhile; null where nobody looked."
 
 
 class Overloaded(Part):
@@ -46,6 +50,7 @@ class Overloaded(Part):
         description="CPU seconds of each service for a million that the engine worked meanwhile;"
         " not kept before 2026-11-24.",
     )
+    core: CoreSpeed | None = Field(default=None, description=CORE)
     void: str | None = Field(default=None, description=VOID)
 
 
@@ -68,6 +73,7 @@ class AtRate(Part):
     broken_off: bool = Field(
         description="Whether the bound could not hold any more, so that it ended."
     )
+    core: CoreSpeed | None = Field(default=None, description=CORE)
     void: str | None = Field(default=None, description=VOID)
 
 

@@ -174,6 +174,19 @@ class HarnessCost(Part):
     cpu_pct: float = Field(description="Percent of one core.")
 
 
+class CoreSpeed(Part):
+    """How fast a core did known work, MiB of BLAKE2b per second of CPU time. Who shares a core
+    makes it slower, and all that is measured beside it."""
+
+    mib_per_s: float = Field(description="The mean over a time.")
+    fastest_mib_per_s: float = Field(description="In the fastest second of the run up to then.")
+
+    @property
+    def pct(self) -> float:
+        """Percent of the fastest second."""
+        return 100 * self.mib_per_s / self.fastest_mib_per_s
+
+
 class NoiseFigures(Part):
     """What else the machine did, as means over a time; null: not known here."""
 
@@ -198,6 +211,9 @@ class NoiseFigures(Part):
     )
     waited_for_memory_pct: float | None = Field(description="The same for memory.")
     waited_for_io_pct: float | None = Field(description="The same for input and output.")
+    core: CoreSpeed | None = Field(
+        default=None, description="How fast a core was; absent from older runs."
+    )
 
 
 class Noise(Part):

@@ -14,7 +14,7 @@ import numpy as np
 from racetrack.analysis import raw
 from racetrack.analysis.raw import RESOURCES, NoiseRow
 from racetrack.record_part import Scalar
-from racetrack.results_record import Noise, NoiseFigures, Verdict
+from racetrack.results_record import CoreSpeed, Noise, NoiseFigures, Verdict
 from racetrack.run_record import RunRecord, Spin, Window
 from racetrack.runfolder import read_run
 
@@ -25,6 +25,8 @@ REACH_MS = 2_000
 READ_WITHIN_S = 0.05
 # Twenty spins in a row, on a busy machine, were within 0.4 % of each other (docs/results.md).
 SPIN_WITHIN_PCT = 5.0
+# A core that nobody shares is within a few percent of its fastest second (docs/measured.md).
+CORE_SPEED_WITHOUT_A_WORD_PCT = 90.0
 # A machine with room has nobody wait for memory; one that ran out of it was at 4 % before it stood.
 MEMORY_WITHIN_PCT = 1.0
 
@@ -109,7 +111,17 @@ def over(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigur
         waited_for_cpu_pct=waited["cpu"],
         waited_for_memory_pct=waited["memory"],
         waited_for_io_pct=waited["io"],
+        core=_core_speed(within, rows),
     )
+
+
+def _core_speed(within: Sequence[NoiseRow], rows: Sequence[NoiseRow]) -> CoreSpeed | None:
+    """The mean within a time, and the fastest of all; None where nobody looked."""
+    known = [row.core_mib_per_s for row in within if row.core_mib_per_s is not None]
+    if not known:
+        return None
+    fastest = max(row.core_mib_per_s or 0.0 for row in rows)
+    return CoreSpeed(mib_per_s=round(statistics.fmean(known), 1), fastest_mib_per_s=fastest)
 
 
 def _programs_s(rows: Sequence[NoiseRow]) -> list[float | None]:
@@ -145,6 +157,12 @@ def why_window_is_void(folder: Path, window: Window) -> str | None:
     return why_void(of, Gate.of(read_run(folder).settings))
 
 
+def core_speed(folder: Path, window: Window) -> CoreSpeed | None:
+    """How fast a core was in such a window; None where nobody looked."""
+    found = over(raw.noise(folder), window.start_ms, window.end_ms)
+    return found.core if found else None
+
+
 def exceeded(noise: Noise | None, gate: Gate) -> str:
     """What was above the gate, and when; empty if nothing was."""
     times = (
@@ -171,8 +189,9 @@ def warnings(run: RunRecord) -> list[str]:
     results = run.results
     if results and not Gate.of(run.settings) and (told := exceeded(results.noise, Gate())):
         found.append(f"Noisy machine: {told}. The gate was off (NOISE_GATE).")
-    if results and results.noise and (told := _short_of_memory(results.noise.sampled)):
-        found.append(told)
+    if results and results.noise:
+        sampled = results.noise.sampled
+        found += [told for told in (_short_of_memory(sampled), _shared_cores(sampled)) if told]
     return found
 
 
@@ -183,6 +202,16 @@ def _short_of_memory(figures: NoiseFigures) -> str:
     return (
         f"The machine was short of memory: {waited_pct:.1f} % of the time something waited for it."
         " What the broker keeps is in memory, too (KAFKA_RETENTION_BYTES)."
+    )
+
+
+def _shared_cores(figures: NoiseFigures) -> str:
+    if not figures.core or figures.core.pct >= CORE_SPEED_WITHOUT_A_WORD_PCT:
+        return ""
+    return (
+        f"While samples were taken, a core did known work at {figures.core.pct:.0f} % of the speed"
+        " of the run's fastest second: another machine may share the cores (docs/results.md). Costs"
+        " are higher for it, and rates lower."
     )
 
 

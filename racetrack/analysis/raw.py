@@ -46,7 +46,7 @@ class Reading:
 @dataclass(frozen=True)
 class NoiseRow:
     """What the machine had done by an instant: seconds since it or the services began, but for the
-    load average and the frequency. None: not known there.
+    load average, the frequency and how fast a core did known work. None: not known there.
 
     `machine_s` is the time of all cores that has passed, `waited_s` is by resource.
     """
@@ -61,6 +61,7 @@ class NoiseRow:
     load_1_min: float
     mhz: float | None
     waited_s: Mapping[str, float | None]
+    core_mib_per_s: float | None
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ def _noise_row(row: Mapping[str, str]) -> NoiseRow:
         load_1_min=float(row["load_1_min"]),
         mhz=_known(row["mhz"]),
         waited_s={name: _known(row[f"waited_for_{name}_s"]) for name in RESOURCES},
+        core_mib_per_s=_known(row.get("core_mib_per_s", "")),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from racetrack.clock import now_ms
+from racetrack.probes.core_speed import core_mib_per_s
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import TICKS_PER_S, Meter, cpu_s_of, harness_cpu_s, ticks_in
 from racetrack.process_tree import ProcessTree, stat_fields
@@ -19,7 +20,7 @@ FREQUENCIES = "cpu[0-9]*/cpufreq/scaling_cur_freq"
 RESOURCES = ("cpu", "memory", "io")
 COLUMNS = (
     *("at_ms", "machine_s", "busy_s", "steal_s", "programs_s", "services_s", "harness_s"),
-    *("load_1_min", "mhz", *(f"waited_for_{name}_s" for name in RESOURCES)),
+    *("load_1_min", "mhz", *(f"waited_for_{name}_s" for name in RESOURCES), "core_mib_per_s"),
 )
 
 
@@ -167,5 +168,5 @@ class NoiseProbe(Probe):
         programs_s = self._programs.cpu_s()
         services_s = self._services.cpu_s() if self._services else None
         others = (programs_s, services_s, self._harness.cpu_s(), os.getloadavg()[0], mhz())
-        numbers = (*seconds, *others, *map(waited_s, RESOURCES))
+        numbers = (*seconds, *others, *map(waited_s, RESOURCES), core_mib_per_s())
         return [str(at_ms), *("" if number is None else f"{number:.3f}" for number in numbers)]

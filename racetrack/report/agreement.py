@@ -1,5 +1,6 @@
 """How far searches for the limit of one engine agree, in words: on the terminal and on the page."""
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from racetrack.analysis import compare
@@ -11,7 +12,7 @@ Settings = frozenset[tuple[str, Scalar]]
 
 
 def in_words(found: Iterable[LimitRecord]) -> list[str]:
-    """Two lines or more for each engine that was searched more than once, in one place and with the
+    """A line or more for each engine that was searched more than once, in one place and with the
     same settings. A search that others disturbed to its end does not count."""
     alike: dict[tuple[str, ...], dict[Settings, list[LimitRecord]]] = {}
     for one in found:
@@ -50,6 +51,9 @@ def _lines(label: str, searches: Sequence[LimitRecord]) -> list[str]:
     half = mean.half or 0.0  # of two searches or more, there is one
     capacity = f"capacity {_range(works)}; mean {mean.mean:,.0f} ± {half:,.0f} (95 %)"
     lines = [f"{label}: {len(searches)} searches: {capacity} {searches[0].of}/s"]
+    if undisturbed := _undisturbed(searches):
+        capacity = f"capacity {_range(undisturbed)}"
+        lines.append(f"{label}: in proportion, with a core at its fastest all the time: {capacity}")
     for bound_ms in sorted({one.bound_ms for search in searches for one in search.sustainable}):
         held = [
             one.held_per_s
@@ -63,6 +67,23 @@ def _lines(label: str, searches: Sequence[LimitRecord]) -> list[str]:
         elif held:
             lines.append(f"{label}: {within} at a rate in {len(held)} of {len(searches)} searches")
     return lines
+
+
+def _undisturbed(searches: Sequence[LimitRecord]) -> list[float]:
+    """What each would have found if a core had always been as fast as in the fastest second of all
+    of them, if work goes in proportion; nothing where that was not looked at."""
+    seen = [[run.overloaded[-1] for run in one.runs if run.overloaded] for one in searches]
+    fastest = [of.core.fastest_mib_per_s for runs in seen for of in runs if of.core]
+    if not fastest or len(fastest) < sum(map(len, seen)):
+        return []
+    return [
+        statistics.fmean(
+            statistics.fmean(of.batches_per_s) * max(fastest) / of.core.mib_per_s
+            for of in runs
+            if of.core
+        )
+        for runs in seen
+    ]
 
 
 def _range(values: Sequence[float]) -> str:

@@ -247,6 +247,14 @@ FIGURES = (
         "CPU time that the hypervisor gave to other machines; absent from older runs.",
     ),
     Figure(
+        "core_mib_per_s",
+        "speed of a core",
+        "MiB/s",
+        "{:,.0f}",
+        "How fast known work (BLAKE2b) went on a core while samples were taken, by its own CPU"
+        " time. Who shares the core makes it slower, and all that is measured beside it.",
+    ),
+    Figure(
         "machine_busy_pct",
         "machine busy",
         "% of all cores",

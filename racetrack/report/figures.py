@@ -49,6 +49,8 @@ def figures_of(run: RunRecord, folder: Path) -> dict[str, float | None]:
             found["foreign_cpu_pct"] = results.noise.sampled.foreign_cpu_pct
             found["kernel_cpu_pct"] = results.noise.sampled.kernel_cpu_pct
             found["steal_pct"] = results.noise.sampled.steal_pct
+            if core := results.noise.sampled.core:
+                found["core_mib_per_s"] = core.mib_per_s
         if broker := results.processes.get("broker"):
             found["broker_cpu_mean_pct"] = broker.cpu_pct.mean
         if reader := results.processes.get("reader"):

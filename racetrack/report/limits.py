@@ -64,8 +64,13 @@ def overloaded_in_words(seen: Overloaded) -> str:
     return (
         f"works at {_works(seen)} (batches {least:,.0f} to {most:,.0f}), its backlog"
         f" {seen.youngest_s:.0f} to {seen.oldest_s:.0f} s old{slowest}{_waited_in_words(seen)}"
-        f"{_spent_in_words(seen)}"
+        f"{_spent_in_words(seen)}{_core_speed_in_words(seen)}"
     )
+
+
+def _core_speed_in_words(seen: Overloaded | AtRate) -> str:
+    """What shares the cores with this machine makes the same work take longer."""
+    return f"; a core at {seen.core.pct:.0f} % of its fastest" if seen.core else ""
 
 
 def _waited_in_words(seen: Overloaded) -> str:
@@ -103,6 +108,7 @@ def at_rate_in_words(seen: AtRate) -> str:
     return (
         f"{seen.per_s:,}/s for {seen.window.seconds:.0f} s: lag p50"
         f" {seen.lag_p50_ms:,.0f} ms, p99 {seen.lag_p99_ms:,.0f} ms{ended}{began}"
+        f"{_core_speed_in_words(seen)}"
     )
 
 

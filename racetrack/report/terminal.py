@@ -195,9 +195,11 @@ def _noise(run: RunRecord, found: Noise | None) -> list[str]:
     if not found:
         return []
     foreign, speed = _number(found.sampled.foreign_cpu_pct, "{:.1f}"), ""
+    if found.sampled.core:
+        speed = f"; a core at {found.sampled.core.pct:.0f} % of its fastest"
     if run.spin:
         after = _number(run.spin.after_mib_per_s, "{:,.0f}")
-        speed = f"; a core did {run.spin.before_mib_per_s:,.0f} MiB/s before, {after} after"
+        speed += f"; a core did {run.spin.before_mib_per_s:,.0f} MiB/s before, {after} after"
     lines = [
         (
             f"  noise       other programs {foreign} % of a core,"

@@ -11,7 +11,7 @@ import engines
 from racetrack import interrupts, machine
 from racetrack.analysis import raw
 from racetrack.analysis.capacity import Work
-from racetrack.analysis.noise import why_window_is_void
+from racetrack.analysis.noise import core_speed, why_window_is_void
 from racetrack.analysis.outcome import RATE_TOLERANCE
 from racetrack.analysis.spent import cpu_s_per_million
 from racetrack.errors import RacetrackError
@@ -259,6 +259,7 @@ class MeasuredRun:
                 *(window.start_ms, window.end_ms),
                 counted=worked.work.per_s * window.seconds,
             ),
+            core=core_speed(self._folder.path, window),
             void=why_window_is_void(self._folder.path, window),
         )
 
@@ -274,5 +275,6 @@ class MeasuredRun:
             drained=drained,
             counted_before=self._load.counted_by(lag.window.start_ms),
             **asdict(lag),
+            core=core_speed(self._folder.path, lag.window),
             void=why_window_is_void(self._folder.path, lag.window),
         )

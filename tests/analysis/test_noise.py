@@ -1,6 +1,7 @@
 """How quiet the machine was, from made-up series: the means are those that were put in."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from racetrack.analysis import noise, raw
 from racetrack.analysis.noise import Gate
 from racetrack.analysis.raw import RESOURCES, NoiseRow
 from racetrack.probes.noise import COLUMNS
-from racetrack.results_record import Noise, NoiseFigures
+from racetrack.results_record import CoreSpeed, Noise, NoiseFigures
 from racetrack.run_record import Spin, Window
 from tests.records import NOISE_FIGURES, record, run_json
 
@@ -27,8 +28,9 @@ def rows(
     services: float = 0.5,
     harness: float = 0.02,
     kernel: float = 0.0,
+    core: Sequence[float] | None = None,
 ) -> list[NoiseRow]:
-    """A row per second; shares of a core."""
+    """A row per second; shares of a core. `core` is how fast one is, by turns."""
     return [
         NoiseRow(
             at_ms=START_MS + 1000 * s,
@@ -41,6 +43,7 @@ def rows(
             load_1_min=1.5,
             mhz=2_000 + 100.0 * (s % 2),
             waited_s={"cpu": 0.25 * s, "memory": 0.0, "io": None},
+            core_mib_per_s=None if core is None else core[s % len(core)],
         )
         for s in range(seconds + 1)
     ]
@@ -71,6 +74,25 @@ def test_the_means_are_those_that_were_put_in(
     assert (found.waited_for_cpu_pct, found.waited_for_memory_pct) == (25.0, 0.0)
     assert found.waited_for_io_pct is None  # where the kernel does not account for it
     assert found.mhz and 2_000 <= found.mhz <= 2_100
+
+
+def test_how_fast_a_core_was_is_told_by_the_fastest_second_of_the_run() -> None:
+    """Which may be outside the time that is asked about."""
+    shared = rows(core=[500.0, 700.0], seconds=29)
+    found = over([replace(shared[0], core_mib_per_s=800.0), *shared[1:]], 10, 29)
+    assert found
+    assert found.core == CoreSpeed(mib_per_s=600.0, fastest_mib_per_s=800.0)
+    assert found.core.pct == pytest.approx(75.0)
+    unknown = over(rows(), 10, 29)
+    assert unknown and unknown.core is None
+
+
+@pytest.mark.parametrize(("mib_per_s", "warns"), [(None, False), (90.0, False), (71.6, True)])
+def test_who_shares_the_cores_is_warned_of(mib_per_s: float | None, warns: bool) -> None:
+    core = mib_per_s and {"mib_per_s": mib_per_s, "fastest_mib_per_s": 100.0}
+    sampled = {**NOISE_FIGURES, "core": core}
+    told = noise.warnings(record({"results": {"noise": {"sampled": sampled}}}))
+    assert any("known work at 72 % of the speed" in one for one in told) is warns
 
 
 def test_only_what_was_in_the_time_counts() -> None:

@@ -44,6 +44,9 @@ def test_another_program_makes_a_run_void_and_what_it_used_is_measured(
     assert burnt > 10  # twice what makes a run void, also where it did not get all it wanted
     foreign = told["results"]["noise"]["sampled"]["foreign_cpu_pct"]
     assert foreign > burnt - WITHIN_PCT, told["results"]["noise"]
+    core = told["results"]["noise"]["sampled"]["core"]
+    assert 0.3 < core["mib_per_s"] / core["fastest_mib_per_s"] <= 1
+    assert " % of its fastest" in run.output
     header, *rows = (folder / "noise.csv").read_text().splitlines()
     assert header == ",".join(COLUMNS)
     assert len(rows) > 15

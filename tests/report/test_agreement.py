@@ -9,9 +9,14 @@ from racetrack.report import agreement
 
 
 def search(
-    per_s: float, held_per_s: int | None = 80, void: str | None = None, **changed: Any
+    per_s: float,
+    held_per_s: int | None = 80,
+    void: str | None = None,
+    core: tuple[float, float] | None = None,
+    **changed: Any,
 ) -> LimitRecord:
-    """A search that found this capacity, and this rate within 2 s."""
+    """A search that found this capacity, and this rate within 2 s; `core` is how fast one was, and
+    in its fastest second."""
     overloaded = {
         "window": {"start_ms": 0, "end_ms": 120_000},
         "counted_before": 9,
@@ -21,6 +26,7 @@ def search(
         "idle_share": 0,
         "handed_over_per_s": per_s,
         "void": void,
+        "core": core and {"mib_per_s": core[0], "fastest_mib_per_s": core[1]},
     }
     return LimitRecord.model_validate(
         {
@@ -49,6 +55,18 @@ def test_the_least_and_the_greatest_are_told_by_their_middle_and_the_mean_with_i
         ),
         "steady: lag p99 within 2 s at 80 to 90, within 5.9 % of their middle",
     ]
+
+
+def test_a_core_that_was_slower_is_made_up_for_in_proportion() -> None:
+    """By the fastest second of all searches, since one of them may have had none that was fast."""
+    found = [search(80, core=(80, 100)), search(60, core=(60, 70)), search(50, core=(50, 90))]
+    told = agreement.in_words(found)
+    assert told[1] == (
+        "steady: in proportion, with a core at its fastest all the time: capacity 100 to 100,"
+        " within 0.0 % of their middle"
+    )
+    unknown = agreement.in_words([*found, search(100)])
+    assert not any("in proportion" in line for line in unknown)
 
 
 def test_one_search_agrees_with_nothing() -> None:

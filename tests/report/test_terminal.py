@@ -104,14 +104,15 @@ def test_what_supports_every_engine_alike_is_one_line() -> None:
 
 def test_a_void_run_says_what_to_do_next() -> None:
     outcome = "Void: other programs used 12.0 % of a core (more than 5 %) while samples were taken."
-    figures = {**NOISE_FIGURES, "foreign_cpu_pct": 12.0}
+    core = {"mib_per_s": 600.0, "fastest_mib_per_s": 800.0}
+    figures = {**NOISE_FIGURES, "foreign_cpu_pct": 12.0, "core": core}
     results = {**RESULTS, "noise": {"sampled": figures}}
     spin = {"before_mib_per_s": 384.2, "after_mib_per_s": 380.0}
     lines = terminal.summary(run_with(results, outcome=outcome, spin=spin), Path("x"))
     assert lines[0].endswith(f": {outcome}")
     assert (
         "  noise       other programs 12.0 % of a core, stolen 0.2 % of all CPU time;"
-        " a core did 384 MiB/s before, 380 after"
+        " a core at 75 % of its fastest; a core did 384 MiB/s before, 380 after"
     ) in lines
     assert any(line.startswith("  next        Stop what else runs here") for line in lines)
     fine = terminal.summary(run_with({**RESULTS, "noise": {"sampled": NOISE_FIGURES}}), Path("x"))
