@@ -1,6 +1,5 @@
 """How far searches for the limit of one engine agree, in words: on the terminal and on the page."""
 
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from racetrack.analysis import compare
@@ -8,6 +7,7 @@ from racetrack.limit_record import LimitRecord
 from racetrack.record_part import Scalar
 from racetrack.report.collect import PLACE_ONLY, place_of
 
+GENERATOR = "loadgen"  # as a service
 Settings = frozenset[tuple[str, Scalar]]
 
 
@@ -51,9 +51,8 @@ def _lines(label: str, searches: Sequence[LimitRecord]) -> list[str]:
     half = mean.half or 0.0  # of two searches or more, there is one
     capacity = f"capacity {_range(works)}; mean {mean.mean:,.0f} ± {half:,.0f} (95 %)"
     lines = [f"{label}: {len(searches)} searches: {capacity} {searches[0].of}/s"]
-    if undisturbed := _undisturbed(searches):
-        capacity = f"capacity {_range(undisturbed)}"
-        lines.append(f"{label}: in proportion, with a core at its fastest all the time: {capacity}")
+    if speed := _machine(searches):
+        lines.append(f"{label}: how fast the machine was meanwhile: {speed}")
     for bound_ms in sorted({one.bound_ms for search in searches for one in search.sustainable}):
         held = [
             one.held_per_s
@@ -69,21 +68,20 @@ def _lines(label: str, searches: Sequence[LimitRecord]) -> list[str]:
     return lines
 
 
-def _undisturbed(searches: Sequence[LimitRecord]) -> list[float]:
-    """What each would have found if a core had always been as fast as in the fastest second of all
-    of them, if work goes in proportion; nothing where that was not looked at."""
-    seen = [[run.overloaded[-1] for run in one.runs if run.overloaded] for one in searches]
-    fastest = [of.core.fastest_mib_per_s for runs in seen for of in runs if of.core]
-    if not fastest or len(fastest) < sum(map(len, seen)):
-        return []
-    return [
-        statistics.fmean(
-            statistics.fmean(of.batches_per_s) * max(fastest) / of.core.mib_per_s
-            for of in runs
-            if of.core
+def _machine(searches: Sequence[LimitRecord]) -> str:
+    """What tells whether the machine did as much for each. The generator does the same work for an
+    event in all of them, at about the same rates."""
+    runs = [run.overloaded[-1] for one in searches for run in one.runs if run.overloaded]
+    cores_pct = [of.core.pct for of in runs if of.core]
+    spent_s = [of.cpu_s_per_million.get(GENERATOR, 0.0) for of in runs]
+    told = []
+    if cores_pct and len(cores_pct) == len(runs):
+        told.append(f"a core at {min(cores_pct):.0f} to {max(cores_pct):.0f} % of its fastest")
+    if spent_s and all(spent_s):
+        told.append(
+            f"the generator took {min(spent_s):.2f} to {max(spent_s):.2f} CPU-s per million"
         )
-        for runs in seen
-    ]
+    return ", ".join(told)
 
 
 def _range(values: Sequence[float]) -> str:

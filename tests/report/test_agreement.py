@@ -13,10 +13,11 @@ def search(
     held_per_s: int | None = 80,
     void: str | None = None,
     core: tuple[float, float] | None = None,
+    spent_s: float | None = None,
     **changed: Any,
 ) -> LimitRecord:
     """A search that found this capacity, and this rate within 2 s; `core` is how fast one was, and
-    in its fastest second."""
+    in its fastest second, `spent_s` what the generator took for a million."""
     overloaded = {
         "window": {"start_ms": 0, "end_ms": 120_000},
         "counted_before": 9,
@@ -26,6 +27,7 @@ def search(
         "idle_share": 0,
         "handed_over_per_s": per_s,
         "void": void,
+        "cpu_s_per_million": {"loadgen": spent_s, "steady": 9.0} if spent_s else {},
         "core": core and {"mib_per_s": core[0], "fastest_mib_per_s": core[1]},
     }
     return LimitRecord.model_validate(
@@ -57,16 +59,13 @@ def test_the_least_and_the_greatest_are_told_by_their_middle_and_the_mean_with_i
     ]
 
 
-def test_a_core_that_was_slower_is_made_up_for_in_proportion() -> None:
-    """By the fastest second of all searches, since one of them may have had none that was fast."""
-    found = [search(80, core=(80, 100)), search(60, core=(60, 70)), search(50, core=(50, 90))]
-    told = agreement.in_words(found)
-    assert told[1] == (
-        "steady: in proportion, with a core at its fastest all the time: capacity 100 to 100,"
-        " within 0.0 % of their middle"
+def test_how_fast_the_machine_was_for_each_stands_beside_them() -> None:
+    found = [search(80, core=(80, 100), spent_s=1.5), search(60, core=(60, 120), spent_s=1.25)]
+    assert agreement.in_words(found)[1] == (
+        "steady: how fast the machine was meanwhile: a core at 50 to 80 % of its fastest, the"
+        " generator took 1.25 to 1.50 CPU-s per million"
     )
-    unknown = agreement.in_words([*found, search(100)])
-    assert not any("in proportion" in line for line in unknown)
+    assert not any("meanwhile" in line for line in agreement.in_words([*found, search(100)]))
 
 
 def test_one_search_agrees_with_nothing() -> None:
