@@ -25,7 +25,10 @@ LOOK_AT_LAG_EVERY_S = 10.0
 ROWS_WITHIN_S = 1.0
 # From 1,000/s it takes less than half a minute to overload what works 300,000/s.
 OVERLOADED_WITHIN_S = 180.0
-FILLED_WITHIN_S = 20.0
+# An engine that takes all that waits in one update works faster, the longer its updates are; from
+# next to nothing to do they grow for half a minute and more (docs/measured.md).
+OVERLOADED_FOR_S = 60.0
+FILLED_WITHIN_S = 60.0
 # A backlog is worked off while this part of the next rate is offered; so much of it may be left. An
 # engine whose updates have grown long gets there only when next to nothing is offered.
 DRAIN_SHARE, TRICKLE_SHARE = 0.3, 0.01
@@ -48,7 +51,7 @@ class Pace:
     within_min: float
     start_and_stop_s: float = 30.0
     drain_s: float = 20.0
-    overload_s: float = 35.0
+    overload_s: float = 65.0
     bounds_ms: tuple[float, ...] = BOUNDS_MS
 
     def has_time_to_hold(self, used_s: float) -> bool:
@@ -101,6 +104,7 @@ class Overload:
         self.pace = pace
         self._steering, self._warmth = Steering(start_per_s), Warmth(pace.warmth_bin_s)
         self._is_warm = False
+        self._since_s: float | None = None  # when it began to be overloaded
 
     def warm_up(self) -> WarmUp:
         """Begin with little; then overload it until it is warm, or has had its time, and has a
@@ -111,6 +115,8 @@ class Overload:
         """
         began_s = time.monotonic()
         self._offer_little("beginning with little")
+
+        self._since_s = time.monotonic()
 
         def is_warm() -> bool:
             return self._is_warm or time.monotonic() - began_s >= self.pace.warm_up_most_s
@@ -125,7 +131,7 @@ class Overload:
         Raises:
             RacetrackError: a part of the stack failed.
         """
-        start_ms = now_ms()
+        start_ms, self._since_s = now_ms(), None
         self._offer_little("looking how often it updates")
         updates = update_times_ms(curves.read(self._folder))
         return rhythm_ms(updates[updates >= start_ms], now_ms()) or 0.0
@@ -135,17 +141,19 @@ class Overload:
         self._session.watch(self.pace.look_s, why)
 
     def measure(self) -> Window:
-        """The time in which its work counts. It begins when the backlog is as large as it is to
-        stay, or FILLED_WITHIN_S after there is one: an engine that takes all that waits in one
-        update works faster, the more that is.
+        """The time in which its work counts. It begins when the engine has been overloaded for
+        OVERLOADED_FOR_S and the backlog is as large as it is to stay, or FILLED_WITHIN_S after
+        there is one.
 
         Raises:
             RacetrackError: as above.
         """
+        since_s = self._since_s = self._since_s or time.monotonic()
         self._until_behind(lambda: True)
 
         def is_filled() -> bool:
-            return self._steering.backlog_s >= TARGET_S
+            lasts_s = time.monotonic() - since_s
+            return lasts_s >= OVERLOADED_FOR_S and self._steering.backlog_s >= TARGET_S
 
         self._session.wait_until(is_filled, FILLED_WITHIN_S, "overloading", self._steer)
         start_ms = now_ms()

@@ -25,6 +25,7 @@ from racetrack.run.phases import (
     DRAINED_WITHIN_S,
     FILLED_WITHIN_S,
     LOOK_AT_LAG_EVERY_S,
+    OVERLOADED_FOR_S,
     PACE,
     Pace,
 )
@@ -41,7 +42,11 @@ SEARCHES = 1_000
 class Wavering:
     """An engine: its capacity while it works, in pageviews per second, wavers as AR(1) noise of
     `noise` (a part of it) that forgets with `tau_s`, and pauses for `pause_s`, `pause_every_s`
-    after the last pause on average (exponentially); it tells of its count every `cycle_s`."""
+    after the last pause on average (exponentially); it tells of its count every `cycle_s`.
+
+    One with `fixed_s` takes all that waits in one update, which takes that long beside its work on
+    what it took, and tells of its count after each: it works the faster, the more has waited.
+    """
 
     per_s: float = 20_000.0
     noise: float = 0.1
@@ -49,6 +54,7 @@ class Wavering:
     pause_s: float = 0.0
     pause_every_s: float = 30.0
     cycle_s: float = 1.0
+    fixed_s: float = 0.0
 
     @property
     def mean_per_s(self) -> float:
@@ -77,6 +83,7 @@ class Queue:
         self.now_s, self.due, self.handed_over, self.done, self.told = 0.0, 0.0, 0.0, 0.0, 0.0
         self._cycle_s, self._tells_at_s = engine.cycle_s, rng.random() * engine.cycle_s
         self._room = iter(engine.steps(rng).tolist())
+        self._fixed_s, self._taken, self._updates_at_s = engine.fixed_s, 0.0, 0.0
 
     def step(self) -> None:
         """Let STEP_S pass."""
@@ -84,9 +91,19 @@ class Queue:
         self.due += self.offered_per_s * STEP_S
         at_most = self.handed_over + self.most_handed_over_per_s * STEP_S
         self.handed_over = min(self.due, at_most)
+        if self._fixed_s:
+            self._update(next(self._room))
+            return
         self.done = min(self.handed_over, self.done + next(self._room))
         if self.now_s >= self._tells_at_s:
             self.told, self._tells_at_s = self.done, self._tells_at_s + self._cycle_s
+
+    def _update(self, room: float) -> None:
+        if self.now_s < self._updates_at_s:
+            return
+        self.done = self.told = self.done + self._taken
+        self._taken = self.handed_over - self.done
+        self._updates_at_s = self.now_s + self._fixed_s + self._taken / room * STEP_S
 
     def look(self) -> Look:
         """What there is to see of it."""
@@ -100,6 +117,7 @@ class FluidRun:
         self._engine, self._pace = engine, pace
         self._queue, self._steering = Queue(engine, rng), Steering(1_000)
         self._pass(1_000, pace.look_s)
+        self._since_s: float | None = self._queue.now_s
         while self._queue.now_s < pace.warm_up_most_s or self._steering.backlog_s < LEAST_S:
             self._steer()
 
@@ -109,11 +127,14 @@ class FluidRun:
         return self._pace.start_and_stop_s + self._queue.now_s
 
     def work(self) -> Work:
+        since_s = self._queue.now_s if self._since_s is None else self._since_s
         self._steer()
         while self._steering.backlog_s < LEAST_S:
             self._steer()
         filled_by_s = self._queue.now_s + FILLED_WITHIN_S
-        while self._steering.backlog_s < TARGET_S and self._queue.now_s < filled_by_s:
+        while self._queue.now_s < filled_by_s and (
+            self._steering.backlog_s < TARGET_S or self._queue.now_s < since_s + OVERLOADED_FOR_S
+        ):
             self._steer()
         looks, backlogs_s = [self._queue.look()], [self._steering.backlog_s]
         while looks[-1].at_s - looks[0].at_s < self._pace.work_s:
@@ -128,6 +149,7 @@ class FluidRun:
 
     def hold(self, per_s: int, bound_ms: float) -> Held:
         queue, pace, cycle_ms = self._queue, self._pace, 1000 * self._engine.cycle_s
+        self._since_s = None
         drained_by_s = queue.now_s + DRAINED_WITHIN_S
         while queue.due - queue.told > DRAINED_S * per_s and queue.now_s < drained_by_s:
             self._pass(DRAIN_SHARE * per_s, LOOK_EVERY_S)

@@ -10,7 +10,7 @@ import pytest
 from racetrack.analysis import capacity, curves
 from racetrack.errors import RacetrackError
 from racetrack.run.loads import Pageviews
-from racetrack.run.phases import PACE, Overload, drain, hold
+from racetrack.run.phases import OVERLOADED_FOR_S, PACE, Overload, drain, hold
 from racetrack.run.session import Session
 from racetrack.run_record import Window
 from racetrack.runfolder import RunFolder
@@ -54,6 +54,28 @@ def test_an_overloaded_engine_shows_what_it_works(
     assert work.per_s == pytest.approx(20_000, rel=0.01)
     assert work.is_capacity
     assert 4 < work.youngest_s < work.oldest_s < 31
+
+
+def test_an_engine_whose_updates_grow_is_measured_when_they_have_grown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes all that waits in one update. After little to do its updates are short, and each has
+    the same to do besides: so it works less then than it will."""
+    growing = Wavering(per_s=300_000, noise=0.001, fixed_s=1.5)
+    at = Drive(tmp_path, monkeypatch, growing)
+    overload = Overload(at.load, at.folder.path, 1_000, PACE)
+    overload.warm_up()
+    first = at.work_in(overload.measure())
+    assert drain(at.load, 30_000)
+    overload.cycle_ms()
+    began_s = at.clock.now_s
+    window = overload.measure()
+    assert at.clock.now_s - window.seconds - began_s >= OVERLOADED_FOR_S
+    second = at.work_in(window)
+    assert second.per_s == pytest.approx(first.per_s, rel=0.02)
+    assert second.batches_per_s[0] == pytest.approx(second.per_s, rel=0.03)
+    soon = at.work_in(Window(start_ms=window.start_ms - 45_000, end_ms=window.start_ms - 25_000))
+    assert soon.per_s < 0.95 * second.per_s
 
 
 def test_its_update_cycle_is_looked_at_when_it_is_warm_and_has_little_to_do(
