@@ -33,19 +33,20 @@ MEMORY_WITHIN_PCT = 1.0
 
 @dataclass(frozen=True)
 class Gate:
-    """How much a run may have of others, at most; as `.env` has it, unless it is said."""
+    """How much a run may have of others, at most, and how fast a core has to be; as `.env` has it,
+    unless it is said."""
 
     steal_pct: float = 1.0
     foreign_cpu_pct: float = 5.0
+    core_speed_pct: float = 0.0
 
     @classmethod
     def of(cls, settings: Mapping[str, Scalar]) -> "Gate | None":
         """That of a run, by its settings; None where it was off, or the run is older than it."""
         if not settings.get("noise_gate"):
             return None
-        return cls(
-            *(float(settings[name] or 0) for name in ("steal_max_pct", "foreign_cpu_max_pct"))
-        )
+        names = ("steal_max_pct", "foreign_cpu_max_pct", "core_speed_min_pct")
+        return cls(*(float(settings.get(name) or 0) for name in names))
 
     def exceeded_by(self, figures: NoiseFigures) -> list[str]:
         """In words, with numbers."""
@@ -60,6 +61,11 @@ class Gate:
             found.append(
                 f"the hypervisor took {stolen:.1f} % of the CPU time"
                 f" (more than {self.steal_pct:g} %)"
+            )
+        if figures.core and figures.core.pct < self.core_speed_pct:
+            found.append(
+                f"a core did known work at {figures.core.pct:.0f} % of its fastest"
+                f" (less than {self.core_speed_pct:g} %)"
             )
         return found
 

@@ -21,7 +21,7 @@ PLACE_ONLY = (
     # The runtime that was chosen stands in `runtime`, however it was chosen.
     *("bind_address", "stack_name", "runtime"),
     # What makes a run void.
-    *("noise_gate", "_max_pct"),
+    *("noise_gate", "_max_pct", "core_speed_min_pct"),
 )
 # Versions of what measures; they are in the run's details.
 RULER = ("racetrack", "python")

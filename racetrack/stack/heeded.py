@@ -35,7 +35,8 @@ class Heed:
 STACK = Heed(
     of_the_harness=(
         *("RUNTIME", "AIRGAP", "LOGS_FOLDER", "STACK_NAME", "WORKLOAD", "HARNESS_CPUS"),
-        *("NOISE_GATE", "FOREIGN_CPU_MAX_PCT", "STEAL_MAX_PCT", "READS_PER_SECOND"),
+        *("NOISE_GATE", "FOREIGN_CPU_MAX_PCT", "STEAL_MAX_PCT", "CORE_SPEED_MIN_PCT"),
+        "READS_PER_SECOND",
     ),
     not_heeded={
         "native": {

@@ -204,6 +204,16 @@ def test_a_run_is_void_above_either_threshold_in_either_time(
     assert noise.why_void(of, None) is None
 
 
+def test_who_wants_a_core_for_himself_has_runs_void_in_which_it_was_shared() -> None:
+    shared = {"mib_per_s": 600.0, "fastest_mib_per_s": 800.0}
+    of = Noise(sampled=NoiseFigures(**{**NOISE_FIGURES, "core": shared}))
+    settings = {"noise_gate": True, "steal_max_pct": 1.0, "foreign_cpu_max_pct": 5.0}
+    assert noise.why_void(of, Gate.of(settings)) is None  # of a run that is older than this
+    assert noise.why_void(of, Gate.of({**settings, "core_speed_min_pct": 75.0})) is None
+    why = noise.why_void(of, Gate.of({**settings, "core_speed_min_pct": 93.0}))
+    assert "a core did known work at 75 % of its fastest (less than 93 %)" in str(why)
+
+
 def test_without_a_gate_the_noise_is_a_warning() -> None:
     loud = {"sampled": {**NOISE_FIGURES, "foreign_cpu_pct": 40.0}}
     (told,) = noise.warnings(
