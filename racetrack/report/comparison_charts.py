@@ -60,22 +60,25 @@ def by_setting(table: Table, number: int, settings: Sequence[str]) -> list[Chart
 
 
 def limits_chart(limits: Sequence[Limit], number: int) -> Chart | None:
-    """An engine a row: what it sustained within each bound, and its capacity. All are of one kind
-    of load."""
+    """A search a row, those of one engine together: what it sustained within each bound, and its
+    capacity. All are of one kind of load."""
     lines = []
-    for row, limit in enumerate(each.record for each in limits):
+    engines = list(dict.fromkeys(each.record.engine for each in limits))
+    records = sorted((each.record for each in limits), key=lambda one: engines.index(one.engine))
+    for row, limit in enumerate(records):
         held = [one.held_per_s for one in limit.sustainable]
         rates: list[float] = [rate for rate in held if rate is not None]
         if limit.capacity:
             rates.append(limit.capacity.per_s)
         if rates:
             y = np.full(len(rates), float(row))
-            lines.append(Line(limit.engine, np.array(rates), y, row, "points"))
+            look = engines.index(limit.engine)
+            lines.append(Line(limit.engine, np.array(rates), y, look, "points"))
     if not lines:
         return None
     return Chart(
         name=f"limits{number}",
-        title="Limits: the highest rates that held within each bound, and capacity",
+        title="Limits: highest rates held within each bound, and capacity",
         x_title=f"{limits[0].record.of}/s",
         y_title="",
         lines=tuple(lines),

@@ -73,8 +73,16 @@ def drawn(chart: Chart) -> tuple[str, bytes, dict[str, Any]]:
         for line in chart.lines:
             _draw(axes, line)
         _fit(axes, chart)
+        handles, names = axes.get_legend_handles_labels()
+        once = dict(zip(names, handles, strict=True))  # what is of one name looks alike
         figure.legend(
-            loc="outside lower left", ncols=columns, frameon=False, handlelength=2.6, borderpad=0.1
+            once.values(),
+            once.keys(),
+            loc="outside lower left",
+            ncols=columns,
+            frameon=False,
+            handlelength=2.6,
+            borderpad=0.1,
         )
         png = io.BytesIO()
         FigureCanvasAgg(figure).print_figure(png, format="png", dpi=PNG_DPI)

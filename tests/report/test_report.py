@@ -346,6 +346,8 @@ def test_how_far_searches_agree_stands_below_them(tmp_path: Path) -> None:
     agreement = "steady: 2 searches: capacity 95 to 105, within 5.0 % of their middle"
     assert agreement in text_of(tables(collection.runs), folders)
     assert agreement in words((tmp_path / "out" / "report.html").read_text())
+    chart = (tmp_path / "out" / "plots" / "limits1.svg").read_text()
+    assert chart.count(">steady</text>") == 1  # one engine has one look
 
 
 def test_a_bound_that_an_engine_updates_too_seldom_for_is_not_said_to_hold() -> None:
