@@ -45,8 +45,11 @@ class Gate:
         """That of a run, by its settings; None where it was off, or the run is older than it."""
         if not settings.get("noise_gate"):
             return None
-        names = ("steal_max_pct", "foreign_cpu_max_pct", "core_speed_min_pct")
-        return cls(*(float(settings.get(name) or 0) for name in names))
+        return cls(
+            steal_pct=float(settings["steal_max_pct"] or 0),
+            foreign_cpu_pct=float(settings["foreign_cpu_max_pct"] or 0),
+            core_speed_pct=float(settings.get("core_speed_min_pct") or 0),  # not in older runs
+        )
 
     def exceeded_by(self, figures: NoiseFigures) -> list[str]:
         """In words, with numbers."""

@@ -115,7 +115,6 @@ class Overload:
         """
         began_s = time.monotonic()
         self._offer_little("beginning with little")
-
         self._since_s = time.monotonic()
 
         def is_warm() -> bool:
