@@ -37,6 +37,16 @@ class Overloaded(Part):
     idle_share: float = Field(
         description="The part of the window in which it may have waited for more to do."
     )
+    edges_ms: tuple[float, ...] = Field(
+        default=(),
+        description="Where one batch ends and the next begins, epoch milliseconds; not kept before"
+        " 2026-11-25.",
+    )
+    cores_mib_per_s: tuple[float | None, ...] = Field(
+        default=(),
+        description="How fast the cores were, batch by batch: MiB of BLAKE2b that one does in a"
+        " second of CPU time, the mean over all cores; null where nobody looked.",
+    )
     view: str | None = Field(
         default=None, description="The followed view that worked least; null: the count did."
     )

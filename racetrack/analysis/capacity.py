@@ -23,15 +23,18 @@ MARKS_TELL = 0.02
 class Work:
     """What an engine did in a window in which it was to have a backlog all the time.
 
-    `batches_per_s` is the rate of each batch, pageviews per second. `youngest_s` and `oldest_s` are
-    the least and the greatest age of its backlog. `idle_share` is the part of the time in which it
-    had counted all that was published of some partition, and so may have waited for more.
+    `batches_per_s` is the rate of each batch, pageviews per second, and `edges_ms` are where one
+    ends and the next begins: one more than batches, epoch milliseconds. `youngest_s` and
+    `oldest_s` are the least and the greatest age of its backlog. `idle_share` is the part of the
+    time in which it had counted all that was published of some partition, and so may have waited
+    for more.
     """
 
     batches_per_s: tuple[float, ...]
     youngest_s: float
     oldest_s: float
     idle_share: float
+    edges_ms: tuple[float, ...] = ()
 
     @property
     def per_s(self) -> float:
@@ -77,6 +80,7 @@ def work(curves: Curves, start_ms: float, end_ms: float, batch_s: float) -> Work
         youngest_s=float(told.lowest_ms.min()) / 1000,
         oldest_s=float(told.highest_ms.max()) / 1000,
         idle_share=_idle_share(curves, updates),
+        edges_ms=tuple(edges.tolist()),
     )
 
 

@@ -172,6 +172,13 @@ def core_speed(folder: Path, window: Window) -> CoreSpeed | None:
     return found.core if found else None
 
 
+def core_speeds(folder: Path, edges_ms: Sequence[float]) -> tuple[float | None, ...]:
+    """The same between each two edges, MiB/s."""
+    rows = raw.noise(folder)
+    found = [over(rows, *edges) for edges in itertools.pairwise(edges_ms)]
+    return tuple(of.core.mib_per_s if of and of.core else None for of in found)
+
+
 def exceeded(noise: Noise | None, gate: Gate) -> str:
     """What was above the gate, and when; empty if nothing was."""
     times = (

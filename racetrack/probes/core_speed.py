@@ -6,6 +6,8 @@ spin does not: SHA-256 by a processor's own instructions mostly waits for itself
 """
 
 import hashlib
+import itertools
+import os
 import statistics
 import time
 
@@ -26,3 +28,29 @@ def _try_s() -> float:
     began_ns = time.thread_time_ns()
     hashlib.blake2b(BLOCK).digest()
     return (time.thread_time_ns() - began_ns) / 1e9
+
+
+class CoresSpeed:
+    """Looks at one core after the other, round and round: each is shared, or not, by itself."""
+
+    def __init__(self) -> None:
+        self._cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
+        self._looks: list[float] = []
+
+    def look(self) -> None:
+        """At the next core; this thread runs there until it may run anywhere again."""
+        anywhere = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {next(self._cores)})
+        try:
+            self._looks.append(core_mib_per_s())
+        finally:
+            os.sched_setaffinity(0, anywhere)
+
+    def mean_mib_per_s(self) -> float:
+        """Of the looks since it was last asked.
+
+        Raises:
+            statistics.StatisticsError: there was none.
+        """
+        looks, self._looks = self._looks, []
+        return statistics.fmean(looks)

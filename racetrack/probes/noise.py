@@ -1,12 +1,13 @@
 """What else the machine does while a run is measured: `noise.csv`, one row per second."""
 
+import itertools
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from racetrack.clock import now_ms
-from racetrack.probes.core_speed import core_mib_per_s
+from racetrack.probes.core_speed import CoresSpeed
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import TICKS_PER_S, Meter, cpu_s_of, harness_cpu_s, ticks_in
 from racetrack.process_tree import ProcessTree, stat_fields
@@ -14,6 +15,8 @@ from racetrack.runfolder import RunFolder
 from racetrack.stack.contract import Accounting
 
 EVERY_S, LOOK_EVERY_S = 1.0, 5.0
+# A core's speed changes within a second; two of them are looked at twice in each row.
+LOOKS_AT_CORES = 4
 STAT, PRESSURE = Path("/proc/stat"), Path("/proc/pressure")
 PROCESSES, KTHREADD = Path("/proc"), 2  # the parent of the kernel's threads
 FREQUENCIES = "cpu[0-9]*/cpufreq/scaling_cur_freq"
@@ -151,6 +154,7 @@ class NoiseProbe(Probe):
     ) -> None:
         super().__init__()
         self._services, self._harness, self._programs = services, harness, ProgramsMeter()
+        self._cores = CoresSpeed()
         self._csv = folder.open_for_lines("noise.csv")
 
     def run(self) -> None:
@@ -158,9 +162,13 @@ class NoiseProbe(Probe):
         due_s = time.monotonic()
         with self._csv:
             self._csv.write(",".join(COLUMNS) + "\n")
-            while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
-                self._csv.write(",".join(self._row()) + "\n")
-                due_s += EVERY_S
+            for looks in itertools.count(1):
+                if self.stopping.wait(max(0.0, due_s - time.monotonic())):
+                    return
+                self._cores.look()
+                if looks % LOOKS_AT_CORES == 1:
+                    self._csv.write(",".join(self._row()) + "\n")
+                due_s += EVERY_S / LOOKS_AT_CORES
 
     def _row(self) -> list[str]:
         at_ms = now_ms()
@@ -168,5 +176,6 @@ class NoiseProbe(Probe):
         programs_s = self._programs.cpu_s()
         services_s = self._services.cpu_s() if self._services else None
         others = (programs_s, services_s, self._harness.cpu_s(), os.getloadavg()[0], mhz())
-        numbers = (*seconds, *others, *map(waited_s, RESOURCES), core_mib_per_s())
+        waited = map(waited_s, RESOURCES)
+        numbers = (*seconds, *others, *waited, self._cores.mean_mib_per_s())
         return [str(at_ms), *("" if number is None else f"{number:.3f}" for number in numbers)]

@@ -11,7 +11,7 @@ import engines
 from racetrack import interrupts, machine
 from racetrack.analysis import raw
 from racetrack.analysis.capacity import Work
-from racetrack.analysis.noise import core_speed, why_window_is_void
+from racetrack.analysis.noise import core_speed, core_speeds, why_window_is_void
 from racetrack.analysis.outcome import RATE_TOLERANCE
 from racetrack.analysis.spent import cpu_s_per_million
 from racetrack.errors import RacetrackError
@@ -259,6 +259,7 @@ class MeasuredRun:
                 *(window.start_ms, window.end_ms),
                 counted=worked.work.per_s * window.seconds,
             ),
+            cores_mib_per_s=core_speeds(self._folder.path, worked.work.edges_ms),
             core=core_speed(self._folder.path, window),
             void=why_window_is_void(self._folder.path, window),
         )

@@ -76,6 +76,13 @@ def test_batches_show_how_work_wavers() -> None:
     assert min(told.batches_per_s) == pytest.approx(9_000 - half_a_wave, rel=0.01)
 
 
+def test_where_one_batch_ends_the_next_begins() -> None:
+    told = seen(overloaded(wavers=0.2))
+    assert len(told.edges_ms) == len(told.batches_per_s) + 1
+    lengths_ms = np.diff(told.edges_ms)
+    assert lengths_ms == pytest.approx(np.full(len(lengths_ms), lengths_ms[0]))
+
+
 def test_the_age_of_the_backlog_is_told() -> None:
     # 90,000 due before the recording began would have no age, so look at its later part.
     curves = overloaded(backlog=60_000)

@@ -181,6 +181,15 @@ def test_a_window_of_a_run_without_results_can_be_void(tmp_path: Path) -> None:
         assert ("other programs used 30.0 %" in why if why else False) is void
 
 
+def test_how_fast_the_cores_were_is_told_between_each_two_edges(tmp_path: Path) -> None:
+    lines = [",".join(COLUMNS)]
+    speeds = (*[800] * 11, *[600] * 11)
+    lines += [f"{START_MS + 1000 * s},{2 * s},0,0,,0,0,0.5,,,,,{of}" for s, of in enumerate(speeds)]
+    (tmp_path / "noise.csv").write_text("\n".join(lines) + "\n")
+    edges_ms = [START_MS + ms for ms in (0, 9_500, 10_500, 20_500, 60_000)]
+    assert noise.core_speeds(tmp_path, edges_ms) == (800.0, 800.0, 600.0, None)
+
+
 @pytest.mark.parametrize(
     ("sampled", "judged", "says"),
     [

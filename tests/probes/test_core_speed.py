@@ -5,7 +5,10 @@ import subprocess
 import sys
 import time
 
-from racetrack.probes.core_speed import core_mib_per_s
+import pytest
+
+from racetrack.probes import core_speed
+from racetrack.probes.core_speed import CoresSpeed, core_mib_per_s
 
 
 def best() -> float:
@@ -36,3 +39,25 @@ def test_a_program_on_the_same_core_does_not_make_it_slower() -> None:
     finally:
         os.sched_setaffinity(0, cores)
     assert beside > 0.7 * alone
+
+
+def test_one_core_after_the_other_is_looked_at_and_their_mean_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    anywhere = os.sched_getaffinity(0)
+    looked_at = list[int]()
+
+    def speed_here() -> float:
+        (core,) = os.sched_getaffinity(0)
+        looked_at.append(core)
+        return 100.0 * len(looked_at)
+
+    monkeypatch.setattr(core_speed, "core_mib_per_s", speed_here)
+    cores = CoresSpeed()
+    for _ in range(2 * len(anywhere)):
+        cores.look()
+    assert looked_at == 2 * sorted(anywhere)
+    assert os.sched_getaffinity(0) == anywhere
+    assert cores.mean_mib_per_s() == 50 * (len(looked_at) + 1)
+    cores.look()
+    assert cores.mean_mib_per_s() == 100 * len(looked_at)

@@ -164,6 +164,7 @@ def test_the_probe_writes_a_row_each_second_and_the_services_part_is_theirs(
         probe.stop()
         service.kill()
     assert len(rows) >= 4
+    assert all(row.core_mib_per_s for row in rows)
     seconds = (rows[-1].at_ms - rows[0].at_ms) / 1000
     assert rows[-1].services_s is not None and rows[0].services_s is not None
     used_s = rows[-1].services_s - rows[0].services_s
