@@ -47,6 +47,11 @@ class Overloaded(Part):
         description="How fast the cores were, batch by batch: MiB of BLAKE2b that one does in a"
         " second of CPU time, the mean over all cores; null where nobody looked.",
     )
+    paused_shares: tuple[float, ...] = Field(
+        default=(),
+        description="The part of each batch in which a JVM of the engine stood still to collect"
+        " garbage; empty where none logs that. Not kept before 2026-11-25.",
+    )
     view: str | None = Field(
         default=None, description="The followed view that worked least; null: the count did."
     )

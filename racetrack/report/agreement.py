@@ -5,7 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from racetrack.analysis import compare
 from racetrack.limit_record import LimitRecord
 from racetrack.record_part import Scalar
+from racetrack.report import like_speed
 from racetrack.report.collect import PLACE_ONLY, place_of
+from racetrack.report.limits import spread_in_words
 
 GENERATOR = "loadgen"  # as a service
 Settings = frozenset[tuple[str, Scalar]]
@@ -49,10 +51,11 @@ def _lines(label: str, searches: Sequence[LimitRecord]) -> list[str]:
     works = [one.capacity.per_s for one in searches if one.capacity]
     mean = compare.mean(works)
     half = mean.half or 0.0  # of two searches or more, there is one
-    capacity = f"capacity {_range(works)}; mean {mean.mean:,.0f} ± {half:,.0f} (95 %)"
+    capacity = f"capacity {spread_in_words(works)}; mean {mean.mean:,.0f} ± {half:,.0f} (95 %)"
     lines = [f"{label}: {len(searches)} searches: {capacity} {searches[0].of}/s"]
     if speed := _machine(searches):
         lines.append(f"{label}: how fast the machine was meanwhile: {speed}")
+    lines += [f"{label}: {line}" for line in like_speed.in_words(searches)]
     for bound_ms in sorted({one.bound_ms for search in searches for one in search.sustainable}):
         held = [
             one.held_per_s
@@ -62,7 +65,7 @@ def _lines(label: str, searches: Sequence[LimitRecord]) -> list[str]:
         ]
         within = f"lag p99 within {bound_ms / 1000:g} s"
         if len(held) == len(searches):
-            lines.append(f"{label}: {within} at {_range(held)}")
+            lines.append(f"{label}: {within} at {spread_in_words(held)}")
         elif held:
             lines.append(f"{label}: {within} at a rate in {len(held)} of {len(searches)} searches")
     return lines
@@ -82,10 +85,3 @@ def _machine(searches: Sequence[LimitRecord]) -> str:
             f"the generator took {min(spent_s):.2f} to {max(spent_s):.2f} CPU-s per million"
         )
     return ", ".join(told)
-
-
-def _range(values: Sequence[float]) -> str:
-    """The least and the greatest, and how far each is from the middle between them at most."""
-    least, most = min(values), max(values)
-    apart_pct = 100 * (most - least) / (most + least)
-    return f"{least:,.0f} to {most:,.0f}, within {apart_pct:.1f} % of their middle"

@@ -64,7 +64,18 @@ def overloaded_in_words(seen: Overloaded) -> str:
     return (
         f"works at {_works(seen)} (batches {least:,.0f} to {most:,.0f}), its backlog"
         f" {seen.youngest_s:.0f} to {seen.oldest_s:.0f} s old{slowest}{_waited_in_words(seen)}"
-        f"{_spent_in_words(seen)}{_core_speed_in_words(seen)}"
+        f"{_spent_in_words(seen)}{_paused_in_words(seen)}{_core_speed_in_words(seen)}"
+    )
+
+
+def _paused_in_words(seen: Overloaded) -> str:
+    """A collection of the whole heap may fall into one batch, or into none."""
+    shares = seen.paused_shares
+    if not shares:
+        return ""
+    return (
+        f"; stood still to collect garbage for {100 * statistics.fmean(shares):.0f} % of the time"
+        f" (by batch {100 * min(shares):.0f} to {100 * max(shares):.0f})"
     )
 
 
@@ -135,3 +146,10 @@ def _sustained_line(found: LimitRecord, one: SustainableRate) -> str:
         asked, within = within, _bound(found, one.bound_ms)
         within += f", two of its update cycles ({asked} was asked for),"
     return f"{found.engine}: lag p99 within {within} at {_rates_in_words(one)}"
+
+
+def spread_in_words(values: Sequence[float]) -> str:
+    """The least and the greatest, and how far each is from the middle between them at most."""
+    least, most = min(values), max(values)
+    apart_pct = 100 * (most - least) / (most + least)
+    return f"{least:,.0f} to {most:,.0f}, within {apart_pct:.1f} % of their middle"

@@ -2,14 +2,15 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import TypeVar
 
 import engines
 from racetrack import interrupts, machine
-from racetrack.analysis import raw
+from racetrack.analysis import pauses, raw
 from racetrack.analysis.capacity import Work
 from racetrack.analysis.noise import core_speed, core_speeds, why_window_is_void
 from racetrack.analysis.outcome import RATE_TOLERANCE
@@ -131,7 +132,9 @@ class LimitSearch:
                 overload = Overload(load, folder.path, self._start_per_s, self._pace)
                 warm = overload.warm_up()
                 run.warm_up_s, run.is_warm = warm.took_s, warm.is_warm
-                yield MeasuredRun(self, load, folder, run, overload)
+                services = self._engine.services_in(self._settings)
+                logs = [stack.log_of(service) for service in services]
+                yield MeasuredRun(self, load, folder, run, overload, logs)
             outcome = "ok"
         except BaseException as error:
             outcome = str(error) or repr(error)
@@ -211,9 +214,10 @@ class MeasuredRun:
         folder: RunFolder,
         record: LimitRun,
         overload: Overload,
+        engine_logs: Sequence[Path],
     ) -> None:
         self._of, self._load, self._folder, self._record = of, load, folder, record
-        self._overload, self._pace = overload, overload.pace
+        self._overload, self._pace, self._logs = overload, overload.pace, engine_logs
 
     def work(self) -> Work:
         """What it works when there is always more to do."""
@@ -259,6 +263,7 @@ class MeasuredRun:
                 *(window.start_ms, window.end_ms),
                 counted=worked.work.per_s * window.seconds,
             ),
+            paused_shares=pauses.shares(self._logs, worked.work.edges_ms),
             cores_mib_per_s=core_speeds(self._folder.path, worked.work.edges_ms),
             core=core_speed(self._folder.path, window),
             void=why_window_is_void(self._folder.path, window),

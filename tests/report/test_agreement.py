@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from racetrack.limit_record import LimitRecord
+from racetrack.limit_record import LimitRecord, LimitRun, Overloaded
 from racetrack.report import agreement
 
 
@@ -66,6 +66,58 @@ def test_how_fast_the_machine_was_for_each_stands_beside_them() -> None:
         " generator took 1.25 to 1.50 CPU-s per million"
     )
     assert not any("meanwhile" in line for line in agreement.in_words([*found, search(100)]))
+
+
+def shared(
+    per_s: float, speeds: tuple[float | None, ...], paused: tuple[float, ...] = ()
+) -> LimitRecord:
+    """A search that would have found this on cores at 100 MiB/s, and works as the square of that,
+    while it does not stand still; a batch of 30 s for each speed."""
+    found = search(per_s, core=(80, 100))
+    batches = {
+        "batches_per_s": [
+            per_s * ((speed or 100) / 100) ** 2 * (1 - share)
+            for speed, share in zip(speeds, paused or (0.0,) * len(speeds), strict=True)
+        ],
+        "paused_shares": paused,
+        "edges_ms": [30_000 * n for n in range(len(speeds) + 1)],
+        "cores_mib_per_s": speeds,
+    }
+    seen = Overloaded.model_validate({**found.runs[0].overloaded[0].model_dump(), **batches})
+    return found.model_copy(update={"runs": (LimitRun(tag="gone", overloaded=(seen,)),)})
+
+
+def test_at_like_speed_stands_what_they_would_have_found_on_cores_at_their_fastest() -> None:
+    speeds = (100.0, 80.0, 90.0, 70.0, 85.0)
+    found = [shared(100_000, speeds), shared(110_000, speeds[::-1])]
+    power, at_fastest = agreement.in_words(found)[2:4]
+    assert power == (
+        "steady: within a search its rate went as the cores' speed to the power 2.00 ± 0.00, and by"
+        " +0.00 ± 0.00 % with each million counted (95 %)"
+    )
+    assert at_fastest.startswith(
+        "steady: so on cores at their fastest, after 5.7 million: 100,000 to 110,000, within 4.8 %"
+        " of their middle; mean 104,881 ("
+    )
+    assert at_fastest.endswith(", 95 %) pageviews/s")
+
+
+def test_the_time_that_collections_took_is_shared_by_all_searches_if_it_is_known_of_all() -> None:
+    speeds, paused = (100.0, 80.0, 90.0, 70.0, 85.0), (0.1, 0.1, 0.6, 0.1, 0.1)
+    found = [shared(100_000, speeds, paused), shared(100_000, speeds[::-1], (0.1,) * 5)]
+    told = agreement.in_words(found)[3]
+    assert (
+        " million, standing still to collect garbage for 15 % of the time: 85,000 to 85,000,"
+        " within 0.0 % of their middle;"
+    ) in told
+    unknown = agreement.in_words([found[0], shared(100_000, speeds)])[3]
+    assert "standing still" not in unknown and "million:" in unknown
+
+
+def test_where_nobody_looked_how_fast_the_cores_were_nothing_is_said_of_like_speed() -> None:
+    speeds = (100.0, 80.0, 90.0, 70.0, 85.0)
+    found = [shared(100_000, speeds), shared(110_000, (None, *speeds[1:]))]
+    assert not any("at their fastest" in line for line in agreement.in_words(found))
 
 
 def test_one_search_agrees_with_nothing() -> None:

@@ -145,7 +145,8 @@ class FluidRun:
         edges = np.linspace(at_s[0], at_s[-1], batches + 1)
         rates = np.diff(np.interp(edges, at_s, counted)) / np.diff(edges)
         idle = float(np.mean([left_s == 0 for left_s in backlogs_s]))
-        return Work(tuple(rates.tolist()), min(backlogs_s), max(backlogs_s), idle)
+        edges_ms = tuple((1000 * edges).tolist())
+        return Work(tuple(rates.tolist()), min(backlogs_s), max(backlogs_s), idle, edges_ms)
 
     def hold(self, per_s: int, bound_ms: float) -> Held:
         queue, pace, cycle_ms = self._queue, self._pace, 1000 * self._engine.cycle_s

@@ -62,6 +62,7 @@ def environment(context: Context) -> dict[str, str]:
             [
                 "-XX:-UsePerfData",
                 "-XX:+ErrorFileToStdout",
+                jvm.TELLS_OF_PAUSES,
                 "-XX:+ExitOnOutOfMemoryError",  # or the reason is not among its last words
                 f"-Djna.tmpdir={context.work}",  # or in the user's cache folder
             ]

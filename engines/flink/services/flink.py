@@ -49,6 +49,7 @@ class Flink:
                 *jvm.options(heap, context.work),
                 f"-Xms{heap}",
                 COLLECTOR,
+                jvm.TELLS_OF_PAUSES,
                 *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED),
                 f"-Dlog4j2.configurationFile={LOG4J}",
                 "-cp",

@@ -76,6 +76,7 @@ class Program:
             argv=[
                 str(jvm.java()),
                 *jvm.options(self.heap(settings), context.work),
+                jvm.TELLS_OF_PAUSES,
                 *self.options(part),
                 "-cp",
                 f"{part / 'classes'}:{jvm.class_path(part / 'lib')}",

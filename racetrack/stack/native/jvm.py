@@ -7,6 +7,10 @@ from pathlib import Path
 
 from racetrack.errors import SetupError
 
+# For an engine: a line for each time that it stood still to collect garbage, with when that ended.
+# `racetrack/analysis/pauses.py` reads it.
+TELLS_OF_PAUSES = "-Xlog:gc:stdout:timemillis,tags"
+
 
 def java() -> Path:
     """The `java` on PATH, links resolved.

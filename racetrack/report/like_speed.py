@@ -1,0 +1,70 @@
+"""What searches for the limit of one engine would have found had the cores been equally fast for
+all, in words: see `racetrack/analysis/like_speed.py`."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from racetrack.analysis.like_speed import MILLION, Batch, Likened, likened
+from racetrack.limit_record import LimitRecord, Overloaded
+from racetrack.report.limits import spread_in_words
+
+
+def in_words(searches: Sequence[LimitRecord]) -> list[str]:
+    """What moved the rate within a search, and what all would have found without; nothing if that
+    can't be told."""
+    found = _likened(searches)
+    if not found:
+        return []
+    power, growth, capacity = found.power, found.growth, found.capacity
+    growth_pct = round(100 * growth.value, 2) + 0.0  # no -0.00
+    moved = (
+        f"within a search its rate went as the cores' speed to the power {power.value:.2f}"
+        f" ± {power.half:.2f}, and by {growth_pct:+.2f} ± {100 * growth.half:.2f} % with each"
+        " million counted (95 %)"
+    )
+    at_fastest = (
+        f"so on cores at their fastest, after {found.counted / MILLION:,.1f} million"
+        f"{_standing_still(found)}: {spread_in_words(found.per_s)}; mean {capacity.per_s:,.0f}"
+        f" ({capacity.low:,.0f} to {capacity.high:,.0f}, 95 %) {searches[0].of}/s"
+    )
+    return [moved, at_fastest]
+
+
+def _standing_still(found: Likened) -> str:
+    if found.running == 1:
+        return ""
+    return f", standing still to collect garbage for {100 * (1 - found.running):.0f} % of the time"
+
+
+def _likened(searches: Sequence[LimitRecord]) -> Likened | None:
+    windows = [
+        (number, run.overloaded[-1])
+        for number, one in enumerate(searches)
+        for run in one.runs
+        if run.overloaded
+    ]
+    speeds = [speed for _, seen in windows for speed in seen.cores_mib_per_s or (None,)]
+    if not speeds or not all(speeds):
+        return None
+    # Of searches from before it was kept, nobody knows it; then it is left out of all.
+    knows_pauses = all(seen.paused_shares for _, seen in windows)
+    batches = [
+        of for number, seen in windows for of in _batches(number, seen, knows_pauses=knows_pauses)
+    ]
+    return likened(batches, max(seen.core.fastest_mib_per_s for _, seen in windows if seen.core))
+
+
+def _batches(search: int, seen: Overloaded, *, knows_pauses: bool) -> Iterator[Batch]:
+    """Of a time with always more to do, in which the cores' speed is known."""
+    counted = float(seen.counted_before)
+    paused = seen.paused_shares if knows_pauses else (0.0,) * len(seen.batches_per_s)
+    for per_s, mib_per_s, share, (from_ms, until_ms) in zip(
+        seen.batches_per_s,
+        seen.cores_mib_per_s,
+        paused,
+        itertools.pairwise(seen.edges_ms),
+        strict=True,
+    ):
+        half = per_s * (until_ms - from_ms) / 2000
+        yield Batch(search, per_s, mib_per_s or 0.0, counted + half, 1 - share)
+        counted += 2 * half
