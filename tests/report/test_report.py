@@ -320,8 +320,8 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
         for words in (
             *found,
             "p99 6,543 ms",
-            "9 to 21 s old; CPU-s per million: steady 24.00, broker 6.04; all 1.5 cores;"
-            " stood still to collect garbage for 20 % of the time (by batch 5 to 35)",
+            "9 to 21 s old; CPU-s per million: steady 24.00, broker 6.04; all 1.5 cores",
+            "stood still to collect garbage for 20 % of the time (by batch 5 to 35)",
             "warmed up for 31 s, its cost not flat",
         )
     )
