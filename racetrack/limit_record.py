@@ -26,6 +26,22 @@ def widened_ms(bound_ms: float, cycle_ms: float) -> float:
 CORE = "How fast a core was meanwhile; null where nobody looked."
 
 
+class Moment(Part):
+    """Some seconds of a time with always more to do: what it worked, and what may have moved it."""
+
+    from_ms: float
+    until_ms: float
+    per_s: float
+    core_mib_per_s: float | None = Field(
+        description="How fast the cores were: MiB of BLAKE2b that one does in a second of CPU time,"
+        " the mean over all cores; null where nobody looked."
+    )
+    paused_share: float | None = Field(
+        description="The part of it in which a JVM of the engine stood still to collect garbage;"
+        " null where none logs that."
+    )
+
+
 class Overloaded(Part):
     """A time with always more to do."""
 
@@ -37,20 +53,8 @@ class Overloaded(Part):
     idle_share: float = Field(
         description="The part of the window in which it may have waited for more to do."
     )
-    edges_ms: tuple[float, ...] = Field(
-        default=(),
-        description="Where one batch ends and the next begins, epoch milliseconds; not kept before"
-        " 2026-11-25.",
-    )
-    cores_mib_per_s: tuple[float | None, ...] = Field(
-        default=(),
-        description="How fast the cores were, batch by batch: MiB of BLAKE2b that one does in a"
-        " second of CPU time, the mean over all cores; null where nobody looked.",
-    )
-    paused_shares: tuple[float, ...] = Field(
-        default=(),
-        description="The part of each batch in which a JVM of the engine stood still to collect"
-        " garbage; empty where none logs that. Not kept before 2026-11-25.",
+    moments: tuple[Moment, ...] = Field(
+        default=(), description="The same time in short; not kept before 2026-11-25."
     )
     view: str | None = Field(
         default=None, description="The followed view that worked least; null: the count did."

@@ -24,13 +24,15 @@ from racetrack.analysis.compare import CONFIDENCE
 MILLION = 1e6
 # With fewer batches left over than that, an interval says nothing.
 FEWEST_DEGREES = 4
+# What stood still for most of the time says little of how fast it works when it does not.
+LEAST_RUNNING = 0.5
 # Speeds that are this close differ by rounding only: nobody can tell what they do.
 ALIKE = 1e-6
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Work of half a minute: which search it is of, its rate, how fast the cores were, how many
+    """Work of some seconds: which search it is of, its rate, how fast the cores were, how many
     the engine had counted by its middle, and for what part of it it did not stand still."""
 
     search: int
@@ -68,6 +70,8 @@ class Likened:
 def likened(batches: Sequence[Batch], fastest_mib_per_s: float) -> Likened | None:
     """The searches at like speed; None where there are too few batches, or the cores' speed or what
     was counted never changed."""
+    running = statistics.fmean(of.running for of in batches) if batches else 1.0
+    batches = [of for of in batches if of.running >= LEAST_RUNNING and of.per_s > 0]
     searches = sorted({of.search for of in batches})
     degrees = len(batches) - len(searches) - 2
     if degrees < FEWEST_DEGREES:
@@ -87,7 +91,6 @@ def likened(batches: Sequence[Batch], fastest_mib_per_s: float) -> Likened | Non
     power, growth = (Slope(float(found[n]), float(halves[n])) for n in (-2, -1))
     of_searches = compare.mean(found[: len(searches)].tolist())
     between = math.inf if of_searches.half is None else of_searches.half
-    running = statistics.fmean(of.running for of in batches)
     half = math.hypot(between, power.half * float(speeds.mean()))
     return Likened(
         power=power,

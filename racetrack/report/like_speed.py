@@ -1,7 +1,6 @@
 """What searches for the limit of one engine would have found had the cores been equally fast for
 all, in words: see `racetrack/analysis/like_speed.py`."""
 
-import itertools
 from collections.abc import Iterator, Sequence
 
 from racetrack.analysis.like_speed import MILLION, Batch, Likened, likened
@@ -43,11 +42,14 @@ def _likened(searches: Sequence[LimitRecord]) -> Likened | None:
         for run in one.runs
         if run.overloaded
     ]
-    speeds = [speed for _, seen in windows for speed in seen.cores_mib_per_s or (None,)]
+    if not all(seen.moments for _, seen in windows):
+        return None
+    moments = [one for _, seen in windows for one in seen.moments]
+    speeds = [one.core_mib_per_s for one in moments]
     if not speeds or not all(speeds):
         return None
-    # Of searches from before it was kept, nobody knows it; then it is left out of all.
-    knows_pauses = all(seen.paused_shares for _, seen in windows)
+    # Where it is not known of all, it is left out of all.
+    knows_pauses = all(one.paused_share is not None for one in moments)
     batches = [
         of for number, seen in windows for of in _batches(number, seen, knows_pauses=knows_pauses)
     ]
@@ -57,14 +59,8 @@ def _likened(searches: Sequence[LimitRecord]) -> Likened | None:
 def _batches(search: int, seen: Overloaded, *, knows_pauses: bool) -> Iterator[Batch]:
     """Of a time with always more to do, in which the cores' speed is known."""
     counted = float(seen.counted_before)
-    paused = seen.paused_shares if knows_pauses else (0.0,) * len(seen.batches_per_s)
-    for per_s, mib_per_s, share, (from_ms, until_ms) in zip(
-        seen.batches_per_s,
-        seen.cores_mib_per_s,
-        paused,
-        itertools.pairwise(seen.edges_ms),
-        strict=True,
-    ):
-        half = per_s * (until_ms - from_ms) / 2000
-        yield Batch(search, per_s, mib_per_s or 0.0, counted + half, 1 - share)
+    for one in seen.moments:
+        half = one.per_s * (one.until_ms - one.from_ms) / 2000
+        running = 1 - (one.paused_share or 0.0) if knows_pauses else 1.0
+        yield Batch(search, one.per_s, one.core_mib_per_s or 0.0, counted + half, running)
         counted += 2 * half

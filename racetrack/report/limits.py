@@ -69,13 +69,14 @@ def overloaded_in_words(seen: Overloaded) -> str:
 
 
 def _paused_in_words(seen: Overloaded) -> str:
-    """A collection of the whole heap may fall into one batch, or into none."""
-    shares = seen.paused_shares
-    if not shares:
+    """A collection of the whole heap may fall into such a time, or not."""
+    known = [one.paused_share for one in seen.moments if one.paused_share is not None]
+    if not known:
         return ""
+    seconds = seen.moments[0].until_ms - seen.moments[0].from_ms
     return (
-        f"; stood still to collect garbage for {100 * statistics.fmean(shares):.0f} % of the time"
-        f" (by batch {100 * min(shares):.0f} to {100 * max(shares):.0f})"
+        f"; stood still to collect garbage for {100 * statistics.fmean(known):.0f} % of the time"
+        f" ({100 * max(known):.0f} % of the worst {seconds / 1000:.0f} s)"
     )
 
 

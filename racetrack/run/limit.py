@@ -10,9 +10,10 @@ from typing import TypeVar
 
 import engines
 from racetrack import interrupts, machine
-from racetrack.analysis import pauses, raw
+from racetrack.analysis import raw
 from racetrack.analysis.capacity import Work
-from racetrack.analysis.noise import core_speed, core_speeds, why_window_is_void
+from racetrack.analysis.moments import MOMENT_S, moments
+from racetrack.analysis.noise import core_speed, why_window_is_void
 from racetrack.analysis.outcome import RATE_TOLERANCE
 from racetrack.analysis.spent import cpu_s_per_million
 from racetrack.errors import RacetrackError
@@ -254,7 +255,10 @@ class MeasuredRun:
         return Overloaded(
             window=window,
             counted_before=self._load.counted_by(window.start_ms),
-            **asdict(worked.work),
+            batches_per_s=worked.work.batches_per_s,
+            youngest_s=worked.work.youngest_s,
+            oldest_s=worked.work.oldest_s,
+            idle_share=worked.work.idle_share,
             view=worked.view,
             waited=dict(worked.waited),
             handed_over_per_s=self._load.handed_over_per_s(window),
@@ -263,8 +267,7 @@ class MeasuredRun:
                 *(window.start_ms, window.end_ms),
                 counted=worked.work.per_s * window.seconds,
             ),
-            paused_shares=pauses.shares(self._logs, worked.work.edges_ms),
-            cores_mib_per_s=core_speeds(self._folder.path, worked.work.edges_ms),
+            moments=moments(self._load.work(window, MOMENT_S).work, self._folder.path, self._logs),
             core=core_speed(self._folder.path, window),
             void=why_window_is_void(self._folder.path, window),
         )

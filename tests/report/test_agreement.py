@@ -69,22 +69,26 @@ def test_how_fast_the_machine_was_for_each_stands_beside_them() -> None:
 
 
 def shared(
-    per_s: float, speeds: tuple[float | None, ...], paused: tuple[float, ...] = ()
+    per_s: float, speeds: tuple[float | None, ...], paused: tuple[float | None, ...] = ()
 ) -> LimitRecord:
     """A search that would have found this on cores at 100 MiB/s, and works as the square of that,
-    while it does not stand still; a batch of 30 s for each speed."""
+    while it does not stand still; a moment of 10 s for each speed."""
     found = search(per_s, core=(80, 100))
-    batches = {
-        "batches_per_s": [
-            per_s * ((speed or 100) / 100) ** 2 * (1 - share)
-            for speed, share in zip(speeds, paused or (0.0,) * len(speeds), strict=True)
-        ],
-        "paused_shares": paused,
-        "edges_ms": [30_000 * n for n in range(len(speeds) + 1)],
-        "cores_mib_per_s": speeds,
-    }
-    seen = Overloaded.model_validate({**found.runs[0].overloaded[0].model_dump(), **batches})
-    return found.model_copy(update={"runs": (LimitRun(tag="gone", overloaded=(seen,)),)})
+    moments = [
+        {
+            "from_ms": 10_000 * n,
+            "until_ms": 10_000 * (n + 1),
+            "per_s": per_s * ((speed or 100) / 100) ** 2 * (1 - (share or 0)),
+            "core_mib_per_s": speed,
+            "paused_share": share,
+        }
+        for n, (speed, share) in enumerate(
+            zip(speeds, paused or (None,) * len(speeds), strict=True)
+        )
+    ]
+    seen = {**found.runs[0].overloaded[0].model_dump(), "moments": moments}
+    run = LimitRun(tag="gone", overloaded=(Overloaded.model_validate(seen),))
+    return found.model_copy(update={"runs": (run,)})
 
 
 def test_at_like_speed_stands_what_they_would_have_found_on_cores_at_their_fastest() -> None:
@@ -96,18 +100,18 @@ def test_at_like_speed_stands_what_they_would_have_found_on_cores_at_their_faste
         " +0.00 ± 0.00 % with each million counted (95 %)"
     )
     assert at_fastest.startswith(
-        "steady: so on cores at their fastest, after 5.7 million: 100,000 to 110,000, within 4.8 %"
+        "steady: so on cores at their fastest, after 1.9 million: 100,000 to 110,000, within 4.8 %"
         " of their middle; mean 104,881 ("
     )
     assert at_fastest.endswith(", 95 %) pageviews/s")
 
 
 def test_the_time_that_collections_took_is_shared_by_all_searches_if_it_is_known_of_all() -> None:
-    speeds, paused = (100.0, 80.0, 90.0, 70.0, 85.0), (0.1, 0.1, 0.6, 0.1, 0.1)
+    speeds, paused = (100.0, 80.0, 90.0, 70.0, 85.0), (0.1, 0.1, 0.35, 0.1, 0.1)
     found = [shared(100_000, speeds, paused), shared(100_000, speeds[::-1], (0.1,) * 5)]
     told = agreement.in_words(found)[3]
     assert (
-        " million, standing still to collect garbage for 15 % of the time: 85,000 to 85,000,"
+        " million, standing still to collect garbage for 12 % of the time: 87,500 to 87,500,"
         " within 0.0 % of their middle;"
     ) in told
     unknown = agreement.in_words([found[0], shared(100_000, speeds)])[3]

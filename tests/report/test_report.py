@@ -286,7 +286,16 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
                             "idle_share": 0,
                             "handed_over_per_s": 50_500,
                             "cpu_s_per_million": {"mysql": 0.1, "steady": 24.0, "broker": 6.04},
-                            "paused_shares": [0.05, 0.351],
+                            "moments": [
+                                {
+                                    "from_ms": 10_000 * n,
+                                    "until_ms": 10_000 * (n + 1),
+                                    "per_s": 50_000,
+                                    "core_mib_per_s": None,
+                                    "paused_share": share,
+                                }
+                                for n, share in enumerate((0.05, 0.351))
+                            ],
                         }
                     ],
                     "rates": [
@@ -321,7 +330,7 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
             *found,
             "p99 6,543 ms",
             "9 to 21 s old; CPU-s per million: steady 24.00, broker 6.04; all 1.5 cores",
-            "stood still to collect garbage for 20 % of the time (by batch 5 to 35)",
+            "stood still to collect garbage for 20 % of the time (35 % of the worst 10 s)",
             "warmed up for 31 s, its cost not flat",
         )
     )

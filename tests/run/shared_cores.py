@@ -18,6 +18,7 @@ from rich.table import Table
 
 from racetrack.analysis.capacity import Work
 from racetrack.analysis.like_speed import Batch, Likened, likened
+from racetrack.analysis.moments import MOMENT_S
 from racetrack.run.phases import PACE
 from racetrack.run.search import find
 from tests.run.fluid import LONGEST_S, STEP_S, FluidRun, FluidRuns, Wavering
@@ -60,10 +61,10 @@ def spells(rng: Generator) -> tuple[float, ...]:
 
 
 class SharedRun(FluidRun):
-    """A fresh run that keeps its batches, with the cores' speed as a harness would see it."""
+    """A fresh run that keeps what it worked in short, with the cores' speed as it would be seen."""
 
     def __init__(self, engine: Sharing, rng: Generator) -> None:
-        super().__init__(engine, rng, PACE)
+        super().__init__(engine, rng, replace(PACE, batch_s=MOMENT_S))
         self._speeds, self._rng = np.array(engine.speeds), rng
         self.batches: list[tuple[float, float]] = []
 
@@ -113,7 +114,7 @@ def told(engine: Sharing, rng: Generator) -> Told:
         as_found.append(found.capacity.per_s / engine.per_s)
         for run in runs.made:
             for number, (per_s, speed) in enumerate(run.batches):
-                counted = run.took_s * engine.per_s / 2 + 30 * number * engine.per_s
+                counted = run.took_s * engine.per_s / 2 + MOMENT_S * number * engine.per_s
                 part = per_s / engine.per_s
                 batches.append(Batch(search, part, FASTEST_MIB_PER_S * speed, counted))
     at_like_speed = likened(batches, FASTEST_MIB_PER_S)
