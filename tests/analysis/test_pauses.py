@@ -8,6 +8,7 @@ import pytest
 
 from racetrack.analysis import pauses
 from racetrack.clock import now_ms
+from racetrack.settings import REPO
 from racetrack.stack.native.jvm import TELLS_OF_PAUSES
 
 LOG = """\
@@ -53,3 +54,18 @@ def test_a_real_jvm_is_understood(collector: str) -> None:
     assert len(found) == said.count("] GC(")
     for start_ms, end_ms in found:
         assert began_ms <= start_ms + 1 and start_ms < end_ms <= now_ms()
+
+
+def test_every_engine_in_a_jvm_logs_its_pauses_in_containers() -> None:
+    told = [path.read_text() for path in REPO.glob("engines/*/compose.yml")]
+    told += [(REPO / "docker-compose.yml").read_text().partition("\n  deephaven:")[2]]
+    of_java = [text for text in told if "-XX:+ExitOnOutOfMemoryError" in text]
+    assert len(of_java) > 5
+    assert all(f" {TELLS_OF_PAUSES}\n" in text for text in of_java)
+
+
+def test_every_engine_in_a_jvm_logs_its_pauses_natively() -> None:
+    services = [*REPO.glob("engines/*/services/*.py"), *REPO.glob("engines/shared/**/service.py")]
+    of_java = [text for path in services if "jvm." in (text := path.read_text())]
+    assert len(of_java) > 2
+    assert all("jvm.TELLS_OF_PAUSES" in text for text in of_java)
