@@ -17,17 +17,18 @@ from racetrack.analysis.silence import update_times_ms
 IDLE_SHARE = 0.01
 # A partition's marks are a second apart, so how far a view has come is known so well over minutes.
 MARKS_TELL = 0.02
+# The cores' speed changes within seconds.
+MOMENT_S = 10.0
 
 
 @dataclass(frozen=True)
 class Work:
     """What an engine did in a window in which it was to have a backlog all the time.
 
-    `batches_per_s` is the rate of each batch, pageviews per second, and `edges_ms` are where one
-    ends and the next begins: one more than batches, epoch milliseconds. `youngest_s` and
-    `oldest_s` are the least and the greatest age of its backlog. `idle_share` is the part of the
-    time in which it had counted all that was published of some partition, and so may have waited
-    for more.
+    `batches_per_s` is the rate of each batch, pageviews per second. `youngest_s` and `oldest_s` are
+    the least and the greatest age of its backlog. `idle_share` is the part of the time in which it
+    had counted all that was published of some partition, and so may have waited for more.
+    `moments_per_s` are the rates between each two of `edges_ms`, epoch milliseconds: see `moments`.
     """
 
     batches_per_s: tuple[float, ...]
@@ -35,6 +36,7 @@ class Work:
     oldest_s: float
     idle_share: float
     edges_ms: tuple[float, ...] = ()
+    moments_per_s: tuple[float, ...] = ()
 
     @property
     def per_s(self) -> float:
@@ -70,18 +72,33 @@ def work(curves: Curves, start_ms: float, end_ms: float, batch_s: float) -> Work
     updates = updates[(updates >= start_ms) & (updates <= end_ms)]
     if len(updates) < 2:
         raise ValueError("the engine told of no work in this window")
-    total = sum(counted(curve, updates, "right") for curve in curves.processed)
+    total = np.sum([counted(curve, updates, "right") for curve in curves.processed], axis=0)
     seconds = (updates[-1] - updates[0]) / 1000
     edges = np.linspace(updates[0], updates[-1], max(1, round(seconds / batch_s)) + 1)
     rates = np.diff(np.interp(edges, updates, total)) / np.diff(edges) * 1000
+    moment_edges, moments_per_s = moments(updates, total)
     told = age(curves, float(updates[0]), float(updates[-1]))
     return Work(
         batches_per_s=tuple(rates.tolist()),
         youngest_s=float(told.lowest_ms.min()) / 1000,
         oldest_s=float(told.highest_ms.max()) / 1000,
         idle_share=_idle_share(curves, updates),
-        edges_ms=tuple(edges.tolist()),
+        edges_ms=tuple(moment_edges.tolist()),
+        moments_per_s=tuple(moments_per_s.tolist()),
     )
+
+
+def moments(updates_ms: Floats, total: Floats) -> tuple[Floats, Floats]:
+    """Where moments of MOMENT_S or a little more begin and end, and the rate of each, per second.
+    Each is from one update to another: how the count grew between two, nobody knows, and what moves
+    it within seconds would be taken for half of what it is.
+    """
+    edges = [0]
+    for n, at_ms in enumerate(updates_ms):
+        if at_ms - updates_ms[edges[-1]] >= 1000 * MOMENT_S:
+            edges.append(n)
+    at_ms = updates_ms[edges]
+    return at_ms, np.diff(total[edges]) / np.diff(at_ms) * 1000
 
 
 def slowest(count: Work, views: Mapping[str, Work]) -> tuple[str | None, Work]:

@@ -9,12 +9,9 @@ from racetrack.analysis import noise, pauses
 from racetrack.analysis.capacity import Work
 from racetrack.limit_record import Moment
 
-# The cores' speed changes within seconds; some engines take as long for an update.
-MOMENT_S = 10.0
-
 
 def moments(work: Work, folder: Path, engine_logs: Iterable[Path]) -> tuple[Moment, ...]:
-    """One for each batch of such work, with what the folder and the engine's logs say of it."""
+    """Each moment of such work, with what the folder and the engine's logs say of it."""
     speeds = noise.core_speeds(folder, work.edges_ms)
     paused = pauses.shares(engine_logs, work.edges_ms) or (None,) * len(speeds)
     return tuple(
@@ -26,6 +23,6 @@ def moments(work: Work, folder: Path, engine_logs: Iterable[Path]) -> tuple[Mome
             paused_share=share,
         )
         for per_s, speed, share, (from_ms, until_ms) in zip(
-            work.batches_per_s, speeds, paused, itertools.pairwise(work.edges_ms), strict=True
+            work.moments_per_s, speeds, paused, itertools.pairwise(work.edges_ms), strict=True
         )
     )

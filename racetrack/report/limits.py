@@ -70,13 +70,18 @@ def overloaded_in_words(seen: Overloaded) -> str:
 
 def _paused_in_words(seen: Overloaded) -> str:
     """A collection of the whole heap may fall into such a time, or not."""
-    known = [one.paused_share for one in seen.moments if one.paused_share is not None]
+    known = [
+        (one.paused_share, (one.until_ms - one.from_ms) / 1000)
+        for one in seen.moments
+        if one.paused_share is not None
+    ]
     if not known:
         return ""
-    seconds = seen.moments[0].until_ms - seen.moments[0].from_ms
+    paused_s, whole_s = sum(share * lasts_s for share, lasts_s in known), sum(s for _, s in known)
+    most, lasts_s = max(known)
     return (
-        f"; stood still to collect garbage for {100 * statistics.fmean(known):.0f} % of the time"
-        f" ({100 * max(known):.0f} % of the worst {seconds / 1000:.0f} s)"
+        f"; stood still to collect garbage for {100 * paused_s / whole_s:.0f} % of the time"
+        f" ({100 * most:.0f} % of the worst {lasts_s:.0f} s)"
     )
 
 

@@ -12,7 +12,7 @@ import engines
 from racetrack import interrupts, machine
 from racetrack.analysis import raw
 from racetrack.analysis.capacity import Work
-from racetrack.analysis.moments import MOMENT_S, moments
+from racetrack.analysis.moments import moments
 from racetrack.analysis.noise import core_speed, why_window_is_void
 from racetrack.analysis.outcome import RATE_TOLERANCE
 from racetrack.analysis.spent import cpu_s_per_million
@@ -267,7 +267,7 @@ class MeasuredRun:
                 *(window.start_ms, window.end_ms),
                 counted=worked.work.per_s * window.seconds,
             ),
-            moments=moments(self._load.work(window, MOMENT_S).work, self._folder.path, self._logs),
+            moments=moments(worked.work, self._folder.path, self._logs),
             core=core_speed(self._folder.path, window),
             void=why_window_is_void(self._folder.path, window),
         )

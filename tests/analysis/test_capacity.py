@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from racetrack.analysis.capacity import Work, estimate, slowest, work
+from racetrack.analysis.capacity import MOMENT_S, Work, estimate, moments, slowest, work
 from racetrack.analysis.curves import Curve, Curves
 from tests.analysis.synthetic import START_MS
 
@@ -76,11 +78,19 @@ def test_batches_show_how_work_wavers() -> None:
     assert min(told.batches_per_s) == pytest.approx(9_000 - half_a_wave, rel=0.01)
 
 
-def test_where_one_batch_ends_the_next_begins() -> None:
-    told = seen(overloaded(wavers=0.2))
-    assert len(told.edges_ms) == len(told.batches_per_s) + 1
-    lengths_ms = np.diff(told.edges_ms)
-    assert lengths_ms == pytest.approx(np.full(len(lengths_ms), lengths_ms[0]))
+@given(st.lists(st.floats(0.1, 30), min_size=2, max_size=40), st.data())
+def test_a_moment_is_from_one_update_to_another(gaps_s: list[float], data: st.DataObject) -> None:
+    """So the work of all that are whole is what was counted, whatever an update takes."""
+    updates_ms = 1000 * np.cumsum(gaps_s)
+    grew = data.draw(st.lists(st.integers(1, 99), min_size=len(gaps_s), max_size=len(gaps_s)))
+    total = np.cumsum(grew).astype(float)
+    at_ms, per_s = moments(updates_ms, total)
+    assert set(at_ms) <= set(updates_ms)
+    lengths_s = np.diff(at_ms) / 1000
+    assert (lengths_s >= MOMENT_S).all()
+    assert updates_ms[-1] - at_ms[-1] < 1000 * MOMENT_S
+    worked = total[np.searchsorted(updates_ms, at_ms[-1])] - total[0]
+    assert (per_s * lengths_s).sum() == pytest.approx(worked)
 
 
 def test_the_age_of_the_backlog_is_told() -> None:

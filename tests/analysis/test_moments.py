@@ -8,11 +8,12 @@ from racetrack.probes.noise import COLUMNS
 
 START_MS = 1_790_000_000_000
 WORK = Work(
-    batches_per_s=(100.0, 60.0),
+    batches_per_s=(80.0,),
     youngest_s=9,
     oldest_s=21,
     idle_share=0,
     edges_ms=(START_MS, START_MS + 10_000, START_MS + 20_000),
+    moments_per_s=(100.0, 60.0),
 )
 
 
@@ -21,7 +22,7 @@ def folder_with(tmp_path: Path, speeds: tuple[float, float]) -> Path:
     lines = [",".join(COLUMNS)]
     for s in range(1, 21):
         speed = speeds[0] if s < 11 else speeds[1]
-        lines.append(f"{START_MS + 1000 * s},{2 * s},0,0,,0,0,0.5,,,,,{speed}")
+        lines.append(f"{START_MS + 1000 * s - 500},{2 * s},0,0,,0,0,0.5,,,,,{speed}")
     (tmp_path / "noise.csv").write_text("\n".join(lines) + "\n")
     return tmp_path
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy import signal
 
-from racetrack.analysis.capacity import Work
+from racetrack.analysis.capacity import Work, moments
 from racetrack.limit_record import widened_ms
 from racetrack.run.phases import (
     DRAIN_SHARE,
@@ -84,6 +84,7 @@ class Queue:
         self._cycle_s, self._tells_at_s = engine.cycle_s, rng.random() * engine.cycle_s
         self._room = iter(engine.steps(rng).tolist())
         self._fixed_s, self._taken, self._updates_at_s = engine.fixed_s, 0.0, 0.0
+        self.tells: list[tuple[float, float]] = []
 
     def step(self) -> None:
         """Let STEP_S pass."""
@@ -97,11 +98,13 @@ class Queue:
         self.done = min(self.handed_over, self.done + next(self._room))
         if self.now_s >= self._tells_at_s:
             self.told, self._tells_at_s = self.done, self._tells_at_s + self._cycle_s
+            self.tells.append((self.now_s, self.told))
 
     def _update(self, room: float) -> None:
         if self.now_s < self._updates_at_s:
             return
         self.done = self.told = self.done + self._taken
+        self.tells.append((self.now_s, self.told))
         self._taken = self.handed_over - self.done
         self._updates_at_s = self.now_s + self._fixed_s + self._taken / room * STEP_S
 
@@ -145,8 +148,13 @@ class FluidRun:
         edges = np.linspace(at_s[0], at_s[-1], batches + 1)
         rates = np.diff(np.interp(edges, at_s, counted)) / np.diff(edges)
         idle = float(np.mean([left_s == 0 for left_s in backlogs_s]))
-        edges_ms = tuple((1000 * edges).tolist())
-        return Work(tuple(rates.tolist()), min(backlogs_s), max(backlogs_s), idle, edges_ms)
+        tells = np.array([one for one in self._queue.tells if at_s[0] <= one[0] <= at_s[-1]])
+        at_ms, moments_per_s = moments(1000 * tells[:, 0], tells[:, 1])
+        return Work(
+            *(tuple(rates.tolist()), min(backlogs_s), max(backlogs_s), idle),
+            edges_ms=tuple(at_ms.tolist()),
+            moments_per_s=tuple(moments_per_s.tolist()),
+        )
 
     def hold(self, per_s: int, bound_ms: float) -> Held:
         queue, pace, cycle_ms = self._queue, self._pace, 1000 * self._engine.cycle_s

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from racetrack.analysis.capacity import Work
+from racetrack.analysis.capacity import MOMENT_S, Work
 from racetrack.analysis.like_speed import Batch, Likened, likened
-from racetrack.analysis.moments import MOMENT_S
 from racetrack.run.phases import PACE
 from racetrack.run.search import find
 from tests.run.fluid import LONGEST_S, STEP_S, FluidRun, FluidRuns, Wavering
@@ -64,14 +63,14 @@ class SharedRun(FluidRun):
     """A fresh run that keeps what it worked in short, with the cores' speed as it would be seen."""
 
     def __init__(self, engine: Sharing, rng: Generator) -> None:
-        super().__init__(engine, rng, replace(PACE, batch_s=MOMENT_S))
+        super().__init__(engine, rng, PACE)
         self._speeds, self._rng = np.array(engine.speeds), rng
         self.batches: list[tuple[float, float]] = []
 
     def work(self) -> Work:
         found = super().work()
         edges_s = [edge_ms / 1000 for edge_ms in found.edges_ms]
-        for per_s, from_s, until_s in zip(found.batches_per_s, edges_s, edges_s[1:], strict=False):
+        for per_s, from_s, until_s in zip(found.moments_per_s, edges_s, edges_s[1:], strict=False):
             looks_s = np.arange(from_s, until_s, 1 / LOOKS_PER_S)
             looks = self._speeds[:, (looks_s / STEP_S).astype(int)]
             seen = looks * (1 + self._rng.normal(0, LOOK_NOISE, looks.shape))
@@ -132,6 +131,7 @@ KINDS = {
     "5 % noise, works as its cores do": Sharing(noise=0.05),
     "5 % noise, slows down more (power 1.5)": Sharing(noise=0.05, power=1.5),
     "5 % noise, power 1.5, updates every 5 s": Sharing(noise=0.05, power=1.5, cycle_s=5.0),
+    "5 % noise, power 1.5, updates every 10 s": Sharing(noise=0.05, power=1.5, cycle_s=10.0),
     "10 % noise, power 1.5": Sharing(noise=0.1, power=1.5),
     "5 % noise, does not mind (power 0)": Sharing(noise=0.05, power=0.0),
 }

@@ -1,16 +1,21 @@
 """On a machine whose cores others share, searches agree at like speed where they don't as found."""
 
 import numpy as np
+import pytest
 
 from tests.run.shared_cores import Sharing, apart, told
 
 SETS = 40
 
 
-def test_at_like_speed_searches_agree_on_what_the_engine_works_on_cores_for_itself() -> None:
-    """An engine that wavers by 5 % and slows down by more than the cores do."""
+@pytest.mark.parametrize("cycle_s", [1.0, 10.0])
+def test_at_like_speed_searches_agree_on_what_the_engine_works_on_cores_for_itself(
+    cycle_s: float,
+) -> None:
+    """An engine that wavers by 5 % and slows down by more than the cores do, however long its
+    updates are."""
     rng = np.random.default_rng(7)
-    of = [told(Sharing(noise=0.05, power=1.5), rng) for _ in range(SETS)]
+    of = [told(Sharing(noise=0.05, power=1.5, cycle_s=cycle_s), rng) for _ in range(SETS)]
     as_found = [apart(one.as_found) for one in of]
     alike = [apart(one.likened.per_s) for one in of]
     assert np.median(alike) < 0.6 * np.median(as_found)
