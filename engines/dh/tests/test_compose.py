@@ -26,6 +26,10 @@ def test_it_heeds_its_settings() -> None:
         assert option in options
 
 
+def test_it_logs_its_pauses_as_it_does_natively() -> None:
+    assert jvm.TELLS_OF_PAUSES in service("deephaven")["environment"]["START_OPTS"].split()
+
+
 def test_its_key_is_in_no_argument(tmp_path: Path) -> None:
     """It is run up to where the image's own entry point begins, and read by a JVM."""
     key = "a-key#1"
