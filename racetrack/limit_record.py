@@ -151,6 +151,10 @@ class LimitRecord(Part):
     schema_version: Literal[3] = 3
     kind: Literal["limit"] = "limit"
 
+    def overloaded(self) -> list[Overloaded]:
+        """Of each run the time with always more to do that counts: those before it were void."""
+        return [run.overloaded[-1] for run in self.runs if run.overloaded]
+
     def held_within_ms(self, bound_ms: float) -> float:
         """What the lag's p99 was held against where this bound was asked for."""
         cycles_ms = [run.cycle_ms for run in self.runs if run.rates and run.cycle_ms]

@@ -91,7 +91,7 @@ def work(curves: Curves, start_ms: float, end_ms: float, batch_s: float) -> Work
 def moments(updates_ms: Floats, total: Floats) -> tuple[Floats, Floats]:
     """Where moments of MOMENT_S or a little more begin and end, and the rate of each, per second.
     Each is from one update to another: how the count grew between two, nobody knows, and what moves
-    it within seconds would be taken for half of what it is.
+    it within seconds would seem to move it less than it does.
     """
     edges = [0]
     for n, at_ms in enumerate(updates_ms):

@@ -61,6 +61,15 @@ def mean(values: Sequence[float]) -> Mean:
     return Mean(found, error * float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)), n)
 
 
+def apart(values: Sequence[float]) -> float:
+    """How far the least and the greatest are from the middle between them, as a part of it.
+
+    Raises:
+        ValueError: there are no values.
+    """
+    return (max(values) - min(values)) / (max(values) + min(values))
+
+
 def ratio(of: Sequence[float], to: Sequence[float]) -> Ratio | None:
     """The geometric mean of `of` over that of `to`, with its interval (CONFIDENCE).
 

@@ -4,7 +4,7 @@ cores were and of how much it has had to do. Pure functions.
 log(rate / running) = level + power · log(speed / fastest) + growth · (counted − usual)
 
 where `running` is the part of the time in which the engine did not stand still to collect garbage:
-by least squares over batches, where each search has a level of its own (fixed effects). So what the
+by least squares over moments, where each search has a level of its own (fixed effects). So what the
 cores' speed does is learnt within searches only, and how far their levels agree is a test of it.
 docs/limit.md holds it against made-up engines.
 """
@@ -22,7 +22,7 @@ from racetrack.analysis.capacity import Estimate
 from racetrack.analysis.compare import CONFIDENCE
 
 MILLION = 1e6
-# With fewer batches left over than that, an interval says nothing.
+# With fewer moments left over than that, an interval says nothing.
 FEWEST_DEGREES = 4
 # What stood still for most of the time says little of how fast it works when it does not.
 LEAST_RUNNING = 0.5
@@ -31,7 +31,7 @@ ALIKE = 1e-6
 
 
 @dataclass(frozen=True)
-class Batch:
+class Observation:
     """Work of some seconds: which search it is of, its rate, how fast the cores were, how many
     the engine had counted by its middle, and for what part of it it did not stand still."""
 
@@ -55,7 +55,7 @@ class Likened:
     """`power`: the rate goes as the cores' speed to it. `growth`: what a million more to hold adds
     to the rate's logarithm (a part of the rate, where it is small). `per_s`: what each search would
     have found on cores as fast as at `fastest_mib_per_s`, after `counted`, where it runs for the
-    part `running` of the time; events per second: the last two are means over all batches.
+    part `running` of the time; events per second: the last two are means over all moments.
     `capacity` is their mean: its interval is Student's t over the searches, and wider by what is
     not known of the power, since cores were slower than that on the whole."""
 
@@ -67,23 +67,23 @@ class Likened:
     capacity: Estimate
 
 
-def likened(batches: Sequence[Batch], fastest_mib_per_s: float) -> Likened | None:
-    """The searches at like speed; None where there are too few batches, or the cores' speed or what
+def likened(moments: Sequence[Observation], fastest_mib_per_s: float) -> Likened | None:
+    """The searches at like speed; None where there are too few moments, or the cores' speed or what
     was counted never changed."""
-    running = statistics.fmean(of.running for of in batches) if batches else 1.0
-    batches = [of for of in batches if of.running >= LEAST_RUNNING and of.per_s > 0]
-    searches = sorted({of.search for of in batches})
-    degrees = len(batches) - len(searches) - 2
+    running = statistics.fmean(of.running for of in moments) if moments else 1.0
+    moments = [of for of in moments if of.running >= LEAST_RUNNING and of.per_s > 0]
+    searches = sorted({of.search for of in moments})
+    degrees = len(moments) - len(searches) - 2
     if degrees < FEWEST_DEGREES:
         return None
-    speeds = np.log([of.core_mib_per_s / fastest_mib_per_s for of in batches])
-    counted = np.array([of.counted for of in batches])
+    speeds = np.log([of.core_mib_per_s / fastest_mib_per_s for of in moments])
+    counted = np.array([of.counted for of in moments])
     usual = float(counted.mean())
-    levels = np.array([[of.search == search for search in searches] for of in batches], dtype=float)
+    levels = np.array([[of.search == search for search in searches] for of in moments], dtype=float)
     known = np.column_stack([levels, speeds, (counted - usual) / MILLION])
     if np.linalg.matrix_rank(known, ALIKE) < known.shape[1]:
         return None
-    rates = np.log([of.per_s / of.running for of in batches])
+    rates = np.log([of.per_s / of.running for of in moments])
     found = np.linalg.lstsq(known, rates)[0]
     left = rates - known @ found
     errors = np.sqrt(np.diag(np.linalg.inv(known.T @ known)) * float(left @ left) / degrees)

@@ -2,24 +2,28 @@
 long it stood still to collect garbage."""
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from racetrack.analysis import noise, pauses
+from racetrack.analysis import pauses
 from racetrack.analysis.capacity import Work
+from racetrack.analysis.noise import core_speed
+from racetrack.analysis.raw import NoiseRow
 from racetrack.limit_record import Moment
 
 
-def moments(work: Work, folder: Path, engine_logs: Iterable[Path]) -> tuple[Moment, ...]:
-    """Each moment of such work, with what the folder and the engine's logs say of it."""
-    speeds = noise.core_speeds(folder, work.edges_ms)
+def moments(
+    work: Work, noise: Sequence[NoiseRow], engine_logs: Iterable[Path]
+) -> tuple[Moment, ...]:
+    """Each moment of such work, with what the rows of `noise.csv` and the engine's logs say."""
+    speeds = [core_speed(noise, *edges_ms) for edges_ms in itertools.pairwise(work.edges_ms)]
     paused = pauses.shares(engine_logs, work.edges_ms) or (None,) * len(speeds)
     return tuple(
         Moment(
             from_ms=from_ms,
             until_ms=until_ms,
             per_s=per_s,
-            core_mib_per_s=speed,
+            core_mib_per_s=speed.mib_per_s if speed else None,
             paused_share=share,
         )
         for per_s, speed, share, (from_ms, until_ms) in zip(

@@ -166,17 +166,10 @@ def why_window_is_void(folder: Path, window: Window) -> str | None:
     return why_void(of, Gate.of(read_run(folder).settings))
 
 
-def core_speed(folder: Path, window: Window) -> CoreSpeed | None:
-    """How fast a core was in such a window; None where nobody looked."""
-    found = over(raw.noise(folder), window.start_ms, window.end_ms)
+def core_speed(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> CoreSpeed | None:
+    """How fast a core was in a time; None where nobody looked."""
+    found = over(rows, start_ms, end_ms)
     return found.core if found else None
-
-
-def core_speeds(folder: Path, edges_ms: Sequence[float]) -> tuple[float | None, ...]:
-    """The same between each two edges, MiB/s."""
-    rows = raw.noise(folder)
-    found = [over(rows, *edges) for edges in itertools.pairwise(edges_ms)]
-    return tuple(of.core.mib_per_s if of and of.core else None for of in found)
 
 
 def exceeded(noise: Noise | None, gate: Gate) -> str:

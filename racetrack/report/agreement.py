@@ -31,7 +31,7 @@ def in_words(found: Iterable[LimitRecord]) -> list[str]:
 
 
 def _is_void(one: LimitRecord) -> bool:
-    return any(run.overloaded[-1].void for run in one.runs if run.overloaded)
+    return any(seen.void for seen in one.overloaded())
 
 
 def _settings(one: LimitRecord) -> Settings:
@@ -74,7 +74,7 @@ def _lines(label: str, searches: Sequence[LimitRecord]) -> list[str]:
 def _machine(searches: Sequence[LimitRecord]) -> str:
     """What tells whether the machine did as much for each. The generator does the same work for an
     event in all of them, at about the same rates."""
-    runs = [run.overloaded[-1] for one in searches for run in one.runs if run.overloaded]
+    runs = [seen for one in searches for seen in one.overloaded()]
     cores_pct = [of.core.pct for of in runs if of.core]
     spent_s = [of.cpu_s_per_million.get(GENERATOR, 0.0) for of in runs]
     told = []

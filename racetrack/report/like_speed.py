@@ -3,7 +3,7 @@ all, in words: see `racetrack/analysis/like_speed.py`."""
 
 from collections.abc import Iterator, Sequence
 
-from racetrack.analysis.like_speed import MILLION, Batch, Likened, likened
+from racetrack.analysis.like_speed import MILLION, Likened, Observation, likened
 from racetrack.limit_record import LimitRecord, Overloaded
 from racetrack.report.limits import spread_in_words
 
@@ -36,31 +36,24 @@ def _standing_still(found: Likened) -> str:
 
 
 def _likened(searches: Sequence[LimitRecord]) -> Likened | None:
-    windows = [
-        (number, run.overloaded[-1])
-        for number, one in enumerate(searches)
-        for run in one.runs
-        if run.overloaded
-    ]
-    if not all(seen.moments for _, seen in windows):
-        return None
+    windows = [(number, seen) for number, of in enumerate(searches) for seen in of.overloaded()]
     moments = [one for _, seen in windows for one in seen.moments]
-    speeds = [one.core_mib_per_s for one in moments]
-    if not speeds or not all(speeds):
+    is_known = all(seen.moments for _, seen in windows)
+    if not moments or not is_known or not all(one.core_mib_per_s for one in moments):
         return None
     # Where it is not known of all, it is left out of all.
     knows_pauses = all(one.paused_share is not None for one in moments)
-    batches = [
-        of for number, seen in windows for of in _batches(number, seen, knows_pauses=knows_pauses)
+    observed = [
+        of for number, seen in windows for of in _observed(number, seen, knows_pauses=knows_pauses)
     ]
-    return likened(batches, max(seen.core.fastest_mib_per_s for _, seen in windows if seen.core))
+    return likened(observed, max(seen.core.fastest_mib_per_s for _, seen in windows if seen.core))
 
 
-def _batches(search: int, seen: Overloaded, *, knows_pauses: bool) -> Iterator[Batch]:
+def _observed(search: int, seen: Overloaded, *, knows_pauses: bool) -> Iterator[Observation]:
     """Of a time with always more to do, in which the cores' speed is known."""
     counted = float(seen.counted_before)
     for one in seen.moments:
         half = one.per_s * (one.until_ms - one.from_ms) / 2000
         running = 1 - (one.paused_share or 0.0) if knows_pauses else 1.0
-        yield Batch(search, one.per_s, one.core_mib_per_s or 0.0, counted + half, running)
+        yield Observation(search, one.per_s, one.core_mib_per_s or 0.0, counted + half, running)
         counted += 2 * half

@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Sequence
 
+from racetrack.analysis import compare
 from racetrack.limit_record import (
     AtRate,
     Capacity,
@@ -156,6 +157,5 @@ def _sustained_line(found: LimitRecord, one: SustainableRate) -> str:
 
 def spread_in_words(values: Sequence[float]) -> str:
     """The least and the greatest, and how far each is from the middle between them at most."""
-    least, most = min(values), max(values)
-    apart_pct = 100 * (most - least) / (most + least)
-    return f"{least:,.0f} to {most:,.0f}, within {apart_pct:.1f} % of their middle"
+    within_pct = 100 * compare.apart(values)
+    return f"{min(values):,.0f} to {max(values):,.0f}, within {within_pct:.1f} % of their middle"

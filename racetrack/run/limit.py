@@ -252,6 +252,7 @@ class MeasuredRun:
             worked = self._load.work(window, self._pace.batch_s)
         except ValueError as error:
             raise RacetrackError(f"Its capacity can't be told: {error}.") from error
+        noise = raw.noise(self._folder.path)
         return Overloaded(
             window=window,
             counted_before=self._load.counted_by(window.start_ms),
@@ -267,8 +268,8 @@ class MeasuredRun:
                 *(window.start_ms, window.end_ms),
                 counted=worked.work.per_s * window.seconds,
             ),
-            moments=moments(worked.work, self._folder.path, self._logs),
-            core=core_speed(self._folder.path, window),
+            moments=moments(worked.work, noise, self._logs),
+            core=core_speed(noise, window.start_ms, window.end_ms),
             void=why_window_is_void(self._folder.path, window),
         )
 
@@ -284,6 +285,6 @@ class MeasuredRun:
             drained=drained,
             counted_before=self._load.counted_by(lag.window.start_ms),
             **asdict(lag),
-            core=core_speed(self._folder.path, lag.window),
+            core=core_speed(raw.noise(self._folder.path), lag.window.start_ms, lag.window.end_ms),
             void=why_window_is_void(self._folder.path, lag.window),
         )

@@ -1,4 +1,4 @@
-"""Searches at like speed: what was put into made-up batches comes out."""
+"""Searches at like speed: what was put into made-up moments comes out."""
 
 import math
 from dataclasses import replace
@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racetrack.analysis.like_speed import Batch, likened
+from racetrack.analysis.like_speed import Observation, likened
 
 FASTEST = 880.0
 
 
-def batches(
+def moments(
     levels: tuple[float, ...] = (100.0, 110.0, 90.0),
     power: float = 1.0,
     growth: float = 0.0,
     noise: float = 0.0,
     seed: int = 1,
-) -> list[Batch]:
+) -> list[Observation]:
     """Eight of each search, on cores at 70 to 100 % of their fastest, while 1 to 8 million are
     counted; each search sees them slow at another time."""
     rng = np.random.default_rng(seed)
@@ -28,7 +28,7 @@ def batches(
         for number, speed in enumerate(rng.uniform(0.7, 1.0, 8)):
             off = growth * (number + 1) + noise * rng.normal()
             per_s = level * speed**power * math.exp(off)
-            made.append(Batch(search, per_s, FASTEST * float(speed), 1e6 * (number + 1)))
+            made.append(Observation(search, per_s, FASTEST * float(speed), 1e6 * (number + 1)))
     return made
 
 
@@ -36,7 +36,7 @@ def batches(
 def test_what_moves_the_rate_is_found_and_each_search_as_if_nothing_had(
     power: float, growth: float
 ) -> None:
-    found = likened(batches(power=power, growth=growth), FASTEST)
+    found = likened(moments(power=power, growth=growth), FASTEST)
     assert found
     assert (found.power.value, found.growth.value) == pytest.approx((power, growth), abs=1e-6)
     assert found.counted == pytest.approx(4.5e6)
@@ -50,7 +50,7 @@ def test_what_moves_the_rate_is_found_and_each_search_as_if_nothing_had(
 def test_the_interval_holds_the_truth_in_95_of_100() -> None:
     tries = 400
     of = [
-        likened(batches((100.0,) * 3, power=1.3, growth=-0.01, noise=0.03, seed=seed), FASTEST)
+        likened(moments((100.0,) * 3, power=1.3, growth=-0.01, noise=0.03, seed=seed), FASTEST)
         for seed in range(tries)
     ]
     held = [abs(one.power.value - 1.3) <= one.power.half for one in of if one]
@@ -60,7 +60,7 @@ def test_the_interval_holds_the_truth_in_95_of_100() -> None:
 
 def test_what_searches_differ_by_is_not_taken_for_what_speed_does() -> None:
     """The slow search was on slow cores, but within each of them speed did nothing."""
-    fast, slow = batches((100.0, 50.0), power=0.0)[:8], batches((100.0, 50.0), power=0.0)[8:]
+    fast, slow = moments((100.0, 50.0), power=0.0)[:8], moments((100.0, 50.0), power=0.0)[8:]
     slower = [replace(of, core_mib_per_s=of.core_mib_per_s / 2) for of in slow]
     found = likened([*fast, *slower], FASTEST)
     assert found
@@ -70,7 +70,7 @@ def test_what_searches_differ_by_is_not_taken_for_what_speed_does() -> None:
 
 def test_the_time_that_collections_took_is_shared_by_all_alike() -> None:
     """One search had a collection of the whole heap in its window, the other none."""
-    made = batches((100.0, 100.0), power=1.0)
+    made = moments((100.0, 100.0), power=1.0)
     still = made[0]
     paused = replace(still, per_s=still.per_s * 0.6, running=0.6)
     found = likened([paused, *made[1:]], FASTEST)
@@ -80,12 +80,12 @@ def test_the_time_that_collections_took_is_shared_by_all_alike() -> None:
 
 
 def test_speed_that_never_changed_tells_nothing() -> None:
-    steady = [replace(of, core_mib_per_s=FASTEST) for of in batches()]
+    steady = [replace(of, core_mib_per_s=FASTEST) for of in moments()]
     assert likened(steady, FASTEST) is None
 
 
-def test_too_few_batches_tell_nothing() -> None:
-    one_search = batches((100.0,))
+def test_too_few_moments_tell_nothing() -> None:
+    one_search = moments((100.0,))
     assert likened(one_search, FASTEST)
     assert likened(one_search[:6], FASTEST) is None
     assert likened([], FASTEST) is None

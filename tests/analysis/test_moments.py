@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from racetrack.analysis import raw
 from racetrack.analysis.capacity import Work
 from racetrack.analysis.moments import moments
 from racetrack.probes.noise import COLUMNS
@@ -32,7 +33,7 @@ def test_each_has_its_speed_and_its_pauses(tmp_path: Path) -> None:
     log.write_text(
         f"[{START_MS + 14_000}ms][gc] GC(1) Pause Full (Ergonomics) 8M->3M(9M) 5000.0ms\n"
     )
-    first, second = moments(WORK, folder_with(tmp_path, (800.0, 600.0)), [log])
+    first, second = moments(WORK, raw.noise(folder_with(tmp_path, (800.0, 600.0))), [log])
     assert (first.per_s, first.core_mib_per_s, first.paused_share) == (100.0, 800.0, 0.1)
     assert (second.per_s, second.core_mib_per_s, second.paused_share) == (60.0, 600.0, 0.4)
     assert first.until_ms == second.from_ms == START_MS + 10_000
@@ -40,6 +41,6 @@ def test_each_has_its_speed_and_its_pauses(tmp_path: Path) -> None:
 
 def test_what_logs_no_pauses_has_none_and_what_nobody_looked_at_no_speed(tmp_path: Path) -> None:
     (tmp_path / "noise.csv").write_text(",".join(COLUMNS) + "\n")
-    assert {(one.core_mib_per_s, one.paused_share) for one in moments(WORK, tmp_path, [])} == {
-        (None, None)
-    }
+    assert {
+        (one.core_mib_per_s, one.paused_share) for one in moments(WORK, raw.noise(tmp_path), [])
+    } == {(None, None)}

@@ -1,5 +1,6 @@
 """How quiet the machine was, from made-up series: the means are those that were put in."""
 
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -187,7 +188,9 @@ def test_how_fast_the_cores_were_is_told_between_each_two_edges(tmp_path: Path) 
     lines += [f"{START_MS + 1000 * s},{2 * s},0,0,,0,0,0.5,,,,,{of}" for s, of in enumerate(speeds)]
     (tmp_path / "noise.csv").write_text("\n".join(lines) + "\n")
     edges_ms = [START_MS + ms for ms in (0, 9_500, 10_500, 20_500, 60_000)]
-    assert noise.core_speeds(tmp_path, edges_ms) == (800.0, 800.0, 600.0, None)
+    told = raw.noise(tmp_path)
+    found = [noise.core_speed(told, *edges) for edges in itertools.pairwise(edges_ms)]
+    assert [of and of.mib_per_s for of in found] == [800.0, 800.0, 600.0, None]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from rich.console import Console
 from rich.table import Table
 
 from racetrack.analysis.capacity import MOMENT_S, Work
-from racetrack.analysis.like_speed import Batch, Likened, likened
+from racetrack.analysis.compare import apart
+from racetrack.analysis.like_speed import Likened, Observation, likened
 from racetrack.run.phases import PACE
 from racetrack.run.search import find
 from tests.run.fluid import LONGEST_S, STEP_S, FluidRun, FluidRuns, Wavering
@@ -65,7 +66,7 @@ class SharedRun(FluidRun):
     def __init__(self, engine: Sharing, rng: Generator) -> None:
         super().__init__(engine, rng, PACE)
         self._speeds, self._rng = np.array(engine.speeds), rng
-        self.batches: list[tuple[float, float]] = []
+        self.moments: list[tuple[float, float]] = []
 
     def work(self) -> Work:
         found = super().work()
@@ -74,7 +75,7 @@ class SharedRun(FluidRun):
             looks_s = np.arange(from_s, until_s, 1 / LOOKS_PER_S)
             looks = self._speeds[:, (looks_s / STEP_S).astype(int)]
             seen = looks * (1 + self._rng.normal(0, LOOK_NOISE, looks.shape))
-            self.batches.append((per_s, float(seen.mean())))
+            self.moments.append((per_s, float(seen.mean())))
         return found
 
 
@@ -105,25 +106,20 @@ class Told:
 
 def told(engine: Sharing, rng: Generator) -> Told:
     """A set of searches. What was counted is as much as a run's rate says."""
-    as_found, batches = [], list[Batch]()
+    as_found, seen = [], list[Observation]()
     for search in range(SEARCHES):
         runs = SharedRuns(engine, rng)
         found = find(runs)
         assert found is not None
         as_found.append(found.capacity.per_s / engine.per_s)
         for run in runs.made:
-            for number, (per_s, speed) in enumerate(run.batches):
+            for number, (per_s, speed) in enumerate(run.moments):
                 counted = run.took_s * engine.per_s / 2 + MOMENT_S * number * engine.per_s
                 part = per_s / engine.per_s
-                batches.append(Batch(search, part, FASTEST_MIB_PER_S * speed, counted))
-    at_like_speed = likened(batches, FASTEST_MIB_PER_S)
+                seen.append(Observation(search, part, FASTEST_MIB_PER_S * speed, counted))
+    at_like_speed = likened(seen, FASTEST_MIB_PER_S)
     assert at_like_speed is not None
     return Told(tuple(as_found), at_like_speed)
-
-
-def apart(values: tuple[float, ...]) -> float:
-    """How far they are from the middle between the least and the greatest."""
-    return (max(values) - min(values)) / (max(values) + min(values))
 
 
 KINDS = {

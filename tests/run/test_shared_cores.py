@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.run.shared_cores import Sharing, apart, told
+from racetrack.analysis.compare import apart
+from tests.run.shared_cores import Sharing, told
 
 SETS = 40
 
