@@ -11,6 +11,7 @@ from racetrack.errors import RacetrackError
 from racetrack.machine_lock import machine_lock
 from racetrack.settings import load
 from racetrack.stack.native.stack import NativeStack
+from racetrack.stack.services import loadgen
 
 BENCH = Path(__file__).with_name("loadgen_bench.py")
 
@@ -46,6 +47,7 @@ def environment() -> dict[str, str]:
         "KAFKA_JARS": str(parts["kafka"] / "libs"),
         "LIBRDKAFKA": str(librdkafka),
         "PYPY": str(parts["loadgen"] / "bin/pypy3"),
+        **loadgen.PYPY,
     }
 
 

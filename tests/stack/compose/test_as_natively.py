@@ -27,6 +27,14 @@ def context(tmp_path: Path) -> Context:
     return Context(settings, tmp_path, {"mysql": tmp_path / "mysql", "debezium": tmp_path})
 
 
+def with_the_generator(context: Context, services: list[str]) -> Context:
+    """As if the load generator were installed, among these services."""
+    library = context.work / "loadgen" / "lib" / "librdkafka.so.1"
+    library.parent.mkdir(parents=True)
+    library.touch()
+    return replace(context, parts={"loadgen": context.work / "loadgen"}, services=services)
+
+
 @pytest.mark.parametrize("workload", plugins.workload_names())
 def test_the_connector_is_the_native_one(workload: str, context: Context) -> None:
     told = service("debezium", WORKLOAD=workload)["environment"]
@@ -83,16 +91,19 @@ def test_redis_is_set_up_as_natively(context: Context) -> None:
 def test_the_generator_is_told_of_a_redis_only_where_there_is_one(
     services: list[str], inside: str, here: str, context: Context
 ) -> None:
-    library = context.work / "loadgen" / "lib" / "librdkafka.so.1"
-    library.parent.mkdir(parents=True)
-    library.touch()
-    native = replace(context, parts={"loadgen": context.work / "loadgen"}, services=services)
+    native = with_the_generator(context, services)
     assert loadgen.environment(native)["LOADGEN_REDIS"] == here
     begun: list[dict[str, str]] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subprocess, "Popen", lambda *_, env, **__: begun.append(env))
         Project(context.settings).up(services, 1.0)
     assert service("loadgen", **begun[0])["environment"]["LOADGEN_REDIS"] == inside
+
+
+def test_the_generator_s_memory_does_not_depend_on_the_machine_s_caches(context: Context) -> None:
+    native = loadgen.environment(with_the_generator(context, ["loadgen"]))
+    inside = service("loadgen")["environment"]
+    assert native["PYPY_GC_NURSERY"] == inside["PYPY_GC_NURSERY"] == "4MB"
 
 
 def test_debeziums_user_has_the_native_rights_and_any_password(tmp_path: Path) -> None:
