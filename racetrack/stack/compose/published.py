@@ -146,6 +146,11 @@ PYPY = Image(
         names("bash sh pypy3 ln mv uname basename"),
         Source("docker-library/pypy", "3.11/bookworm/Dockerfile", "84c50d19b0b9"),
     ),
+    # How large it is without: best_nursery_size_for_L2cache in env.py, beside it.
+    variables=Fact(
+        names("PYPY_GC_NURSERY"),
+        Source("pypy/pypy", "rpython/memory/gc/incminimark.py", "00d4ec751d83"),
+    ),
 )
 PYTHON = Image(
     "python",

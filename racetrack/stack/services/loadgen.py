@@ -10,8 +10,9 @@ from racetrack.stack.native.service import Context, Launch, NotReady
 from racetrack.workload import find_workload
 
 GREETING = b"LOADGEN Connected."
-# What PyPy allocates goes round in this much memory. By itself it takes half of what the processor
-# says its largest cache holds: 240 MB for each process where that is 480 (docs/measured.md).
+# What PyPy allocates goes round in this much memory. It would take half of the cache's size in
+# /proc/cpuinfo where that is more than 8 MB: 240 MB for each process on one machine, and 4 on the
+# next (docs/measured.md).
 PYPY = {"PYPY_GC_NURSERY": "4MB"}
 
 
