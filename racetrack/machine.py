@@ -2,12 +2,17 @@
 
 import os
 import platform
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 import psutil
 
 from racetrack.run_record import Machine
+
+CPUINFO = Path("/proc/cpuinfo")
+# Of x86, and of ARM.
+CPU_NUMBERS = ("cpu family", "model", "CPU implementer", "CPU part")
 
 
 def runs_native() -> bool:
@@ -23,8 +28,10 @@ def usable_cores() -> frozenset[int]:
 
 def describe() -> Machine:
     """CPU model, cores, memory, kernel and distribution of this machine."""
+    cpu = _fields(CPUINFO)
     return Machine(
-        cpu_model=_field(Path("/proc/cpuinfo"), "model name", ":") or platform.processor(),
+        cpu_model=cpu.get("model name") or platform.processor(),
+        cpu_numbers=cpu_numbers(cpu),
         cores=len(usable_cores()),
         memory_gib=round(psutil.virtual_memory().total / 2**30, 2),
         kernel=platform.release(),
@@ -32,9 +39,14 @@ def describe() -> Machine:
     )
 
 
-def _field(path: Path, name: str, separator: str) -> str | None:
-    for line in path.read_text().splitlines():
-        key, _, value = line.partition(separator)
-        if key.strip() == name:
-            return value.strip()
-    return None
+def cpu_numbers(cpu: Mapping[str, str]) -> str:
+    """What tells processors of one name apart: a cloud calls all of a maker's the same, and one may
+    do half as much again as another (docs/measured.md)."""
+    return ", ".join(f"{name.split()[-1]} {cpu[name]}" for name in CPU_NUMBERS if cpu.get(name))
+
+
+def _fields(cpuinfo: Path) -> dict[str, str]:
+    """What it says of the first processor."""
+    first = cpuinfo.read_text().partition("\n\n")[0]
+    pairs = (line.partition(":") for line in first.splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}

@@ -46,6 +46,11 @@ class Machine(Part):
     """Where it ran."""
 
     cpu_model: str = Field(default="unknown CPU", description="As the kernel names it.")
+    cpu_numbers: str = Field(
+        default="",
+        description="What tells processors of one name apart: family and model, or implementer and"
+        " part; not kept before 2026-11-25.",
+    )
     cores: int | None = Field(default=None, ge=1, description="CPUs that this process may use.")
     memory_gib: float | None = Field(default=None, description="Main memory.")
     kernel: str = Field(default="", description="Release.")
@@ -55,7 +60,8 @@ class Machine(Part):
         cores, memory_gib = (
             "?" if of is None else f"{of:g}" for of in (self.cores, self.memory_gib)
         )
-        return f"{self.cpu_model}, {cores} cores, {memory_gib} GiB"
+        numbers = f" ({self.cpu_numbers})" if self.cpu_numbers else ""
+        return f"{self.cpu_model}{numbers}, {cores} cores, {memory_gib} GiB"
 
 
 class Step(Part):

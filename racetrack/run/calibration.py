@@ -105,8 +105,7 @@ def run(screen: Screen, guard: interrupts.Guard) -> Sequence["Finding"]:
         f" {sum(case.takes_s for case in (*CASES, NOISY)) / 60:.1f} minutes"
     )
     prepare(screen)
-    here = machine.describe()
-    where = f"{here.cpu_model}, {here.cores} cores"
+    where = machine.describe()
     load_before = os.getloadavg()[0]
     folders = [_run_case(number, screen, guard) for number in range(len(CASES))]
     found = [*findings(folders), noisy(screen, guard)]
