@@ -181,6 +181,20 @@ def every_setting() -> Mapping[str, FieldInfo]:
     return _whole().model_fields
 
 
+@cache
+def of_engine(engine: str) -> tuple[str, ...]:
+    """Names in lower case of the settings that only this engine heeds: its `knobs.py` has them."""
+    module = plugins.of_all("knobs").get(engine)
+    named = module.Knobs.model_fields if module else ()
+    return tuple(name for name in named if name not in Settings.model_fields)
+
+
+def of_other_engines(engine: str) -> frozenset[str]:
+    """Names in lower case of those that it does not heed, since they are another's."""
+    others = (name for name in plugins.engine_names() if name != engine)
+    return frozenset(name for other in others for name in of_engine(other))
+
+
 def load(overrides: Mapping[str, str] | None = None) -> Settings:
     """Read `.env`, the engines' own, and the environment; `overrides`, by the names in `.env`, win
     over all.

@@ -12,10 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 import engines
-from racetrack import plugins
+from racetrack import plugins, settings
 from racetrack.cli.parameters import EXIT_CODES, errors_to_exit_codes
 from racetrack.install.versions import in_env_files
-from racetrack.settings import Settings, every_setting, load
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -60,7 +59,7 @@ def list_engines(name: str | None) -> None:
     changes.
     """
     with errors_to_exit_codes():
-        load()  # says which value can't be used
+        settings.load()  # says which value can't be used
         found = [engines.find_engine(name)] if name else engines.all_engines()
         screen = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
         for engine in found:
@@ -77,7 +76,7 @@ def knobs(engine: str) -> list[Knob]:
     found = []
     for name in _names(engine):
         default, now = defaults.get(name, ""), given.get(name, defaults.get(name, ""))
-        field = every_setting().get(name.lower())
+        field = settings.every_setting().get(name.lower())
         if field and "SecretStr" in str(field.annotation):
             # A secret that differs is still told from the default.
             now = now and (MASKED if now == default else f"{MASKED} (another)")
@@ -110,13 +109,8 @@ def first_sentence(comment: Sequence[str]) -> str:
 
 def _names(engine: str) -> list[str]:
     """The names of an engine's settings, each once."""
-    module = plugins.of_all("knobs").get(engine)
-    if module is None:
-        return []
-    named = [
-        name.upper() for name in module.Knobs.model_fields if name not in Settings.model_fields
-    ]
-    heed = getattr(module, "HEED", None)
+    named = map(str.upper, settings.of_engine(engine))
+    heed = getattr(plugins.of_all("knobs").get(engine), "HEED", None)
     return list(dict.fromkeys([*named, *(heed.image_versions if heed else ())]))
 
 

@@ -6,7 +6,7 @@ from racetrack.analysis import compare
 from racetrack.limit_record import LimitRecord
 from racetrack.record_part import Scalar
 from racetrack.report import like_speed
-from racetrack.report.collect import PLACE_ONLY, place_of
+from racetrack.report.collect import place_of, settings_of
 from racetrack.report.limits import spread_in_words
 
 GENERATOR = "loadgen"  # as a service
@@ -20,7 +20,7 @@ def in_words(found: Iterable[LimitRecord]) -> list[str]:
     for one in found:
         if one.capacity and not _is_void(one):
             by_settings = alike.setdefault((one.engine, one.of, *place_of(one)), {})
-            by_settings.setdefault(_settings(one), []).append(one)
+            by_settings.setdefault(frozenset(settings_of(one).items()), []).append(one)
     return [
         line
         for by_settings in alike.values()
@@ -32,12 +32,6 @@ def in_words(found: Iterable[LimitRecord]) -> list[str]:
 
 def _is_void(one: LimitRecord) -> bool:
     return any(seen.void for seen in one.overloaded())
-
-
-def _settings(one: LimitRecord) -> Settings:
-    return frozenset(
-        (name, value) for name, value in one.settings.items() if not name.endswith(PLACE_ONLY)
-    )
 
 
 def _label(engine: str, settings: Settings, others: Mapping[Settings, object]) -> str:

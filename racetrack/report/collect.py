@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from racetrack import limit_record
+from racetrack import limit_record, settings
 from racetrack.analysis.curves import CurvesError
 from racetrack.analysis.figures import results
 from racetrack.errors import UsageError
 from racetrack.limit_record import PAGEVIEWS, LimitRecord
+from racetrack.record_part import Scalar
 from racetrack.report.figures import figures_of, runtime_of, warnings_of
 from racetrack.run_record import RunRecord
 from racetrack.runfolder import read_record, read_run
@@ -99,6 +100,16 @@ def place_of(described: RunRecord | LimitRecord) -> tuple[str, str]:
     return on_what(runtime_of(described), workload), str(described.machine)
 
 
+def settings_of(described: RunRecord | LimitRecord) -> dict[str, Scalar]:
+    """Of the settings of a run or a limit, those that may change what it found."""
+    of_others = settings.of_other_engines(described.engine)
+    return {
+        name: value
+        for name, value in described.settings.items()
+        if name not in of_others and not name.endswith(PLACE_ONLY)
+    }
+
+
 @dataclass(frozen=True)
 class Collection:
     """What a report is about. `missing` are the runs of a sweep that have no folder (yet)."""
@@ -185,11 +196,9 @@ def _siblings(folder: Path, tags: Iterable[str | None]) -> Iterable[Path]:
 
 def _run(path: Path, varied: Mapping[str, str]) -> Run:
     run, remade = _with_results(path)
-    settings = {
-        key: str(value) for key, value in run.settings.items() if not key.endswith(PLACE_ONLY)
-    }
+    heeded = {key: str(value) for key, value in settings_of(run).items()}
     versions = {f"{key} version": value for key, value in run.versions.items() if key not in RULER}
-    config = {**settings, **versions, **_window(run), **_faults(run), **varied}
+    config = {**heeded, **versions, **_window(run), **_faults(run), **varied}
     return Run(path, run, figures_of(run, path), (*remade, *warnings_of(run, path)), config)
 
 

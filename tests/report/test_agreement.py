@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from racetrack import plugins, settings
 from racetrack.limit_record import LimitRecord, LimitRun, Overloaded
 from racetrack.report import agreement
+from racetrack.report.collect import PLACE_ONLY
 
 
 def search(
@@ -154,6 +156,21 @@ def test_searches_with_other_settings_stand_apart_and_say_which_they_are() -> No
         "steady (STEADY_HEAP=4g)",
         "steady (STEADY_HEAP=8g)",
     ]
+
+
+def test_settings_that_only_other_engines_heed_set_no_search_apart() -> None:
+    engine, other = [name for name in plugins.engine_names() if settings.of_engine(name)][:2]
+    own, of_other = (
+        next(knob for knob in settings.of_engine(name) if not knob.endswith(PLACE_ONLY))
+        for name in (engine, other)
+    )
+
+    def with_set(name: str) -> list[str]:
+        of = (search(100, engine=engine, settings=set_to) for set_to in ({}, {name: "8g"}))
+        return agreement.in_words(of)
+
+    assert with_set(of_other)[0].startswith(f"{engine}: 2 searches: ")
+    assert with_set(own) == []
 
 
 def test_a_bound_within_which_not_every_search_found_a_rate_has_no_range() -> None:
