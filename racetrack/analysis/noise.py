@@ -7,16 +7,13 @@ import itertools
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from racetrack.analysis import raw
 from racetrack.analysis.raw import RESOURCES, NoiseRow
 from racetrack.record_part import Scalar
 from racetrack.results_record import CoreSpeed, Noise, NoiseFigures, Verdict
 from racetrack.run_record import RunRecord, Spin, Window
-from racetrack.runfolder import read_run
 
 VOID = "Void: "
 # The rows have to reach so near to both ends of the time that is asked about.
@@ -160,10 +157,11 @@ def why_void(noise: Noise | None, gate: Gate | None) -> str | None:
     return f"{VOID}{told}." if gate and (told := exceeded(noise, gate)) else None
 
 
-def why_window_is_void(folder: Path, window: Window) -> str | None:
-    """The same for a window of a folder without results, such as one that a search left."""
-    of = of_run(raw.noise(folder), window, None)
-    return why_void(of, Gate.of(read_run(folder).settings))
+def why_window_is_void(
+    rows: Sequence[NoiseRow], window: Window, settings: Mapping[str, Scalar]
+) -> str | None:
+    """The same for a window of a run without results, such as a search makes."""
+    return why_void(of_run(rows, window, None), Gate.of(settings))
 
 
 def core_speed(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> CoreSpeed | None:

@@ -270,7 +270,7 @@ class MeasuredRun:
             ),
             moments=moments(worked.work, noise, self._logs),
             core=core_speed(noise, window.start_ms, window.end_ms),
-            void=why_window_is_void(self._folder.path, window),
+            void=why_window_is_void(noise, window, self._of.record.settings),
         )
 
     def _at_rate(self, per_s: int, bound_ms: float) -> AtRate:
@@ -279,12 +279,13 @@ class MeasuredRun:
             self._record.cycle_ms = self._overload.cycle_ms()
         within_ms = widened_ms(bound_ms, self._cycle_ms)
         lag = phases.hold(self._load, per_s, within_ms, self._pace)
+        noise = raw.noise(self._folder.path)
         return AtRate(
             per_s=per_s,
             bound_ms=within_ms,
             drained=drained,
             counted_before=self._load.counted_by(lag.window.start_ms),
             **asdict(lag),
-            core=core_speed(raw.noise(self._folder.path), lag.window.start_ms, lag.window.end_ms),
-            void=why_window_is_void(self._folder.path, lag.window),
+            core=core_speed(noise, lag.window.start_ms, lag.window.end_ms),
+            void=why_window_is_void(noise, lag.window, self._of.record.settings),
         )

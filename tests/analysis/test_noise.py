@@ -1,7 +1,6 @@
 """How quiet the machine was, from made-up series: the means are those that were put in."""
 
 import itertools
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from racetrack.analysis.raw import RESOURCES, NoiseRow
 from racetrack.probes.noise import COLUMNS
 from racetrack.results_record import CoreSpeed, Noise, NoiseFigures
 from racetrack.run_record import Spin, Window
-from tests.records import NOISE_FIGURES, record, run_json
+from tests.records import NOISE_FIGURES, record
 
 START_MS, CORES = 1_790_000_000_000, 2
 FIGURES = NoiseFigures(**NOISE_FIGURES)
@@ -177,8 +176,7 @@ def test_a_window_of_a_run_without_results_can_be_void(tmp_path: Path) -> None:
     window = Window(start_ms=START_MS, end_ms=START_MS + 10_000)
     gate = {"noise_gate": True, "foreign_cpu_max_pct": 5.0, "steal_max_pct": 1.0}
     for settings, void in ((gate, True), ({**gate, "foreign_cpu_max_pct": 31.0}, False)):
-        (tmp_path / "run.json").write_text(json.dumps(run_json({"settings": settings})))
-        why = noise.why_window_is_void(tmp_path, window)
+        why = noise.why_window_is_void(raw.noise(tmp_path), window, settings)
         assert ("other programs used 30.0 %" in why if why else False) is void
 
 
