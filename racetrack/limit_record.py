@@ -151,6 +151,12 @@ class LimitRecord(Part):
     schema_version: Literal[3] = 3
     kind: Literal["limit"] = "limit"
 
+    @property
+    def is_capacity_of_all_runs(self) -> bool:
+        """Whether no run ended before its work was measured. An engine may work less after more, so
+        the capacity of one run is no repeat of that of two."""
+        return self.capacity is not None and all(run.overloaded for run in self.runs)
+
     def overloaded(self) -> list[Overloaded]:
         """Of each run the time with always more to do that counts: those before it were void."""
         return [run.overloaded[-1] for run in self.runs if run.overloaded]

@@ -15,10 +15,11 @@ Settings = frozenset[tuple[str, Scalar]]
 
 def in_words(found: Iterable[LimitRecord]) -> list[str]:
     """A line or more for each engine that was searched more than once, in one place and with the
-    same settings. A search that others disturbed to its end does not count."""
+    same settings. A search that others disturbed to its end does not count, nor does one of which
+    a run failed."""
     alike: dict[tuple[str, ...], dict[Settings, list[LimitRecord]]] = {}
     for one in found:
-        if one.capacity and not _is_void(one):
+        if one.is_capacity_of_all_runs and not _is_void(one):
             by_settings = alike.setdefault((one.engine, one.of, *place_of(one)), {})
             by_settings.setdefault(frozenset(settings_of(one).items()), []).append(one)
     return [

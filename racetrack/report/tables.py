@@ -160,7 +160,7 @@ def _limits(out: Console, by_place: Mapping[str, Sequence[Limit]]) -> None:
                 Text(limit.engine),
                 capacity_in_words(limit.capacity),
                 *(sustained_in_words(limit, bound_ms) for bound_ms in bounds_ms),
-                Text(limit.outcome),
+                Text(limit.outcome.splitlines()[0]),
             )
         out.print(grid)
         _lines(out, agreement.in_words(each.record for each in limits))

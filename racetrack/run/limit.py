@@ -91,8 +91,8 @@ class LimitSearch:
         """Search.
 
         Raises:
-            RacetrackError: a run failed, of which nothing can be said.
-            Interrupted: by a signal. Either way, what was found so far stands in `limit.json`.
+            RacetrackError: the first run failed, so that nothing can be said.
+            Interrupted: by a signal. Either way, what was seen so far stands in `limit.json`.
         """
         try:
             found = search.find(self, self._pace.bounds_ms)
@@ -195,6 +195,11 @@ class LimitSearch:
         )
         if self._void:
             return self._void
+        if found.failed:
+            return (
+                "its second run ended before its work was measured, so that the capacity is that of"
+                f" its first alone: {found.failed}"
+            )
         if found.is_whole:
             return "ok"
         return f"no more rates fitted into {self._pace.within_min:g} minutes"

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from racetrack.analysis import capacity
 from racetrack.analysis.capacity import Estimate, Work
+from racetrack.errors import RacetrackError
 from racetrack.limit_record import widened_ms
 
 # Parts of the first run's capacity that are tried, from the top: 0.95, 0.90, … 0.05.
@@ -69,37 +70,47 @@ class Sustained:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search has found; `is_whole` if nothing more is wanted."""
+    """What a search has found; `is_whole` if nothing more is wanted. `failed` is why the second run
+    ended early, so that the capacity is that of the first."""
 
     capacity: Estimate
     sustained: tuple[Sustained, ...]
     is_whole: bool
+    failed: RacetrackError | None = None
 
 
 def find(runs: Runs, bounds_ms: Sequence[float] = BOUNDS_MS) -> Found | None:
     """Two fresh runs. The first tells what the engine works; the second is to hold parts of that,
-    and then tells what it works too: so rates are tried before it has had so much to do. None if
-    the engine could not be kept busy, so that its capacity is not known.
+    and then tells what it works too: so rates are tried before it has had so much to do. If the
+    second fails, what is known by then stands: an engine that keeps all that it gets runs out of
+    memory there. None if the engine could not be kept busy, so that its capacity is not known.
+
+    Raises:
+        RacetrackError: the first run failed.
     """
     with runs.fresh() as run:
-        first = run.work()
-    if not first.is_capacity:
+        works = [run.work()]
+    if not works[0].is_capacity:
         return None
 
     def rate_of(step: int) -> int:
-        return max(1, round(first.per_s * SHARES[step]))
+        return max(1, round(works[0].per_s * SHARES[step]))
 
-    tries = _Tries(bounds_ms)
-    with runs.fresh() as run:
-        while (wanted := tries.wanted()) and runs.has_time_to_hold():
-            tries.made[wanted.step] = run.hold(rate_of(wanted.step), wanted.bound_ms)
-        second = run.work()
-    if not second.is_capacity:
+    tries, failed = _Tries(bounds_ms), None
+    try:
+        with runs.fresh() as run:
+            while (wanted := tries.wanted()) and runs.has_time_to_hold():
+                tries.made[wanted.step] = run.hold(rate_of(wanted.step), wanted.bound_ms)
+            works.append(run.work())
+    except RacetrackError as error:
+        failed = error
+    if not works[-1].is_capacity:
         return None
     return Found(
-        capacity.estimate([first, second]),
+        capacity.estimate(works),
         tuple(tries.sustained(bound_ms, rate_of) for bound_ms in bounds_ms),
-        is_whole=not tries.wanted(),
+        is_whole=not failed and not tries.wanted(),
+        failed=failed,
     )
 
 

@@ -138,6 +138,7 @@ def test_one_search_agrees_with_nothing() -> None:
         search(200, of="purchases"),
         search(200, runtime="compose"),
         search(200, machine={"cpu_model": "A", "cores": 4, "memory_gib": 8}),
+        search(200, runs=[*search(200).runs, LimitRun(tag="failed")]),
     ],
 )
 def test_what_is_no_repeat_of_it_does_not_count(unlike: LimitRecord) -> None:

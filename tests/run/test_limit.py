@@ -119,7 +119,22 @@ def test_a_generator_that_gives_out_first_is_named(search: Search, made_up: Made
     assert "no more than 15,0" in found.outcome or "no more than 14,9" in found.outcome
 
 
-def test_a_run_that_fails_ends_the_search_and_what_was_found_stands(
+def test_a_first_run_that_fails_ends_the_search_and_what_was_seen_stands(
+    search: Search, made_up: MadeUp, tmp_path: Path
+) -> None:
+    def dies(session: FluidSession) -> None:
+        session.dies_at_s = 150  # before its work is measured to the end
+
+    made_up.change = dies
+    with pytest.raises(RacetrackError, match="out of memory"):
+        search()
+    told = held(tmp_path)
+    assert told["outcome"] == "the engine ended: out of memory"
+    assert [len(run["overloaded"]) for run in told["runs"]] == [0]
+    assert made_up.sessions[-1].stopped
+
+
+def test_a_second_run_that_fails_leaves_the_capacity_of_the_first(
     search: Search, made_up: MadeUp, tmp_path: Path
 ) -> None:
     def dies(session: FluidSession) -> None:
@@ -127,11 +142,16 @@ def test_a_run_that_fails_ends_the_search_and_what_was_found_stands(
             session.dies_at_s = 150  # while a rate is watched
 
     made_up.change = dies
-    with pytest.raises(RacetrackError, match="out of memory"):
-        search()
-    told = held(tmp_path)
-    assert told["outcome"] == "the engine ended: out of memory"
-    assert [len(run["overloaded"]) for run in told["runs"]] == [1, 0]
+    found = search()
+    assert found.outcome == (
+        "its second run ended before its work was measured, so that the capacity is that of its"
+        " first alone: the engine ended: out of memory"
+    )
+    assert found.capacity is not None
+    assert found.capacity.per_s == pytest.approx(20_000, rel=0.03)
+    assert not found.is_capacity_of_all_runs
+    assert [len(run.overloaded) for run in found.runs] == [1, 0]
+    assert LimitRecord.model_validate(held(tmp_path)) == found
     assert made_up.sessions[-1].stopped
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from racetrack.analysis.capacity import Work
+from racetrack.errors import RacetrackError
 from racetrack.limit_record import widened_ms
 from racetrack.run.phases import PACE
 from racetrack.run.search import SHARES, Found, Held, find
@@ -23,7 +24,7 @@ class Engine:
 
     def __init__(self, up_to: float, a_little_late_up_to: float) -> None:
         self._up_to, self._late_up_to = up_to, a_little_late_up_to
-        self.works = [BUSY, BUSY]
+        self.works: list[Work | RacetrackError] = [BUSY, BUSY]
         self.did: list[str] = []
         self.asked: list[float] = []
         self.most_holds = 99
@@ -37,7 +38,10 @@ class Engine:
 
     def work(self) -> Work:
         self.did.append("work")
-        return self.works[self.did.count("work") - 1]
+        made = self.works[self.did.count("work") - 1]
+        if isinstance(made, RacetrackError):
+            raise made
+        return made
 
     def hold(self, per_s: int, bound_ms: float) -> Held:
         self.did.append(f"hold for {bound_ms:,.0f} ms")
@@ -119,6 +123,25 @@ def test_capacity_is_of_both_runs() -> None:
     engine = Engine(0.97, 0.99)
     engine.works[1] = replace(BUSY, batches_per_s=(9_000.0,) * 5)
     assert engine.limit().capacity.per_s == pytest.approx(9_500)
+
+
+def test_what_is_known_stands_if_the_second_run_fails() -> None:
+    """As with an engine that keeps all that it gets, and runs out of memory there."""
+    engine = Engine(0.80, 0.90)
+    engine.works[1] = RacetrackError("out of memory")
+    found = engine.limit()
+    assert found.capacity.per_s == CAPACITY_PER_S
+    assert [(one.held, one.failed) for one in found.sustained] == [(8_000, 8_500), (9_000, 9_500)]
+    assert not found.is_whole
+    assert str(found.failed) == "out of memory"
+
+
+def test_nothing_is_known_if_the_first_run_fails() -> None:
+    engine = Engine(0.80, 0.90)
+    engine.works[0] = RacetrackError("out of memory")
+    with pytest.raises(RacetrackError, match="out of memory"):
+        engine.limit()
+    assert engine.did == ["begin", "work"]
 
 
 @pytest.mark.parametrize("run", [0, 1])
