@@ -94,6 +94,7 @@ class LimitSearch:
             RacetrackError: the first run failed, so that nothing can be said.
             Interrupted: by a signal. Either way, what was seen so far stands in `limit.json`.
         """
+        self._write("unfinished")
         try:
             found = search.find(self, self._pace.bounds_ms)
         except RacetrackError as error:

@@ -2,6 +2,7 @@
 was found, and how far it came if a run failed."""
 
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,20 @@ def test_a_first_run_that_fails_ends_the_search_and_what_was_seen_stands(
     assert told["outcome"] == "the engine ended: out of memory"
     assert [len(run["overloaded"]) for run in told["runs"]] == [0]
     assert made_up.sessions[-1].stopped
+
+
+def test_a_search_that_is_interrupted_before_it_saw_anything_leaves_a_record(
+    search: Search, made_up: MadeUp, tmp_path: Path
+) -> None:
+    """Or the report on all folders would refuse its."""
+
+    def interrupted(_: FluidSession) -> None:
+        raise interrupts.Interrupted(signal.SIGINT)
+
+    made_up.change = interrupted
+    with pytest.raises(interrupts.Interrupted):
+        search()
+    assert held(tmp_path)["outcome"] == "unfinished"
 
 
 def test_a_second_run_that_fails_leaves_the_capacity_of_the_first(
