@@ -203,7 +203,7 @@ class LimitSearch:
             )
         if found.is_whole:
             return "ok"
-        return f"no more rates fitted into {self._pace.within_min:g} minutes"
+        return f"no more rates fitted into {self._pace.within_min:g} min"
 
     def _write(self, outcome: str) -> None:
         self.record.outcome = outcome
