@@ -203,7 +203,8 @@ class LimitSearch:
             )
         if found.is_whole:
             return "ok"
-        return f"no more rates fitted into {self._pace.within_min:g} min"
+        within_min = self._pace.within_min
+        return f"no more rates fitted into {within_min:g} minute{'' if within_min == 1 else 's'}"
 
     def _write(self, outcome: str) -> None:
         self.record.outcome = outcome
