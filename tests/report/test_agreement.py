@@ -64,8 +64,8 @@ def test_the_least_and_the_greatest_are_told_by_their_middle_and_the_mean_with_i
 def test_how_fast_the_machine_was_for_each_stands_beside_them() -> None:
     found = [search(80, core=(80, 100), spent_s=1.5), search(60, core=(60, 120), spent_s=1.25)]
     assert agreement.in_words(found)[1] == (
-        "steady: how fast the machine was meanwhile: a core at 50 to 80 % of its fastest, the"
-        " generator took 1.25 to 1.50 CPU-s per million"
+        "steady: how fast the machine was meanwhile: a core at 50 to 67 % of the fastest second of"
+        " all, the generator took 1.25 to 1.50 CPU-s per million"
     )
     assert not any("meanwhile" in line for line in agreement.in_words([*found, search(100)]))
 
