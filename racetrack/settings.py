@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from ipaddress import IPv4Address
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Literal, Self
 
 from pydantic import (
@@ -181,12 +182,16 @@ def every_setting() -> Mapping[str, FieldInfo]:
     return _whole().model_fields
 
 
+def own_names(knobs: ModuleType | None) -> tuple[str, ...]:
+    """Names in lower case of the settings that a `knobs.py` adds, if there is one."""
+    named = knobs.Knobs.model_fields if knobs else ()
+    return tuple(name for name in named if name not in Settings.model_fields)
+
+
 @cache
 def of_engine(engine: str) -> tuple[str, ...]:
     """Names in lower case of the settings that only this engine heeds: its `knobs.py` has them."""
-    module = plugins.of_all("knobs").get(engine)
-    named = module.Knobs.model_fields if module else ()
-    return tuple(name for name in named if name not in Settings.model_fields)
+    return own_names(plugins.of_all("knobs").get(engine))
 
 
 def of_other_engines(engine: str) -> frozenset[str]:

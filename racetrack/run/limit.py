@@ -194,13 +194,14 @@ class LimitSearch:
             )
             for one in found.sustained
         )
-        if self._void:
-            return self._void
         if found.failed:
-            return (
+            failed = (
                 "its second run ended before its work was measured, so that the capacity is that of"
                 f" its first alone: {found.failed}"
             )
+            return f"{self._void} And {failed}" if self._void else failed
+        if self._void:
+            return self._void
         if found.is_whole:
             return "ok"
         within_min = self._pace.within_min

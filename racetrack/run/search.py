@@ -89,14 +89,14 @@ def find(runs: Runs, bounds_ms: Sequence[float] = BOUNDS_MS) -> Found | None:
         RacetrackError: the first run failed.
     """
     with runs.fresh() as run:
-        works = [run.work()]
-    if not works[0].is_capacity:
+        first = run.work()
+    if not first.is_capacity:
         return None
 
     def rate_of(step: int) -> int:
-        return max(1, round(works[0].per_s * SHARES[step]))
+        return max(1, round(first.per_s * SHARES[step]))
 
-    tries, failed = _Tries(bounds_ms), None
+    tries, works, failed = _Tries(bounds_ms), [first], None
     try:
         with runs.fresh() as run:
             while (wanted := tries.wanted()) and runs.has_time_to_hold():

@@ -184,6 +184,20 @@ def test_a_run_that_others_disturbed_is_made_again(
     assert found.capacity is not None
 
 
+def test_a_search_that_others_disturbed_still_says_why_its_second_run_failed(
+    search: Search, made_up: MadeUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(session: FluidSession) -> None:
+        if len(made_up.sessions) == 1:
+            session.dies_at_s = 150
+
+    made_up.change = dies
+    monkeypatch.setattr(limit, "why_window_is_void", lambda *_: "Void: others.")
+    outcome = search().outcome
+    assert outcome.startswith("Void: others. And its second run ended before ")
+    assert outcome.endswith("the engine ended: out of memory")
+
+
 def test_a_machine_that_is_never_quiet_makes_the_result_void(
     search: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:

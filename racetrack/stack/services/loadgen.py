@@ -4,7 +4,7 @@ import socket
 from collections.abc import Mapping
 
 from racetrack import plugins
-from racetrack.settings import REPO, Settings, revealed
+from racetrack.settings import REPO, Settings, own_names, revealed
 from racetrack.stack.native import net
 from racetrack.stack.native.service import Context, Launch, NotReady
 from racetrack.workload import find_workload
@@ -81,8 +81,7 @@ def environment(context: Context) -> dict[str, str]:
 
 def _knobs_of_workload(settings: Settings) -> dict[str, str]:
     """The settings that only the workload heeds, if it has any."""
-    knobs = plugins.of_all_workloads("knobs").get(settings.workload)
-    own = knobs.Knobs.model_fields.keys() - Settings.model_fields.keys() if knobs else ()
+    own = own_names(plugins.of_all_workloads("knobs").get(settings.workload))
     values = revealed(settings)
     return {name: values[name] for name in sorted(map(str.upper, own))}
 
