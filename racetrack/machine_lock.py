@@ -1,21 +1,30 @@
-"""One run at a time on a machine: two would measure each other."""
+"""One run at a time on a machine: two would measure each other.
 
+The lock is a file that every user of the machine can lock, at a path that depends on nothing but
+the environment variable MACHINE_LOCK: two stacks side by side, as in tests, name a file each.
+"""
+
+import fcntl
 import json
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from racetrack.clock import utc_now
-from racetrack.errors import BusyError
+from racetrack.errors import BusyError, UsageError
+
+VARIABLE = "MACHINE_LOCK"
+# Not tempfile.gettempdir(), which TMPDIR changes.
+DEFAULT = "/tmp/racetrack.lock"  # noqa: S108
+HOLDER_MAX_BYTES = 4096
 
 
-def lock_folder() -> Path:
-    """A private folder of this user that outlives no reboot."""
+def private_folder() -> Path:
+    """Return a folder of this user's that does not outlive a reboot."""
     folder = Path(tempfile.gettempdir()) / f"racetrack-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
@@ -25,38 +34,104 @@ def lock_folder() -> Path:
 
 @contextmanager
 def machine_lock() -> Iterator[None]:
-    """Hold the machine for one run; the kernel lets go of it however the run ends.
+    """Hold the machine for one run; the kernel releases it however the run ends.
 
     Raises:
         BusyError: another run holds it; the message says which.
+        UsageError: the lock file can't be used.
     """
-    lock = FileLock(lock_folder() / "lock")
-    holder = lock_folder() / "holder.json"
+    path = os.environ.get(VARIABLE) or DEFAULT
+    lock = _acquire(path)
     try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise BusyError(_who_holds(holder)) from None
-    try:
-        holder.write_text(
-            json.dumps({"pid": os.getpid(), "command": _command(), "since": utc_now()})
-        )
+        holder = {"pid": os.getpid(), "command": _command(), "since": utc_now()}
+        _write_holder(lock, json.dumps(holder).encode())
         yield
     finally:
-        holder.unlink(missing_ok=True)
-        lock.release()
+        _write_holder(lock, b"")
+        os.close(lock)
 
 
-def _who_holds(holder: Path) -> str:
+def _acquire(path: str) -> int:
+    """Return the descriptor of the file, locked."""
+    while True:
+        lock = _open(path)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            message = _who_holds(lock)
+            os.close(lock)
+            raise BusyError(message) from None
+        if _is_still_at(path, lock):
+            return lock
+        os.close(lock)  # somebody removed the file between opening and locking
+
+
+def _open(path: str) -> int:
+    """Open the lock file, whoever made it, and make it if it is missing.
+
+    O_CREAT only where nothing exists: with it, Linux refuses other users' files in a folder such
+    as /tmp (fs.protected_regular).
+    """
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
+    while True:
+        try:
+            lock = os.open(path, flags)
+        except FileNotFoundError:
+            try:
+                lock = os.open(path, flags | os.O_CREAT | os.O_EXCL, mode=0o666)
+            except FileExistsError:
+                continue  # another process made it in the meantime
+            except OSError as error:
+                raise _unusable(path, error.strerror) from None
+            os.fchmod(lock, 0o666)  # whatever the umask: other users lock it too
+        except OSError as error:
+            raise _unusable(path, error.strerror) from None
+        if stat.S_ISREG(os.fstat(lock).st_mode):
+            return lock
+        os.close(lock)
+        raise _unusable(path, "not a regular file")
+
+
+def _unusable(path: str, why: str | None) -> UsageError:
+    return UsageError(
+        f"{path} can't be used as the lock that keeps two runs apart: {why}. Remove it, or name"
+        f" another file in the environment variable {VARIABLE}."
+    )
+
+
+def _is_still_at(path: str, lock: int) -> bool:
     try:
-        who = json.loads(holder.read_text())
-    except (FileNotFoundError, json.JSONDecodeError):  # it is just starting, or just ending
+        return os.path.samestat(Path(path).lstat(), os.fstat(lock))
+    except FileNotFoundError:
+        return False
+
+
+def _write_holder(lock: int, holder: bytes) -> None:
+    """Note who holds the lock. On a full disk nobody learns it, but the lock holds."""
+    os.ftruncate(lock, 0)
+    try:
+        os.pwrite(lock, holder[:HOLDER_MAX_BYTES], 0)
+    except OSError as error:
+        print(f"warning: {VARIABLE}: {error.strerror}", file=sys.stderr)
+
+
+def _who_holds(lock: int) -> str:
+    try:
+        holder = json.loads(os.pread(lock, HOLDER_MAX_BYTES, 0))
+        pid, command, since = int(holder["pid"]), str(holder["command"]), str(holder["since"])
+    except (ValueError, KeyError, TypeError):  # it is just starting, or just ending
         return "Another Racetrack run has just begun or is just ending on this machine. Try again."
+    # Any user can write the file: nothing in it may reach the terminal as control characters.
+    command, since = _printable(command), _printable(since)
     return (
-        f"Another run holds this machine: pid {who['pid']} ({who['command']}), since"
-        f" {who['since']}. Two at once would measure each other. Wait for it, or stop it with"
-        f" `kill {who['pid']}`."
+        f"Another run holds this machine: pid {pid} ({command}), since {since}. Two at once"
+        f" would measure each other. Wait for it, or stop it with `kill {pid}`."
     )
 
 
 def _command() -> str:
-    return " ".join(["racetrack", *sys.argv[1:]])
+    return " ".join(["racetrack", *sys.argv[1:]])[:1000]
+
+
+def _printable(text: str) -> str:
+    return "".join(sign if sign.isprintable() else "?" for sign in text)

@@ -1,49 +1,130 @@
-"""One run at a time: the second is told who holds the machine."""
+"""One run at a time on a machine, whoever runs it and wherever its temporary files go."""
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from racetrack.errors import BusyError
+from racetrack.errors import BusyError, UsageError
 from racetrack.machine_lock import machine_lock
+from racetrack.settings import REPO
 
 HOLD = """
-import sys
+import os, sys
 from racetrack.machine_lock import machine_lock
+if sys.argv[1:]:
+    os.setuid(int(sys.argv[1]))
 with machine_lock():
     print("held", flush=True)
     sys.stdin.read()
 """
+NOBODY = "65534"
 
 
-@pytest.fixture
-def holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> subprocess.Popen[str]:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+@pytest.fixture(autouse=True)
+def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A lock of this test's own, in a folder such as /tmp."""
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == os.getuid() and folder != Path("/tmp"):
+            folder.chmod(folder.stat().st_mode | 0o011)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    monkeypatch.setenv("MACHINE_LOCK", str(shared / "lock"))
+    return shared / "lock"
+
+
+@contextmanager
+def holding(*arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the lock, until it is told to end or killed."""
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLD],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        [sys.executable, "-c", HOLD, *arguments],
+        cwd=REPO,
+        env={**os.environ, **environment},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout
-    assert process.stdout.readline() == "held\n"
-    return process
+    try:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        yield process
+    finally:
+        process.communicate("")
 
 
-def test_the_second_is_told_who_holds_it(holder: subprocess.Popen[str]) -> None:
-    with pytest.raises(BusyError, match=f"pid {holder.pid} "), machine_lock():
+def test_the_second_is_told_who_holds_it() -> None:
+    with (
+        holding() as holder,
+        pytest.raises(BusyError, match=f"pid {holder.pid} "),
+        machine_lock(),
+    ):
         pass
-    holder.communicate("")
     with machine_lock():
         pass
 
 
-def test_a_killed_holder_holds_nothing(holder: subprocess.Popen[str]) -> None:
-    holder.kill()
-    holder.communicate()
-    with machine_lock():
+def test_a_killed_holder_holds_nothing() -> None:
+    with holding() as holder:
+        holder.kill()
+        holder.wait()
+        with machine_lock():
+            pass
+
+
+def test_another_temporary_folder_is_no_other_machine(tmp_path: Path) -> None:
+    with holding(TMPDIR=str(tmp_path)), pytest.raises(BusyError), machine_lock():
         pass
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can run something as another user")
+def test_another_user_is_excluded_and_can_have_it_afterwards(lock: Path) -> None:
+    old = os.umask(0o077)
+    try:
+        with machine_lock():
+            pass
+    finally:
+        os.umask(old)
+    assert lock.stat().st_uid == os.getuid()
+    with holding(NOBODY), pytest.raises(BusyError), machine_lock():
+        pass
+
+
+def test_a_lock_file_that_was_removed_is_made_anew(lock: Path) -> None:
+    with machine_lock():
+        lock.unlink()
+    with machine_lock():
+        assert lock.exists()
+
+
+def test_a_link_is_not_followed(lock: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    lock.symlink_to(victim)
+    with pytest.raises(UsageError, match="MACHINE_LOCK"), machine_lock():
+        pass
+    assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe"])
+def test_only_a_regular_file_is_a_lock(lock: Path, kind: str) -> None:
+    lock.mkdir() if kind == "folder" else os.mkfifo(lock)
+    with pytest.raises(UsageError, match=str(lock)), machine_lock():
+        pass
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "no json", "[]", json.dumps({"pid": 1, "command": "\x1b[2Jbad", "since": "\x07"})],
+)
+def test_what_others_wrote_into_it_does_no_harm(lock: Path, written: str) -> None:
+    with holding():
+        lock.write_text(written)
+        with pytest.raises(BusyError) as refused, machine_lock():
+            pass
+    assert str(refused.value).isprintable()

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from racetrack.errors import BusyError
-from racetrack.machine_lock import lock_folder
+from racetrack.machine_lock import private_folder
 from racetrack.settings import REPO
 from racetrack.stack.contract import Say
 
@@ -84,7 +84,7 @@ class Watchdog:
         """The file descriptor of the lock, held. The kernel drops it when the last process that has
         it open ends."""
         lock = os.open(
-            lock_folder() / f"watchdog-{self._stack_name}", os.O_RDWR | os.O_CREAT, mode=0o600
+            private_folder() / f"watchdog-{self._stack_name}", os.O_RDWR | os.O_CREAT, mode=0o600
         )
         give_up = time.monotonic() + CLEARS_WITHIN_S
         told = False

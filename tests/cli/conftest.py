@@ -2,12 +2,10 @@
 
 import json
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from racetrack import cli
 from racetrack.run import sweep
 from racetrack.sweep_record import Sweep
 from tests.records import run_json
@@ -16,11 +14,9 @@ Ended = Callable[[str], Path]
 
 
 @pytest.fixture(autouse=True)
-def the_machine_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+def the_machine_is_free(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A run may hold the real lock."""
-    for module in vars(cli).values():
-        if hasattr(module, "machine_lock"):
-            monkeypatch.setattr(module, "machine_lock", nullcontext)
+    monkeypatch.setenv("MACHINE_LOCK", str(tmp_path / "machine.lock"))
 
 
 @pytest.fixture

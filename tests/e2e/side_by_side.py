@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from racetrack.machine_lock import lock_folder
+from racetrack.machine_lock import private_folder
 from racetrack.settings import load
 
 PORTS_APART = 100
@@ -53,13 +53,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             if name.endswith("_port"):
                 os.environ[name.upper()] = str(value + number * PORTS_APART)
         os.environ["STACK_NAME"] = f"{settings.stack_name}-{number}"
-        os.environ["TMPDIR"] = tempfile.tempdir = str(_folder_of_its_own(number))
+        own = _folder_of_its_own(number)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(own)
+        os.environ["MACHINE_LOCK"] = str(own / "machine.lock")
 
 
 def _folder_of_its_own(number: int) -> Path:
     """Beside that of the first worker. A database that runs as another user has to get through it,
     but can't look into it; where the folder is another user's, this fails."""
-    folder = lock_folder()
+    folder = private_folder()
     own = folder.with_name(f"{folder.name}-worker-{number}")
     own.mkdir(mode=0o711, exist_ok=True)
     own.chmod(0o711)

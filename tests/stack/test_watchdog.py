@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from racetrack.errors import BusyError, RacetrackError
-from racetrack.machine_lock import lock_folder
+from racetrack.machine_lock import private_folder
 from racetrack.settings import REPO
 from racetrack.stack import watchdog, watchdog_process
 from racetrack.stack.native import leftovers
@@ -48,7 +48,7 @@ def stack_name() -> Iterator[str]:
     name = f"test-{uuid.uuid4().hex[:8]}"
     yield name
     leftovers.clear(name, 0.1)
-    (lock_folder() / f"watchdog-{name}").unlink(missing_ok=True)
+    (private_folder() / f"watchdog-{name}").unlink(missing_ok=True)
 
 
 class Harness:
