@@ -5,7 +5,7 @@ set -euo pipefail
 shopt -s globstar nullglob
 # shellcheck source=racetrack/install/bootstrap.sh
 source "$(dirname "$(readlink -f "$0")")/racetrack/install/bootstrap.sh"
-APT_PACKAGES+=("$REPO"/{tests,engines/*/tests}/apt-packages.txt)
+APT_PACKAGES+=("$REPO"/{tests,racetrack/engines/*/tests}/apt-packages.txt)
 bootstrap
 cd "$REPO"
 "$HARNESS_PYTHON" -m ruff check .

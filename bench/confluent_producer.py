@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from confluent_kafka import Producer
 from loadgen.producer import BATCH
 from loadgen.sequence import Stream, mix32, pick
-from workloads.shop.load.render import head_piece, page_piece, stamp_piece
-from workloads.shop.load.sequence import CHANNELS, page_number
+from racetrack.workloads.shop.load.render import head_piece, page_piece, stamp_piece
+from racetrack.workloads.shop.load.sequence import CHANNELS, page_number
 
 USERS, ITEMS, SEED = 10_000, 1_000, 42
 MASK = 0xFFFFFFFF

@@ -1,4 +1,4 @@
-"""What the generator asks of a workload: the contract. A workload is a folder `workloads/<name>/`;
+"""The contract between the generator and a workload, a folder `racetrack/workloads/<name>/`:
 its package `load` has a function `make(config, read)` that returns a `Workload`.
 
 What is asked once, at the start, is in `Workload`. Only a `Renderer` works for each event.
@@ -105,12 +105,12 @@ class Workload:
 
 def names() -> list[str]:
     """The workloads that there are, the default one first."""
-    workloads = importlib.import_module("workloads")
+    workloads = importlib.import_module("racetrack.workloads")
     return sorted(workloads.names(), key=lambda name: name != workloads.DEFAULT)
 
 
 def make(config: Config, read: Reader) -> Workload:
     """The workload that is asked for. ConfigError: one of its settings can't be used."""
-    side = importlib.import_module("workloads").side(config.workload, "load")
+    side = importlib.import_module("racetrack.workloads").side(config.workload, "load")
     found: Workload = side.make(config, read)
     return found

@@ -1,5 +1,5 @@
-"""Finds what the folders of engines and workloads bring: `engines/<engine>/<part>.py` and
-`workloads/<workload>/<part>.py`. Standard library only.
+"""Finds what the folders of engines and workloads bring: `racetrack/engines/<engine>/<part>.py` and
+`racetrack/workloads/<workload>/<part>.py`. Standard library only.
 
 Nothing in the harness names an engine or a workload. Where it needs something of each (its
 settings, what it installs, its services), it asks here for a part by name, and loads nothing else
@@ -12,9 +12,9 @@ from pathlib import Path
 from types import ModuleType
 
 REPO = Path(__file__).resolve().parent.parent
-ENGINES = REPO / "engines"
+ENGINES = REPO / "racetrack" / "engines"
 PUBLISHED_2022 = ENGINES / "published_2022.json"  # results of the published experiment
-WORKLOADS = REPO / "workloads"
+WORKLOADS = REPO / "racetrack" / "workloads"
 SCRIPTS = REPO / "scripts"
 ENGINE = "engine"  # the part that makes a folder an engine
 
@@ -26,8 +26,8 @@ def engine_names() -> tuple[str, ...]:
 
 
 def of_engine(engine: str, part: str) -> ModuleType:
-    """The module `engines/<engine>/<part>.py`."""
-    return importlib.import_module(f"engines.{engine}.{part}")
+    """The module `racetrack/engines/<engine>/<part>.py`."""
+    return importlib.import_module(f"racetrack.engines.{engine}.{part}")
 
 
 def of_all(part: str) -> dict[str, ModuleType]:
@@ -46,21 +46,21 @@ def files(name: str) -> list[Path]:
 
 def workload_names() -> tuple[str, ...]:
     """Every workload there is, in alphabetical order."""
-    return tuple(importlib.import_module("workloads").names())
+    return tuple(importlib.import_module("racetrack.workloads").names())
 
 
 def default_workload() -> str:
     """The one that is raced on where nothing else is said."""
-    return str(importlib.import_module("workloads").DEFAULT)
+    return str(importlib.import_module("racetrack.workloads").DEFAULT)
 
 
 def of_workload(workload: str, part: str) -> ModuleType:
-    """The module `workloads/<workload>/<part>.py`.
+    """The module `racetrack/workloads/<workload>/<part>.py`.
 
     Raises:
         KeyError: there is no such workload; the text says which there are.
     """
-    found: ModuleType = importlib.import_module("workloads").side(workload, part)
+    found: ModuleType = importlib.import_module("racetrack.workloads").side(workload, part)
     return found
 
 
@@ -78,7 +78,7 @@ def env_files() -> list[Path]:
 
 
 def service_module(service: str) -> ModuleType | None:
-    """`engines/<engine>/services/<service>.py` of whichever engine has it."""
+    """`racetrack/engines/<engine>/services/<service>.py` of whichever engine has it."""
     for engine in engine_names():
         if (ENGINES / engine / "services" / f"{service}.py").exists():
             return of_engine(engine, f"services.{service}")

@@ -1,7 +1,7 @@
 """`.env` and the environment become one frozen Settings; nothing else reads either.
 
-What only one engine heeds stands in `engines/<engine>/knobs.py`, as a class `Knobs` that adds
-fields to Settings; its defaults are in `engines/<engine>/.env`. `load` puts them all together.
+An engine's own settings are the class `Knobs` in `racetrack/engines/<engine>/knobs.py`, with their
+defaults in `racetrack/engines/<engine>/.env`. `load` combines all of them.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What the harness asks of a workload: the contract. A workload is a folder `workloads/<name>/`;
+"""The contract between the harness and a workload, a folder `racetrack/workloads/<name>/`:
 its module `harness` has a `WORKLOAD`, which says what its views hold and where they get it from.
 
 `Workload.views` is what `Engine.read_view` has to deliver: an Arrow table with at least the columns

@@ -1,1 +1,1 @@
-../engines/apex/program/src/main/java/racetrack/apex/AdsApplication.java
+../racetrack/engines/apex/program/src/main/java/racetrack/apex/AdsApplication.java

@@ -3,7 +3,7 @@
 -- In psql: \i /scripts/ads.pg.sql
 -- To begin anew: DROP SCHEMA public CASCADE; CREATE SCHEMA public;
 --
--- What each view holds is said in ads.py, exactly. A small consumer (engines/pg/feed/consumer.py)
+-- What each view holds is said in ads.py, exactly. A small consumer (racetrack/engines/pg/feed/consumer.py)
 -- brings the topics into the tables, batch by batch; it begins when these are there, and finds what it
 -- has to know in feed_topics and feed_positions, as demo.pg.sql says.
 --

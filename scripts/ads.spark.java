@@ -1,1 +1,1 @@
-../engines/spark/program/src/main/java/racetrack/spark/AdsViews.java
+../racetrack/engines/spark/program/src/main/java/racetrack/spark/AdsViews.java

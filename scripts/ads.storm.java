@@ -1,1 +1,1 @@
-../engines/storm/program/src/main/java/racetrack/storm/AdsTopology.java
+../racetrack/engines/storm/program/src/main/java/racetrack/storm/AdsTopology.java

@@ -1,1 +1,1 @@
-../engines/kstreams/program/src/main/java/racetrack/kstreams/ShopTopology.java
+../racetrack/engines/kstreams/program/src/main/java/racetrack/kstreams/ShopTopology.java

@@ -4,7 +4,7 @@
 -- To begin anew: DROP SCHEMA public CASCADE; CREATE SCHEMA public;
 --
 -- What each view holds is said in demo.py, exactly. PostgreSQL reads no Kafka, so a small consumer
--- (engines/pg/feed/consumer.py) brings the topics into the tables, batch by batch. It
+-- (racetrack/engines/pg/feed/consumer.py) brings the topics into the tables, batch by batch. It
 -- begins when these tables are there, and keeps in feed_positions how far it has read, in the same
 -- transaction as what it read: after a crash of either, nothing is lost and nothing counted twice.
 --

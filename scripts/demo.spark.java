@@ -1,1 +1,1 @@
-../engines/spark/program/src/main/java/racetrack/spark/ShopViews.java
+../racetrack/engines/spark/program/src/main/java/racetrack/spark/ShopViews.java

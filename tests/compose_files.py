@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from engines import all_engines
 from racetrack import install, plugins
+from racetrack.engines import all_engines
 from racetrack.install.debian import COMPOSE_PLUGIN
 from racetrack.settings import REPO
 from racetrack.stack.compose.image_facts import Image
@@ -98,7 +98,7 @@ def service(name: str, *files: str, **variables: str) -> dict[str, Any]:
 
 def dockerfiles() -> list[Path]:
     """Those of all images that are built on published ones."""
-    return [*REPO.glob("*/Dockerfile"), *REPO.glob("engines/**/Dockerfile")]
+    return [*REPO.glob("*/Dockerfile"), *REPO.glob("racetrack/engines/**/Dockerfile")]
 
 
 def dockerfile_of(service: Mapping[str, Any]) -> Path:

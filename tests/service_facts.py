@@ -1,12 +1,11 @@
 """What the tests of all native services have to know of each. The stack's services stand here; what
-an engine brings says it in FACTS of its `engines/<engine>/tests/facts.py`."""
+an engine brings says it in FACTS of its `racetrack/engines/<engine>/tests/facts.py`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 
-import engines
-from racetrack import plugins
+from racetrack import engines, plugins
 from racetrack.install.versions import in_env_files
 from racetrack.stack.compose import published
 from racetrack.stack.native.service import Context
@@ -97,7 +96,7 @@ STACK = Facts(
 def all_facts() -> list[Facts]:
     """Those of the stack and of every engine that has some."""
     brought = [
-        import_module(f"engines.{name}.tests.facts").FACTS
+        import_module(f"racetrack.engines.{name}.tests.facts").FACTS
         for name in engines.engine_names()
         if (plugins.ENGINES / name / "tests" / "facts.py").exists()
     ]

@@ -1,7 +1,6 @@
 """Names of engines that there are, for tests that need one and do not care which."""
 
-import engines
-from racetrack import plugins
+from racetrack import engines, plugins
 
 EXAMPLE = engines.example_engine().name
 CALIBRATION = engines.calibration_engine().name

@@ -1,68 +1,20 @@
-"""A workload is one folder: whatever it has names for, generator and harness have none."""
-
-import re
-from collections.abc import Iterator
+"""Every workload has what its contract asks for."""
 
 import pytest
 
-import workloads
-from engines import all_engines
 from loadgen.config import Reader
 from loadgen.config import load as load_config
 from loadgen.schedule import Schedule
+from racetrack import workloads
+from racetrack.engines import all_engines
 from racetrack.errors import UsageError
 from racetrack.run.readiness import OPTIONAL_RATES
 from racetrack.settings import REPO
 from racetrack.workload import find_workload
-from workloads import side
-
-# These names are not a workload's own: the main stream's stand at the control port, in settings and
-# in `run.json`, whatever is raced on; purchases stand in `run.json` and `purchases.csv`; the others
-# are words of English.
-SHARED = re.compile(r"pageviews.*|purchases|users|items")
-# Files that name one for now: the password's setting has its name in .env and docker-compose.yml,
-# and every workload's database has that password.
-EXCEPTIONS = {
-    "racetrack/settings.py": ("mysql_shop_password",),
-    "racetrack/stack/services/loadgen.py": ("mysql_shop_password",),
-    "racetrack/stack/services/mysql.py": ("mysql_shop_password",),
-    "racetrack/verify/mysql.py": ("mysql_shop_password",),
-}
-
+from racetrack.workloads import side
 
 # What a view that says what was counted has, whatever is raced on.
 COUNTED = {"total", "max_received_at"}
-
-
-def names(workload: str) -> set[str]:
-    """What a workload calls its own."""
-    harness = find_workload(workload)
-    topics = [topic.name for topic in (harness.topic, *harness.topics)]
-    found = {workload, *topics, *harness.tables, *(view.name for view in harness.views)}
-    return {name for name in found if not SHARED.fullmatch(name)}
-
-
-def lines() -> Iterator[tuple[str, str]]:
-    """(file, line) of all code of generator and harness."""
-    for room in ("racetrack", "loadgen"):
-        for path in sorted((REPO / room).rglob("*")):
-            name = str(path.relative_to(REPO))
-            if path.suffix in {".py", ".sh", ".sql"}:
-                yield from ((name, line) for line in path.read_text().splitlines())
-
-
-@pytest.mark.parametrize("workload", workloads.names())
-def test_neither_generator_nor_harness_names_a_workload(workload: str) -> None:
-    # As a word, or as a part of one: SHOP_USERS, shop_users.
-    own = re.compile(rf"(?<![a-z])({'|'.join(sorted(names(workload)))})s?(?![a-z])", re.IGNORECASE)
-    found = []
-    for file, line in lines():
-        rest = line
-        for excepted in EXCEPTIONS.get(file, ()):
-            rest = rest.replace(excepted, "")
-        if own.search(rest):
-            found.append(f"{file}: {line.strip()}")
-    assert found == []
 
 
 @pytest.mark.parametrize("workload", workloads.names())
@@ -91,7 +43,7 @@ def test_what_it_heeds_of_the_optional_rates_has_a_source(workload: str) -> None
 @pytest.mark.parametrize("workload", workloads.names())
 def test_containers_are_told_its_tables(workload: str) -> None:
     harness = find_workload(workload)
-    told = (REPO / "workloads" / workload / "tables.env").read_text()
+    told = (REPO / "racetrack" / "workloads" / workload / "tables.env").read_text()
     tables = ",".join(f"{harness.database}.{table}" for table in harness.tables)
     assert told.splitlines()[-1] == f"TABLES={tables}"
 

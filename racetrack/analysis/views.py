@@ -139,7 +139,7 @@ def _held(seen: list[tuple[int, int]], due: Curve, is_time: bool) -> Curve:
 
 
 def how_many(values: Floats, due: Curve, is_time: bool) -> Floats:
-    """Marks that a row held, by what it said (`engines.contract.Seen`)."""
+    """Marks that a row held, by what it said (`racetrack.engines.contract.Seen`)."""
     if not is_time:
         return values
     # The last row of `due` is no mark.

@@ -11,15 +11,14 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-import engines
-from racetrack import plugins, settings
+from racetrack import engines, plugins, settings
 from racetrack.cli.parameters import EXIT_CODES, errors_to_exit_codes
 from racetrack.install.versions import in_env_files
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from engines.contract import Engine
+    from racetrack.engines.contract import Engine
 
 HEADING = "# ---"
 MASKED = "********"

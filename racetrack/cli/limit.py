@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-import engines
+from racetrack import engines
 from racetrack.cli.parameters import (
     EXIT_CODES,
     WORKLOAD_OPTION,

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 
 import click
 
-import engines
-from racetrack import interrupts, plugins
+from racetrack import engines, interrupts, plugins
 from racetrack.errors import RacetrackError
 from racetrack.screen import Screen
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-import engines
+from racetrack import engines
 from racetrack.cli.many_runs import REPEAT_OPTION, SAMPLES_OPTION, WAIT_OPTION, carry_out_plan
 from racetrack.cli.parameters import (
     DECIDE_OPTION,

@@ -2,7 +2,7 @@
 
 import click
 
-import engines
+from racetrack import engines
 from racetrack.cli.parameters import (
     EXIT_CODES,
     WORKLOAD_OPTION,

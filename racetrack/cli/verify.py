@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-import engines
-from engines.contract import Engine
+from racetrack import engines
 from racetrack.cli.parameters import EXIT_CODES, guarded
+from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.json_file import write_json
 from racetrack.machine_lock import machine_lock

@@ -14,7 +14,7 @@ from racetrack.settings import REPO
 
 def workload_files(side: str = "*.py") -> list[str]:
     """Every workload's files for the harness, or its folder `load`."""
-    folder = REPO / "workloads"
+    folder = REPO / "racetrack" / "workloads"
     found = {folder / "__init__.py", *folder.glob("*/__init__.py"), *folder.glob(f"*/{side}")}
     return sorted(str(file.relative_to(REPO)) for file in found)
 
@@ -41,7 +41,7 @@ OF_THE_STACK = (
         FOLDER / "loadgen.Dockerfile",
         installs="loadgen",
         locks=("requirements/librdkafka.lock", "loadgen/requirements.lock"),
-        files=("loadgen", *workload_files("load")),
+        files=("loadgen", "racetrack/__init__.py", *workload_files("load")),
     ),
 )
 OF_ENGINES: Mapping[str, tuple[Image, ...]] = {

@@ -15,7 +15,7 @@ from racetrack.settings import REPO, Settings
 RECIPES = (
     *(f"racetrack/{name}.py" for name in ("__init__", "errors", "plugins")),
     "racetrack/install",
-    "engines/__init__.py",
+    "racetrack/engines/__init__.py",
 )
 # Starts native services.
 CODE = (
@@ -108,7 +108,7 @@ class Contexts:
 
 def _of_engine(engine: str, names: Sequence[str]) -> list[str]:
     """Those of its folder that are there; none without an engine."""
-    folder = f"engines/{engine}"
+    folder = f"racetrack/engines/{engine}"
     return [f"{folder}/{name}" for name in names if engine and (REPO / folder / name).exists()]
 
 

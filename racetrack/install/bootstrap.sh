@@ -12,7 +12,7 @@
 # Exit codes: 3 if something is missing and can't be installed, 130 if broken off.
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
-APT_PACKAGES=("$REPO/racetrack/install/apt-packages.txt" "$REPO"/engines/*/apt-packages.txt)
+APT_PACKAGES=("$REPO/racetrack/install/apt-packages.txt" "$REPO"/racetrack/engines/*/apt-packages.txt)
 CACHE="${RACETRACK_CACHE:-${XDG_CACHE_HOME:-${HOME:-$(getent passwd "$EUID" | cut -d: -f6)}/.cache}/racetrack}"
 # Stands while apt works, so that a set-up that was killed there is taken up again.
 APT_UNFINISHED="$CACHE/apt-unfinished"

@@ -9,7 +9,7 @@ from pathlib import Path
 @dataclass(frozen=True)
 class Image:
     """One image, called like its service in the compose files. An engine's stand in
-    `engines/<engine>/airgap.py`, as `IMAGES`. Paths begin at the repository.
+    `racetrack/engines/<engine>/airgap.py`, as `IMAGES`. Paths begin at the repository.
 
     What can be moved is copied from the cache (`parts`); a Python environment is installed inside,
     by the same recipe (`installs`).

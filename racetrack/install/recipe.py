@@ -78,7 +78,7 @@ class MavenPart:
 
 @dataclass(frozen=True)
 class Installs:
-    """What an engine installs: the `INSTALLS` of `engines/<engine>/recipe.py`. A file of recipes
+    """Parts of an engine: the `INSTALLS` of `racetrack/engines/<engine>/recipe.py`, a file that
     imports nothing but the standard library and `racetrack.install`."""
 
     parts: Mapping[str, Make] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from engines.contract import Engine, Progress, Summary
+from racetrack.engines.contract import Engine, Progress, Summary
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.thread import LOOK_EVERY_S, Probe
 from racetrack.runfolder import RunFolder

@@ -19,10 +19,10 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engines import find_engine
-from engines.contract import Access, Engine, NoSuchView, Reader
 from racetrack import poisson
 from racetrack.clock import now_ms
+from racetrack.engines import find_engine
+from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
 from racetrack.errors import RacetrackError
 from racetrack.settings import load
 from racetrack.stack.contract import Endpoints

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import IO, cast
 
-from engines.contract import Engine
+from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.probes.reader import Job
 from racetrack.probes.thread import Probe

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from engines.contract import Engine
+from racetrack.engines.contract import Engine
 from racetrack.probes.thread import Probe
 from racetrack.runfolder import RunFolder
 from racetrack.stack.contract import Stack
@@ -13,7 +13,7 @@ FILE, HEADER = "views.csv", "at_ms,view,partition,value\n"
 
 class ViewsProbe(Probe):
     """Follows the workload's marked views into `views.csv`, a row for each change: epoch
-    milliseconds, the view, the partition, and what `engines.contract.Seen` says of it."""
+    milliseconds, the view, the partition, and what `racetrack.engines.contract.Seen` says of it."""
 
     def __init__(
         self,

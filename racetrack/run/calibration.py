@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-import engines
-from racetrack import interrupts, machine, plugins
+from racetrack import engines, interrupts, machine, plugins
 from racetrack.clock import utc_now
 from racetrack.flaw import Flaw
 from racetrack.probes.spin import mib_per_s

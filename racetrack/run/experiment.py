@@ -4,9 +4,9 @@ import platform
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from engines.contract import Engine
 from racetrack import __version__, interrupts, machine
 from racetrack.analysis import figures, outcome
+from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.probes.spin import mib_per_s
 from racetrack.report import terminal

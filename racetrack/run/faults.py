@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-from engines.contract import Engine
 from racetrack.clock import now_ms
+from racetrack.engines.contract import Engine
 from racetrack.errors import UsageError
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.thread import Probe

@@ -3,7 +3,7 @@ and inserts on their way through CDC."""
 
 from collections.abc import Callable, Iterator
 
-from engines.contract import Engine
+from racetrack.engines.contract import Engine
 from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.probes.purchases import PurchasesProbe
 from racetrack.probes.reads import ReadsProbe

@@ -8,8 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TypeVar
 
-import engines
-from racetrack import interrupts, machine
+from racetrack import engines, interrupts, machine
 from racetrack.analysis import raw
 from racetrack.analysis.capacity import Work
 from racetrack.analysis.moments import moments

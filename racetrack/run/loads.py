@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import psutil
 
-from engines.contract import Engine
 from racetrack.analysis import capacity, cdc, curves, views
 from racetrack.analysis.capacity import Work
 from racetrack.analysis.curves import Curves
 from racetrack.analysis.lag import counted, throughput
+from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.limit_record import PAGEVIEWS
 from racetrack.run.session import Session

@@ -3,7 +3,7 @@ broker takes writes, and no service has died."""
 
 from collections.abc import Callable
 
-from engines.contract import Engine
+from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.probes.write_check import WriteCheck
 from racetrack.settings import Settings

@@ -1,6 +1,6 @@
 """What is sampled of a run: all services that its stack started, each by its name."""
 
-from engines.contract import Engine
+from racetrack.engines.contract import Engine
 from racetrack.probes.cgroup import CgroupProbe
 from racetrack.probes.noise import HarnessMeter, NoiseProbe, ServicesMeter
 from racetrack.probes.thread import Probe

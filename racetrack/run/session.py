@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from engines.contract import Engine
 from racetrack.analysis import recovery
 from racetrack.clock import now_ms
+from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.limit_record import PAGEVIEWS
 from racetrack.probes import live_heap, top

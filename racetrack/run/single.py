@@ -4,8 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-import engines
-from racetrack import interrupts
+from racetrack import engines, interrupts
 from racetrack.analysis.noise import is_void
 from racetrack.run import faults
 from racetrack.run.experiment import Experiment

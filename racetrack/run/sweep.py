@@ -5,8 +5,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from engines import find_engine
 from racetrack import interrupts
+from racetrack.engines import find_engine
 from racetrack.errors import UsageError
 from racetrack.json_file import write_json
 from racetrack.published import published

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import duckdb
 
-from engines.contract import Engine, NoSuchView
 from racetrack.clock import now_ms
+from racetrack.engines.contract import Engine, NoSuchView
 from racetrack.errors import RacetrackError
 from racetrack.probes.settled import Settled
 from racetrack.stack.contract import Stack

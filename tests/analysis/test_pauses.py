@@ -57,14 +57,17 @@ def test_a_real_jvm_is_understood(collector: str) -> None:
 
 
 def test_every_engine_in_a_jvm_with_a_compose_file_of_its_own_logs_its_pauses() -> None:
-    told = [path.read_text() for path in REPO.glob("engines/*/compose.yml")]
+    told = [path.read_text() for path in REPO.glob("racetrack/engines/*/compose.yml")]
     of_java = [text for text in told if "-XX:+ExitOnOutOfMemoryError" in text]
     assert len(of_java) > 4
     assert all(f" {TELLS_OF_PAUSES}\n" in text for text in of_java)
 
 
 def test_every_engine_in_a_jvm_logs_its_pauses_natively() -> None:
-    services = [*REPO.glob("engines/*/services/*.py"), *REPO.glob("engines/shared/**/service.py")]
+    services = [
+        *REPO.glob("racetrack/engines/*/services/*.py"),
+        *REPO.glob("racetrack/engines/shared/**/service.py"),
+    ]
     of_java = [text for path in services if "jvm." in (text := path.read_text())]
     assert len(of_java) > 2
     assert all("jvm.TELLS_OF_PAUSES" in text for text in of_java)

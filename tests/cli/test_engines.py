@@ -6,8 +6,7 @@ import pytest
 from click.testing import CliRunner
 from pydantic import SecretStr
 
-import engines
-from racetrack import cli
+from racetrack import cli, engines
 from racetrack.cli.engines import MASKED, Knob, comments_in, first_sentence, knobs
 from racetrack.install.versions import in_env_files
 from racetrack.settings import every_setting

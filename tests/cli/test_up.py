@@ -5,8 +5,7 @@ from collections.abc import Callable
 import pytest
 from click.testing import CliRunner, Result
 
-import engines
-from racetrack import cli
+from racetrack import cli, engines
 from racetrack.run import readiness
 from racetrack.stack.contract import Unmeasurable
 from tests.run.made_up import MadeUpEngine, MadeUpStack

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-import engines
-from racetrack import cli
+from racetrack import cli, engines
 from racetrack.errors import RacetrackError
 from racetrack.stack.contract import Standing
 from racetrack.verified_record import Verified

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from engines import find_engine
+from racetrack.engines import find_engine
+from racetrack.workloads.shop.catalogue import VIEWS
 from tests.e2e.shared import (
     Door,
     check_views_after_a_kill,
@@ -13,7 +14,6 @@ from tests.e2e.shared import (
     run_folder,
 )
 from tests.run_json import read_run
-from workloads.shop.catalogue import VIEWS
 
 CHANGES = {"UPDATES_PER_SECOND": "30", "DELETES_PER_SECOND": "5"}
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from engines import calibration_engine
 from racetrack import interrupts
 from racetrack.analysis import ruler
+from racetrack.engines import calibration_engine
 from racetrack.flaw import NO_PARTITION, SELDOM_MS, Flaw
 from racetrack.machine_lock import machine_lock
 from racetrack.run.calibration import CASES, Case, run_case

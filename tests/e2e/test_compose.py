@@ -17,7 +17,7 @@ import psutil
 import pytest
 from jsonschema import Draft202012Validator
 
-from engines import example_engine
+from racetrack.engines import example_engine
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
 from racetrack.stack.native.service import find_service

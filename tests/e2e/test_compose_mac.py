@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from click.testing import CliRunner, Result
 
-from engines import example_engine
 from racetrack import cli
+from racetrack.engines import example_engine
 from racetrack.settings import Settings
 from racetrack.stack.compose.cgroup import CGroup
 from racetrack.stack.contract import Stack

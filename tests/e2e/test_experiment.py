@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engines import find_engine
 from racetrack.analysis import raw
+from racetrack.engines import find_engine
 from tests.e2e.shared import Door, run_folder, skip_if_busy
 from tests.run_json import read_run
 from tests.some_engines import EXAMPLE

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engines import calibration_engine
 from racetrack import interrupts
+from racetrack.engines import calibration_engine
 from racetrack.flaw import Flaw
 from racetrack.limit_record import LimitRecord
 from racetrack.machine_lock import machine_lock

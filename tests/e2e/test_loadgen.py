@@ -12,9 +12,9 @@ import pytest
 
 from racetrack.clock import now_ms
 from racetrack.probes.loadgen import LoadgenError
+from racetrack.workloads.shop.knobs import Knobs
+from racetrack.workloads.shop.load.marks import Reserved
 from tests.e2e.loadgen_stack import LoadgenStack, Message
-from workloads.shop.knobs import Knobs
-from workloads.shop.load.marks import Reserved
 
 pytestmark = pytest.mark.e2e
 

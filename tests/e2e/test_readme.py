@@ -95,7 +95,7 @@ def test_nothing_is_left_to_fill_in() -> None:
 
 
 def test_every_command_is_run_by_a_test() -> None:
-    files = [*Path(__file__).parent.glob("*.py"), *REPO.glob("engines/*/tests/*_e2e.py")]
+    files = [*Path(__file__).parent.glob("*.py"), *REPO.glob("racetrack/engines/*/tests/*_e2e.py")]
     tests = "".join(path.read_text() for path in files)
     run_here = {EXPERIMENT, NC}
     for command in transcripts().keys() - run_here:

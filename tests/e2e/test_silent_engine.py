@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from engines import calibration_engine
 from racetrack import cli
+from racetrack.engines import calibration_engine
 from racetrack.flaw import Flaw
 from racetrack.run import session
 from tests.e2e.shared import Door, run_folder

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from racetrack.workloads.shop.catalogue import VIEWS
 from tests.e2e.shared import (
     Door,
     check_answers,
@@ -16,7 +17,6 @@ from tests.e2e.shared import (
 )
 from tests.run_json import read_run
 from tests.some_engines import EXAMPLE
-from workloads.shop.catalogue import VIEWS
 
 pytestmark = pytest.mark.e2e
 

@@ -3,8 +3,8 @@ with each engine that runs natively."""
 
 import pytest
 
-from engines import all_engines
 from racetrack import plugins
+from racetrack.engines import all_engines
 from racetrack.workload import find_workload
 from tests.e2e.shared import Door, ended_well, run_folder
 from tests.run_json import read_run

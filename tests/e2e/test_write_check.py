@@ -17,9 +17,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 from rich.console import Console
 
-from engines import calibration_engine
-from engines.contract import Engine
 from racetrack import interrupts
+from racetrack.engines import calibration_engine
+from racetrack.engines.contract import Engine
 from racetrack.machine_lock import machine_lock
 from racetrack.probes.own_record import TOPIC, OwnRecord
 from racetrack.run.experiment import STEPS, Experiment

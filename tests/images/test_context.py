@@ -108,7 +108,7 @@ def test_the_code_in_an_image_is_whole(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", RUN_SERVICES)
 def test_an_image_knows_no_engine_but_its_own(name: str, tmp_path: Path) -> None:
     code = code_of(name, tmp_path)
-    found = {file.parent.name for file in code.glob("engines/*/*.py")} - {SHARED}
+    found = {file.parent.name for file in code.glob("racetrack/engines/*/*.py")} - {SHARED}
     assert found == set(engine_of(name))
 
 
@@ -157,7 +157,7 @@ def test_the_generator_in_an_image_has_its_workload(tmp_path: Path) -> None:
         archive.extractall(tmp_path, filter="data")
     assert "\nCOPY code /app\n" in (tmp_path / "Dockerfile").read_text()
     app = tmp_path / "code"
-    assert sorted(path.name for path in app.iterdir()) == ["loadgen", "workloads"]
+    assert sorted(path.name for path in app.iterdir()) == ["loadgen", "racetrack"]
     asked = "from loadgen import config, workload\n"
     asked += "read = config.Reader({'MYSQL_PASSWORD': 'x'})\n"
     asked += "print(workload.make(config.load(read._env), read).name)"

@@ -10,9 +10,9 @@ from loadgen.config import Config, load
 from loadgen.mysql import MySqlError
 from loadgen.schedule import Schedule
 from loadgen.writer import Writer
-from workloads.shop.load.changes import Change, Deletes, Updates
-from workloads.shop.load.purchases import Purchases
-from workloads.shop.tests.load.shop_settings import load as load_shop
+from racetrack.workloads.shop.load.changes import Change, Deletes, Updates
+from racetrack.workloads.shop.load.purchases import Purchases
+from racetrack.workloads.shop.tests.load.shop_settings import load as load_shop
 
 TIMEOUT_S = 60.0
 Row = tuple[int, int, int]

@@ -10,7 +10,7 @@ from typing import cast
 import pyarrow as pa
 import pytest
 
-from engines.contract import Access, Engine, NoSuchView, Reader
+from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
 from racetrack.errors import RacetrackError
 from racetrack.probes.reader import NOTHING, Client, Job, held, known
 from racetrack.settings import REPO, Settings, load, revealed

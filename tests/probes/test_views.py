@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engines.contract import Seen
+from racetrack.engines.contract import Seen
 from racetrack.errors import RacetrackError
 from racetrack.probes.views import ViewsProbe
 from racetrack.runfolder import RunFolder

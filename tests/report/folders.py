@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from engines.contract import Engine
 from racetrack import runfolder
+from racetrack.engines.contract import Engine
 from racetrack.interrupts import Guard
 from racetrack.probes.noise import COLUMNS
 from racetrack.run import experiment

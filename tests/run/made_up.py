@@ -9,9 +9,9 @@ from typing import cast
 
 import pytest
 
-from engines import find_engine
-from engines.contract import Engine, Progress, Summary
 from racetrack.clock import now_ms
+from racetrack.engines import find_engine
+from racetrack.engines.contract import Engine, Progress, Summary
 from racetrack.errors import RacetrackError
 from racetrack.run.readiness import make_ready
 from racetrack.settings import Settings, load

@@ -6,7 +6,7 @@ from typing import Literal, cast
 
 import pytest
 
-from engines import calibration_engine, example_engine
+from racetrack.engines import calibration_engine, example_engine
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.usage import Meter

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from engines.contract import Engine
+from racetrack.engines.contract import Engine
 from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.run import followed
 from racetrack.runfolder import RunFolder

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-import engines
-from racetrack import interrupts
+from racetrack import engines, interrupts
 from racetrack.errors import RacetrackError
 from racetrack.limit_record import LimitRecord
 from racetrack.run import limit

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from engines import calibration_engine, find_engine
 from racetrack import plugins
+from racetrack.engines import calibration_engine, find_engine
 from racetrack.errors import UsageError
 from racetrack.flaw import Flaw
 from racetrack.run import readiness

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-import engines
-from racetrack import interrupts
+from racetrack import engines, interrupts
 from racetrack.errors import BusyError, UsageError
 from racetrack.run import single
 from racetrack.run_record import RunArguments

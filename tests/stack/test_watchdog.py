@@ -263,7 +263,7 @@ folder = RunFolder.create(Path(folder), "steady", "1")
 top.take({"gone": [1]}, 600, 1.0, folder, name, lambda: None)
 """
 PSQL = """
-from engines.shared.pgwire import Server
+from racetrack.engines.shared.pgwire import Server
 Server("host=nowhere").run_script(Path(folder, "scripts", "views.sql"), name, {})
 """
 

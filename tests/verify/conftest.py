@@ -1,5 +1,5 @@
 """The harness is tested on the sources of a shop that was made up."""
 
-from workloads.shop.tests.conftest import db
+from racetrack.workloads.shop.tests.conftest import db
 
 __all__ = ["db"]

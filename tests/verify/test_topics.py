@@ -10,7 +10,7 @@ import pytest
 
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.verify import topics
-from workloads.shop.harness import FLAGGED, PAGEVIEWS
+from racetrack.workloads.shop.harness import FLAGGED, PAGEVIEWS
 
 VIEW = '{"user_id": 7, "url": "/products/1", "channel": "social", "received_at": 1790000000000}'
 

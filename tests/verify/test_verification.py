@@ -10,18 +10,18 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from engines.contract import Engine, NoSuchView
 from racetrack.clock import now_ms
+from racetrack.engines.contract import Engine, NoSuchView
 from racetrack.errors import RacetrackError
 from racetrack.probes.settled import Settled
 from racetrack.settings import load
 from racetrack.stack.contract import Stack
 from racetrack.verify import mysql, topics, verification
 from racetrack.verify.verification import Verification
-from workloads.shop.catalogue import VIEWS
-from workloads.shop.harness import WORKLOAD
-from workloads.shop.tests import conftest, shop
-from workloads.shop.tests.shop import Shop
+from racetrack.workloads.shop.catalogue import VIEWS
+from racetrack.workloads.shop.harness import WORKLOAD
+from racetrack.workloads.shop.tests import conftest, shop
+from racetrack.workloads.shop.tests.shop import Shop
 
 ReadView = Callable[[str], pa.Table]
 EDGE_MS = 20_000

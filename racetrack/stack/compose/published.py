@@ -1,6 +1,6 @@
 """What the published images are like, as far as the stack relies on it: one line per fact, with
 the public file where it was read, and whether it was run. What is so of an engine's image stands in
-`engines/<engine>/published.py`.
+`racetrack/engines/<engine>/published.py`.
 
 The tests hold docker-compose.yml against this table (tests/stack/compose/test_published.py). With a
 new version of an image, its lines are to be read again.

@@ -29,7 +29,9 @@ from tests.stack.compose.conftest import Describe
 # Files that containers of published images are given.
 GIVEN = {
     "mysql": ("debezium/mysql-user.sh",),
-    "loadgen": tuple(str(p) for p in REPO.glob("workloads/*/load")),  # a workload's settings
+    "loadgen": tuple(
+        str(p) for p in REPO.glob("racetrack/workloads/*/load")
+    ),  # a workload's settings
 }
 SERVICES = (*OF_THE_STACK, *OF_ENGINES)
 SCRIPTS = {

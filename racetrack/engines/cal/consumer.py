@@ -1,0 +1,287 @@
+"""The process of the engine `cal`: counts pageviews with a flaw that is known exactly.
+
+    python -m racetrack.engines.cal.consumer
+
+It prints its counts in the format of racetrack/engines/shared/progress_log.py, at most every
+CAL_CYCLE_MS. `RACETRACK stalled timestamp=<ms>, partition=<k>` says since when k stands still
+(-1: none does any more). `RACETRACK capacity timestamp=<ms>, allowed=<n>, seed=<n>` says every
+second how many it could have counted since its start if some had always waited. What its view holds
+it says in lines `RACETRACK seen`, if there are marks (MARKS_PER_SECOND).
+
+From the environment come KAFKA_BOOTSTRAP, CAL_TOPIC, CAL_DUE (the field of its messages that says
+when one was due), CAL_READY_FILE (written once it reads all partitions), and the settings in the
+`.env` beside this.
+"""
+
+import json
+import math
+import os
+import secrets
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
+
+from racetrack import clock
+from racetrack.engines.cal.capacity import Capacity
+from racetrack.flaw import NO_PARTITION, Flaw
+
+LOOK_EVERY_S = 0.01
+NOTE_EVERY_S = 1.0
+SEEDS = 1_000_000
+WHOLE = 1 - 1e-6  # one, but for rounding
+BATCH = 10_000
+ANSWER_WITHIN_S = 10.0
+STAMP_DIGITS = 13
+
+
+def flaw_of(environment: Mapping[str, str]) -> Flaw:
+    """From the settings, under their names in `.env`."""
+    return Flaw(
+        delay_ms=int(environment["CAL_DELAY_MS"]),
+        capacity_per_s=int(environment["CAL_CAPACITY_PER_S"]),
+        stalled_partition=int(environment["CAL_STALLED_PARTITION"]),
+        stall_after_s=float(environment["CAL_STALL_AFTER_S"]),
+        stall_for_s=float(environment["CAL_STALL_FOR_S"]),
+        cycle_ms=int(environment["CAL_CYCLE_MS"]),
+        spread_ms=int(environment["CAL_SPREAD_MS"]),
+        noise_pct=float(environment["CAL_CAPACITY_NOISE_PCT"]),
+        noise_tau_s=float(environment["CAL_CAPACITY_NOISE_TAU_S"]),
+        pause_ms=int(environment["CAL_PAUSE_MS"]),
+        pause_every_s=float(environment["CAL_PAUSE_EVERY_S"]),
+        seed=int(environment["CAL_SEED"]),
+        view_behind_ms=int(environment["CAL_VIEW_BEHIND_MS"]),
+    )
+
+
+def stalled_at(flaw: Flaw, since_start_s: float) -> int:
+    """The partition that stands still at this time, NO_PARTITION if none does."""
+    until_s = flaw.stall_after_s + (flaw.stall_for_s or math.inf)
+    stalls = flaw.stall_after_s <= since_start_s < until_s
+    return flaw.stalled_partition if stalls else NO_PARTITION
+
+
+class Counting:
+    """Pageviews that were read and wait to be counted, and the counts, by partition."""
+
+    def __init__(self, partitions: int, flaw: Flaw) -> None:
+        self.total = [0] * partitions
+        self.newest_ms = [-1] * partitions  # received_at of the newest that was counted
+        self._waiting: list[deque[int]] = [deque() for _ in range(partitions)]
+        self._flaw = flaw
+        self._capacity = Capacity(flaw, flaw.seed)
+        self.allowed = 0.0  # what the capacity came to since the start
+        self._used = 0.0  # how much of that was worked or lost
+
+    def add(self, partition: int, received_at_ms: Iterable[int]) -> None:
+        """Take in what was read, in its order."""
+        self._waiting[partition].extend(received_at_ms)
+
+    def count(self, now_ms: int, since_start_s: float) -> None:
+        """Count what may be counted by now, given in epoch milliseconds and since the start."""
+        until_ms = now_ms - self._flaw.delay_ms
+        stalled = stalled_at(self._flaw, since_start_s)
+        free = [partition for partition in range(len(self.total)) if partition != stalled]
+        if self._flaw.capacity_per_s:
+            self._count_oldest(free, until_ms, since_start_s)
+        else:
+            for partition in free:
+                self._count_all(partition, until_ms)
+
+    def _count_all(self, partition: int, until_ms: int) -> None:
+        waiting, before = self._waiting[partition], len(self._waiting[partition])
+        newest_ms = self.newest_ms[partition]
+        while waiting and waiting[0] <= until_ms:
+            newest_ms = max(newest_ms, waiting.popleft())
+        self.total[partition] += before - len(waiting)
+        self.newest_ms[partition] = newest_ms
+
+    def _count_oldest(self, partitions: list[int], until_ms: int, now_s: float) -> None:
+        """As one worker that takes the oldest first, at the capacity of each moment. What it could
+        do while nothing waits is lost to it."""
+        self.allowed = self._capacity.work_by(now_s)
+        while self.allowed - self._used >= WHOLE:
+            heads = ((self._waiting[p][0], p) for p in partitions if self._waiting[p])
+            oldest_ms, partition = min(heads, default=(until_ms + 1, -1))
+            if oldest_ms > until_ms:
+                self._used = self.allowed
+                return
+            self._waiting[partition].popleft()
+            self.total[partition] += 1
+            self.newest_ms[partition] = max(self.newest_ms[partition], oldest_ms)
+            self._used += 1
+
+
+class Telling:
+    """Says what changed since it last said so, the partitions stamped one after another over
+    `spread_ms`."""
+
+    def __init__(self, partitions: int, spread_ms: int = 0) -> None:
+        self._reported = [0] * partitions
+        self._spread_ms = spread_ms
+
+    def lines(self, counting: Counting, now_ms: int) -> list[str]:
+        """The lines of racetrack/engines/shared/progress_log.py; none if nothing has changed."""
+        changed = [p for p, total in enumerate(counting.total) if total != self._reported[p]]
+        if not changed:
+            return []
+        self._reported = list(counting.total)
+        newest_ms = max(counting.newest_ms)
+        summary = (
+            f"RACETRACK dt timestamp={now_ms}, total={sum(counting.total)},"
+            f" max_received_at={newest_ms}, dt_ms={now_ms - newest_ms}"
+        )
+        apart_ms = self._spread_ms / max(1, len(changed) - 1)
+        stamped = ((now_ms + round(row * apart_ms), p) for row, p in enumerate(changed))
+        return [summary, *(_progress(counting, p, at_ms) for at_ms, p in stamped)]
+
+
+class Trailing:
+    """A view that holds what was counted a known time ago. It says of each partition when the
+    newest pageview was due that it holds."""
+
+    def __init__(self, partitions: int, behind_ms: int) -> None:
+        self._counted: deque[tuple[int, list[int]]] = deque()
+        self._held = [-1] * partitions
+        self._behind_ms = behind_ms
+
+    def lines(self, counting: Counting, now_ms: int) -> list[str]:
+        """The lines of racetrack/engines/shared/progress_log.py; none if nothing has changed."""
+        self._counted.append((now_ms, list(counting.newest_ms)))
+        before, held = self._held, self._held
+        while self._counted and self._counted[0][0] <= now_ms - self._behind_ms:
+            held = self._counted.popleft()[1]
+        self._held = held
+        return [
+            f"RACETRACK seen timestamp={now_ms}, view=trailing, partition={partition},"
+            f" value={newest_ms}"
+            for partition, newest_ms in enumerate(held)
+            if newest_ms != before[partition]
+        ]
+
+
+def _progress(counting: Counting, partition: int, now_ms: int) -> str:
+    total, newest_ms = counting.total[partition], counting.newest_ms[partition]
+    return (
+        f"RACETRACK progress timestamp={now_ms}, partition={partition},"
+        f" total={total}, max_received_at={newest_ms}"
+    )
+
+
+def due_ms(value: bytes, field: str) -> int:
+    """When a message was due, epoch milliseconds, by a field of its JSON, without parsing it where
+    the generator's form allows: `"received_at": 1732184400000`, and no digit behind it."""
+    name = f'"{field}": '.encode()
+    found = value.rfind(name)
+    begin = found + len(name)
+    end = begin + STAMP_DIGITS
+    if found >= 0 and value[begin:end].isdigit() and not value[end : end + 1].isdigit():
+        return int(value[begin:end])
+    stamp: int = json.loads(value)[field]
+    return stamp
+
+
+def by_partition(messages: Iterable[Message], field: str) -> dict[int, list[int]]:
+    """When the messages of a batch were due, by partition, in their order.
+
+    Raises:
+        SystemExit: the broker sent an error in their stead.
+    """
+    found: dict[int, list[int]] = {}
+    for message in messages:
+        if error := message.error():
+            raise SystemExit(f"cal: {error}")
+        partition, value = message.partition(), message.value()
+        if partition is None or value is None:
+            raise SystemExit("cal: a message without partition or value")
+        found.setdefault(partition, []).append(due_ms(value, field))
+    return found
+
+
+def assigned(bootstrap: str, topic: str) -> tuple[Consumer, int]:
+    """A consumer that reads the topic from its beginning, and how many partitions it has."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "cal",  # librdkafka wants one; nothing is committed
+            "enable.auto.commit": False,
+            # What can't be counted yet waits here, not in the broker: else a partition could be
+            # read ahead of another by a whole fetch.
+            "queued.min.messages": 1_000_000,
+            "fetch.queue.backoff.ms": 1,
+        }
+    )
+    found = consumer.list_topics(topic, timeout=ANSWER_WITHIN_S).topics[topic]
+    if found.error:
+        raise SystemExit(f"cal: {topic}: {found.error}")
+    consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in sorted(found.partitions)])
+    return consumer, len(found.partitions)
+
+
+class Notes:
+    """What else its log holds: who stands still, and what the capacity came to."""
+
+    def __init__(self, flaw: Flaw) -> None:
+        self._flaw = flaw
+        self._stalled = NO_PARTITION
+        self._next_s = 0.0
+
+    def lines(self, counting: Counting, now_ms: int, since_start_s: float) -> list[str]:
+        """What is new since the last call, or due again."""
+        found = []
+        if (stalls := stalled_at(self._flaw, since_start_s)) != self._stalled:
+            self._stalled = stalls
+            found.append(f"RACETRACK stalled timestamp={now_ms}, partition={stalls}")
+        if self._flaw.capacity_per_s and since_start_s >= self._next_s:
+            self._next_s = since_start_s + NOTE_EVERY_S
+            found.append(
+                f"RACETRACK capacity timestamp={now_ms}, allowed={counting.allowed:.3f},"
+                f" seed={self._flaw.seed}"
+            )
+        return found
+
+
+def run(consumer: Consumer, partitions: int, flaw: Flaw, field: str, *, has_marks: bool) -> None:
+    """Count and tell to no end; a signal ends it."""
+    counting, notes = Counting(partitions, flaw), Notes(flaw)
+    trailing = Trailing(partitions, flaw.view_behind_ms) if has_marks else None
+    telling = Telling(partitions, flaw.spread_ms)
+    start_s = tell_at_s = time.monotonic()
+    while True:
+        for partition, stamps in by_partition(
+            consumer.consume(BATCH, min(LOOK_EVERY_S, flaw.cycle_ms / 1000)), field
+        ).items():
+            counting.add(partition, stamps)
+        now_s, now_ms = time.monotonic(), clock.now_ms()
+        counting.count(now_ms, now_s - start_s)
+        lines = notes.lines(counting, now_ms, now_s - start_s)
+        if now_s >= tell_at_s:
+            lines = telling.lines(counting, now_ms) + lines
+            lines += trailing.lines(counting, now_ms) if trailing else []
+            time.sleep(flaw.spread_ms / 1000)  # nothing is said before its time
+            # On the beat: a cycle that began late would make the next ones late, too.
+            tell_at_s = max(tell_at_s + flaw.cycle_ms / 1000, now_s)
+        if lines:
+            os.write(1, "".join(f"{line}\n" for line in lines).encode())
+
+
+def main() -> None:
+    """Read the environment, become ready, count."""
+    flaw = flaw_of(os.environ)
+    flaw = replace(flaw, seed=flaw.seed or 1 + secrets.randbelow(SEEDS))
+    topic, field = os.environ["CAL_TOPIC"], os.environ["CAL_DUE"]
+    consumer, partitions = assigned(os.environ["KAFKA_BOOTSTRAP"], topic)
+    if flaw.stalled_partition >= partitions:
+        raise SystemExit(
+            f"cal: CAL_STALLED_PARTITION={flaw.stalled_partition} can't be used:"
+            f" {topic} has the partitions 0 to {partitions - 1}."
+        )
+    Path(os.environ["CAL_READY_FILE"]).touch()
+    run(consumer, partitions, flaw, field, has_marks=float(os.environ["MARKS_PER_SECOND"]) > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""The calibration engine: counts pageviews with a programmed flaw, so that the harness can be held
+against something known. It has one view, which trails its counts, and no purchases reach it."""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from racetrack.engines.cal.knobs import Knobs
+from racetrack.engines.contract import (
+    Access,
+    CalibrationEngine,
+    NoSuchView,
+    Progress,
+    Reader,
+    Seen,
+    Summary,
+)
+from racetrack.engines.shared.progress_log import seen_in, updates_of
+from racetrack.flaw import NO_PARTITION, Flaw
+from racetrack.stack.contract import Stack
+from racetrack.workload import MarkedView, Question, find_workload
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class LogReader:
+    """Reader of the one view of this engine; see `racetrack.engines.contract.Reader`."""
+
+    def __init__(self, questions: Sequence[Question], answer_s: float) -> None:
+        self._by = {asked.view: asked.by for asked in questions if asked.by and asked.by.is_time}
+        self._answer_s = answer_s
+        self._newest: dict[int, int] = {}
+
+    def take_all(self, said: Iterator[Seen]) -> None:
+        """What the view says, until there is no more."""
+        for seen in said:
+            self._newest[seen.partition] = seen.value
+
+    def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
+        """A row of each partition."""
+        import pyarrow as pa
+
+        if not (by := self._by.get(view)):
+            raise NoSuchView(f"The calibration engine has no view {view!r}.")
+        newest = [self._newest.get(partition, 0) for partition in range(len(among))]
+        time.sleep(self._answer_s)
+        return pa.table({key: list(among), by.column: newest})
+
+
+class Cal(CalibrationEngine):
+    """See `racetrack.engines.contract.CalibrationEngine`."""
+
+    name = "cal"
+    title = "Calibration engine"
+    services = ("cal",)
+    runtimes = ("native",)
+
+    def settings_of(self, flaw: Flaw) -> Mapping[str, str]:
+        """When a partition stalls matters only if one does."""
+        given: dict[str, float] = {
+            "CAL_DELAY_MS": flaw.delay_ms,
+            "CAL_CAPACITY_PER_S": flaw.capacity_per_s,
+            "CAL_STALLED_PARTITION": flaw.stalled_partition,
+            "CAL_CYCLE_MS": flaw.cycle_ms,
+            "CAL_SPREAD_MS": flaw.spread_ms,
+            "CAL_CAPACITY_NOISE_PCT": flaw.noise_pct,
+            "CAL_CAPACITY_NOISE_TAU_S": flaw.noise_tau_s,
+            "CAL_PAUSE_MS": flaw.pause_ms,
+            "CAL_PAUSE_EVERY_S": flaw.pause_every_s,
+            "CAL_SEED": flaw.seed,
+            "CAL_VIEW_BEHIND_MS": flaw.view_behind_ms,
+            "CAL_ANSWER_MS": flaw.answer_ms,
+        }
+        if flaw.stalled_partition != NO_PARTITION:
+            given |= {
+                "CAL_STALL_AFTER_S": flaw.stall_after_s,
+                "CAL_STALL_FOR_S": flaw.stall_for_s,
+            }
+        return {name: str(value) for name, value in given.items()}
+
+    def load_demo(self, stack: Stack) -> None:
+        """There is none: its service counts from when it is ready."""
+
+    def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
+        """What the consumer writes to its output."""
+        return updates_of(stack.log_of("cal"), stop)
+
+    def seen(
+        self, stack: Stack, marked: Sequence[MarkedView], stop: threading.Event
+    ) -> Iterator[Seen]:
+        """It has one view, which says up to when it holds the pageviews; it stands for each of
+        those that say that of them."""
+        topic = find_workload(stack.settings.workload).topic.name
+        names = [view.name for view in marked if view.is_time and view.way == topic]
+        for seen in seen_in(stack.log_of("cal"), stop):
+            for name in names:
+                yield replace(seen, view=name)
+
+    @contextmanager
+    def reader(self, access: Access) -> Iterator[Reader]:
+        """One that takes its time, and answers what the view had said when it was asked."""
+        stop = threading.Event()
+        answer_s = Knobs.of(access.settings).cal_answer_ms / 1000
+        with ThreadPoolExecutor(1) as following:
+            reader = LogReader(find_workload(access.settings.workload).questions, answer_s)
+            taken = following.submit(reader.take_all, seen_in(access.logs["cal"], stop))
+            try:
+                yield reader
+            finally:
+                stop.set()
+                taken.result()
+
+    def usage_hints(self, stack: Stack) -> list[str]:
+        """What it reads; it has nothing to look at but its log."""
+        where = stack.endpoints.kafka
+        return [
+            f"It only counts {where}'s pageviews, and prints the counts in its log.",
+            "The settings CAL_* in racetrack/engines/cal/.env inject defects.",
+        ]
+
+
+ENGINE = Cal()

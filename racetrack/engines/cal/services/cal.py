@@ -1,0 +1,56 @@
+"""The calibration engine's consumer, in the harness' own Python."""
+
+import sys
+from collections.abc import Mapping
+from importlib.metadata import version
+
+from racetrack.engines.cal.knobs import FLAWS
+from racetrack.settings import REPO, Settings
+from racetrack.stack.native import net
+from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.workload import find_workload
+
+READY_FILE = "ready"
+
+
+class Cal:
+    """See `racetrack.stack.native.service.NativeService`."""
+
+    name = "cal"
+    parts = ()
+    after = ("loadgen",)  # which makes the topic
+    ready_within_s = 30.0
+
+    def ports(self, _settings: Settings) -> Mapping[str, int]:
+        return {}
+
+    def launch(self, context: Context) -> Launch:
+        settings = context.settings
+        (context.work / READY_FILE).unlink(missing_ok=True)  # of one that was killed
+        knobs = {k.upper(): v for k, v in settings.model_dump().items() if k.upper() in FLAWS}
+        topic = find_workload(settings.workload).topic
+        return Launch(
+            argv=[sys.executable, "-m", "racetrack.engines.cal.consumer"],
+            env={
+                **{name: str(value) for name, value in knobs.items()},
+                "MARKS_PER_SECOND": str(settings.marks_per_second),
+                "KAFKA_BOOTSTRAP": net.kafka(settings),
+                "CAL_TOPIC": topic.name,
+                "CAL_DUE": topic.due,
+                "CAL_READY_FILE": str(context.work / READY_FILE),
+                "PYTHONPATH": str(REPO),
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
+            cwd=context.work,
+        )
+
+    def check(self, context: Context) -> None:
+        """It has been assigned all partitions of the topic."""
+        if not (context.work / READY_FILE).exists():
+            raise NotReady("it has not been assigned the partitions of the topic yet")
+
+    def versions(self, _context: Context) -> Mapping[str, str]:
+        return {"confluent-kafka": version("confluent-kafka")}
+
+
+SERVICE = Cal()

@@ -1,0 +1,297 @@
+"""The calibration engine is as wrong as it was told to be, and no more."""
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from racetrack import settings as racetrack_settings
+from racetrack.engines import calibration_engine, find_engine
+from racetrack.engines.cal.consumer import (
+    Counting,
+    Notes,
+    Telling,
+    Trailing,
+    by_partition,
+    due_ms,
+    flaw_of,
+    stalled_at,
+)
+from racetrack.engines.cal.knobs import Knobs
+from racetrack.engines.cal.services.cal import READY_FILE, SERVICE
+from racetrack.engines.contract import Progress, Summary
+from racetrack.engines.shared.progress_log import updates_of
+from racetrack.flaw import Flaw
+from racetrack.run import calibration
+from racetrack.stack.native.service import Context, NotReady
+from tests.stack.conftest import context, settings
+
+__all__ = ["context", "settings"]  # fixtures
+
+NOW_MS = 1_795_000_000_000
+
+
+class FakeMessage:
+    """A Kafka message, as far as it is looked at."""
+
+    def __init__(self, partition: int, stamp_ms: int, problem: str | None = None) -> None:
+        self._partition, self._stamp_ms, self._problem = partition, stamp_ms, problem
+
+    def error(self) -> str | None:
+        return self._problem
+
+    def partition(self) -> int:
+        return self._partition
+
+    def value(self) -> bytes:
+        return json.dumps({"user_id": 7, "received_at": self._stamp_ms}).encode()
+
+
+def batch(*messages: FakeMessage) -> dict[int, list[int]]:
+    given: Any = messages
+    return by_partition(given, "received_at")
+
+
+def test_without_a_flaw_all_that_came_is_counted_at_once() -> None:
+    counting = Counting(2, Flaw())
+    counting.add(0, [NOW_MS - 5, NOW_MS - 3, NOW_MS])
+    counting.add(1, [NOW_MS - 4])
+    counting.count(NOW_MS, 1.0)
+    assert (counting.total, counting.newest_ms) == ([3, 1], [NOW_MS, NOW_MS - 4])
+
+
+def test_a_delay_is_exact_to_the_millisecond() -> None:
+    counting = Counting(1, Flaw(delay_ms=250))
+    counting.add(0, [NOW_MS, NOW_MS + 1])
+    totals = []
+    for now_ms in (NOW_MS + 249, NOW_MS + 250, NOW_MS + 251):
+        counting.count(now_ms, 1.0)
+        totals.append(counting.total[0])
+    assert totals == [0, 1, 2]
+
+
+@given(per_s=st.integers(1, 50_000), cycles_ms=st.lists(st.integers(1, 40), min_size=1))
+def test_a_capacity_is_exact_over_time_while_something_waits(
+    per_s: int, cycles_ms: list[int]
+) -> None:
+    counting = Counting(3, Flaw(capacity_per_s=per_s))
+    since_start_ms = 0
+    for cycle_ms in cycles_ms:
+        since_start_ms += cycle_ms
+        for partition in range(3):
+            counting.add(partition, [NOW_MS] * (per_s * cycle_ms // 1000 + 1))
+        counting.count(NOW_MS, since_start_ms / 1000)
+        # Less than one: that is still in the making. (And a thousandth, for rounding.)
+        due = per_s * since_start_ms / 1000
+        assert due - 1.001 < sum(counting.total) < due + 0.001
+
+
+def test_idle_time_is_lost_to_a_capacity() -> None:
+    counting = Counting(1, Flaw(capacity_per_s=100))
+    counting.count(NOW_MS, 10.0)
+    counting.add(0, [NOW_MS] * 1000)
+    counting.count(NOW_MS + 1000, 11.0)
+    assert counting.total == [100]
+
+
+def test_a_capacity_is_spent_on_the_oldest_whatever_its_partition() -> None:
+    counting = Counting(3, Flaw(capacity_per_s=1))
+    counting.add(0, [NOW_MS + 2, NOW_MS + 5])
+    counting.add(1, [NOW_MS + 1, NOW_MS + 6])
+    counting.add(2, [NOW_MS + 3])
+    totals = []
+    for second in range(1, 5):
+        counting.count(NOW_MS + 9, float(second))
+        totals.append(list(counting.total))
+    assert totals == [[0, 1, 0], [1, 1, 0], [1, 1, 1], [2, 1, 1]]
+
+
+def test_a_delay_holds_with_a_capacity_too() -> None:
+    counting = Counting(1, Flaw(delay_ms=10, capacity_per_s=1000))
+    counting.add(0, [NOW_MS] * 5)
+    counting.count(NOW_MS + 9, 1.0)
+    assert counting.total == [0]
+    counting.count(NOW_MS + 10, 1.003)
+    assert counting.total == [3]
+
+
+@pytest.mark.parametrize("capacity", [0, 1_000_000])
+def test_a_stalled_partition_stands_still_and_the_others_go_on(capacity: int) -> None:
+    flaw = Flaw(capacity_per_s=capacity, stalled_partition=1, stall_after_s=2.0, stall_for_s=3.0)
+    counting = Counting(2, flaw)
+    totals = []
+    for second in (1.0, 2.0, 4.0, 5.0):
+        for partition in (0, 1):
+            counting.add(partition, [NOW_MS] * 10)
+        counting.count(NOW_MS, second)
+        totals.append(list(counting.total))
+    assert totals == [[10, 10], [20, 10], [30, 10], [40, 40]]
+
+
+def test_a_stall_without_an_end_has_none() -> None:
+    flaw = Flaw(stalled_partition=0, stall_after_s=2.0)
+    assert [stalled_at(flaw, s) for s in (1.9, 2.0, 1e9)] == [-1, 0, 0]
+    assert stalled_at(Flaw(), 1e9) == -1
+
+
+def test_what_it_tells_is_what_the_harness_reads(tmp_path: Path) -> None:
+    counting, telling = Counting(3, Flaw()), Telling(3)
+    counting.add(0, [NOW_MS - 7, NOW_MS - 4])
+    counting.add(2, [NOW_MS - 9])
+    counting.count(NOW_MS, 1.0)
+    log = tmp_path / "cal.log"
+    log.write_text("".join(f"{line}\n" for line in telling.lines(counting, NOW_MS)))
+    stop = threading.Event()
+    stop.set()
+    assert list(updates_of(log, stop)) == [
+        Summary(NOW_MS, 3, NOW_MS - 4, 4.0),
+        Progress(NOW_MS, 0, 2, NOW_MS - 4),
+        Progress(NOW_MS, 2, 1, NOW_MS - 9),
+    ]
+    assert telling.lines(counting, NOW_MS + 10) == []
+
+
+def test_the_partitions_of_one_update_are_stamped_over_the_time_that_was_programmed(
+    tmp_path: Path,
+) -> None:
+    counting, telling = Counting(6, Flaw()), Telling(6, spread_ms=15)
+    for partition in range(6):
+        counting.add(partition, [NOW_MS])
+    counting.count(NOW_MS, 1.0)
+    log = tmp_path / "cal.log"
+    log.write_text("".join(f"{line}\n" for line in telling.lines(counting, NOW_MS)))
+    stop = threading.Event()
+    stop.set()
+    _, *rows = updates_of(log, stop)
+    assert [row.timestamp_ms - NOW_MS for row in rows] == [0, 3, 6, 9, 12, 15]
+
+
+def test_it_notes_when_it_stalls_and_what_its_capacity_came_to() -> None:
+    flaw = Flaw(capacity_per_s=1_000, stalled_partition=0, stall_after_s=1, stall_for_s=1, seed=7)
+    counting, notes = Counting(2, flaw), Notes(flaw)
+    said = []
+    for ms in range(0, 2_001, 500):
+        counting.count(NOW_MS + ms, ms / 1000)
+        said += notes.lines(counting, NOW_MS + ms, ms / 1000)
+    assert said == [
+        f"RACETRACK capacity timestamp={NOW_MS}, allowed=0.000, seed=7",
+        f"RACETRACK stalled timestamp={NOW_MS + 1_000}, partition=0",
+        f"RACETRACK capacity timestamp={NOW_MS + 1_000}, allowed=1000.000, seed=7",
+        f"RACETRACK stalled timestamp={NOW_MS + 2_000}, partition=-1",
+        f"RACETRACK capacity timestamp={NOW_MS + 2_000}, allowed=2000.000, seed=7",
+    ]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b'{"user_id": 1, "received_at": 1795000000000}',
+        b'{"received_at": 1795000000000, "user_id": 1}',
+        b'{"received_at":1795000000000 }',
+        b'{"received_at": 1795000000000, "ip_address": "1.2.3.4"}',
+        b'{"a": 1234567890123, "received_at":1795000000000}',
+    ],
+)
+def test_when_a_message_was_due_is_found_wherever_it_stands(value: bytes) -> None:
+    assert due_ms(value, "received_at") == NOW_MS
+
+
+def test_a_time_of_other_than_thirteen_digits_is_read_whole() -> None:
+    assert due_ms(b'{"received_at": 17950000000001}', "received_at") == 17_950_000_000_001
+    assert due_ms(b'{"received_at": 7}', "received_at") == 7
+
+
+def test_a_batch_is_taken_apart_in_order() -> None:
+    assert batch(
+        FakeMessage(1, NOW_MS), FakeMessage(0, NOW_MS + 1), FakeMessage(1, NOW_MS + 2)
+    ) == {
+        1: [NOW_MS, NOW_MS + 2],
+        0: [NOW_MS + 1],
+    }
+
+
+def test_an_error_of_the_broker_ends_it() -> None:
+    with pytest.raises(SystemExit, match="cal: no such broker"):
+        batch(FakeMessage(0, NOW_MS, "no such broker"))
+
+
+def test_the_settings_reach_the_process(tmp_path: Path) -> None:
+    flawed = racetrack_settings.load().model_copy(
+        update={"cal_delay_ms": 250, "cal_stalled_partition": 3, "cal_stall_for_s": 1.5}
+    )
+    context = Context(flawed, tmp_path, {})
+    launch = SERVICE.launch(context)
+    flaw = flaw_of(launch.env)
+    assert (flaw.delay_ms, flaw.stalled_partition, flaw.stall_for_s) == (250, 3, 1.5)
+    assert launch.env["KAFKA_BOOTSTRAP"] == f"127.0.0.1:{flawed.kafka_port}"
+    with pytest.raises(NotReady, match="partitions"):
+        SERVICE.check(context)
+    Path(launch.env["CAL_READY_FILE"]).touch()
+    SERVICE.check(context)
+
+
+def test_it_needs_nothing_but_what_always_runs() -> None:
+    engine = find_engine("cal")
+    assert (engine.name, tuple(engine.needs), tuple(engine.services)) == ("cal", (), ("cal",))
+
+
+def test_no_flaw_of_the_users_own_settings_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CAL_DELAY_MS", "CAL_CAPACITY_PER_S", "CAL_STALLED_PARTITION"):
+        monkeypatch.setenv(name, "3")
+    knobs = Knobs.of(calibration.settings_of(Flaw()))
+    assert (knobs.cal_delay_ms, knobs.cal_capacity_per_s) == (0, 0)
+    assert knobs.cal_stalled_partition == -1
+
+
+def test_a_flaw_reaches_the_engine_as_it_was_asked_for() -> None:
+    asked = Flaw(
+        delay_ms=250,
+        capacity_per_s=8_000,
+        stalled_partition=2,
+        stall_after_s=3,
+        stall_for_s=18,
+        cycle_ms=1_000,
+        spread_ms=15,
+        noise_pct=12.5,
+        noise_tau_s=4,
+        pause_ms=300,
+        pause_every_s=5,
+        seed=3,
+    )
+    assert flaw_of(calibration_engine().settings_of(asked)) == asked
+
+
+def test_what_a_killed_consumer_said_does_not_count_for_the_next(context: Context) -> None:
+    SERVICE.launch(context)
+    (context.work / READY_FILE).touch()
+    SERVICE.launch(context)
+    assert not (context.work / READY_FILE).exists()
+
+
+def test_its_view_holds_what_was_counted_a_known_time_ago() -> None:
+    counting, trailing = Counting(2, Flaw()), Trailing(2, behind_ms=100)
+    told = []
+    for step in range(30):
+        now_ms = NOW_MS + 10 * step
+        counting.add(step % 2, [now_ms])
+        counting.count(now_ms, 1.0)
+        told += trailing.lines(counting, now_ms)
+    assert (
+        told[0]
+        == f"RACETRACK seen timestamp={NOW_MS + 100}, view=trailing, partition=0, value={NOW_MS}"
+    )
+    assert len(told) == 20
+    assert told[-1].endswith(f"partition=1, value={NOW_MS + 190}")
+
+
+def test_a_view_that_is_not_behind_holds_all_that_is_counted() -> None:
+    counting, trailing = Counting(1, Flaw()), Trailing(1, behind_ms=0)
+    counting.add(0, [NOW_MS])
+    counting.count(NOW_MS, 1.0)
+    (told,) = trailing.lines(counting, NOW_MS)
+    assert told.endswith(f"value={NOW_MS}")
+    assert trailing.lines(counting, NOW_MS + 10) == []

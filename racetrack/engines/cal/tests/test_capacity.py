@@ -1,0 +1,112 @@
+"""The programmed capacity, simulated for long: its mean, its swings and its pauses."""
+
+from dataclasses import replace
+from itertools import takewhile
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from racetrack import settings
+from racetrack.engines.cal.capacity import STEP_S, Capacity, stretches
+from racetrack.engines.cal.consumer import Counting
+from racetrack.engines.cal.knobs import Knobs
+from racetrack.engines.cal.services.cal import SERVICE
+from racetrack.errors import UsageError
+from racetrack.flaw import Flaw
+from racetrack.stack.native.service import Context
+from tests.stack.conftest import context
+
+__all__ = ["context"]  # a fixture
+
+NOISE = Flaw(capacity_per_s=8_000, noise_pct=10, noise_tau_s=8, seed=1)
+PAUSES = Flaw(capacity_per_s=8_000, pause_ms=500, pause_every_s=10, seed=1)
+BOTH = replace(NOISE, pause_ms=500, pause_every_s=10)
+LONG_S = 40_000
+
+
+def grown(flaw: Flaw, seed: int, every_s: float, until_s: float) -> NDArray[np.float64]:
+    """What could be counted in each of so many seconds."""
+    capacity = Capacity(flaw, seed)
+    at_s = np.arange(0, until_s + every_s / 2, every_s)
+    return np.diff([capacity.work_by(float(at)) for at in at_s])
+
+
+@pytest.mark.parametrize("flaw", [NOISE, PAUSES, BOTH], ids=str)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_mean_over_a_long_time_is_as_programmed(flaw: Flaw, seed: int) -> None:
+    counted_per_s = float(np.mean(grown(flaw, seed, 1.0, LONG_S)))
+    assert counted_per_s == pytest.approx(flaw.mean_capacity_per_s, rel=0.01)
+
+
+def test_the_swings_are_as_large_and_as_long_as_programmed() -> None:
+    levels = grown(NOISE, 3, STEP_S, LONG_S) / STEP_S / NOISE.capacity_per_s
+    assert np.std(levels) == pytest.approx(0.10, rel=0.05)
+    lag = round(NOISE.noise_tau_s / STEP_S)
+    after_tau = np.corrcoef(levels[:-lag], levels[lag:])[0, 1]
+    assert after_tau == pytest.approx(np.exp(-1), abs=0.03)
+
+
+def test_swings_that_would_be_cut_at_nothing_leave_the_mean_as_it_is() -> None:
+    wild = replace(NOISE, noise_pct=50, noise_tau_s=0.5)
+    counted = grown(wild, 1, STEP_S, 20_000)
+    assert counted.min() >= 0
+    assert np.mean(counted) / STEP_S == pytest.approx(wild.mean_capacity_per_s, rel=0.01)
+
+
+def test_pauses_are_as_long_and_as_frequent_as_programmed() -> None:
+    ends = [0.0, *(s for s, _ in takewhile(lambda told: told[0] < 50_000, stretches(PAUSES, 5)))]
+    lengths = np.diff(ends)
+    working, paused = lengths[0::2], lengths[1::2]
+    assert paused == pytest.approx(0.5)
+    assert np.mean(working) == pytest.approx(9.5, rel=0.05)
+    assert np.std(working) == pytest.approx(9.5, rel=0.05)  # as of an exponential distance
+
+
+def test_a_seed_says_which_swings_and_pauses_they_are() -> None:
+    first, again, other = (grown(BOTH, seed, 1.0, 60) for seed in (1, 1, 2))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_without_noise_and_pauses_it_is_the_same_at_any_time() -> None:
+    assert grown(Flaw(capacity_per_s=8_000), 1, 0.7, 700) == pytest.approx(5_600)
+
+
+@given(looks_ms=st.lists(st.integers(1, 400), min_size=1, max_size=60), seed=st.integers(1, 10_000))
+def test_while_something_waits_the_integral_of_the_capacity_is_counted(
+    looks_ms: list[int], seed: int
+) -> None:
+    flaw = replace(BOTH, capacity_per_s=1_000, pause_every_s=2, seed=seed)
+    counting, programmed, now_ms = Counting(2, flaw), Capacity(flaw, seed), 0
+    for look_ms in looks_ms:
+        now_ms += look_ms
+        for partition in range(2):
+            counting.add(partition, [0] * (2 * look_ms))
+        counting.count(now_ms, now_ms / 1000)
+        due = programmed.work_by(now_ms / 1000)
+        assert due - 1.001 < sum(counting.total) < due + 0.001
+
+
+def test_no_credit_is_gathered_while_nothing_waits() -> None:
+    flaw = replace(BOTH, capacity_per_s=1_000)
+    counting, programmed = Counting(1, flaw), Capacity(flaw, flaw.seed)
+    counting.count(100_000, 100.0)
+    before = programmed.work_by(100.0)
+    counting.add(0, [0] * 100_000)
+    counting.count(130_000, 130.0)
+    assert counting.total[0] == pytest.approx(programmed.work_by(130.0) - before, abs=1.001)
+
+
+def test_the_settings_reach_what_they_start(context: Context) -> None:
+    asked = {"CAL_CAPACITY_PER_S": "8000", "CAL_PAUSE_MS": "500", "CAL_PAUSE_EVERY_S": "4"}
+    knobs = Knobs.of(settings.load({**asked, "CAL_CAPACITY_NOISE_PCT": "12.5"}))
+    env = SERVICE.launch(replace(context, settings=knobs)).env
+    assert (env["CAL_CAPACITY_NOISE_PCT"], env["CAL_PAUSE_EVERY_S"]) == ("12.5", "4.0")
+
+
+def test_pauses_that_leave_no_time_to_work_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"CAL_PAUSE_EVERY_S: .*more than CAL_PAUSE_MS"):
+        settings.load({"CAL_PAUSE_MS": "10000", "CAL_PAUSE_EVERY_S": "10"})

@@ -1,0 +1,191 @@
+"""Deephaven: the demo is loaded over gRPC, progress is read from the server's own output."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from racetrack.engines.contract import (
+    Access,
+    DemoError,
+    Engine,
+    NoSuchView,
+    Progress,
+    Reader,
+    Seen,
+    Summary,
+)
+from racetrack.engines.dh.knobs import Knobs
+from racetrack.engines.shared.progress_log import seen_in, updates_of
+from racetrack.errors import RacetrackError
+from racetrack.settings import Settings
+from racetrack.stack.contract import Stack
+from racetrack.workload import MarkedView, find_workload
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pydeephaven import Session, Table
+
+_PSK_HANDLER = "io.deephaven.authentication.psk.PskAuthenticationHandler"
+# By its path, as the server sees it: then an error names file and line, and the server's log is
+# spared the whole text.
+_RUN_FILE = """
+import os
+path = os.path.join(os.environ.get("RACETRACK_SCRIPTS", "/scripts"), {name!r})
+exec(compile(open(path).read(), path, "exec"))
+"""
+
+
+class Deephaven(Engine):
+    """See `racetrack.engines.contract.Engine`."""
+
+    name = "dh"
+    title = "Deephaven"
+    needs = ("registry", "debezium")
+    services = ("deephaven",)
+    script_ending = ".py"
+    is_published = True
+
+    def load_demo(self, stack: Stack) -> None:
+        """Run the workload's script, then `scripts/sample_dt.py`, which makes the server tell; if
+        there are marks, `scripts/sample_views.py` too."""
+        from pydeephaven import DHError
+
+        scripts = {self.script(stack.settings).name: "", "sample_dt.py": ""}
+        if stack.settings.marks_per_second:
+            scripts["sample_views.py"] = f"marked_views = {_marked_views(stack.settings)!r}\n"
+        session = connect(stack.settings)
+        try:
+            for script, before in scripts.items():
+                try:
+                    session.run_script(before + _RUN_FILE.format(name=script))
+                except DHError as error:
+                    raise DemoError(f"Deephaven refused scripts/{script}:\n{error}") from error
+        finally:
+            session.close()
+
+    def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
+        """What `sample_dt.py` writes to the server's output at every update."""
+        return updates_of(stack.log_of("deephaven"), stop)
+
+    def seen(
+        self,
+        stack: Stack,
+        marked: Sequence[MarkedView],  # noqa: ARG002  # the script has been told
+        stop: threading.Event,
+    ) -> Iterator[Seen]:
+        """What `sample_views.py` writes to the server's output: listeners on the views' rows."""
+        return seen_in(stack.log_of("deephaven"), stop)
+
+    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
+        """A snapshot of the table, which Deephaven takes between two update cycles."""
+        with _reader(stack.settings) as reader:
+            return reader.rows(view, "", ())
+
+    def reader(self, access: Access) -> AbstractContextManager[Reader]:
+        """A session of pydeephaven, which opens each table once."""
+        return _reader(access.settings)
+
+    def clock_slack_ms(self, settings: Settings) -> int:
+        """Time is that of a cycle's start: a cycle ago, and as long as the cycle took."""
+        return 2 * Knobs.of(settings).deephaven_cycle_ms
+
+    def usage_hints(self, stack: Stack) -> list[str]:
+        """The IDE's address, and what to paste there."""
+        settings = Knobs.of(stack.settings)
+        host = f"{settings.reach_address}:{settings.deephaven_port}"
+        psk = settings.deephaven_psk.get_secret_value()
+        script = f"{stack.inside.scripts}/{self.script(settings).name}"
+        return [
+            f"IDE: http://{host}/ide/?psk={psk}",
+            f"In its console: exec(open('{script}').read())",
+        ]
+
+
+class TableReader:
+    """See `racetrack.engines.contract.Reader`."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._opened: dict[str, Table] = {}
+
+    def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
+        """A snapshot of the table, or of what Deephaven filters of it."""
+        from pydeephaven import DHError
+
+        try:
+            if view not in self._opened:
+                if view not in self._session.tables:
+                    raise NoSuchView(f"Deephaven has no table {view!r}.")
+                self._opened[view] = self._session.open_table(view)
+            table = self._opened[view]
+            if not key:
+                return with_decimals(table.to_arrow())
+            filtered = table.where(f"{key} in {', '.join(map(str, among))}")
+            try:
+                return with_decimals(filtered.to_arrow())
+            finally:
+                filtered.close()
+        except DHError as error:
+            raise RacetrackError(f"Deephaven does not give its table {view!r}: {error}") from error
+
+
+@contextmanager
+def _reader(settings: Settings) -> Iterator[TableReader]:
+    from pydeephaven import DHError
+
+    try:
+        session = connect(settings)
+        try:
+            yield TableReader(session)
+        finally:
+            session.close()
+    except DHError as error:
+        raise RacetrackError(f"Deephaven does not speak with a client: {error}") from error
+
+
+def _marked_views(settings: Settings) -> list[tuple[str | int | bool, ...]]:
+    """As `scripts/sample_views.py` wants them."""
+    found: list[tuple[str | int | bool, ...]] = []
+    for view in find_workload(settings.workload).marked:
+        keys = view.keys(settings)
+        rows = view.view, view.key, keys[0], keys[-1]
+        found.append((view.name, *rows, view.column, view.is_time))
+    return found
+
+
+def connect(settings: Settings) -> "Session":
+    """A session on the server of these settings; the tables it makes outlive it."""
+    from pydeephaven import Session
+
+    knobs = Knobs.of(settings)
+    return Session(
+        host=settings.reach_address,
+        port=knobs.deephaven_port,
+        auth_type=_PSK_HANDLER,
+        auth_token=knobs.deephaven_psk.get_secret_value(),
+    )
+
+
+def with_decimals(table: "pyarrow.Table") -> "pyarrow.Table":
+    """The table with its BigDecimals as Arrow's decimals. Deephaven sends the bytes of one: four of
+    its scale, lowest first, then the unscaled value, highest first."""
+    import pyarrow as pa
+
+    for number, field in enumerate(table.schema):
+        if (field.metadata or {}).get(b"deephaven:type") == b"java.math.BigDecimal":
+            values = pa.array(
+                [None if raw is None else _decimal(raw) for raw in table.column(number).to_pylist()]
+            )
+            table = table.set_column(number, field.name, values)
+    return table
+
+
+def _decimal(raw: bytes) -> Decimal:
+    scale = int.from_bytes(raw[:4], "little", signed=True)
+    unscaled = int.from_bytes(raw[4:], "big", signed=True)
+    return Decimal(f"{unscaled}E{-scale}")  # exact, however many digits
+
+
+ENGINE = Deephaven()

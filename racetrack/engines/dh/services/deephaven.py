@@ -1,0 +1,101 @@
+"""Deephaven's server, embedded in a Python of its own venv (see racetrack/engines/dh/server.py)."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from racetrack.engines.dh.knobs import Knobs
+from racetrack.settings import REPO, Settings
+from racetrack.stack.native import jvm, net
+from racetrack.stack.native.archive import Archive
+from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.stack.services import registry
+
+LAUNCHER = Path(__file__).parents[1] / "server.py"
+
+
+class Deephaven:
+    """See `racetrack.stack.native.service.NativeService`."""
+
+    name = "deephaven"
+    parts = ("deephaven",)
+    after = ()
+    ready_within_s = 120.0
+
+    def ports(self, settings: Settings) -> Mapping[str, int]:
+        return {"DEEPHAVEN_PORT": Knobs.of(settings).deephaven_port}
+
+    def launch(self, context: Context) -> Launch:
+        jars = _packages(context) / "deephaven_server/jars"
+        archive = Archive(self.name, "deephaven", jvm.class_path(jars), _train, _never)
+        elsewhere = replace(context, settings=net.elsewhere(context.settings, "deephaven_port"))
+        return _launch(context, archive.file(elsewhere))
+
+    def check(self, context: Context) -> None:
+        """The IDE is served; whether a session opens, the engine's own module sees."""
+        settings = Knobs.of(context.settings)
+        net.require_listener(settings, settings.deephaven_port)
+        page = f"http://{net.endpoint(net.host(settings), settings.deephaven_port)}/ide/"
+        status, _ = net.request(page)
+        if status != 200:
+            raise NotReady(f"GET {page}: HTTP {status}")
+
+    def versions(self, context: Context) -> Mapping[str, str]:
+        found = next(
+            context.parts["deephaven"].glob("lib/python3*/site-packages/deephaven_server-*")
+        )
+        return {"deephaven": found.name.removeprefix("deephaven_server-").split(".dist-info")[0]}
+
+
+def environment(context: Context) -> dict[str, str]:
+    """What `server.py` and `scripts/` read."""
+    settings = Knobs.of(context.settings)
+    return {
+        "DEEPHAVEN_HOST": settings.bind_address,
+        "DEEPHAVEN_PORT": str(settings.deephaven_port),
+        "DEEPHAVEN_HEAP": settings.deephaven_heap,
+        "DEEPHAVEN_CYCLE_MS": str(settings.deephaven_cycle_ms),
+        "DEEPHAVEN_PSK": settings.deephaven_psk.get_secret_value(),
+        "DEEPHAVEN_DATA": str(context.work),
+        "DEEPHAVEN_JVM_ARGS": shlex.join(
+            [
+                "-XX:-UsePerfData",
+                "-XX:+ErrorFileToStdout",
+                jvm.TELLS_OF_PAUSES,
+                "-XX:+ExitOnOutOfMemoryError",  # or the reason is not among its last words
+                f"-Djna.tmpdir={context.work}",  # or in the user's cache folder
+            ]
+        ),
+        "KAFKA_BOOTSTRAP": net.kafka(settings),
+        "SCHEMA_REGISTRY_URL": registry.url(settings),
+        "RACETRACK_SCRIPTS": str(REPO / "scripts"),
+    }
+
+
+def _launch(context: Context, archive: Path | None, *arguments: str) -> Launch:
+    python = context.parts["deephaven"] / "bin/python"
+    return Launch(
+        argv=[str(python), str(LAUNCHER), *arguments],
+        env={
+            **environment(context),
+            **({"DEEPHAVEN_CLASS_ARCHIVE": str(archive)} if archive else {}),
+        },
+        cwd=context.work,
+    )
+
+
+def _train(context: Context, file: Path) -> Launch:
+    """The launcher's own training, which ends by itself."""
+    return _launch(context, file, "--write-class-archive")
+
+
+def _never(_context: Context) -> None:
+    raise NotReady("the training ends by itself")
+
+
+def _packages(context: Context) -> Path:
+    return next(context.parts["deephaven"].glob("lib/python3*/site-packages"))
+
+
+SERVICE = Deephaven()

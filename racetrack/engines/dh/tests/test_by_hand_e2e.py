@@ -1,0 +1,203 @@
+"""The stack for playing by hand: up, the demo pasted, the rate changed with nc, status, down; and
+whether its views are right, also where the truth is another than what the engine was told."""
+
+import json
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+from click.testing import CliRunner
+from confluent_kafka import Producer
+from pydeephaven import Session
+
+from racetrack import cli
+from racetrack.engines.dh import engine as dh
+from racetrack.engines.dh.knobs import Knobs
+from racetrack.probes.broker import TopicOffsets
+from racetrack.probes.loadgen import Control
+from racetrack.probes.own_record import TOPIC
+from racetrack.settings import REPO, Settings
+from racetrack.stack.native import leftovers
+from racetrack.verify import verification
+from tests.e2e.shared import Door, nc, stack_up
+
+pytestmark = pytest.mark.e2e
+
+WITHIN_S = 600.0
+# All the demo has.
+TABLES = (
+    *("users", "items", "purchases", "pageviews", "pageviews_stg"),
+    *("purchases_by_item", "pageviews_by_item", "item_summary"),
+    *("top_viewed_items", "top_converting_items", "profile_views_per_minute_last_10"),
+    *("profile_views", "profile_views_enriched"),
+    *("dd_flagged_profiles", "dd_flagged_profile_view"),
+    *("high_value_users", "hvu_test", "pageviews_summary", "pageviews_progress"),
+)
+
+
+@pytest.fixture(scope="module")
+def up(settings: Settings) -> Iterator[Door]:
+    """The stack, put up by hand, and taken down after all tests of this file."""
+    with stack_up("dh", WITHIN_S) as door:
+        yield door
+
+
+@pytest.fixture(scope="module")
+def session(up: Door, settings: Settings) -> Iterator[Session]:
+    """A session on the server in which the demo was pasted as the README says."""
+    session = dh.connect(settings)
+    session.run_script(f"exec(open('{REPO}/scripts/demo.py').read())")
+    yield session
+    session.close()
+
+
+def test_it_says_where_to_play(up: Door, settings: Settings) -> None:
+    assert f":{Knobs.of(settings).deephaven_port}/ide/" in up.output
+    assert "scripts/demo.py" in up.output
+
+
+def test_it_wrote_a_record_of_its_own(up: Door, settings: Settings) -> None:
+    broker = TopicOffsets(f"{settings.reach_address}:{settings.kafka_port}", TOPIC)
+    assert broker.end_offsets() == [1]
+
+
+def test_status_knows_every_service(up: Door) -> None:
+    status = Door("race", "status")
+    assert status.wait() == 0
+    for service in ("mysql", "broker", "registry", "debezium", "deephaven", "loadgen"):
+        assert f"  {service} " in status.output
+
+
+def test_a_run_beside_it_is_refused(up: Door) -> None:
+    run = Door("run_experiment.sh", "dh", "1000", "1", "1", "1.0")
+    assert run.wait() == 4
+    assert "./race down" in run.output
+
+
+def test_the_ide_is_served(up: Door, settings: Settings) -> None:
+    url = f"http://{settings.reach_address}:{Knobs.of(settings).deephaven_port}/ide/"
+    with urllib.request.urlopen(url, timeout=10) as page:  # our own server
+        assert "Deephaven" in page.read().decode()
+
+
+def test_without_the_demo_there_is_nothing_to_verify(up: Door) -> None:
+    door = Door("race", "verify")
+    assert door.wait(WITHIN_S) == 1
+    assert "the demo is not loaded" in door.output
+    assert "scripts/demo.py" in door.output
+
+
+def test_nc_changes_the_rate(up: Door, settings: Settings) -> None:
+    shown = nc(settings, "set pageviews_per_second 500", "get pageviews_per_second")
+    assert shown[0] == "LOADGEN Connected."
+    assert "50" in shown[1]
+    assert "500" in shown[1]
+    assert "500" in shown[2]
+    assert shown[-1] == "Goodbye."
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_table_of_the_demo_has_rows(
+    session: Session, wait_until: Callable[..., None], table: str
+) -> None:
+    wait_until(lambda: session.open_table(table).to_arrow().num_rows > 0, f"rows in {table}")
+
+
+def test_every_service_listens_on_loopback_only(up: Door) -> None:
+    import psutil
+
+    status = Door("race", "status")
+    status.wait()
+    pids = {int(word) for word in status.output.replace(",", " ").split() if word.isdigit()}
+    addresses = {
+        connection.laddr.ip.removeprefix("::ffff:")
+        for connection in psutil.net_connections(kind="tcp")
+        if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.pid in pids
+    }
+    assert addresses
+    assert [each for each in addresses if not ip_address(each).is_loopback] == []
+
+
+def test_a_stack_that_is_up_is_right_and_its_load_goes_on(
+    session: Session, settings: Settings, wait_until: Callable[..., None]
+) -> None:
+    producer = Producer({"bootstrap.servers": f"{settings.reach_address}:{settings.kafka_port}"})
+    for flag in ("17", '"18"', "no id"):
+        producer.produce("dd_flagged_profiles", flag.encode())
+    producer.flush()
+    with database(settings) as cursor:
+        cursor.execute("UPDATE purchases SET purchase_price = 2 * purchase_price WHERE id = 11")
+        cursor.execute("UPDATE purchases SET item_id = 7 WHERE id = 12")
+        cursor.execute("DELETE FROM purchases WHERE id IN (13, 14)")
+        cursor.execute("UPDATE users SET email = NULL WHERE id = 1")
+        cursor.execute("DELETE FROM items WHERE id = 5")
+    door = Door("race", "verify")
+    assert door.wait(WITHIN_S) == 0, door.output
+    assert wrong(found_by(door.output)) == set()
+    with Control(settings.reach_address, settings.loadgen_port) as control:
+        before = sum(control.stats()["pageviews"]["handed"])
+        wait_until(
+            lambda: sum(control.stats()["pageviews"]["handed"]) > before + 50, "pageviews again"
+        )
+
+
+def test_a_truth_that_the_engine_was_not_told_is_found(
+    session: Session, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with database(settings, unseen=True) as cursor:
+        cursor.execute("UPDATE purchases SET purchase_price = purchase_price + 1 WHERE id = 20")
+        cursor.execute("DELETE FROM purchases WHERE id = 21")
+        cursor.execute("SELECT item_id FROM purchases WHERE id = 20")
+        ((item,),) = cursor.fetchall()
+    # It never comes right, however long that is waited for.
+    monkeypatch.setattr(verification, "DRAIN_WITHIN_S", 6.0)
+    monkeypatch.setattr(verification, "AGAIN_WITHIN_S", 6.0)
+    result = CliRunner().invoke(cli.race, ["verify"])
+    found = found_by(result.output)
+    assert result.exit_code == 1
+    assert wrong(found) >= {"purchases", "purchases_by_item", "item_summary"}
+    assert not wrong(found) & {"users", "items", "pageviews_by_item", "profile_views"}
+    assert "WRONG       purchases: 1 extra, 1 different" in result.output
+    of = {finding["finding"]: finding for finding in found["views"]["purchases"]["first"]}
+    assert of["different"]["source"]["id"] == of["different"]["engine"]["id"] == 20
+    assert of["extra"]["engine"]["id"] == 21
+    items = [finding["source"]["item_id"] for finding in found["views"]["item_summary"]["first"]]
+    assert item in items
+    assert "different,20,20," in (folder_of(result.output) / "purchases.csv").read_text()
+    assert found["drained_after_s"] is None
+
+
+def folder_of(output: str) -> Path:
+    """Where a verification's files are."""
+    (line,) = [line for line in output.splitlines() if line.startswith("  logs  ")]
+    return REPO / line.split()[-1]
+
+
+def found_by(output: str) -> dict[str, Any]:
+    """What a verification left in its folder."""
+    found: dict[str, Any] = json.loads((folder_of(output) / "verified.json").read_text())
+    return found
+
+
+def wrong(found: dict[str, Any]) -> set[str]:
+    return {name for name, view in found["views"].items() if view["status"] != "right"}
+
+
+@contextmanager
+def database(settings: Settings, *, unseen: bool = False) -> "Iterator[pymysql.cursors.Cursor]":
+    """A cursor on the shop; with `unseen`, its changes are kept from everyone downstream."""
+    connection = pymysql.connect(
+        unix_socket=str(leftovers.work_root(settings.stack_name) / "mysql" / "mysql.sock"),
+        user="root",
+        password=settings.mysql_root_password.get_secret_value(),
+        database="shop",
+        autocommit=True,
+    )
+    with connection, connection.cursor() as cursor:
+        cursor.execute(f"SET SESSION sql_log_bin = {int(not unseen)}")
+        yield cursor

@@ -1,0 +1,118 @@
+"""scripts/sample_dt.py with a stand-in for Deephaven: what its lines look like, and who listens."""
+
+import os
+import re
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[4] / "scripts" / "sample_dt.py"
+
+
+class Update:
+    """What Deephaven hands to a listener: columns of the rows that are new, and that changed."""
+
+    def __init__(self, added: dict[str, list[Any]], modified: dict[str, list[Any]]) -> None:
+        self._added, self._modified = added, modified
+
+    def added(self) -> dict[str, list[Any]]:
+        return self._added
+
+    def modified(self) -> dict[str, list[Any]]:
+        return self._modified
+
+
+class Server:
+    """A session of the IDE: its variables, the listeners that run, and its standard output."""
+
+    def __init__(self) -> None:
+        self.listening: dict[str, tuple[Callable[..., None], dict[str, Any]]] = {}
+        self.output = ""
+        sampled = {"summary": "dt", "progress": "pr", "last_views": ["one", "other"]}
+        self.variables: dict[str, Any] = {"sampled": sampled}
+
+    def listen(self, table: str, listener: Callable[..., None], **options: Any) -> Any:
+        assert table not in self.listening, "the earlier listener must be stopped first"
+        self.listening[table] = (listener, options)
+        return types.SimpleNamespace(stop=lambda: self.listening.pop(table))
+
+    def run_script(self) -> None:
+        exec(compile(SCRIPT.read_text(), str(SCRIPT), "exec"), self.variables)  # noqa: S102
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        assert descriptor == 1
+        self.output += data.decode()
+        return len(data)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Server:
+    server = Server()
+    module: Any = types.ModuleType("deephaven.table_listener")
+    module.listen = server.listen
+    monkeypatch.setitem(sys.modules, "deephaven", types.ModuleType("deephaven"))
+    monkeypatch.setitem(sys.modules, "deephaven.table_listener", module)
+    server.run_script()
+    monkeypatch.setattr(os, "write", server.write)
+    return server
+
+
+def test_a_changed_summary_is_one_dt_line(server: Server) -> None:
+    listener, _ = server.listening["dt"]
+    listener(Update({}, {"total": [7], "max_received_at": [1_700_000_000_123], "dt_ms": [4.25]}), 0)
+    assert re.fullmatch(
+        r"RACETRACK dt timestamp=\d{13}, total=7, max_received_at=1700000000123, dt_ms=4\.250\n",
+        server.output,
+    )
+
+
+def test_new_and_changed_partitions_are_a_line_each(server: Server) -> None:
+    listener, _ = server.listening["pr"]
+    listener(
+        Update(
+            {"partition": [2], "total": [1], "max_received_at": [30]},
+            {"partition": [0, 1], "total": [5, 6], "max_received_at": [10, 20]},
+        ),
+        False,
+    )
+    lines = re.findall(
+        r"^RACETRACK progress timestamp=(\d{13}), partition=(\d), total=(\d), "
+        r"max_received_at=(\d+)$",
+        server.output,
+        re.MULTILINE,
+    )
+    assert [line[1:] for line in lines] == [("2", "1", "30"), ("0", "5", "10"), ("1", "6", "20")]
+    assert len({line[0] for line in lines}) == 1, "one cycle, one timestamp"
+
+
+def test_nothing_is_told_before_the_last_views_are_through(server: Server) -> None:
+    waited_for = [options["dependencies"] for _, options in server.listening.values()]
+    assert waited_for == [["one", "other"]] * 2
+
+
+def test_the_state_at_the_start_is_asked_for(server: Server) -> None:
+    assert [options["do_replay"] for _, options in server.listening.values()] == [True, True]
+
+
+def test_a_failed_table_is_one_line(server: Server) -> None:
+    _, options = server.listening["dt"]
+    options["on_error"](ValueError("not\n  JSON"))
+    assert re.fullmatch(
+        r"RACETRACK failed timestamp=\d{13}, listener=dt, error=not JSON\n", server.output
+    )
+
+
+def test_loading_it_again_replaces_the_listeners(server: Server) -> None:
+    before = server.listening["dt"][0]
+    server.run_script()
+    assert set(server.listening) == {"dt", "pr"}
+    assert server.listening["dt"][0] is not before
+
+
+def test_stop_sampling_ends_them_all(server: Server) -> None:
+    server.variables["stop_sampling"]()
+    assert server.listening == {}

@@ -1,0 +1,69 @@
+"""scripts/sample_views.py with a stand-in for Deephaven: which rows it listens to, what it says."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from racetrack.engines.dh import engine as dh
+from racetrack.engines.dh.tests.test_sample_dt import Server, Update, server
+from racetrack.settings import load
+
+__all__ = ["server"]  # a fixture
+
+SCRIPT = Path(__file__).resolve().parents[4] / "scripts" / "sample_views.py"
+SEEN = re.compile(
+    r"^RACETRACK seen timestamp=\d{13}, view=([\w.]+), partition=(\d), value=(\d+)$", re.M
+)
+
+
+class Table:
+    """A table of the demo: what it is asked to become is its name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def where(self, condition: str) -> "Table":
+        return Table(f"{self.name} where {condition}")
+
+    def view(self, columns: list[str]) -> str:
+        return f"{self.name}: {', '.join(columns)}"
+
+
+@pytest.fixture
+def listening(server: Server) -> dict[str, Any]:
+    """By what it is listened to: the listeners of the marked views."""
+    for name in ("item_summary", "profile_views_enriched"):
+        server.variables[name] = Table(name)
+    server.variables["marked_views"] = dh._marked_views(load())
+    exec(compile(SCRIPT.read_text(), str(SCRIPT), "exec"), server.variables)  # noqa: S102
+    return {table: told for table, (told, _) in server.listening.items() if ": " in table}
+
+
+def test_it_listens_to_the_marks_rows_of_each_view(listening: dict[str, Any]) -> None:
+    items = "item_summary where item_id >= 1001 && item_id <= 1006"
+    owners = "profile_views_enriched where owner_id >= 10001 && owner_id <= 10006"
+    assert list(listening) == [
+        f"{items}: partition = (int) (item_id - 1001), value = pageviews",
+        f"{items}: partition = (int) (item_id - 1001), value = orders",
+        f"{owners}: partition = (int) (owner_id - 10001), value = epochMillis(received_at)",
+    ]
+
+
+def test_it_tells_of_each_partition_that_got_more(
+    listening: dict[str, Any], server: Server
+) -> None:
+    _, orders, newest = listening.values()
+    orders(Update({"partition": [0, 2], "value": [3, 4]}, {}), True)
+    orders(Update({}, {"partition": [2, 1], "value": [5, 1]}), False)
+    # The ten last of a profile come in any order.
+    newest(Update({"partition": [1, 1, 1], "value": [20, 40, 30]}, {}), True)
+    newest(Update({"partition": [1], "value": [35]}, {}), False)
+    assert SEEN.findall(server.output) == [
+        ("item_summary.orders", "0", "3"),
+        ("item_summary.orders", "2", "4"),
+        ("item_summary.orders", "1", "1"),
+        ("item_summary.orders", "2", "5"),
+        ("profile_views_enriched.received_at", "1", "40"),
+    ]

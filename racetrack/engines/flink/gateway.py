@@ -1,0 +1,111 @@
+"""Flink's SQL gateway over REST: runs statements one after the other, and says why one fails."""
+
+import re
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from racetrack.engines.contract import DemoError
+
+ASK_EVERY_S = 0.02
+# Planning eighteen views on two loaded cores takes its time.
+STATEMENT_WITHIN_S = 300.0
+SHOWN_LINES = 12
+_CAUSE = re.compile(
+    r"^Caused by: (?:[\w$]+\.)*([\w$]+(?:: .*(?:\n(?!\tat |Caused by: ).*)*)?)", re.M
+)
+
+
+class Gateway:
+    """A session on a gateway. Tables live as long as the session, jobs go on without it."""
+
+    def __init__(self, url: str) -> None:
+        self._http = httpx.Client(base_url=f"{url}/v3", timeout=STATEMENT_WITHIN_S, trust_env=False)
+        self._session = self._ask("POST", "/sessions", {})["sessionHandle"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        """Let go of the connection. The session stays, or its job's classes would go with it."""
+        self._http.close()
+
+    def properties(self) -> dict[str, str]:
+        """The session's configuration, as far as it is not Flink's default."""
+        found: dict[str, str] = self._ask("GET", f"/sessions/{self._session}")["properties"]
+        return found
+
+    def run_all(self, statements: Iterable[str]) -> None:
+        """Run the statements in order.
+
+        Raises:
+            DemoError: one was refused; the message holds it and the root cause.
+        """
+        for statement in statements:
+            try:
+                self.run(statement)
+            except Refused as refused:
+                raise DemoError(
+                    f"Flink refused a statement: {refused}\nThe statement:\n{_shown(statement)}"
+                ) from refused
+
+    def run(self, statement: str) -> None:
+        """Run one statement and wait for its result, which for a job is that it was submitted.
+
+        Raises:
+            Refused: it failed; the message is the root cause.
+        """
+        asked = f"/sessions/{self._session}/statements"
+        operation = self._ask("POST", asked, {"statement": statement})["operationHandle"]
+        result = f"/sessions/{self._session}/operations/{operation}/result/0"
+        give_up = time.monotonic() + STATEMENT_WITHIN_S
+        while (answer := self._ask("GET", result))["resultType"] != "EOS":
+            if time.monotonic() > give_up:
+                raise Refused(f"no result within {STATEMENT_WITHIN_S:.0f} s")
+            if answer["resultType"] == "NOT_READY":
+                time.sleep(ASK_EVERY_S)
+            else:
+                result = answer["nextResultUri"].removeprefix("/v3")
+
+    def _ask(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        try:
+            answer = self._http.request(method, path, json=body)
+        except httpx.HTTPError as error:
+            raise Refused(f"the SQL gateway does not answer: {error}") from error
+        if answer.status_code != httpx.codes.OK:
+            raise Refused(root_cause(answer.text if not _is_errors(answer) else _errors(answer)))
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+class Refused(Exception):
+    """The gateway refused something; the message is the root cause."""
+
+
+def root_cause(trace: str) -> str:
+    """The innermost cause that a Java stack trace names, without its package and its calls."""
+    causes: list[str] = _CAUSE.findall(trace)
+    return causes[-1].strip() if causes else trace.partition("\n\tat ")[0].strip()
+
+
+def _is_errors(answer: httpx.Response) -> bool:
+    return str(answer.headers.get("content-type", "")).startswith("application/json")
+
+
+def _errors(answer: httpx.Response) -> str:
+    """What the gateway says of a failure: usually a line for nobody, and a stack trace."""
+    return "\n".join(map(str, answer.json().get("errors", [answer.text])))
+
+
+def _shown(statement: str) -> str:
+    lines = statement.splitlines()
+    more = [f"… ({len(lines) - SHOWN_LINES} more lines)"] if len(lines) > SHOWN_LINES else []
+    return "\n".join(f"    {line}" for line in lines[:SHOWN_LINES] + more)

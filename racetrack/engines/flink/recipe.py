@@ -1,0 +1,84 @@
+"""The part `flink`: the distribution's jars out of its PyPI wheel, and what that lacks, from Maven
+Central."""
+
+import shutil
+import zipfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from racetrack.install import central, pypi
+from racetrack.install.recipe import Installs, MavenPart, PypiLock, Recipe, Site
+
+HERE = Path(__file__).parent
+LOCK = HERE / "requirements.lock"
+NAMES = ("FLINK_VERSION", "FLINK_KAFKA_VERSION")
+MAVEN = MavenPart("flink", HERE / "pom.xml", HERE / "maven.sha256", NAMES)
+PACKAGE, JARS = "apache-flink-libraries", "pyflink/lib/"
+PROGRAM = HERE / "sql-client.sh"
+
+
+def flink(versions: Mapping[str, str]) -> Recipe:
+    """`lib/*.jar`: the gateway with all that it needs; `bin/sql-client.sh`: its command line."""
+    asked = {name: versions[name] for name in NAMES}
+
+    def build(site: Site) -> str:
+        jars = site.folder / "lib"
+        central.fetch(site, MAVEN, asked, jars)
+        central.check(site, MAVEN, asked, jars)
+        _distribution(site, asked["FLINK_VERSION"], jars)
+        program = site.folder / "bin" / PROGRAM.name
+        program.parent.mkdir()
+        shutil.copyfile(PROGRAM, program)
+        program.chmod(0o755)
+        return " ".join(asked.values())
+
+    return Recipe(
+        part="flink",
+        label="-".join(asked.values()),
+        why="Apache Flink, an engine under test (PyPI and Maven Central)",
+        download_mb=365,
+        needs=("java", "mvn"),
+        content=(
+            LOCK.read_bytes(),
+            MAVEN.pom.read_bytes(),
+            MAVEN.hashes.read_bytes(),
+            PROGRAM.read_bytes(),
+        ),
+        build=build,
+    )
+
+
+def _distribution(site: Site, version: str, jars: Path) -> None:
+    """Take the jars out of the wheel of apache-flink-libraries, which is checked by hash if it is
+    of the locked version."""
+    locked = pypi.pinned(LOCK, PACKAGE)
+    packages = ("--require-hashes", "-r", LOCK) if version == locked else (f"{PACKAGE}=={version}",)
+    if version != locked:
+        site.say(
+            f"flink: {version} is not the locked version ({locked}), so the distribution is"
+            " installed without a check of its hash"
+        )
+    pip = replace(site, folder=site.folder / "pip")
+    pypi.make_venv(pip, pypi.base_python())
+    site.run(
+        *(pip.folder / "bin/python3", "-m", "pip", "download", "--no-deps", *packages),
+        *("--only-binary=:all:", "--dest", pip.folder, "--progress-bar=off"),
+        *("--cache-dir", site.downloads / "pip", "--retries", "5"),
+        doing="fetching the distribution",
+    )
+    (wheel,) = pip.folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if name.startswith(JARS) and name.endswith(".jar"):
+                with archive.open(name) as source, (jars / Path(name).name).open("wb") as jar:
+                    shutil.copyfileobj(source, jar)
+    shutil.rmtree(pip.folder)
+
+
+INSTALLS = Installs(
+    parts={"flink": flink},
+    versions=NAMES,
+    pypi=(PypiLock(LOCK, ["racetrack/engines/flink/requirements.in"]),),
+    maven=(MAVEN,),
+)

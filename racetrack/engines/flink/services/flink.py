@@ -1,0 +1,127 @@
+"""Flink: its SQL gateway, which runs each job in a small cluster within the same JVM."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from racetrack.engines.flink.knobs import Knobs
+from racetrack.settings import Settings
+from racetrack.stack.native import jvm, net
+from racetrack.stack.native.service import Context, Launch
+
+GATEWAY = "org.apache.flink.table.gateway.SqlGateway"
+LOG4J = Path(__file__).parents[1] / "log4j2.properties"
+# With few cores, Java's usual G1 takes too much of them from the job (docs/measured.md, Flink).
+COLLECTOR = "-XX:+UseParallelGC"
+# Inside itself it needs nobody from outside.
+WITHIN = "127.0.0.1"
+# What Flink's own start scripts open to it.
+OPENED = (
+    *("java.lang", "java.lang.reflect", "java.net", "java.io", "java.nio", "java.text"),
+    *("java.time", "java.util", "java.util.concurrent", "java.util.concurrent.atomic"),
+    "java.util.concurrent.locks",
+)
+
+
+class Flink:
+    """See `racetrack.stack.native.service.NativeService`."""
+
+    name = "flink"
+    parts = ("flink",)
+    after = ()
+    ready_within_s = 60.0
+
+    def ports(self, settings: Settings) -> Mapping[str, int]:
+        return {"FLINK_PORT": Knobs.of(settings).flink_port}
+
+    def launch(self, context: Context) -> Launch:
+        configuration = context.work / "conf"
+        configuration.mkdir(exist_ok=True)
+        lines = [f"{key}: {json.dumps(value)}\n" for key, value in configured(context).items()]
+        (configuration / "config.yaml").write_text("".join(lines))
+        # All of it at once, as Flink's own scripts give it to their task managers (its
+        # ProcessMemoryUtils). One that may grow is collected as a whole each time before it does.
+        heap = Knobs.of(context.settings).flink_heap
+        return Launch(
+            argv=[
+                str(jvm.java()),
+                *jvm.options(heap, context.work),
+                f"-Xms{heap}",
+                COLLECTOR,
+                jvm.TELLS_OF_PAUSES,
+                *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED),
+                f"-Dlog4j2.configurationFile={LOG4J}",
+                "-cp",
+                jvm.class_path(context.parts["flink"] / "lib"),
+                GATEWAY,
+            ],
+            env={"FLINK_CONF_DIR": str(configuration)},
+            cwd=context.work,
+        )
+
+    def check(self, context: Context) -> None:
+        """The gateway answers."""
+        net.get_json(f"{_url(context.settings)}/info")
+
+    def versions(self, context: Context) -> Mapping[str, str]:
+        """Of Flink, and of its connector to Kafka."""
+        jars = " ".join(path.name for path in (context.parts["flink"] / "lib").glob("*.jar"))
+        names = {"flink": "flink-dist", "flink-kafka": "flink-sql-connector-kafka"}
+        found = {part: re.search(rf"\b{jar}-(\S+)\.jar", jars) for part, jar in names.items()}
+        return {part: match[1] for part, match in found.items() if match}
+
+
+def configured(context: Context) -> dict[str, str]:
+    """Flink's configuration. What is not here is as Flink delivers it."""
+    settings = Knobs.of(context.settings)
+    return {
+        "sql-gateway.endpoint.rest.address": net.host(settings),
+        "sql-gateway.endpoint.rest.bind-address": settings.bind_address,
+        "sql-gateway.endpoint.rest.port": str(settings.flink_port),
+        # Or a session, and with it the classes that its job runs with, goes after ten idle minutes.
+        "sql-gateway.session.idle-timeout": "0",
+        "execution.target": "local",
+        "rest.address": WITHIN,
+        "rest.bind-address": WITHIN,
+        "jobmanager.bind-host": WITHIN,
+        "taskmanager.bind-host": WITHIN,
+        "taskmanager.host": WITHIN,
+        "io.tmp.dirs": str(context.work / "tmp"),
+        # Eighteen views are some hundred channels between tasks.
+        "taskmanager.memory.network.min": "256m",
+        "taskmanager.memory.network.max": "256m",
+        "parallelism.default": str(settings.flink_parallelism),
+        "taskmanager.numberOfTaskSlots": str(settings.flink_parallelism),
+        **_mini_batches(settings.flink_mini_batch_ms),
+        **_state(settings, context.work),
+        "table.exec.sink.upsert-materialize": settings.flink_upsert_materialize,
+    }
+
+
+def _mini_batches(every_ms: int) -> dict[str, str]:
+    if not every_ms:
+        return {}
+    return {
+        "table.exec.mini-batch.enabled": "true",
+        "table.exec.mini-batch.allow-latency": f"{every_ms} ms",
+        "table.exec.mini-batch.size": "50000",
+    }
+
+
+def _state(settings: Knobs, work: Path) -> dict[str, str]:
+    state: dict[str, str] = {"state.backend.type": settings.flink_state_backend}
+    if settings.flink_state_backend == "rocksdb":
+        state["taskmanager.memory.managed.size"] = settings.flink_heap
+    if settings.flink_checkpoint_ms:
+        state["execution.checkpointing.interval"] = f"{settings.flink_checkpoint_ms} ms"
+        state["execution.checkpointing.storage"] = "filesystem"
+        state["execution.checkpointing.dir"] = (work / "checkpoints").as_uri()
+    return state
+
+
+def _url(settings: Settings) -> str:
+    return f"http://{net.endpoint(net.host(settings), Knobs.of(settings).flink_port)}"
+
+
+SERVICE = Flink()

@@ -1,0 +1,68 @@
+"""Flink in a container: its service, and the script that starts it there."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from racetrack.engines.flink.knobs import Knobs
+from racetrack.engines.flink.published import FLINK
+from racetrack.engines.flink.services import flink
+from racetrack.settings import load
+from racetrack.stack.compose.project import environment
+from racetrack.stack.native.service import Context
+from tests.compose_files import Only, image_of, service
+
+START = Path(flink.__file__).parents[1] / "start.sh"
+KNOBS = ("PORT", "HEAP", "PARALLELISM", "STATE_BACKEND", "UPSERT_MATERIALIZE")
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        {},
+        {"FLINK_MINI_BATCH_MS": "0", "FLINK_PARALLELISM": "3"},
+        {"FLINK_STATE_BACKEND": "rocksdb", "FLINK_CHECKPOINT_MS": "5000", "FLINK_HEAP": "2g"},
+        {"FLINK_UPSERT_MATERIALIZE": "NONE"},
+    ],
+)
+def test_it_is_configured_as_natively(tmp_path: Path, knobs: dict[str, str]) -> None:
+    settings = load(knobs)
+    told = subprocess.run(
+        ["bash", str(START), "printenv", "FLINK_PROPERTIES"],
+        env={"PATH": "/usr/bin:/bin", **environment(settings)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    ours = dict(line.split(": ", 1) for line in told.splitlines())
+    native = flink.configured(Context(settings, tmp_path, {}))
+    places = re.compile(r"address|bind|\.host$|\.port$|dirs?$|idle-timeout")
+    assert {name: value for name, value in ours.items() if not places.search(name)} == {
+        name: value for name, value in native.items() if not places.search(name)
+    }
+    assert ours["sql-gateway.endpoint.rest.port"] == str(Knobs.of(settings).flink_port)
+    assert ours["sql-gateway.session.idle-timeout"] == native["sql-gateway.session.idle-timeout"]
+    # The image itself has one slot, and one port for the files of all jobs' clusters.
+    assert ours["taskmanager.numberOfTaskSlots"] == ours["parallelism.default"]
+    assert ours["blob.server.port"] == "0"
+
+
+def test_all_of_its_heap_is_there_at_once_in_both_runtimes(tmp_path: Path) -> None:
+    settings = load()
+    native = flink.SERVICE.launch(Context(settings, tmp_path, {"flink": tmp_path})).argv
+    heap = Knobs.of(settings).flink_heap
+    for words in (native, service("flink")["environment"]["JVM_ARGS"].split()):
+        assert {f"-Xms{heap}", f"-Xmx{heap}"} <= set(words)
+
+
+def test_its_script_calls_programs_that_the_image_has(tmp_path: Path) -> None:
+    needed = {f"FLINK_{knob}": "1" for knob in (*KNOBS, "MINI_BATCH_MS", "CHECKPOINT_MS")}
+    Only(tmp_path).run(FLINK, "bash", str(START), "bash", "-c", "true", **needed)
+
+
+def test_its_image_is_built_here_on_the_published_one() -> None:
+    described = service("flink")
+    assert "build" in described
+    assert image_of(described) is FLINK

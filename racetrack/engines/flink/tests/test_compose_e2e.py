@@ -1,0 +1,42 @@
+"""Flink in containers: verified after updates and deletions, and its own client."""
+
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from racetrack.engines.flink.knobs import Knobs
+from racetrack.settings import Settings
+from tests.e2e.contained import check_every_view
+from tests.e2e.shared import Door
+
+pytestmark = pytest.mark.e2e
+
+
+def test_every_view_is_right_and_as_old_as_its_mini_batches(
+    contained: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the published measure they are fresh: it looks when one has just come."""
+    settings = {"FLINK_MINI_BATCH_MS": "5000", "MARKS_PER_SECOND": "12"}
+    run = check_every_view("flink", monkeypatch, **settings)
+    fresh_ms = run["results"]["dt_ms"]["p50"]
+    for view in run["results"]["views"]:
+        assert view["lag_p50_ms"] > max(1_500, 2 * fresh_ms), (view, fresh_ms)
+
+
+def test_its_own_client_is_in_its_container(contained: Settings, door: Callable[..., Door]) -> None:
+    """As `./race up` says it: a client that runs on the service's side."""
+    up = door("race", "up", "flink")
+    assert up.wait(400) == 0, up.output
+    try:
+        client = up.until("^SQL client: docker compose ")
+        assert client.endswith(f"gateway --endpoint 127.0.0.1:{Knobs.of(contained).flink_port}")
+        argv = client.removeprefix("SQL client: ").split()
+        argv.insert(argv.index("exec") + 1, "--no-TTY")
+        shown = subprocess.run(
+            argv, input="SHOW CATALOGS;\n", capture_output=True, text=True, timeout=60, check=False
+        )
+        assert "default_catalog" in shown.stdout, shown.stdout + shown.stderr
+    finally:
+        down = door("race", "down")
+        assert down.wait() == 0, down.output

@@ -1,0 +1,82 @@
+"""The workloads' scripts, as far as they can be read without Flink: nothing is missing."""
+
+import re
+
+import pytest
+
+from racetrack.engines import find_engine
+from racetrack.engines.flink import script
+from racetrack.settings import REPO
+from racetrack.workload import View, find_workload
+
+SQL = {
+    workload: (REPO / "scripts" / name).read_text()
+    for workload, name in find_engine("flink").scripts.items()
+}
+STATEMENTS = {workload: script.statements(sql) for workload, sql in SQL.items()}
+TABLES = {
+    (workload, found[1]): statement
+    for workload, statements in STATEMENTS.items()
+    for statement in statements
+    if (found := re.match(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", statement))
+}
+VIEWS = [(workload, view) for workload in SQL for view in find_workload(workload).views]
+EVERY_VIEW = pytest.mark.parametrize(
+    ("workload", "view"), VIEWS, ids=[f"{workload} {view.name}" for workload, view in VIEWS]
+)
+EVERY_SCRIPT = pytest.mark.parametrize("workload", SQL)
+
+
+def columns_of(workload: str, table: str) -> set[str]:
+    """The names of a table's columns, those of the table that it is like included."""
+    text = TABLES[workload, table]
+    if like := re.search(r"\) LIKE (\w+)$", text):
+        return columns_of(workload, like[1])
+    return {name.strip("`") for name in re.findall(r"^    ([`\w]+) [A-Z]+", text, re.MULTILINE)}
+
+
+@EVERY_VIEW
+def test_every_view_is_a_table_with_its_columns(workload: str, view: View) -> None:
+    assert set(view.columns) <= columns_of(workload, view.name)
+
+
+@EVERY_VIEW
+def test_every_view_is_written_to_the_topic_of_its_name(workload: str, view: View) -> None:
+    assert f"'topic' = 'flink.{view.name}'" in TABLES[workload, view.name]
+    assert re.search(rf"^INSERT INTO {view.name}\b", STATEMENTS[workload][-1], re.MULTILINE)
+
+
+@EVERY_VIEW
+def test_every_view_is_keyed_as_the_workload_tells_its_rows(workload: str, view: View) -> None:
+    text = TABLES[workload, view.name]
+    if (key := re.search(r"PRIMARY KEY \((.*?)\)", text)) and view.key:
+        assert tuple(key[1].replace("`", "").split(", ")) == view.key
+
+
+@EVERY_SCRIPT
+def test_no_two_tables_write_to_one_topic(workload: str) -> None:
+    topics = script.own_topics(SQL[workload])
+    assert len(topics) == len(set(topics))
+    views = {f"flink.{view.name}" for view in find_workload(workload).views}
+    assert views <= set(topics)
+    assert STATEMENTS[workload][-1].count("INSERT INTO") == len(topics)
+
+
+@EVERY_SCRIPT
+def test_addresses_stand_in_the_templates_only(workload: str) -> None:
+    holding = {n: text for (of, n), text in TABLES.items() if of == workload and "redpanda" in text}
+    assert {"at_kafka", "at_kafka_and_registry"} <= holding.keys()
+    for name, text in holding.items():
+        assert name.startswith("at_kafka")
+        assert "IF NOT EXISTS" in text
+
+
+@EVERY_SCRIPT
+def test_it_sets_nothing_that_belongs_to_the_settings(workload: str) -> None:
+    assert [t for t in STATEMENTS[workload] if t.upper().startswith(("SET", "RESET"))] == []
+
+
+@EVERY_SCRIPT
+def test_its_lines_end_no_statement_within_a_comment(workload: str) -> None:
+    """Flink's client looks for the end of a statement at the end of a line, comment or not."""
+    assert [line for line in SQL[workload].splitlines() if re.search(r"--.*;\s*$", line)] == []

@@ -1,0 +1,47 @@
+"""Kafka Streams: a program that keeps the views from when it starts; each view, progress too, is an
+upsert topic, which is what users of Kafka Streams read."""
+
+from racetrack.clock import now_ms
+from racetrack.engines.kstreams.knobs import EXACTLY_ONCE, Knobs
+from racetrack.engines.shared.upsert import totals
+from racetrack.engines.shared.upsert.engine import UpsertEngine
+from racetrack.settings import Settings
+
+ON_TRANSACTIONS = (
+    "KSTREAMS_GUARANTEE=exactly_once_v2: Kafka says when a row was written, not when its"
+    " transaction was committed. So rows count from when the harness read them, up to"
+    f" {totals.EVERY_S} s later."
+)
+ON_CHANGELOGS = (
+    "KSTREAMS_CHANGELOG=off: Kafka Streams kept no copy of its state. As it is delivered it does."
+)
+
+
+class KafkaStreams(UpsertEngine):
+    """See `racetrack.engines.contract.Engine`."""
+
+    name = "kstreams"
+    title = "Kafka Streams"
+    needs = ("registry", "debezium")
+    services = ("kstreams",)
+    script_ending = ".kstreams.java"
+
+    def readable_ms(self, settings: Settings, at_ms: int) -> int:
+        """At once; or, within a transaction, by when it has been read at the latest."""
+        is_transaction = Knobs.of(settings).kstreams_guarantee == EXACTLY_ONCE
+        return now_ms() if is_transaction else at_ms
+
+    def clock_slack_ms(self, settings: Settings) -> int:
+        """Its window moves by whole seconds, at a tick each 200 ms."""
+        return 2_000 + 4 * Knobs.of(settings).kstreams_commit_ms
+
+    def caveats(self, settings: Settings) -> list[str]:
+        """Settings that make it another engine than the default one, or harder to measure."""
+        knobs = Knobs.of(settings)
+        return [
+            *([ON_TRANSACTIONS] if knobs.kstreams_guarantee == EXACTLY_ONCE else []),
+            *([ON_CHANGELOGS] if knobs.kstreams_changelog == "off" else []),
+        ]
+
+
+ENGINE = KafkaStreams()

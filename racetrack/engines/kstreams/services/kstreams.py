@@ -1,0 +1,38 @@
+"""The program in which Kafka Streams keeps the views (see racetrack/engines/kstreams/program)."""
+
+from racetrack.engines.kstreams.knobs import Knobs
+from racetrack.engines.shared.java_program.service import TABLES, Program
+from racetrack.settings import Settings
+
+
+def heap(settings: Settings) -> str:
+    """What is outside of it is RocksDB's."""
+    return Knobs.of(settings).kstreams_heap
+
+
+def told(settings: Settings) -> dict[str, str]:
+    """What the program is told in every runtime."""
+    knobs = Knobs.of(settings)
+    return {
+        "WORKLOAD": settings.workload,
+        "KSTREAMS_THREADS": str(knobs.kstreams_threads),
+        "KSTREAMS_COMMIT_MS": str(knobs.kstreams_commit_ms),
+        "KSTREAMS_GUARANTEE": knobs.kstreams_guarantee,
+        "KSTREAMS_CACHE_MB": str(knobs.kstreams_cache_mb),
+        "KSTREAMS_LINGER_MS": str(knobs.kstreams_linger_ms),
+        "KSTREAMS_STORE": knobs.kstreams_store,
+        "KSTREAMS_CHANGELOG": knobs.kstreams_changelog,
+        "KSTREAMS_AFTER_A_KILL": knobs.kstreams_after_a_kill,
+    }
+
+
+SERVICE = Program(
+    "kstreams",
+    "kafka-streams",
+    heap,
+    told,
+    TABLES,
+    keeps_state=True,
+    product="kafka-streams",
+    ready_within_s=180.0,  # a hundred tasks with stores of their own
+)

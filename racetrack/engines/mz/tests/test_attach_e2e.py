@@ -1,0 +1,241 @@
+"""A Materialize that runs elsewhere: the whole experiment on the native stack, scripts/demo.sql and
+all, and at MZ_URL the tests' own Materialize, which asks the stack's broker and registry. A thread
+of the test brings it the pageviews."""
+
+import json
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from jsonschema import Draft202012Validator
+
+from racetrack.analysis import raw
+from racetrack.engines.mz.tests.materialize import Materialize, Running, running_materialize
+from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
+from racetrack.settings import REPO, Settings, load
+from tests.e2e.shared import Door, run_folder
+from tests.run_json import read_run
+
+pytestmark = pytest.mark.e2e
+
+NothingLeft = Callable[[], None]
+WRITE_EVERY_S = 0.1
+SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'racetrack%'"
+SOURCE = "SELECT schemaname FROM pg_tables WHERE tablename = 'pageviews_json'"
+
+
+class Bringing:
+    """Does in PostgreSQL what Materialize's source does by itself: has what is in the topic."""
+
+    def __init__(self, postgres: Postgres, kafka: str) -> None:
+        self._postgres, self._kafka = postgres, kafka
+        self._stop = threading.Event()
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(target=self._guarded)
+
+    def __enter__(self) -> "Bringing":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        if self._failure:
+            raise self._failure
+
+    def _guarded(self) -> None:
+        try:
+            with psycopg.connect(self._postgres.url, autocommit=True) as connection:
+                while not self._stop.wait(WRITE_EVERY_S):
+                    if found := connection.execute(SOURCE).fetchone():
+                        self._bring(connection, str(found[0]))
+        except Exception as failure:  # noqa: BLE001  # raised where the test looks
+            self._failure = failure
+
+    def _bring(self, connection: psycopg.Connection, schema: str) -> None:
+        # Without commits, or `close` waits for a broker that has gone with the run.
+        settings = {"bootstrap.servers": self._kafka, "group.id": "bringing"}
+        consumer = Consumer({**settings, "enable.auto.commit": False})
+        partitions = consumer.list_topics("pageviews", 10).topics["pageviews"].partitions
+        consumer.assign([TopicPartition("pageviews", n, OFFSET_BEGINNING) for n in partitions])
+        columns = "data, partition, message_offset"
+        insert = f"INSERT INTO {schema}.pageviews_json ({columns}) VALUES (%s, %s, %s)"  # noqa: S608
+        try:
+            while not self._stop.is_set():
+                rows = []
+                for message in consumer.consume(5_000, WRITE_EVERY_S):
+                    value = message.value()
+                    assert value is not None, message.error()
+                    rows.append((value.decode(), message.partition(), message.offset()))
+                with connection.transaction():
+                    connection.cursor().executemany(insert.encode(), rows)
+        except psycopg.errors.UndefinedTable:
+            return  # the run has dropped its schema
+        finally:
+            consumer.close()
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def materialize(postgres: Postgres) -> Iterator[Materialize]:
+    settings = load()
+    where = settings.reach_address
+    outside = Running(
+        f"{where}:{settings.kafka_port}", f"http://{where}:{settings.schema_registry_port}"
+    )
+    with running_materialize(postgres, outside) as server:
+        yield server
+
+
+@pytest.fixture
+def mz_door(
+    door: Callable[..., Door], materialize: Materialize, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Door]:
+    """`./run_experiment.sh mz …` with MZ_URL at the tests' Materialize."""
+    monkeypatch.setenv("MZ_URL", materialize.url)
+
+    def open_door(*arguments: str) -> Door:
+        return door("run_experiment.sh", "mz", *arguments)
+
+    return open_door
+
+
+def schemas(postgres: Postgres) -> list[object]:
+    return [row[0] for row in postgres.rows(SCHEMAS)]
+
+
+def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
+    mz_door: Callable[..., Door],
+    postgres: Postgres,
+    settings: Settings,
+    nothing_left: NothingLeft,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MZ_PID", str(postgres.pid))
+    monkeypatch.setenv("MARKS_PER_SECOND", "12")
+    monkeypatch.setenv("READS_PER_SECOND", "6")
+    with Bringing(postgres, f"{settings.reach_address}:{settings.kafka_port}"):
+        run = mz_door("500", "3", "5", "1.0")
+        run.until(r"will be dropped$")
+        (schema,) = schemas(postgres)
+        assert run.wait() == 0, run.output
+    nothing_left()
+    assert schemas(postgres) == []
+    assert psutil.pid_exists(postgres.pid)
+    folder = run_folder(run.output)
+    told = read_run(folder)
+    Draft202012Validator(json.loads((REPO / "docs/run.schema.json").read_text())).validate(told)
+    assert (told["outcome"], told["runtime"]) == ("ok", "native")
+    assert told["versions"]["materialize"] == "v0 (of the tests)"
+    assert any("found at MZ_URL" in caveat for caveat in told["caveats"])
+    results = told["results"]
+    assert results["processed_pageviews"] == results["published_pageviews"] > 3_000
+    # Nobody brings it what is in the database, so there are no items to join.
+    (view,) = results["views"]
+    assert view["name"] == "profile_views_enriched.received_at"
+    assert view["lag_p99_ms"] is not None
+    # By a client of its own, which finds the schema of this run.
+    reads = {read["question"]: read for read in results["reads"]}
+    profiles = reads["profile_views_enriched by owner_id"]
+    assert profiles["answered"] > 0 and profiles["rows_max"] > 0 and profiles["age"], reads
+    assert not any(read["errors"] for read in reads.values()), reads
+    cost = results["processes"]["materialized"]
+    assert len(cost["cpu_pct"]["samples"]) == 5 and cost["cpu_s"] > 0
+    assert 0.01 < cost["rss_gib"]["max"] < 2
+    services = {path.stem for path in (folder / "stack").glob("*.log")}
+    assert services == {"mysql", "broker", "registry", "debezium", "loadgen", "reader"}
+    assert f"its objects are in the schema {schema}" in run.output
+    for text in (run.output, json.dumps(told), (folder / "start.log").read_text()):
+        assert PASSWORD not in text
+    _delays_and_progress_agree(folder)
+
+
+def _delays_and_progress_agree(folder: Path) -> None:
+    delays = raw.delays(folder, "mz")
+    assert len((folder / "mz_sample_dt.log").read_text().splitlines()) == len(delays) > 5
+    apart = [b.timestamp_ms - a.timestamp_ms for a, b in pairwise(delays)]
+    assert sum(apart) / len(apart) == pytest.approx(1000, rel=0.1)  # once a second
+    assert all(delay.timestamp_ms - delay.max_received_at_ms >= delay.dt_ms - 1 for delay in delays)
+    newest: dict[str, int] = {}
+    for line in (folder / "curves.csv").read_text().splitlines()[1:]:
+        _at_ms, curve, partition, count = line.split(",")
+        if curve == "processed":
+            newest[partition] = int(count)
+    assert sum(newest.values()) == delays[-1].total
+
+
+def test_an_engine_whose_processes_nobody_named_has_no_cost_and_ctrl_c_drops_its_schema(
+    mz_door: Callable[..., Door],
+    postgres: Postgres,
+    settings: Settings,
+    nothing_left: NothingLeft,
+) -> None:
+    with Bringing(postgres, f"{settings.reach_address}:{settings.kafka_port}"):
+        run = mz_door("500", "60", "5", "1.0")
+        run.until(r"^\[4/6\]")
+        assert len(schemas(postgres)) == 1
+        run.signal(signal.SIGINT)
+        assert run.wait() == 130, run.output
+    nothing_left()
+    assert schemas(postgres) == []
+    folder = run_folder(run.output)
+    told = read_run(folder)
+    assert told["outcome"] == "interrupted by SIGINT"
+    assert any("not known to be this machine" in caveat for caveat in told["caveats"])
+    used = {line.split(",")[1] for line in (folder / "usage.csv").read_text().splitlines()[1:]}
+    assert used <= {"broker", "loadgen", "mysql", "registry", "debezium"}  # none is the engine's
+
+
+def test_a_statement_that_fails_ends_the_run_with_it_and_leaves_nothing(
+    door: Callable[..., Door],
+    materialize: Materialize,
+    tmp_path: Path,
+    nothing_left: NothingLeft,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MZ_URL", materialize.url)
+    script = tmp_path / "scripts" / "demo.sql"
+    script.parent.mkdir()
+    script.write_text("CREATE TABLE made (a int);\nSELECT b\nFROM made;\n")
+    run = door(
+        sys.executable,
+        "-m",
+        "racetrack.engines.mz.tests.front_door",
+        str(script),
+        "500",
+        "3",
+        "5",
+        "1.0",
+    )
+    assert run.wait() == 1, run.output
+    assert 'psql:scripts/demo.sql:3: ERROR:  column "b" does not exist' in run.output
+    assert "STATEMENT:  SELECT b\nFROM made;" in run.output
+    assert "NOTICE" not in run.output
+    assert 'column "b" does not exist' in read_run(run_folder(run.output))["outcome"]
+    assert schemas(materialize.postgres) == []
+    nothing_left()
+
+
+def test_without_a_materialize_nothing_is_started(
+    door: Callable[..., Door], nothing_left: NothingLeft, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUNTIME", "native")
+    before = set(load().logs_folder.glob("*_mz_511"))
+    run = door("run_experiment.sh", "mz", "511", "3", "5", "1.0")
+    assert run.wait() == 2
+    assert "Materialize has no packages" in run.output and "MZ_URL=" in run.output
+    assert "[1/6]" not in run.output
+    assert set(load().logs_folder.glob("*_mz_511")) == before
+    nothing_left()

@@ -1,0 +1,603 @@
+"""Materialize's engine, as far as a real PostgreSQL goes: psql, the poll, SUBSCRIBE's lines, a
+schema of its own and its end, and which processes are its own."""
+
+# ruff: noqa: S608  # queries are made of names that stand here
+
+import json
+import os
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import cast
+
+import psutil
+import psycopg
+import pyarrow as pa
+import pytest
+
+from racetrack.clock import now_ms
+from racetrack.engines import find_engine
+from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
+from racetrack.engines.mz import engine as mz
+from racetrack.engines.mz.tests.materialize import STAND_IN, Materialize, running_materialize
+from racetrack.engines.mz.tests.materialize.wire import WELCOME
+from racetrack.engines.shared.pgwire import CopyOut, Poll, Server, wait_for
+from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
+from racetrack.errors import RacetrackError, SetupError, UsageError
+from racetrack.probes.curves import CurvesFile
+from racetrack.probes.delay import DelayProbe
+from racetrack.probes.usage import usage_of
+from racetrack.run import sweep
+from racetrack.runfolder import RunFolder
+from racetrack.settings import Settings, for_record, load
+from racetrack.stack.contract import Inside, Stack
+from tests.run.made_up import MakeReady, ready, refusal_of
+
+__all__ = ["ready"]  # a fixture
+
+WITHIN_S = 10.0
+
+
+@dataclass(frozen=True)
+class NoStack:
+    """What the engine asks of a stack."""
+
+    settings: Settings
+    runtime: str = "native"
+    inside: Inside = field(
+        default_factory=lambda: Inside("inside:9092", "http://inside:8081", "", "/scripts")
+    )
+
+
+def stack(runtime: str = "native", **settings: str) -> Stack:
+    return cast(Stack, NoStack(load(settings), runtime))
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    """A folder like `scripts`, and in it what PostgreSQL understands."""
+    path = tmp_path / "scripts" / "demo.sql"
+    path.parent.mkdir()
+    path.write_text(STAND_IN)
+    return path
+
+
+@pytest.fixture(scope="module")
+def materialize(postgres: Postgres) -> Iterator[Materialize]:
+    with running_materialize(postgres) as server:
+        yield server
+
+
+@pytest.fixture
+def attached(materialize: Materialize) -> Stack:
+    return stack(MZ_URL=materialize.url)
+
+
+def schemas(postgres: Postgres) -> set[str]:
+    return {str(row[0]) for row in postgres.rows("SELECT nspname FROM pg_namespace")}
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    give_up = time.monotonic() + WITHIN_S
+    while not condition():
+        assert time.monotonic() < give_up, what
+        time.sleep(0.02)
+
+
+# ---- What a SUBSCRIBE tells ----------------------------------------------------------------------
+
+# As a real Materialize sent them: mz_timestamp, progressed, diff, and the columns of the query.
+FIRST = [
+    "1774155907000\tt\t\\N\t\\N\t\\N\t\\N",
+    "1774155907000\tf\t1\t0\t10\t1774155906900",
+    "1774155907000\tf\t1\t1\t12\t1774155906950",
+    "1774155907001\tt\t\\N\t\\N\t\\N\t\\N",
+]
+
+
+def taken(lines: list[str], changes: mz.Changes | None = None) -> list[tuple[int, ...]]:
+    changes = changes or mz.Changes()
+    return [
+        (p.timestamp_ms, p.partition, p.total, p.max_received_at_ms)
+        for now_ms, line in enumerate(lines)
+        for p in mz.progress(changes.take(line), now_ms)
+    ]
+
+
+def test_progress_is_told_when_its_time_is_complete() -> None:
+    expected = [(3, 0, 10, 1774155906900), (3, 1, 12, 1774155906950)]
+    assert taken(FIRST) == expected
+    assert taken(FIRST[:3]) == []
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_changed_row_is_its_new_one_in_whichever_order_they_come(order: tuple[int, int]) -> None:
+    pair = [
+        "1774155908000\tf\t-1\t1\t12\t1774155906950",
+        "1774155908000\tf\t1\t1\t15\t1774155907950",
+    ]
+    changes = mz.Changes()
+    taken(FIRST, changes)
+    lines = [pair[order[0]], pair[order[1]], "1774155909000\tt\t\\N\t\\N\t\\N\t\\N"]
+    assert taken(lines, changes) == [(2, 1, 15, 1774155907950)]
+
+
+def test_of_several_times_that_are_complete_at_once_the_newest_is_told() -> None:
+    lines = [
+        "2000\tf\t1\t1\t30\t9",
+        "2000\tf\t-1\t1\t20\t8",
+        "1000\tf\t1\t1\t20\t8",
+        "3000\tf\t1\t1\t40\t9",
+        "3000\tf\t-1\t1\t30\t9",
+        "3000\tt\t\\N\t\\N\t\\N\t\\N",
+        "3001\tt\t\\N\t\\N\t\\N\t\\N",
+    ]
+    assert taken(lines) == [(5, 1, 30, 9), (6, 1, 40, 9)]
+
+
+def test_rows_that_came_at_one_time_are_all_told() -> None:
+    lines = ["1000\tf\t1\t10001\t9", "1000\tf\t-1\t10001\t3", "1000\tf\t1\t10001\t8"]
+    changes = mz.Changes()
+    assert [changes.take(line) for line in lines] == [[], [], []]
+    assert changes.take("1001\tt\t\\N\t\\N\t\\N") == [(10001, 8), (10001, 9)]
+
+
+# ---- psql ----------------------------------------------------------------------------------------
+
+
+def test_a_failing_statement_ends_the_script_and_is_shown_with_its_error(
+    attached: Stack, materialize: Materialize, script: Path
+) -> None:
+    script.write_text("CREATE TABLE before (a int);\n\nSELECT a\n  FROM not_there;\nSELECT 1/0;\n")
+    engine = mz.Materialize(script)
+    try:
+        with pytest.raises(DemoError) as refused:
+            engine.load_demo(attached)
+    finally:
+        engine.unload(attached)
+    told = str(refused.value)
+    server = Server.at(materialize.url, "MZ_URL")
+    assert told.startswith(f"scripts/demo.sql was refused by {server} (psql's exit code 3):\npsql:")
+    assert 'psql:scripts/demo.sql:4: ERROR:  relation "not_there" does not exist' in told
+    assert "STATEMENT:  SELECT a\n  FROM not_there;" in told
+    assert "division by zero" not in told
+    assert PASSWORD not in told
+
+
+def test_materializes_banner_is_kept_out_and_other_options_are_kept(
+    materialize: Materialize, script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = subprocess.run(
+        ["psql", "-X", "-d", materialize.url, "-c", "SELECT 1/0"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert plain.stderr.startswith(f"NOTICE:  {WELCOME}\nERROR:  division by zero")
+    script.write_text(
+        "SELECT current_setting('statement_timeout') || current_setting('lock_timeout') AS both_are"
+        " \\gset\n\\warn :both_are\nSELECT 1/0;\n"
+    )
+    engine = mz.Materialize(script)
+    monkeypatch.setenv("PGOPTIONS", "--lock_timeout=3s")
+    for url, said in (
+        (materialize.url, "03s"),
+        (f"{materialize.url}&options=--statement_timeout%3D7s", "7s0"),  # it goes before PGOPTIONS
+    ):
+        where = stack(MZ_URL=url)
+        try:
+            with pytest.raises(
+                DemoError, match=f"exit code 3\\):\n{said}\npsql:.*division by zero"
+            ):
+                engine.load_demo(where)
+        finally:
+            engine.unload(where)
+
+
+def test_the_demo_gets_the_stacks_addresses_unless_its_own_are_set(
+    materialize: Materialize, postgres: Postgres, script: Path
+) -> None:
+    script.write_text("SELECT :'kafka' || ' ' || :'registry' AS asked INTO asked;")
+    engine = mz.Materialize(script)
+    for given, expected in (
+        ({}, "inside:9092 http://inside:8081"),
+        (
+            {"MZ_KAFKA": "seen:1", "MZ_SCHEMA_REGISTRY_URL": "http://seen:2"},
+            "seen:1 http://seen:2",
+        ),
+    ):
+        where = stack(MZ_URL=materialize.url, **given)
+        try:
+            engine.load_demo(where)
+            assert postgres.rows(f"SELECT asked FROM {mz.SCHEMA}.asked") == [(expected,)]
+        finally:
+            engine.unload(where)
+
+
+def test_a_password_is_in_no_command_line_and_in_no_record(
+    attached: Stack, postgres: Postgres, script: Path
+) -> None:
+    script.write_text("SELECT pg_sleep(60);")
+    engine = mz.Materialize(script)
+    refusal: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            engine.load_demo(attached)
+        except DemoError as error:
+            refusal.append(error)
+
+    loading = threading.Thread(target=run)
+    loading.start()
+    sleeping = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'"
+    until(lambda: postgres.rows(sleeping), "psql got in")
+    (psql,) = [c for c in psutil.Process().children() if c.name() == "psql"]
+    argv = psql.cmdline()
+    psql.kill()
+    loading.join()
+    engine.unload(attached)
+    assert Path(argv[0]).name == "psql" and "scripts/demo.sql" in argv
+    assert PASSWORD not in " ".join(argv)
+    assert "psql's exit code -9" in str(refusal[0])
+    assert PASSWORD not in json.dumps(for_record(attached.settings))
+    assert PASSWORD not in repr(Server.at(postgres.url, "MZ_URL"))
+    assert "connect_timeout=3" in Server.at(f"{postgres.url}&connect_timeout=3", "").conninfo
+
+
+# ---- A schema of its own, and its end ------------------------------------------------------------
+
+
+def test_elsewhere_all_is_made_in_a_schema_of_its_own_and_dropped(
+    attached: Stack, postgres: Postgres, script: Path
+) -> None:
+    before = schemas(postgres)
+    engine = mz.Materialize(script)
+    engine.load_demo(attached)
+    assert schemas(postgres) - before == {mz.SCHEMA}
+    assert postgres.rows("SELECT * FROM pg_tables WHERE schemaname = 'public'") == []
+    assert engine.versions(attached) == {"materialize": "v0 (of the tests)"}
+    engine.unload(attached)
+    assert schemas(postgres) == before
+    engine.unload(attached)  # once more does no harm
+
+
+def test_what_an_earlier_run_left_is_said_and_left_alone(
+    attached: Stack, postgres: Postgres, script: Path
+) -> None:
+    old = "racetrack_20260101_000000_1"
+    postgres.rows(f"CREATE SCHEMA {old}")
+    postgres.rows("CREATE SCHEMA racetrackers")
+    engine = mz.Materialize(script)
+    try:
+        engine.load_demo(attached)
+        own, other = engine.remarks(attached)
+        assert mz.SCHEMA in own and "will be dropped" in own and PASSWORD not in own
+        assert f"DROP SCHEMA {old} CASCADE" in other
+    finally:
+        engine.unload(attached)
+    assert {old, "racetrackers"} <= schemas(postgres)
+    postgres.rows(f"DROP SCHEMA {old}, racetrackers")
+
+
+def test_a_clean_up_that_fails_says_what_is_left(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = stack(MZ_URL=postgres.url.replace(f":{postgres.port}/", ":1/"))
+    with pytest.raises(RacetrackError, match=f"DROP SCHEMA IF EXISTS {mz.SCHEMA} CASCADE"):
+        mz.Materialize().unload(gone)
+
+
+def test_in_the_stack_there_is_nothing_to_clean_up() -> None:
+    engine = mz.Materialize()
+    engine.unload(stack("compose"))  # where nothing listens
+    assert engine.remarks(stack("compose")) == []
+
+
+# ---- Before anything starts ----------------------------------------------------------------------
+
+
+def test_without_an_image_the_native_runtime_says_what_to_do() -> None:
+    with pytest.raises(UsageError, match=r"no packages.*RUNTIME=compose.*MZ_URL=postgres://"):
+        find_engine("mz").check(stack("native"))
+    with pytest.raises(UsageError, match="may pull it"):
+        find_engine("mz").check(stack("compose", AIRGAP="true"))
+    find_engine("mz").check(stack("compose"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"MZ_URL": "nonsense"}, "MZ_URL is no URL like"),
+        ({"MZ_URL": "postgres:///materialize"}, "MZ_URL is no URL like"),
+        ({"MZ_PID": "4194304"}, "MZ_PID: there is no process 4194304"),
+        ({"MZ_SCHEMA_REGISTRY_URL": "http://far:1/apis/ccompat/v7"}, "without a path"),
+        ({"MZ_SCHEMA_REGISTRY_URL": "far:1"}, "Materialize wants a URL"),
+    ],
+)
+def test_a_wrong_setting_is_named(postgres: Postgres, wrong: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        mz.Materialize().check(stack(**{"MZ_URL": postgres.url, **wrong}))
+
+
+def test_what_does_not_answer_is_told_without_the_password(postgres: Postgres) -> None:
+    mz.Materialize().check(stack(MZ_URL=postgres.url))
+    with pytest.raises(
+        UsageError, match=r"MZ_URL: 127\.0\.0\.1:1/materialize can't be connec"
+    ) as e:
+        mz.Materialize().check(stack(MZ_URL=postgres.url.replace(f":{postgres.port}/", ":1/")))
+    assert PASSWORD not in str(e.value)
+    wrong = postgres.url.replace(PASSWORD, "guessed")
+    with pytest.raises(RacetrackError, match="authentication failed"):
+        mz.Materialize().check(stack(MZ_URL=wrong))
+
+
+def test_pids_without_a_url_and_a_missing_psql_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="set MZ_URL too"):
+        mz.Materialize().check(stack("compose", MZ_PID="1"))
+    with pytest.raises(UsageError, match="MZ_PID"):
+        load({"MZ_PID": "1;2"})
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(SetupError, match="apt-get install postgresql-client"):
+        mz.Materialize().check(stack("compose"))
+
+
+# ---- Cost, and what a reader is told -------------------------------------------------------------
+
+
+def test_the_processes_are_those_that_were_named_and_their_descendants(postgres: Postgres) -> None:
+    engine = mz.Materialize()
+    assert engine.services_in(load({"MZ_URL": postgres.url})) == ()
+    assert engine.services_in(load()) == ("materialized",)
+    assert engine.processes(stack(MZ_URL=postgres.url)) == {}
+    sleeper = subprocess.Popen(["sleep", "60"])
+    try:
+        pids = f"{postgres.pid},{sleeper.pid},{postgres.pid}"
+        with psycopg.connect(postgres.url, autocommit=True) as connection:
+            (backend,) = connection.execute("SELECT pg_backend_pid()").fetchone() or ()
+            found = engine.processes(stack(MZ_URL=postgres.url, MZ_PID=pids))["materialized"]
+            assert found[0] == postgres.pid and {backend, sleeper.pid} <= set(found)
+            assert len(found) == len(set(found)) > 3
+            before = usage_of(found)
+            connection.execute("SELECT count(*) FROM generate_series(1, 2000000)")
+            after = usage_of(found)
+        assert after.cpu_s > before.cpu_s
+        assert after.rss_gib > 0.01
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+def test_the_reader_is_told_which_materialize_it_was(postgres: Postgres) -> None:
+    engine = mz.Materialize()
+    (image,) = engine.caveats(load())
+    assert "Not indicative of true Materialize performance" in image
+    away = engine.caveats(load({"MZ_URL": postgres.url}))
+    assert len(away) == 2 and "not known to be this machine" in away[1]
+    here = engine.caveats(load({"MZ_URL": postgres.url, "MZ_PID": str(os.getpid())}))
+    assert here == away[:1]
+
+
+def test_a_person_is_told_what_to_type(attached: Stack) -> None:
+    lines = "\n".join(mz.Materialize().usage_hints(attached))
+    assert (
+        "SQL: psql 'connect_timeout=10 user=materialize" in lines
+        and "\\i " in lines
+        and PASSWORD not in lines
+    )
+    assert "\\set kafka 'inside:9092'" in lines
+
+
+# ---- Progress and delay --------------------------------------------------------------------------
+
+
+def test_a_copy_is_read_line_by_line_as_it_comes(postgres: Postgres) -> None:
+    # PostgreSQL sends its output in pieces of 8 kB, so a line is made as long as that.
+    statement = (
+        "COPY (SELECT n, NULL, repeat('x', 9000), pg_sleep(0.1) FROM generate_series(1, 3) AS n)"
+        " TO STDOUT"
+    )
+    came: list[tuple[str, float]] = []
+    with Server.at(postgres.url, "").connect() as connection:
+        copy = CopyOut(connection, statement)
+        with pytest.raises(RacetrackError, match="ended what should have no end"):
+            while True:
+                for line in copy.take():
+                    came.append((line[:4], time.monotonic()))
+                wait_for([copy.socket])
+    assert [line for line, _ in came] == ["1\t\\N", "2\t\\N", "3\t\\N"]
+    assert came[2][1] - came[0][1] > 0.02  # not all at the end
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("COPY (SUBSCRIBE (SELECT 1)) TO STDOUT", "syntax error"),
+        (
+            "COPY (SELECT 1/(3-n), pg_sleep(0) FROM generate_series(1, 5) AS n) TO STDOUT",
+            "division",
+        ),
+        ("SELECT 1", "nothing"),
+    ],
+)
+def test_a_copy_that_is_refused_or_breaks_says_so(
+    postgres: Postgres, statement: str, said: str
+) -> None:
+    with Server.at(postgres.url, "").connect() as connection:
+        copy = CopyOut(connection, statement)
+        with pytest.raises(RacetrackError, match=said):
+            while True:
+                list(copy.take())
+                wait_for([copy.socket])
+
+
+@pytest.mark.slow
+def test_a_poll_asks_on_time_and_does_not_queue_behind_a_slow_answer(postgres: Postgres) -> None:
+    answers: list[list[str | None]] = []
+    with Server.at(postgres.url, "").connect() as connection:
+        poll = Poll(connection, "SELECT 'x', NULL, clock_timestamp(), pg_sleep(1)", 0.1)
+        began = time.monotonic()
+        while len(answers) < 3:
+            took = time.monotonic()
+            answers += list(poll.take())
+            assert time.monotonic() - took < 0.9, "it waited for an answer"
+            wait_for([poll.socket])
+        assert time.monotonic() - began >= 2.9
+    assert [row[:2] for row in answers] == [["x", None]] * 3
+
+
+def test_a_poll_that_fails_or_is_cut_off_says_so(postgres: Postgres) -> None:
+    def ask(query: str, meanwhile: Callable[[], object] = lambda: None) -> None:
+        with Server.at(postgres.url, "").connect() as connection:
+            poll = Poll(connection, query, 0.01)
+            for at in range(1000):
+                list(poll.take())
+                if at == 2:
+                    meanwhile()
+                wait_for([poll.socket])
+
+    with pytest.raises(RacetrackError, match="not_there"):
+        ask("SELECT * FROM not_there")
+    end = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE query LIKE 'SELECT pg_sleep(7)%'"
+    )
+    with pytest.raises(RacetrackError, match=r"terminating connection|The connection ended"):
+        ask("SELECT pg_sleep(7)", lambda: postgres.rows(end))
+
+
+@contextmanager
+def probing(engine: mz.Materialize, where: Stack, folder: RunFolder) -> Iterator[DelayProbe]:
+    curves = CurvesFile(folder)
+    probe = DelayProbe(engine, where, folder, curves)
+    probe.start()
+    try:
+        yield probe
+    finally:
+        probe.stop()
+        curves.close()
+    probe.check()
+
+
+def test_delay_and_progress_are_written_in_the_format_of_every_engine(
+    attached: Stack, postgres: Postgres, script: Path, tmp_path: Path
+) -> None:
+    """The engine as it is, against PostgreSQL, with SUBSCRIBE answered before it."""
+    (tmp_path / "logs").mkdir()
+    folder = RunFolder.create(tmp_path / "logs", "mz", "1")
+    engine = mz.Materialize(script)
+    try:
+        engine.load_demo(attached)
+        rows = f"{mz.SCHEMA}.pageviews_progress"
+        with probing(engine, attached, folder) as probe:
+            time.sleep(0.5)
+            assert probe.newest is None  # no row before the first pageview
+            received_ms = now_ms() - 250
+            postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, {received_ms}), (1, 7, 1000)")
+            assert probe.wait_until(lambda n: n.total == 12, WITHIN_S, probe.check)
+            first = probe.newest
+            postgres.rows(f"UPDATE {rows} SET total = 9 WHERE partition = 1")
+            assert probe.wait_until(lambda n: n.total == 14, WITHIN_S, probe.check)
+    finally:
+        engine.unload(attached)
+    assert first and first.max_received_at_ms == received_ms
+    assert 250 <= first.dt_ms <= first.timestamp_ms - received_ms + 1
+    lines = (folder.path / "mz_sample_dt.log").read_text().splitlines()
+    pattern = r"timestamp=\d{13}, total=(\d+), max_received_at=\d{13}, dt_ms=\d+(?:\.\d+)?"
+    totals = [found[1] for line in lines if (found := re.fullmatch(pattern, line))]
+    assert len(totals) == len(lines) and set(totals) == {"12", "14"}
+    curve = [row.split(",") for row in (folder.path / "curves.csv").read_text().splitlines()[1:]]
+    assert [row[1:] for row in curve] == [
+        ["processed", "0", "5"],
+        ["processed", "1", "7"],
+        ["processed", "1", "9"],
+    ]
+    assert all(abs(int(row[0]) - time.time_ns() / 1e6) < 60_000 for row in curve)
+
+
+@pytest.mark.slow
+def test_progress_does_not_wait_for_a_slow_query(
+    attached: Stack, postgres: Postgres, script: Path
+) -> None:
+    """Materialize answers the query as of its own clock, and may take a second to: SUBSCRIBE's
+    lines are recorded when they come nevertheless."""
+    slow_clock = """CREATE FUNCTION mz_now() RETURNS bigint LANGUAGE sql AS
+        $$ SELECT pg_sleep(6); SELECT mz_catalog.mz_now() $$;"""
+    script.write_text(STAND_IN.replace("HAVING sum(total) > 0", "") + slow_clock)
+    engine = mz.Materialize(script)
+    stop = threading.Event()
+    try:
+        engine.load_demo(attached)
+        updates = engine.updates(attached, stop)
+        rows = f"{mz.SCHEMA}.pageviews_progress"
+        postgres.rows(f"INSERT INTO {rows} VALUES (0, 5, 1000)")
+        began = time.monotonic()
+        first = next(updates)
+        assert time.monotonic() - began < 5.5
+        second = next(updates)
+        stop.set()
+        assert list(updates) is not None
+    finally:
+        engine.unload(attached)
+    assert isinstance(first, Progress) and isinstance(second, Summary)
+
+
+# ---- Views ---------------------------------------------------------------------------------------
+
+
+def test_a_view_is_read_with_its_types(attached: Stack, script: Path) -> None:
+    script.write_text("""
+CREATE VIEW item_summary AS
+SELECT 1::int AS item_id, 12.50::numeric AS revenue, 0.5::double precision AS rate, 'a' AS name,
+    '2026-03-22 05:05:07.25+00'::timestamptz AS received_at, NULL::text AS email, true AS flag,
+    '2026-03-22 05:05:07.25'::timestamp AS updated_at
+UNION ALL
+SELECT 2, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
+CREATE MATERIALIZED VIEW nothing AS SELECT 1.5::numeric AS amount WHERE false;
+""")
+    engine = mz.Materialize(script)
+    try:
+        engine.load_demo(attached)
+        found = engine.read_view(attached, "item_summary").sort_by("item_id")
+        empty = engine.read_view(attached, "nothing")
+        with pytest.raises(NoSuchView):
+            engine.read_view(attached, "pg_class")
+    finally:
+        engine.unload(attached)
+    assert [found.schema.field(name).type for name in found.column_names] == [
+        pa.int64(),
+        pa.decimal128(38, 2),
+        pa.float64(),
+        pa.string(),
+        pa.timestamp("us", tz="UTC"),
+        pa.string(),
+        pa.bool_(),
+        pa.timestamp("us"),
+    ]
+    first, second = found.to_pylist()
+    assert first["revenue"] == Decimal("12.50") and first["name"] == "a"
+    assert first["received_at"].timestamp() == 1774155907.25
+    assert set(second.values()) == {2, None}
+    assert empty.num_rows == 0 and empty.column_names == ["amount"]
+
+
+def test_the_size_of_one_that_runs_elsewhere_is_refused(ready: MakeReady) -> None:
+    elsewhere = {"MZ_URL": "postgres://a@b:1/c"}
+    with pytest.raises(UsageError, match=refusal_of("MATERIALIZE_WORKERS", "native")):
+        ready("mz", "native", MATERIALIZE_WORKERS="7", **elsewhere)
+
+
+def test_its_size_is_not_varied_where_it_is_not_started() -> None:
+    with pytest.raises(UsageError, match=r"MATERIALIZE_WORKERS does nothing .* natively: "):
+        sweep.require_heeded("MATERIALIZE_WORKERS", mz.ENGINE.name, load({"RUNTIME": "native"}))

@@ -1,0 +1,28 @@
+"""PostgreSQL's images, where none can be pulled."""
+
+from pathlib import Path
+
+from racetrack.install.image import Image
+
+# What the feeder imports of the harness, and itself.
+FEED = (
+    *(f"racetrack/{name}.py" for name in ("__init__", "errors", "plugins", "settings")),
+    *(f"racetrack/stack/{name}.py" for name in ("__init__", "contract")),
+    *(f"racetrack/stack/native/{name}.py" for name in ("__init__", "net", "service")),
+    *(f"racetrack/engines/{name}.py" for name in ("__init__", "pg/__init__")),
+    *(
+        f"racetrack/engines/pg/feed/{name}.py"
+        for name in ("__init__", "avro", "consumer", "plan", "sink")
+    ),
+)
+
+IMAGES = (
+    Image("postgres", parts=("postgres",), prepare=("postgres",), runs=("postgres",)),
+    Image(
+        "pgfeed",
+        Path(__file__).with_name("feed") / "airgap.Dockerfile",
+        installs="pgfeed",
+        locks=("racetrack/engines/pg/feed/requirements.lock",),
+        files=FEED,
+    ),
+)

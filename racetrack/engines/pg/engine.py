@@ -1,0 +1,208 @@
+"""PostgreSQL, the baseline: plain views over tables that a small consumer fills from Kafka.
+
+Progress is notified by the transaction that brings the pageviews: it is known when it is committed.
+"""
+
+import re
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from racetrack.clock import now_ms
+from racetrack.engines.contract import Access, Engine, NoSuchView, Progress, Reader, Seen, Summary
+from racetrack.engines.pg.knobs import Knobs
+from racetrack.engines.shared.marks import only_more, value_in_sql
+from racetrack.engines.shared.pgwire import Server
+from racetrack.errors import RacetrackError, UsageError
+from racetrack.settings import Settings
+from racetrack.stack.contract import Stack
+from racetrack.workload import MarkedView, Workload, find_workload
+
+if TYPE_CHECKING:
+    import pyarrow
+
+ASK_EVERY_S = 1.0
+LOOK_EVERY_S = 0.5  # whether to stop; notifications are taken as they come
+PROGRESS = "SELECT partition, total, max_received_at FROM {view} ORDER BY partition"
+SUMMARY = "SELECT total, max_received_at FROM {view}"
+
+TRIGGERS = "\\if :triggers"  # where a script can do with and without
+
+COMPUTED = "PostgreSQL's views are computed when they are read"
+ON_READING = (
+    f"{COMPUTED}, and this run read none while it measured: its CPU is that of bringing rows into"
+    " tables and indexes. An engine that keeps views up to date has done the work of reading too."
+)
+ON_MARKS = f"{COMPUTED}: here the rows of marks in the followed views, once a second at most."
+ON_READS = f"{COMPUTED}: here some, by READS_PER_SECOND. Those that nobody read cost nothing."
+ON_TRIGGERS = (
+    "POSTGRES_TRIGGERS: a table holds each item's pageviews, so item_summary and the top lists cost"
+    " little to read. Bringing rows in costs more."
+)
+SHARED = (
+    "Resident memory is added up over PostgreSQL's processes, and its shared buffers are resident"
+    " in each that has used them: they count more than once. In PSS they count once."
+)
+
+
+class PostgreSQL(Engine):
+    """See `racetrack.engines.contract.Engine`."""
+
+    name = "pg"
+    title = "PostgreSQL"
+    needs = ("registry", "debezium")
+    services = ("postgres", "pgfeed")
+    script_ending = ".pg.sql"
+
+    def __init__(self, script: Path | None = None) -> None:
+        """`script` takes the place of the workload's."""
+        self._script = script
+
+    def script(self, settings: Settings) -> Path:
+        """The workload's, or what takes its place."""
+        return self._script or super().script(settings)
+
+    def check(self, stack: Stack) -> None:
+        """Has the script the triggers, if they are asked for?"""
+        script = self.script(stack.settings)
+        if Knobs.of(stack.settings).postgres_triggers and TRIGGERS not in script.read_text():
+            raise UsageError(
+                f"POSTGRES_TRIGGERS does nothing: scripts/{script.name} has none. Unset it."
+            )
+
+    def load_demo(self, stack: Stack) -> None:
+        """Run the script in psql; the consumer begins when it is committed."""
+        triggers = "on" if Knobs.of(stack.settings).postgres_triggers else "off"
+        variables, script = {"triggers": triggers}, self.script(stack.settings)
+        _server(stack.settings).run_script(script, stack.settings.stack_name, variables)
+
+    def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
+        """What stands in the two views, then what each transaction notifies."""
+        server, workload = _server(stack.settings), find_workload(stack.settings.workload)
+        views = {workload.progress: PROGRESS, workload.summary: SUMMARY}
+        with server.connect() as connection:
+            for view in views:
+                connection.execute(f"LISTEN {view}".encode())
+            for view, query in views.items():
+                for row in connection.execute(query.format(view=view).encode()).fetchall():
+                    yield update_of(workload, view, " ".join(map(str, row)), now_ms())
+            while True:
+                last_look = stop.is_set()
+                for view, payload in _notified(connection):
+                    yield update_of(workload, view, payload, now_ms())
+                if last_look:
+                    return
+
+    def seen(
+        self, stack: Stack, marked: Sequence[MarkedView], stop: threading.Event
+    ) -> Iterator[Seen]:
+        """What queries of the views answer, one after the other, at most every ASK_EVERY_S. They
+        are computed then, and what that costs is PostgreSQL's."""
+        return only_more(_answers(stack.settings, marked, stop))
+
+    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
+        """All rows of a view or table of the demo."""
+        if view not in self._made(stack.settings):
+            raise NoSuchView(f"PostgreSQL's demo has no view {view!r}.")
+        return _server(stack.settings).table(f"SELECT * FROM {view}")  # noqa: S608  # a known name
+
+    def reader(self, access: Access) -> AbstractContextManager[Reader]:
+        """A connection, and queries."""
+        return _server(access.settings).reader(self._made(access.settings))
+
+    def _made(self, settings: Settings) -> list[str]:
+        """The names of what the script makes."""
+        return re.findall(r"^CREATE (?:VIEW|TABLE) (\w+)", self.script(settings).read_text(), re.M)
+
+    def clock_slack_ms(self, settings: Settings) -> int:  # noqa: ARG002
+        """None: a view goes by the time at which it is read."""
+        return 0
+
+    def caveats(self, settings: Settings) -> list[str]:
+        """What its figures leave out, and what they count twice."""
+        read = [
+            *([ON_READS] if settings.reads_per_second else []),
+            *([ON_MARKS] if settings.marks_per_second else []),
+        ]
+        kept = [ON_TRIGGERS] if Knobs.of(settings).postgres_triggers else []
+        return [*(read or [ON_READING]), *kept, SHARED]
+
+    def usage_hints(self, stack: Stack) -> list[str]:
+        """psql, and what to type there."""
+        password = Knobs.of(stack.settings).postgres_password.get_secret_value()
+        return [
+            f"SQL: PGPASSWORD={password} psql '{_server(stack.settings).conninfo}'",
+            f"In it: \\i {self.script(stack.settings)}",
+        ]
+
+
+def _answers(
+    settings: Settings, marked: Sequence[MarkedView], stop: threading.Event
+) -> Iterator[Seen]:
+    with _server(settings).connect() as connection:
+        while not stop.is_set():
+            next_s = time.monotonic() + ASK_EVERY_S
+            for view in marked:
+                keys = view.keys(settings)
+                for key, value in _answer(connection, _rows_of(view, keys)):
+                    yield Seen(now_ms(), view.name, keys.index(key), value)
+            stop.wait(next_s - time.monotonic())
+
+
+def _answer(connection: "psycopg.Connection[Any]", query: bytes) -> list[tuple[int, int]]:
+    try:
+        return connection.execute(query).fetchall()
+    except psycopg.Error as error:
+        raise RacetrackError(f"PostgreSQL does not answer {query.decode()!r}: {error}") from error
+
+
+def _rows_of(view: MarkedView, keys: Sequence[int]) -> bytes:
+    """(key, value) of the marks' rows in a view."""
+    value = value_in_sql(view, f"max({view.column})")
+    among = ", ".join(map(str, keys))
+    select = f"SELECT {view.key}, {value} FROM {view.view}"  # noqa: S608  # names of the catalogue
+    return f"{select} WHERE {view.key} IN ({among}) GROUP BY {view.key}".encode()
+
+
+def update_of(workload: Workload, view: str, payload: str, now_ms: int) -> Summary | Progress:
+    """What a notification of one of the workload's progress views says, see `feed/consumer.py`.
+
+    Raises:
+        RacetrackError: it says something else.
+    """
+    numbers = [int(word) for word in payload.split() if word.isdecimal()]
+    if view == workload.progress and len(numbers) == 3:
+        return Progress(now_ms, *numbers)
+    if view == workload.summary and len(numbers) == 2:
+        total, max_received_at_ms = numbers
+        return Summary(now_ms, total, max_received_at_ms, now_ms - max_received_at_ms)
+    raise RacetrackError(f"PostgreSQL notified what is no progress: {view}: {payload!r}")
+
+
+def _notified(connection: "psycopg.Connection[Any]") -> Iterator[tuple[str, str]]:
+    """What is notified, as it comes, for a short while."""
+    try:
+        for each in connection.notifies(timeout=LOOK_EVERY_S):
+            yield each.channel, each.payload
+    except psycopg.Error as error:
+        raise RacetrackError(f"PostgreSQL tells no more of its progress: {error}") from error
+
+
+def _server(settings: Settings) -> Server:
+    where = make_conninfo(
+        host=settings.reach_address,
+        port=Knobs.of(settings).postgres_port,
+        user="shop",
+        password=Knobs.of(settings).postgres_password.get_secret_value(),
+        dbname="shop",
+    )
+    return Server.at(where, "POSTGRES_PORT")
+
+
+ENGINE = PostgreSQL()

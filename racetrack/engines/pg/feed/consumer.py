@@ -1,0 +1,277 @@
+"""The process that feeds PostgreSQL: topics into the tables of a script such as
+scripts/demo.pg.sql, in batches.
+
+    python -m racetrack.engines.pg.feed.consumer
+
+The script says in its table `feed_topics` which topics these are (plan.py). One batch is one
+transaction: its rows, how far they go in each topic, and what is counted of its events. What was
+counted is notified by that transaction, on channels named as the two views: such as
+`pageviews_progress` (`<partition> <total> <max_received_at>`) for every partition of the batch,
+then `pageviews_summary` (`<total> <max_received_at>`).
+
+The environment says where everything is (racetrack/engines/pg/services/pgfeed.py).
+PGFEED_READY_FILE is written once PostgreSQL and the broker have answered. It waits for the tables,
+and begins anew with new ones.
+"""
+
+import io
+import json
+import os
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from racetrack.engines.pg.feed import plan
+from racetrack.engines.pg.feed.avro import Avro
+from racetrack.engines.pg.feed.plan import Plan, Target
+from racetrack.engines.pg.feed.sink import Sink
+
+BATCH = 20_000
+ANSWER_WITHIN_S = 10.0
+LOOK_EVERY_S = 0.05
+FLAG = re.compile(rb'"?([0-9]{1,18})"?')
+
+COPY = "COPY {table} ({columns}) FROM STDIN (FORMAT csv)"
+COUNT = """
+WITH changed AS (
+    INSERT INTO {progress} AS now
+    SELECT * FROM unnest(%s::integer[], %s::bigint[], %s::bigint[])
+    ON CONFLICT (partition) DO UPDATE SET
+        total = now.total + excluded.total,
+        max_received_at = greatest(now.max_received_at, excluded.max_received_at)
+    RETURNING partition, total, max_received_at
+)
+SELECT pg_notify('{progress}', concat_ws(' ', partition, total, max_received_at))
+FROM changed"""
+TELL = """
+SELECT pg_notify('{summary}', concat_ws(' ', total, max_received_at))
+FROM {summary}"""
+FLAGS = "INSERT INTO {table} SELECT unnest(%s::bigint[]) ON CONFLICT DO NOTHING"
+MADE = "SELECT to_regclass('feed_positions') IS NOT NULL"
+POSITIONS = "SELECT topic, partition, next_offset FROM feed_positions"
+GOT_TO = """
+INSERT INTO feed_positions SELECT * FROM unnest(%s::text[], %s::integer[], %s::bigint[])
+ON CONFLICT (topic, partition) DO UPDATE SET next_offset = excluded.next_offset"""
+
+
+def events_of(messages: Sequence[Message], target: Target) -> "pa.Table":
+    """A batch of events as columns: partition, offset, and the fields of their JSON that the table
+    has. No event is looked at in Python.
+
+    Raises:
+        ValueError: one is no JSON, or not of these types.
+    """
+    parsed = pyarrow.json.read_json(
+        io.BytesIO(b"\n".join(message.value() or b"" for message in messages)),
+        pyarrow.json.ReadOptions(use_threads=False),
+        pyarrow.json.ParseOptions(
+            explicit_schema=target.fields, unexpected_field_behavior="ignore"
+        ),
+    )
+    if parsed.num_rows != len(messages):
+        raise ValueError(f"{len(messages)} messages hold {parsed.num_rows} {target.table}")
+    return parsed.add_column(0, "partition", [[m.partition() for m in messages]]).add_column(
+        1, "offset", [[m.offset() for m in messages]]
+    )
+
+
+def bring_events(
+    cursor: "psycopg.Cursor[Any]", target: Target, messages: Sequence[Message]
+) -> None:
+    """Into their table, and count them."""
+    events = events_of(messages, target)
+    table, rows = with_times(events, target), io.BytesIO()
+    pyarrow.csv.write_csv(table, rows, pyarrow.csv.WriteOptions(include_header=False))
+    columns = ", ".join(f'"{name}"' for name in table.column_names)
+    with cursor.copy(COPY.format(table=target.table, columns=columns)) as copy:
+        copy.write(rows.getbuffer())
+    due = target.due
+    counted = events.group_by("partition").aggregate([(due, "count"), (due, "max")])
+    names = ("partition", f"{due}_count", f"{due}_max")
+    cursor.execute(
+        COUNT.format(progress=target.progress), [counted[name].to_pylist() for name in names]
+    )
+    cursor.execute(TELL.format(summary=target.summary))
+
+
+def with_times(events: "pa.Table", target: Target) -> "pa.Table":
+    """The same with times in the place of epoch milliseconds, where the table has times."""
+    for number, name in enumerate(events.column_names):
+        if target.columns[name] == plan.TIME:
+            times = events[name].cast(pa.timestamp("ms", "UTC"))
+            events = events.set_column(number, name, times)
+    return events
+
+
+def bring_changes(
+    cursor: "psycopg.Cursor[Any]", target: Target, changes: Iterable[tuple[Any, Any]]
+) -> None:
+    """Of each key the last row, or none if it was deleted, into a table; by their order."""
+    table, key, last = target.table, target.key, dict(changes)
+    rows = [{**row, key: which} for which, row in last.items() if row is not None]
+    keys = f"%s::{target.columns[key]}[]"
+    cursor.execute(f"DELETE FROM {table} WHERE {key} = ANY({keys})", [list(last)])  # noqa: S608
+    cursor.execute(
+        f"INSERT INTO {table} SELECT * FROM json_populate_recordset(NULL::{table}, %s)",  # noqa: S608
+        [json.dumps(rows, default=str)],  # a decimal as its digits
+    )
+
+
+def row_changes(messages: Iterable[Message], avro: Avro, key: str) -> list[tuple[Any, Any]]:
+    """What Debezium's envelopes say: the key, and the row as it is now, None if it was deleted."""
+    envelopes = [avro.decode(message.value() or b"") for message in messages]
+    return [((each["after"] or each["before"])[key], each["after"]) for each in envelopes]
+
+
+def sink_changes(messages: Iterable[Message], avro: Avro, key: str) -> list[tuple[Any, Any]]:
+    """What the sink's messages say: the key, and the row, None if it is no longer in the view."""
+    return [
+        (avro.decode(message.key() or b"")[key], value and avro.decode(value))
+        for message in messages
+        for value in [message.value()]
+    ]
+
+
+def flags_of(messages: Iterable[Message]) -> list[int]:
+    """The ids among what people have sent."""
+    found = [FLAG.fullmatch(message.value() or b"") for message in messages]
+    return [int(match[1]) for match in found if match]
+
+
+def by_topic(messages: Iterable[Message]) -> dict[str, list[Message]]:
+    """A batch by topic, in its order.
+
+    Raises:
+        RuntimeError: the broker sent an error in their stead.
+    """
+    found: dict[str, list[Message]] = {}
+    for message in messages:
+        if error := message.error():
+            raise RuntimeError(f"{message.topic()}: {error}")
+        found.setdefault(str(message.topic()), []).append(message)
+    return found
+
+
+def bring(
+    connection: "psycopg.Connection[Any]", messages: Sequence[Message], avro: Avro, of: Plan
+) -> set[str]:
+    """One batch, one transaction; how its topics were brought (plan.py)."""
+    batch = by_topic(messages)
+    with connection.transaction(), connection.cursor() as cursor:
+        for topic, brought in batch.items():
+            bring_topic(cursor, of[topic], brought, avro)
+        reached = {(m.topic(), m.partition()): int(m.offset() or 0) + 1 for m in messages}
+        columns = [[topic for topic, _ in reached], [number for _, number in reached]]
+        cursor.execute(GOT_TO, [*columns, list(reached.values())])
+    return {of[topic].how for topic in batch}
+
+
+def bring_topic(
+    cursor: "psycopg.Cursor[Any]", target: Target, messages: Sequence[Message], avro: Avro
+) -> None:
+    """What a batch has of one topic."""
+    if target.how == plan.EVENTS:
+        bring_events(cursor, target, messages)
+    elif target.how == plan.ROWS:
+        bring_changes(cursor, target, row_changes(messages, avro, target.key))
+    elif target.how == plan.SINK:
+        bring_changes(cursor, target, sink_changes(messages, avro, target.key))
+    elif target.how == plan.IDS:
+        cursor.execute(FLAGS.format(table=target.table), [flags_of(messages)])
+    else:
+        raise ValueError(f"feed_topics: {target.topic} is to be brought as {target.how!r}")
+
+
+def find_topics(bootstrap: str, of: Plan) -> dict[str, int]:
+    """Wait for the topics, and make those that are made here; how many partitions each has."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    own = [target.topic for target in of.values() if target.how in plan.OWN]
+    while True:
+        there = admin.list_topics(timeout=ANSWER_WITHIN_S).topics
+        if there.keys() >= of.keys():
+            return {topic: len(there[topic].partitions) for topic in of}
+        mine = [NewTopic(topic, 1, 1) for topic in own if topic not in there]
+        for made in (admin.create_topics(mine) if mine else {}).values():
+            made.result(ANSWER_WITHIN_S)
+        time.sleep(LOOK_EVERY_S)
+
+
+def consumer_at(
+    bootstrap: str, partitions: Mapping[str, int], positions: Mapping[tuple[str, int], int]
+) -> Consumer:
+    """A consumer that reads every topic from where the tables stand."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "pgfeed",  # librdkafka wants one; nothing is committed there
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+            "fetch.queue.backoff.ms": 10,
+        }
+    )
+    consumer.assign(
+        [
+            TopicPartition(topic, number, positions.get((topic, number), 0))
+            for topic, count in partitions.items()
+            for number in range(count)
+        ]
+    )
+    return consumer
+
+
+def feed(connection: "psycopg.Connection[Any]", bootstrap: str, avro: Avro, batch_s: float) -> None:
+    """Bring batches to no end, into the tables that are there.
+
+    Raises:
+        psycopg.errors.UndefinedTable: the tables have gone.
+    """
+    positions, of = wait_for_tables(connection), plan.read(connection)
+    sinks = [Sink(bootstrap, avro) for target in of.values() if target.how == plan.SINK]
+    consumer = consumer_at(bootstrap, find_topics(bootstrap, of), positions)
+    print(f"the tables are there: reading {', '.join(of)}", flush=True)
+    try:
+        while True:
+            messages = consumer.consume(BATCH, batch_s)
+            brought = bring(connection, messages, avro, of) if messages else ()
+            for sink in sinks:
+                if plan.ROWS in brought:
+                    sink.rows_have_changed()
+                sink.send_if_due(connection)
+    finally:
+        consumer.close()
+
+
+def wait_for_tables(connection: "psycopg.Connection[Any]") -> dict[tuple[str, int], int]:
+    """Until the script has been run; how far each topic has been read."""
+    while connection.execute(MADE).fetchone() != (True,):
+        time.sleep(LOOK_EVERY_S)
+    rows = connection.execute(POSITIONS).fetchall()
+    return {(topic, number): reached for topic, number, reached in rows}
+
+
+def main() -> None:
+    """Read the environment, reach PostgreSQL and the broker, and feed whatever tables there are."""
+    bootstrap, avro = os.environ["KAFKA_BOOTSTRAP"], Avro(os.environ["SCHEMA_REGISTRY_URL"])
+    batch_s = int(os.environ["POSTGRES_BATCH_MS"]) / 1000
+    AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=ANSWER_WITHIN_S)
+    with psycopg.connect(autocommit=True) as connection:
+        Path(os.environ["PGFEED_READY_FILE"]).touch()
+        while True:
+            try:
+                feed(connection, bootstrap, avro, batch_s)
+            except psycopg.errors.UndefinedTable as gone:
+                print(f"the tables are gone, waiting for others: {gone}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

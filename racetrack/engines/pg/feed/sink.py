@@ -1,0 +1,81 @@
+"""PostgreSQL's sink to Kafka: what changes in `high_value_users`."""
+
+import time
+from typing import Any
+
+import psycopg
+from confluent_kafka import KafkaError, Message, Producer
+
+from racetrack.engines.pg.feed.avro import Avro
+
+TOPIC = "high_value_users_sink"
+SEND_EVERY_S = 1.0
+FLUSH_WITHIN_S = 10.0
+KEY = {
+    "type": "record",
+    "name": f"{TOPIC}_key",
+    "fields": [{"name": "id", "type": "long"}],
+}
+VALUE = {
+    "type": "record",
+    "name": f"{TOPIC}_value",
+    "fields": [
+        {"name": "email", "type": ["null", "string"]},
+        {
+            "name": "lifetime_value",
+            "type": {"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 2},
+        },
+        {"name": "purchases", "type": "long"},
+    ],
+}
+TO_SEND = "SELECT id, gone, email, lifetime_value, purchases FROM high_value_users_to_send"
+NOTE = """
+INSERT INTO high_value_users_sent VALUES (%s, %s, %s, %s)
+ON CONFLICT (id) DO UPDATE
+SET email = excluded.email, lifetime_value = excluded.lifetime_value, purchases = excluded.purchases
+"""
+FORGET = "DELETE FROM high_value_users_sent WHERE id = %s"
+
+
+class Sink:
+    """Sends first and notes afterwards: after a crash a change may be sent twice, never lost."""
+
+    def __init__(self, bootstrap: str, avro: Avro) -> None:
+        self._producer = Producer({"bootstrap.servers": bootstrap})
+        self._avro = avro
+        self._key = avro.register(f"{TOPIC}-key", KEY)
+        self._value = avro.register(f"{TOPIC}-value", VALUE)
+        self._stale, self._due_s = True, 0.0
+
+    def rows_have_changed(self) -> None:
+        """There may be something to send."""
+        self._stale = True
+
+    def send_if_due(self, connection: "psycopg.Connection[Any]") -> None:
+        """Send what has changed, at most once in SEND_EVERY_S.
+
+        Raises:
+            RuntimeError: Kafka did not take it.
+        """
+        if not self._stale or time.monotonic() < self._due_s:
+            return
+        self._stale, self._due_s = False, time.monotonic() + SEND_EVERY_S
+        rows = connection.execute(TO_SEND).fetchall()
+        for number, gone, email, lifetime_value, purchases in rows:
+            value = {"email": email, "lifetime_value": lifetime_value, "purchases": purchases}
+            self._producer.produce(
+                TOPIC,
+                key=self._avro.encode(self._key, {"id": number}),
+                value=None if gone else self._avro.encode(self._value, value),
+                on_delivery=_must_be_delivered,
+            )
+        if left := self._producer.flush(FLUSH_WITHIN_S):
+            raise RuntimeError(f"{TOPIC}: Kafka took all but {left} messages")
+        with connection.transaction(), connection.cursor() as cursor:
+            cursor.executemany(FORGET, [row[:1] for row in rows if row[1]])
+            cursor.executemany(NOTE, [(row[0], *row[2:]) for row in rows if not row[1]])
+
+
+def _must_be_delivered(error: KafkaError | None, _message: Message) -> None:
+    if error:
+        raise RuntimeError(f"{TOPIC}: {error}")

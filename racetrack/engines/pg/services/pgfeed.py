@@ -1,0 +1,59 @@
+"""The consumer that feeds PostgreSQL from Kafka, in the harness' own Python (see
+racetrack/engines/pg/feed)."""
+
+import sys
+from collections.abc import Mapping
+from importlib.metadata import version
+
+from racetrack.engines.pg.knobs import Knobs
+from racetrack.engines.pg.services import postgres
+from racetrack.settings import REPO, Settings
+from racetrack.stack.native import net
+from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.stack.services import registry
+
+READY_FILE = "ready"
+
+
+class PgFeed:
+    """See `racetrack.stack.native.service.NativeService`."""
+
+    name = "pgfeed"
+    parts = ()
+    after = ("postgres", "loadgen", "debezium")  # the last two make the topics
+    ready_within_s = 30.0
+
+    def ports(self, _settings: Settings) -> Mapping[str, int]:
+        return {}
+
+    def launch(self, context: Context) -> Launch:
+        settings = Knobs.of(context.settings)
+        (context.work / READY_FILE).unlink(missing_ok=True)  # of one that was killed
+        return Launch(
+            argv=[sys.executable, "-m", "racetrack.engines.pg.feed.consumer"],
+            env={
+                "KAFKA_BOOTSTRAP": net.kafka(settings),
+                "SCHEMA_REGISTRY_URL": registry.url(settings),
+                "PGHOST": net.host(settings),
+                "PGPORT": str(settings.postgres_port),
+                "PGUSER": postgres.USER,
+                "PGDATABASE": postgres.DATABASE,
+                "PGPASSWORD": settings.postgres_password.get_secret_value(),
+                "POSTGRES_BATCH_MS": str(settings.postgres_batch_ms),
+                "PGFEED_READY_FILE": str(context.work / READY_FILE),
+                "PYTHONPATH": str(REPO),
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
+            cwd=context.work,
+        )
+
+    def check(self, context: Context) -> None:
+        """It has reached PostgreSQL and the broker; its tables come with the demo."""
+        if not (context.work / READY_FILE).exists():
+            raise NotReady("it has not reached PostgreSQL and the broker yet")
+
+    def versions(self, _context: Context) -> Mapping[str, str]:
+        return {name: version(name) for name in ("confluent-kafka", "fastavro", "psycopg")}
+
+
+SERVICE = PgFeed()

@@ -1,0 +1,179 @@
+"""PostgreSQL in a private prefix, as an unprivileged user; `shop` is its user and its database."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import psycopg
+
+from racetrack.engines.pg import recipe
+from racetrack.engines.pg.knobs import Knobs
+from racetrack.errors import RacetrackError
+from racetrack.settings import Settings
+from racetrack.stack.native import leftovers, net, prebuilt
+from racetrack.stack.native.service import Context, Launch, NotReady
+
+USER = DATABASE = "shop"
+UNPRIVILEGED = "nobody"
+# It refuses to run as root, and setpriv is on every Debian.
+AS_UNPRIVILEGED = ("setpriv", f"--reuid={UNPRIVILEGED}", "--regid=nogroup", "--clear-groups", "--")
+# Of the part, what a server does without: it is copied when root starts it.
+NOT_COPIED = ("bitcode", "pgxs", "doc", "man", "locale", "made", "*.a")
+
+
+class Postgres:
+    """See `racetrack.stack.native.service.NativeService`."""
+
+    name = "postgres"
+    parts = ("postgres",)
+    after = ()
+    ready_within_s = 60.0
+
+    def ports(self, settings: Settings) -> Mapping[str, int]:
+        return {"POSTGRES_PORT": Knobs.of(settings).postgres_port}
+
+    def launch(self, context: Context) -> Launch:
+        """An engine starts empty: what a killed server left goes."""
+        prefix = _prefix(context)
+        data = context.work / "data"
+        if data.exists():
+            shutil.rmtree(data)
+        _make_data(context, prefix, data)
+        _set_password(context, prefix)
+        (data / "pg_hba.conf").write_text("host all all all scram-sha-256\n")
+        options = [arg for item in configuration(context).items() for arg in ("-c", "=".join(item))]
+        return Launch(
+            argv=_command(prefix, "postgres", "-D", str(data), *options),
+            env=_environment(prefix),
+            cwd=context.work,
+        )
+
+    def check(self, context: Context) -> None:
+        """The user of the demo can log in."""
+        net.require_listener(context.settings, Knobs.of(context.settings).postgres_port)
+        try:
+            connect(context.settings).close()
+        except psycopg.Error as error:
+            raise NotReady(f"{USER} can't log in yet: {error}") from None
+
+    def versions(self, context: Context) -> Mapping[str, str]:
+        return {"postgres": (context.parts["postgres"] / "VERSION").read_text().strip()}
+
+
+def connect(settings: Settings) -> "psycopg.Connection[tuple[object, ...]]":
+    """A connection as the user of the demo; each statement is a transaction.
+
+    Raises:
+        psycopg.Error: PostgreSQL does not answer or refuses.
+    """
+    return psycopg.connect(
+        host=net.host(settings),
+        port=Knobs.of(settings).postgres_port,
+        user=USER,
+        dbname=DATABASE,
+        password=Knobs.of(settings).postgres_password.get_secret_value(),
+        connect_timeout=10,
+        autocommit=True,
+    )
+
+
+def configuration(context: Context) -> dict[str, str]:
+    """What is not as PostgreSQL delivers it. Nothing is kept after the run, so nothing waits for a
+    disk; and the compiler for queries is not installed."""
+    return {
+        "listen_addresses": context.settings.bind_address,
+        "port": str(Knobs.of(context.settings).postgres_port),
+        "unix_socket_directories": "",
+        "dynamic_shared_memory_type": "mmap",  # in its data folder: gone with it, after a kill too
+        "shared_buffers": Knobs.of(context.settings).postgres_shared_buffers,
+        "fsync": "off",
+        "synchronous_commit": "off",
+        "full_page_writes": "off",
+        "wal_level": "minimal",
+        "max_wal_senders": "0",
+        "jit": "off",
+        "timezone": "GMT",  # the one that needs no file of time zones
+        "log_timezone": "GMT",
+    }
+
+
+def _prefix(context: Context) -> Path:
+    """The programs where they can be run from. Root's cache is not open to the unprivileged user:
+    then they are copied to the service's own folder."""
+    part = context.parts["postgres"]
+    if os.geteuid() != 0:
+        return part
+    copied = context.work / "postgresql"
+    if not copied.exists():
+        ignored = shutil.ignore_patterns(*NOT_COPIED)
+        shutil.copytree(part, copied, ignore=ignored, symlinks=True)
+    _give_away(context.work, recursive=False)
+    return copied
+
+
+def _make_data(context: Context, prefix: Path, data: Path) -> None:
+    """A data folder without a password, copied if one was made before."""
+    kept = prebuilt.path_in(context.parts["postgres"], "data")
+    if os.access(kept, os.R_OK | os.X_OK):  # root may have made it for itself
+        shutil.copytree(kept, data)
+        _give_away(data)
+        return
+    initdb = ("initdb", "-D", str(data), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale")
+    _do(context, prefix, (*initdb, "--no-sync"), "initialise its data folder")
+    _single(context, prefix, f"CREATE DATABASE {DATABASE}")
+    prebuilt.keep(data, kept)
+
+
+def _set_password(context: Context, prefix: Path) -> None:
+    secret = Knobs.of(context.settings).postgres_password.get_secret_value().replace("'", "''")
+    _single(context, prefix, f"ALTER ROLE {USER} PASSWORD '{secret}'")
+
+
+def _single(context: Context, prefix: Path, statement: str) -> None:
+    """Run a statement, which may hold a secret, without a server."""
+    data = str(context.work / "data")
+    options = ("-c", "log_min_error_statement=panic", "-c", "timezone=GMT", "-c", "fsync=off")
+    # A line is a statement, and errors are only said: exit_on_error makes them count.
+    command = ("postgres", "--single", "-D", data, *options, "-c", "exit_on_error=on", "postgres")
+    _do(context, prefix, command, "prepare its database", statement.replace("\n", " ") + "\n")
+
+
+def _do(context: Context, prefix: Path, command: Sequence[str], what: str, stdin: str = "") -> None:
+    done = subprocess.run(
+        _command(prefix, *command),
+        env={
+            **os.environ,
+            **_environment(prefix),
+            **leftovers.mark(context.settings.stack_name, "postgres"),
+        },
+        cwd=context.work,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RacetrackError(f"PostgreSQL could not {what}:\n{done.stderr.strip()}")
+
+
+def _command(prefix: Path, program: str, *arguments: str) -> list[str]:
+    become = AS_UNPRIVILEGED if os.geteuid() == 0 else ()
+    return [*become, str(recipe.programs(prefix) / program), *arguments]
+
+
+def _environment(prefix: Path) -> dict[str, str]:
+    return {"LD_LIBRARY_PATH": recipe.libraries(prefix), "LC_ALL": "C"}
+
+
+def _give_away(folder: Path, *, recursive: bool = True) -> None:
+    """To the user that the server runs as, if root starts it."""
+    if os.geteuid() != 0:
+        return
+    shutil.chown(folder, UNPRIVILEGED)
+    for path in folder.rglob("*") if recursive else ():
+        shutil.chown(path, UNPRIVILEGED)
+
+
+SERVICE = Postgres()

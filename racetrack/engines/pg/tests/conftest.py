@@ -1,0 +1,37 @@
+"""A real PostgreSQL, as the baseline has it."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import psycopg
+import pytest
+
+from racetrack.engines.pg import engine as pg
+from racetrack.engines.pg.services import postgres
+from racetrack.engines.pg.tests.brought import OnlySettings
+from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
+from racetrack.settings import load
+from racetrack.stack.contract import Stack
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    with running_postgres() as found:
+        found.rows(f"CREATE ROLE shop SUPERUSER LOGIN PASSWORD '{PASSWORD}'")
+        yield found
+
+
+@pytest.fixture
+def stack(server: Postgres) -> Iterator[Stack]:
+    server.rows("CREATE DATABASE shop OWNER shop")
+    changed = {"POSTGRES_PORT": str(server.port), "POSTGRES_PASSWORD": PASSWORD}
+    yield cast(Stack, OnlySettings(load(changed)))
+    server.rows("DROP DATABASE shop WITH (FORCE)")
+
+
+@pytest.fixture
+def loaded(stack: Stack) -> Iterator["psycopg.Connection[Any]"]:
+    """The demo, and the consumer's connection."""
+    pg.ENGINE.load_demo(stack)
+    with postgres.connect(stack.settings) as connection:
+        yield connection

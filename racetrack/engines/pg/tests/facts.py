@@ -1,0 +1,13 @@
+"""What the tests of all native services have to know of PostgreSQL's, and of what feeds it."""
+
+from importlib.metadata import version
+
+from racetrack.engines.pg.services import postgres
+from tests.service_facts import Facts
+
+FACTS = Facts(
+    launched=("pgfeed",),
+    versions={name: version(name) for name in ("confluent-kafka", "fastavro", "psycopg")},
+    other_values={"POSTGRES_SHARED_BUFFERS": "123MB"},
+    configured=postgres.configuration,
+)

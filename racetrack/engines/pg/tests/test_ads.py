@@ -1,0 +1,136 @@
+"""Another workload in the baseline: the consumer brings what its script asks for, by names that are
+that script's alone."""
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any, cast
+
+import psycopg
+import pytest
+
+from racetrack.engines.contract import Progress, Summary
+from racetrack.engines.pg import engine as pg
+from racetrack.engines.pg.feed import consumer as feed
+from racetrack.engines.pg.feed import plan
+from racetrack.engines.pg.services import postgres
+from racetrack.engines.pg.tests.brought import NOW_MS, Message, OnlySettings, bring, rows
+from racetrack.errors import UsageError
+from racetrack.stack.contract import Stack
+from racetrack.workload import find_workload
+
+WINDOW_MS = 10_000
+FIRST = NOW_MS // WINDOW_MS * WINDOW_MS
+Connection = psycopg.Connection[Any]
+
+
+@pytest.fixture
+def ads(stack: Stack) -> Stack:
+    """A stack on which ads are raced."""
+    return cast(Stack, OnlySettings(stack.settings.model_copy(update={"workload": "ads"})))
+
+
+@pytest.fixture
+def loaded(ads: Stack) -> Iterator[Connection]:
+    """Its demo, and the consumer's connection."""
+    pg.ENGINE.load_demo(ads)
+    with postgres.connect(ads.settings) as connection:
+        yield connection
+
+
+def event(at: int, ad: str, kind: str = "view", when: int = FIRST, where: int = 0) -> Message:
+    what = {"user_id": "u", "page_id": "p", "ad_id": ad, "ad_type": "mail", "event_type": kind}
+    body = json.dumps({**what, "event_time": when, "ip_address": "1.2.3.4"})
+    return Message("ad-events", at, body.encode(), where=where)
+
+
+def row(at: int, table: str, after: object, before: object = None) -> Message:
+    body = {"before": before, "after": after}
+    return Message(f"mysql.ads.{table}", at, json.dumps(body).encode())
+
+
+def ad(name: str, campaign: str) -> dict[str, str]:
+    return {"ad_id": name, "campaign_id": campaign}
+
+
+def windows(stack: Stack) -> set[tuple[str, int, int]]:
+    found = rows(stack, "campaign_windows")
+    return {(one["campaign_id"], one["window_start_ms"], one["seen_count"]) for one in found}
+
+
+def test_the_script_makes_every_view_with_its_columns(loaded: Connection, ads: Stack) -> None:
+    for view in find_workload("ads").views:
+        table = pg.ENGINE.read_view(ads, view.name)
+        assert set(view.columns) <= set(table.column_names), view.name
+        assert table.num_rows == 0
+
+
+def test_the_consumer_is_told_what_to_read(loaded: Connection) -> None:
+    told = plan.read(loaded)
+    assert {topic: (of.how, of.table, of.key) for topic, of in told.items()} == {
+        "ad-events": (plan.EVENTS, "ad_events", ""),
+        "mysql.ads.ads": (plan.ROWS, "ads", "ad_id"),
+        "mysql.ads.campaigns": (plan.ROWS, "campaigns", "campaign_id"),
+    }
+    assert told["ad-events"].fields.names == ["ad_id", "event_type", "event_time"]
+
+
+def test_views_are_counted_by_campaign_and_window(loaded: Connection, ads: Stack) -> None:
+    bring(
+        loaded,
+        row(0, "campaigns", {"campaign_id": "c"}),
+        row(0, "ads", ad("a", "c")),
+        row(1, "ads", ad("b", "c")),
+        event(0, "a"),
+        event(1, "b", when=FIRST + WINDOW_MS - 1),
+        event(2, "a", when=FIRST + WINDOW_MS),
+        event(3, "a", kind="click"),
+        event(4, "a", kind="purchase"),
+        event(0, "nobody's", where=1),
+    )
+    assert windows(ads) == {("c", FIRST, 2), ("c", FIRST + WINDOW_MS, 1)}
+    assert [one["campaign_id"] for one in rows(ads, "campaigns")] == ["c"]
+
+
+def test_an_ad_counts_where_it_belongs_however_late_that_is_known(
+    loaded: Connection, ads: Stack
+) -> None:
+    bring(loaded, event(0, "a"), event(1, "a"))
+    assert windows(ads) == set()
+    bring(loaded, row(0, "ads", ad("a", "c")))
+    assert windows(ads) == {("c", FIRST, 2)}
+    bring(loaded, row(1, "ads", ad("a", "d"), ad("a", "c")))
+    assert windows(ads) == {("d", FIRST, 2)}
+
+
+def test_its_progress_is_told_as_the_workload_calls_it(loaded: Connection, ads: Stack) -> None:
+    bring(loaded, event(0, "a", when=NOW_MS), event(1, "a", when=NOW_MS + 7))
+    stop = threading.Event()
+    told = pg.ENGINE.updates(ads, stop)
+    stood, total = next(told), next(told)
+    assert isinstance(stood, Progress) and isinstance(total, Summary)
+    assert (stood.partition, stood.total, stood.max_received_at_ms) == (0, 2, NOW_MS + 7)
+    assert (total.total, total.max_received_at_ms) == (2, NOW_MS + 7)
+    bring(loaded, event(0, "a", when=NOW_MS + 9, where=3))
+    stood, total = next(told), next(told)
+    stop.set()
+    assert isinstance(stood, Progress) and isinstance(total, Summary)
+    assert (stood.partition, stood.total) == (3, 1)
+    assert (total.total, total.max_received_at_ms) == (3, NOW_MS + 9)
+
+
+def test_triggers_that_the_script_does_not_have_are_refused(ads: Stack) -> None:
+    def asked_for(workload: str) -> Stack:
+        changed = {"workload": workload, "postgres_triggers": True}
+        return cast(Stack, OnlySettings(ads.settings.model_copy(update=changed)))
+
+    pg.ENGINE.check(ads)
+    pg.ENGINE.check(asked_for("shop"))
+    with pytest.raises(UsageError, match=r"POSTGRES_TRIGGERS does nothing: scripts/ads.pg.sql"):
+        pg.ENGINE.check(asked_for("ads"))
+
+
+def test_what_is_no_event_is_loud(loaded: Connection) -> None:
+    with pytest.raises((ValueError, psycopg.Error)):
+        bring(loaded, Message("ad-events", 0, b'{"ad_id": "a", "event_type": "view"}'))
+    assert feed.wait_for_tables(loaded) == {}

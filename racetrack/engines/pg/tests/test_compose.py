@@ -1,0 +1,104 @@
+"""PostgreSQL in containers: its services, and what the images of the feeder hold."""
+
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from racetrack.engines.pg.airgap import FEED
+from racetrack.engines.pg.services import pgfeed, postgres
+from racetrack.images.context import BuildContext
+from racetrack.settings import REPO, load
+from racetrack.stack.compose.project import Project
+from racetrack.stack.native.service import Context
+from tests import compose_files
+from tests.compose_files import dockerfile_of, image_of, service
+
+WHAT_IT_IMPORTS = """
+import sys, racetrack.engines.pg.feed.consumer
+for name, module in sys.modules.items():
+    if name.partition(".")[0] == "racetrack":
+        print(module.__file__)
+"""
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Context:
+    """Of a native service; nothing of it is started."""
+    return Context(load(), tmp_path, {})
+
+
+def test_it_is_set_up_as_natively(context: Context) -> None:
+    options = dict(
+        option.removeprefix("-c").split("=") for option in service("postgres")["command"]
+    )
+    native = postgres.configuration(context)
+    of_this_machine = {"listen_addresses", "port", "unix_socket_directories"}
+    assert options == {name: v for name, v in native.items() if name not in of_this_machine}
+
+
+def test_what_feeds_it_is_told_the_same_as_natively(context: Context) -> None:
+    native = pgfeed.PgFeed().launch(context).env
+    ours = service("pgfeed")["environment"]
+    of_this_machine = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
+    assert ours.keys() == native.keys() - of_this_machine
+    for name in ("PGUSER", "PGDATABASE", "PGPASSWORD", "POSTGRES_BATCH_MS"):
+        assert ours[name] == native[name]
+
+
+def test_the_feeder_s_published_image_is_given_all_that_it_imports() -> None:
+    described = service("pgfeed")
+    ignored = dockerfile_of(described).with_name("Dockerfile.dockerignore").read_text()
+    listed = {
+        path
+        for line in ignored.splitlines()
+        if line.startswith("!")
+        for path in Path(described["build"]["context"]).glob(line.removeprefix("!"))
+    }
+    imported = subprocess.run(
+        [sys.executable, "-c", WHAT_IT_IMPORTS],
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {Path(line) for line in imported.stdout.splitlines()} <= listed
+
+
+def test_the_feeder_in_an_image_that_is_made_here_is_whole(tmp_path: Path) -> None:
+    made = BuildContext(REPO / "images/service.Dockerfile")
+    made.files(REPO, FEED)
+    with made.tar() as file, tarfile.open(fileobj=file) as archive:
+        archive.extractall(tmp_path, filter="data")
+    done = subprocess.run(
+        [sys.executable, "-c", WHAT_IT_IMPORTS],
+        cwd=tmp_path,
+        env={},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert all(Path(line).is_relative_to(tmp_path) for line in done.stdout.splitlines())
+
+
+def test_memory_that_is_counted_for_it_has_its_tmpfs_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in compose_files.plugin().items():
+        monkeypatch.setenv(name, value)
+    counted = Project(load({"POSTGRES_TMPFS": "9g"})).services()
+    assert "9g" in counted["postgres"].memory.split()
+
+
+def test_its_data_is_in_memory_where_the_image_keeps_it() -> None:
+    described = service("postgres")
+    (mount,) = described["tmpfs"]
+    image = image_of(described)
+    assert image.data
+    assert mount.partition(":")[0] == image.data.value
+
+
+def test_only_the_feeder_s_image_is_built_here() -> None:
+    assert "build" not in service("postgres")
+    assert "build" in service("pgfeed")

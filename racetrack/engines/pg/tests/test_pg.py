@@ -1,0 +1,259 @@
+"""The baseline on a real PostgreSQL: batches as Kafka would bring them go in, views come out."""
+
+import threading
+from decimal import Decimal
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+
+import psycopg
+import pytest
+
+from racetrack.engines import find_engine
+from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
+from racetrack.engines.pg import engine as pg
+from racetrack.engines.pg.feed import consumer as feed
+from racetrack.engines.pg.services import postgres
+from racetrack.engines.pg.tests.brought import (
+    NOW_MS,
+    WITHIN_S,
+    Message,
+    OnlySettings,
+    bring,
+    change,
+    pageview,
+    purchase,
+    rows,
+    user,
+)
+from racetrack.engines.shared.tests.postgres import Postgres
+from racetrack.errors import RacetrackError, UsageError
+from racetrack.settings import load
+from racetrack.stack.contract import Stack
+from racetrack.workload import find_workload
+from racetrack.workloads.shop.catalogue import MARKED, VIEWS
+from tests.run.made_up import MakeReady, ready, refusal_of
+
+__all__ = ["ready"]  # a fixture
+
+
+def test_it_is_an_engine() -> None:
+    assert find_engine("pg") is pg.ENGINE
+
+
+def test_the_script_makes_every_view_with_its_columns(
+    loaded: "psycopg.Connection[Any]", stack: Stack
+) -> None:
+    for view in VIEWS:
+        table = pg.ENGINE.read_view(stack, view.name)
+        assert set(view.columns) <= set(table.column_names), view.name
+        assert table.num_rows == 0
+
+
+KIND = "SELECT relkind FROM pg_class WHERE relname = 'pageviews_by_item'"
+
+
+@pytest.mark.parametrize(("triggers", "kind"), [(False, "v"), (True, "r")])
+def test_items_pageviews_are_the_same_whether_counted_when_they_come_or_when_read(
+    stack: Stack, triggers: bool, kind: str
+) -> None:
+    changed = stack.settings.model_copy(update={"postgres_triggers": triggers})
+    stack = cast(Stack, OnlySettings(changed))
+    pg.ENGINE.load_demo(stack)
+    with postgres.connect(stack.settings) as connection:
+        bring(connection, pageview(0, "/products/3"), pageview(1, "/profiles/3"))
+        bring(connection, pageview(2, "/products/4"), *(pageview(n, "/products/3") for n in (3, 4)))
+        assert connection.execute(KIND).fetchone() == (kind,)
+    counted = {row["item_id"]: row["pageviews"] for row in rows(stack, "pageviews_by_item")}
+    assert counted == {3: 3, 4: 1}
+
+
+def test_a_run_with_triggers_says_so() -> None:
+    told = pg.ENGINE.caveats(load({"POSTGRES_TRIGGERS": "true"}))
+    assert any("POSTGRES_TRIGGERS" in caveat for caveat in told)
+
+
+def test_another_view_is_none_of_its_own(stack: Stack) -> None:
+    with pytest.raises(NoSuchView, match="nowhere"):
+        pg.ENGINE.read_view(stack, "nowhere")
+
+
+def test_what_the_server_refuses_is_told(loaded: object, stack: Stack) -> None:
+    with pytest.raises(DemoError, match='relation "pageviews" already exists'):
+        pg.ENGINE.load_demo(stack)
+
+
+def test_a_script_is_loaded_whole_or_not_at_all(stack: Stack, tmp_path: Path) -> None:
+    script = tmp_path / "scripts" / "demo.pg.sql"
+    script.parent.mkdir()
+    whole = pg.ENGINE.script(stack.settings).read_text()
+    script.write_text(whole.replace("COMMIT;", "SELECT nothing;\nCOMMIT;"))
+    with pytest.raises(DemoError, match="nothing"):
+        pg.PostgreSQL(script).load_demo(stack)
+    with postgres.connect(stack.settings) as connection:
+        assert connection.execute(feed.MADE).fetchone() == (False,)
+
+
+def test_pageviews_are_counted_with_the_batch_that_brings_them(
+    loaded: "psycopg.Connection[Any]", stack: Stack
+) -> None:
+    bring(loaded, pageview(0, "/products/3"), pageview(1, "/profiles/9", where=4))
+    bring(loaded, pageview(1, "/products/3"), pageview(2, "/about"))
+    assert rows(stack, "pageviews_progress") == [
+        {"partition": 4, "total": 1, "max_received_at": NOW_MS + 1},
+        {"partition": 0, "total": 3, "max_received_at": NOW_MS + 2},
+    ]
+    assert rows(stack, "pageviews_by_item") == [{"item_id": 3, "pageviews": 2}]
+    with pytest.raises(ValueError, match="pageviews"):
+        bring(loaded, pageview(3, "/x"), Message("pageviews", 4, b""))
+    assert rows(stack, "pageviews_summary")[0]["total"] == 4
+    assert feed.wait_for_tables(loaded) == {("pageviews", 0): 3, ("pageviews", 4): 2}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        b"no json",
+        b'{"user_id": 1, "url": "/", "channel": "c", "received_at": "later"}',
+        b'{"user_id": 1, "url": "/", "channel": "c", "received_at": 1.5}',
+        b'{"user_id": 1, "url": "/", "received_at": 1}',
+    ],
+)
+def test_what_is_no_pageview_is_loud_and_changes_nothing(
+    loaded: "psycopg.Connection[Any]", stack: Stack, wrong: bytes
+) -> None:
+    with pytest.raises((ValueError, psycopg.Error)):
+        bring(loaded, pageview(0, "/products/3"), Message("pageviews", 1, wrong))
+    assert rows(stack, "pageviews") == []
+    assert feed.wait_for_tables(loaded) == {}
+
+
+def test_awkward_text_comes_through(loaded: "psycopg.Connection[Any]", stack: Stack) -> None:
+    urls = ['/a"b,c', "/a\nb\\n", "", "/\u00e4\u20ac", "\\."]
+    bring(loaded, *(pageview(at, url) for at, url in enumerate(urls)))
+    assert [row["url"] for row in rows(stack, "pageviews")] == urls
+
+
+def test_rows_are_changed_and_deleted_in_order(
+    loaded: "psycopg.Connection[Any]", stack: Stack
+) -> None:
+    first, second = purchase(1, "10.50"), purchase(2, "99999.99")
+    bring(loaded, change("purchases", 0, None, first), change("purchases", 1, None, second))
+    assert rows(stack, "purchases_by_item")[0]["revenue"] == Decimal("100010.49")
+    cheaper = purchase(2, "0.01")
+    bring(
+        loaded,
+        change("purchases", 2, first, None),
+        change("purchases", 3, second, cheaper),
+        change("purchases", 4, None, purchase(3, "5")),
+        change("purchases", 5, purchase(3, "5"), None),
+        change("users", 0, None, user(7, None)),
+    )
+    assert [(row["id"], row["purchase_price"]) for row in rows(stack, "purchases")] == [
+        (2, Decimal("0.01"))
+    ]
+    assert [(row["id"], row["email"]) for row in rows(stack, "users")] == [(7, None)]
+
+
+def test_flags_are_ids_and_all_else_is_left_out(
+    loaded: "psycopg.Connection[Any]", stack: Stack
+) -> None:
+    flags = [b"7", b'"8"', b"7", b"no id", b"\xff", b"", b"1" * 19]
+    bring(loaded, *(Message("dd_flagged_profiles", at, body) for at, body in enumerate(flags)))
+    bring(loaded, pageview(0, "/a", user=8), pageview(1, "/b", user=9))
+    assert [row["user_id"] for row in rows(stack, "dd_flagged_profiles")] == [7, 8]
+    assert [row["url"] for row in rows(stack, "dd_flagged_profile_view")] == ["/a"]
+
+
+def test_an_error_of_the_broker_ends_it(loaded: "psycopg.Connection[Any]") -> None:
+    with pytest.raises(RuntimeError, match="pageviews: gone"):
+        bring(loaded, Message("pageviews", 0, None, problem="gone"))
+
+
+def test_progress_is_told_when_it_is_committed(
+    loaded: "psycopg.Connection[Any]", stack: Stack
+) -> None:
+    bring(loaded, pageview(0, "/a"))
+    stop = threading.Event()
+    told = pg.ENGINE.updates(stack, stop)
+    stood = [next(told), next(told)]
+    assert [(p.partition, p.total) for p in stood if isinstance(p, Progress)] == [(0, 1)]
+    with loaded.transaction():
+        bring(loaded, pageview(1, "/a"), pageview(2, "/b", where=1))
+        threading.Timer(0.2, stop.set).start()
+        assert list(told) == []  # until `stop`: nothing, for nothing is committed
+    stop.clear()
+    told = pg.ENGINE.updates(stack, stop)
+    assert [type(next(told)) for _ in range(3)] == [Progress, Progress, Summary]
+    bring(loaded, pageview(2, "/a"))
+    one, both = next(told), next(told)
+    stop.set()
+    assert isinstance(one, Progress) and isinstance(both, Summary)
+    assert (one.partition, one.total, one.max_received_at_ms) == (0, 3, NOW_MS + 2)
+    assert (both.total, both.max_received_at_ms) == (4, NOW_MS + 2)
+    assert both.dt_ms == both.timestamp_ms - both.max_received_at_ms
+
+
+def test_a_server_that_ends_is_told(
+    loaded: "psycopg.Connection[Any]", stack: Stack, server: Postgres
+) -> None:
+    bring(loaded, pageview(0, "/a"))
+    stop = threading.Event()
+    told = pg.ENGINE.updates(stack, stop)
+    assert len([next(told), next(told)]) == 2
+    ended = server.rows(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = 'shop' AND query LIKE 'SELECT total, max_received_at%'"
+    )
+    assert ended == [(True,)]
+    threading.Timer(WITHIN_S, stop.set).start()
+    with pytest.raises(RacetrackError, match="PostgreSQL tells no more"):
+        list(told)
+
+
+def test_a_view_says_which_marks_it_holds_and_again_when_it_holds_more(
+    loaded: "psycopg.Connection[Any]", stack: Stack
+) -> None:
+    views = {view.name: view for view in MARKED}
+    wanted = [views["item_summary.pageviews"], views["profile_views_enriched.received_at"]]
+    items, owners = (view.keys(stack.settings) for view in wanted)
+    item, owner = f"/products/{items[2]}", f"/profiles/{owners[0]}"
+    loaded.execute("INSERT INTO items (id) VALUES (%s)", [items[2]])
+    bring(loaded, pageview(0, item), pageview(1, owner), pageview(2, "/products/3"))
+    stop = threading.Event()
+    threading.Timer(WITHIN_S, stop.set).start()
+    told = pg.ENGINE.seen(stack, wanted, stop)
+
+    def next_two() -> dict[str, tuple[int, int]]:
+        return {seen.view: (seen.partition, seen.value) for seen in islice(told, 2)}
+
+    summary, enriched = (view.name for view in wanted)
+    assert next_two() == {summary: (2, 1), enriched: (0, NOW_MS + 1)}
+    bring(loaded, pageview(3, owner), pageview(4, item))
+    assert next_two() == {summary: (2, 2), enriched: (0, NOW_MS + 3)}
+    stop.set()
+    assert list(told) == []
+
+
+def test_a_run_with_marks_does_not_say_that_nobody_read() -> None:
+    assert any("read none" in told for told in pg.ENGINE.caveats(load()))
+    read = pg.ENGINE.caveats(load({"MARKS_PER_SECOND": "12"}))
+    assert not any("read none" in told for told in read)
+    assert any("once a second" in told for told in read)
+
+
+def test_a_run_with_reads_says_that_only_these_cost_something() -> None:
+    read = pg.ENGINE.caveats(load({"READS_PER_SECOND": "2"}))
+    assert not any("read none" in told for told in read)
+    assert any("READS_PER_SECOND" in told for told in read)
+
+
+@pytest.mark.parametrize("payload", ["", "1 2", "1 2 x", "1 2 3 4"])
+def test_what_is_no_progress_is_refused(payload: str) -> None:
+    with pytest.raises(RacetrackError, match="no progress"):
+        pg.update_of(find_workload("shop"), "pageviews_progress", payload, NOW_MS)
+
+
+def test_a_setting_of_containers_is_refused_natively(ready: MakeReady) -> None:
+    with pytest.raises(UsageError, match=refusal_of("POSTGRES_TMPFS", "native")):
+        ready("pg", "native", POSTGRES_TMPFS="1g")

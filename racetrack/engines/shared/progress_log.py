@@ -1,0 +1,49 @@
+"""Reads what an engine's script writes about its progress into its service's log, as
+`scripts/sample_dt.py` describes it."""
+
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from racetrack.engines.contract import DemoError, Progress, Seen, Summary
+from racetrack.engines.shared.follow import follow
+
+_SUMMARY = re.compile(
+    r"RACETRACK dt timestamp=(\d+), total=(\d+), max_received_at=(-?\d+), dt_ms=(-?[\d.]+)$"
+)
+_PROGRESS = re.compile(
+    r"RACETRACK progress timestamp=(\d+), partition=(\d+), total=(\d+), max_received_at=(-?\d+)$"
+)
+_SEEN = re.compile(r"RACETRACK seen timestamp=(\d+), view=([\w.]+), partition=(\d+), value=(\d+)$")
+_FAILED = re.compile(r"RACETRACK failed timestamp=\d+, (.*)$")
+
+
+def updates_of(log: Path, stop: threading.Event) -> Iterator[Summary | Progress]:
+    """Every update that the log tells of, as it comes, until `stop` is set.
+
+    Raises:
+        DemoError: the engine told that one of its views failed.
+    """
+    for line in follow(log, stop):
+        if told := _SUMMARY.search(line):
+            timestamp_ms, total, newest_ms, dt_ms = told.groups()
+            yield Summary(int(timestamp_ms), int(total), int(newest_ms), float(dt_ms))
+        elif told := _PROGRESS.search(line):
+            yield Progress(*map(int, told.groups()))
+        elif told := _FAILED.search(line):
+            raise DemoError(f"a table of the demo failed: {told[1]}")
+
+
+def seen_in(log: Path, stop: threading.Event) -> Iterator[Seen]:
+    """Every change of a marked view's row that the log tells of, as it comes, until `stop` is set.
+
+    Raises:
+        DemoError: the engine told that one of its views failed.
+    """
+    for line in follow(log, stop):
+        if told := _SEEN.search(line):
+            timestamp_ms, view, partition, value = told.groups()
+            yield Seen(int(timestamp_ms), view, int(partition), int(value))
+        elif told := _FAILED.search(line):
+            raise DemoError(f"a table of the demo failed: {told[1]}")

@@ -1,0 +1,119 @@
+"""Views in Redis as Arrow tables, each one state of it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from racetrack.engines.contract import Access, NoSuchView, Reader
+from racetrack.engines.shared.redis_sink.connection import connected
+from racetrack.engines.shared.redis_sink.progress import standing
+
+if TYPE_CHECKING:
+    import pyarrow
+    import redis
+
+# The windows that a campaign lists, as the published benchmark reads them; at one instant, since a
+# script runs there with nothing between.
+WINDOWS = """
+local rows = {}
+for _, campaign in ipairs(redis.call('SMEMBERS', 'campaigns')) do
+    local list = redis.call('HGET', campaign, 'windows')
+    for _, start in ipairs(list and redis.call('LRANGE', list, 0, -1) or {}) do
+        local window = redis.call('HGET', campaign, start)
+        local count = window and redis.call('HGET', window, 'seen_count')
+        rows[#rows + 1] = {campaign, start, count}
+    end
+end
+return rows
+"""
+KEYS_AT_ONCE = 1_000
+
+
+def read(endpoint: str, view: str) -> "pyarrow.Table":
+    """What a view of the workload holds now.
+
+    Raises:
+        NoSuchView: there is none of this name in Redis.
+        RacetrackError: Redis does not answer.
+    """
+    with connected(endpoint) as client:
+        return _table(client, view)
+
+
+@contextmanager
+def reader(access: Access) -> Iterator[Reader]:
+    """A client with a connection of its own."""
+    with connected(access.endpoints.redis) as client:
+        yield RedisReader(client)
+
+
+@dataclass(frozen=True)
+class RedisReader:
+    """See `racetrack.engines.contract.Reader`."""
+
+    client: "redis.Redis"
+
+    def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":  # noqa: ARG002
+        """All rows: as published, nobody asks for some of them."""
+        if key:
+            raise NoSuchView(f"In Redis, rows of {view} can't be asked for by {key}.")
+        return _table(self.client, view)
+
+
+def _table(client: "redis.Redis", view: str) -> "pyarrow.Table":
+    import pyarrow as pa
+
+    if view not in _VIEWS:
+        raise NoSuchView(f"There is no view {view!r} in Redis.")
+    of = _VIEWS[view]
+    kinds = {name: pa.type_for_alias(kind) for name, kind in of.columns.items()}
+    columns = list(zip(*of.rows(client), strict=True)) or [()] * len(kinds)
+    arrays = [pa.array(c, k) for c, k in zip(columns, kinds.values(), strict=True)]
+    return pa.table(arrays, names=list(kinds))
+
+
+def _campaigns(client: "redis.Redis") -> list[Sequence[Any]]:
+    return [(campaign,) for campaign in client.smembers("campaigns")]
+
+
+def _ads(client: "redis.Redis") -> list[Sequence[Any]]:
+    """Every key that is a string is an ad's."""
+    ads = sorted(set(client.scan_iter(_type="string", count=KEYS_AT_ONCE)))
+    return list(zip(ads, client.mget(ads), strict=True)) if ads else []
+
+
+def _progress(client: "redis.Redis") -> list[Sequence[Any]]:
+    return [(row.partition, row.total, row.max_received_at_ms) for row in standing(client)]
+
+
+def _summary(client: "redis.Redis") -> list[Sequence[Any]]:
+    rows = standing(client)
+    if not rows:
+        return []
+    return [(sum(row.total for row in rows), max(row.max_received_at_ms for row in rows))]
+
+
+def _windows(client: "redis.Redis") -> list[Sequence[Any]]:
+    return [
+        (campaign, int(start), None if count is None else int(count))
+        for campaign, start, count in client.eval(WINDOWS, 0)
+    ]
+
+
+@dataclass(frozen=True)
+class _View:
+    columns: Mapping[str, str]  # name → Arrow's type
+    rows: Callable[["redis.Redis"], list[Sequence[Any]]]
+
+
+_COUNTED = {"total": "int64", "max_received_at": "int64"}
+_VIEWS = {
+    "campaigns": _View({"campaign_id": "string"}, _campaigns),
+    "ads": _View({"ad_id": "string", "campaign_id": "string"}, _ads),
+    "ad_events_progress": _View({"partition": "int64", **_COUNTED}, _progress),
+    "ad_events_summary": _View(_COUNTED, _summary),
+    "campaign_windows": _View(
+        {"campaign_id": "string", "window_start_ms": "int64", "seen_count": "int64"}, _windows
+    ),
+}

@@ -1,0 +1,27 @@
+"""The engines that are Java programs of ours, in containers: all their views are verified."""
+
+from collections.abc import Callable
+
+import pytest
+
+from racetrack.engines.shared.tests.programs import ENGINES
+from racetrack.settings import Settings
+from racetrack.workload import find_workload
+from tests.e2e.shared import Door, ended_well
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_view_of_an_engine_is_right(
+    engine: str, contained: Settings, door: Callable[..., Door]
+) -> None:
+    words = ("500", "5", "10", "1.0", "--verify", "--workload", "ads")
+    run = ended_well(door("run_experiment.sh", engine, *words))
+    assert run["runtime"] == "compose"
+    assert {name: view["status"] for name, view in run["verified"]["views"].items()} == {
+        view.name: "right" for view in find_workload("ads").views
+    }
+    assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"] > 5_000
+    assert run["versions"][engine]
+    assert run["results"]["processes"][engine]["cpu_s"] > 0

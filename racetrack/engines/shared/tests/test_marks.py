@@ -1,0 +1,27 @@
+"""Of what an engine tells of marks only what is more counts, and a time is told in milliseconds."""
+
+from racetrack.engines.contract import Seen
+from racetrack.engines.shared.marks import only_more, value_in_sql
+from racetrack.workload import find_workload
+
+AT_MS = 1_795_000_000_000
+
+
+def test_what_is_no_more_than_before_is_left_out_for_each_row_by_itself() -> None:
+    told = [
+        Seen(AT_MS, "a.b", 0, 3),
+        Seen(AT_MS, "a.b", 1, 3),
+        Seen(AT_MS + 1, "a.b", 0, 3),
+        Seen(AT_MS + 2, "a.c", 0, 0),
+        Seen(AT_MS + 3, "a.b", 0, 2),
+        Seen(AT_MS + 4, "a.b", 0, 5),
+    ]
+    assert list(only_more(told)) == [told[0], told[1], told[3], told[5]]
+
+
+def test_a_count_is_told_as_it_is_and_a_time_in_epoch_milliseconds() -> None:
+    marked = {view.name: view for view in find_workload("shop").marked}
+    assert value_in_sql(marked["item_summary.orders"], "max(orders)") == "max(orders)"
+    newest = marked["profile_views_enriched.received_at"]
+    in_sql = value_in_sql(newest, newest.column)
+    assert in_sql == "(1000 * extract(epoch FROM received_at))::bigint"

@@ -1,0 +1,71 @@
+"""Engines that are Java programs of ours, without the program: when a service is ready, what it is
+told; of those that write to Redis, what is said to people."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from racetrack import install, settings
+from racetrack.engines import find_engine
+from racetrack.engines.shared.tests.programs import ENGINES, WRITE_TO_REDIS, recipe_of, service_of
+from racetrack.stack.native.service import Context, NotReady
+
+every = pytest.mark.parametrize("engine", ENGINES)
+
+
+def stack() -> Any:
+    return SimpleNamespace(
+        settings=settings.load({"WORKLOAD": "ads"}),
+        endpoints=SimpleNamespace(redis="127.0.0.1:56379"),
+    )
+
+
+def test_there_are_some() -> None:
+    assert WRITE_TO_REDIS
+    assert set(WRITE_TO_REDIS) < set(ENGINES)
+
+
+@pytest.mark.parametrize("engine", WRITE_TO_REDIS)
+def test_where_to_look_can_be_typed(engine: str) -> None:
+    shown, program = find_engine(engine).usage_hints(stack())
+    assert "redis-cli -h 127.0.0.1 -p 56379 HGETALL ad_events_progress" in shown
+    path = re.search(r"/\S+\.java", program)
+    assert path
+    assert "Yahoo's streaming benchmark" in Path(path[0]).read_text()
+
+
+@every
+def test_it_is_ready_when_its_program_says_so_and_not_by_an_earlier_one(
+    engine: str, tmp_path: Path
+) -> None:
+    service = service_of(engine)
+    context = Context(settings.load(), tmp_path, {engine: tmp_path})
+    ready = Path(service.launch(context).env["READY_FILE"])
+    with pytest.raises(NotReady):
+        service.check(context)
+    ready.touch()
+    service.check(context)
+    service.launch(context)
+    with pytest.raises(NotReady):
+        service.check(context)
+
+
+@every
+def test_its_program_is_told_all_that_it_asks_for(engine: str, tmp_path: Path) -> None:
+    source = recipe_of(engine).SOURCES[0] / "racetrack" / engine / "Settings.java"
+    asked = set(re.findall(r'env\.(?:text|number)\("(\w+)"\)', source.read_text()))
+    assert asked
+    context = Context(settings.load(), tmp_path, {engine: tmp_path})
+    assert service_of(engine).launch(context).env.keys() == asked
+
+
+@every
+def test_the_versions_that_are_locked_are_those_of_the_settings(engine: str) -> None:
+    recipe = recipe_of(engine)
+    (name,) = recipe.NAMES
+    version = install.read_versions(environ={})[name]
+    for part in recipe.INSTALLS.maven:
+        assert part.hashes.read_text().startswith(f"# {name}={version}\n")

@@ -1,0 +1,188 @@
+"""Views in a real Redis, written as the published benchmark writes them: followed and read."""
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from racetrack.engines.contract import Access, NoSuchView, Progress, Summary
+from racetrack.engines.shared.redis_sink.progress import PROGRESS, follow
+from racetrack.engines.shared.redis_sink.views import read, reader
+from racetrack.errors import RacetrackError
+from racetrack.settings import load
+from racetrack.stack.contract import Endpoints
+from racetrack.workload import find_workload
+from tests.redis_server import Server, running_redis
+
+WITHIN_S = 20.0
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running_redis(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def server(started: Server) -> Server:
+    """With nothing in it."""
+    started.client.flushall()
+    return started
+
+
+def counted(server: Server, partition: int, total: int, newest_ms: int, at_ms: int) -> None:
+    """As an engine says it, in one transaction."""
+    told = {"total": total, "max_received_at": newest_ms}
+    transaction = server.client.pipeline(transaction=True)
+    transaction.hset(PROGRESS, str(partition), json.dumps(told))
+    transaction.publish(PROGRESS, json.dumps({"partition": partition, "at_ms": at_ms, **told}))
+    transaction.execute()
+
+
+def window(server: Server, campaign: str, start_ms: int, seen: int) -> None:
+    """A window that the engine has counted so many views of."""
+    name, client = f"{campaign}/{start_ms}", server.client
+    client.hset(campaign, str(start_ms), name)
+    client.hset(campaign, "windows", f"{campaign}/list")
+    client.lpush(f"{campaign}/list", str(start_ms))
+    client.hincrby(name, "seen_count", seen)
+    client.hset(name, "time_updated", str(start_ms + 10_500))
+
+
+def test_what_stands_is_told_first_then_each_change(server: Server) -> None:
+    counted(server, 0, 10, 1_000, 1_500)
+    counted(server, 5, 7, 3_000, 3_500)
+    told, stop = follow(server.endpoint, threading.Event()), threading.Event()
+    first = [next(told) for _ in range(3)]
+    assert [(p.partition, p.total) for p in first if isinstance(p, Progress)] == [(0, 10), (5, 7)]
+    assert isinstance(first[2], Summary)
+    assert (first[2].total, first[2].max_received_at_ms) == (17, 3_000)
+    counted(server, 0, 12, 4_000, 4_600)
+    assert next(told) == Progress(4_600, 0, 12, 4_000)
+    assert next(told) == Summary(4_600, 19, 4_000, 600)
+    assert not stop.is_set()
+
+
+def test_nothing_is_told_of_an_engine_that_has_counted_nothing(server: Server) -> None:
+    stop = threading.Event()
+    stop.set()
+    assert list(follow(server.endpoint, stop)) == []
+
+
+def test_no_change_is_missed_or_told_twice_while_it_begins(server: Server) -> None:
+    """The engine counts on while somebody begins to follow, again and again."""
+    ended = threading.Event()
+
+    def count() -> int:
+        total = 0
+        while not ended.is_set():
+            total += 1
+            counted(server, 0, total, total, total)
+        return total
+
+    with ThreadPoolExecutor(1) as pool:
+        last = pool.submit(count)
+        try:
+            for _ in range(20):
+                told = (each for each in follow(server.endpoint, threading.Event()))
+                totals = [p.total for p in (next(told) for _ in range(40)) if type(p) is Progress]
+                assert totals == list(range(totals[0], totals[0] + len(totals)))
+        finally:
+            ended.set()
+        assert last.result(WITHIN_S) > 20
+
+
+def test_what_was_published_before_the_end_is_told(server: Server) -> None:
+    stop = threading.Event()
+    counted(server, 0, 1, 1_000, 1_100)
+    told = follow(server.endpoint, stop)
+    begun = [next(told), next(told)]
+    for total in range(2, 50):
+        counted(server, 0, total, 1_000, 1_100)
+    stop.set()
+    totals = [each.total for each in (*begun, *told) if isinstance(each, Progress)]
+    assert totals == list(range(1, 50))
+
+
+def test_it_ends_soon_after_it_is_asked_to(server: Server) -> None:
+    stop = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        told = pool.submit(lambda: list(follow(server.endpoint, stop)))
+        stop.set()
+        assert told.result(WITHIN_S) == []
+
+
+def test_what_is_no_progress_is_named(server: Server) -> None:
+    counted(server, 0, 1, 1_000, 1_100)
+    told = follow(server.endpoint, threading.Event())
+    assert [type(next(told)) for _ in range(2)] == [Progress, Summary]
+    server.client.publish(PROGRESS, "three")
+    with pytest.raises(RacetrackError, match="three"):
+        next(told)
+
+
+def test_a_connection_that_is_lost_is_said(tmp_path: Path) -> None:
+    """Not connected anew: what was told meanwhile would be missed."""
+    with running_redis(tmp_path) as server:
+        counted(server, 0, 1, 1_000, 1_100)
+        told = follow(server.endpoint, threading.Event())
+        assert [type(next(told)) for _ in range(2)] == [Progress, Summary]
+        server.client.client_kill_filter(_type="pubsub")
+        with pytest.raises(RacetrackError, match=server.endpoint):
+            next(told)
+
+
+def test_no_redis_is_said(tmp_path: Path) -> None:
+    with running_redis(tmp_path) as server:
+        endpoint = server.endpoint
+    with pytest.raises(RacetrackError, match=endpoint):
+        next(follow(endpoint, threading.Event()))
+    with pytest.raises(RacetrackError, match=endpoint):
+        read(endpoint, "campaigns")
+
+
+def test_views_have_what_was_written(server: Server) -> None:
+    server.client.sadd("campaigns", "summer", "winter", "unseen")
+    server.client.mset({"ad-1": "summer", "ad-2": "winter", "ad-3": "unseen"})
+    window(server, "summer", 20_000, 4)
+    window(server, "summer", 30_000, 1)
+    window(server, "winter", 20_000, 2)
+    server.client.hincrby("summer/20000", "seen_count", 5)
+    counted(server, 0, 20, 31_000, 31_500)
+    counted(server, 1, 10, 32_000, 32_500)
+    assert rows(server, "campaigns") == {("summer",), ("winter",), ("unseen",)}
+    assert rows(server, "ads") == {("ad-1", "summer"), ("ad-2", "winter"), ("ad-3", "unseen")}
+    windows = {("summer", 20_000, 9), ("summer", 30_000, 1), ("winter", 20_000, 2)}
+    assert rows(server, "campaign_windows") == windows
+    assert rows(server, "ad_events_progress") == {(0, 20, 31_000), (1, 10, 32_000)}
+    assert rows(server, "ad_events_summary") == {(30, 32_000)}
+
+
+def test_all_views_are_there_before_anything_is_written(server: Server) -> None:
+    for view in find_workload("ads").views:
+        table = read(server.endpoint, view.name)
+        assert table.num_rows == 0
+        assert set(view.columns) <= set(table.column_names)
+
+
+def test_a_view_that_is_not_there_is_none(server: Server) -> None:
+    with pytest.raises(NoSuchView):
+        read(server.endpoint, "clicks")
+
+
+def test_a_reader_reads_the_same(server: Server) -> None:
+    server.client.sadd("campaigns", "summer")
+    window(server, "summer", 20_000, 4)
+    where = Endpoints("", "", "", 0, "", 0, server.endpoint)
+    with reader(Access(load(), where, {}, "")) as client:
+        for question in find_workload("ads").questions:
+            found = client.rows(question.view, "", [])
+            assert found == read(server.endpoint, question.view)
+            assert found.num_rows == 1
+
+
+def rows(server: Server, view: str) -> set[tuple[object, ...]]:
+    return {tuple(row.values()) for row in read(server.endpoint, view).to_pylist()}

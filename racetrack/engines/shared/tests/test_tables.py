@@ -1,0 +1,47 @@
+"""What a client keeps of an upsert topic: the last row of each key, found by its first column."""
+
+import json
+
+from racetrack.engines.shared.upsert.tables import Table
+
+
+def message(owner: int, nth: int, **rest: int) -> tuple[bytes, bytes]:
+    """As engines write them: the key is not the first column."""
+    value = {"owner_id": owner, "nth": nth, **rest}
+    return f'{{"nth":{nth}}}'.encode(), json.dumps(value, separators=(",", ":")).encode()
+
+
+def owners(rows: list[bytes]) -> list[tuple[int, int]]:
+    return sorted((row["owner_id"], row["nth"]) for row in map(json.loads, rows))
+
+
+def test_it_holds_the_last_row_of_each_key() -> None:
+    table = Table()
+    for told in (message(1, 1, at=5), message(1, 2, at=6), message(1, 1, at=7)):
+        table.take(*told)
+    assert sorted(json.loads(row)["at"] for row in table.rows()) == [6, 7]
+
+
+def test_rows_are_found_by_their_first_column() -> None:
+    table = Table()
+    for owner, nth in ((1, 1), (2, 2), (12, 3), (1, 4)):
+        table.take(*message(owner, nth))
+    assert owners(table.rows_of("owner_id", [1])) == [(1, 1), (1, 4)]
+    assert owners(table.rows_of("owner_id", [2, 12, 99])) == [(2, 2), (12, 3)]
+
+
+def test_a_row_that_moves_to_another_is_found_there_only() -> None:
+    table = Table()
+    table.take(*message(1, 1))
+    table.take(*message(2, 1))
+    assert table.rows_of("owner_id", [1]) == []
+    assert owners(table.rows_of("owner_id", [2])) == [(2, 1)]
+
+
+def test_a_row_that_has_gone_is_gone() -> None:
+    table = Table()
+    key, value = message(1, 1)
+    table.take(key, value)
+    table.take(key, None)
+    table.take(b'{"nth":9}', None)  # it never was there
+    assert table.rows() == table.rows_of("owner_id", [1]) == []

@@ -1,0 +1,161 @@
+"""Topics of totals, sampled: every count is right at each sample, and few rows are read for it."""
+
+from collections.abc import Collection, Container, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate, cycle
+
+import numpy as np
+import pytest
+
+from racetrack.analysis.age import age, quantiles_ms
+from racetrack.analysis.curves import Curve, Curves
+from racetrack.engines.shared.upsert.topics import Span, Written
+from racetrack.engines.shared.upsert.totals import EVERY_S, FEW, Known, look
+
+NAME, KEYS = "totals", 6
+START_MS, ROWS_PER_MS = 1_000_000, 5
+
+
+def total_of(row: Written) -> int:
+    return int(row.value or 0)
+
+
+@dataclass
+class Topic:
+    """Rows one pageview each, whose keys come in runs: 1 is one after the other, thousands is an
+    engine that works off a backlog partition by partition."""
+
+    run: int
+    rows: int = 60_000
+    oldest: int = 0
+    end: int = 0
+    read: int = 0
+    written: list[Written] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        counts = [0] * KEYS
+        for offset, number in zip(range(self.rows), self._keys(), strict=False):
+            counts[number] += 1
+            at_ms = START_MS + offset // ROWS_PER_MS
+            key, value = b"%d" % number, b"%d" % counts[number]
+            self.written.append(Written(NAME, offset, at_ms, key, value))
+
+    def _keys(self) -> list[int]:
+        turns = cycle(range(KEYS))
+        return [key for _ in range(-(-self.rows // self.run)) for key in [next(turns)] * self.run]
+
+    def offsets(self, names: Collection[str]) -> dict[str, Span]:
+        return dict.fromkeys(names, (self.oldest, self.end))
+
+    def rows_between(self, spans: Mapping[str, Span]) -> dict[str, list[Written]]:
+        return {name: self._between(*span) for name, span in spans.items()}
+
+    def newest(self, name: str, span: Span, but: Container[bytes]) -> list[Written]:
+        assert name == NAME
+        newest = {row.key: row for row in self._between(*span)}
+        return [row for key, row in newest.items() if key not in but]
+
+    def _between(self, begin: int, end: int) -> list[Written]:
+        self.read += end - begin
+        return self.written[begin:end]
+
+    def taken_up_to(self, end: int, known: Known) -> list[Written]:
+        """By a look when so much has been written."""
+        self.end = end
+        return list(look(self, {NAME: known}, total_of))
+
+    def totals_at(self, end: int) -> dict[bytes, int]:
+        return {row.key: total_of(row) for row in self.written[:end]}
+
+
+def samples(topic: Topic, every: int) -> list[Written]:
+    """What is taken of it, `every` so many rows; each time, all totals are as they truly were."""
+    known, taken = Known(KEYS), []
+    for end in accumulate([every] * (topic.rows // every)):
+        taken += topic.taken_up_to(end, known)
+        assert known.totals == topic.totals_at(end)
+    return taken
+
+
+# So many rows come between two samples.
+EVERY = int(EVERY_S * 1_000 * ROWS_PER_MS)
+
+
+@pytest.mark.parametrize("run", [1, 7, 30, 500, 1_000, 9_500])
+def test_each_sample_holds_the_true_totals(run: int) -> None:
+    samples(Topic(run), EVERY)
+
+
+@pytest.mark.parametrize(("run", "share"), [(1, 0.11), (15, 0.11), (9_500, 0.3)])
+def test_few_rows_are_read_for_it(run: int, share: float) -> None:
+    topic = Topic(run)
+    samples(topic, EVERY)
+    assert topic.read <= share * topic.rows
+
+
+def test_rows_that_are_few_are_all_read() -> None:
+    topic = Topic(run=3, rows=10 * FEW)
+    assert samples(topic, FEW) == topic.written
+
+
+def test_rows_that_do_not_add_one_each_are_read_until_all_keys_are_found() -> None:
+    """Such as those of a sum of totals, which loses a total before it gets the next one."""
+    topic = Topic(run=50, rows=EVERY)
+    topic.written = [
+        Written(row.topic, row.offset, row.at_ms, row.key, b"%d" % (2 * total_of(row)))
+        for row in topic.written
+    ]
+    samples(topic, EVERY)
+    assert FEW < topic.read < topic.rows
+
+
+def test_if_a_key_stands_still_and_rows_do_not_add_one_each_all_are_read() -> None:
+    topic = Topic(run=50, rows=EVERY)
+    topic.written = [row for row in topic.written if row.key != b"0"]
+    topic.written = [
+        Written(row.topic, offset, row.at_ms, row.key, b"%d" % (2 * total_of(row)))
+        for offset, row in enumerate(topic.written)
+    ]
+    known = Known(KEYS)
+    topic.taken_up_to(len(topic.written), known)
+    assert topic.read == len(topic.written)
+
+
+def test_what_the_topic_no_longer_has_is_not_asked_for() -> None:
+    topic = Topic(run=1, rows=400, oldest=390)
+    known = Known(KEYS)
+    topic.taken_up_to(400, known)
+    assert (topic.read, known.position) == (10, 400)
+    assert topic.taken_up_to(400, known) == []
+
+
+@pytest.mark.parametrize(("run", "as_fast"), [(1, 1), (30, 1), (9_500, KEYS)])
+def test_an_age_from_samples_is_never_too_low_and_at_most_so_much_too_high(
+    run: int, as_fast: int
+) -> None:
+    """By what was due of a partition while it was counted between two samples: as long as that took
+    where all are counted in turn, and more where one at a time is, faster than it comes."""
+    topic = Topic(run)
+    full, sampled = (curves(topic, rows) for rows in (topic.written, samples(topic, EVERY)))
+    window = (START_MS + 6_000, START_MS + 11_000)
+    shares = (0.0, 0.1, 0.5, 0.9, 0.99, 1.0)
+    true = quantiles_ms(age(full, *window), shares)
+    seen = quantiles_ms(age(sampled, *window), shares)
+    for at_most_ms, seen_ms in zip(true, seen, strict=True):
+        assert at_most_ms - 1 <= seen_ms <= at_most_ms + 1_000 * EVERY_S * as_fast + 10
+
+
+def curves(topic: Topic, rows: list[Written]) -> Curves:
+    """As the harness records them: due as fast as they are counted, but 3 s before."""
+    due_ms = np.arange(-3_000.0, 12_000.0, 100.0)
+    due = Curve(START_MS + due_ms - 1, np.round((due_ms + 3_000) * ROWS_PER_MS / KEYS))
+    per_key = [[row for row in rows if row.key == b"%d" % key] for key in range(KEYS)]
+    processed = tuple(
+        Curve(
+            np.array([row.at_ms for row in mine], dtype=np.float64),
+            np.array([total_of(row) for row in mine], dtype=np.float64),
+        )
+        for mine in per_key
+    )
+    same = (due,) * KEYS
+    return Curves(tuple(range(KEYS)), same, same, same, processed)

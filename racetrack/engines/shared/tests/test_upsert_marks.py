@@ -1,0 +1,42 @@
+"""Of the rows in a view's topic those of marks are told, and no others."""
+
+from racetrack.engines.contract import Seen
+from racetrack.engines.shared.upsert import marks
+from racetrack.settings import load
+from racetrack.workload import find_workload
+
+SETTINGS = load()
+MARKED = find_workload("shop").marked
+AT_MS = 1_795_000_000_000
+ROWS = marks.by_topic(MARKED, SETTINGS, "engine.{}".format)
+ITEM = (
+    b'{"item_id":%d,"name":"mark 1001","category":"widgets","revenue":35.00,"orders":7,'
+    b'"items_sold":7,"pageviews":4,"conversion_rate":1.75}'
+)
+
+
+def test_each_topic_of_a_marked_view_is_read_once() -> None:
+    assert ROWS.keys() == {"engine.item_summary", "engine.profile_views_enriched"}
+    assert [view.column for view in ROWS["engine.item_summary"].views] == ["pageviews", "orders"]
+
+
+def test_the_row_of_a_partition_s_product_tells_of_both_its_ways() -> None:
+    told = list(ROWS["engine.item_summary"].seen(ITEM % 1_003, AT_MS))
+    assert told == [
+        Seen(AT_MS, "item_summary.pageviews", 2, 4),
+        Seen(AT_MS, "item_summary.orders", 2, 7),
+    ]
+
+
+def test_the_row_of_a_profile_tells_when_its_newest_mark_was_due() -> None:
+    row = b'{"owner_id":10001,"viewer_id":10009,"received_at":1794999999123,"partition":0}'
+    rows = ROWS["engine.profile_views_enriched"]
+    name = "profile_views_enriched.received_at"
+    assert list(rows.seen(row, AT_MS)) == [Seen(AT_MS, name, 0, 1_794_999_999_123)]
+
+
+def test_any_other_row_is_not_looked_into() -> None:
+    beginnings = ROWS["engine.item_summary"].beginnings
+    assert all((ITEM % item).startswith(beginnings) for item in range(1_001, 1_007))
+    for item in (1, 100, 1_000, 1_007, 10_030):
+        assert not (ITEM % item).startswith(beginnings)

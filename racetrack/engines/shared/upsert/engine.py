@@ -1,0 +1,126 @@
+"""An engine whose views are upsert topics, progress too: unless it says otherwise, from when it is
+ready, and a view without a topic is one that it does not make."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from racetrack.engines.contract import (
+    Access,
+    Engine,
+    NoSuchView,
+    Progress,
+    Reader,
+    Seen,
+    Summary,
+)
+from racetrack.engines.shared.marks import only_more
+from racetrack.engines.shared.upsert import marks, totals, views
+from racetrack.engines.shared.upsert.topics import Written, is_written, latest, names
+from racetrack.settings import Settings
+from racetrack.stack.contract import Stack
+from racetrack.workload import MarkedView, find_workload
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class UpsertEngine(Engine):
+    """Engine that writes each view into a topic named `<engine>.<view>`."""
+
+    def topic_of(self, view: str) -> str:
+        """Where a view is written to."""
+        return f"{self.name}.{view}"
+
+    def readable_ms(self, settings: Settings, at_ms: int) -> int:  # noqa: ARG002
+        """When a message could be read that the broker took at some time: at once."""
+        return at_ms
+
+    def watch(self, stack: Stack) -> Callable[[], None]:  # noqa: ARG002
+        """What is called when nothing has come for a while. It raises RacetrackError if the engine
+        has failed; none does here, since a process that ends is the stack's business."""
+        return lambda: None
+
+    def load_demo(self, stack: Stack) -> None:
+        """There is nothing to load: its service keeps the views from when it is ready."""
+
+    def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
+        """What it writes to the topics of the two progress views."""
+        settings = stack.settings
+        summary, progress = self.progress_topics(settings)
+        keys = {summary: 1, progress: settings.pageviews_partitions}
+        look = self.watch(stack)
+        for written in totals.follow(stack.endpoints.kafka, keys, _total_of, stop):
+            if written is None:
+                look()
+            elif written.value is not None:
+                at_ms = self.readable_ms(settings, written.at_ms)
+                yield _update_of(written, at_ms, is_summary=written.topic == summary)
+
+    def seen(
+        self, stack: Stack, marked: Sequence[MarkedView], stop: threading.Event
+    ) -> Iterator[Seen]:
+        """What it writes to the views' topics."""
+        there = names(stack.endpoints.kafka)
+        written = [view for view in marked if self.topic_of(view.view) in there]
+        rows = marks.by_topic(written, stack.settings, self.topic_of)
+        for seen in only_more(marks.follow(stack.endpoints.kafka, rows, stop)):
+            at_ms = self.readable_ms(stack.settings, seen.timestamp_ms)
+            yield replace(seen, timestamp_ms=at_ms)
+
+    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
+        """The last message of each key of the view's topic."""
+        kafka, topic = stack.endpoints.kafka, self.topic_of(view)
+        columns = self.columns(stack.settings, view)
+        if topic not in names(kafka):
+            raise NoSuchView(f"{self.title}'s demo does not make the view {view!r}.")
+        summary, _ = self.progress_topics(stack.settings)
+        if not is_written(kafka, summary):
+            raise NoSuchView(f"{self.title} has written no view yet: {summary} is empty.")
+        return views.table(columns, latest(kafka, topic))
+
+    def reader(self, access: Access) -> AbstractContextManager[Reader]:
+        """It answers nobody: its users read its topics, and keep their rows themselves."""
+        return views.reader(access, self.columns, self.topic_of)
+
+    def usage_hints(self, stack: Stack) -> list[str]:
+        """How to look at a view, and where the program is."""
+        where = stack.endpoints.kafka
+        summary, _ = self.progress_topics(stack.settings)
+        return [
+            f"Its views are topics: kcat -b {where} -C -e -q -t {summary}",
+            f"Its source: {self.script(stack.settings)}, compiled at the next start",
+        ]
+
+    def progress_topics(self, settings: Settings) -> tuple[str, str]:
+        """Those that say what was counted: the summary, and the progress of each partition."""
+        workload = find_workload(settings.workload)
+        return self.topic_of(workload.summary), self.topic_of(workload.progress)
+
+    def columns(self, settings: Settings, view: str) -> views.Columns:
+        """A view's columns.
+
+        Raises:
+            NoSuchView: there is no such view.
+        """
+        found = [each for each in find_workload(settings.workload).views if each.name == view]
+        if not found:
+            raise NoSuchView(f"{self.title}'s demo has no view {view!r}.")
+        return found[0].columns
+
+
+def _total_of(written: Written) -> int:
+    return 0 if written.value is None else int(json.loads(written.value)["total"])
+
+
+def _update_of(written: Written, at_ms: int, *, is_summary: bool) -> Summary | Progress:
+    """A message of a progress view. Freshness: how old the newest pageview was when the message
+    could be read."""
+    row = json.loads(written.value or b"")
+    total, newest_ms = row["total"], row["max_received_at"]
+    if is_summary:
+        return Summary(at_ms, total, newest_ms, float(at_ms - newest_ms))
+    return Progress(at_ms, row["partition"], total, newest_ms)

@@ -1,0 +1,109 @@
+"""Which marks the topics of views hold: all rows are read, and few are looked into."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from racetrack.engines.contract import Seen
+from racetrack.engines.shared.upsert import topics
+from racetrack.errors import RacetrackError
+from racetrack.settings import Settings
+from racetrack.workload import MarkedView
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
+
+EVERY_S = 0.2
+MESSAGES_AT_ONCE = 10_000
+FETCH_MS = 200
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The marks' rows of one topic: their keys, by which a row begins, and what is told of them."""
+
+    keys: Mapping[bytes, int]  # the beginning of a row -> its partition
+    views: Sequence[MarkedView]
+
+    @property
+    def beginnings(self) -> tuple[bytes, ...]:
+        """Of the rows of marks; no other row is to be taken apart."""
+        return tuple(self.keys)
+
+    def seen(self, value: bytes, at_ms: int) -> Iterator[Seen]:
+        """What a row of marks says of them."""
+        row = json.loads(value)
+        partition = self.keys[topics.beginning_of(value)]
+        for view in self.views:
+            yield Seen(at_ms, view.name, partition, int(row[view.column]))
+
+
+def by_topic(
+    marked: Sequence[MarkedView], settings: Settings, topic_of: Callable[[str], str]
+) -> dict[str, Rows]:
+    """The marks' rows of each topic that a marked view is written to. The key is its first
+    column."""
+    found: dict[str, list[MarkedView]] = {}
+    for view in marked:
+        found.setdefault(topic_of(view.view), []).append(view)
+    return {
+        topic: Rows(
+            {
+                topics.beginning(views[0].key, key): partition
+                for partition, key in enumerate(views[0].keys(settings))
+            },
+            views,
+        )
+        for topic, views in found.items()
+    }
+
+
+def follow(kafka: str, rows_of: Mapping[str, Rows], stop: threading.Event) -> Iterator[Seen]:
+    """Every row of marks in these topics, from their beginning, until `stop` is set.
+
+    Raises:
+        RacetrackError: the broker refused.
+    """
+    with ExitStack() as closing:
+        consumers = [(_consumer(kafka, topic, closing), rows) for topic, rows in rows_of.items()]
+        while not stop.is_set():
+            next_s = time.monotonic() + EVERY_S
+            for consumer, rows in consumers:
+                yield from _taken(consumer, rows, kafka)
+            stop.wait(next_s - time.monotonic())
+
+
+def _consumer(kafka: str, topic: str, closing: ExitStack) -> "Consumer":
+    from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+
+    consumer = Consumer(
+        {
+            "bootstrap.servers": kafka,
+            "group.id": "racetrack-marks",  # a consumer must name one; nothing is committed to it
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",  # topics are emptied when an engine begins anew
+            # Few and large fetches: they cost the machine that is measured.
+            "fetch.wait.max.ms": FETCH_MS,
+            "fetch.min.bytes": 1 << 20,
+        }
+    )
+    closing.callback(consumer.close)
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    return consumer
+
+
+def _taken(consumer: "Consumer", rows: Rows, kafka: str) -> Iterator[Seen]:
+    """What has come since the last call. Thousands of rows a second come by here."""
+    beginnings = rows.beginnings
+    for message in consumer.consume(MESSAGES_AT_ONCE, 0):
+        if error := message.error():
+            if error.retriable() and not error.fatal():
+                continue
+            raise RacetrackError(f"Reading from Kafka at {kafka} failed: {error}")
+        value = message.value()
+        if value is not None and value.startswith(beginnings):
+            yield from rows.seen(value, message.timestamp()[1])

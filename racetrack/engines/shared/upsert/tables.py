@@ -1,0 +1,121 @@
+"""The rows of topics as a client keeps them: it reads along, and answers from memory."""
+
+import threading
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Self
+
+from racetrack.engines.shared.upsert import topics
+from racetrack.errors import RacetrackError
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, Message
+
+LOOK_EVERY_S = 0.1
+MESSAGES_AT_ONCE = 10_000
+ANSWER_S = 30.0
+JOIN_WITHIN_S = 5.0
+
+
+class Table:
+    """One topic's rows, by the beginning that they share with all rows of the same first column."""
+
+    def __init__(self) -> None:
+        self._rows: dict[bytes, dict[bytes, bytes]] = {}
+        self._beginning: dict[bytes, bytes] = {}
+
+    def take(self, key: bytes, value: bytes | None) -> None:
+        """A message: the row of this key is so now, or gone."""
+        if (before := self._beginning.pop(key, None)) is not None:
+            del self._rows[before][key]
+        if value is not None:
+            beginning = self._beginning[key] = topics.beginning_of(value)
+            self._rows.setdefault(beginning, {})[key] = value
+
+    def rows(self) -> list[bytes]:
+        """All of them."""
+        return [value for rows in self._rows.values() for value in rows.values()]
+
+    def rows_of(self, first: str, among: Iterable[int]) -> list[bytes]:
+        """Those whose first column, of this name, is one of these numbers."""
+        beginnings = (topics.beginning(first, number) for number in among)
+        return [value for one in beginnings for value in self._rows.get(one, {}).values()]
+
+
+class Tables:
+    """Topics of one partition each, read along from their beginning by a thread, while it lasts."""
+
+    def __init__(self, kafka: str, names: Sequence[str]) -> None:
+        self._kafka = kafka
+        self._tables = {name: Table() for name in names}
+        self._ahead: dict[str, int] = {}  # the end that a topic had in the beginning, if not there
+        self._lock, self._failure = threading.Lock(), ""
+        self._stopping, self._caught_up = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._read_along, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        if not self._caught_up.wait(ANSWER_S):
+            self._stopping.set()
+            raise RacetrackError(f"Kafka at {self._kafka} did not send {', '.join(self._tables)}.")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join(JOIN_WITHIN_S)
+
+    def rows(self, name: str, first: str = "", among: Sequence[int] = ()) -> list[bytes]:
+        """What a topic holds: the last value of each key; see `Table`.
+
+        Raises:
+            RacetrackError: it can't be read any more.
+        """
+        with self._lock:
+            if self._failure:
+                raise RacetrackError(f"Reading from Kafka at {self._kafka}: {self._failure}")
+            table = self._tables[name]
+            return table.rows_of(first, among) if first else table.rows()
+
+    def _read_along(self) -> None:
+        from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._kafka,
+                "group.id": "racetrack-tables",  # one must be named; nothing is committed to it
+                "enable.auto.commit": False,
+            }
+        )
+        try:
+            consumer.assign([TopicPartition(name, 0, OFFSET_BEGINNING) for name in self._tables])
+            self._ahead = {name: _end_of(consumer, name) for name in self._tables}
+            while not self._stopping.is_set():
+                # As soon as there is one: to wait for so many would age the answers.
+                first = consumer.poll(LOOK_EVERY_S)
+                rest = consumer.consume(MESSAGES_AT_ONCE, 0) if first else []
+                self._take([first, *rest] if first else [])
+        except Exception as error:  # noqa: BLE001  # raised where it is read
+            self._failure = f"{type(error).__name__}: {error}"
+        finally:
+            self._caught_up.set()
+            consumer.close()
+
+    def _take(self, messages: "Sequence[Message]") -> None:
+        with self._lock:
+            for message in messages:
+                if error := message.error():
+                    if error.fatal() or not error.retriable():
+                        self._failure = str(error)
+                    continue
+                name = str(message.topic())
+                self._tables[name].take(message.key() or b"", message.value())
+                if int(message.offset() or 0) + 1 >= self._ahead.get(name, 0):
+                    self._ahead.pop(name, None)
+        if self._failure or not any(self._ahead.values()):
+            self._caught_up.set()
+
+
+def _end_of(consumer: "Consumer", name: str) -> int:
+    from confluent_kafka import TopicPartition
+
+    begin, end = consumer.get_watermark_offsets(TopicPartition(name, 0), timeout=ANSWER_S)
+    return int(end) if end > begin else 0

@@ -1,0 +1,35 @@
+"""Spark Structured Streaming: a program that keeps the views from when it starts; each view,
+progress too, is an upsert topic, written once a micro-batch."""
+
+from collections.abc import Sequence
+
+from racetrack.engines.shared.upsert.engine import UpsertEngine
+from racetrack.settings import Settings
+from racetrack.workload import find_workload
+
+# What Structured Streaming can't express; docs/engines.md says why.
+NOT_MADE = {
+    "top_viewed_items",
+    "top_converting_items",
+    "profile_views",
+    "profile_views_enriched",
+    "profile_views_per_minute_last_10",
+}
+
+
+class Spark(UpsertEngine):
+    """See `racetrack.engines.contract.Engine`."""
+
+    name = "spark"
+    title = "Spark"
+    needs = ("registry", "debezium")
+    services = ("spark",)
+    script_ending = ".spark.java"
+
+    def absent_views(self, settings: Settings) -> Sequence[str]:
+        """Those that Structured Streaming can't express."""
+        views = [view.name for view in find_workload(settings.workload).views]
+        return [name for name in views if name in NOT_MADE]
+
+
+ENGINE = Spark()

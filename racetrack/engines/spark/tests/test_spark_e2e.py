@@ -1,0 +1,111 @@
+"""Spark on the real stack: every view that it makes right after updates, deletions and a kill; what
+it listens on."""
+
+import ipaddress
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from racetrack.engines.spark.engine import NOT_MADE
+from racetrack.settings import Settings
+from racetrack.stack.runtime import standing_stack
+from racetrack.workload import find_workload
+from tests.e2e.shared import (
+    Door,
+    check_answers,
+    check_views_followed,
+    ended_well,
+    run_folder,
+    stack_up,
+)
+from tests.run_json import read_run
+
+pytestmark = pytest.mark.e2e
+
+WITHIN_S = 400
+RUN = ("run_experiment.sh", "spark", "500", "10", "10", "1.0", "--verify")
+MARKS_PER_S = 12
+CHANGES = {
+    "UPDATES_PER_SECOND": "20",
+    "DELETES_PER_SECOND": "2",
+    "MARKS_PER_SECOND": str(MARKS_PER_S),
+    "READS_PER_SECOND": "6",
+}
+
+
+def run(*further: str, **settings: str) -> Door:
+    """A verified experiment."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        door = Door(*RUN, *further)
+        door.wait(WITHIN_S)
+    return door
+
+
+def right(door: Door) -> dict[str, str]:
+    """View → what was found of it."""
+    verified = read_run(run_folder(door.output))["verified"]
+    return {name: view["status"] for name, view in verified["views"].items()}
+
+
+@pytest.fixture(scope="module")
+def shop() -> Door:
+    """A run in which rows of the shop change and go, and its views are followed and read."""
+    door = run(**CHANGES)
+    ended_well(door)
+    return door
+
+
+def test_the_shop_s_views_are_right_after_updates_and_deletions(shop: Door) -> None:
+    assert right(shop) == {
+        view.name: "absent" if view.name in NOT_MADE else "right"
+        for view in find_workload("shop").views
+    }
+
+
+def test_the_views_that_it_makes_are_followed_by_their_marks(shop: Door) -> None:
+    folder = run_folder(shop.output)
+    check_views_followed(read_run(folder), folder, MARKS_PER_S)
+
+
+def test_the_views_that_it_makes_are_read(shop: Door) -> None:
+    run = read_run(run_folder(shop.output))
+    check_answers(run)
+    assert not any(read["errors"] for read in run["results"]["reads"])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"SPARK_AFTER_A_KILL": "anew", "SPARK_STATE_STORE": "rocksdb", "SPARK_TRIGGER_MS": "300"}],
+)
+def test_nothing_is_lost_or_counted_twice_after_a_kill(settings: dict[str, str]) -> None:
+    door = run("--workload", "ads", "--fault", "kill:engine@8s", **settings)
+    found = read_run(run_folder(door.output))
+    assert len(found["faults"]["done"]) == 1
+    assert right(door) == {view.name: "right" for view in find_workload("ads").views}, door.output
+    assert found["results"]["processed_pageviews"] == found["results"]["published_pageviews"]
+
+
+@pytest.fixture(scope="module")
+def up() -> Iterator[Door]:
+    """A stack that was put up by hand."""
+    with stack_up("spark", WITHIN_S) as door:
+        yield door
+
+
+def test_nobody_else_can_reach_what_it_listens_on(up: Door, settings: Settings) -> None:
+    """Spark's driver listens for executors, even where there are none."""
+    found = standing_stack(settings)
+    assert found
+    listened_on = [
+        ipaddress.ip_address(connection.laddr.ip)
+        for pid in found[1].services["spark"]
+        for connection in psutil.Process(pid).net_connections(kind="tcp")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert listened_on
+    for address in listened_on:
+        mapped = getattr(address, "ipv4_mapped", None)
+        assert (mapped or address).is_loopback, listened_on

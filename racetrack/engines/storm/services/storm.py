@@ -1,0 +1,24 @@
+"""Storm's local cluster, one process, with the topology in it."""
+
+from racetrack.engines.shared.java_program.service import REDIS, Program
+from racetrack.engines.storm.knobs import Knobs
+from racetrack.settings import Settings
+
+
+def heap(settings: Settings) -> str:
+    """That of its one process."""
+    return Knobs.of(settings).storm_heap
+
+
+def told(settings: Settings) -> dict[str, str]:
+    """What the program is told in every runtime."""
+    knobs = Knobs.of(settings)
+    return {
+        "STORM_GUARANTEE": knobs.storm_guarantee,
+        "STORM_FLUSH_MS": str(knobs.storm_flush_ms),
+        "STORM_COMMIT_MS": str(knobs.storm_commit_ms),
+        "STORM_PARALLELISM": str(knobs.storm_parallelism),
+    }
+
+
+SERVICE = Program("storm", "storm-server", heap, told, REDIS)

@@ -1,0 +1,46 @@
+"""Yahoo's benchmark as the load generator runs it: what is sent, and what is seeded."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from loadgen.config import Config, Reader
+from loadgen.rdkafka import Library
+from loadgen.schedule import Schedule
+from loadgen.source import Source
+from loadgen.workload import Workload
+
+from racetrack.workloads.ads.load import redis, settings
+from racetrack.workloads.ads.load.database import AdsDatabase
+from racetrack.workloads.ads.load.events import AdEvents
+
+
+class AdsLoad(Workload):
+    """See `loadgen.workload.Workload`."""
+
+    name = "ads"
+    topics = ()
+
+    def __init__(self, config: Config, ads: settings.AdsSettings) -> None:
+        self._config, self._settings = config, ads
+        self.topic = ads.topic
+
+    def database(self) -> AdsDatabase:
+        return AdsDatabase(self._config, self._settings)
+
+    def seed_beside(self, deadline_s: float, log: Callable[[str], None]) -> None:
+        """Redis, as published."""
+        if self._settings.redis:
+            redis.wait_and_seed(self._settings.redis, self._settings, deadline_s, log)
+
+    def sources(self, _schedule: Callable[[], Schedule]) -> list[Source]:
+        """None: nothing changes there."""
+        return []
+
+    def events(self, library: Library) -> AdEvents:
+        return AdEvents(self._settings, library.ffi)
+
+
+def make(config: Config, read: Reader) -> AdsLoad:
+    """See `loadgen.workload`."""
+    return AdsLoad(config, settings.load(config, read))

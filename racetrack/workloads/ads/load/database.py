@@ -1,0 +1,43 @@
+"""The database `ads` in MySQL: which ad belongs to which campaign. Nothing changes there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loadgen.config import Config
+from loadgen.mysql import Database, Insert, Seed
+
+from racetrack.workloads.ads.load.sequence import Ids
+from racetrack.workloads.ads.load.settings import AdsSettings
+
+DATABASE = "ads"
+CAMPAIGNS = f"""CREATE TABLE IF NOT EXISTS {DATABASE}.campaigns (
+    campaign_id CHAR(36) NOT NULL PRIMARY KEY)"""
+ADS = f"""CREATE TABLE IF NOT EXISTS {DATABASE}.ads (
+    ad_id CHAR(36) NOT NULL PRIMARY KEY,
+    campaign_id CHAR(36) NOT NULL)"""
+
+
+class AdsDatabase(Database):
+    """See `loadgen.mysql.Database`."""
+
+    name = DATABASE
+    create = (CAMPAIGNS, ADS)
+
+    def __init__(self, config: Config, settings: AdsSettings) -> None:
+        super().__init__(config)
+        self._settings = settings
+
+    def seeds(self) -> Sequence[Seed]:
+        campaigns, ads = seeded(self._settings)
+        return Seed(campaigns, "ADS_CAMPAIGNS"), Seed(ads)
+
+
+def seeded(settings: AdsSettings) -> tuple[Insert, Insert]:
+    """The campaigns, and their ads."""
+    ids, each = Ids.of(settings), settings.ads_per_campaign
+    ads = [(ad, ids.campaigns[n // each]) for n, ad in enumerate(ids.ads)]
+    return (
+        Insert(f"{DATABASE}.campaigns", ("campaign_id",), [(one,) for one in ids.campaigns]),
+        Insert(f"{DATABASE}.ads", ("ad_id", "campaign_id"), ads),
+    )

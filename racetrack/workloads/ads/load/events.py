@@ -1,0 +1,24 @@
+"""The events of ads: without a key, so that every partition gets as many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from loadgen.workload import Events
+
+from racetrack.workloads.ads.load.render import Renderer
+from racetrack.workloads.ads.load.sequence import Ids
+from racetrack.workloads.ads.load.settings import AdsSettings
+
+
+class AdEvents(Events):
+    """See `loadgen.workload.Events`. `ffi` must know rd_kafka_message_t."""
+
+    def __init__(self, settings: AdsSettings, ffi: Any) -> None:
+        self._settings, self._ffi = settings, ffi
+        self.weights = [1] * settings.partitions
+
+    def renderer(self, capacity: int) -> Renderer:
+        settings = self._settings
+        ids = Ids.of(settings)
+        return Renderer(self._ffi, ids, capacity, settings.seed, with_skew=settings.with_skew)

@@ -1,0 +1,160 @@
+"""Ad events as Kafka messages: JSON from prepared pieces, laid into one block of memory that
+librdkafka reads from, as the shop's pageviews are (racetrack/workloads/shop/load/render.py).
+
+A message is about 250 bytes in four pieces, 35 words to copy: who and where; the ad; the types; and
+the time with what is behind it, which is made once for a millisecond. Tables of whole messages
+would be no faster to copy, and could hold but a few of the 150 million that there can be.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from loadgen import workload
+from loadgen.pieces import Pieces
+from loadgen.sequence import Stream, mix32
+
+from racetrack.workloads.ads.load.sequence import (
+    AD_TYPES,
+    EVENT_TYPES,
+    KINDS,
+    SKEW_MS,
+    AdEvent,
+    Ids,
+    skew_ms,
+)
+
+# Each but the third is of one length, since every UUID is.
+_HEAD_WORDS, _AD_WORDS, _KIND_WORDS, _TAIL_WORDS = 13, 7, 10, 5
+_HEAD_BYTES, _AD_BYTES, _TAIL_BYTES = 100, 49, 39
+SLOT_BYTES = 8 * (_HEAD_WORDS + _AD_WORDS + _KIND_WORDS + _TAIL_WORDS)
+_MASK = 0xFFFFFFFF
+IP_ADDRESS = "1.2.3.4"
+
+
+def to_json(event: AdEvent, event_time_ms: int) -> bytes:
+    """An event as JSON: what the fast way below must give, byte for byte."""
+    told = {**event._asdict(), "event_time": event_time_ms, "ip_address": IP_ADDRESS}
+    return json.dumps(told).encode()
+
+
+def head_piece(user_id: str, page_id: str) -> bytes:
+    """The text of an event up to the page."""
+    return f'{{"user_id": "{user_id}", "page_id": "{page_id}'.encode()
+
+
+def ad_piece(ad_id: str) -> bytes:
+    """The text from there up to the ad."""
+    return f'", "ad_id": "{ad_id}'.encode()
+
+
+def kind_piece(kind: int) -> bytes:
+    """The text from there up to the time, for a pair of types."""
+    ad_type, event_type = divmod(kind, len(EVENT_TYPES))
+    types = f'"ad_type": "{AD_TYPES[ad_type]}", "event_type": "{EVENT_TYPES[event_type]}"'
+    return f'", {types}, "event_time": '.encode()
+
+
+def tail_piece(event_time_ms: int) -> bytes:
+    """The time and the end of an event."""
+    piece = f'{event_time_ms}, "ip_address": "{IP_ADDRESS}"}}'.encode()
+    if len(piece) != _TAIL_BYTES:
+        raise ValueError(f"event_time must have thirteen digits, not {event_time_ms}")
+    return piece
+
+
+class Tails:
+    """The last pieces of the milliseconds around now, each in the slot that its time has in a ring:
+    more slots than times that are asked for again and again.
+    """
+
+    SLOTS = 4 * SKEW_MS
+
+    def __init__(self, ffi: Any) -> None:
+        self._ffi = ffi
+        self._pieces = Pieces(ffi, [b""] * self.SLOTS, _TAIL_WORDS)
+        self._times_ms = [-1] * self.SLOTS
+        self.words = self._pieces.words
+
+    def slot(self, time_ms: int) -> int:
+        """Where the piece of this time stands now."""
+        slot = time_ms % self.SLOTS
+        if self._times_ms[slot] != time_ms:
+            start = self._pieces.text + slot * 8 * _TAIL_WORDS
+            self._ffi.memmove(start, tail_piece(time_ms), _TAIL_BYTES)
+            self._times_ms[slot] = time_ms
+        return slot
+
+
+class Renderer(workload.Renderer):
+    """Renders up to `capacity` events at a time into `messages`, an array of rd_kafka_message_t for
+    one partition. None of them has a key.
+
+    `ffi` must know rd_kafka_message_t.
+    """
+
+    def __init__(
+        self, ffi: Any, ids: Ids, capacity: int, seed: int = 0, *, with_skew: bool = False
+    ) -> None:
+        self._ffi, self._seed, self._with_skew = ffi, seed, with_skew
+        heads = [head_piece(user, page) for user in ids.users for page in ids.pages]
+        self._head_count, self._ad_count = len(heads), len(ids.ads)
+        self._heads = Pieces(ffi, heads, _HEAD_WORDS)
+        self._ads = Pieces(ffi, [ad_piece(ad) for ad in ids.ads], _AD_WORDS)
+        self._kinds = Pieces(ffi, [kind_piece(kind) for kind in range(KINDS)], _KIND_WORDS)
+        self._tails = Tails(ffi)
+        self._block = ffi.new("char[]", (capacity + 1) * SLOT_BYTES)
+        self._words_type = ffi.typeof("int64_t *")
+        self.messages = ffi.new("rd_kafka_message_t[]", capacity)
+        self.capacity = capacity
+        self.count = 0
+        self._at = 0
+
+    def share(self, partition: int) -> Stream:
+        return Stream(self._seed, f"ad events/{partition}")
+
+    def clear(self) -> None:
+        self.count = 0
+        self._at = 0
+
+    def events(self, share: Stream, first: int, count: int, due_ms: int) -> None:
+        key1, key2 = share.keys(first)
+        heads, ads = self._head_count, self._ad_count
+        tails, tail, at = self._tails, self._tails.slot(due_ms), self._at
+        for n in range(first, first + count):
+            who, what = mix32((n + key1) & _MASK), mix32((n + key2) & _MASK)
+            if self._with_skew:
+                tail = tails.slot(due_ms + skew_ms(who, what, heads, ads))
+            # As in `ad_and_kind`.
+            kind = (((what * ads) & _MASK) * KINDS) >> 32
+            at = self._put(at, (who * heads) >> 32, (what * ads) >> 32, kind, tail)
+        self._at = at
+
+    def _put(self, at: int, head: int, ad: int, kind: int, tail: int) -> int:
+        """Lay down one message at byte `at`, point the next rd_kafka_message_t to it, and return
+        where the next one goes.
+        """
+        cast, words = self._ffi.cast, self._words_type
+        start = self._block + at
+        s = self._heads.words + head * _HEAD_WORDS
+        w = cast(words, start)
+        w[0], w[1], w[2], w[3], w[4], w[5], w[6] = s[0], s[1], s[2], s[3], s[4], s[5], s[6]
+        w[7], w[8], w[9], w[10], w[11], w[12] = s[7], s[8], s[9], s[10], s[11], s[12]
+        s = self._ads.words + ad * _AD_WORDS
+        w = cast(words, start + _HEAD_BYTES)
+        w[0], w[1], w[2], w[3], w[4], w[5], w[6] = s[0], s[1], s[2], s[3], s[4], s[5], s[6]
+        s = self._kinds.words + kind * _KIND_WORDS
+        w = cast(words, start + _HEAD_BYTES + _AD_BYTES)
+        w[0], w[1], w[2], w[3], w[4] = s[0], s[1], s[2], s[3], s[4]
+        w[5], w[6], w[7], w[8], w[9] = s[5], s[6], s[7], s[8], s[9]
+        length = _HEAD_BYTES + _AD_BYTES + self._kinds.lengths[kind]
+        s = self._tails.words + tail * _TAIL_WORDS
+        w = cast(words, start + length)
+        w[0], w[1], w[2], w[3], w[4] = s[0], s[1], s[2], s[3], s[4]
+        length += _TAIL_BYTES
+        message = self.messages[self.count]
+        message.payload = start
+        message.len = length
+        self.count += 1
+        return at + int(length)

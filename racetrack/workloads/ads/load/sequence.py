@@ -1,0 +1,95 @@
+"""Who there is and what happens, as a function of the seed: users, pages, campaigns and their ads,
+and which event comes when.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from uuid import UUID
+
+from loadgen.sequence import Stream, pick
+
+from racetrack.workloads.ads.load.settings import AdsSettings
+
+USERS = PAGES = 100
+AD_TYPES = ("banner", "modal", "sponsored-search", "mail", "mobile")
+EVENT_TYPES = ("view", "click", "purchase")
+# Of an ad's type and an event's: pairs are numbered type by type.
+KINDS = len(AD_TYPES) * len(EVENT_TYPES)
+# How far an event's time may lie from when it was due, if there is skew: so much either way; and of
+# one in so many, so much earlier.
+SKEW_MS, LATE_ONE_IN, LATE_MS = 50, 100_000, 60_000
+_MASK = 0xFFFFFFFF
+_LATE_BELOW = 2**32 // LATE_ONE_IN
+
+
+class Ids(NamedTuple):
+    """All that have a UUID. Campaign number n has the ads from n * (ads / campaigns) on."""
+
+    users: list[str]
+    pages: list[str]
+    campaigns: list[str]
+    ads: list[str]
+
+    @classmethod
+    def of(cls, settings: AdsSettings) -> Ids:
+        seed, campaigns = settings.seed, settings.campaigns
+        return cls(
+            uuids(seed, "user ids", USERS),
+            uuids(seed, "page ids", PAGES),
+            uuids(seed, "campaign ids", campaigns),
+            uuids(seed, "ad ids", campaigns * settings.ads_per_campaign),
+        )
+
+
+class AdEvent(NamedTuple):
+    """Who saw which ad where, and what came of it."""
+
+    user_id: str
+    page_id: str
+    ad_id: str
+    ad_type: str
+    event_type: str
+
+
+def uuids(seed: int, purpose: str, count: int) -> list[str]:
+    """`count` UUIDs, of the version whose bits are random."""
+    stream, found = Stream(seed, purpose), []
+    for n in range(count):
+        (a, b), (c, d) = stream.draw(2 * n), stream.draw(2 * n + 1)
+        found.append(str(UUID(int=a << 96 | b << 64 | c << 32 | d, version=4)))
+    return found
+
+
+def ad_and_kind(random32: int, ads: int) -> tuple[int, int]:
+    """The number of an ad, and that of a pair of types: what is left of the random number once the
+    ad is picked is random too.
+    """
+    whole = random32 * ads
+    return whole >> 32, pick(whole & _MASK, KINDS)
+
+
+def skew_ms(who: int, what: int, heads: int, ads: int) -> int:
+    """How much later than it was due an event says that it was, from -60,049 to 49: by what is left
+    of its two random numbers once all else is picked.
+    """
+    left = (((what * ads) & _MASK) * KINDS) & _MASK
+    skew = pick(left, 2 * SKEW_MS) - SKEW_MS
+    if (who * heads) & _MASK < _LATE_BELOW:
+        skew -= pick((left * 2 * SKEW_MS) & _MASK, LATE_MS)
+    return skew
+
+
+def ad_event(stream: Stream, n: int, ids: Ids) -> AdEvent:
+    """Event n (0-based) of a partition. The renderer does the same in bulk."""
+    who, what = stream.draw(n)
+    user, page = divmod(pick(who, len(ids.users) * len(ids.pages)), len(ids.pages))
+    ad, kind = ad_and_kind(what, len(ids.ads))
+    ad_type, event_type = divmod(kind, len(EVENT_TYPES))
+    return AdEvent(
+        ids.users[user],
+        ids.pages[page],
+        ids.ads[ad],
+        AD_TYPES[ad_type],
+        EVENT_TYPES[event_type],
+    )

@@ -1,0 +1,56 @@
+"""What a real Redis holds once the generator has seeded it."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from loadgen.config import Reader
+from loadgen.config import load as load_config
+from loadgen.workload import SeedError
+from racetrack.workloads.ads.load import make, redis
+from racetrack.workloads.ads.load.database import seeded
+from racetrack.workloads.ads.tests.load.ads_settings import load
+from tests.redis_server import running_redis
+
+
+def seed(*, deadline_s: float = 0.0, given: Mapping[str, str]) -> list[str]:
+    """As the generator does; what it logs."""
+    env = {"MYSQL_PASSWORD": "x", "WORKLOAD": "ads", **given}
+    said: list[str] = []
+    make(load_config(env), Reader(env)).seed_beside(deadline_s, said.append)
+    return said
+
+
+def test_it_holds_what_mysql_holds(tmp_path: Path) -> None:
+    with running_redis(tmp_path) as server:
+        given = {"ADS_CAMPAIGNS": "70", "ADS_PER_CAMPAIGN": "30"}  # more ads than go at once
+        (said,) = seed(given={"LOADGEN_REDIS": server.endpoint, **given})
+        assert "70 campaigns" in said
+        campaigns, ads = seeded(load(**given))
+        assert server.client.smembers("campaigns") == {name for (name,) in campaigns.rows}
+        for name, campaign in ads.rows:
+            assert server.client.get(str(name)) == campaign
+        assert server.client.dbsize() == 2_100 + 1
+        seed(given={"LOADGEN_REDIS": server.endpoint, **given})
+        assert server.client.dbsize() == 2_100 + 1
+
+
+def test_without_a_redis_nothing_is_seeded() -> None:
+    assert load().redis is None
+    assert seed(given={}) == []
+
+
+def test_a_redis_that_does_not_come_is_named(tmp_path: Path) -> None:
+    with running_redis(tmp_path) as server:
+        endpoint = server.endpoint
+    with pytest.raises(SeedError, match=f"{endpoint}.*LOADGEN_REDIS"):
+        seed(deadline_s=time.monotonic(), given={"LOADGEN_REDIS": endpoint})
+
+
+def test_what_redis_refuses_is_said(tmp_path: Path) -> None:
+    with running_redis(tmp_path) as server:
+        server.client.set(redis.CAMPAIGNS, "no set")
+        with pytest.raises(SeedError, match="refused SADD: -WRONGTYPE"):
+            seed(given={"LOADGEN_REDIS": server.endpoint})

@@ -1,0 +1,197 @@
+"""Sequence and renderer: the same seed gives the same events, and they are JSON byte for byte."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from typing import Any
+from uuid import UUID
+
+import pytest
+from cffi import FFI  # type: ignore[import-untyped]
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loadgen.sequence import Stream, mix32
+from racetrack.workloads.ads.load.render import SLOT_BYTES, Renderer, tail_piece, to_json
+from racetrack.workloads.ads.load.sequence import (
+    AD_TYPES,
+    EVENT_TYPES,
+    KINDS,
+    LATE_MS,
+    LATE_ONE_IN,
+    SKEW_MS,
+    Ids,
+    ad_and_kind,
+    ad_event,
+    skew_ms,
+    uuids,
+)
+from racetrack.workloads.ads.tests.load.ads_settings import load
+
+CAPACITY = 64
+NOT_LATE = 2**32 // 20_000  # a random number that is in the middle of those that pick one head
+DUE_MS = 1_763_712_000_123
+SETTINGS = load()
+IDS = Ids.of(SETTINGS)
+# As yahoo/streaming-benchmarks writes it, but that the time is a number there in quotes.
+PUBLISHED = re.compile(
+    r'\{"user_id": "[0-9a-f-]{36}", "page_id": "[0-9a-f-]{36}", "ad_id": "[0-9a-f-]{36}",'
+    r' "ad_type": "[a-z-]+", "event_type": "[a-z]+", "event_time": \d{13},'
+    r' "ip_address": "1\.2\.3\.4"\}'
+)
+
+
+@pytest.fixture(scope="module")
+def ffi() -> FFI:
+    ffi = FFI()
+    ffi.cdef(
+        "typedef struct { int err; void *rkt; int32_t partition; char *payload; size_t len;"
+        " char *key; size_t key_len; int64_t offset; void *_private; } rd_kafka_message_t;"
+    )
+    return ffi
+
+
+@pytest.fixture(scope="module")
+def renderer(ffi: FFI) -> Renderer:
+    return Renderer(ffi, IDS, CAPACITY, SETTINGS.seed)
+
+
+@pytest.fixture(scope="module")
+def skewed(ffi: FFI) -> Renderer:
+    return Renderer(ffi, IDS, CAPACITY, SETTINGS.seed, with_skew=True)
+
+
+def rendered(renderer: Renderer) -> list[bytes]:
+    """Every message in the batch; none has a key."""
+    ffi: Any = renderer._ffi
+    messages = [renderer.messages[i] for i in range(renderer.count)]
+    assert all(m.key == ffi.NULL and m.key_len == 0 for m in messages)
+    return [ffi.buffer(m.payload, m.len)[:] for m in messages]
+
+
+@settings(max_examples=50)
+@given(
+    seed=st.integers(0, 2**63 - 1),
+    first=st.integers(0, 2**33).filter(lambda n: (n & 0xFFFFFFFF) <= 2**32 - CAPACITY),
+    count=st.integers(1, CAPACITY),
+    due_ms=st.integers(10**12, 10**13 - 1),
+)
+def test_rendered_bytes_are_the_events_of_the_sequence(
+    renderer: Renderer, seed: int, first: int, count: int, due_ms: int
+) -> None:
+    renderer.clear()
+    renderer.events(Stream(seed, "ad events/1"), first, count, due_ms)
+    stream = Stream(seed, "ad events/1")
+    events = [ad_event(stream, first + i, IDS) for i in range(count)]
+    assert rendered(renderer) == [to_json(event, due_ms) for event in events]
+
+
+@settings(max_examples=50)
+@given(first=st.integers(0, 2**31), later_ms=st.integers(0, 3 * LATE_MS))
+def test_skew_moves_times_and_nothing_else(skewed: Renderer, first: int, later_ms: int) -> None:
+    """Times come in order as long as nothing is heard of anew; here they jump."""
+    stream, due_ms = skewed.share(0), DUE_MS + later_ms
+    skewed.clear()
+    skewed.events(stream, first, CAPACITY, due_ms)
+    expected = [
+        to_json(ad_event(stream, n, IDS), due_ms + skew_of(stream, n))
+        for n in range(first, first + CAPACITY)
+    ]
+    assert rendered(skewed) == expected
+
+
+def skew_of(stream: Stream, n: int) -> int:
+    who, what = stream.draw(n)
+    return skew_ms(who, what, len(IDS.users) * len(IDS.pages), len(IDS.ads))
+
+
+def test_skew_is_up_to_50_ms_either_way() -> None:
+    stream, count = Stream(42, "ad events/0"), 50_000
+    found = Counter(skew_of(stream, n) for n in range(count))
+    mean = count / (2 * SKEW_MS)
+    for ms in range(-SKEW_MS, SKEW_MS):
+        assert abs(found.pop(ms) - mean) < 5 * mean**0.5, ms
+    assert sum(found.values()) < 10  # those that are late
+
+
+def test_one_event_in_100_000_is_up_to_a_minute_late() -> None:
+    heads, ads, late = len(IDS.users) * len(IDS.pages), len(IDS.ads), []
+    for head in range(heads):
+        # The first of all random numbers that pick this one; what is left of them grows.
+        who = -(-head * 2**32 // heads)
+        while skew_ms(who, mix32(who), heads, ads) != skew_ms(NOT_LATE, mix32(who), heads, ads):
+            late.append(skew_ms(who, mix32(who), heads, ads))
+            who += 1
+    assert len(late) / 2**32 == pytest.approx(1 / LATE_ONE_IN, rel=0.01)
+    assert min(late) >= -LATE_MS - SKEW_MS
+    assert max(late) < SKEW_MS
+    assert sum(late) / len(late) == pytest.approx(-LATE_MS / 2, rel=0.02)
+
+
+def test_a_message_has_the_published_form(renderer: Renderer) -> None:
+    renderer.clear()
+    renderer.events(renderer.share(0), 0, CAPACITY, DUE_MS)
+    for message in rendered(renderer):
+        assert PUBLISHED.fullmatch(message.decode())
+        assert len(message) < SLOT_BYTES
+        told = json.loads(message)
+        assert told["event_time"] == DUE_MS
+        assert told["ad_id"] in IDS.ads
+
+
+def test_groups_with_different_times_share_a_batch(renderer: Renderer) -> None:
+    renderer.clear()
+    renderer.events(renderer.share(0), 0, 3, DUE_MS)
+    renderer.events(renderer.share(0), 3, 2, DUE_MS + 1)
+    times = [json.loads(message)["event_time"] for message in rendered(renderer)]
+    assert times == [DUE_MS] * 3 + [DUE_MS + 1] * 2
+
+
+def test_a_time_that_is_not_milliseconds_is_refused() -> None:
+    with pytest.raises(ValueError, match="thirteen"):
+        tail_piece(1_763_712_000)
+
+
+def test_all_of_them_come_equally_often() -> None:
+    stream, count = Stream(42, "ad events/0"), 30_000
+    events = [ad_event(stream, n, IDS) for n in range(count)]
+    for column, values in (
+        ("event_type", EVENT_TYPES),
+        ("ad_type", AD_TYPES),
+        ("user_id", IDS.users),
+        ("page_id", IDS.pages),
+        ("ad_id", IDS.ads),
+    ):
+        found = Counter(getattr(event, column) for event in events)
+        assert found.keys() == set(values)
+        # Five standard deviations of a count.
+        mean = count / len(values)
+        assert max(abs(n - mean) for n in found.values()) < 5 * mean**0.5, column
+
+
+def test_what_came_of_an_event_does_not_depend_on_its_ad() -> None:
+    """Both are picked by one random number."""
+    stream, count, ads = Stream(42, "ad events/0"), 30_000, 4
+    pairs = Counter(ad_and_kind(stream.draw(n)[1], ads) for n in range(count))
+    assert len(pairs) == ads * KINDS
+    mean = count / len(pairs)
+    assert max(abs(n - mean) for n in pairs.values()) < 5 * mean**0.5
+
+
+def test_ids_are_uuids_of_the_seed() -> None:
+    found = uuids(42, "ad ids", 1_000)
+    assert found == uuids(42, "ad ids", 2_000)[:1_000]
+    assert len(set(found)) == 1_000
+    assert {UUID(one).version for one in found} == {4}
+    assert not set(found) & set(uuids(43, "ad ids", 1_000))
+    assert not set(found) & set(uuids(42, "user ids", 1_000))
+
+
+def test_a_seed_gives_the_very_bytes_that_it_has_always_given(renderer: Renderer) -> None:
+    found = []
+    for partition in range(2):
+        renderer.clear()
+        renderer.events(renderer.share(partition), 5, CAPACITY, DUE_MS)
+        found.append(hashlib.sha256(b"".join(rendered(renderer))).hexdigest()[:16])
+    assert found == ["7c37f41b23376cb5", "1f83c276dde2616a"]

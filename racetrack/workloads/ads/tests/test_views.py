@@ -1,0 +1,143 @@
+"""What the views should hold, by the SQL that is compared with: on events that are made up, against
+what plain Python makes of them."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from racetrack.verify import sources
+from racetrack.verify.compare import Compared, compare
+from racetrack.workloads.ads.harness import WORKLOAD
+
+Row = dict[str, Any]
+START_MS = 1_774_155_868_000  # not a multiple of ten seconds
+WINDOW_MS = 10_000
+CAMPAIGNS = [f"campaign {n}" for n in range(4)]  # the last one has no ad
+ADS = {f"ad {n}": CAMPAIGNS[n % 3] for n in range(9)}
+MOST_FINDINGS = 5
+
+
+def events() -> list[Row]:
+    """Some at both ends of a window, and some of an ad that is in no table."""
+    r = random.Random(1)  # noqa: S311  # the same events every time
+    at = [START_MS + n * 50 for n in range(1_000)] + [START_MS + 2_000 - 1, START_MS + 2_000]
+    offsets: Counter[int] = Counter()
+    found = []
+    for event_time in at:
+        partition = r.randrange(3)
+        ad_id = r.choice([*ADS, "ad of nobody"])
+        event_type = r.choice(("view", "click", "purchase"))
+        found.append(
+            {
+                "partition": partition,
+                "offset": offsets[partition],
+                "ad_id": ad_id,
+                "event_type": event_type,
+                "event_time": event_time,
+            }
+        )
+        offsets[partition] += 1
+    return found
+
+
+def held(of: list[Row]) -> dict[str, list[Row]]:
+    """What a faultless engine holds."""
+    seen = Counter(
+        (ADS[e["ad_id"]], e["event_time"] // WINDOW_MS * WINDOW_MS)
+        for e in of
+        if e["event_type"] == "view" and e["ad_id"] in ADS
+    )
+    partitions = sorted({e["partition"] for e in of})
+    newest = {p: max(e["event_time"] for e in of if e["partition"] == p) for p in partitions}
+    total = Counter(e["partition"] for e in of)
+    return {
+        "campaigns": [{"campaign_id": one} for one in CAMPAIGNS],
+        "ads": [{"ad_id": ad, "campaign_id": campaign} for ad, campaign in ADS.items()],
+        "ad_events_progress": [
+            {"partition": p, "total": total[p], "max_received_at": newest[p]} for p in partitions
+        ],
+        "ad_events_summary": [{"total": len(of), "max_received_at": max(newest.values())}],
+        "campaign_windows": [
+            {"campaign_id": campaign, "window_start_ms": window, "seen_count": count}
+            for (campaign, window), count in seen.items()
+        ],
+    }
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The sources as the harness takes them, and what the views should hold."""
+    with sources.open_database(WORKLOAD, tmp_path_factory.mktemp("spill")) as opened:
+        sources.take_table(opened, WORKLOAD.view("campaigns"), [(one,) for one in CAMPAIGNS])
+        sources.take_table(opened, WORKLOAD.view("ads"), list(ADS.items()))
+        opened.register("messages", pa.Table.from_pylist(events()))
+        opened.execute("INSERT INTO source.ad_events BY NAME SELECT * FROM messages")
+        for view in WORKLOAD.views:
+            sources.expect(opened, WORKLOAD, view)
+        yield opened
+
+
+def judged(db: duckdb.DuckDBPyConnection, view: str, rows: list[Row]) -> Compared:
+    return compare(db, WORKLOAD.view(view), pa.Table.from_pylist(rows), MOST_FINDINGS)
+
+
+def test_every_view_of_a_faultless_engine_is_right(db: duckdb.DuckDBPyConnection) -> None:
+    found = held(events())
+    assert found.keys() == {view.name for view in WORKLOAD.views}
+    for name, rows in found.items():
+        compared = judged(db, name, rows)
+        assert compared.right, (name, compared.findings)
+        assert compared.compared == len(rows) > 0
+
+
+def test_a_window_begins_with_its_first_millisecond(db: duckdb.DuckDBPyConnection) -> None:
+    windows = db.execute(
+        "SELECT DISTINCT window_start_ms FROM expected.campaign_windows"
+    ).fetchall()
+    first = START_MS // WINDOW_MS * WINDOW_MS
+    assert sorted(windows) == [(first + n * WINDOW_MS,) for n in range(6)]
+
+
+def test_a_view_that_was_lost_or_counted_twice_is_named(db: duckdb.DuckDBPyConnection) -> None:
+    for change in (-1, 1):
+        rows = held(events())["campaign_windows"]
+        rows[7]["seen_count"] += change
+        compared = judged(db, "campaign_windows", rows)
+        assert (compared.missing, compared.extra, compared.different) == (0, 0, 1)
+        (finding,) = compared.findings
+        assert finding.source and finding.source["campaign_id"] == rows[7]["campaign_id"]
+
+
+def test_a_window_in_the_wrong_place_is_one_too_few_and_one_too_many(
+    db: duckdb.DuckDBPyConnection,
+) -> None:
+    rows = held(events())["campaign_windows"]
+    rows[0]["window_start_ms"] += 1
+    compared = judged(db, "campaign_windows", rows)
+    assert (compared.missing, compared.extra) == (1, 1)
+
+
+def test_a_message_is_taken_by_the_fields_that_views_need(
+    db: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    line = '{"partition":1,"offset":7,"value":%s}\n'
+    event = (
+        '{"user_id": "u", "page_id": "p", "ad_id": "a", "ad_type": "mail", "event_type": "view",'
+        ' "event_time": 1774155868000, "ip_address": "1.2.3.4"}'
+    )
+    pipe = tmp_path / "lines"
+    pipe.write_text(line % event + line % '{"user_id": "u"}')
+    with sources.open_database(WORKLOAD, tmp_path / "spill") as empty:
+        taken = empty.execute(WORKLOAD.topic.take, {"pipes": [str(pipe)]}).fetchall()
+        assert taken == [(2,)]
+        select = f"SELECT ad_id FROM source.ad_events WHERE {WORKLOAD.topic.unfit}"  # noqa: S608
+        assert empty.execute(select).fetchall() == [(None,)]
+        assert empty.execute("SELECT * FROM source.ad_events LIMIT 1").fetchall() == [
+            (1, 7, "a", "view", START_MS)
+        ]

@@ -1,0 +1,159 @@
+"""The shop's views that are verified, and how a row of each is told from another.
+
+What a view holds is said in `scripts/demo.py`, and computed from the sources by
+`racetrack/workloads/shop/views/<view>.sql`.
+"""
+
+from racetrack.workload import (
+    DECIMAL,
+    FLOAT,
+    INTEGER,
+    TEXT,
+    TIME,
+    Best,
+    MarkedView,
+    Question,
+    View,
+)
+
+_ITEM = {
+    "item_id": INTEGER,
+    "name": TEXT,
+    "category": TEXT,
+    "revenue": DECIMAL,
+    "orders": INTEGER,
+    "items_sold": INTEGER,
+    "pageviews": INTEGER,
+    "conversion_rate": FLOAT,
+}
+_HIGH_VALUE_USER = {
+    "id": INTEGER,
+    "email": TEXT,
+    "lifetime_value": DECIMAL,
+    "purchases": INTEGER,
+}
+_PROFILE_VIEW = {
+    "owner_id": INTEGER,
+    "viewer_id": INTEGER,
+    "received_at": TIME,
+    "partition": INTEGER,
+    "offset": INTEGER,
+}
+_MADE_AND_CHANGED = {"created_at": TIME, "updated_at": TIME}
+
+VIEWS = (
+    View(
+        "users",
+        ("id",),
+        {"id": INTEGER, "email": TEXT, "is_vip": INTEGER, **_MADE_AND_CHANGED},
+    ),
+    View(
+        "items",
+        ("id",),
+        {
+            "id": INTEGER,
+            "name": TEXT,
+            "category": TEXT,
+            "price": DECIMAL,
+            "inventory": INTEGER,
+            "inventory_updated_at": TIME,
+            **_MADE_AND_CHANGED,
+        },
+    ),
+    View(
+        "purchases",
+        ("id",),
+        {
+            "id": INTEGER,
+            "user_id": INTEGER,
+            "item_id": INTEGER,
+            "status": INTEGER,
+            "quantity": INTEGER,
+            "purchase_price": DECIMAL,
+            "deleted": INTEGER,
+            **_MADE_AND_CHANGED,
+        },
+    ),
+    View(
+        "pageviews_progress",
+        ("partition",),
+        {"partition": INTEGER, "total": INTEGER, "max_received_at": TIME},
+        counts="total",
+    ),
+    # One row: dt_ms is the engine's own clock, and not to be verified.
+    View("pageviews_summary", (), {"total": INTEGER, "max_received_at": TIME}, counts="total"),
+    View(
+        "purchases_by_item",
+        ("item_id",),
+        {"item_id": INTEGER, "revenue": DECIMAL, "orders": INTEGER, "items_sold": INTEGER},
+    ),
+    View(
+        "pageviews_by_item",
+        ("item_id",),
+        {"item_id": INTEGER, "pageviews": INTEGER},
+        counts="pageviews",
+    ),
+    View("item_summary", ("item_id",), _ITEM),
+    View("top_viewed_items", ("item_id",), _ITEM, Best(20, "pageviews")),
+    View("top_converting_items", ("item_id",), _ITEM, Best(20, "conversion_rate")),
+    View(
+        "profile_views_per_minute_last_10",
+        ("user_id", "received_at_minute"),
+        {"user_id": INTEGER, "received_at_minute": TIME, "pageviews": INTEGER},
+        window="pageviews",
+    ),
+    View(
+        "profile_views",
+        ("partition", "offset"),
+        _PROFILE_VIEW,
+        Best(10, "received_at", of="owner_id"),
+    ),
+    View(
+        "profile_views_enriched",
+        ("partition", "offset"),
+        {**_PROFILE_VIEW, "owner_email": TEXT, "viewer_email": TEXT},
+        Best(10, "received_at", of="owner_id"),
+    ),
+    View("dd_flagged_profiles", ("user_id",), {"user_id": INTEGER}),
+    View(
+        "dd_flagged_profile_view",
+        ("partition", "offset"),
+        {
+            "user_id": INTEGER,
+            "url": TEXT,
+            "channel": TEXT,
+            "received_at": TIME,
+            "partition": INTEGER,
+            "offset": INTEGER,
+            "pageview_type": TEXT,
+            "target_id": INTEGER,
+        },
+    ),
+    View("high_value_users", ("id",), _HIGH_VALUE_USER),
+    # The topic high_value_users_sink, read back by the engine.
+    View("hvu_test", ("id",), _HIGH_VALUE_USER),
+)
+
+# Marks are explained in `racetrack/workloads/shop/load/marks.py`: each is a purchase of its
+# partition's product, and a pageview, by turns of that product and of its partition's profile.
+MARKED = (
+    MarkedView("item_summary", "pageviews", "item_id", "shop_items", "pageviews", turn=0),
+    MarkedView("item_summary", "orders", "item_id", "shop_items", "purchases"),
+    MarkedView(
+        "profile_views_enriched",
+        "received_at",
+        "owner_id",
+        "shop_users",
+        "pageviews",
+        turn=1,
+        is_time=True,
+    ),
+)
+_PAGEVIEWS, _, _RECEIVED_AT = MARKED
+
+# A page of the best, one of some products, and one of who viewed some profiles.
+QUESTIONS = (
+    Question("top_viewed_items"),
+    Question(_PAGEVIEWS.view, by=_PAGEVIEWS),
+    Question(_RECEIVED_AT.view, by=_RECEIVED_AT),
+)

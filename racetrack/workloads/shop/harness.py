@@ -1,0 +1,73 @@
+"""The shop as the harness knows it: where its views come from, and what they hold."""
+
+from pathlib import Path
+
+from racetrack.workload import SourceTopic, Workload
+from racetrack.workloads.shop.catalogue import MARKED, QUESTIONS, VIEWS
+
+# kcat's own `-J` would give the value as text within JSON, to be parsed twice.
+_PAGEVIEW_LINE = '{"partition":%p,"offset":%o,"value":%s}\\n'
+PAGEVIEWS = SourceTopic(
+    name="pageviews",
+    table="pageviews",
+    form=("-f", _PAGEVIEW_LINE),
+    take="""
+INSERT INTO source.pageviews
+SELECT "partition", "offset", value.*
+FROM read_json($pipes, format = 'newline_delimited', columns = {
+    "partition": 'INTEGER',
+    "offset": 'BIGINT',
+    value: 'STRUCT(user_id BIGINT, url VARCHAR, channel VARCHAR, received_at BIGINT)'
+})
+""",
+    event="pageview",
+    unfit="user_id IS NULL OR url IS NULL OR channel IS NULL OR received_at IS NULL",
+    due="received_at",
+)
+FLAGGED = SourceTopic(
+    name="dd_flagged_profiles",
+    table="dd_flagged_profiles",
+    form=("-J",),
+    take="""
+INSERT INTO source.dd_flagged_profiles
+SELECT payload
+FROM read_json($pipes, format = 'newline_delimited', columns = {payload: 'VARCHAR'})
+""",
+    event="flag",
+)
+# Of the topics, as they were sent; and the pageviews with what a url says. Times are epoch
+# milliseconds.
+_CREATE = """
+CREATE TABLE source.pageviews (
+    "partition" INTEGER, "offset" BIGINT,
+    user_id BIGINT, url VARCHAR, channel VARCHAR, received_at BIGINT
+);
+CREATE TABLE source.dd_flagged_profiles (message VARCHAR);
+-- `/products/7` is type `products`, target 7; `/profiles/7` is type `profiles`, target 7.
+CREATE VIEW source.pageviews_stg AS
+SELECT *,
+    CASE WHEN starts_with(url, '/products/') THEN 'products'
+         WHEN starts_with(url, '/profiles/') THEN 'profiles' END AS pageview_type,
+    CASE WHEN pageview_type IS NOT NULL THEN url[11:]::BIGINT END AS target_id
+FROM source.pageviews;
+"""
+
+WORKLOAD = Workload(
+    name="shop",
+    topic=PAGEVIEWS,
+    topics=(FLAGGED,),
+    database="shop",
+    tables=("users", "items", "purchases"),
+    watched_table="purchases",
+    watched_kinds=("purchases", "marks"),
+    rates=("marks_per_second", "updates_per_second", "deletes_per_second"),
+    views=VIEWS,
+    marked=MARKED,
+    questions=QUESTIONS,
+    progress="pageviews_progress",
+    summary="pageviews_summary",
+    scripts="demo",
+    event_window_ms=None,
+    sql=Path(__file__).with_name("views"),
+    create=_CREATE,
+)

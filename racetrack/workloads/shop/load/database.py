@@ -1,0 +1,89 @@
+"""The shop's database in MySQL: what is in it at first, and how it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from loadgen.config import Config
+from loadgen.mysql import Database, Seed
+
+from racetrack.workloads.shop.load import tables
+from racetrack.workloads.shop.load.changes import Change, Statement
+from racetrack.workloads.shop.load.marks import Reserved
+from racetrack.workloads.shop.load.settings import ShopSettings
+
+
+class Shop(Database):
+    """See `loadgen.mysql.Database`."""
+
+    name = tables.DATABASE
+    create = tuple(tables.TABLES.values())
+
+    def __init__(self, config: Config, settings: ShopSettings) -> None:
+        super().__init__(config)
+        self._settings = settings
+        # What the last failed commit had written: (first id, user_id, item_id). Whether it counts
+        # is asked before writing again.
+        self._in_doubt: tuple[int, int, int] | None = None
+        # What changes of an unfinished transaction were decided to be. None: there is nothing to
+        # change.
+        self._decided: list[Statement | None] = []
+
+    def seeds(self) -> Sequence[Seed]:
+        seed, users, items = self._settings.seed, self._settings.users, self._settings.items
+        customers, products = tables.seed_users(seed, users), tables.seed_items(seed, items)
+        reserved = Reserved.of(self._settings)
+        more_customers, more_products = tables.mark_users(reserved), tables.mark_items(reserved)
+        return (
+            Seed(customers.and_rows(more_customers), "SHOP_USERS", len(more_customers)),
+            Seed(products.and_rows(more_products), "SHOP_ITEMS", len(more_products)),
+            Seed(tables.seed_purchases(seed, users, items)),
+        )
+
+    def write_purchases(self, buys: Sequence[tuple[int, int, int]]) -> None:
+        """Insert (user_id, item_id, quantity) in one transaction.
+
+        After MySqlError call again with the same: no row comes twice.
+        """
+        with self.transaction() as cursor:
+            if self._in_doubt is None or not self._was_committed(cursor):
+                for sql, values in tables.purchase_rows(buys).statements():
+                    cursor.execute(sql, values)
+                    self._in_doubt = self._in_doubt or (cursor.lastrowid, buys[0][0], buys[0][1])
+        self._in_doubt = None
+
+    def _was_committed(self, cursor: Any) -> bool:
+        """The connection broke between commit and its answer: is the row there?"""
+        cursor.execute(
+            "SELECT COUNT(*) FROM shop.purchases WHERE id = %s AND user_id = %s AND item_id = %s",
+            self._in_doubt,
+        )
+        found = bool(cursor.fetchone()[0])
+        if not found:
+            self._in_doubt = None
+        return found
+
+    def apply(self, changes: Sequence[Change]) -> int:
+        """Carry out changes in one transaction; how many of them had no row to change.
+
+        After MySqlError call again with the same: what was decided stays, so that none has its
+        effect twice.
+        """
+        with self.transaction() as cursor:
+
+            def ask(sql: str, values: Sequence[object]) -> Any:
+                cursor.execute(sql, values)
+                return cursor.fetchone()
+
+            for number, change in enumerate(changes):
+                if number == len(self._decided):
+                    self._decided.append(
+                        change.decide(ask, self._settings, change.which, change.how)
+                    )
+                statement = self._decided[number]
+                if statement is not None:
+                    cursor.execute(*statement)
+        in_vain = self._decided.count(None)
+        self._decided = []
+        return in_vain

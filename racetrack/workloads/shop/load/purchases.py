@@ -1,0 +1,38 @@
+"""Purchases as rows in MySQL. Their pageviews do not wait for that: pageviews.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from loadgen.schedule import Schedule
+from loadgen.sequence import Stream
+from loadgen.source import Source
+
+from racetrack.workloads.shop.load.sequence import purchase
+from racetrack.workloads.shop.load.settings import ShopSettings
+
+# user_id, item_id, quantity. What it costs is decided when it is written.
+Buy = tuple[int, int, int]
+
+
+class Purchases(Source):
+    """Makes purchases."""
+
+    name = "purchase"
+    told = "purchases"
+
+    def __init__(
+        self, settings: ShopSettings, schedule: Schedule, start_milli_per_s: int = 0
+    ) -> None:
+        super().__init__(schedule, start_milli_per_s)
+        self._settings = settings
+        self._stream = Stream(settings.seed, "purchases")
+
+    def make(self, n: int, _due_ns: int) -> Buy:
+        buy = purchase(self._stream, n, self._settings.items, self._settings.users)
+        return buy.user_id, buy.item_id, buy.quantity
+
+    def write(self, database: Any, work: Sequence[Buy]) -> int:
+        database.write_purchases(work)
+        return 0

@@ -1,0 +1,170 @@
+"""Pageviews as Kafka messages: JSON from prepared pieces, laid into one block of memory that
+librdkafka reads from.
+
+`json.dumps` costs 1.1 CPU-seconds per million and joining prepared pieces 0.1. Here a message is
+three pieces that are copied eight bytes at a time, which PyPy compiles to plain loads and stores:
+0.03. Pieces are padded to fixed widths; what a copy writes beyond its piece is overwritten by the
+next one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from loadgen import workload
+from loadgen.pieces import Pieces
+from loadgen.sequence import Stream, mix32
+
+from racetrack.workloads.shop.load.marks import Reserved
+from racetrack.workloads.shop.load.sequence import CHANNELS, page_url
+
+_HEAD_WORDS, _PAGE_WORDS, _STAMP_WORDS, _KEY_WORDS = 3, 10, 2, 2
+_STAMP_BYTES = 14  # thirteen digits and the closing brace: right from 2001 to 2286
+SLOT_BYTES = 8 * (_HEAD_WORDS + _PAGE_WORDS + _STAMP_WORDS)
+_MASK = 0xFFFFFFFF
+
+
+def to_json(user_id: int, url: str, channel: str, received_at_ms: int) -> bytes:
+    """A pageview as JSON: what the fast way below must give, byte for byte."""
+    return json.dumps(
+        {"user_id": user_id, "url": url, "channel": channel, "received_at": received_at_ms}
+    ).encode()
+
+
+def head_piece(user_id: int) -> bytes:
+    """The text of a pageview up to the url."""
+    return b'{"user_id": %d' % user_id
+
+
+def page_piece(number: int, items: int) -> bytes:
+    """The text of a pageview from the url to its stamp, for a (page, channel) pair."""
+    url, channel = page_url(number, items), CHANNELS[number % len(CHANNELS)]
+    text = f', "url": "{url}", "channel": "{channel}", "received_at": '
+    return text.encode()
+
+
+def stamp_piece(received_at_ms: int) -> bytes:
+    """The stamp and the end of a pageview."""
+    piece = b"%d}" % received_at_ms
+    if len(piece) != _STAMP_BYTES:
+        raise ValueError(f"received_at must have thirteen digits, not {received_at_ms}")
+    return piece
+
+
+class Share(NamedTuple):
+    """A partition's part of the pageviews: its random numbers, and its users in C memory."""
+
+    stream: Stream
+    users: Any
+
+
+class Renderer(workload.Renderer):
+    """Renders up to `capacity` pageviews at a time into `messages`, an array of rd_kafka_message_t
+    for one partition.
+
+    `ffi` must know rd_kafka_message_t. `shop` says how many users and items there are for `events`,
+    and for `one`. `seed` and `users_by_partition` are for `share` alone.
+    """
+
+    def __init__(
+        self,
+        ffi: Any,
+        shop: Reserved,
+        capacity: int,
+        seed: int = 0,
+        users_by_partition: Sequence[Sequence[int]] = (),
+    ) -> None:
+        self._ffi = ffi
+        self._seed, self._users_by_partition = seed, users_by_partition
+        self._shop = shop
+        items, users = shop.last_item, shop.last_user
+        pages = range((items + users) * len(CHANNELS))
+        self._heads = Pieces(ffi, [head_piece(user) for user in range(users + 1)], _HEAD_WORDS)
+        self._pages = Pieces(ffi, [page_piece(n, items) for n in pages], _PAGE_WORDS)
+        self._keys = Pieces(ffi, [b"%d" % user for user in range(users + 1)], _KEY_WORDS)
+        self._block = ffi.new("char[]", (capacity + 1) * SLOT_BYTES)
+        self._stamp = ffi.new("char[16]")
+        self._words_type = ffi.typeof("int64_t *")
+        self.messages = ffi.new("rd_kafka_message_t[]", capacity)
+        self.capacity = capacity
+        self.count = 0
+        self._at = 0
+
+    def share(self, partition: int) -> Share:
+        stream = Stream(self._seed, f"pageviews/{partition}")
+        return Share(stream, self.users_array(self._users_by_partition[partition]))
+
+    def users_array(self, users: Sequence[int]) -> Any:
+        """A partition's users in the form that `events` wants."""
+        return self._ffi.new("int32_t[]", users)
+
+    def clear(self) -> None:
+        self.count = 0
+        self._at = 0
+
+    def events(self, share: Share, first: int, count: int, due_ms: int) -> None:
+        key1, key2 = share.stream.keys(first)
+        partition_users = share.users
+        user_count = len(partition_users)
+        channels = len(CHANNELS)
+        page_count = (self._shop.items * channels, self._shop.users * channels)
+        page_base = (0, self._shop.last_item * channels)
+        self._set_stamp(due_ms)
+        at = self._at
+        for n in range(first, first + count):
+            who = mix32((n + key1) & _MASK)
+            what = mix32((n + key2) & _MASK)
+            kind = what >> 31
+            page = page_base[kind] + (((what & 0x7FFFFFFF) * page_count[kind]) >> 31)
+            at = self._put(at, partition_users[(who * user_count) >> 32], page)
+        self._at = at
+
+    def one(self, event: tuple[int, int], due_ms: int) -> None:
+        """`event` is a user's id and the number of a (page, channel) pair."""
+        self._set_stamp(due_ms)
+        self._at = self._put(self._at, *event)
+
+    def _set_stamp(self, received_at_ms: int) -> None:
+        self._ffi.memmove(self._stamp, stamp_piece(received_at_ms), _STAMP_BYTES)
+        words = self._ffi.cast(self._words_type, self._stamp)
+        self._stamp0, self._stamp1 = words[0], words[1]
+
+    def _put(self, at: int, user_id: int, page: int) -> int:
+        """Lay down one message at byte `at`, point the next rd_kafka_message_t to it, and return
+        where the next one goes.
+        """
+        cast, kind = self._ffi.cast, self._words_type
+        start = self._block + at
+        source, s = self._heads.words, user_id * _HEAD_WORDS
+        w = cast(kind, start)
+        w[0], w[1], w[2] = source[s], source[s + 1], source[s + 2]
+        length = self._heads.lengths[user_id]
+        source, s = self._pages.words, page * _PAGE_WORDS
+        w = cast(kind, start + length)
+        w[0], w[1], w[2], w[3], w[4] = (
+            source[s],
+            source[s + 1],
+            source[s + 2],
+            source[s + 3],
+            source[s + 4],
+        )
+        w[5], w[6], w[7], w[8], w[9] = (
+            source[s + 5],
+            source[s + 6],
+            source[s + 7],
+            source[s + 8],
+            source[s + 9],
+        )
+        length += self._pages.lengths[page]
+        w = cast(kind, start + length)
+        w[0], w[1] = self._stamp0, self._stamp1
+        length += _STAMP_BYTES
+        message = self.messages[self.count]
+        message.payload = start
+        message.len = length
+        message.key = self._keys.text + user_id * (8 * _KEY_WORDS)
+        message.key_len = self._keys.lengths[user_id]
+        self.count += 1
+        return at + int(length)

@@ -1,0 +1,173 @@
+"""The database `shop`: its tables, and their first content as a function of the seed. SQL and rows,
+no connection.
+
+Types are those of the demo this grew from. By way of Debezium they arrive as: BIGINT UNSIGNED a
+long, BOOLEAN an int, DECIMAL exact, TIMESTAMP an ISO string, DATETIME epoch milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loadgen.mysql import Insert
+from loadgen.sequence import Stream, pick
+
+from racetrack.workloads.shop.load.marks import Reserved
+from racetrack.workloads.shop.load.sequence import (
+    CATEGORIES,
+    MAX_INVENTORY,
+    MAX_PRICE_CENTS,
+    MIN_INVENTORY,
+    MIN_PRICE_CENTS,
+    purchase,
+)
+
+# A history of purchases, by few customers, so that some of them are worth more than 10,000 from the
+# beginning: at three purchases a second among 10,000 users it would take an hour until the first
+# one is, and the demo's view of them stayed empty.
+PAST_PURCHASES = 1_000
+REGULAR_CUSTOMERS = 50
+DATABASE = "shop"
+CLEARANCE = "clearance"
+
+_TIMES = """created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
+    updated_at DATETIME DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP"""
+TABLES = {
+    "users": f"""CREATE TABLE IF NOT EXISTS shop.users (
+    id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    email VARCHAR(255),
+    is_vip BOOLEAN DEFAULT FALSE,
+    {_TIMES})""",
+    "items": f"""CREATE TABLE IF NOT EXISTS shop.items (
+    id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    name VARCHAR(100),
+    category VARCHAR(100),
+    price DECIMAL(7,2),
+    inventory INT,
+    inventory_updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP,
+    {_TIMES})""",
+    "purchases": f"""CREATE TABLE IF NOT EXISTS shop.purchases (
+    id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    user_id BIGINT UNSIGNED,
+    item_id BIGINT UNSIGNED,
+    status TINYINT UNSIGNED DEFAULT 1,
+    quantity INT UNSIGNED DEFAULT 1,
+    purchase_price DECIMAL(12,2),
+    deleted BOOLEAN DEFAULT FALSE,
+    {_TIMES})""",
+}
+_ADJECTIVES = (
+    "brisk",
+    "calm",
+    "amber",
+    "quiet",
+    "sturdy",
+    "gentle",
+    "vivid",
+    "mellow",
+    "nimble",
+    "rustic",
+    "silver",
+    "plain",
+)
+_NOUNS = (
+    "lamp",
+    "kettle",
+    "anvil",
+    "compass",
+    "lantern",
+    "basket",
+    "saddle",
+    "ladle",
+    "mirror",
+    "bellows",
+    "spindle",
+    "trowel",
+)
+
+
+def _choose(words: Sequence[str], random32: int) -> str:
+    return words[pick(random32, len(words))]
+
+
+def decimal_text(cents: int) -> str:
+    """Cents as exact decimal text: 12345 -> "123.45"."""
+    return f"{cents // 100}.{cents % 100:02d}"
+
+
+def email(name: str, is_vip: object) -> str:
+    """A user's address: VIPs have one of their own."""
+    return f"{name}@{'vip.' if is_vip else ''}example.com"
+
+
+def prices_cents(seed: int, items: int) -> list[int]:
+    """What every item costs at first, by item id (index 0 is unused)."""
+    stream = Stream(seed, "prices")
+    return [
+        MIN_PRICE_CENTS + pick(stream.draw(i)[0], MAX_PRICE_CENTS - MIN_PRICE_CENTS + 1)
+        for i in range(items + 1)
+    ]
+
+
+def seed_users(seed: int, users: int) -> Insert:
+    """The shop's customers, ids 1..users; about one in six is a VIP."""
+    stream = Stream(seed, "users")
+    rows = []
+    for user in range(1, users + 1):
+        first, second = stream.draw(user)
+        name = f"{_choose(_ADJECTIVES, first)}.{_choose(_NOUNS, second)}.{user}"
+        is_vip = int(stream.draw(users + user)[0] % 6 == 0)
+        rows.append((user, email(name, is_vip), is_vip))
+    return Insert(f"{DATABASE}.users", ("id", "email", "is_vip"), rows)
+
+
+def seed_items(seed: int, items: int) -> Insert:
+    """The shop's products, ids 1..items."""
+    stream, prices = Stream(seed, "items"), prices_cents(seed, items)
+    rows = []
+    for item in range(1, items + 1):
+        first, second = stream.draw(item)
+        third, fourth = stream.draw(items + item)
+        name = f"{_choose(_ADJECTIVES, first)} {_choose(_NOUNS, second)} {item}"
+        inventory = MIN_INVENTORY + pick(fourth, MAX_INVENTORY - MIN_INVENTORY + 1)
+        rows.append(
+            (
+                item,
+                name,
+                _choose(CATEGORIES, third),
+                decimal_text(prices[item]),
+                inventory,
+            )
+        )
+    return Insert(f"{DATABASE}.items", ("id", "name", "category", "price", "inventory"), rows)
+
+
+def mark_users(reserved: Reserved) -> list[tuple[object, ...]]:
+    """The rows of the users who are reserved for marks, columns as in `seed_users`."""
+    ids = range(reserved.users + 1, reserved.last_user + 1)
+    return [(user, email(f"mark.{user}", is_vip=False), 0) for user in ids]
+
+
+def mark_items(reserved: Reserved) -> list[tuple[object, ...]]:
+    """The rows of the products that are reserved for marks, columns as in `seed_items`."""
+    ids = range(reserved.items + 1, reserved.last_item + 1)
+    price = decimal_text(MIN_PRICE_CENTS)
+    return [(item, f"mark {item}", CATEGORIES[0], price, MAX_INVENTORY) for item in ids]
+
+
+def purchase_rows(buys: Sequence[tuple[int, int, int]]) -> Insert:
+    """Rows for (user_id, item_id, quantity), at the price that the item has when they are written:
+    a later one changes no purchase.
+    """
+    rows = [(user, item, quantity, item, quantity) for user, item, quantity in buys]
+    price = f"(SELECT price FROM {DATABASE}.items WHERE id = %s)"  # noqa: S608 - our own names
+    columns = ("user_id", "item_id", "quantity", "purchase_price")
+    return Insert(f"{DATABASE}.purchases", columns, rows, f"(%s, %s, %s, {price} * %s)")
+
+
+def seed_purchases(seed: int, users: int, items: int) -> Insert:
+    """What was bought before the race: PAST_PURCHASES by the first REGULAR_CUSTOMERS users."""
+    stream = Stream(seed, "past purchases")
+    regulars = min(users, REGULAR_CUSTOMERS)
+    past = (purchase(stream, n, items, regulars) for n in range(PAST_PURCHASES))
+    return purchase_rows([(p.user_id, p.item_id, p.quantity) for p in past])

@@ -1,0 +1,95 @@
+"""Judges what an engine holds against the sources of a shop that was made up."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from racetrack.verify import sources
+from racetrack.verify.compare import Compared, compare
+from racetrack.workload import View
+from racetrack.workloads.shop.harness import WORKLOAD
+from racetrack.workloads.shop.tests import shop
+from racetrack.workloads.shop.tests.shop import Shop
+
+MOST_FINDINGS = 5
+Judge = Callable[[Shop, dict[str, pa.Table]], dict[str, Compared]]
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """An empty database, as the harness opens it."""
+    with sources.open_database(WORKLOAD, tmp_path / "spill") as opened:
+        yield opened
+
+
+@pytest.fixture
+def judge(db: duckdb.DuckDBPyConnection) -> Judge:
+    """(the true shop, what the engine holds by view) → what was found, by view."""
+
+    def judged(truth: Shop, held: dict[str, pa.Table]) -> dict[str, Compared]:
+        load(db, truth)
+        expect_all(db)
+        return {
+            name: compare(db, WORKLOAD.view(name), table, MOST_FINDINGS)
+            for name, table in held.items()
+        }
+
+    return judged
+
+
+class Faultless:
+    """A shop that nobody alters, and what a faultless engine holds of it."""
+
+    def __init__(self, db: duckdb.DuckDBPyConnection) -> None:
+        truth = shop.make()
+        self.views = shop.views(truth)
+        self._db = db
+        load(db, truth)
+        expect_all(db)
+
+    def judge(self, view: str, held: pa.Table) -> Compared:
+        """What is found when an engine holds this of a view."""
+        return compare(self._db, WORKLOAD.view(view), held, MOST_FINDINGS)
+
+
+@pytest.fixture(scope="module")
+def faultless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Faultless]:
+    with sources.open_database(WORKLOAD, tmp_path_factory.mktemp("spill")) as opened:
+        yield Faultless(opened)
+
+
+def expect_all(db: duckdb.DuckDBPyConnection) -> None:
+    """Compute what every view should hold, of what has been loaded."""
+    for view in WORKLOAD.views:
+        sources.expect(db, WORKLOAD, view)
+
+
+def load(db: duckdb.DuckDBPyConnection, made: Shop) -> None:
+    """Put a shop where the harness puts what it has read."""
+    for view in WORKLOAD.table_views():
+        sources.take_table(db, view, rows_of(made, view))
+    load_topics(db, made)
+    sources.between(db, made.now_ms, made.now_ms)
+
+
+def load_topics(db: duckdb.DuckDBPyConnection, made: Shop) -> None:
+    """The topics' part of it."""
+    if made.pageviews:
+        db.register("messages", pa.Table.from_pylist(made.pageviews))
+        db.execute("INSERT INTO source.pageviews BY NAME SELECT * FROM messages")
+    for flag in made.flags:
+        db.execute("INSERT INTO source.dd_flagged_profiles VALUES (?)", [flag])
+
+
+def rows_of(made: Shop, view: View) -> list[list[Any]]:
+    """A table's rows as PyMySQL has them."""
+    rows = getattr(made, view.name)
+    return [[_as_in_mysql(row[name]) for name in view.columns] for row in rows]
+
+
+def _as_in_mysql(value: Any) -> Any:
+    return int(value) if isinstance(value, bool) else value

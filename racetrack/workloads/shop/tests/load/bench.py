@@ -1,0 +1,216 @@
+"""Two workers on a broker, both made up: what is due in which partition, and what has been sent."""
+
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from loadgen import counters as c
+from loadgen.clock import NS_PER_MS, NS_PER_S
+from loadgen.extras import Extras, Feed
+from loadgen.generator import RATE_LEAD_NS, partition_schedules
+from loadgen.producer import PartitionState, Producer
+from loadgen.rdkafka import Accepted
+from loadgen.schedule import Schedule
+from racetrack.workloads.shop.load.marks import Marks, Reserved
+from racetrack.workloads.shop.load.pageviews import Pageviews
+from racetrack.workloads.shop.load.purchases import Purchases
+from racetrack.workloads.shop.tests.load.shop_settings import load
+
+SETTINGS = load(SHOP_USERS="20", SHOP_ITEMS="7", PAGEVIEWS_PARTITIONS="3")
+LAST_USER = Reserved.of(SETTINGS).last_user
+ALL_USERS = [[user for user in range(1, LAST_USER + 1) if user % 3 == p] for p in range(3)]
+USERS = [[user for user in users if user <= SETTINGS.users] for users in ALL_USERS]
+PAGEVIEWS = Pageviews(SETTINGS, ALL_USERS)
+SOURCES = (Purchases.name, Marks.name)
+START_NS = 1_700_000_000 * NS_PER_S
+EVERYTHING = 10**9
+
+
+def views(source: str, schedule: Schedule) -> Extras:
+    """The pageviews of purchases, or those of marks."""
+    return Extras(schedule, partial(PAGEVIEWS.extra, source), SOURCES.index(source))
+
+
+class Sent(NamedTuple):
+    """A message: number n of the schedule, or of the purchases."""
+
+    what: Any
+    stamp_ms: int
+
+
+class FakeRenderer:
+    """Renders to a list of messages."""
+
+    def __init__(self) -> None:
+        self.messages: list[Sent] = []
+
+    @property
+    def count(self) -> int:
+        return len(self.messages)
+
+    def clear(self) -> None:
+        self.messages = []
+
+    def events(self, _share: Any, first: int, count: int, stamp_ms: int) -> None:
+        self.messages += [Sent(n, stamp_ms) for n in range(first, first + count)]
+
+    def one(self, event: Any, stamp_ms: int) -> None:
+        self.messages.append(Sent(event, stamp_ms))
+
+
+class Broker:
+    """Takes as many messages as it has capacity for."""
+
+    def __init__(self) -> None:
+        self.topic: list[list[Sent]] = [[] for _ in USERS]
+        self.capacity = EVERYTHING
+
+    def produce(self, _topic: Any, partition: int, messages: list[Sent], count: int) -> Accepted:
+        taken = min(count, self.capacity)
+        self.capacity -= taken
+        self.topic[partition] += messages[:taken]
+        return Accepted(taken, 0, "")
+
+
+class FakeWorker:
+    """A worker's partitions, its feed and its producer."""
+
+    def __init__(self, broker: Broker, counters: c.Counters, now: Any) -> None:
+        self.states: dict[int, PartitionState] = {}
+        self.feed = Feed([views(source, Schedule.starting(START_NS, 0, 1)) for source in SOURCES])
+        self._counters, self._now = counters, now
+        self._producer = Producer(
+            number=0,
+            clock=SimpleNamespace(now_ns=lambda: now.ns),  # type: ignore[arg-type]
+            counters=counters,
+            client=broker,  # type: ignore[arg-type]
+            topic=None,
+            renderer=FakeRenderer(),  # type: ignore[arg-type]
+            give_up_ms=1_000_000,
+            log=print,
+        )
+
+    def join(self, partition: int, pageviews: Schedule, extras: list[Schedule]) -> None:
+        word, base = self._counters.word, self._counters.partition(partition)
+        position = word[base + c.POSITION]
+        next_extra = [word[base + c.NEXT_EXTRA + kind] for kind in range(len(extras))]
+        state = PartitionState(partition, copy(pageviews), None, position, next_extra)
+        self.feed.join(state, self.states, list(map(copy, extras)), self._now.ns)
+        self.states[partition] = state
+
+    def turn(self) -> None:
+        until_ns = self.feed.give(self.states, self._now.ns)
+        for state in self.states.values():
+            self._producer.turn(state, self._now.ns, until_ns)
+            state.schedule.forget(state.position)
+        self.feed.forget()
+
+
+class Bench:
+    """Two workers, who share the partitions, and what the control process knows."""
+
+    def __init__(self, counters: c.Counters) -> None:
+        self.counters = counters
+        for number in range(words()):
+            counters.word[number] = 0
+        self.now = SimpleNamespace(ns=START_NS)
+        self.broker = Broker()
+        self.pageviews = partition_schedules(START_NS, [len(users) for users in USERS])
+        self.extras = [Schedule.starting(START_NS, 0, 1000 * NS_PER_S) for _ in SOURCES]
+        # These forget nothing.
+        self.true_pageviews = [copy(schedule) for schedule in self.pageviews]
+        self.true_extras = list(map(copy, self.extras))
+        self.workers = [FakeWorker(self.broker, counters, self.now) for _ in range(2)]
+        for partition in range(len(USERS)):
+            self._join(partition, 0)
+
+    def _join(self, partition: int, worker: int) -> None:
+        self.workers[worker].join(partition, self.pageviews[partition], self.extras)
+
+    def go_on(self, ms: int) -> None:
+        """Time passes, and then both have a turn."""
+        self.now.ns += ms * NS_PER_MS + 123
+        for worker in self.workers:
+            worker.turn()
+        for schedule, position in zip(
+            self.pageviews, self.counters.column(c.POSITION), strict=True
+        ):
+            schedule.forget(position)
+        for kind, extras in enumerate(self.extras):
+            extras.forget(min(self.counters.column(c.NEXT_EXTRA + kind)))
+
+    def pageview_rate(self, per_s: int, late_ms: int = 0) -> None:
+        at_ns = self.now.ns + RATE_LEAD_NS
+        for p, users in enumerate(USERS):
+            for schedule in (self.pageviews[p], self.true_pageviews[p]):
+                schedule.change(at_ns, per_s * 1000 * len(users))
+        self._pass(late_ms)
+        for worker in self.workers:
+            for p, state in worker.states.items():
+                state.schedule.change(at_ns, per_s * 1000 * len(USERS[p]))
+
+    def purchase_rate(self, per_s: int, late_ms: int = 0) -> None:
+        self._extra_rate(0, per_s, late_ms)
+
+    def mark_rate(self, per_s: int, late_ms: int = 0) -> None:
+        self._extra_rate(1, per_s, late_ms)
+
+    def _extra_rate(self, kind: int, per_s: int, late_ms: int) -> None:
+        at_ns = self.now.ns + RATE_LEAD_NS
+        for schedule in (self.extras[kind], self.true_extras[kind]):
+            schedule.change(at_ns, per_s * 1000)
+        self._pass(late_ms)
+        for worker in self.workers:
+            worker.feed.change(kind, at_ns, per_s * 1000)
+
+    def _pass(self, late_ms: int) -> None:
+        for _ in range(late_ms // 5):
+            self.now.ns += 5 * NS_PER_MS
+            for worker in self.workers:
+                worker.turn()
+
+    def move(self, partition: int) -> None:
+        """The other worker takes a partition over, as after a release."""
+        for number, worker in enumerate(self.workers):
+            if worker.states.pop(partition, None):
+                self._join(partition, 1 - number)
+                return
+
+    def die(self, number: int) -> None:
+        """A worker is gone between two turns; the other one goes on."""
+        states = list(self.workers[number].states)
+        self.workers[number] = FakeWorker(self.broker, self.counters, self.now)
+        for partition in states:
+            self._join(partition, 1 - number)
+
+    def broker_takes(self, messages: int) -> None:
+        self.broker.capacity = messages
+
+    def finish(self) -> None:
+        """No more is due, and all of it is sent."""
+        self.broker.capacity = EVERYTHING
+        self.pageview_rate(0)
+        self.purchase_rate(0)
+        self.mark_rate(0)
+        for _ in range(40):
+            self.go_on(20)
+
+    def due(self, partition: int) -> list[tuple[int, Any]]:
+        """(when, what) of all that was due, in that order; at the same time purchases first, then
+        marks."""
+        true, end_ns = self.true_pageviews[partition], self.now.ns
+        found: list[tuple[int, int, Any]] = [
+            (true.due_at(n + 1), len(SOURCES), n) for n in range(true.due_by(end_ns))
+        ]
+        for source, schedule in zip(SOURCES, self.true_extras, strict=True):
+            every = views(source, schedule).take(end_ns, EVERYTHING)
+            found += [(v.due_ns, v.kind, v.event) for v in every if v.partition == partition]
+        return [(at_ns, what) for at_ns, _, what in sorted(found, key=lambda each: each[:2])]
+
+
+def copy(schedule: Schedule) -> Schedule:
+    return Schedule(schedule.denominator, schedule.segments)
+
+
+def words() -> int:
+    return c.words(len(USERS), 2)

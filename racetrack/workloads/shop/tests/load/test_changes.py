@@ -1,0 +1,119 @@
+"""Updates and deletions: which row and which statement, given the seed and what is there."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadgen.clock import NS_PER_S
+from loadgen.schedule import Schedule
+from racetrack.workloads.shop.load import changes
+from racetrack.workloads.shop.load.changes import Deletes, Updates
+from racetrack.workloads.shop.tests.load.shop_settings import load
+
+SETTINGS = load(SHOP_ITEMS="20", SHOP_USERS="200")
+WORDS_32 = st.integers(0, 2**32 - 1)
+
+
+class Database:
+    """Answers what changes ask; some purchase ids are gone."""
+
+    def __init__(self, ids: Sequence[int] = (3, 4, 9)) -> None:
+        self.purchases = {n: (n, 100 + n, 4) for n in ids}
+        self.price = Decimal("10.00")
+        self.user = (1, "calm.lamp.7@vip.example.com")
+
+    def ask(self, sql: str, values: Sequence[Any]) -> Any:
+        if "MIN(id)" in sql:
+            return (min(self.purchases, default=None), max(self.purchases, default=None))
+        if "FROM shop.purchases" in sql:
+            users, wanted = values
+            mine = [row for row in self.purchases.values() if row[1] <= users]
+            if "DESC" in sql:
+                return max((row for row in mine if row[0] < wanted), default=None)
+            return min((row for row in mine if row[0] >= wanted), default=None)
+        if "FROM shop.items" in sql:
+            return (self.price,)
+        return self.user
+
+
+def kinds(source: Updates, count: int) -> list[str]:
+    return [source.make(n, 0).decide.__name__ for n in range(count)]
+
+
+def schedule() -> Schedule:
+    return Schedule.starting(0, 0, 1000 * NS_PER_S)
+
+
+def test_updates_take_turns_and_deletions_are_cancellations() -> None:
+    assert kinds(Updates(SETTINGS, schedule()), 4) == [
+        "new_price",
+        "other_vip_flag",
+        "next_status",
+        "new_price",
+    ]
+    assert set(kinds(Deletes(SETTINGS, schedule()), 4)) == {"cancellation"}
+
+
+def test_the_same_seed_gives_the_same_changes_and_deletions_are_not_the_updates_numbers() -> None:
+    def drawn(source: Updates) -> list[tuple[int, int]]:
+        return [(change.which, change.how) for change in (source.make(n, 0) for n in range(50))]
+
+    updates = drawn(Updates(SETTINGS, schedule()))
+    assert updates == drawn(Updates(SETTINGS, schedule()))
+    assert updates != drawn(Deletes(SETTINGS, schedule()))
+
+
+@given(WORDS_32, WORDS_32, st.integers(500, 50_000))
+def test_a_new_price_is_another_one_in_range_and_a_cut_goes_to_clearance(
+    which: int, how: int, old_cents: int
+) -> None:
+    database = Database()
+    database.price = Decimal(old_cents) / 100
+    statement = changes.new_price(database.ask, SETTINGS, which, how)
+    assert statement
+    price, category, item = statement[1]
+    assert Decimal(5) <= Decimal(str(price)) <= Decimal(500)
+    assert Decimal(str(price)) != database.price
+    assert (category == "clearance") is (Decimal(str(price)) < database.price)
+    assert item in range(1, 21)
+
+
+def test_a_vip_flag_turns_and_takes_the_address_with_it() -> None:
+    database = Database(ids=[3])
+    sql, values = changes.other_vip_flag(database.ask, SETTINGS, 0, 0) or ("", ())
+    assert (sql.split()[1], values) == ("shop.users", (0, "calm.lamp.7@example.com", 103))
+    database.user = (0, "calm.lamp.7@example.com")
+    _, values = changes.other_vip_flag(database.ask, SETTINGS, 0, 0) or ("", ())
+    assert values == (1, "calm.lamp.7@vip.example.com", 103)
+
+
+def test_a_status_goes_round() -> None:
+    database = Database(ids=[3])
+    _, values = changes.next_status(database.ask, SETTINGS, 0, 0) or ("", ())
+    assert values == (1, 3)
+
+
+@given(WORDS_32)
+def test_a_purchase_that_is_there_is_cancelled(which: int) -> None:
+    database = Database()
+    sql, values = changes.cancellation(database.ask, SETTINGS, which, 0) or ("", ())
+    assert sql.startswith("DELETE FROM shop.purchases")
+    assert values[0] in database.purchases
+
+
+@given(WORDS_32)
+def test_a_mark_is_never_changed(which: int) -> None:
+    database = Database()
+    for mark in (1, 7, 12):
+        database.purchases[mark] = (mark, SETTINGS.users + 1, 1)
+    for decide in (changes.cancellation, changes.next_status):
+        assert (decide(database.ask, SETTINGS, which, 0) or ("", ()))[1][-1] in (3, 4, 9)
+
+
+def test_without_purchases_there_is_nothing_to_decide() -> None:
+    database = Database(ids=[])
+    for decide in (changes.cancellation, changes.next_status, changes.other_vip_flag):
+        assert decide(database.ask, SETTINGS, 7, 7) is None

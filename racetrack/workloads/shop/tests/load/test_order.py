@@ -1,0 +1,158 @@
+"""Within a partition pageviews go out in the order in which they were due, those of purchases too:
+lag takes the n-th message of a partition for the n-th that was due."""
+
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loadgen import counters as c
+from loadgen import extras
+from loadgen.clock import NS_PER_MS, NS_PER_S
+from loadgen.schedule import Schedule
+from racetrack.workloads.shop.load.marks import Marks, Reserved
+from racetrack.workloads.shop.load.purchases import Purchases
+from racetrack.workloads.shop.load.sequence import CHANNELS, page_url
+from racetrack.workloads.shop.tests.load.bench import (
+    ALL_USERS,
+    EVERYTHING,
+    SETTINGS,
+    START_NS,
+    USERS,
+    Bench,
+    Sent,
+    views,
+)
+
+
+@pytest.fixture(scope="module")
+def counters() -> Iterator[c.Counters]:
+    fd = c.create_fd(len(USERS), 2)
+    yield c.Counters(fd, len(USERS), 2)
+    os.close(fd)
+
+
+steps = st.one_of(
+    st.tuples(st.just("go_on"), st.integers(0, 60)),
+    st.tuples(st.just("pageview_rate"), st.sampled_from([0, 1, 50, 3_000])),
+    st.tuples(st.just("purchase_rate"), st.sampled_from([0, 1, 50, 1_000])),
+    st.tuples(st.just("mark_rate"), st.sampled_from([0, 1, 50, 1_000])),
+    st.tuples(st.just("move"), st.integers(0, 2)),
+    st.tuples(st.just("die"), st.integers(0, 1)),
+    st.tuples(st.just("broker_takes"), st.sampled_from([0, 3, 40, EVERYTHING])),
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(steps, max_size=15))
+def test_what_is_due_goes_out_once_and_in_order_whatever_happens(
+    counters: c.Counters, story: list[tuple[str, int]]
+) -> None:
+    bench = Bench(counters)
+    bench.pageview_rate(3_000)
+    bench.purchase_rate(400)
+    for what, how_much in story:
+        getattr(bench, what)(how_much)
+        bench.go_on(1)
+    bench.finish()
+    for partition, sent in enumerate(bench.broker.topic):
+        expected = [Sent(what, at_ns // NS_PER_MS) for at_ns, what in bench.due(partition)]
+        assert sent == expected
+    assert counters.column(c.HANDED) == [len(sent) for sent in bench.broker.topic]
+
+
+@pytest.mark.slow
+@settings(max_examples=30)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["pageview_rate", "purchase_rate", "mark_rate"]),
+            st.sampled_from([0, 20, 700, 5_000]),
+            st.integers(0, 80),
+        ),
+        max_size=10,
+    )
+)
+def test_a_rate_that_is_heard_of_too_late_changes_no_order_and_loses_nothing(
+    counters: c.Counters, changes: list[tuple[str, int, int]]
+) -> None:
+    bench = Bench(counters)
+    for what, per_s, late_ms in changes:
+        getattr(bench, what)(per_s, late_ms)
+        bench.go_on(7)
+    # So much becomes due that what was sent too early is due by then, too.
+    bench.pageview_rate(5_000)
+    bench.purchase_rate(5_000)
+    bench.mark_rate(5_000)
+    bench.go_on(1_000)
+    bench.finish()
+    for partition, sent in enumerate(bench.broker.topic):
+        assert all(a.stamp_ms <= b.stamp_ms for a, b in pairwise(sent))
+        due = [what for _, what in bench.due(partition)]
+        for kind in ("scheduled", "purchase", "mark"):  # each in its own order, once
+            mine = [m.what for m in sent if kind_of(m.what) == kind]
+            assert mine == [what for what in due if kind_of(what) == kind]
+
+
+def kind_of(what: Any) -> str:
+    """Of a message of the bench: marks are viewed by users who are reserved."""
+    if not isinstance(what, tuple):
+        return "scheduled"
+    viewer, _ = what
+    return "mark" if viewer > SETTINGS.users else "purchase"
+
+
+def test_a_rate_that_nobody_can_follow_fills_no_memory(
+    counters: c.Counters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extras, "MAX_WAITING", 100)
+    bench = Bench(counters)
+    bench.broker_takes(0)
+    bench.pageview_rate(1_000)
+    bench.purchase_rate(10_000)
+    for _ in range(50):
+        bench.go_on(10)
+    states = bench.workers[0].states.values()
+    assert max(len(state.extras) for state in states) == 100
+    bench.finish()
+    for _ in range(200):
+        bench.go_on(1)
+    for partition, sent in enumerate(bench.broker.topic):
+        assert [m.what for m in sent] == [what for _, what in bench.due(partition)]
+
+
+def test_a_purchase_s_pageview_is_of_the_product_by_the_customer() -> None:
+    schedule = Schedule.starting(START_NS, 1_000_000, 1000 * NS_PER_S)
+    rows = Purchases(SETTINGS, schedule)
+    for view in views(Purchases.name, schedule).take(START_NS + NS_PER_S // 10):
+        user, item, _ = rows.make(view.number, 0)
+        viewer, page = view.event
+        assert (viewer, page // len(CHANNELS) + 1) == (user, item)
+        assert user in USERS[view.partition]
+        assert view.due_ns == START_NS + (view.number + 1) * NS_PER_MS
+
+
+def test_a_mark_is_a_purchase_and_a_pageview_of_what_is_reserved_for_its_partition() -> None:
+    schedule = Schedule.starting(START_NS, 1_000_000, 1000 * NS_PER_S)
+    reserved, rows = Reserved.of(SETTINGS), Marks(SETTINGS, schedule)
+    seen: dict[int, list[str]] = {}
+    for view in views(Marks.name, schedule).take(START_NS + NS_PER_S // 10):
+        partition = view.number // 2 % len(USERS)
+        assert view.partition == partition
+        user, item, pieces = rows.make(view.number, 0)
+        assert (user, item, pieces) == (21 + partition, 8 + partition, 1)
+        viewer, page = view.event
+        assert viewer in ALL_USERS[partition]
+        assert viewer > user
+        seen.setdefault(partition, []).append(page_url(page, reserved.last_item))
+    for partition, urls in seen.items():
+        assert urls[:3] == [
+            f"/products/{8 + partition}",
+            f"/profiles/{21 + partition}",
+            f"/products/{8 + partition}",
+        ]
+    assert set(seen) == {0, 1, 2}

@@ -1,0 +1,115 @@
+"""Sequence and renderer: the same seed gives the same events, and they are JSON byte for byte."""
+
+import json
+from typing import Any
+
+import pytest
+from cffi import FFI  # type: ignore[import-untyped]
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loadgen.sequence import Stream, mix32
+from racetrack.workloads.shop.load.marks import Reserved
+from racetrack.workloads.shop.load.render import Renderer, Share, stamp_piece, to_json
+from racetrack.workloads.shop.load.sequence import (
+    CHANNELS,
+    page_number,
+    page_url,
+    pageview,
+    purchase,
+)
+
+USERS, ITEMS, CAPACITY = 300, 40, 64
+STAMP_MS = 1_763_712_000_123
+PARTITION_USERS = [user for user in range(1, USERS + 1) if user % 3 == 0]
+
+
+@pytest.fixture(scope="module")
+def renderer() -> Renderer:
+    ffi = FFI()
+    ffi.cdef(
+        "typedef struct { int err; void *rkt; int32_t partition; char *payload; size_t len;"
+        " char *key; size_t key_len; int64_t offset; void *_private; } rd_kafka_message_t;"
+    )
+    return Renderer(ffi, Reserved(USERS, ITEMS, partitions=3), CAPACITY)
+
+
+def rendered(renderer: Renderer) -> list[tuple[bytes, bytes]]:
+    """(key, value) of every message in the batch."""
+    ffi: Any = renderer._ffi
+    messages = [renderer.messages[i] for i in range(renderer.count)]
+    return [(ffi.buffer(m.key, m.key_len)[:], ffi.buffer(m.payload, m.len)[:]) for m in messages]
+
+
+@settings(max_examples=50)
+@given(
+    seed=st.integers(0, 2**63 - 1),
+    first=st.integers(0, 2**33).filter(lambda n: (n & 0xFFFFFFFF) <= 2**32 - CAPACITY),
+    count=st.integers(1, CAPACITY),
+    stamp_ms=st.integers(10**12, 10**13 - 1),
+)
+def test_rendered_bytes_are_the_events_of_the_sequence(
+    renderer: Renderer, seed: int, first: int, count: int, stamp_ms: int
+) -> None:
+    renderer.clear()
+    users = renderer.users_array(PARTITION_USERS)
+    renderer.events(Share(Stream(seed, "pageviews/1"), users), first, count, stamp_ms)
+    stream = Stream(seed, "pageviews/1")
+    events = [pageview(stream, first + i, PARTITION_USERS, ITEMS, USERS) for i in range(count)]
+    expected = [(b"%d" % e.user_id, to_json(e.user_id, e.url, e.channel, stamp_ms)) for e in events]
+    assert rendered(renderer) == expected
+
+
+def test_a_pageview_reads_as_json_with_its_keys_in_order(renderer: Renderer) -> None:
+    renderer.clear()
+    renderer.one((7, 3 * len(CHANNELS) + 1), STAMP_MS)
+    [(key, value)] = rendered(renderer)
+    assert key == b"7"
+    assert list(json.loads(value).items()) == [
+        ("user_id", 7),
+        ("url", "/products/4"),
+        ("channel", "paid search"),
+        ("received_at", STAMP_MS),
+    ]
+
+
+def test_groups_with_different_stamps_share_a_batch(renderer: Renderer) -> None:
+    renderer.clear()
+    users = renderer.users_array(PARTITION_USERS)
+    renderer.events(Share(Stream(1, "x"), users), 0, 3, STAMP_MS)
+    renderer.events(Share(Stream(1, "x"), users), 3, 2, STAMP_MS + 1)
+    stamps = [json.loads(value)["received_at"] for _, value in rendered(renderer)]
+    assert stamps == [STAMP_MS] * 3 + [STAMP_MS + 1] * 2
+
+
+def test_a_stamp_that_is_not_milliseconds_is_refused() -> None:
+    with pytest.raises(ValueError, match="thirteen"):
+        stamp_piece(1_763_712_000)
+
+
+def test_mixing_is_a_bijection_on_a_sample() -> None:
+    assert len({mix32(x) for x in range(100_000)}) == 100_000
+
+
+def test_the_mixture_is_half_products_half_profiles_and_even() -> None:
+    stream, n = Stream(42, "pageviews/0"), 20_000
+    numbers = [page_number(stream.draw(i)[1], ITEMS, USERS) for i in range(n)]
+    products = [x for x in numbers if page_url(x, ITEMS).startswith("/products/")]
+    assert len(products) / n == pytest.approx(0.5, abs=0.02)
+    for channel in range(len(CHANNELS)):
+        share = sum(x % len(CHANNELS) == channel for x in numbers) / n
+        assert share == pytest.approx(0.2, abs=0.02)
+    assert {page_url(x, ITEMS) for x in products} == {f"/products/{i + 1}" for i in range(ITEMS)}
+
+
+@given(seed=st.integers(0, 2**63 - 1), n=st.integers(0, 2**34))
+def test_event_n_does_not_depend_on_what_was_asked_before(seed: int, n: int) -> None:
+    used, fresh = Stream(seed, "purchases"), Stream(seed, "purchases")
+    for other in (0, n + 1, n + 2**32):
+        used.draw(other)
+    assert purchase(used, n, ITEMS, USERS) == purchase(fresh, n, ITEMS, USERS)
+
+
+def test_seeds_and_partitions_have_sequences_of_their_own() -> None:
+    draws = {Stream(seed, f"pageviews/{p}").draw(0) for seed in range(10) for p in range(10)}
+    assert len(draws) == 100

@@ -1,0 +1,73 @@
+"""The shop's first content, and the flagged profiles: a function of the seed."""
+
+from decimal import Decimal
+
+from racetrack.workloads.shop.load import tables as shop
+from racetrack.workloads.shop.load.topics import flagged_profiles
+
+SEED, USERS, ITEMS = 42, 2_500, 120
+
+
+def test_the_same_seed_gives_the_same_shop_and_another_one_another() -> None:
+    assert shop.seed_items(SEED, ITEMS) == shop.seed_items(SEED, ITEMS)
+    assert shop.seed_users(SEED, USERS) == shop.seed_users(SEED, USERS)
+    assert shop.seed_items(SEED, ITEMS) != shop.seed_items(SEED + 1, ITEMS)
+    assert shop.seed_purchases(1, USERS, ITEMS) != shop.seed_purchases(2, USERS, ITEMS)
+
+
+def test_rows_go_in_few_statements_with_as_many_values_as_placeholders() -> None:
+    insert = shop.seed_users(SEED, USERS)
+    statements = list(insert.statements())
+    assert len(statements) == 3
+    for sql, values in statements:
+        assert sql.startswith("INSERT INTO shop.users (id, email, is_vip) VALUES (%s, %s, %s)")
+        assert sql.count("%s") == len(values)
+    assert sum(len(values) for _, values in statements) == USERS * 3
+
+
+def test_ids_run_from_one_and_emails_differ() -> None:
+    rows = shop.seed_users(SEED, USERS).rows
+    assert [row[0] for row in rows] == list(range(1, USERS + 1))
+    assert len({row[1] for row in rows}) == USERS
+
+
+def test_prices_are_exact_and_within_the_demo_s_range() -> None:
+    prices = [Decimal(str(row[3])) for row in shop.seed_items(SEED, ITEMS).rows]
+    assert all(Decimal(5) <= price <= Decimal(500) for price in prices)
+    assert all(price == price.quantize(Decimal("0.01")) for price in prices)
+
+
+def test_a_purchase_costs_quantity_times_the_price_of_that_moment() -> None:
+    [(sql, values)] = shop.purchase_rows([(7, 3, 4)]).statements()
+    price = "(SELECT price FROM shop.items WHERE id = %s)"
+    assert sql.endswith(f"VALUES (%s, %s, %s, {price} * %s)")
+    assert values == [7, 3, 4, 3, 4]
+
+
+def test_some_past_customer_is_of_high_value_and_the_item_exists() -> None:
+    prices = shop.prices_cents(SEED, ITEMS)
+    spent_cents: dict[object, int] = {}
+    for user, item, quantity, _, _ in shop.seed_purchases(SEED, USERS, ITEMS).rows:
+        assert isinstance(item, int)
+        assert isinstance(quantity, int)
+        assert 1 <= item <= ITEMS
+        spent_cents[user] = spent_cents.get(user, 0) + prices[item] * quantity
+    assert max(spent_cents.values()) > 10_000 * 100
+
+
+def test_a_vip_has_the_address_of_one() -> None:
+    for _, email, is_vip in shop.seed_users(SEED, USERS).rows:
+        assert (email.endswith("@vip.example.com")) is bool(is_vip)  # type: ignore[attr-defined]
+
+
+def test_a_shop_of_one_user_and_one_item_works() -> None:
+    assert len(shop.seed_users(SEED, 1).rows) == 1
+    assert {row[1] for row in shop.seed_purchases(SEED, 1, 1).rows} == {1}
+
+
+def test_flagged_profiles_are_distinct_users() -> None:
+    flagged = flagged_profiles(SEED, 100, 50)
+    assert len(set(flagged)) == 50
+    assert set(flagged) <= set(range(1, 101))
+    assert flagged == flagged_profiles(SEED, 100, 50)
+    assert sorted(flagged_profiles(SEED, 100, 100)) == list(range(1, 101))
