@@ -217,7 +217,7 @@ class NoiseFigures(Part):
 
 
 class Noise(Part):
-    """How quiet the machine was. See docs/results.md."""
+    """How quiet the machine was. See docs/noise.md."""
 
     sampled: NoiseFigures = Field(description="In the sampling window, as the costs are.")
     judged: NoiseFigures | None = Field(
@@ -275,7 +275,7 @@ class LittlesLaw(Part):
 
 class ViewLag(Part):
     """How old a view was, told by its marks: the age of the oldest that was due and not in it, at
-    every instant of the sampling window, milliseconds; null is without end. See docs/view-lag.md.
+    every instant of the sampling window, milliseconds; null is without end. See docs/views.md.
     """
 
     name: str = Field(description="View and column.")
@@ -315,7 +315,7 @@ class CdcWay(Part):
 
 class Answers(Part):
     """What a client got who read a view on a schedule (READS_PER_SECOND), of those reads that were
-    due in the sampling window. See docs/reads.md."""
+    due in the sampling window. See docs/views.md."""
 
     question: str = Field(description="View, and the column that it was asked by.")
     due: int = Field(description="Reads that became due.")

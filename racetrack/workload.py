@@ -88,7 +88,7 @@ class SourceTopic:
 
 @dataclass(frozen=True)
 class MarkedView:
-    """A view whose own rows say which marks it holds, and so how old it is (docs/view-lag.md).
+    """A view whose own rows say which marks it holds, and so how old it is (docs/views.md).
 
     The row of a partition is the one whose `key` is as much above the setting `after` as the
     partition's number plus one. Its greatest `column` is how many of the partition's marks it
@@ -118,7 +118,7 @@ class MarkedView:
 @dataclass(frozen=True)
 class Question:
     """What somebody who reads asks for: all rows of a view; or, `by` a marked view, those of its
-    rows in which marks show, so that the answer says how old it is (docs/reads.md)."""
+    rows in which marks show, so that the answer says how old it is (docs/views.md)."""
 
     view: str
     by: MarkedView | None = None

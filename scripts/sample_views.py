@@ -2,7 +2,7 @@
 #
 #   RACETRACK seen timestamp=<ms>, view=<view>.<column>, partition=<k>, value=<count, or ms>
 #
-# A mark is a pageview or a purchase of what is reserved for it (docs/view-lag.md). `timestamp` is
+# A mark is a pageview or a purchase of what is reserved for it (docs/views.md). `timestamp` is
 # when the view is through with its cycle. A value is a count, or the newest time, epoch
 # milliseconds.
 #

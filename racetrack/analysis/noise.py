@@ -1,6 +1,6 @@
 """How quiet the machine was: from the rows of `noise.csv` to figures, and to what makes a run void.
 
-Functions of the folder alone. docs/results.md says what is measured, and what the thresholds mean.
+Functions of the folder alone. docs/noise.md says what is measured, and what the thresholds mean.
 """
 
 import itertools
@@ -20,7 +20,7 @@ VOID = "Void: "
 REACH_MS = 2_000
 # Accounts and `/proc/stat` tell hundredths of a second, and are read one after the other.
 READ_WITHIN_S = 0.05
-# Twenty spins in a row, on a busy machine, were within 0.4 % of each other (docs/results.md).
+# Twenty spins in a row, on a busy machine, were within 0.4 % of each other (docs/noise.md).
 SPIN_WITHIN_PCT = 5.0
 # A core that nobody shares is within a few percent of its fastest second (docs/measured.md).
 CORE_SPEED_WITHOUT_A_WORD_PCT = 90.0
@@ -217,7 +217,7 @@ def _shared_cores(figures: NoiseFigures) -> str:
         return ""
     return (
         f"While samples were taken, a core did known work at {figures.core.pct:.0f} % of the speed"
-        " of the run's fastest second: another machine may share the cores (docs/results.md). Costs"
+        " of the run's fastest second: another machine may share the cores (docs/noise.md). Costs"
         " are higher for it, and rates lower."
     )
 

@@ -1,4 +1,4 @@
-"""Reads: how long an answer took, and how old it was; what the words mean is in docs/reads.md."""
+"""Reads: how long an answer took, and how old it was; what the words mean is in docs/views.md."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,5 @@
 """View lag: how old a view is by the marks that it holds; what the words mean is in
-docs/view-lag.md.
+docs/views.md.
 
 A view's marks are made into curves like those of the pageviews, so that its lag is told and judged
 by the very same rules: due is when a mark was due, processed is how many of them the view held.

@@ -86,7 +86,7 @@ FIGURES = (
         "ms",
         "{:,.0f}",
         "View lag is the age of the oldest mark that is due and not in a view, at every instant, of"
-        " the view whose p99 is the highest (docs/view-lag.md). Median over the window's time.",
+        " the view whose p99 is the highest (docs/views.md). Median over the window's time.",
     ),
     Figure(
         "view_lag_p99_ms",
@@ -101,7 +101,7 @@ FIGURES = (
         "ms",
         "{:,.0f}",
         "How long a client that reads a view waited for the answer, from when it was due, in the"
-        " question whose p99 is the highest (docs/reads.md). Median.",
+        " question whose p99 is the highest (docs/views.md). Median.",
     ),
     Figure(
         "read_time_p99_ms",
@@ -206,7 +206,7 @@ FIGURES = (
         "reader CPU",
         "% of a core",
         "{:,.1f}",
-        "As CPU mean, for the client that reads the views (docs/reads.md).",
+        "As CPU mean, for the client that reads the views (docs/views.md).",
     ),
     Figure(
         "support_cpu_mean_pct",

@@ -12,7 +12,6 @@ from racetrack.errors import UsageError
 from racetrack.install.versions import in_env_files
 from racetrack.settings import REPO, load
 from racetrack.stack.compose import published
-from racetrack.stack.compose.image_facts import STAND_IN, Fact, Source
 from racetrack.stack.compose.published import IMAGES
 from tests.compose_files import (
     OF_ENGINES,
@@ -82,38 +81,6 @@ def test_every_fact_has_a_source_that_can_be_looked_up() -> None:
                 assert re.fullmatch(r"[\w.-]+/[\w.-]+", fact.source.repository), fact
                 assert fact.source.path, fact
                 assert fact.source.at, fact
-
-
-def test_what_was_run_is_what_stand_ins_were_made_of() -> None:
-    """A fact is marked if and only if docs/measured.md names its source among those that the
-    image's stand-in was made of. Of its defaults not all show when it runs."""
-    made_of = stand_ins()
-    assert {image.name for image in published.OF_THE_STACK} <= made_of.keys()
-    for image in IMAGES.values():
-        told = made_of.get(image.name, "")
-        facts: list[Fact[Any] | None] = [image.programs, image.user, image.data]
-        facts += [image.variables, image.health, image.jvm]
-        for fact in filter(None, facts):
-            assert fact.ran == (STAND_IN if is_named(fact.source, told) else ""), fact
-        for default in image.defaults.values():
-            assert default.ran in ("", STAND_IN)
-            assert not default.ran or is_named(default.source, told), default
-
-
-def stand_ins() -> dict[str, str]:
-    """Image → what its stand-in was made of, as the table of docs/measured.md has it."""
-    _, found, section = (
-        (REPO / "docs/measured.md")
-        .read_text()
-        .partition("\n## The compose file on stand-ins of the published images\n")
-    )
-    assert found
-    row = re.compile(r"^\| `([^`]+):[^`:]+` \| ([^|]+) \|", re.MULTILINE)
-    return dict(row.findall(section.partition("\n## ")[0]))
-
-
-def is_named(source: Source, text: str) -> bool:
-    return (source.packaged_as or f"{source.repository} {source.at[:7]}") in text
 
 
 @pytest.mark.parametrize("name", SERVICES)

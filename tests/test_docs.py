@@ -1,0 +1,98 @@
+"""The pages keep to their budgets of words, and their links lead somewhere."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from racetrack.settings import REPO
+
+# Words at most, without code; README.md without tables, too.
+BUDGETS = {
+    "README.md": 900,
+    "docs/adding-a-workload.md": 600,
+    "docs/adding-an-engine.md": 900,
+    "docs/engines.md": 600,
+    "docs/faults.md": 700,
+    "docs/limit.md": 800,
+    "docs/measured.md": 1_500,
+    "docs/noise.md": 600,
+    "docs/results.md": 1_200,
+    "docs/run-folder.md": 900,
+    "docs/verdict-appendix.md": 1_200,
+    "docs/verdict.md": 900,
+    "docs/views.md": 700,
+    "docs/workloads.md": 700,
+    "loadgen/README.md": 1_000,
+}
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def without_code(text: str) -> str:
+    """Return a page without fenced and indented blocks of code."""
+    unfenced = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"^ {4}.*$", "", unfenced, flags=re.MULTILINE)
+
+
+def without_tables(text: str) -> str:
+    return re.sub(r"^\|.*$", "", text, flags=re.MULTILINE)
+
+
+def words(text: str) -> int:
+    return sum(bool(re.search(r"\w", word)) for word in text.split())
+
+
+def anchors(text: str) -> set[str]:
+    """Return the names by which a page's headings are linked, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def broken(path: Path, links: Iterable[str]) -> list[str]:
+    """Return those links of the page at `path` that lead nowhere."""
+    found = []
+    for link in links:
+        target, _, heading = link.partition("#")
+        file = (path.parent / target).resolve() if target else path
+        if not file.exists() or (heading and heading not in anchors(file.read_text())):
+            found.append(link)
+    return found
+
+
+def test_each_page_has_a_budget() -> None:
+    pages = {str(path.relative_to(REPO)) for path in REPO.glob("docs/*.md")}
+    assert pages == {page for page in BUDGETS if page.startswith("docs/")}
+
+
+@pytest.mark.parametrize(("page", "most"), BUDGETS.items())
+def test_a_page_keeps_to_its_budget(page: str, most: int) -> None:
+    text = without_code((REPO / page).read_text())
+    assert words(without_tables(text) if page == "README.md" else text) <= most
+
+
+@pytest.mark.parametrize("page", BUDGETS)
+def test_every_link_leads_somewhere(page: str) -> None:
+    path = REPO / page
+    links = [link for link in LINK.findall(path.read_text()) if not link.startswith("https://")]
+    assert broken(path, links) == []
+
+
+def test_a_link_to_a_missing_page_or_heading_is_found() -> None:
+    links = ["docs/verdict.md#lag", "docs/no-such-page.md", "docs/verdict.md#no-such-heading"]
+    assert broken(REPO / "README.md", links) == links[1:]
+
+
+def test_code_is_not_counted() -> None:
+    assert (
+        words(without_code("one two\n\n    indented code\n\n```sh\nfenced code\n```\nthree")) == 3
+    )
+
+
+def test_every_example_is_linked_from_a_page() -> None:
+    pages = [REPO / page for page in BUDGETS]
+    linked = {
+        (page.parent / link).resolve() for page in pages for link in LINK.findall(page.read_text())
+    }
+    examples = {path for path in REPO.glob("docs/example/**/*") if path.is_file()}
+    assert examples - linked == set()
