@@ -7,6 +7,10 @@ class RacetrackError(Exception):
     exit_code = 1
 
 
+class EngineFailed(RacetrackError):
+    """The engine under test ended, or one of its views did."""
+
+
 class UsageError(RacetrackError):
     """The command or a setting can't be used as given."""
 

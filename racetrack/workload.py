@@ -7,8 +7,10 @@ engine's own, as long as nothing is lost (`racetrack/verify/normal.py` has the r
 a timestamp, a number of epoch milliseconds, or ISO 8601 text.
 """
 
+import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
@@ -18,6 +20,8 @@ from racetrack.settings import Settings
 
 # Debezium's name for MySQL, with which its topics begin.
 CDC_PREFIX = "mysql"
+# How much of a value that is at fault is shown.
+SHOWN_CHARACTERS = 60
 
 
 class ColumnType(Enum):
@@ -73,7 +77,8 @@ class SourceTopic:
     of `$pipes`. `unfit`, if any, is the condition under which a row came of a message that is no
     `event`; the table has its `partition` and `offset` then. `due` is the field of a message that
     says when it was due, in epoch milliseconds; the main topic's messages have one. It may say so
-    too late by `ahead_ms`.
+    too late by `ahead_ms`. `fields` are those that each JSON message must have: `int`, `str`, or
+    text that a pattern matches as a whole.
     """
 
     name: str
@@ -84,6 +89,15 @@ class SourceTopic:
     unfit: str = ""
     due: str = ""
     ahead_ms: int = 0
+    fields: Mapping[str, type[int] | type[str] | re.Pattern[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a message is none of its topic; `field` is empty if that is true of all of it."""
+
+    field: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -185,6 +199,41 @@ class Workload:
     def cdc_topic(self, table: str) -> str:
         """Where Debezium writes the changes of a table."""
         return f"{CDC_PREFIX}.{self.database}.{table}"
+
+
+def fault_of(value: bytes | None, topic: SourceTopic) -> Fault | None:
+    """Return why a message of this topic can't be used, None if it has all fields it must have."""
+    if value is None:
+        return Fault("", "no value (a tombstone)")
+    try:
+        message = json.loads(value)
+    except ValueError:
+        return Fault("", f"not JSON: {_shown(value.decode(errors='backslashreplace'))}")
+    if not isinstance(message, dict):
+        return Fault("", f"not a JSON object: {_shown(message)}")
+    for name, wanted in topic.fields.items():
+        if name not in message:
+            return Fault(name, "missing")
+        if reason := _misfit(message[name], wanted):
+            return Fault(name, f"{reason}: {_shown(message[name])}")
+    return None
+
+
+def _misfit(value: object, wanted: type[int] | type[str] | re.Pattern[str]) -> str:
+    """Why a value is not what is wanted; empty if it is."""
+    if wanted is int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            return "not an integer"
+        return "" if -(2**63) <= value < 2**63 else "not an integer of 64 bits"
+    if not isinstance(value, str):
+        return "not a text"
+    is_fit = not isinstance(wanted, re.Pattern) or wanted.fullmatch(value)
+    return "" if is_fit else "not of the form that is expected"
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
 
 
 def on_what(runtime: str, workload: str) -> str:

@@ -71,7 +71,8 @@ FROM pageviews_progress
 HAVING count(*) > 0;
 
 -- ---- The shop's database ------------------------------------------------------------------------
--- With the types that Debezium gives them: a DATETIME comes as epoch milliseconds.
+-- With the types that Debezium gives them: a DATETIME comes as epoch milliseconds. Decimals have no
+-- limits here: MySQL's may be changed while it runs.
 CREATE TABLE users (
     id bigint PRIMARY KEY,
     email text,
@@ -84,7 +85,7 @@ CREATE TABLE items (
     id bigint PRIMARY KEY,
     name text,
     category text,
-    price numeric(7, 2),
+    price numeric,
     inventory integer,
     inventory_updated_at timestamptz,
     created_at timestamptz,
@@ -97,7 +98,7 @@ CREATE TABLE purchases (
     item_id bigint,
     status integer,
     quantity bigint,
-    purchase_price numeric(12, 2),
+    purchase_price numeric,
     deleted integer,
     created_at timestamptz,
     updated_at bigint
@@ -216,7 +217,7 @@ SELECT bought.id, users.email, bought.lifetime_value, bought.purchases
 FROM (
     SELECT
         user_id AS id,
-        sum(purchase_price * quantity)::numeric(20, 2) AS lifetime_value,
+        sum(purchase_price * quantity)::numeric(38, 2) AS lifetime_value,
         count(*) AS purchases
     FROM purchases
     GROUP BY user_id
@@ -229,7 +230,7 @@ LEFT JOIN users ON users.id = bought.id;
 CREATE TABLE high_value_users_sent (
     id bigint PRIMARY KEY,
     email text,
-    lifetime_value numeric(20, 2),
+    lifetime_value numeric(38, 2),
     purchases bigint
 );
 
@@ -249,7 +250,7 @@ WHERE (now.email, now.lifetime_value, now.purchases)
 CREATE TABLE hvu_test (
     id bigint PRIMARY KEY,
     email text,
-    lifetime_value numeric(20, 2),
+    lifetime_value numeric(38, 2),
     purchases bigint
 );
 

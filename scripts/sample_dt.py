@@ -54,7 +54,9 @@ def rows_of(columns, *names):
 def say_failed(listener):
     def report(error):
         one_line = " ".join(str(error).split())
-        say([f"failed timestamp={now_ms()}, listener={listener}, error={one_line}"])
+        # Of several causes the first: the others follow from it, a stack trace each.
+        first = one_line.partition("Cause 0: ")[2].partition(" Cause 1: ")[0] or one_line
+        say([f"failed timestamp={now_ms()}, listener={listener}, error={first[:500]}"])
 
     return report
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from racetrack.engines.contract import Engine, Progress, Summary
+from racetrack.errors import EngineFailed
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.thread import LOOK_EVERY_S, Probe
 from racetrack.runfolder import RunFolder
@@ -13,6 +14,8 @@ from racetrack.stack.contract import Stack
 class DelayProbe(Probe):
     """Follows the engine's two progress views: the summary into `<engine>_sample_dt.log`, a line
     per update, and each partition's count into the `processed` curve."""
+
+    failure_kind = EngineFailed
 
     def __init__(
         self,
@@ -24,7 +27,7 @@ class DelayProbe(Probe):
     ) -> None:
         super().__init__()
         self._excused = excused
-        self._partitions: set[int] = set()
+        self.counted: dict[int, int] = {}  # partition -> the engine's latest count
         self._lost_ms: int | None = None
         self.name = f"The progress of {engine.title}"
         self.newest: Summary | None = None
@@ -72,7 +75,7 @@ class DelayProbe(Probe):
     def _write_loss(self) -> None:
         """Here, so that the rows of the curve stay in the order of their times."""
         if self._lost_ms is not None:
-            zeros = [(partition, 0) for partition in sorted(self._partitions)]
+            zeros = [(partition, 0) for partition in sorted(self.counted)]
             self._curves.write(self._lost_ms, "processed", zeros)
             self._lost_ms = None
 
@@ -85,5 +88,5 @@ class DelayProbe(Probe):
             self.newest = now
 
     def _take_progress(self, now: Progress) -> None:
-        self._partitions.add(now.partition)
+        self.counted[now.partition] = now.total
         self._curves.write(now.timestamp_ms, "processed", [(now.partition, now.total)])

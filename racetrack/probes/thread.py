@@ -15,6 +15,8 @@ class Probe(ABC):
     ends it before is kept, and raised in the main thread by `check`."""
 
     name: str  # as a person knows what it probes
+    # What `check` raises: another kind of error for a probe that fails only if the engine does.
+    failure_kind: type[RacetrackError] = RacetrackError
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
@@ -36,9 +38,9 @@ class Probe(ABC):
             RacetrackError: says which probe, and why.
         """
         if self._failure:
-            raise RacetrackError(f"{self.name} can't be read any more: {self._failure}") from (
-                self._failure
-            )
+            raise self.failure_kind(
+                f"{self.name} can't be read any more: {self._failure}"
+            ) from self._failure
 
     def stop(self) -> None:
         """End the thread, after it has taken in what is already there."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from racetrack.engines.contract import Engine
+from racetrack.errors import EngineFailed
 from racetrack.probes.thread import Probe
 from racetrack.runfolder import RunFolder
 from racetrack.stack.contract import Stack
@@ -14,6 +15,8 @@ FILE, HEADER = "views.csv", "at_ms,view,partition,value\n"
 class ViewsProbe(Probe):
     """Follows the workload's marked views into `views.csv`, a row for each change: epoch
     milliseconds, the view, the partition, and what `racetrack.engines.contract.Seen` says of it."""
+
+    failure_kind = EngineFailed
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ broker takes writes, and no service has died."""
 from collections.abc import Callable
 
 from racetrack.engines.contract import Engine
-from racetrack.errors import RacetrackError, UsageError
+from racetrack.errors import EngineFailed, RacetrackError, UsageError
 from racetrack.probes.write_check import WriteCheck
 from racetrack.settings import Settings
 from racetrack.stack import cores, heeded
@@ -69,7 +69,15 @@ def check_writes(stack: Stack, remark: Say, meanwhile: Callable[[], None]) -> No
     WriteCheck(stack.endpoints, topic, log, remark, meanwhile).run()
 
 
-def check_services(stack: Stack) -> None:
-    """Raise if a service of the stack ended though nobody asked it to."""
-    for name, how in stack.died().items():
-        raise RacetrackError(f"{name} ended in mid-run: {how}")
+def check_services(stack: Stack, engine: Engine) -> None:
+    """Raise if a service of the stack ended though nobody asked it to. The engine's own services
+    come last, since they may have failed because another did.
+
+    Raises:
+        RacetrackError: one did; EngineFailed: it is one of the engine's own.
+    """
+    died = stack.died()
+    own = engine.services_in(stack.settings)
+    for name in sorted(died, key=lambda name: name in own):
+        kind = EngineFailed if name in own else RacetrackError
+        raise kind(f"{name} ended in mid-run: {died[name]}")

@@ -4,17 +4,17 @@ The experiment and the search for the limit both drive this; it decides nothing.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from racetrack.analysis import recovery
 from racetrack.clock import now_ms
-from racetrack.engines.contract import Engine
-from racetrack.errors import RacetrackError
+from racetrack.engines.contract import DemoError, Engine
+from racetrack.errors import EngineFailed, RacetrackError
 from racetrack.limit_record import PAGEVIEWS
-from racetrack.probes import live_heap, top
+from racetrack.probes import live_heap, refused_input, top
 from racetrack.probes.broker import PublishedProbe, TopicOffsets
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.delay import DelayProbe
@@ -124,18 +124,21 @@ class Session:
         self._begin(PublishedProbe(broker, self._curves, self._excused_by("broker")))
         began = time.monotonic()
         self._loading = True
-        self._engine.load_demo(self._stack)
+        with self._explaining_failures():
+            self._engine.load_demo(self._stack)
         self._screen.say(f"  demo loaded in {time.monotonic() - began:.1f} s")
         for remark in self._engine.remarks(self._stack):
             self._screen.remark(remark)
         with self._folder.recording() as run:
             run.versions |= self._engine.versions(self._stack)
         self._begin(self._delay)
-        if not self._delay.wait_until(lambda _: True, FIRST_UPDATE_WITHIN_S, self.check):
-            raise RacetrackError(
-                f"{self._engine.title} told no progress within {FIRST_UPDATE_WITHIN_S:.0f} s of"
-                f" loading the demo. Its logs are in {self._folder.stack}."
-            )
+        with self._explaining_failures():
+            if not self._delay.wait_until(lambda _: True, FIRST_UPDATE_WITHIN_S, self.check):
+                raise EngineFailed(
+                    f"{self._engine.title} reported no progress within"
+                    f" {FIRST_UPDATE_WITHIN_S:.0f} s of loading the demo."
+                    f" Its logs are in {self._folder.stack}."
+                )
         has_faults = not self._faults.all_done
         beside = (self._engine, self._stack, self._folder, self._arrivals, self._excused_by)
         for probe in followed.probes(*beside, has_faults=has_faults):
@@ -318,14 +321,34 @@ class Session:
 
     def check(self) -> None:
         """Raise if a part of the stack or a probe is no longer there."""
-        check_services(self._stack)
-        for probe in self._probes:
-            probe.check()
+        with self._explaining_failures():
+            check_services(self._stack, self._engine)
+            for probe in self._probes:
+                probe.check()
         # Here, in the main thread, which alone writes `run.json`.
         if self._faults.began_ms and (done := self._faults.record()) != self._recorded:
             self._recorded = done
             with self._folder.recording() as run:
                 run.faults = done
+
+    @contextmanager
+    def _explaining_failures(self) -> Iterator[None]:
+        """Where the engine fails because of a message, let the error name that message."""
+        try:
+            yield
+        except (EngineFailed, DemoError) as failure:
+            own = self._engine.services_in(self._stack.settings)
+            refusal = refused_input.explain(
+                str(failure),
+                [self._stack.log_of(service) for service in own],
+                self._workload,
+                self._stack.endpoints.kafka,
+                self._stack.endpoints.registry,
+                self._delay.counted,
+            )
+            if not refusal:
+                raise
+            raise RacetrackError(refusal.line(self._engine.title)) from failure
 
     def stop(self) -> None:
         """End the probes, then the stack, and leave nothing behind."""

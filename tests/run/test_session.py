@@ -134,7 +134,7 @@ def test_an_engine_that_tells_no_progress_ends_the_run(
     drive: Callable[..., Drive], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "FIRST_UPDATE_WITHIN_S", 0.2)
-    with pytest.raises(RacetrackError, match="Made Up told no progress within"):
+    with pytest.raises(RacetrackError, match="Made Up reported no progress within"):
         drive(counted=None).start()
 
 

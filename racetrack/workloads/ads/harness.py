@@ -1,5 +1,6 @@
 """Yahoo's benchmark as the harness knows it: where its views come from, and what they hold."""
 
+import re
 from pathlib import Path
 
 from racetrack.workload import INTEGER, TEXT, TIME, Question, SourceTopic, View, Workload
@@ -23,6 +24,7 @@ FROM read_json($pipes, format = 'newline_delimited', columns = {
     event="ad event",
     unfit="ad_id IS NULL OR event_type IS NULL OR event_time IS NULL",
     due="event_time",
+    fields={"ad_id": str, "event_type": str, "event_time": re.compile(r"[0-9]{1,18}")},
     ahead_ms=50,  # with ADS_WITH_SKEW
 )
 _CREATE = """

@@ -1,10 +1,13 @@
 """The shop as the harness knows it: where its views come from, and what they hold."""
 
+import re
 from pathlib import Path
 
 from racetrack.workload import SourceTopic, Workload
 from racetrack.workloads.shop.catalogue import MARKED, QUESTIONS, VIEWS
 
+# The target of a product's or a profile's url is a number; other urls are free.
+_URL = re.compile(r"/(products|profiles)/[0-9]{1,18}|(?!/products/|/profiles/).*", re.DOTALL)
 # kcat's own `-J` would give the value as text within JSON, to be parsed twice.
 _PAGEVIEW_LINE = '{"partition":%p,"offset":%o,"value":%s}\\n'
 PAGEVIEWS = SourceTopic(
@@ -23,6 +26,7 @@ FROM read_json($pipes, format = 'newline_delimited', columns = {
     event="pageview",
     unfit="user_id IS NULL OR url IS NULL OR channel IS NULL OR received_at IS NULL",
     due="received_at",
+    fields={"user_id": int, "url": _URL, "channel": str, "received_at": int},
 )
 FLAGGED = SourceTopic(
     name="dd_flagged_profiles",

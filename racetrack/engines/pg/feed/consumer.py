@@ -18,6 +18,8 @@ import io
 import json
 import os
 import re
+import struct
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -32,13 +34,18 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from racetrack.engines.pg.feed import plan
-from racetrack.engines.pg.feed.avro import Avro
 from racetrack.engines.pg.feed.plan import Plan, Target
 from racetrack.engines.pg.feed.sink import Sink
+from racetrack.stack.avro import Avro
 
 BATCH = 20_000
 ANSWER_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.05
+# What decoding and PostgreSQL raise if a message does not fit; pyarrow's errors are ValueErrors.
+UNFIT = (
+    *(ValueError, TypeError, LookupError, EOFError, struct.error),
+    *(psycopg.DataError, psycopg.IntegrityError),
+)
 FLAG = re.compile(rb'"?([0-9]{1,18})"?')
 
 COPY = "COPY {table} ({columns}) FROM STDIN (FORMAT csv)"
@@ -59,9 +66,20 @@ FROM {summary}"""
 FLAGS = "INSERT INTO {table} SELECT unnest(%s::bigint[]) ON CONFLICT DO NOTHING"
 MADE = "SELECT to_regclass('feed_positions') IS NOT NULL"
 POSITIONS = "SELECT topic, partition, next_offset FROM feed_positions"
+ONE_COLUMN = "SELECT json_populate_record(NULL::{table}, %s)"
 GOT_TO = """
 INSERT INTO feed_positions SELECT * FROM unnest(%s::text[], %s::integer[], %s::bigint[])
 ON CONFLICT (topic, partition) DO UPDATE SET next_offset = excluded.next_offset"""
+
+
+class Refused(Exception):
+    """A message that the tables can't take; it ends the consumer."""
+
+    def __init__(self, message: Message, field: str, reason: Exception) -> None:
+        place = f"partition={message.partition()}, offset={message.offset()}, field={field}"
+        why = str(reason).partition("\n")[0]
+        # As racetrack/probes/refused_input.py reads it.
+        super().__init__(f"RACETRACK refused topic={message.topic()}, {place}, reason={why}")
 
 
 def events_of(messages: Sequence[Message], target: Target) -> "pa.Table":
@@ -165,15 +183,77 @@ def by_topic(messages: Iterable[Message]) -> dict[str, list[Message]]:
 def bring(
     connection: "psycopg.Connection[Any]", messages: Sequence[Message], avro: Avro, of: Plan
 ) -> set[str]:
-    """One batch, one transaction; how its topics were brought (plan.py)."""
+    """One batch, one transaction; how its topics were brought (plan.py).
+
+    Raises:
+        Refused: the tables can't take one of the messages; none of them is brought.
+    """
     batch = by_topic(messages)
+    try:
+        _bring(connection, batch, messages, avro, of)
+    except UNFIT as error:
+        for topic, brought in batch.items():
+            if refused := first_refused(connection, of[topic], brought, avro):
+                raise refused from error
+        raise
+    return {of[topic].how for topic in batch}
+
+
+def _bring(
+    connection: "psycopg.Connection[Any]",
+    batch: Mapping[str, Sequence[Message]],
+    messages: Sequence[Message],
+    avro: Avro,
+    of: Plan,
+) -> None:
     with connection.transaction(), connection.cursor() as cursor:
         for topic, brought in batch.items():
             bring_topic(cursor, of[topic], brought, avro)
         reached = {(m.topic(), m.partition()): int(m.offset() or 0) + 1 for m in messages}
         columns = [[topic for topic, _ in reached], [number for _, number in reached]]
         cursor.execute(GOT_TO, [*columns, list(reached.values())])
-    return {of[topic].how for topic in batch}
+
+
+def first_refused(
+    connection: "psycopg.Connection[Any]", target: Target, messages: Sequence[Message], avro: Avro
+) -> Refused | None:
+    """Find the first message of a topic that can't be brought by itself, by halves."""
+
+    def refusal(tried: Sequence[Message]) -> Exception | None:
+        try:
+            with connection.transaction(force_rollback=True), connection.cursor() as cursor:
+                bring_topic(cursor, target, tried, avro)
+        except UNFIT as error:
+            return error
+        return None
+
+    if not refusal(messages):
+        return None
+    while len(messages) > 1:
+        half = len(messages) // 2
+        messages = messages[:half] if refusal(messages[:half]) else messages[half:]
+    (message,) = messages
+    reason = refusal(messages)
+    return Refused(message, _field(connection, target, message, avro), reason) if reason else None
+
+
+def _field(
+    connection: "psycopg.Connection[Any]", target: Target, message: Message, avro: Avro
+) -> str:
+    """The column of a change that its table can't take; empty if none is known."""
+    try:
+        ((_, row),) = (
+            row_changes([message], avro, target.key) if target.how == plan.ROWS else [((), {})]
+        )
+    except UNFIT:
+        return ""
+    for name, value in (row or {}).items():
+        try:
+            column = json.dumps({name: value}, default=str)
+            connection.execute(ONE_COLUMN.format(table=target.table).encode(), [column])
+        except UNFIT:
+            return str(name)
+    return ""
 
 
 def bring_topic(
@@ -271,6 +351,8 @@ def main() -> None:
                 feed(connection, bootstrap, avro, batch_s)
             except psycopg.errors.UndefinedTable as gone:
                 print(f"the tables are gone, waiting for others: {gone}", flush=True)
+            except Refused as refused:
+                sys.exit(str(refused))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 from confluent_kafka import KafkaError, Message, Producer
 
-from racetrack.engines.pg.feed.avro import Avro
+from racetrack.stack.avro import Avro
 
 TOPIC = "high_value_users_sink"
 SEND_EVERY_S = 1.0
@@ -23,7 +23,7 @@ VALUE = {
         {"name": "email", "type": ["null", "string"]},
         {
             "name": "lifetime_value",
-            "type": {"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 2},
+            "type": {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 2},
         },
         {"name": "purchases", "type": "long"},
     ],

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from racetrack.engines.pg.feed import sink as feed_sink
-from racetrack.engines.pg.feed.avro import Avro
+from racetrack.stack.avro import Avro
 from tests.fake_server import serve_in_background
 
 

@@ -104,26 +104,30 @@ def test_pageviews_are_counted_with_the_batch_that_brings_them(
         {"partition": 0, "total": 3, "max_received_at": NOW_MS + 2},
     ]
     assert rows(stack, "pageviews_by_item") == [{"item_id": 3, "pageviews": 2}]
-    with pytest.raises(ValueError, match="pageviews"):
+    with pytest.raises(feed.Refused, match="pageviews"):
         bring(loaded, pageview(3, "/x"), Message("pageviews", 4, b""))
     assert rows(stack, "pageviews_summary")[0]["total"] == 4
     assert feed.wait_for_tables(loaded) == {("pageviews", 0): 3, ("pageviews", 4): 2}
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "reason"),
     [
-        b"no json",
-        b'{"user_id": 1, "url": "/", "channel": "c", "received_at": "later"}',
-        b'{"user_id": 1, "url": "/", "channel": "c", "received_at": 1.5}',
-        b'{"user_id": 1, "url": "/", "received_at": 1}',
+        (b"no json", "JSON parse error"),
+        (None, "2 messages hold 1 pageviews|1 messages hold 0 pageviews|[Ee]mpty"),
+        (b'{"user_id": 1, "url": "/", "channel": "c", "received_at": "later"}', "received_at"),
+        (b'{"user_id": 1, "url": "/", "channel": "c", "received_at": 1.5}', "parse:1.5"),
+        (b'{"user_id": 1, "url": "/", "received_at": 1}', "channel"),
+        (b'{"user_id": 1, "url": "/products/x", "channel": "c", "received_at": 1}', '"x"'),
     ],
 )
-def test_what_is_no_pageview_is_loud_and_changes_nothing(
-    loaded: "psycopg.Connection[Any]", stack: Stack, wrong: bytes
+def test_a_message_that_is_no_pageview_is_named_and_changes_nothing(
+    loaded: "psycopg.Connection[Any]", stack: Stack, wrong: bytes | None, reason: str
 ) -> None:
-    with pytest.raises((ValueError, psycopg.Error)):
-        bring(loaded, pageview(0, "/products/3"), Message("pageviews", 1, wrong))
+    before, after = pageview(10, "/products/3", where=4), pageview(12, "/products/3", where=4)
+    place = "topic=pageviews, partition=4, offset=11, field=, reason=.*"
+    with pytest.raises(feed.Refused, match=f"^RACETRACK refused {place}({reason})"):
+        bring(loaded, before, Message("pageviews", 11, wrong, where=4), after)
     assert rows(stack, "pageviews") == []
     assert feed.wait_for_tables(loaded) == {}
 
@@ -153,6 +157,49 @@ def test_rows_are_changed_and_deleted_in_order(
         (2, Decimal("0.01"))
     ]
     assert [(row["id"], row["email"]) for row in rows(stack, "users")] == [(7, None)]
+
+
+def test_values_beyond_the_declared_types_come_through(
+    loaded: "psycopg.Connection[Any]", stack: Stack
+) -> None:
+    nothing = dict.fromkeys(purchase(1, "1"))
+    huge = purchase(2, "9999999999.99") | {"quantity": 2**32 - 1, "updated_at": 253_402_300_799_000}
+    item = {"id": 1, "name": "🙂 \"q\" 'a'\r\n<b>\\N", "price": Decimal("-99999.9999")}
+    bring(
+        loaded,
+        change("purchases", 0, None, {**nothing, "id": 1}),
+        change("purchases", 1, None, huge),
+        change("items", 0, None, {**dict.fromkeys(("category", "inventory")), **item}),
+        change("users", 0, None, {**dict.fromkeys(user(1)), "id": 1}),
+    )
+    (sold,) = [row for row in rows(stack, "purchases_by_item") if row["item_id"] is None]
+    assert (sold["revenue"], sold["orders"], sold["items_sold"]) == (None, 1, None)
+    (worth,) = rows(stack, "high_value_users")
+    assert worth["lifetime_value"] == Decimal("9999999999.99") * (2**32 - 1)
+    (found,) = rows(stack, "items")
+    assert (found["name"], found["price"]) == (item["name"], item["price"])
+
+
+@pytest.mark.parametrize(
+    ("row", "field", "reason"),
+    [
+        (purchase(1, "no number"), "purchase_price", "invalid input syntax for type numeric"),
+        (purchase(1, "1") | {"quantity": 2**63}, "quantity", "out of range for type bigint"),
+        (user(1, "a\0b"), "email", "unsupported Unicode escape sequence"),
+    ],
+)
+def test_a_change_that_the_tables_can_not_take_is_named_with_its_field(
+    loaded: "psycopg.Connection[Any]", row: dict[str, Any], field: str, reason: str
+) -> None:
+    table = "users" if "email" in row else "purchases"
+    named = f"topic=mysql.shop.{table}, partition=0, offset=1, field={field}, reason=.*{reason}"
+    with pytest.raises(feed.Refused, match=named):
+        bring(
+            loaded,
+            pageview(0, "/products/3"),
+            change("purchases", 0, None, purchase(7, "1")),
+            change(table, 1, None, row),
+        )
 
 
 def test_flags_are_ids_and_all_else_is_left_out(

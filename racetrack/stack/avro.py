@@ -28,7 +28,7 @@ class Avro:
             ValueError: it has no such frame.
             NotReady: the registry does not answer, or does not know its schema.
         """
-        magic, schema = _HEAD.unpack_from(message)
+        magic, schema = _HEAD.unpack_from(message) if len(message) >= _HEAD.size else (-1, 0)
         if magic:
             raise ValueError(f"a message that begins with {message[:5]!r} is not framed Avro")
         return fastavro.schemaless_reader(

@@ -1,0 +1,176 @@
+"""Which message made an engine fail: named by the engine, or found in its input."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from confluent_kafka import Producer
+
+from racetrack.probes import refused_input
+from racetrack.probes.refused_input import KafkaInput, Message
+from racetrack.stack.avro import Avro
+from racetrack.workload import fault_of, find_workload
+
+SHOP, ADS = find_workload("shop"), find_workload("ads")
+GOOD = {"user_id": 1, "url": "/products/7", "channel": "email", "received_at": 1_795_000_000_000}
+HOSTILE = {
+    "not JSON: 'hello'": b"hello",
+    "no value (a tombstone)": None,
+    "not a JSON object: [1]": b"[1]",
+    "not JSON: '\\\\xff'": b"\xff",
+}
+WRONG_FIELDS = {
+    ("url", "missing"): {key: value for key, value in GOOD.items() if key != "url"},
+    ("user_id", "not an integer: '1'"): {**GOOD, "user_id": "1"},
+    ("user_id", "not an integer of 64 bits: 9223372036854775808"): {**GOOD, "user_id": 2**63},
+    ("received_at", "not an integer: 1.5"): {**GOOD, "received_at": 1.5},
+    ("channel", "not a text: None"): {**GOOD, "channel": None},
+    ("url", "not of the form that is expected: '/products/x'"): {**GOOD, "url": "/products/x"},
+}
+
+
+class Topics:
+    """Topics whose messages are given."""
+
+    def __init__(self, *messages: Message) -> None:
+        self._messages = messages
+
+    def at(self, topic: str, partition: int, offset: int) -> Message | None:
+        place = topic, partition, offset
+        return next((m for m in self._messages if (m.topic, m.partition, m.offset) == place), None)
+
+    def since(self, topic: str, counted: Mapping[int, int]) -> Iterator[Message]:
+        for each in self._messages:
+            if each.topic == topic and each.offset >= counted.get(each.partition, 0):
+                yield each
+
+
+class PlainAvro:
+    """JSON in Avro's place."""
+
+    def decode(self, message: bytes) -> Any:
+        return json.loads(message, parse_float=Decimal)
+
+
+def pageview(partition: int, offset: int, body: object = None, at_ms: int = 0) -> Message:
+    value = body if isinstance(body, bytes) else json.dumps(body or GOOD).encode()
+    return Message("pageviews", partition, offset, value, at_ms)
+
+
+def change(table: str, offset: int, **row: object) -> Message:
+    value = json.dumps({"before": None, "after": row}, default=str).encode()
+    return Message(f"mysql.shop.{table}", 0, offset, value)
+
+
+def line(
+    texts: Sequence[str], *messages: Message, counted: Mapping[int, int] | None = None
+) -> str | None:
+    avro = cast(Avro, PlainAvro())
+    found = refused_input.find(texts, SHOP, Topics(*messages), avro, counted or {})
+    return found.line("An Engine") if found else None
+
+
+def test_an_ordinary_message_has_no_fault() -> None:
+    for url in ("/products/7", "/profiles/7", "/", "/about/\n\U0001f642"):
+        assert fault_of(json.dumps({**GOOD, "url": url}).encode(), SHOP.topic) is None
+    event = {"ad_id": "a", "event_type": "view", "event_time": "1795000000000"}
+    assert fault_of(json.dumps(event).encode(), ADS.topic) is None
+    fault = fault_of(json.dumps({**event, "event_time": "soon"}).encode(), ADS.topic)
+    assert fault and fault.field == "event_time"
+
+
+@pytest.mark.parametrize("reason", HOSTILE)
+def test_what_is_no_message_of_the_topic_is_found_behind_what_was_counted(reason: str) -> None:
+    early, bad = pageview(3, 1, b"counted"), Message("pageviews", 3, 812, HOSTILE[reason])
+    said = "Flink's job failed: JsonParseException: it is odd\n at [Source: REDACTED]"
+    assert line([said], early, pageview(0, 900), bad, counted={0: 900, 3: 810}) == (
+        f"An Engine can't take pageviews/3 at offset 812: {reason} (JsonParseException: it is odd)"
+    )
+
+
+@pytest.mark.parametrize(("field", "reason"), WRONG_FIELDS)
+def test_the_field_that_is_at_fault_is_named(field: str, reason: str) -> None:
+    bad = pageview(1, 5, WRONG_FIELDS[field, reason])
+    assert (
+        line([""], bad) == f"An Engine can't take pageviews/1 at offset 5, field {field}: {reason}"
+    )
+
+
+def test_of_several_bad_messages_the_one_that_came_first_is_named() -> None:
+    late, first = pageview(0, 5, b"late", at_ms=2), pageview(4, 9, b"first", at_ms=1)
+    assert "pageviews/4 at offset 9: not JSON: 'first'" in str(line([""], late, first))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Exception caught in process. taskId=0_3, topic=pageviews, partition=3, offset=812, x",
+        "taskId: 0_3, topic: pageviews, partition: 3, offset: 812",
+        "Error deserializing VALUE for partition pageviews-3 at offset 812. If needed, seek",
+        "ConsumerRecord(topic = pageviews, partition = 3, leaderEpoch = 0, offset = 812, Create",
+        "RACETRACK refused topic=pageviews, partition=3, offset=812, field=, reason=odd",
+    ],
+)
+def test_a_place_that_the_engine_names_is_taken(said: str) -> None:
+    other, bad = pageview(0, 1, b"another"), pageview(3, 812, b"hello")
+    log = f"INFO topic=internal, partition=9, offset=9\n{said}\nCaused by: a.b.Odd: odd\n"
+    found = str(line(["it ended", log], other, bad))
+    assert found.startswith("An Engine can't take pageviews/3 at offset 812: not JSON: 'hello' (")
+    assert found.endswith("odd)")
+
+
+def test_a_value_of_a_table_that_the_engine_names_is_shown() -> None:
+    bad = change("purchases", 12, quantity=None, user_id=3)
+    said = "RACETRACK refused topic=mysql.shop.purchases, partition=0, offset=12"
+    chain = 'cannot map null into int (through chain: Shop$Purchase["quantity"])'
+    assert line([f"{said}, field=, reason={chain}"], bad) == (
+        f"An Engine can't take mysql.shop.purchases/0 at offset 12, field quantity: NULL ({chain})"
+    )
+
+
+def test_a_change_with_the_value_that_the_engine_complains_of_is_found() -> None:
+    fine, bad = change("purchases", 11, item_id=3), change("purchases", 12, item_id=None)
+    said = "Flink's job failed: TableException: Column 'item_id' is NOT NULL, however, a null value"
+    assert str(line([said], pageview(0, 0), fine, bad)).startswith(
+        "An Engine can't take mysql.shop.purchases/0 at offset 12, field item_id: NULL (Table"
+    )
+
+
+def test_a_change_that_is_not_avro_is_found() -> None:
+    bad = Message("mysql.shop.users", 0, 4, b"hello")
+    assert "mysql.shop.users/0 at offset 4: not Avro" in str(line([""], bad))
+    tombstone = Message("mysql.shop.users", 0, 4, None)
+    assert "mysql.shop.users/0 at offset 4: no value" in str(line([""], tombstone))
+
+
+def test_an_engine_that_failed_for_another_reason_is_not_explained() -> None:
+    said = ["it ended: exit code 3", "java.lang.OutOfMemoryError: Java heap space"]
+    assert line(said, pageview(0, 0), change("users", 0, email=None)) is None
+
+
+def test_it_is_one_short_line_whatever_the_reason() -> None:
+    reason = "failed: odd\n" + 300 * "very long "
+    found = str(line([reason.replace("\n", " ")], pageview(0, 0, b"a\nb" + 500 * b"c")))
+    assert "\n" not in found
+    assert len(found) < 320
+
+
+def test_messages_are_read_from_kafka(tmp_path: Path) -> None:
+    # librdkafka brings a broker of its own for tests; it lives as long as this producer.
+    producer = Producer({"bootstrap.servers": "", "test.mock.num.brokers": 1, "log_level": 0})
+    (broker,) = producer.list_topics(timeout=10).brokers.values()
+    kafka, log = f"{broker.host}:{broker.port}", tmp_path / "engine.log"
+    for partition, value in ((0, json.dumps(GOOD).encode()), (1, None), (1, b"hello")):
+        producer.produce("pageviews", value, partition=partition)
+        assert producer.flush(10) == 0
+    log.write_text("Something is odd\n")
+    found = refused_input.explain("it ended", [log], SHOP, kafka, "http://127.0.0.1:9", {1: 1})
+    assert (
+        found
+        and found.line("It") == "It can't take pageviews/1 at offset 0: no value (a tombstone)"
+    )
+    second = KafkaInput(kafka).at("pageviews", 1, 1)
+    assert second and second.value == b"hello"
