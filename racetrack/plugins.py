@@ -12,6 +12,9 @@ from pathlib import Path
 from types import ModuleType
 
 REPO = Path(__file__).resolve().parent.parent
+NO_ENV_FILE = (
+    f"{REPO / '.env'} is missing. It has the default of every setting: `git checkout .env`."
+)
 ENGINES = REPO / "racetrack" / "engines"
 PUBLISHED_2022 = ENGINES / "published_2022.json"  # results of the published experiment
 WORKLOADS = REPO / "racetrack" / "workloads"

@@ -4,65 +4,121 @@ An engine's own settings are the class `Knobs` in `racetrack/engines/<engine>/kn
 defaults in `racetrack/engines/<engine>/.env`. `load` combines all of them.
 """
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from ipaddress import IPv4Address
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Literal, Self
 
+from dotenv import dotenv_values
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     SecretStr,
-    StringConstraints,
     ValidationError,
     ValidationInfo,
     create_model,
     field_validator,
 )
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from racetrack import plugins
+from racetrack import plugins, units
 from racetrack.errors import UsageError
 
 REPO = plugins.REPO
+ENV_FILE = REPO / ".env"
 
-Port = Annotated[int, Field(ge=1, le=65535)]
-Heap = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*[mg]$")]
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,30}$")]
-Size = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*[mMgG]$")]
-Address = Annotated[str, AfterValidator(lambda text: str(IPv4Address(text)))]
-HostOrNothing = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9.-]*$")]
-Cores = Annotated[str, StringConstraints(pattern=r"^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$")]
-Count = Annotated[int, Field(ge=1)]
-Percent = Annotated[float, Field(ge=0)]
-Rate = Annotated[int, Field(ge=0)]
+# Versions of published images, which only the compose files read.
+IMAGE_VERSIONS = (
+    "MYSQL_IMAGE_VERSION",
+    "REDPANDA_VERSION",
+    "REDIS_IMAGE_VERSION",
+    "PYPY_IMAGE_VERSION",
+    "PYTHON_IMAGE_VERSION",
+    "CONFLUENT_VERSION",
+    "MAVEN_IMAGE_VERSION",
+)
+# What the environment holds for other purposes, or only there.
+ENVIRONMENT_ONLY = ("MACHINE_LOCK", "DECIDE_WITHIN")
+# Names in `.env` that Docker Compose itself reads.
+COMPOSE_PREFIXES = ("COMPOSE_", "DOCKER_")
+# How names of other programs end whose first word is the same, such as FLINK_HOME or MYSQL_HOST.
+OTHER_PROGRAMS = (
+    *("HOME", "CONF", "DIR", "OPTS", "HOST", "USER", "PWD", "DATABASE", "DB", "URL", "TCP"),
+)
 
 
-def _from_here(path: Path) -> Path:
-    """A folder as it stands in `.env`, from the repository on."""
+def text_that(matches: str, otherwise: str) -> AfterValidator:
+    """Return a validator of texts that match all of a pattern; `otherwise` says what would do."""
+
+    def validate(text: str) -> str:
+        if not re.fullmatch(matches, text):
+            raise ValueError(f"{text!r} is not {otherwise}")
+        return text
+
+    return AfterValidator(validate)
+
+
+def _address(text: str) -> str:
+    try:
+        return str(IPv4Address(text))
+    except ValueError:
+        raise ValueError(f"{text!r} is not an IPv4 address such as 127.0.0.1") from None
+
+
+def _redpanda_size(text: str) -> str:
+    """Return a size as Redpanda's --memory reads it, in capitals."""
+    return units.normal_size(text).upper()
+
+
+def _folder(path: Path) -> Path:
+    """Return a folder named in `.env`, relative to the repository."""
     if path == Path():
-        raise ValueError("name a folder")
+        raise ValueError("it is empty: name a folder")
     return REPO / path.expanduser()
 
 
-Folder = Annotated[Path, AfterValidator(_from_here)]
+def _size_or_everything(text: str) -> int:
+    if text == "-1" or text.isdecimal():
+        return int(text)
+    return units.parse_size_bytes(text)
+
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+Name = Annotated[
+    str,
+    text_that(r"[a-z][a-z0-9_-]{0,30}", "a name: lower-case letters, digits, - and _, at most 31"),
+]
+Size = Annotated[str, AfterValidator(units.normal_size)]
+Mebibytes = Annotated[int, BeforeValidator(units.parse_mebibytes)]
+Address = Annotated[str, AfterValidator(_address)]
+HostOrNothing = Annotated[str, text_that(r"[A-Za-z0-9.-]*", "the name or address of a host alone")]
+Cores = Annotated[
+    str,
+    text_that(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?", "a list of cores such as 0,2-3 (nothing: all)"),
+]
+Count = Annotated[int, Field(ge=1)]
+Percent = Annotated[float, Field(ge=0)]
+Rate = Annotated[int, BeforeValidator(units.parse_rate)]
+Milliseconds = Annotated[int, BeforeValidator(units.parse_milliseconds)]
+Seconds = Annotated[float, BeforeValidator(units.parse_duration_s)]
+Folder = Annotated[Path, AfterValidator(_folder)]
 
 
 class Settings(BaseSettings):
     """Every knob of `.env` but the engines', under its own name in lower case; the environment wins
     over the file.
 
-    Ports are TCP ports, heaps are JVM sizes such as `512m` or `4g`, rates are events per second.
+    Ports are TCP ports; rates, durations and sizes are as `racetrack.units` reads them.
     """
 
-    model_config = SettingsConfigDict(
-        env_file=REPO / ".env", frozen=True, extra="ignore", str_strip_whitespace=True
-    )
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", str_strip_whitespace=True)
 
     runtime: Literal["auto", "compose", "native"]
     airgap: bool
@@ -91,12 +147,12 @@ class Settings(BaseSettings):
     redis_port: Port
     kafka_advertised_address: HostOrNothing
 
-    kafka_heap: Heap
-    kafka_retention_bytes: Annotated[int, Field(ge=-1)]
-    schema_registry_heap: Heap
-    connect_heap: Heap
+    kafka_heap: Size
+    kafka_retention_bytes: Annotated[int, BeforeValidator(_size_or_everything)]
+    schema_registry_heap: Size
+    connect_heap: Size
     redpanda_smp: Count
-    redpanda_memory: str
+    redpanda_memory: Annotated[str, AfterValidator(_redpanda_size)]
     redpanda_tmpfs: Size
     mysql_tmpfs: Size
 
@@ -130,18 +186,11 @@ class Settings(BaseSettings):
     @field_validator("redpanda_memory")
     @classmethod
     def _redpanda_starts_with_it(cls, size: str, info: ValidationInfo) -> str:
-        if not re.fullmatch(r"[1-9][0-9]*[MG]", size):
-            raise PydanticCustomError(
-                "redpanda_memory", "Redpanda reads sizes such as 1500M or 2G, with a capital letter"
-            )
-        gib = int(size[:-1]) / (1 if size.endswith("G") else 1024)
         cores: int = info.data.get("redpanda_smp", 1)
-        if gib < cores:
-            raise PydanticCustomError(
-                "redpanda_memory",
+        if units.parse_size_bytes(size) < cores << 30:
+            raise ValueError(
                 "Redpanda does not start with less than 1 GiB for each core, and REDPANDA_SMP is"
-                " {cores}: make it {cores}G or more",
-                {"cores": cores},
+                f" {cores}: make it {cores}G or more"
             )
         return size
 
@@ -172,9 +221,7 @@ def _whole() -> type[Settings]:
     """Settings with the knobs of all engines and workloads."""
     modules = {**plugins.of_all_workloads("knobs"), **plugins.of_all("knobs")}
     bases = (*(module.Knobs for module in modules.values()), Settings)
-    whole: type[Settings] = create_model("WholeSettings", __base__=bases)
-    whole.model_config["env_file"] = (REPO / ".env", *plugins.env_files())
-    return whole
+    return create_model("WholeSettings", __base__=bases)
 
 
 def every_setting() -> Mapping[str, FieldInfo]:
@@ -209,18 +256,87 @@ def load(overrides: Mapping[str, str] | None = None) -> Settings:
     """
     given = {name.lower(): value for name, value in (overrides or {}).items()}
     if unknown := sorted(given.keys() - every_setting().keys()):
+        name = unknown[0].upper()
         raise UsageError(
-            f"There is no setting {', '.join(unknown).upper()}: see .env, and `./race engines` for"
+            f"There is no setting {name}.{_did_you_mean(name)} See .env, and `./race engines` for"
             " those of an engine."
         )
+    refuse_unknown_in_files()
     try:
         # The fields that are not given come from the environment.
-        return _whole()(**given)  # type: ignore[arg-type]
+        return _whole()(_env_file=(ENV_FILE, *plugins.env_files()), **given)  # type: ignore
     except ValidationError as error:
-        reasons = [f"{str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors()]
+        if not ENV_FILE.exists():
+            raise UsageError(plugins.NO_ENV_FILE) from None
+        reasons = "\n".join(f"  {_reason(each)}" for each in error.errors())
         raise UsageError(
-            "These settings (in .env or the environment) can't be used: " + "; ".join(reasons)
+            f"These settings (in .env or the environment) can't be used:\n{reasons}"
         ) from None
+
+
+def known_names() -> frozenset[str]:
+    """Return the names that may stand in `.env`: of settings, and of the versions of images."""
+    brought = (getattr(module, "HEED", None) for module in plugins.of_all("knobs").values())
+    images = {name for heed in brought if heed for name in heed.image_versions}
+    return frozenset({name.upper() for name in every_setting()} | {*IMAGE_VERSIONS} | images)
+
+
+def refuse_unknown_in_files() -> None:
+    """
+    Raises:
+        UsageError: `.env` or an engine's own has a name that nothing reads.
+    """
+    for file in filter(Path.exists, (ENV_FILE, *plugins.env_files())):
+        for name in dotenv_values(file, interpolate=False):
+            if name in ENVIRONMENT_ONLY:
+                raise UsageError(f"{name} in {file}: it is read from the environment only.")
+            if name not in known_names() and not name.startswith(COMPOSE_PREFIXES):
+                raise UsageError(f"{file}: there is no setting {name}.{_did_you_mean(name)}")
+
+
+def unknown_in(environment: Iterable[str]) -> dict[str, str]:
+    """Return the names in an environment that look like settings and are none, each with a hint.
+
+    They are nearly a setting's name, or begin as settings do, but do not end as other programs'
+    variables (`FLINK_HOME`, `MYSQL_HOST`).
+    """
+    prefixes = tuple({name.split("_")[0] + "_" for name in map(str.upper, every_setting())})
+    found = {}
+    for name in sorted(set(environment) - known_names() - {*ENVIRONMENT_ONLY}):
+        if not name.endswith(OTHER_PROGRAMS):
+            hint = _did_you_mean(name, at_least=0.85)
+            if hint or name.startswith(prefixes):
+                found[name] = hint
+    return found
+
+
+def _did_you_mean(name: str, at_least: float = 0.6) -> str:
+    near = difflib.get_close_matches(name.upper(), known_names(), n=1, cutoff=at_least)
+    return f" Did you mean {near[0]}?" if near else ""
+
+
+def _reason(error: ErrorDetails) -> str:
+    """Say in words why a setting can't be used."""
+    name, context = str(error["loc"][0]).upper(), error.get("ctx", {})
+    text = repr(error["input"])
+    match error["type"]:
+        case "value_error":
+            why = str(context["error"])
+        case "missing":
+            why = "neither .env nor the environment sets it"
+        case "literal_error":
+            why = f"{text} is not one of {context['expected']}".replace(" or ", ", ")
+        case "int_parsing":
+            why = f"{text} is not a whole number"
+        case "float_parsing":
+            why = f"{text} is not a number"
+        case "bool_parsing":
+            why = f"{text} is neither true nor false"
+        case "greater_than" | "greater_than_equal" | "less_than" | "less_than_equal":
+            why = f"{text} is out of range: {error['msg'].removeprefix('Input ')}"
+        case _:
+            why = error["msg"]
+    return f"{name}: {why}"
 
 
 def revealed(settings: Settings) -> dict[str, str]:

@@ -47,10 +47,8 @@ def test_a_bad_value_is_refused_by_name(
 @pytest.mark.parametrize(
     ("knobs", "why"),
     [
-        ({"REDPANDA_MEMORY": "2g"}, "capital"),
-        ({"REDPANDA_MEMORY": "512m"}, "capital"),
-        ({"REDPANDA_MEMORY": "2GB"}, "capital"),
         ({"REDPANDA_MEMORY": "1023M"}, "make it 1G or more"),
+        ({"REDPANDA_MEMORY": "512m"}, "make it 1G or more"),
         ({"REDPANDA_MEMORY": "1G", "REDPANDA_SMP": "2"}, "REDPANDA_SMP is 2: make it 2G or more"),
         ({"REDPANDA_MEMORY": "4095M", "REDPANDA_SMP": "4"}, "make it 4G or more"),
     ],
@@ -63,11 +61,96 @@ def test_memory_that_redpanda_would_not_start_with_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("memory", "cores"), [("1G", "1"), ("1024M", "1"), ("1500M", "1"), ("4G", "4")]
+    ("memory", "cores", "passed"),
+    [("1G", "1", "1G"), ("1024m", "1", "1G"), ("1500m", "1", "1500M"), ("4g", "4", "4G")],
 )
-def test_memory_that_redpanda_starts_with(memory: str, cores: str) -> None:
+def test_memory_is_written_as_redpanda_reads_it(memory: str, cores: str, passed: str) -> None:
     loaded = settings.load({"REDPANDA_MEMORY": memory, "REDPANDA_SMP": cores})
-    assert loaded.redpanda_memory == memory
+    assert loaded.redpanda_memory == passed
+
+
+@pytest.mark.parametrize(
+    ("setting", "written", "becomes"),
+    [
+        ("KAFKA_HEAP", "8G", "8g"),
+        ("KAFKA_HEAP", "1.5g", "1536m"),
+        ("MYSQL_TMPFS", "512MiB", "512m"),
+        ("PURCHASES_PER_SECOND_START", "1.5k", 1_500),
+        ("KAFKA_RETENTION_BYTES", "2g", 2 << 30),
+        ("KAFKA_RETENTION_BYTES", "100", 100),
+        ("KAFKA_RETENTION_BYTES", "-1", -1),
+    ],
+)
+def test_rates_and_sizes_are_taken_as_people_write_them(
+    setting: str, written: str, becomes: object
+) -> None:
+    assert getattr(settings.load({setting: written}), setting.lower()) == becomes
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "why"),
+    [
+        ("KAFKA_HEAP", "8X", "'8X' is not a size such as 512m or 8g"),
+        ("KAFKA_HEAP", "8", "'8' is a size without a unit: write 8m or 8g"),
+        ("KAFKA_PORT", "http", "'http' is not a whole number"),
+        ("KAFKA_PORT", "0", "greater than or equal to 1"),
+        ("RUNTIME", "podman", "'podman' is not one of 'auto', 'compose', 'native'"),
+        ("NOISE_GATE", "maybe", "'maybe' is neither true nor false"),
+        ("ENGINE_CPUS", "all", "'all' is not a list of cores such as 0,2-3"),
+        ("STACK_NAME", "My stack", "'My stack' is not a name: lower-case letters"),
+        ("READS_PER_SECOND", "5,000", "has thousands separators: write 5000"),
+    ],
+)
+def test_what_is_wrong_is_said_in_words(setting: str, value: str, why: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        settings.load({setting: value})
+    assert f"{setting}: " in str(refused.value) and why in str(refused.value)
+
+
+@pytest.fixture
+def env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the repository's `.env`, which is read in its place."""
+    copy = tmp_path / ".env"
+    copy.write_text((settings.REPO / ".env").read_text())
+    monkeypatch.setattr(settings, "ENV_FILE", copy)
+    return copy
+
+
+def test_an_unknown_name_in_the_file_is_refused_with_the_nearest(env_file: Path) -> None:
+    with env_file.open("a") as file:
+        file.write("KAFKA_HAEP=9g\n")
+    with pytest.raises(UsageError, match=r"no setting KAFKA_HAEP\. Did you mean KAFKA_HEAP\?"):
+        settings.load()
+
+
+def test_what_docker_compose_reads_may_stand_in_the_file(env_file: Path) -> None:
+    with env_file.open("a") as file:
+        file.write("COMPOSE_PROJECT_NAME=mine\n")
+    settings.load()
+
+
+def test_what_is_read_from_the_environment_only_is_refused_in_the_file(env_file: Path) -> None:
+    with env_file.open("a") as file:
+        file.write("DECIDE_WITHIN=0\n")
+    with pytest.raises(UsageError, match=r"DECIDE_WITHIN .* environment only"):
+        settings.load()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("KAFKA_HAEP", " Did you mean KAFKA_HEAP?"),
+        ("LOG_FOLDER", " Did you mean LOGS_FOLDER?"),
+        ("KAFKA_MEMORY", ""),
+    ],
+)
+def test_a_name_in_the_environment_that_looks_like_a_setting_is_found(name: str, hint: str) -> None:
+    assert settings.unknown_in([name, "PATH"]) == {name: hint}
+
+
+def test_variables_of_other_programs_are_no_settings() -> None:
+    others = ["KAFKA_HOME", "MYSQL_HOST", "REDIS_URL", "PYTHON_VERSION", "MAVEN_OPTS", "TMPDIR"]
+    assert settings.unknown_in([*others, "MACHINE_LOCK", "KAFKA_PORT", "MYSQL_IMAGE_VERSION"]) == {}
 
 
 @pytest.mark.parametrize(

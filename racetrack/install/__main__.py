@@ -5,7 +5,7 @@ import signal
 import sys
 from pathlib import Path
 
-from racetrack.errors import SetupError
+from racetrack.errors import SetupError, UsageError
 from racetrack.install import ensure, folder_of, on_request, parts, read_versions
 
 
@@ -19,7 +19,9 @@ def main(arguments: list[str]) -> int:
         help=f"of {', '.join(parts())} (all, if none is named), or {', '.join(on_request())}",
     )
     parser.add_argument("--prefix", type=Path, help="put the parts there, not into the cache")
-    parser.add_argument("--where", metavar="PART", help="print its folder; exit 1 if not installed")
+    parser.add_argument(
+        "--where", metavar="PART", help="print its folder; exit code 1 if it is not installed"
+    )
     asked = parser.parse_args(arguments)
     known = (*parts(), *on_request())
     if unknown := [part for part in asked.parts if part not in known]:
@@ -33,6 +35,9 @@ def main(arguments: list[str]) -> int:
             return 0 if folder else 1
         prefix = asked.prefix.absolute() if asked.prefix else None
         ensure(asked.parts or parts(), versions, _say, prefix)
+    except UsageError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return error.exit_code
     except SetupError as error:
         print(f"Set-up failed: {error}", file=sys.stderr)
         return error.exit_code

@@ -9,7 +9,8 @@
 # On a Mac, where the stack runs in Docker only, a Python is all that it asks for, and what macOS
 # brings has to do: bash 3.2, without `local -n` and with `set -u` that minds empty arrays.
 #
-# Exit codes: 3 if something is missing and can't be installed, 130 if broken off.
+# Exit codes: 2 if .env can't be used, 3 if something is missing and can't be installed, 130 if broken
+# off.
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 APT_PACKAGES=("$REPO/racetrack/install/apt-packages.txt" "$REPO"/racetrack/engines/*/apt-packages.txt)
@@ -41,7 +42,8 @@ bootstrap() {
     fi
     export PYTHONPATH="$REPO"
     local harness
-    if ! harness=$("$SYSTEM_PYTHON" -m racetrack.install --where harness); then
+    harness=$("$SYSTEM_PYTHON" -m racetrack.install --where harness) || (($? == 1)) || exit 2
+    if [[ -z $harness ]]; then
         # From here on Python sets up, and says itself what went wrong.
         "$SYSTEM_PYTHON" -m racetrack.install harness || exit
         harness=$("$SYSTEM_PYTHON" -m racetrack.install --where harness)

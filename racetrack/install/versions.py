@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 
 from racetrack import plugins
-from racetrack.errors import SetupError
+from racetrack.errors import UsageError
 
 REPO = plugins.REPO
 OF_THE_STACK = ("KAFKA_VERSION", "APICURIO_VERSION", "DEBEZIUM_VERSION")
@@ -48,13 +48,15 @@ def read_versions(
     """Variable of `names` → version; `in_files` is what the files of settings say.
 
     Raises:
-        SetupError: one of them is neither in a file nor in the environment.
+        UsageError: one of them is neither in a file nor in the environment.
     """
     known = in_env_files() if in_files is None else in_files
     values = {name: environ.get(name) or known.get(name, "") for name in names()}
     missing = [name for name, value in values.items() if not value]
+    if missing and not (REPO / ".env").exists():
+        raise UsageError(plugins.NO_ENV_FILE)
     if missing:
-        raise SetupError(
+        raise UsageError(
             f"No version given for {', '.join(missing)}: neither {REPO / '.env'} nor an engine's"
             f" own nor the environment sets it. Add a line such as {missing[0]}=… to the file."
         )

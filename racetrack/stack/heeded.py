@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from racetrack import plugins
 from racetrack.errors import UsageError
 from racetrack.install.versions import in_env_files, names
+from racetrack.settings import IMAGE_VERSIONS
 
 KAFKA = "the broker is Apache Kafka there: see KAFKA_HEAP"
 REDPANDA = "broker and registry are Redpanda there: see REDPANDA_MEMORY"
@@ -64,10 +65,7 @@ STACK = Heed(
         "SCHEMA_REGISTRY_HEAP": "registry",
         "MYSQL_TMPFS": "mysql",
     },
-    image_versions=(
-        *("MYSQL_IMAGE_VERSION", "REDPANDA_VERSION", "REDIS_IMAGE_VERSION", "PYPY_IMAGE_VERSION"),
-        *("PYTHON_IMAGE_VERSION", "CONFLUENT_VERSION", "MAVEN_IMAGE_VERSION"),
-    ),
+    image_versions=IMAGE_VERSIONS,
 )
 
 

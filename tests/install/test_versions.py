@@ -6,7 +6,7 @@ import pytest
 from dotenv import dotenv_values
 
 from racetrack import plugins
-from racetrack.errors import SetupError
+from racetrack.errors import UsageError
 from racetrack.install.versions import (
     OF_THE_STACK,
     REPO,
@@ -51,7 +51,7 @@ def test_the_environment_wins() -> None:
 
 def test_a_missing_version_is_named() -> None:
     missing = ", ".join(name for name in names() if name != "KAFKA_VERSION")
-    with pytest.raises(SetupError, match=f"given for {missing}:"):
+    with pytest.raises(UsageError, match=f"given for {missing}:"):
         read_versions({"KAFKA_VERSION": "4.3.1"}, {})
 
 

@@ -1,17 +1,19 @@
 """Settings that only Apex heeds; the `.env` beside this file says what they do."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from racetrack.settings import Count, Heap, Settings
+from pydantic import Field
+
+from racetrack.settings import Count, Milliseconds, Settings, Size
 from racetrack.stack.heeded import Heed
 
 
 class Knobs(Settings):
     """See `racetrack.settings`."""
 
-    apex_heap: Heap
+    apex_heap: Size
     apex_guarantee: Literal["at_least_once", "at_most_once"]
-    apex_flush_ms: Count
+    apex_flush_ms: Annotated[Milliseconds, Field(ge=1)]
     apex_checkpoint_windows: Count
     apex_locality: Literal["container_local", "thread_local"]
     apex_version: str

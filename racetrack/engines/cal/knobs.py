@@ -3,9 +3,8 @@
 from typing import Annotated
 
 from pydantic import Field, ValidationInfo, field_validator
-from pydantic_core import PydanticCustomError
 
-from racetrack.settings import Rate, Settings
+from racetrack.settings import Milliseconds, Rate, Seconds, Settings
 from racetrack.stack.heeded import Heed
 
 NATIVE_ONLY = "the calibration engine runs natively only"
@@ -14,26 +13,26 @@ NATIVE_ONLY = "the calibration engine runs natively only"
 class Knobs(Settings):
     """See `racetrack.settings`."""
 
-    cal_delay_ms: Annotated[int, Field(ge=0)]
+    cal_delay_ms: Milliseconds
     cal_capacity_per_s: Rate
     cal_stalled_partition: Annotated[int, Field(ge=-1)]
-    cal_stall_after_s: Annotated[float, Field(ge=0)]
-    cal_stall_for_s: Annotated[float, Field(ge=0)]
-    cal_cycle_ms: Annotated[int, Field(ge=1)]
-    cal_spread_ms: Annotated[int, Field(ge=0)]
+    cal_stall_after_s: Seconds
+    cal_stall_for_s: Seconds
+    cal_cycle_ms: Annotated[Milliseconds, Field(ge=1)]
+    cal_spread_ms: Milliseconds
     cal_capacity_noise_pct: Annotated[float, Field(ge=0, le=50)]
-    cal_capacity_noise_tau_s: Annotated[float, Field(ge=0.5)]
-    cal_pause_ms: Annotated[int, Field(ge=0)]
-    cal_pause_every_s: Annotated[float, Field(gt=0)]
-    cal_view_behind_ms: Annotated[int, Field(ge=0)]
-    cal_answer_ms: Annotated[int, Field(ge=0)]
+    cal_capacity_noise_tau_s: Annotated[Seconds, Field(ge=0.5)]
+    cal_pause_ms: Milliseconds
+    cal_pause_every_s: Annotated[Seconds, Field(gt=0)]
+    cal_view_behind_ms: Milliseconds
+    cal_answer_ms: Milliseconds
     cal_seed: Annotated[int, Field(ge=0)]
 
     @field_validator("cal_pause_every_s")
     @classmethod
     def _leaves_time_to_work(cls, every_s: float, info: ValidationInfo) -> float:
         if every_s * 1000 <= info.data.get("cal_pause_ms", 0):
-            raise PydanticCustomError("cal_pause_every_s", "has to be more than CAL_PAUSE_MS")
+            raise ValueError("has to be more than CAL_PAUSE_MS")
         return every_s
 
 

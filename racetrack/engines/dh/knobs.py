@@ -1,16 +1,18 @@
 """Settings that only Deephaven heeds. Their defaults are in the `.env` at the top of the
 repository, since it is one of the published engines."""
 
-from pydantic import SecretStr
+from typing import Annotated
 
-from racetrack.settings import Count, Heap, Port, Settings
+from pydantic import Field, SecretStr
+
+from racetrack.settings import Milliseconds, Port, Settings, Size
 
 
 class Knobs(Settings):
     """See `racetrack.settings`."""
 
     deephaven_port: Port
-    deephaven_heap: Heap
-    deephaven_cycle_ms: Count
+    deephaven_heap: Size
+    deephaven_cycle_ms: Annotated[Milliseconds, Field(ge=1)]
     deephaven_version: str
     deephaven_psk: SecretStr

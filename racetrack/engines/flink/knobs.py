@@ -1,10 +1,8 @@
 """Settings that only Flink heeds; the `.env` beside this file says what they do."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
-
-from racetrack.settings import Count, Heap, Port, Settings
+from racetrack.settings import Count, Milliseconds, Port, Settings, Size
 from racetrack.stack.heeded import Heed
 
 
@@ -12,11 +10,11 @@ class Knobs(Settings):
     """See `racetrack.settings`."""
 
     flink_port: Port
-    flink_heap: Heap
+    flink_heap: Size
     flink_parallelism: Count
-    flink_mini_batch_ms: Annotated[int, Field(ge=0)]
+    flink_mini_batch_ms: Milliseconds
     flink_state_backend: Literal["hashmap", "rocksdb"]
-    flink_checkpoint_ms: Annotated[int, Field(ge=0)]
+    flink_checkpoint_ms: Milliseconds
     flink_upsert_materialize: Literal["AUTO", "FORCE", "NONE"]
     flink_version: str
     flink_kafka_version: str

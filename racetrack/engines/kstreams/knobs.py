@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from racetrack.settings import Count, Heap, Settings
+from racetrack.settings import Count, Mebibytes, Milliseconds, Settings, Size
 from racetrack.stack.heeded import Heed
 
 EXACTLY_ONCE = "exactly_once_v2"
@@ -13,12 +13,12 @@ EXACTLY_ONCE = "exactly_once_v2"
 class Knobs(Settings):
     """See `racetrack.settings`."""
 
-    kstreams_heap: Heap
+    kstreams_heap: Size
     kstreams_threads: Count
-    kstreams_commit_ms: Count
+    kstreams_commit_ms: Annotated[Milliseconds, Field(ge=1)]
     kstreams_guarantee: Literal["at_least_once", "exactly_once_v2"]
-    kstreams_cache_mb: Annotated[int, Field(ge=0)]
-    kstreams_linger_ms: Annotated[int, Field(ge=0)]
+    kstreams_cache_mb: Mebibytes
+    kstreams_linger_ms: Milliseconds
     kstreams_store: Literal["rocksdb", "in_memory"]
     kstreams_changelog: Literal["on", "off"]
     kstreams_after_a_kill: Literal["resume", "anew"]

@@ -2,10 +2,11 @@
 repository, since it is one of the published engines."""
 
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from pydantic import SecretStr, StringConstraints
+from pydantic import AfterValidator, Field, SecretStr
 
-from racetrack.settings import Count, Port, Settings
+from racetrack.settings import Count, Mebibytes, Port, Settings, text_that
 from racetrack.stack.heeded import Heed
 
 ELSEWHERE = "Materialize is not started there: it runs where MZ_URL says"
@@ -13,16 +14,33 @@ SIZE = ("MATERIALIZE_WORKERS", "MATERIALIZE_MEMORY_MIB")
 HERE = dict.fromkeys(("MATERIALIZE_PORT", *SIZE), ELSEWHERE)
 
 
+def _url_of_materialize(secret: SecretStr) -> SecretStr:
+    """Check the URL; its text is not repeated, since it may hold a password."""
+    if not (text := secret.get_secret_value()):
+        return secret
+    try:
+        url = urlsplit(text)
+        is_usable = url.scheme in ("postgres", "postgresql") and url.hostname and url.port != 0
+    except ValueError:  # a port that is none
+        is_usable = False
+    if not is_usable:
+        raise ValueError("it is not a URL such as postgres://user:password@host:6875/materialize")
+    return secret
+
+
 class Knobs(Settings):
     """See `racetrack.settings`."""
 
     materialize_port: Port
     materialize_workers: Count
-    materialize_memory_mib: Count
-    mz_url: SecretStr  # it may hold a password
-    mz_kafka: str
-    mz_schema_registry_url: str
-    mz_pid: Annotated[str, StringConstraints(pattern=r"^[0-9]*(,[0-9]+)*$")]
+    materialize_memory_mib: Annotated[Mebibytes, Field(ge=1)]
+    mz_url: Annotated[SecretStr, AfterValidator(_url_of_materialize)]  # it may hold a password
+    mz_kafka: Annotated[str, text_that(r"([\w.-]+:\d+)?", "host:port")]
+    mz_schema_registry_url: Annotated[
+        str,
+        text_that(r"(https?://[\w.:\[\]-]+)?", "a URL without a path, such as http://host:8081"),
+    ]
+    mz_pid: Annotated[str, text_that(r"(\d+(,\d+)*)?", "a list of pids such as 4711,4712")]
 
 
 HEED = Heed(

@@ -2,10 +2,15 @@
 
 from typing import Annotated
 
-from pydantic import SecretStr, StringConstraints
+from pydantic import AfterValidator, Field, SecretStr
 
-from racetrack.settings import Count, Port, Settings, Size
+from racetrack.settings import Milliseconds, Port, Settings, Size
 from racetrack.stack.heeded import IN_MEMORY, Heed
+
+
+def _postgres_size(size: str) -> str:
+    """Return a size as postgresql.conf has it: `256MB`, `4kB`."""
+    return size[:-1] + {"k": "kB", "m": "MB", "g": "GB"}[size[-1]]
 
 
 class Knobs(Settings):
@@ -13,8 +18,8 @@ class Knobs(Settings):
 
     postgres_port: Port
     postgres_tmpfs: Size
-    postgres_shared_buffers: Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*(MB|GB)$")]
-    postgres_batch_ms: Count
+    postgres_shared_buffers: Annotated[Size, AfterValidator(_postgres_size)]
+    postgres_batch_ms: Annotated[Milliseconds, Field(ge=1)]
     postgres_triggers: bool
     postgres_password: SecretStr
 

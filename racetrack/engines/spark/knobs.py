@@ -4,15 +4,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from racetrack.settings import Count, Heap, Settings
+from racetrack.settings import Count, Milliseconds, Settings, Size
 from racetrack.stack.heeded import Heed
 
 
 class Knobs(Settings):
     """See `racetrack.settings`."""
 
-    spark_heap: Heap
-    spark_trigger_ms: Annotated[int, Field(ge=0)]
+    spark_heap: Size
+    spark_trigger_ms: Milliseconds
     spark_cores: Annotated[int, Field(ge=0)]
     spark_shuffle_partitions: Count
     spark_state_store: Literal["hdfs", "rocksdb"]

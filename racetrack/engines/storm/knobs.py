@@ -1,18 +1,20 @@
 """Settings that only Storm heeds; the `.env` beside this file says what they do."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from racetrack.settings import Count, Heap, Settings
+from pydantic import Field
+
+from racetrack.settings import Count, Milliseconds, Settings, Size
 from racetrack.stack.heeded import Heed
 
 
 class Knobs(Settings):
     """See `racetrack.settings`."""
 
-    storm_heap: Heap
+    storm_heap: Size
     storm_guarantee: Literal["at_least_once", "at_most_once"]
-    storm_flush_ms: Count
-    storm_commit_ms: Count
+    storm_flush_ms: Annotated[Milliseconds, Field(ge=1)]
+    storm_commit_ms: Annotated[Milliseconds, Field(ge=1)]
     storm_parallelism: Count
     storm_version: str
 

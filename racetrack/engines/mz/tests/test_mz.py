@@ -319,11 +319,12 @@ def test_without_an_image_the_native_runtime_says_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"MZ_URL": "nonsense"}, "MZ_URL is no URL like"),
-        ({"MZ_URL": "postgres:///materialize"}, "MZ_URL is no URL like"),
+        ({"MZ_URL": "nonsense"}, "MZ_URL: it is not a URL such as"),
+        ({"MZ_URL": "postgres:///materialize"}, "MZ_URL: it is not a URL such as"),
+        ({"MZ_URL": "postgres://me:word@host:port/"}, "MZ_URL: it is not a URL such as"),
         ({"MZ_PID": "4194304"}, "MZ_PID: there is no process 4194304"),
-        ({"MZ_SCHEMA_REGISTRY_URL": "http://far:1/apis/ccompat/v7"}, "without a path"),
-        ({"MZ_SCHEMA_REGISTRY_URL": "far:1"}, "Materialize wants a URL"),
+        ({"MZ_SCHEMA_REGISTRY_URL": "http://far:1/apis/ccompat/v7"}, "a URL without a path"),
+        ({"MZ_SCHEMA_REGISTRY_URL": "far:1"}, "a URL without a path"),
     ],
 )
 def test_a_wrong_setting_is_named(postgres: Postgres, wrong: dict[str, str], said: str) -> None:

@@ -1,0 +1,69 @@
+"""Rates, durations and sizes as people write them: one grammar for the command line and settings.
+
+Errors are ValueErrors whose text is for the user.
+"""
+
+import math
+import re
+
+# The load generator offers no more.
+MAX_RATE_PER_S = 10_000_000
+
+_RATE = re.compile(r"(\d+(?:\.\d+)?)([kKM]?)")
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|)")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmgt])(?:i?b)?", re.IGNORECASE)
+_THOUSANDS = {"": 1, "k": 1_000, "K": 1_000, "M": 1_000_000}
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_BYTES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def parse_rate(text: str) -> int:
+    """Return events per second: of `5000`, `5k` or `1.5M`."""
+    text = text.strip()
+    if re.fullmatch(r"\d{1,3}([,_ ']\d{3})+", text):
+        plain = re.sub(r"\D", "", text)
+        raise ValueError(f"{text!r} has thousands separators: write {plain}, or for example 5k")
+    if not (found := _RATE.fullmatch(text)):
+        raise ValueError(f"{text!r} is not a rate such as 5000, 5k or 1.5M")
+    rate = float(found[1]) * _THOUSANDS[found[2]]
+    if rate > MAX_RATE_PER_S:
+        raise ValueError(f"{text!r} is more than the load generator offers, {MAX_RATE_PER_S:,}/s")
+    if not math.isclose(rate, round(rate), abs_tol=1e-9):
+        raise ValueError(f"{text!r} is not a whole number of events per second")
+    return round(rate)
+
+
+def parse_duration_s(text: str, plain_unit: str = "s") -> float:
+    """Return seconds: of `20s`, `2m`, `1h`, `500ms`; a number without a unit is in `plain_unit`."""
+    if not (found := _DURATION.fullmatch(text.strip())):
+        raise ValueError(f"{text!r} is not a duration such as 20s, 2m or 500ms")
+    return float(found[1]) * _SECONDS[found[2] or plain_unit]
+
+
+def parse_milliseconds(text: str) -> int:
+    """Return whole milliseconds: of any duration; a number without a unit is in milliseconds."""
+    return round(1000 * parse_duration_s(text, plain_unit="ms"))
+
+
+def parse_size_bytes(text: str) -> int:
+    """Return bytes: of `512m`, `8g`, `8G` or `1.5GiB`; units are powers of 1,024."""
+    text = text.strip()
+    if text.isdecimal():
+        raise ValueError(f"{text!r} is a size without a unit: write {text}m or {text}g")
+    found = _SIZE.fullmatch(text)
+    size = round(float(found[1]) * _BYTES[found[2].lower()]) if found else 0
+    if not size:
+        raise ValueError(f"{text!r} is not a size such as 512m or 8g")
+    return size
+
+
+def parse_mebibytes(text: str) -> int:
+    """Return whole MiB: of a size; a number without a unit is in MiB."""
+    return int(text) if text.isdecimal() else parse_size_bytes(text) >> 20
+
+
+def normal_size(text: str) -> str:
+    """Return a size as JVMs, Docker and the kernel's tmpfs read it: `8g`, `1536m`."""
+    size = parse_size_bytes(text)
+    unit = next(unit for unit in "gmk" if size % _BYTES[unit] == 0 or unit == "k")
+    return f"{size // _BYTES[unit]}{unit}"
