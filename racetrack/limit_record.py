@@ -1,6 +1,6 @@
-"""What `limit.json` holds, as a typed model."""
+"""Models of `limit.json`, the result of a capacity search."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -10,114 +10,92 @@ from racetrack.run_record import Machine, Window
 
 PAGEVIEWS = "pageviews"  # the events of the main topic, whatever the workload
 
-VOID = "Why it says nothing of the engine alone, where others used the machine; it was made again."
+VOID = "Why other programs made this window void; null if it counts. Void windows are repeated."
 
-# A bound is no less than so many update cycles.
-CYCLES = 2
+# A bound is at least this many update intervals.
+INTERVALS = 2
 
-COUNTED_BEFORE = "How many the engine had counted by then; some engines slow down with them."
-
-
-def widened_ms(bound_ms: float, cycle_ms: float) -> float:
-    """The bound for an engine that tells of an update once in a cycle."""
-    return max(bound_ms, CYCLES * cycle_ms)
+COUNTED_BEFORE = "Events the engine had counted by then; some engines slow down with them."
 
 
-CORE = "How fast a core was meanwhile; null where nobody looked."
+def effective_bound_ms(bound_ms: float, update_interval_ms: float) -> float:
+    """Return the bound as applied: at least INTERVALS update intervals of the engine."""
+    return max(bound_ms, INTERVALS * update_interval_ms)
 
 
-class Moment(Part):
-    """Some seconds of a time with always more to do: what it worked, and what may have moved it."""
-
-    from_ms: float
-    until_ms: float
-    per_s: float
-    core_mib_per_s: float | None = Field(
-        description="How fast the cores were: MiB of BLAKE2b that one does in a second of CPU time,"
-        " the mean over all cores; null where nobody looked."
-    )
-    paused_share: float | None = Field(
-        description="The part of it in which a JVM of the engine stood still to collect garbage;"
-        " null where none logs that."
-    )
+CORE = "Speed of the cores in the window."
 
 
-class Overloaded(Part):
-    """A time with always more to do."""
+class SaturationWindow(Part):
+    """A window in which the engine always had a backlog."""
 
     window: Window
     counted_before: int = Field(description=COUNTED_BEFORE)
-    batches_per_s: tuple[float, ...] = Field(description="The rate of its work, batch by batch.")
-    youngest_s: float = Field(description="The least age of its backlog in the window.")
-    oldest_s: float = Field(description="The greatest.")
+    batches_per_s: tuple[float, ...] = Field(description="Throughput of each batch.")
+    backlog_min_s: float = Field(description="Least age of the backlog in the window.")
+    backlog_max_s: float = Field(description="Greatest age of the backlog in the window.")
     idle_share: float = Field(
-        description="The part of the window in which it may have waited for more to do."
-    )
-    moments: tuple[Moment, ...] = Field(
-        default=(), description="The same time in short; not kept before 2026-11-25."
+        description="Fraction of the window in which the engine may have been idle."
     )
     view: str | None = Field(
-        default=None, description="The followed view that worked least; null: the count did."
+        default=None, description="The slowest traced view; null if the count was slowest."
     )
-    waited: dict[str, float] = Field(
+    backlog_by_stage: dict[str, float] = Field(
         default_factory=dict,
-        description="Of what comes by CDC: for what the backlog waited, by stage; shares of it.",
+        description="For a load by CDC: share of the backlog before each stage.",
     )
-    handed_over_per_s: float = Field(description="What the generator gave its client.")
+    handed_over_per_s: float = Field(description="Rate that the generator gave its Kafka client.")
     cpu_s_per_million: dict[str, float] = Field(
         default_factory=dict,
-        description="CPU seconds of each service for a million that the engine worked meanwhile;"
-        " not kept before 2026-11-24.",
+        description="CPU seconds of each service for a million that the engine worked meanwhile.",
     )
     core: CoreSpeed | None = Field(default=None, description=CORE)
     void: str | None = Field(default=None, description=VOID)
 
 
-class AtRate(Part):
-    """A time at a rate."""
+class RateTrial(Part):
+    """A window at a constant rate."""
 
     per_s: int
-    bound_ms: float = Field(
-        description="The bound that it was tried for, as applied: two update cycles at least."
-    )
+    bound_ms: float = Field(description="The bound as applied: at least two update intervals.")
     drained: bool = Field(
         default=True,
-        description="Whether it was begun without a backlog. If not, it does not say much.",
+        description="Whether the backlog was drained before; if not, the trial proves little.",
     )
     window: Window
     counted_before: int = Field(description=COUNTED_BEFORE)
     lag_p50_ms: Endless
     lag_p99_ms: Endless
-    handed_over_per_s: float = Field(description="What the generator gave its client.")
-    broken_off: bool = Field(
-        description="Whether the bound could not hold any more, so that it ended."
+    handed_over_per_s: float = Field(description="Rate that the generator gave its Kafka client.")
+    ended_early: bool = Field(
+        description="Whether the trial was stopped because the bound could no longer hold."
     )
     core: CoreSpeed | None = Field(default=None, description=CORE)
     void: str | None = Field(default=None, description=VOID)
 
 
 class LimitRun(Part):
-    """A fresh run: warmed up while overloaded; the second is to hold rates; then its work counts.
-    Each stands in the order in which it was done. `tag` names its folder beside the limit's."""
+    """One fresh run: warm-up, rate trials (second run only), saturation window. `tag` names its
+    folder beside that of the search."""
 
     tag: str
     warm_up_s: float | None = Field(
-        default=None, description="From the first load until it was warm and had a backlog."
+        default=None, description="From the first load to the end of warm-up."
     )
     is_warm: bool | None = Field(
-        default=None, description="Whether its CPU time per pageview had become flat by then."
+        default=None, description="Whether CPU time per event was flat at the end of warm-up."
     )
-    cycle_ms: float | None = Field(
+    update_interval_ms: float | None = Field(
         default=None,
-        description="The usual time between two updates when it was warm and had little to do; of"
-        " a run that was to hold rates. Before 2026-11-23 it was looked at before it was warm.",
+        description="Usual time between two updates at low load, after warm-up; of a run with"
+        " rate trials.",
     )
-    rates: tuple[AtRate, ...] = ()
-    overloaded: tuple[Overloaded, ...] = ()
+    trials: tuple[RateTrial, ...] = ()
+    saturation: tuple[SaturationWindow, ...] = ()
 
 
 class Capacity(Part):
-    """The rate at which it works when there is always more to do, with its 95 % interval."""
+    """Throughput at saturation with its 95 % interval."""
 
     per_s: float
     low: Endless
@@ -125,8 +103,8 @@ class Capacity(Part):
 
 
 class SustainableRate(Part):
-    """Where its lag's p99 stayed within a bound: the highest rate tried that held, and the lowest
-    above it that did not; null where there was none."""
+    """Highest rate at which the p99 of the lag stayed within a bound, and lowest rate above it at
+    which it did not; null where there is none."""
 
     bound_ms: float
     held_per_s: int | None
@@ -134,12 +112,10 @@ class SustainableRate(Part):
 
 
 class LimitRecord(Part):
-    """The search for an engine's limit; rates are per second, of pageviews or of what `of` says.
-    Version 1 held another kind of search, which found two rates by their verdicts; version 2 was of
-    pageviews only, and named rates after them."""
+    """Result of a capacity search; rates are events per second, pageviews unless `of` differs."""
 
     engine: str
-    of: str = Field(default=PAGEVIEWS, description="What was raised.")
+    of: str = Field(default=PAGEVIEWS, description="The kind of load that was raised.")
     runtime: str
     machine: Machine
     settings: dict[str, Scalar] = Field(default_factory=dict)
@@ -148,44 +124,22 @@ class LimitRecord(Part):
     sustainable: tuple[SustainableRate, ...] = ()
     runs: tuple[LimitRun, ...] = ()
     minutes: float = 0.0
-    schema_version: Literal[3] = 3
+    schema_version: Literal[4] = 4
     kind: Literal["limit"] = "limit"
 
     @property
     def is_capacity_of_all_runs(self) -> bool:
-        """Whether no run ended before its work was measured. An engine may work less after more, so
-        the capacity of one run is no repeat of that of two."""
-        return self.capacity is not None and all(run.overloaded for run in self.runs)
+        """Whether every run has a saturation window. The capacity from one run is not comparable
+        with that from two, since some engines slow down with the events they have counted."""
+        return self.capacity is not None and all(run.saturation for run in self.runs)
 
-    def overloaded(self) -> list[Overloaded]:
-        """Of each run the time with always more to do that counts: those before it were void."""
-        return [run.overloaded[-1] for run in self.runs if run.overloaded]
+    def last_saturation(self) -> list[SaturationWindow]:
+        """Return the saturation window of each run that counts: those before it were void."""
+        return [run.saturation[-1] for run in self.runs if run.saturation]
 
-    def held_within_ms(self, bound_ms: float) -> float:
-        """What the lag's p99 was held against where this bound was asked for."""
-        cycles_ms = [run.cycle_ms for run in self.runs if run.rates and run.cycle_ms]
-        return widened_ms(bound_ms, cycles_ms[-1] if cycles_ms else 0.0)
-
-
-# Rates of version 2, which was of pageviews only.
-_RENAMED = {
-    "pageviews_per_s": "per_s",
-    "held_pageviews_per_s": "held_per_s",
-    "failed_pageviews_per_s": "failed_per_s",
-}
-
-
-def upgraded(held: dict[str, Any]) -> dict[str, Any]:
-    """What a file of version 2 holds, as it would be today."""
-    if held.get("schema_version") != 2:
-        return held
-    renamed: dict[str, Any] = _renamed(held)
-    return {**renamed, "schema_version": 3}
-
-
-def _renamed(part: Any) -> Any:
-    if isinstance(part, list):
-        return [_renamed(each) for each in part]
-    if isinstance(part, dict):
-        return {_RENAMED.get(key, key): _renamed(value) for key, value in part.items()}
-    return part
+    def applied_bound_ms(self, bound_ms: float) -> float:
+        """Return the bound as applied, for a bound as requested."""
+        cycles_ms = [
+            run.update_interval_ms for run in self.runs if run.trials and run.update_interval_ms
+        ]
+        return effective_bound_ms(bound_ms, cycles_ms[-1] if cycles_ms else 0.0)

@@ -89,9 +89,11 @@ def as_curves(told: Inserts, held: Curve) -> Curves:
     return Curves((0,), due, due, due, (held,))
 
 
-def waited(told: Inserts, held: Curve, start_ms: float, end_ms: float) -> dict[str, float]:
-    """For what those waited in the window that were due and not in the view: the share of each
-    stage, by their number. The most wait for the stage that limits the way. Empty if none did."""
+def backlog_by_stage(
+    told: Inserts, held: Curve, start_ms: float, end_ms: float
+) -> dict[str, float]:
+    """Return the share of the backlog before each stage of the CDC path; empty without a backlog.
+    The largest share is before the stage that limits the path."""
     within = (told.at_ms >= start_ms) & (told.at_ms <= end_ms)
     viewed = counted(held, told.at_ms, "right")
     come = [stage[within] for stage in (told.due, told.done, told.sent, told.captured, viewed)]

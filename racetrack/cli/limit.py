@@ -24,7 +24,7 @@ from racetrack.screen import Screen
 from racetrack.settings import load
 
 if TYPE_CHECKING:
-    from racetrack.run.limit import LimitSearch
+    from racetrack.run.capacity_search import CapacitySearch
 
 
 @click.command(cls=ExampleCommand, epilog=EXIT_CODES)
@@ -105,13 +105,15 @@ def limit(
         ./race limit {engine} --of purchases
     """
     from racetrack.report import agreement
-    from racetrack.run.limit import LimitSearch, settings_to_search
-    from racetrack.run.phases import PACE
+    from racetrack.run.capacity_search import CapacitySearch, settings_to_search
+    from racetrack.run.trials import DURATIONS
 
     screen = Screen()
     with guarded(screen) as guard, machine_lock():
-        bounds_ms = tuple(sorted({1000 * bound_s for bound_s in bounds})) or PACE.bounds_ms
-        pace = replace(PACE, warm_up_most_s=warm_up, within_min=within, bounds_ms=bounds_ms)
+        bounds_ms = tuple(sorted({1000 * bound_s for bound_s in bounds})) or DURATIONS.bounds_ms
+        durations = replace(
+            DURATIONS, warm_up_most_s=warm_up, within_s=60 * within, bounds_ms=bounds_ms
+        )
         settings = load(overrides_of(workload))
         for name in names:
             settings_to_search(name, settings, of)
@@ -125,14 +127,14 @@ def limit(
         for number, name in enumerate(planned, start=1):
             if len(planned) > 1:
                 screen.heading(f"== search {number} of {len(planned)}: {name}")
-            made.append(LimitSearch(name, settings, screen, guard, pace, start, of))
+            made.append(CapacitySearch(name, settings, screen, guard, durations, start, of))
             codes.append(_found(made[-1], screen))
-        for line in agreement.in_words(search.record for search in made):
+        for line in agreement.describe(search.record for search in made):
             screen.heading(line)
     sys.exit(next(filter(None, codes), 0))
 
 
-def _found(search: "LimitSearch", screen: Screen) -> int:
+def _found(search: "CapacitySearch", screen: Screen) -> int:
     """What one search found is said; its exit code. Where it failed, the next one goes on."""
     from racetrack.analysis.outcome import exit_code
     from racetrack.report import limits

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from racetrack import limit_record, settings
+from racetrack import settings
 from racetrack.analysis.curves import CurvesError
 from racetrack.analysis.figures import results
 from racetrack.errors import UsageError
@@ -153,7 +153,7 @@ def collect(folders: Sequence[Path]) -> Collection:
             limits.append(
                 Limit(
                     folder.name,
-                    read_record(folder / "limit.json", LimitRecord, limit_record.upgraded),
+                    read_record(folder / "limit.json", LimitRecord),
                 )
             )
         elif (folder / "report.json").is_file():

@@ -61,7 +61,7 @@ def page(
             (
                 *(place, found, next(map(_chart, plots.get(f"limits{number}", ())), None)),
                 limits.bounds_of(found),
-                agreement.in_words(limit.record for limit in found),
+                agreement.describe(limit.record for limit in found),
             )
             for number, (place, found) in enumerate(collection.limits_by_place.items(), start=1)
         ],
@@ -108,10 +108,10 @@ def _environment() -> Environment:
         number=number,
         rate=lambda rate: "n/a" if rate is None else f"{rate:,}",
         minutes=lambda minutes: f"{minutes:.0f} min",
-        capacity=limits.capacity_in_words,
-        sustained=limits.sustained_in_words,
-        overloaded=limits.overloaded_in_words,
-        at_rate=limits.at_rate_in_words,
+        capacity=limits.describe_capacity,
+        sustained=limits.describe_sustained,
+        overloaded=limits.describe_saturation,
+        at_rate=limits.describe_trial,
     )
     return environment
 

@@ -12,7 +12,7 @@ from racetrack.report import agreement, as_published
 from racetrack.report.collect import Collection, Limit
 from racetrack.report.definitions import BY_KEY, SHOWN, number
 from racetrack.report.groups import Comparison, Table
-from racetrack.report.limits import bounds_of, capacity_in_words, sustained_in_words
+from racetrack.report.limits import bounds_of, describe_capacity, describe_sustained
 
 STYLES = {"kept up": "green", "fell behind": "red"}
 # Where nobody looks (a pipe, a file) nothing is folded.
@@ -158,12 +158,12 @@ def _limits(out: Console, by_place: Mapping[str, Sequence[Limit]]) -> None:
         for limit in (each.record for each in limits):
             grid.add_row(
                 Text(limit.engine),
-                capacity_in_words(limit.capacity),
-                *(sustained_in_words(limit, bound_ms) for bound_ms in bounds_ms),
+                describe_capacity(limit.capacity),
+                *(describe_sustained(limit, bound_ms) for bound_ms in bounds_ms),
                 Text(limit.outcome.splitlines()[0]),
             )
         out.print(grid)
-        _lines(out, agreement.in_words(each.record for each in limits))
+        _lines(out, agreement.describe(each.record for each in limits))
 
 
 def _published(out: Console, published: Published) -> None:

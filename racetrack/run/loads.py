@@ -1,4 +1,4 @@
-"""What a search for a limit raises: the rate of pageviews, or that of inserts that come by CDC."""
+"""Kinds of load that a capacity search raises: pageviews, or inserts that arrive by CDC."""
 
 import time
 from abc import ABC, abstractmethod
@@ -17,34 +17,34 @@ from racetrack.analysis.lag import counted, throughput
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.limit_record import PAGEVIEWS
+from racetrack.run.rate_controller import LoadSample
 from racetrack.run.session import Session
-from racetrack.run.steering import Look
 from racetrack.run_record import Window
 from racetrack.settings import Settings
 from racetrack.workload import MarkedView, Workload, find_workload
 
-# Two a second in each partition, by which inserts are followed if marks are not on already.
+# Tracer events per second and partition that show which inserts a view has.
 MARKS_PER_PARTITION = 2
-# What the broker keeps of the main topic while a search overloads an engine.
+# Fraction of the memory that the broker may use for the main topic during a search.
 KEPT_OF_MEMORY = 1 / 6
 
 
 @dataclass(frozen=True)
-class Worked:
-    """What was worked in a window with always more to do: `view` names the followed view that
-    worked least, if that was not the count; `waited` is for what the backlog waited, by stage."""
+class MeasuredWork:
+    """Throughput at saturation. `view` names the slowest traced view (None: the count was slowest);
+    `backlog_by_stage` is the share of the backlog before each stage of the CDC path."""
 
     work: Work
     view: str | None = None
-    waited: Mapping[str, float] = field(default_factory=dict)
+    backlog_by_stage: Mapping[str, float] = field(default_factory=dict)
 
 
 class Load(ABC):
-    """One kind of load on a session; `of` names it, as the generator does."""
+    """One kind of load on a session; `of` is its name in the generator."""
 
     of: str
-    start_per_s: int  # what a search begins with
-    little_per_s: int  # so few that an engine that works more has little to do
+    start_per_s: int  # first rate of a search
+    low_per_s: int  # a rate well below capacity
 
     def __init__(
         self, session: Session, folder: Path, workload: Workload, settings: Settings
@@ -53,59 +53,59 @@ class Load(ABC):
         self._workload, self._settings = workload, settings
 
     def offer(self, per_s: int) -> None:
-        """Set the rate, without a word: for one that changes every second."""
+        """Set the rate without printing it, for a rate that changes every second."""
         self.session.offer(per_s, self.of)
 
     def set_rate(self, per_s: int) -> None:
-        """Set it, say so, and see that the load arrives.
+        """Set the rate, print it, and check that the load arrives.
 
         Raises:
-            RacetrackError: it does not.
+            RacetrackError: the load does not arrive.
         """
         self.session.set_rate(per_s, self.of)
 
     @abstractmethod
-    def look(self) -> Look:
-        """What was due, done and used by now."""
+    def sample(self) -> LoadSample:
+        """Return the counters of events due and counted, and the CPU time used, as of now."""
 
     @abstractmethod
     def lags(self) -> list[Curves]:
-        """By which the lag is judged: the worst of them."""
+        """Return the curves whose worst lag counts."""
 
     @abstractmethod
-    def work(self, window: Window, batch_s: float) -> Worked:
-        """What was worked in a window, in batches.
+    def work(self, window: Window, batch_s: float) -> MeasuredWork:
+        """Return the throughput in a window, in batches.
 
         Raises:
-            ValueError: there are no two updates in it.
+            ValueError: it has fewer than two updates.
         """
 
     @abstractmethod
     def handed_over_per_s(self, window: Window) -> float:
-        """What truly was offered."""
+        """Return the rate that the generator reached."""
 
     @abstractmethod
     def counted_by(self, at_ms: int) -> int:
-        """How many the engine had done by then."""
+        """Return the number of events that the engine had counted at a time."""
 
 
 class Pageviews(Load):
-    """The main topic's events: counted by the engine, and shown by views with marks."""
+    """Events of the main topic, by the engine's count and by traced views."""
 
-    of, start_per_s, little_per_s = PAGEVIEWS, 1_000, 1_000
+    of, start_per_s, low_per_s = PAGEVIEWS, 1_000, 1_000
 
-    def look(self) -> Look:
-        """As the engine counts them."""
-        return self.session.look()
+    def sample(self) -> LoadSample:
+        """See `Load.sample`; by the engine's count."""
+        return self.session.load_sample()
 
     def lags(self) -> list[Curves]:
-        """Of the count, and of each followed view."""
+        """See `Load.lags`: the count, and each traced view."""
         count = curves.read(self._folder)
         return [count, *(of for _, of in views.told(self._folder, count.partitions))]
 
-    def work(self, window: Window, batch_s: float) -> Worked:
-        """That of the count, or of a followed view that works less. What comes by CDC is no part of
-        the load, and its views have no backlog of their own."""
+    def work(self, window: Window, batch_s: float) -> MeasuredWork:
+        """See `Load.work`: of the count, or of a slower traced view. Views fed by CDC are left out,
+        because this load gives them no backlog."""
         count, within = curves.read(self._folder), (window.start_ms, window.end_ms, batch_s)
         followed = {}
         for view, of in views.told(self._folder, count.partitions):
@@ -115,24 +115,24 @@ class Pageviews(Load):
                 except ValueError as error:
                     raise ValueError(f"of its view {view.name} {error}") from error
         name, work = capacity.slowest(capacity.work(count, *within), followed)
-        return Worked(work, name)
+        return MeasuredWork(work, name)
 
     def handed_over_per_s(self, window: Window) -> float:
-        """By the generator to its Kafka client."""
+        """See `Load.handed_over_per_s`: what the generator gave its Kafka client."""
         told = curves.read(self._folder)
         return throughput(told, window.start_ms, window.end_ms).handed_over_per_s
 
     def counted_by(self, at_ms: int) -> int:
-        """By its count."""
+        """See `Load.counted_by`."""
         processed = curves.read(self._folder).processed
         return int(sum(counted(one, np.array([float(at_ms)]), "right")[0] for one in processed))
 
 
 class Inserts(Load):
-    """Inserts of the watched table: through the database, CDC and the broker into the engine's
-    views, where marks show which of them are there."""
+    """Inserts into the table fed by CDC: through database, CDC and broker into the engine's views,
+    where tracer events show which inserts have arrived."""
 
-    start_per_s, little_per_s = 100, 100
+    start_per_s, low_per_s = 100, 100
 
     def __init__(
         self, session: Session, folder: Path, workload: Workload, settings: Settings
@@ -141,20 +141,20 @@ class Inserts(Load):
         self._partitions = settings.pageviews_partitions
         self._kinds = workload.watched_kinds
         self.of, self._table = self._kinds[0], workload.watched_table
-        self._views = _marked_on_the_way(workload)
+        self._views = _traced_on_cdc_path(workload)
         self._known_ms: list[float] = []
         self._known_due: list[float] = []
 
-    def look(self) -> Look:
-        """As the marks say which a view of that way holds: those due before the oldest mark that it
-        lacks. The cost is that of all services but the generator."""
-        heard = self.session.heard()
+    def sample(self) -> LoadSample:
+        """See `Load.sample`. An insert counts once every view on the CDC path has all tracer events
+        due before it. CPU time is that of all services except the generator."""
+        heard = self.session.latest_counters()
         told, now_ms = heard.counts, float(heard.counts["now_ms"])
         due = sum(told[kind]["due"] - told[kind]["refused"] for kind in self._kinds)
         self._known_ms.append(now_ms)
         self._known_due.append(due)
         oldest_ms = min(now_ms, self._oldest_missing_ms(told["marks"], heard.seen))
-        return Look(
+        return LoadSample(
             at_s=time.monotonic(),
             due=due,
             counted=int(np.interp(oldest_ms, self._known_ms, self._known_due)),
@@ -164,7 +164,7 @@ class Inserts(Load):
     def _oldest_missing_ms(
         self, marks: Mapping[str, Any], seen: Mapping[tuple[str, int], int]
     ) -> float:
-        """When the oldest mark was due that one of the views lacks. Marks are due evenly."""
+        """Return the due time of the oldest tracer event missing in a view (evenly spaced)."""
         newest, newest_ms = marks["newest"]
         missing = min(
             views.number_of(view.turn, seen.get((view.name, each), 0), each, self._partitions)
@@ -174,57 +174,57 @@ class Inserts(Load):
         return float(newest_ms) - (int(newest) - 1 - missing) * 1000 / float(marks["rate"])
 
     def lags(self) -> list[Curves]:
-        """Of each followed view on the way.
+        """See `Load.lags`: each traced view on the CDC path.
 
         Raises:
-            RacetrackError: none has told of a mark.
+            RacetrackError: none has shown a tracer event.
         """
         told = views.told(self._folder, range(self._partitions))
         found = [of for view, of in told if view.way == self._table]
         if not found:
-            raise RacetrackError(f"No view that {self._table} come to has told of a mark.")
+            raise RacetrackError(f"No view fed by {self._table} has shown a tracer event.")
         return found
 
-    def work(self, window: Window, batch_s: float) -> Worked:
-        """That of the view on the way that works least, and where inserts waited for it."""
+    def work(self, window: Window, batch_s: float) -> MeasuredWork:
+        """See `Load.work`: of the slowest view on the CDC path, with the stages of its backlog."""
         told, within = self._inserts(), (window.start_ms, window.end_ms)
         held = [cdc.in_view(told, of) for of in self.lags()]
         works = [capacity.work(cdc.as_curves(told, one), *within, batch_s) for one in held]
         slowest = min(range(len(works)), key=lambda number: works[number].per_s)
-        return Worked(works[slowest], None, cdc.waited(told, held[slowest], *within))
+        return MeasuredWork(
+            works[slowest], None, cdc.backlog_by_stage(told, held[slowest], *within)
+        )
 
     def handed_over_per_s(self, window: Window) -> float:
-        """What became due: the database is a part of the way."""
+        """See `Load.handed_over_per_s`: the inserts that became due."""
         told = self._inserts()
         ends = np.interp([window.start_ms, window.end_ms], told.at_ms, told.due)
         return float(ends[1] - ends[0]) / window.seconds
 
     def counted_by(self, at_ms: int) -> int:
-        """By the least of the views on the way."""
+        """See `Load.counted_by`: of the slowest view on the CDC path."""
         told, at = self._inserts(), np.array([float(at_ms)])
         return int(min(counted(cdc.in_view(told, of), at, "right")[0] for of in self.lags()))
 
     def _inserts(self) -> cdc.Inserts:
         told = cdc.read(self._folder)
         if told is None:
-            raise RacetrackError(
-                f"{self._folder / cdc.FILE} has no row: inserts were not followed."
-            )
+            raise RacetrackError(f"{self._folder / cdc.FILE} is empty: inserts were not recorded.")
         return told
 
 
 def kinds(workload: Workload) -> list[str]:
-    """What can be raised on a workload, by the generator's names."""
-    by_cdc = workload.watched_kinds[:1] if _marked_on_the_way(workload) else ()
+    """Return the kinds of load that a workload has, by their names in the generator."""
+    by_cdc = workload.watched_kinds[:1] if _traced_on_cdc_path(workload) else ()
     return [PAGEVIEWS, *by_cdc]
 
 
 def settings_for(of: str, engine: Engine, settings: Settings) -> Settings:
-    """The settings with what is needed to raise it: a broker that keeps no more than memory holds,
-    and marks where they tell what has come.
+    """Return the settings for a search: a broker with bounded retention, and tracer events where
+    they show what has arrived.
 
     Raises:
-        UsageError: this engine, or this workload, has no such load.
+        UsageError: the engine or the workload has no such load.
     """
     there = kinds(find_workload(settings.workload))
     if of not in there:
@@ -233,15 +233,15 @@ def settings_for(of: str, engine: Engine, settings: Settings) -> Settings:
     if of == PAGEVIEWS:
         return settings
     if "debezium" not in engine.needs:
-        raise UsageError(f"--of {of}: {engine.title} reads nothing that comes by CDC.")
+        raise UsageError(f"--of {of}: {engine.title} reads no table by CDC.")
     least = MARKS_PER_PARTITION * settings.pageviews_partitions
     marks_per_s = max(settings.marks_per_second, least)
     return settings.model_copy(update={"marks_per_second": marks_per_s})
 
 
 def _with_bounded_broker(settings: Settings) -> Settings:
-    """Nobody replays or verifies what a search published, which may be more than the memory holds;
-    the backlog of 30 s is far less. A bound that was set stays."""
+    """Bound the broker's retention: a search may publish more than fits into memory, and replays
+    no more than its backlog of 30 s. A bound set by the user stays."""
     if settings.kafka_retention_bytes >= 0:
         return settings
     kept = int(psutil.virtual_memory().total * KEPT_OF_MEMORY / settings.pageviews_partitions)
@@ -249,16 +249,16 @@ def _with_bounded_broker(settings: Settings) -> Settings:
 
 
 def load_of(of: str, session: Session, folder: Path, settings: Settings) -> Load:
-    """That kind of load on a session."""
+    """Return this kind of load on a session."""
     return kind_of(of)(session, folder, find_workload(settings.workload), settings)
 
 
 def kind_of(of: str) -> type[Load]:
-    """What stands for such a load."""
+    """Return the class of a kind of load."""
     return Pageviews if of == PAGEVIEWS else Inserts
 
 
-def _marked_on_the_way(workload: Workload) -> list[MarkedView]:
-    """The followed views that the watched table's inserts come to, which count marks."""
+def _traced_on_cdc_path(workload: Workload) -> list[MarkedView]:
+    """Return the traced views fed by the CDC table that count tracer events."""
     way = workload.watched_table
     return [view for view in workload.marked if view.way == way and not view.is_time]

@@ -28,8 +28,8 @@ from racetrack.probes.usage import CpuAccount, Meter
 from racetrack.probes.views import ViewsProbe
 from racetrack.run import followed, sampled
 from racetrack.run.faults import Away, Fault, FaultInjector
+from racetrack.run.rate_controller import LoadSample
 from racetrack.run.readiness import check_services, check_writes, services_of
-from racetrack.run.steering import Look
 from racetrack.run_record import Counts, FaultLog, Measured, Window
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
@@ -47,9 +47,9 @@ LAG_EVERY_S = 2.0
 
 
 @dataclass(frozen=True)
-class Heard:
-    """What was said last: the generator's counts as its `stats` has them, what each view said by
-    (view, partition), and the CPU seconds of each service."""
+class LatestCounters:
+    """Latest counters: the generator's, as its `stats` command prints them; of each (view,
+    partition); and the CPU seconds of each service."""
 
     counts: Mapping[str, Any]
     seen: Mapping[tuple[str, int], int]
@@ -182,22 +182,22 @@ class Session:
         arrives: for a rate that is changed every second."""
         self._ask_for(per_s, of, quietly=True)
 
-    def look(self) -> Look:
-        """What was due, counted and used by the engine's services, as last heard."""
+    def load_sample(self) -> LoadSample:
+        """Return the latest counters of events due and counted, and the CPU time of the engine."""
         used = self._meter.read()
         mine = self._engine.services_in(self._stack.settings)
         newest = self._delay.newest
-        return Look(
+        return LoadSample(
             at_s=time.monotonic(),
             due=self._arrivals.due if self._arrivals else 0,
             counted=newest.total if newest else 0,
             cpu_s=sum(used[name].cpu_s for name in mine if name in used),
         )
 
-    def heard(self) -> Heard:
-        """What generator, views and services have said last."""
+    def latest_counters(self) -> LatestCounters:
+        """Return the latest counters of the generator, the views and the services."""
         seen = [one.newest for one in self._probes if isinstance(one, ViewsProbe)]
-        return Heard(
+        return LatestCounters(
             counts=self._arrivals.counts if self._arrivals else {},
             seen={row: value for newest in seen for row, value in newest.copy().items()},
             cpu_s={service: used.cpu_s for service, used in self._meter.read().items()},
@@ -240,8 +240,8 @@ class Session:
         what: str,
         meanwhile: Callable[[], str] = str,
     ) -> bool:
-        """Look every second, with a live line; False if it was not reached in time. `meanwhile` is
-        called before each look, and says something for the line."""
+        """Check a condition every second, with a status line; return False if it was not reached in
+        time. `meanwhile` is called before each check and returns text for the line."""
         give_up_s = time.monotonic() + within_s
         with self._screen.live(what) as status:
             while (left_s := give_up_s - time.monotonic()) > 0:

@@ -9,9 +9,15 @@ from click.testing import CliRunner
 
 from racetrack import cli
 from racetrack.errors import RacetrackError, UsageError
-from racetrack.limit_record import Capacity, LimitRecord, LimitRun, Overloaded, SustainableRate
-from racetrack.run import limit
-from racetrack.run.phases import Pace
+from racetrack.limit_record import (
+    Capacity,
+    LimitRecord,
+    LimitRun,
+    SaturationWindow,
+    SustainableRate,
+)
+from racetrack.run import capacity_search
+from racetrack.run.trials import PhaseDurations
 from racetrack.run_record import Machine, Window
 from tests.some_engines import EXAMPLE, TWO
 
@@ -20,16 +26,16 @@ def worked(
     per_s: float, counted_before: int, warm_up_s: float = 60.4, *, is_warm: bool = True
 ) -> LimitRun:
     """A run whose work was measured after so many pageviews."""
-    seen = Overloaded(
+    seen = SaturationWindow(
         window=Window(start_ms=0, end_ms=120_000),
         counted_before=counted_before,
         batches_per_s=(per_s - 100, per_s + 100),
-        youngest_s=9,
-        oldest_s=21,
+        backlog_min_s=9,
+        backlog_max_s=21,
         idle_share=0,
         handed_over_per_s=per_s,
     )
-    return LimitRun(tag="gone", overloaded=(seen,), warm_up_s=warm_up_s, is_warm=is_warm)
+    return LimitRun(tag="gone", saturation=(seen,), warm_up_s=warm_up_s, is_warm=is_warm)
 
 
 @pytest.mark.parametrize(
@@ -45,17 +51,17 @@ def test_bounds_are_those_that_are_asked_for(
 ) -> None:
     def search(*given: object) -> None:
         *_, pace, _start_per_s, _of = given
-        assert isinstance(pace, Pace)
+        assert isinstance(pace, PhaseDurations)
         assert pace.bounds_ms == bounds_ms
         raise UsageError("It was asked.")
 
-    monkeypatch.setattr(limit, "LimitSearch", search)
+    monkeypatch.setattr(capacity_search, "CapacitySearch", search)
     result = CliRunner().invoke(cli.race, ["limit", EXAMPLE, *typed])
     assert "It was asked." in result.output
 
 
 @pytest.mark.parametrize(
-    ("outcome", "code"), [("ok", 0), ("no more rates fitted", 1), ("Void: others.", 5)]
+    ("outcome", "code"), [("ok", 0), ("no time for more", 1), ("Void: others.", 5)]
 )
 def test_the_search_goes_as_asked_and_its_numbers_are_said(
     monkeypatch: pytest.MonkeyPatch, outcome: str, code: int
@@ -69,8 +75,12 @@ def test_the_search_goes_as_asked_and_its_numbers_are_said(
 
         def __init__(self, engine: str, *given: object) -> None:
             *_, pace, start_per_s, of = given
-            assert isinstance(pace, Pace) and isinstance(start_per_s, int) and isinstance(of, str)
-            began.append((engine, pace.warm_up_most_s, pace.within_min, start_per_s, of))
+            assert (
+                isinstance(pace, PhaseDurations)
+                and isinstance(start_per_s, int)
+                and isinstance(of, str)
+            )
+            began.append((engine, pace.warm_up_most_s, pace.within_s, start_per_s, of))
 
         def run(self) -> LimitRecord:
             self.record = LimitRecord(
@@ -89,19 +99,19 @@ def test_the_search_goes_as_asked_and_its_numbers_are_said(
             )
             return self.record
 
-    monkeypatch.setattr(limit, "LimitSearch", Search)
+    monkeypatch.setattr(capacity_search, "CapacitySearch", Search)
     typed = ["limit", EXAMPLE, "--start", "48000", "--warm-up", "180", "--within", "25"]
     result = CliRunner().invoke(cli.race, typed)
     assert result.exit_code == code, result.output
-    assert began == [(EXAMPLE, 180.0, 25.0, 48_000, "pageviews")]
+    assert began == [(EXAMPLE, 180.0, 1_500.0, 48_000, "pageviews")]
     said = result.output.splitlines()
     assert said[0].startswith("This takes 25 minutes at most")
     assert (f"{EXAMPLE}: {outcome}" in said) == (code != 0)
     assert said[-4:] == [
         f"{EXAMPLE}: capacity 20,000 (19,000 to 21,000) pageviews/s",
         (
-            f"{EXAMPLE}: it worked 20,500/s after 1.0 million (its cost not flat after 120 s of"
-            " warm-up), 19,500/s after 9.0 million pageviews"
+            f"{EXAMPLE}: measured 20,500/s after 1.0 million (CPU per event not flat after 120 s"
+            " of warm-up), 19,500/s after 9.0 million pageviews"
         ),
         f"{EXAMPLE}: lag p99 within 2 s at 18,000 (not 19,000)",
         "  logs/found",
@@ -135,7 +145,7 @@ def test_engines_take_turns_and_say_in_the_end_how_far_their_searches_agree(
             self.record.outcome = "ok"
             return self.record
 
-    monkeypatch.setattr(limit, "LimitSearch", Search)
+    monkeypatch.setattr(capacity_search, "CapacitySearch", Search)
     result = CliRunner().invoke(cli.race, ["limit", one, other, "--repeat", "3"])
     assert result.exit_code == 1, result.output
     assert order == [one, other] * 3
@@ -144,15 +154,15 @@ def test_engines_take_turns_and_say_in_the_end_how_far_their_searches_agree(
     assert "Error: Its engine ended." in said
     assert f"== search 6 of 6: {other}" in said
     assert [line.split("; mean")[0] for line in said[-2:]] == [
-        f"{one}: 3 searches: capacity 98 to 102, within 2.0 % of their middle",
-        f"{other}: 2 searches: capacity 50 to 60, within 9.1 % of their middle",
+        f"{one}: 3 searches: capacity 98 to 102, half-range 2.0 % of midpoint",
+        f"{other}: 2 searches: capacity 50 to 60, half-range 9.1 % of midpoint",
     ]
 
 
 def test_no_engine_has_its_turn_before_all_are_known_to_be_searchable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limit, "LimitSearch", pytest.fail)
+    monkeypatch.setattr(capacity_search, "CapacitySearch", pytest.fail)
     result = CliRunner().invoke(cli.race, ["limit", EXAMPLE, "--of", "unheard of"])
     assert result.exit_code == 2
     assert "unheard of: the workload" in result.output

@@ -12,8 +12,8 @@ from racetrack.engines import calibration_engine
 from racetrack.flaw import Flaw
 from racetrack.limit_record import LimitRecord
 from racetrack.machine_lock import machine_lock
-from racetrack.run.limit import LimitSearch
-from racetrack.run.phases import PACE
+from racetrack.run.capacity_search import CapacitySearch
+from racetrack.run.trials import DURATIONS
 from racetrack.screen import Screen, patient_console
 from racetrack.settings import load
 from tests.e2e.shared import skip_if_busy
@@ -26,7 +26,14 @@ CAPACITY_PER_S = 8_000
 
 # The calibration engine compiles nothing and has no noise: less will do.
 QUICK = replace(
-    PACE, look_s=3, warm_up_most_s=8, warmth_bin_s=1, work_s=15, batch_s=5, settle_s=2, hold_s=15
+    DURATIONS,
+    look_s=3,
+    warm_up_most_s=8,
+    warmth_bin_s=1,
+    saturation_s=15,
+    batch_s=5,
+    settle_s=2,
+    trial_s=15,
 )
 
 
@@ -38,16 +45,16 @@ def test_a_programmed_capacity_is_found_and_nearly_all_of_it_is_sustained() -> N
         machine_lock(),
     ):
         screen = Screen(patient_console(unseen))
-        search = LimitSearch(CALIBRATION, settings, screen, guard, QUICK, CAPACITY_PER_S // 2)
+        search = CapacitySearch(CALIBRATION, settings, screen, guard, QUICK, CAPACITY_PER_S // 2)
         found = search.run()
     held = json.loads((Path(search.folder) / "limit.json").read_text())
     if not is_found(found):
         skip_if_busy(*(settings.logs_folder / run.tag for run in found.runs))
     assert found.outcome == "ok", held
     assert is_found(found), held
-    overloaded = [seen for run in found.runs for seen in run.overloaded]
-    assert all(seen.idle_share == 0 and seen.youngest_s > 1 for seen in overloaded), held
-    assert all(seen.oldest_s < 45 for seen in overloaded), held
+    overloaded = [seen for run in found.runs for seen in run.saturation]
+    assert all(seen.idle_share == 0 and seen.backlog_min_s > 1 for seen in overloaded), held
+    assert all(seen.backlog_max_s < 45 for seen in overloaded), held
     spent = [seen.cpu_s_per_million for seen in overloaded]
     assert all(each["loadgen"] > 0 and each["broker"] > 0 for each in spent), held
 

@@ -7,9 +7,9 @@ import pytest
 
 from racetrack import interrupts
 from racetrack.machine_lock import machine_lock
-from racetrack.run import limit
-from racetrack.run.limit import LimitSearch
-from racetrack.run.phases import PACE
+from racetrack.run import capacity_search
+from racetrack.run.capacity_search import CapacitySearch
+from racetrack.run.trials import DURATIONS
 from racetrack.screen import Screen, patient_console
 from racetrack.settings import load
 from racetrack.workload import find_workload
@@ -19,7 +19,14 @@ pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 # How fast it is, is not asked here.
 QUICK = replace(
-    PACE, look_s=3, warm_up_most_s=10, warmth_bin_s=2, work_s=12, batch_s=6, settle_s=2, hold_s=6
+    DURATIONS,
+    look_s=3,
+    warm_up_most_s=10,
+    warmth_bin_s=2,
+    saturation_s=12,
+    batch_s=6,
+    settle_s=2,
+    trial_s=6,
 )
 AGES_AGO_MS = 60_000.0
 
@@ -27,7 +34,7 @@ AGES_AGO_MS = 60_000.0
 def test_inserts_are_raised_until_they_wait_and_worked_off_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limit, "why_window_is_void", lambda *_: None)
+    monkeypatch.setattr(capacity_search, "why_window_is_void", lambda *_: None)
     settings = load()
     raised = find_workload(settings.workload).watched_kinds[0]
     with (
@@ -36,17 +43,17 @@ def test_inserts_are_raised_until_they_wait_and_worked_off_again(
         machine_lock(),
     ):
         screen = Screen(patient_console(unseen))
-        search = LimitSearch(EXAMPLE, settings, screen, guard, QUICK, 200, raised)
+        search = CapacitySearch(EXAMPLE, settings, screen, guard, QUICK, 200, raised)
         with search.fresh() as run:
             worked = run.work()
-            held = run.hold(round(0.2 * worked.per_s), AGES_AGO_MS)
+            held = run.try_rate(round(0.2 * worked.per_s), AGES_AGO_MS)
     found = search.record
-    (overloaded,) = found.runs[0].overloaded
+    (overloaded,) = found.runs[0].saturation
     assert worked.per_s > 200
     assert worked.is_capacity
-    assert 1 < worked.youngest_s < worked.oldest_s
-    assert sum(overloaded.waited.values()) == pytest.approx(1)
+    assert 1 < worked.backlog_min_s < worked.backlog_max_s
+    assert sum(overloaded.backlog_by_stage.values()) == pytest.approx(1)
     assert overloaded.handed_over_per_s > 0.3 * worked.per_s
     assert held.is_offered
     assert held.lag_p99_ms < AGES_AGO_MS
-    assert found.runs[0].rates[0].counted_before > overloaded.counted_before > 0
+    assert found.runs[0].trials[0].counted_before > overloaded.counted_before > 0

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from racetrack import plugins, settings
-from racetrack.limit_record import LimitRecord, LimitRun, Overloaded
+from racetrack.limit_record import LimitRecord, LimitRun
 from racetrack.report import agreement
 from racetrack.report.collect import PLACE_ONLY
 
@@ -24,8 +24,8 @@ def search(
         "window": {"start_ms": 0, "end_ms": 120_000},
         "counted_before": 9,
         "batches_per_s": [per_s],
-        "youngest_s": 9,
-        "oldest_s": 21,
+        "backlog_min_s": 9,
+        "backlog_max_s": 21,
         "idle_share": 0,
         "handed_over_per_s": per_s,
         "void": void,
@@ -41,7 +41,7 @@ def search(
             "outcome": "ok",
             "capacity": {"per_s": per_s, "low": per_s, "high": per_s},
             "sustainable": [{"bound_ms": 2_000, "held_per_s": held_per_s, "failed_per_s": None}],
-            "runs": [{"tag": "gone", "overloaded": [overloaded]}],
+            "runs": [{"tag": "gone", "saturation": [overloaded]}],
             **changed,
         }
     )
@@ -52,82 +52,28 @@ def test_the_least_and_the_greatest_are_told_by_their_middle_and_the_mean_with_i
 ):
     """Student's t of two degrees of freedom is 4.30: ± 4.30 · 5 / √3."""
     found = [search(100, 80), search(95, 90), search(105, 80)]
-    assert agreement.in_words(found) == [
+    assert agreement.describe(found) == [
         (
-            "steady: 3 searches: capacity 95 to 105, within 5.0 % of their middle; mean 100 ± 12"
+            "steady: 3 searches: capacity 95 to 105, half-range 5.0 % of midpoint; mean 100 ± 12"
             " (95 %) pageviews/s"
         ),
-        "steady: lag p99 within 2 s at 80 to 90, within 5.9 % of their middle",
+        "steady: lag p99 within 2 s at 80 to 90, half-range 5.9 % of midpoint",
     ]
 
 
 def test_how_fast_the_machine_was_for_each_stands_beside_them() -> None:
     found = [search(80, core=(80, 100), spent_s=1.5), search(60, core=(60, 120), spent_s=1.25)]
-    assert agreement.in_words(found)[1] == (
-        "steady: how fast the machine was meanwhile: a core at 50 to 67 % of the fastest second of"
-        " all, the generator took 1.25 to 1.50 CPU-s per million"
+    assert agreement.describe(found)[1] == (
+        "steady: speed of the machine: cores at 50 to 67 % of the fastest second of all,"
+        " generator 1.25 to 1.50 CPU-s per million"
     )
-    assert not any("meanwhile" in line for line in agreement.in_words([*found, search(100)]))
-
-
-def shared(
-    per_s: float, speeds: tuple[float | None, ...], paused: tuple[float | None, ...] = ()
-) -> LimitRecord:
-    """A search that would have found this on cores at 100 MiB/s, and works as the square of that,
-    while it does not stand still; a moment of 10 s for each speed."""
-    found = search(per_s, core=(80, 100))
-    moments = [
-        {
-            "from_ms": 10_000 * n,
-            "until_ms": 10_000 * (n + 1),
-            "per_s": per_s * ((speed or 100) / 100) ** 2 * (1 - (share or 0)),
-            "core_mib_per_s": speed,
-            "paused_share": share,
-        }
-        for n, (speed, share) in enumerate(
-            zip(speeds, paused or (None,) * len(speeds), strict=True)
-        )
-    ]
-    seen = {**found.runs[0].overloaded[0].model_dump(), "moments": moments}
-    run = LimitRun(tag="gone", overloaded=(Overloaded.model_validate(seen),))
-    return found.model_copy(update={"runs": (run,)})
-
-
-def test_at_like_speed_stands_what_they_would_have_found_on_cores_at_their_fastest() -> None:
-    speeds = (100.0, 80.0, 90.0, 70.0, 85.0)
-    found = [shared(100_000, speeds), shared(110_000, speeds[::-1])]
-    power, at_fastest = agreement.in_words(found)[2:4]
-    assert power == (
-        "steady: within a search its rate went as the cores' speed to the power 2.00 ± 0.00, and by"
-        " +0.00 ± 0.00 % with each million counted (95 %)"
+    assert not any(
+        "speed of the machine" in line for line in agreement.describe([*found, search(100)])
     )
-    assert at_fastest.startswith(
-        "steady: so on cores at their fastest, after 1.9 million: 100,000 to 110,000, within 4.8 %"
-        " of their middle; mean 104,881 ("
-    )
-    assert at_fastest.endswith(", 95 %) pageviews/s")
-
-
-def test_the_time_that_collections_took_is_shared_by_all_searches_if_it_is_known_of_all() -> None:
-    speeds, paused = (100.0, 80.0, 90.0, 70.0, 85.0), (0.1, 0.1, 0.35, 0.1, 0.1)
-    found = [shared(100_000, speeds, paused), shared(100_000, speeds[::-1], (0.1,) * 5)]
-    told = agreement.in_words(found)[3]
-    assert (
-        " million, standing still to collect garbage for 12 % of the time: 87,500 to 87,500,"
-        " within 0.0 % of their middle;"
-    ) in told
-    unknown = agreement.in_words([found[0], shared(100_000, speeds)])[3]
-    assert "standing still" not in unknown and "million:" in unknown
-
-
-def test_where_nobody_looked_how_fast_the_cores_were_nothing_is_said_of_like_speed() -> None:
-    speeds = (100.0, 80.0, 90.0, 70.0, 85.0)
-    found = [shared(100_000, speeds), shared(110_000, (None, *speeds[1:]))]
-    assert not any("at their fastest" in line for line in agreement.in_words(found))
 
 
 def test_one_search_agrees_with_nothing() -> None:
-    assert agreement.in_words([search(100), search(100, engine="other")]) == []
+    assert agreement.describe([search(100), search(100, engine="other")]) == []
 
 
 @pytest.mark.parametrize(
@@ -142,8 +88,8 @@ def test_one_search_agrees_with_nothing() -> None:
     ],
 )
 def test_what_is_no_repeat_of_it_does_not_count(unlike: LimitRecord) -> None:
-    (capacity, _) = agreement.in_words([search(100), unlike, search(100)])
-    assert capacity.startswith("steady: 2 searches: capacity 100 to 100, within 0.0 %")
+    (capacity, _) = agreement.describe([search(100), unlike, search(100)])
+    assert capacity.startswith("steady: 2 searches: capacity 100 to 100, half-range 0.0 %")
 
 
 def test_searches_with_other_settings_stand_apart_and_say_which_they_are() -> None:
@@ -152,7 +98,7 @@ def test_searches_with_other_settings_stand_apart_and_say_which_they_are() -> No
     def at(heap: str, per_s: float) -> LimitRecord:
         return search(per_s, settings={"steady_heap": heap, "stack_name": "there"})
 
-    told = agreement.in_words([search(100), at("8g", 200), at("4g", 100), at("8g", 200)])
+    told = agreement.describe([search(100), at("8g", 200), at("4g", 100), at("8g", 200)])
     assert [line.split(":")[0] for line in told[::2]] == [
         "steady (STEADY_HEAP=4g)",
         "steady (STEADY_HEAP=8g)",
@@ -168,7 +114,7 @@ def test_settings_that_only_other_engines_heed_set_no_search_apart() -> None:
 
     def with_set(name: str) -> list[str]:
         of = (search(100, engine=engine, settings=set_to) for set_to in ({}, {name: "8g"}))
-        return agreement.in_words(of)
+        return agreement.describe(of)
 
     assert with_set(of_other)[0].startswith(f"{engine}: 2 searches: ")
     assert with_set(own) == []
@@ -176,5 +122,7 @@ def test_settings_that_only_other_engines_heed_set_no_search_apart() -> None:
 
 def test_a_bound_within_which_not_every_search_found_a_rate_has_no_range() -> None:
     found = [search(100, 80), search(100, None), search(100, 70)]
-    assert agreement.in_words(found)[1] == "steady: lag p99 within 2 s at a rate in 2 of 3 searches"
-    assert len(agreement.in_words([search(100, None), search(100, None)])) == 1
+    assert (
+        agreement.describe(found)[1] == "steady: lag p99 within 2 s at any rate in 2 of 3 searches"
+    )
+    assert len(agreement.describe([search(100, None), search(100, None)])) == 1

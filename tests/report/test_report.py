@@ -251,23 +251,23 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
         folder = tmp_path / f"{len(runtime)}{cores}_UTC_steady_limit"
         folder.mkdir()
         limit = {
-            "schema_version": 2,
+            "schema_version": 4,
             "kind": "limit",
             "engine": "steady",
             "runtime": runtime,
             "machine": {"cpu_model": "A", "cores": cores, "memory_gib": 8},
-            "outcome": "no more rates fitted into 15 minutes",
-            "capacity": {"pageviews_per_s": 50_000.4, "low": 48_000, "high": 52_000},
+            "outcome": "no time for more rate trials within 15 min",
+            "capacity": {"per_s": 50_000.4, "low": 48_000, "high": 52_000},
             "sustainable": [
                 {
                     "bound_ms": 2_000,
-                    "held_pageviews_per_s": 41_000,
-                    "failed_pageviews_per_s": 45_000,
+                    "held_per_s": 41_000,
+                    "failed_per_s": 45_000,
                 },
                 {
                     "bound_ms": 5_000,
-                    "held_pageviews_per_s": None,
-                    "failed_pageviews_per_s": 40_000,
+                    "held_per_s": None,
+                    "failed_per_s": 40_000,
                 },
             ],
             "runs": [
@@ -275,27 +275,17 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
                     "tag": "gone",
                     "warm_up_s": 31.0,
                     "is_warm": False,
-                    "cycle_ms": 1_000,
-                    "overloaded": [
+                    "update_interval_ms": 1_000,
+                    "saturation": [
                         {
                             "window": window,
                             "counted_before": 20_000_000,
                             "batches_per_s": [49_000, 51_000],
-                            "youngest_s": 9,
-                            "oldest_s": 21,
+                            "backlog_min_s": 9,
+                            "backlog_max_s": 21,
                             "idle_share": 0,
                             "handed_over_per_s": 50_500,
                             "cpu_s_per_million": {"mysql": 0.1, "steady": 24.0, "broker": 6.04},
-                            "moments": [
-                                {
-                                    "from_ms": 10_000 * n,
-                                    "until_ms": 10_000 * (n + 1),
-                                    "per_s": 50_000,
-                                    "core_mib_per_s": None,
-                                    "paused_share": share,
-                                }
-                                for n, share in enumerate((0.05, 0.351))
-                            ],
                         }
                     ],
                     "rates": [
@@ -303,11 +293,11 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
                             "window": window,
                             "counted_before": 9_000_000,
                             "bound_ms": 5_000,
-                            "pageviews_per_s": 45_000,
+                            "per_s": 45_000,
                             "lag_p50_ms": 700,
                             "lag_p99_ms": 6_543,
                             "handed_over_per_s": 45_000,
-                            "broken_off": True,
+                            "ended_early": True,
                         }
                     ],
                 }
@@ -320,7 +310,7 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
     told = text_of(tables(collection.runs), folders)
     for place in ("native: A, 2 cores", "native: A, 4 cores", "../compose: A, 2 cores"):
         assert f"Limits: {place}, 8 GiB" in told
-    found = ("50,000 (48,000 to 52,000)", "41,000 (not 45,000)", "below 40,000", "no more rates")
+    found = ("50,000 (48,000 to 52,000)", "41,000 (not 45,000)", "below 40,000", "no time for more")
     assert all(words in told for words in found), told
     write(tmp_path / "out", collection, tables(collection.runs), None)
     page = words((tmp_path / "out" / "report.html").read_text())
@@ -329,9 +319,8 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
         for words in (
             *found,
             "p99 6,543 ms",
-            "9 to 21 s old; CPU-s per million: steady 24.00, broker 6.04; all 1.5 cores",
-            "stood still to collect garbage for 20 % of the time (35 % of the worst 10 s)",
-            "warmed up for 31 s, its cost not flat",
+            "9 to 21 s; CPU-s per million: steady 24.00, broker 6.04; all 1.5 cores",
+            "warmed up for 31 s, CPU per event not flat",
         )
     )
     assert len(list((tmp_path / "out" / "plots").glob("limits*.svg"))) == 3
@@ -354,7 +343,7 @@ def test_how_far_searches_agree_stands_below_them(tmp_path: Path) -> None:
     folders = sorted(tmp_path.glob("*_limit"))
     collection = collect(folders)
     write(tmp_path / "out", collection, tables(collection.runs), None)
-    agreement = "steady: 2 searches: capacity 95 to 105, within 5.0 % of their middle"
+    agreement = "steady: 2 searches: capacity 95 to 105, half-range 5.0 % of midpoint"
     assert agreement in text_of(tables(collection.runs), folders)
     assert agreement in words((tmp_path / "out" / "report.html").read_text())
     chart = (tmp_path / "out" / "plots" / "limits1.svg").read_text()
@@ -369,7 +358,7 @@ def test_a_bound_that_an_engine_updates_too_seldom_for_is_not_said_to_hold() -> 
         "lag_p99_ms": 1_060,
         "counted_before": 9,
         "handed_over_per_s": 40_000,
-        "broken_off": False,
+        "ended_early": False,
     }
     found = LimitRecord.model_validate(
         {
@@ -381,15 +370,15 @@ def test_a_bound_that_an_engine_updates_too_seldom_for_is_not_said_to_hold() -> 
                 {"bound_ms": bound_ms, "held_per_s": 40_000, "failed_per_s": 57_000}
                 for bound_ms in (1_000, 2_000)
             ],
-            "runs": [{"tag": "one", "cycle_ms": 1_010, "rates": [rate]}],
+            "runs": [{"tag": "one", "update_interval_ms": 1_010, "rates": [rate]}],
         }
     )
     widened, as_asked = limits.lines(found)[-2:]
-    assert "within 2.0 s, two of its update cycles (1 s was asked for), at 40,000 (" in widened
+    assert "within 2.0 s, two update intervals (requested: 1 s), at 40,000 (" in widened
     assert as_asked == "steady: lag p99 within 2 s at 40,000 (not 57,000)"
-    assert limits.sustained_in_words(found, 1_000) == "40,000 (not 57,000), within 2.0 s"
-    assert limits.sustained_in_words(found, 2_000) == "40,000 (not 57,000)"
-    assert limits.sustained_in_words(found, 5_000) == "n/a"
+    assert limits.describe_sustained(found, 1_000) == "40,000 (not 57,000), within 2.0 s"
+    assert limits.describe_sustained(found, 2_000) == "40,000 (not 57,000)"
+    assert limits.describe_sustained(found, 5_000) == "n/a"
 
 
 def test_a_limit_of_an_older_version_is_not_read_as_one_of_today(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from numpy.random import Generator
 
 from racetrack.analysis.curves import HEADER
 from racetrack.errors import RacetrackError
-from racetrack.run import limit, loads, phases
-from racetrack.run.steering import Look
+from racetrack.run import capacity_search, loads, trials
+from racetrack.run.rate_controller import LoadSample
 from racetrack.runfolder import RunFolder
-from tests.run.fluid import STEP_S, Queue, Wavering
+from simulations.fluid import STEP_S, Queue, SimulatedEngine
 
 START_MS = 1_790_000_000_000
 CPU_S_EACH = 1e-5
@@ -33,9 +33,9 @@ class Clock:
 
     def rule(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """From now on it is the clock of the search."""
-        for module in (phases, limit, loads):
+        for module in (trials, capacity_search, loads):
             monkeypatch.setattr(module, "time", self)
-        monkeypatch.setattr(phases, "now_ms", self.now_ms)
+        monkeypatch.setattr(trials, "now_ms", self.now_ms)
 
 
 class OnClock:
@@ -78,7 +78,9 @@ class FluidSession(OnClock):
     cold_s = 0.0
     dies_at_s = float("inf")
 
-    def __init__(self, clock: Clock, engine: Wavering, rng: Generator, folder: RunFolder) -> None:
+    def __init__(
+        self, clock: Clock, engine: SimulatedEngine, rng: Generator, folder: RunFolder
+    ) -> None:
         super().__init__(clock)
         self._queue = Queue(engine, rng)
         self._closing = ExitStack()
@@ -107,9 +109,9 @@ class FluidSession(OnClock):
         self.offer(per_s, of)
         return self._clock.now_ms()
 
-    def look(self) -> Look:
+    def load_sample(self) -> LoadSample:
         queue = self._queue
-        return Look(queue.now_s, int(queue.due), int(queue.told), self._cpu_s)
+        return LoadSample(queue.now_s, int(queue.due), int(queue.told), self._cpu_s)
 
     def stop(self) -> None:
         self._closing.close()

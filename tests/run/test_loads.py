@@ -10,14 +10,14 @@ from racetrack.errors import UsageError
 from racetrack.limit_record import PAGEVIEWS
 from racetrack.run import loads
 from racetrack.run.loads import Inserts
-from racetrack.run.phases import PACE, Overload, drain, hold
 from racetrack.run.session import Session
+from racetrack.run.trials import DURATIONS, Saturation, drain, try_rate
 from racetrack.run_record import Window
 from racetrack.runfolder import RunFolder
 from racetrack.settings import load
 from racetrack.workload import find_workload
+from tests.run.fluid_inserts import FluidInserts
 from tests.run.fluid_session import Clock
-from tests.run.fluid_way import FluidWay
 from tests.run.made_up import MadeUpEngine
 
 INSERTS = "purchases"
@@ -38,16 +38,16 @@ class Drive:
         clock = Clock()
         clock.rule(monkeypatch)
         self.folder = RunFolder.create(logs, "made-up", "way")
-        self.way = FluidWay(clock, self.folder, stages_per_s)
+        self.way = FluidInserts(clock, self.folder, stages_per_s)
         settings = load({"MARKS_PER_SECOND": "12"})
         workload = find_workload(settings.workload)
         session = cast(Session, self.way)
         self.load = Inserts(session, self.folder.path, workload, settings)
 
-    def overloaded(self) -> Window:
-        overload = Overload(self.load, self.folder.path, self.load.start_per_s, PACE)
-        assert overload.warm_up().is_warm
-        return overload.measure()
+    def last_saturation(self) -> Window:
+        saturation = Saturation(self.load, self.folder.path, self.load.start_per_s, DURATIONS)
+        assert saturation.warm_up().is_warm
+        return saturation.measure()
 
 
 @pytest.mark.parametrize(("stages_per_s", "limits"), WAYS, ids=[limits for _, limits in WAYS])
@@ -58,27 +58,27 @@ def test_the_way_works_as_fast_as_its_slowest_stage_for_which_the_most_wait(
     limits: str,
 ) -> None:
     at = Drive(tmp_path, monkeypatch, stages_per_s)
-    worked = at.load.work(at.overloaded(), PACE.batch_s)
+    worked = at.load.work(at.last_saturation(), DURATIONS.batch_s)
     assert worked.work.per_s == pytest.approx(min(stages_per_s), rel=0.01)
     assert worked.work.is_capacity
-    assert 4 < worked.work.youngest_s < worked.work.oldest_s < 31
-    assert sum(worked.waited.values()) == pytest.approx(1)
-    assert worked.waited[limits] > 0.9
+    assert 4 < worked.work.backlog_min_s < worked.work.backlog_max_s < 31
+    assert sum(worked.backlog_by_stage.values()) == pytest.approx(1)
+    assert worked.backlog_by_stage[limits] > 0.9
 
 
 def test_a_rate_below_the_slowest_stage_is_held_and_one_above_it_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Drive(tmp_path, monkeypatch, (4_000, 1_500, 9_000))
-    at.overloaded()
+    at.last_saturation()
     drain(at.load, 1_400)
-    look = at.load.look()
+    look = at.load.sample()
     assert 0 <= look.due - look.counted <= 1_400
-    held = hold(at.load, 1_400, 2_000, PACE)
-    assert not held.broken_off
+    held = try_rate(at.load, 1_400, 2_000, DURATIONS)
+    assert not held.ended_early
     assert held.lag_p99_ms < 1_200
     assert held.handed_over_per_s == pytest.approx(1_412, rel=0.01)
-    assert hold(at.load, 1_600, 2_000, PACE).broken_off
+    assert try_rate(at.load, 1_600, 2_000, DURATIONS).ended_early
 
 
 def test_what_is_counted_is_what_a_view_holds(
@@ -88,12 +88,12 @@ def test_what_is_counted_is_what_a_view_holds(
     at.load.offer(1_000)
     for _ in range(20):
         at.way.watch(1, "falling behind")
-        look = at.load.look()
+        look = at.load.sample()
     assert look.due == pytest.approx(20 * 1_012, rel=0.01)
     # The next mark may be a twelfth of a second away, and the view is told twice a second.
     assert 20 * 700 - 400 <= look.counted <= 20 * 700 + 1_012 / 12
     assert look.cpu_s == pytest.approx(20 * 700 * 1e-4, rel=0.01)
-    at_ms = at.way.heard().counts["now_ms"]
+    at_ms = at.way.latest_counters().counts["now_ms"]
     assert at.load.counted_by(at_ms) == pytest.approx(look.counted, rel=0.01)
 
 
@@ -120,5 +120,5 @@ def test_what_can_not_be_raised_is_said() -> None:
     with pytest.raises(UsageError, match="--of sales: the workload shop has pageviews and purcha"):
         loads.settings_for("sales", engine, load({}))
     engine.needs = ()
-    with pytest.raises(UsageError, match="reads nothing that comes by CDC"):
+    with pytest.raises(UsageError, match="reads no table by CDC"):
         loads.settings_for(INSERTS, engine, load({}))

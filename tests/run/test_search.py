@@ -10,13 +10,13 @@ import pytest
 
 from racetrack.analysis.capacity import Work
 from racetrack.errors import RacetrackError
-from racetrack.limit_record import widened_ms
-from racetrack.run.phases import PACE
-from racetrack.run.search import SHARES, Found, Held, find
-from tests.run.fluid import Wavering, searched
+from racetrack.limit_record import effective_bound_ms
+from racetrack.run.search import SHARES, Found, TrialResult, find
+from racetrack.run.trials import DURATIONS
+from simulations.fluid import SimulatedEngine, searched
 
 CAPACITY_PER_S = 10_000.0
-BUSY = Work((CAPACITY_PER_S,) * 5, youngest_s=10, oldest_s=20, idle_share=0)
+BUSY = Work((CAPACITY_PER_S,) * 5, backlog_min_s=10, backlog_max_s=20, idle_share=0)
 
 
 class Engine:
@@ -29,7 +29,7 @@ class Engine:
         self.asked: list[float] = []
         self.most_holds = 99
         self.offers = math.inf
-        self.cycle_ms = 100.0
+        self.update_interval_ms = 100.0
 
     @contextmanager
     def fresh(self) -> Iterator["Engine"]:
@@ -43,16 +43,16 @@ class Engine:
             raise made
         return made
 
-    def hold(self, per_s: int, bound_ms: float) -> Held:
+    def try_rate(self, per_s: int, bound_ms: float) -> TrialResult:
         self.did.append(f"hold for {bound_ms:,.0f} ms")
         share = round(per_s / CAPACITY_PER_S, 2)
         self.asked.append(share)
         lag_ms = 8_000 if share > self._late_up_to else 3_000 if share > self._up_to else 1_000
-        broken_off = lag_ms > widened_ms(bound_ms, self.cycle_ms)
+        ended_early = lag_ms > effective_bound_ms(bound_ms, self.update_interval_ms)
         is_offered = per_s <= self.offers
-        return Held(math.inf if broken_off else lag_ms, self.cycle_ms, is_offered)
+        return TrialResult(math.inf if ended_early else lag_ms, self.update_interval_ms, is_offered)
 
-    def has_time_to_hold(self) -> bool:
+    def has_time_for_trial(self) -> bool:
         return len(self.asked) < self.most_holds
 
     def limit(self) -> Found:
@@ -109,7 +109,7 @@ def test_no_rate_is_begun_without_time_for_it() -> None:
 
 def test_a_bound_is_two_update_cycles_at_least() -> None:
     engine = Engine(0.80, 0.99)
-    engine.cycle_ms = 1_600
+    engine.update_interval_ms = 1_600
     assert engine.rates() == [(9_500, None), (9_500, None)]
 
 
@@ -154,11 +154,11 @@ def test_an_engine_that_was_not_kept_busy_has_no_capacity(run: int) -> None:
 
 @pytest.mark.slow
 def test_a_wavering_capacity_is_found_in_time() -> None:
-    engine = Wavering(noise=0.1, pause_s=1)
+    engine = SimulatedEngine(noise=0.1, pause_s=1)
     rng = np.random.default_rng(3)
     found = [searched(engine, rng) for _ in range(100)]
     errors = np.array([one.error for one in found])
     assert abs(errors.mean()) < 0.01
     assert np.quantile(np.abs(errors), 0.95) < 0.07
     assert np.mean([one.covers for one in found]) > 0.8
-    assert max(one.minutes for one in found) <= PACE.within_min
+    assert max(one.minutes for one in found) <= DURATIONS.within_s / 60

@@ -161,7 +161,7 @@ def test_a_rate_that_is_steered_is_asked_for_and_what_comes_of_it_seen(
     at.start()
     at.session.offer(123)
     assert Generator.asked[-1] == "set pageviews_per_second 123"
-    first, second = at.session.look(), at.session.look()
+    first, second = at.session.load_sample(), at.session.load_sample()
     assert first.counted == 7
     assert first.at_s <= second.at_s
     assert 0 < first.cpu_s <= second.cpu_s  # both of its services are this process

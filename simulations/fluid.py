@@ -1,8 +1,8 @@
-"""A fluid queue before an engine whose capacity wavers and pauses: searches for its limit, made up.
+"""Fluid-queue simulation of the capacity search: an engine with noise and pauses.
 
-    python -m tests.run.fluid [SEARCHES]
+    python -m simulations.fluid [SEARCHES]
 
-prints the table of docs/limit.md: how far off the searches are, and how long they take.
+prints the table of docs/limit.md: error and duration of the searches.
 """
 
 import math
@@ -17,20 +17,20 @@ from rich.console import Console
 from rich.table import Table
 from scipy import signal
 
-from racetrack.analysis.capacity import Work, moments
-from racetrack.limit_record import widened_ms
-from racetrack.run.phases import (
+from racetrack.analysis.capacity import Work
+from racetrack.limit_record import effective_bound_ms
+from racetrack.run.rate_controller import LEAST_S, TARGET_S, LoadSample, RateController
+from racetrack.run.search import BOUNDS_MS, QUANTILE, TrialResult, find
+from racetrack.run.trials import (
+    CHECK_LAG_EVERY_S,
     DRAIN_SHARE,
     DRAINED_S,
     DRAINED_WITHIN_S,
+    DURATIONS,
     FILLED_WITHIN_S,
-    LOOK_AT_LAG_EVERY_S,
-    OVERLOADED_FOR_S,
-    PACE,
-    Pace,
+    SATURATED_FOR_S,
+    PhaseDurations,
 )
-from racetrack.run.search import BOUNDS_MS, QUANTILE, Held, find
-from racetrack.run.steering import LEAST_S, TARGET_S, Look, Steering
 
 STEP_S = 0.2
 LOOK_EVERY_S = 1.0
@@ -39,13 +39,13 @@ SEARCHES = 1_000
 
 
 @dataclass(frozen=True)
-class Wavering:
-    """An engine: its capacity while it works, in pageviews per second, wavers as AR(1) noise of
-    `noise` (a part of it) that forgets with `tau_s`, and pauses for `pause_s`, `pause_every_s`
-    after the last pause on average (exponentially); it tells of its count every `cycle_s`.
+class SimulatedEngine:
+    """Engine with a capacity of `per_s` events per second, AR(1) noise of relative size `noise` and
+    correlation time `tau_s`, and pauses of `pause_s` at exponential intervals of mean
+    `pause_every_s`. It reports its count every `cycle_s`.
 
-    One with `fixed_s` takes all that waits in one update, which takes that long beside its work on
-    what it took, and tells of its count after each: it works the faster, the more has waited.
+    With `fixed_s` it takes its whole backlog in one update, which costs `fixed_s` beside the work
+    on the events, so a larger backlog means a higher throughput.
     """
 
     per_s: float = 20_000.0
@@ -58,11 +58,11 @@ class Wavering:
 
     @property
     def mean_per_s(self) -> float:
-        """In the long run."""
+        """Mean capacity including pauses."""
         return self.per_s * self.pause_every_s / (self.pause_every_s + self.pause_s)
 
     def steps(self, rng: Generator) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-        """How much it can count in each STEP_S."""
+        """Return the number of events it can count in each STEP_S."""
         count = int(LONGEST_S / STEP_S)
         keeps = math.exp(-STEP_S / self.tau_s)
         fresh = rng.normal(0, math.sqrt(1 - keeps * keeps), count)
@@ -76,18 +76,17 @@ class Wavering:
 
 
 class Queue:
-    """One fresh run of such an engine, step by step."""
+    """One fresh run of an engine, step by step."""
 
-    def __init__(self, engine: Wavering, rng: Generator) -> None:
+    def __init__(self, engine: SimulatedEngine, rng: Generator) -> None:
         self.offered_per_s, self.most_handed_over_per_s = 0.0, math.inf
         self.now_s, self.due, self.handed_over, self.done, self.told = 0.0, 0.0, 0.0, 0.0, 0.0
         self._cycle_s, self._tells_at_s = engine.cycle_s, rng.random() * engine.cycle_s
         self._room = iter(engine.steps(rng).tolist())
         self._fixed_s, self._taken, self._updates_at_s = engine.fixed_s, 0.0, 0.0
-        self.tells: list[tuple[float, float]] = []
 
     def step(self) -> None:
-        """Let STEP_S pass."""
+        """Advance by STEP_S."""
         self.now_s += STEP_S
         self.due += self.offered_per_s * STEP_S
         at_most = self.handed_over + self.most_handed_over_per_s * STEP_S
@@ -98,86 +97,79 @@ class Queue:
         self.done = min(self.handed_over, self.done + next(self._room))
         if self.now_s >= self._tells_at_s:
             self.told, self._tells_at_s = self.done, self._tells_at_s + self._cycle_s
-            self.tells.append((self.now_s, self.told))
 
     def _update(self, room: float) -> None:
         if self.now_s < self._updates_at_s:
             return
         self.done = self.told = self.done + self._taken
-        self.tells.append((self.now_s, self.told))
         self._taken = self.handed_over - self.done
         self._updates_at_s = self.now_s + self._fixed_s + self._taken / room * STEP_S
 
-    def look(self) -> Look:
-        """What there is to see of it."""
-        return Look(self.now_s, int(self.due), int(self.told), 0.0)
+    def look(self) -> LoadSample:
+        """Return the counters that the harness would see."""
+        return LoadSample(self.now_s, int(self.due), int(self.told), 0.0)
 
 
 class FluidRun:
-    """One fresh run as the search asks for it, steered, drained and held as a real one is."""
+    """Implementation of `FreshRun` on a queue, with the real rate controller."""
 
-    def __init__(self, engine: Wavering, rng: Generator, pace: Pace) -> None:
-        self._engine, self._pace = engine, pace
-        self._queue, self._steering = Queue(engine, rng), Steering(1_000)
-        self._pass(1_000, pace.look_s)
+    def __init__(self, engine: SimulatedEngine, rng: Generator, durations: PhaseDurations) -> None:
+        self._engine, self._durations = engine, durations
+        self._queue, self._controller = Queue(engine, rng), RateController(1_000)
+        self._pass(1_000, durations.look_s)
         self._since_s: float | None = self._queue.now_s
-        while self._queue.now_s < pace.warm_up_most_s or self._steering.backlog_s < LEAST_S:
-            self._steer()
+        while self._queue.now_s < durations.warm_up_most_s or self._controller.backlog_s < LEAST_S:
+            self._control()
 
     @property
     def took_s(self) -> float:
-        """How long it took up to now."""
-        return self._pace.start_and_stop_s + self._queue.now_s
+        """Duration so far."""
+        return self._durations.start_and_stop_s + self._queue.now_s
 
     def work(self) -> Work:
         since_s = self._queue.now_s if self._since_s is None else self._since_s
-        self._steer()
-        while self._steering.backlog_s < LEAST_S:
-            self._steer()
+        self._control()
+        while self._controller.backlog_s < LEAST_S:
+            self._control()
         filled_by_s = self._queue.now_s + FILLED_WITHIN_S
         while self._queue.now_s < filled_by_s and (
-            self._steering.backlog_s < TARGET_S or self._queue.now_s < since_s + OVERLOADED_FOR_S
+            self._controller.backlog_s < TARGET_S or self._queue.now_s < since_s + SATURATED_FOR_S
         ):
-            self._steer()
-        looks, backlogs_s = [self._queue.look()], [self._steering.backlog_s]
-        while looks[-1].at_s - looks[0].at_s < self._pace.work_s:
-            looks.append(self._steer())
-            backlogs_s.append(self._steering.backlog_s)
+            self._control()
+        looks, backlogs_s = [self._queue.look()], [self._controller.backlog_s]
+        while looks[-1].at_s - looks[0].at_s < self._durations.saturation_s:
+            looks.append(self._control())
+            backlogs_s.append(self._controller.backlog_s)
         at_s, counted = [look.at_s for look in looks], [look.counted for look in looks]
-        batches = max(1, round(self._pace.work_s / self._pace.batch_s))
+        batches = max(1, round(self._durations.saturation_s / self._durations.batch_s))
         edges = np.linspace(at_s[0], at_s[-1], batches + 1)
         rates = np.diff(np.interp(edges, at_s, counted)) / np.diff(edges)
         idle = float(np.mean([left_s == 0 for left_s in backlogs_s]))
-        tells = np.array([one for one in self._queue.tells if at_s[0] <= one[0] <= at_s[-1]])
-        at_ms, moments_per_s = moments(1000 * tells[:, 0], tells[:, 1])
-        return Work(
-            *(tuple(rates.tolist()), min(backlogs_s), max(backlogs_s), idle),
-            edges_ms=tuple(at_ms.tolist()),
-            moments_per_s=tuple(moments_per_s.tolist()),
-        )
+        return Work(tuple(rates.tolist()), min(backlogs_s), max(backlogs_s), idle)
 
-    def hold(self, per_s: int, bound_ms: float) -> Held:
-        queue, pace, cycle_ms = self._queue, self._pace, 1000 * self._engine.cycle_s
+    def try_rate(self, per_s: int, bound_ms: float) -> TrialResult:
+        queue, durations = self._queue, self._durations
+        update_interval_ms = 1000 * self._engine.cycle_s
         self._since_s = None
         drained_by_s = queue.now_s + DRAINED_WITHIN_S
         while queue.due - queue.told > DRAINED_S * per_s and queue.now_s < drained_by_s:
             self._pass(DRAIN_SHARE * per_s, LOOK_EVERY_S)
-        self._pass(per_s, pace.settle_s)
+        self._pass(per_s, durations.settle_s)
         ages_s: list[float] = []
-        bound_s = widened_ms(bound_ms, cycle_ms) / 1000
+        bound_s = effective_bound_ms(bound_ms, update_interval_ms) / 1000
         above_s, from_s = 0.0, queue.now_s
-        while queue.now_s < from_s + pace.hold_s:
+        while queue.now_s < from_s + durations.trial_s:
             queue.step()
             ages_s.append((queue.due - queue.told) / per_s)
             above_s += STEP_S * (ages_s[-1] > bound_s)
-            looks = not len(ages_s) % round(LOOK_AT_LAG_EVERY_S / STEP_S)
-            if looks and above_s > (1 - QUANTILE) * pace.hold_s:
-                return Held(math.inf, cycle_ms)
-        return Held(1000 * float(np.quantile(ages_s, QUANTILE)), cycle_ms)
+            looks = not len(ages_s) % round(CHECK_LAG_EVERY_S / STEP_S)
+            if looks and above_s > (1 - QUANTILE) * durations.trial_s:
+                return TrialResult(math.inf, update_interval_ms)
+        return TrialResult(1000 * float(np.quantile(ages_s, QUANTILE)), update_interval_ms)
 
-    def _steer(self) -> Look:
+    def _control(self) -> LoadSample:
         look = self._queue.look()
-        self._pass(self._steering.next_per_s(look), LOOK_EVERY_S)
+        self._pass(self._controller.next_per_s(look), LOOK_EVERY_S)
         return look
 
     def _pass(self, offered_per_s: float, seconds: float) -> None:
@@ -187,29 +179,31 @@ class FluidRun:
 
 
 class FluidRuns:
-    """Runs as the search asks for them, with the time that they would take."""
+    """Implementation of `Runs`, with the time that the runs would take."""
 
-    def __init__(self, engine: Wavering, rng: Generator, pace: Pace = PACE) -> None:
-        self._engine, self._rng, self._pace = engine, rng, pace
+    def __init__(
+        self, engine: SimulatedEngine, rng: Generator, durations: PhaseDurations = DURATIONS
+    ) -> None:
+        self._engine, self._rng, self._durations = engine, rng, durations
         self._runs: list[FluidRun] = []
 
     @property
     def took_s(self) -> float:
-        """All of them."""
+        """Duration of all runs."""
         return sum(run.took_s for run in self._runs)
 
     @contextmanager
     def fresh(self) -> Iterator[FluidRun]:
-        self._runs.append(FluidRun(self._engine, self._rng, self._pace))
+        self._runs.append(FluidRun(self._engine, self._rng, self._durations))
         yield self._runs[-1]
 
-    def has_time_to_hold(self) -> bool:
-        return self._pace.has_time_to_hold(self.took_s)
+    def has_time_for_trial(self) -> bool:
+        return self._durations.has_time_for_trial(self.took_s)
 
 
 @dataclass(frozen=True)
 class Searched:
-    """What came of one search, rates as parts of the true capacity."""
+    """Result of one search, rates relative to the true capacity."""
 
     error: float
     covers: bool
@@ -218,11 +212,14 @@ class Searched:
     is_whole: bool
 
 
-def searched(engine: Wavering, rng: Generator, pace: Pace = PACE) -> Searched:
-    """One search for the limit of a made-up engine."""
-    runs = FluidRuns(engine, rng, pace)
+def searched(
+    engine: SimulatedEngine, rng: Generator, durations: PhaseDurations = DURATIONS
+) -> Searched:
+    """Run one search on a simulated engine."""
+    runs = FluidRuns(engine, rng, durations)
     found = find(runs)
-    assert found is not None
+    if found is None:
+        raise ValueError("the engine was not saturated")
     mean = engine.mean_per_s
     return Searched(
         error=found.capacity.per_s / mean - 1,
@@ -234,16 +231,16 @@ def searched(engine: Wavering, rng: Generator, pace: Pace = PACE) -> Searched:
 
 
 KINDS = {
-    "10 % noise": Wavering(),
-    "5 % noise": Wavering(noise=0.05),
-    "10 % noise, pauses of 1 s every 30 s": Wavering(pause_s=1.0),
-    "10 % noise, pauses of 3 s every 40 s": Wavering(pause_s=3.0, pause_every_s=40.0),
-    "20 % noise": Wavering(noise=0.2),
+    "10 % noise": SimulatedEngine(),
+    "5 % noise": SimulatedEngine(noise=0.05),
+    "10 % noise, pauses of 1 s every 30 s": SimulatedEngine(pause_s=1.0),
+    "10 % noise, pauses of 3 s every 40 s": SimulatedEngine(pause_s=3.0, pause_every_s=40.0),
+    "20 % noise": SimulatedEngine(noise=0.2),
 }
 
 
 def table(searches: int) -> Table:
-    """A row a kind of engine."""
+    """Return the table, one row per kind of engine."""
     made = Table(
         *("engine", "bias, %", "sd, %", "95 % of errors within, %", "interval holds it, %"),
         *(f"sustainable at {bound / 1000:g} s: mean ± sd" for bound in BOUNDS_MS),

@@ -14,17 +14,17 @@ from rich.console import Console
 from racetrack import engines, interrupts
 from racetrack.errors import RacetrackError
 from racetrack.limit_record import LimitRecord
-from racetrack.run import limit
-from racetrack.run.limit import LimitSearch
-from racetrack.run.phases import PACE
+from racetrack.run import capacity_search
+from racetrack.run.capacity_search import CapacitySearch
+from racetrack.run.trials import DURATIONS
 from racetrack.runfolder import RunFolder, read_run
 from racetrack.screen import Screen
 from racetrack.settings import load
-from tests.run.fluid import Wavering
+from simulations.fluid import SimulatedEngine
 from tests.run.fluid_session import Clock, FluidSession
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
-ENGINE = Wavering(per_s=20_000, noise=0.03)
+ENGINE = SimulatedEngine(per_s=20_000, noise=0.03)
 Search = Callable[[], LimitRecord]
 
 
@@ -49,8 +49,8 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> MadeUp:
     made = MadeUp()
     made.clock.rule(monkeypatch)
     monkeypatch.setattr(engines, "find_engine", lambda _: MadeUpEngine())
-    monkeypatch.setattr(limit, "open_stack", lambda *_: made.stack.as_stack())
-    monkeypatch.setattr(limit, "Session", made.session)
+    monkeypatch.setattr(capacity_search, "open_stack", lambda *_: made.stack.as_stack())
+    monkeypatch.setattr(capacity_search, "Session", made.session)
     return made
 
 
@@ -61,7 +61,7 @@ def search(made_up: MadeUp, tmp_path: Path) -> Search:
     def run() -> LimitRecord:
         guard = interrupts.Guard(print)
         screen = Screen(Console(quiet=True))
-        return LimitSearch("made-up", settings, screen, guard, PACE).run()
+        return CapacitySearch("made-up", settings, screen, guard, DURATIONS).run()
 
     return run
 
@@ -82,7 +82,7 @@ def test_capacity_and_sustainable_rates_are_found(search: Search, tmp_path: Path
     for one in found.sustainable:
         assert one.held_per_s == pytest.approx(19_000, rel=0.06)
     assert LimitRecord.model_validate(held(tmp_path)) == found
-    assert 8 < found.minutes <= PACE.within_min
+    assert 8 < found.minutes <= DURATIONS.within_s / 60
 
 
 def test_every_run_is_fresh_and_leaves_a_folder(
@@ -94,18 +94,18 @@ def test_every_run_is_fresh_and_leaves_a_folder(
     assert all(read_run(tmp_path / tag).outcome == "ok" for tag in tags)
     assert all(session.stopped for session in made_up.sessions)
     for run in found.runs:
-        assert run.overloaded[0].idle_share == 0
-        assert run.overloaded[0].cpu_s_per_million == {"made-up": pytest.approx(10, rel=0.03)}
-    assert found.runs[0].cycle_ms is None  # it was to hold no rate
-    assert found.runs[1].cycle_ms == pytest.approx(1_000, abs=250)
+        assert run.saturation[0].idle_share == 0
+        assert run.saturation[0].cpu_s_per_million == {"made-up": pytest.approx(10, rel=0.03)}
+    assert found.runs[0].update_interval_ms is None  # it was to hold no rate
+    assert found.runs[1].update_interval_ms == pytest.approx(1_000, abs=250)
 
 
 def test_rates_are_tried_in_the_second_run_before_it_is_overloaded(search: Search) -> None:
     first, second = search().runs
-    assert not first.rates
-    held = second.rates[0]
+    assert not first.trials
+    held = second.trials[0]
     assert held.handed_over_per_s == pytest.approx(held.per_s, rel=0.01)
-    assert 0 < held.counted_before < second.overloaded[0].counted_before
+    assert 0 < held.counted_before < second.saturation[0].counted_before
 
 
 def test_a_generator_that_gives_out_first_is_named(search: Search, made_up: MadeUp) -> None:
@@ -115,8 +115,8 @@ def test_a_generator_that_gives_out_first_is_named(search: Search, made_up: Made
     made_up.change = gives_out
     found = search()
     assert found.capacity is None
-    assert found.outcome.startswith("its capacity is not known: for ")
-    assert "no more than 15,0" in found.outcome or "no more than 14,9" in found.outcome
+    assert found.outcome.startswith("its capacity is unknown: it was idle for ")
+    assert "only 15,0" in found.outcome or "only 14,9" in found.outcome
 
 
 def test_a_first_run_that_fails_ends_the_search_and_what_was_seen_stands(
@@ -130,7 +130,7 @@ def test_a_first_run_that_fails_ends_the_search_and_what_was_seen_stands(
         search()
     told = held(tmp_path)
     assert told["outcome"] == "the engine ended: out of memory"
-    assert [len(run["overloaded"]) for run in told["runs"]] == [0]
+    assert [len(run["saturation"]) for run in told["runs"]] == [0]
     assert made_up.sessions[-1].stopped
 
 
@@ -158,13 +158,13 @@ def test_a_second_run_that_fails_leaves_the_capacity_of_the_first(
     made_up.change = dies
     found = search()
     assert found.outcome == (
-        "its second run ended before its work was measured, so that the capacity is that of its"
-        " first alone: the engine ended: out of memory"
+        "its second run failed, so the capacity rests on the first run alone:"
+        " the engine ended: out of memory"
     )
     assert found.capacity is not None
     assert found.capacity.per_s == pytest.approx(20_000, rel=0.03)
     assert not found.is_capacity_of_all_runs
-    assert [len(run.overloaded) for run in found.runs] == [1, 0]
+    assert [len(run.saturation) for run in found.runs] == [1, 0]
     assert LimitRecord.model_validate(held(tmp_path)) == found
     assert made_up.sessions[-1].stopped
 
@@ -173,12 +173,12 @@ def test_a_run_that_others_disturbed_is_made_again(
     search: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     voids = iter(["Void: others.", None, "Void: others."])
-    monkeypatch.setattr(limit, "why_window_is_void", lambda *_: next(voids, None))
+    monkeypatch.setattr(capacity_search, "why_window_is_void", lambda *_: next(voids, None))
     found = search()
     first, second = found.runs
-    assert [seen.void for seen in first.overloaded] == ["Void: others.", None]
-    assert [seen.void for seen in second.rates][:2] == ["Void: others.", None]
-    assert second.rates[0].per_s == second.rates[1].per_s
+    assert [seen.void for seen in first.saturation] == ["Void: others.", None]
+    assert [seen.void for seen in second.trials][:2] == ["Void: others.", None]
+    assert second.trials[0].per_s == second.trials[1].per_s
     assert found.outcome == "ok"
     assert found.capacity is not None
 
@@ -191,19 +191,19 @@ def test_a_search_that_others_disturbed_still_says_why_its_second_run_failed(
             session.dies_at_s = 150
 
     made_up.change = dies
-    monkeypatch.setattr(limit, "why_window_is_void", lambda *_: "Void: others.")
+    monkeypatch.setattr(capacity_search, "why_window_is_void", lambda *_: "Void: others.")
     outcome = search().outcome
-    assert outcome.startswith("Void: others. And its second run ended before ")
+    assert outcome.startswith("Void: others. And its second run failed")
     assert outcome.endswith("the engine ended: out of memory")
 
 
 def test_a_machine_that_is_never_quiet_makes_the_result_void(
     search: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limit, "why_window_is_void", lambda *_: "Void: others.")
+    monkeypatch.setattr(capacity_search, "why_window_is_void", lambda *_: "Void: others.")
     found = search()
     assert found.outcome == "Void: others."
-    assert [len(run.overloaded) for run in found.runs] == [4, 4]
+    assert [len(run.saturation) for run in found.runs] == [4, 4]
 
 
 def test_time_that_runs_out_is_said(
@@ -214,5 +214,5 @@ def test_time_that_runs_out_is_said(
 
     made_up.change = is_slow
     found = search()
-    assert found.outcome == "no more rates fitted into 15 minutes"
+    assert found.outcome == "no time for more rate trials within 15 min"
     assert found.capacity is not None

@@ -1,4 +1,4 @@
-"""The phases of a run that a search makes, on engines that are made up."""
+"""The trials of a run that a search makes, on engines that are made up."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,22 +10,24 @@ import pytest
 from racetrack.analysis import capacity, curves
 from racetrack.errors import RacetrackError
 from racetrack.run.loads import Pageviews
-from racetrack.run.phases import OVERLOADED_FOR_S, PACE, Overload, drain, hold
 from racetrack.run.session import Session
+from racetrack.run.trials import DURATIONS, SATURATED_FOR_S, Saturation, drain, try_rate
 from racetrack.run_record import Window
 from racetrack.runfolder import RunFolder
 from racetrack.settings import load
 from racetrack.workload import find_workload
-from tests.run.fluid import Wavering
+from simulations.fluid import SimulatedEngine
 from tests.run.fluid_session import Clock, FluidSession
 
-STEADY = Wavering(per_s=20_000, noise=0.02)
+STEADY = SimulatedEngine(per_s=20_000, noise=0.02)
 
 
 class Drive:
     """A session of a made-up engine, and its folder."""
 
-    def __init__(self, logs: Path, monkeypatch: pytest.MonkeyPatch, engine: Wavering) -> None:
+    def __init__(
+        self, logs: Path, monkeypatch: pytest.MonkeyPatch, engine: SimulatedEngine
+    ) -> None:
         self.clock = Clock()
         self.clock.rule(monkeypatch)
         self.folder = RunFolder.create(logs, "made-up", "phase")
@@ -39,21 +41,21 @@ class Drive:
     def work_in(self, window: Window) -> capacity.Work:
         """What the engine worked in a window."""
         told = curves.read(self.folder.path)
-        return capacity.work(told, window.start_ms, window.end_ms, PACE.batch_s)
+        return capacity.work(told, window.start_ms, window.end_ms, DURATIONS.batch_s)
 
 
 def test_an_overloaded_engine_shows_what_it_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
-    overload = Overload(at.load, at.folder.path, 1_000, PACE)
-    overload.warm_up()
-    window = overload.measure()
-    assert window.seconds == pytest.approx(PACE.work_s, abs=2)
+    saturation = Saturation(at.load, at.folder.path, 1_000, DURATIONS)
+    saturation.warm_up()
+    window = saturation.measure()
+    assert window.seconds == pytest.approx(DURATIONS.saturation_s, abs=2)
     work = at.work_in(window)
     assert work.per_s == pytest.approx(20_000, rel=0.01)
     assert work.is_capacity
-    assert 4 < work.youngest_s < work.oldest_s < 31
+    assert 4 < work.backlog_min_s < work.backlog_max_s < 31
 
 
 def test_an_engine_whose_updates_grow_is_measured_when_they_have_grown(
@@ -61,16 +63,16 @@ def test_an_engine_whose_updates_grow_is_measured_when_they_have_grown(
 ) -> None:
     """It takes all that waits in one update. After little to do its updates are short, and each has
     the same to do besides: so it works less then than it will."""
-    growing = Wavering(per_s=300_000, noise=0.001, fixed_s=1.5)
+    growing = SimulatedEngine(per_s=300_000, noise=0.001, fixed_s=1.5)
     at = Drive(tmp_path, monkeypatch, growing)
-    overload = Overload(at.load, at.folder.path, 1_000, PACE)
-    overload.warm_up()
-    first = at.work_in(overload.measure())
+    saturation = Saturation(at.load, at.folder.path, 1_000, DURATIONS)
+    saturation.warm_up()
+    first = at.work_in(saturation.measure())
     assert drain(at.load, 30_000)
-    overload.cycle_ms()
+    saturation.update_interval_ms()
     began_s = at.clock.now_s
-    window = overload.measure()
-    assert at.clock.now_s - window.seconds - began_s >= OVERLOADED_FOR_S
+    window = saturation.measure()
+    assert at.clock.now_s - window.seconds - began_s >= SATURATED_FOR_S
     second = at.work_in(window)
     assert second.per_s == pytest.approx(first.per_s, rel=0.02)
     assert second.batches_per_s[0] == pytest.approx(second.per_s, rel=0.03)
@@ -82,12 +84,12 @@ def test_its_update_cycle_is_looked_at_when_it_is_warm_and_has_little_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
-    overload = Overload(at.load, at.folder.path, 1_000, PACE)
-    overload.warm_up()
+    saturation = Saturation(at.load, at.folder.path, 1_000, DURATIONS)
+    saturation.warm_up()
     assert drain(at.load, 19_000)
     before_s = at.clock.now_s
-    assert overload.cycle_ms() == pytest.approx(1_000, abs=250)
-    assert at.clock.now_s - before_s == pytest.approx(PACE.look_s, abs=1)
+    assert saturation.update_interval_ms() == pytest.approx(1_000, abs=250)
+    assert at.clock.now_s - before_s == pytest.approx(DURATIONS.look_s, abs=1)
 
 
 def test_it_is_measured_once_the_engine_is_warm(
@@ -96,19 +98,19 @@ def test_it_is_measured_once_the_engine_is_warm(
     quick, slow = (Drive(tmp_path, monkeypatch, STEADY) for _ in range(2))
     slow.fluid.cold_s = 35
     slow.clock.rule(monkeypatch)
-    warmed = Overload(slow.load, slow.folder.path, 15_000, PACE).warm_up()
+    warmed = Saturation(slow.load, slow.folder.path, 15_000, DURATIONS).warm_up()
     quick.clock.rule(monkeypatch)
-    at_once = Overload(quick.load, quick.folder.path, 15_000, PACE).warm_up()
+    at_once = Saturation(quick.load, quick.folder.path, 15_000, DURATIONS).warm_up()
     assert at_once.is_warm and warmed.is_warm
-    assert at_once.took_s < warmed.took_s < PACE.warm_up_most_s
+    assert at_once.took_s < warmed.took_s < DURATIONS.warm_up_most_s
 
 
 def test_an_engine_that_never_gets_warm_is_measured_and_said_to_be_cold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
-    pace = replace(PACE, warm_up_most_s=20)
-    seen = Overload(at.load, at.folder.path, 15_000, pace).warm_up()
+    pace = replace(DURATIONS, warm_up_most_s=20)
+    seen = Saturation(at.load, at.folder.path, 15_000, pace).warm_up()
     assert not seen.is_warm
     assert 20 <= seen.took_s < 40
 
@@ -118,8 +120,8 @@ def test_who_can_not_be_overloaded_is_not_waited_for_without_end(
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
     at.fluid.most_per_s = 5_000
-    with pytest.raises(RacetrackError, match=r"could not be overloaded within 240 s; .*--start"):
-        Overload(at.load, at.folder.path, 1_000, PACE).warm_up()
+    with pytest.raises(RacetrackError, match=r"was not saturated within 240 s; .*--start"):
+        Saturation(at.load, at.folder.path, 1_000, DURATIONS).warm_up()
 
 
 def test_a_backlog_is_worked_off_before_a_rate_is_set(
@@ -129,7 +131,7 @@ def test_a_backlog_is_worked_off_before_a_rate_is_set(
     at.load.offer(30_000)
     at.session.watch(30, "gathering a backlog")
     assert drain(at.load, 19_000)
-    look = at.session.look()
+    look = at.session.load_sample()
     assert 0 <= look.due - look.counted <= 19_000
 
 
@@ -137,12 +139,12 @@ def test_an_engine_is_measured_again_after_it_was_drained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
-    overload = Overload(at.load, at.folder.path, 1_000, PACE)
-    overload.warm_up()
+    saturation = Saturation(at.load, at.folder.path, 1_000, DURATIONS)
+    saturation.warm_up()
     drain(at.load, 19_000)
-    work = at.work_in(overload.measure())
+    work = at.work_in(saturation.measure())
     assert work.is_capacity
-    assert work.youngest_s > 2.5
+    assert work.backlog_min_s > 2.5
 
 
 def test_an_engine_that_never_catches_up_is_not_waited_for_without_end(
@@ -169,10 +171,10 @@ def test_an_engine_that_does_not_catch_up_beside_a_load_is_let_catch_up_without(
 
 def test_the_lag_of_a_rate_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
-    seen = hold(at.load, 15_000, 5_000, PACE)
+    seen = try_rate(at.load, 15_000, 5_000, DURATIONS)
     assert at.fluid.set_to == [15_000]
     assert seen.window.seconds == pytest.approx(90, abs=1)
-    assert not seen.broken_off
+    assert not seen.ended_early
     assert seen.lag_p50_ms == pytest.approx(500, abs=150)
     assert seen.lag_p99_ms == pytest.approx(1_000, abs=250)
 
@@ -181,7 +183,7 @@ def test_one_that_is_too_late_for_the_bound_is_broken_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Drive(tmp_path, monkeypatch, STEADY)
-    seen = hold(at.load, 30_000, 5_000, PACE)
-    assert seen.broken_off
+    seen = try_rate(at.load, 30_000, 5_000, DURATIONS)
+    assert seen.ended_early
     assert seen.lag_p99_ms > 5_000
     assert seen.window.seconds < 30

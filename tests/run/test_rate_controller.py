@@ -1,17 +1,17 @@
-"""Steering keeps a backlog 5 to 30 s old whatever the engine does; warmth is a flat cost."""
+"""RateController keeps a backlog 5 to 30 s old whatever the engine does; warmth is a flat cost."""
 
 import numpy as np
 import pytest
 
-from racetrack.run.steering import Look, Steering, Warmth
-from tests.run.fluid import LOOK_EVERY_S, Queue, Wavering
+from racetrack.run.rate_controller import LoadSample, RateController, WarmUpDetector
+from simulations.fluid import LOOK_EVERY_S, Queue, SimulatedEngine
 
 OVERLOADED_WITHIN_S = 90
 
 
-def ages_s(engine: Wavering, seconds: float, start_per_s: int = 1_000) -> list[float]:
+def ages_s(engine: SimulatedEngine, seconds: float, start_per_s: int = 1_000) -> list[float]:
     """The backlog's age every second, as it truly is, from when it was first over 5 s."""
-    queue, steering = Queue(engine, np.random.default_rng(7)), Steering(start_per_s)
+    queue, steering = Queue(engine, np.random.default_rng(7)), RateController(start_per_s)
     looks_at_s, due_at = 0.0, [(0.0, 0.0)]
     ages: list[float] = []
     while queue.now_s < seconds:
@@ -31,41 +31,41 @@ def ages_s(engine: Wavering, seconds: float, start_per_s: int = 1_000) -> list[f
 @pytest.mark.parametrize(
     "engine",
     [
-        Wavering(noise=0),
-        Wavering(noise=0, per_s=300_000),
-        Wavering(noise=0, per_s=1_500),
-        Wavering(noise=0.1),
-        Wavering(noise=0.1, pause_s=2),
-        Wavering(noise=0.1, cycle_s=5),
+        SimulatedEngine(noise=0),
+        SimulatedEngine(noise=0, per_s=300_000),
+        SimulatedEngine(noise=0, per_s=1_500),
+        SimulatedEngine(noise=0.1),
+        SimulatedEngine(noise=0.1, pause_s=2),
+        SimulatedEngine(noise=0.1, cycle_s=5),
     ],
     ids=str,
 )
-def test_the_backlog_stays_between_5_and_30_s(engine: Wavering) -> None:
+def test_the_backlog_stays_between_5_and_30_s(engine: SimulatedEngine) -> None:
     ages = ages_s(engine, 300)
     inside = [4 < age < 30 for age in ages]
     assert sum(inside) >= 0.99 * len(inside), (min(ages), max(ages))
 
 
 def test_a_start_above_the_capacity_is_taken_back() -> None:
-    ages = ages_s(Wavering(noise=0), 300, start_per_s=200_000)
+    ages = ages_s(SimulatedEngine(noise=0), 300, start_per_s=200_000)
     assert max(ages) < 40
     assert 10 < np.mean(ages[-100:]) < 20
 
 
 def test_an_engine_that_stands_still_is_offered_little_more() -> None:
-    steering = Steering(1_000)
-    rates = [steering.next_per_s(Look(at_s, 1_000 * at_s, 0, 0.0)) for at_s in range(60)]
+    steering = RateController(1_000)
+    rates = [steering.next_per_s(LoadSample(at_s, 1_000 * at_s, 0, 0.0)) for at_s in range(60)]
     assert rates[0] == 1_000
     assert rates[-1] == 1
 
 
 def is_warm_after(costs_s: list[float]) -> list[bool]:
     """Whether it is taken for warm, each 10 s, with this CPU time per pageview in each of them."""
-    warmth = Warmth(bin_s=10)
-    used_s, told = 0.0, [warmth.is_flat(Look(0, 0, 0, 0.0))]
+    warmth = WarmUpDetector(bin_s=10)
+    used_s, told = 0.0, [warmth.is_flat(LoadSample(0, 0, 0, 0.0))]
     for number, cost_s in enumerate(costs_s, start=1):
         used_s += 1_000 * cost_s
-        told.append(warmth.is_flat(Look(10 * number, 0, 1_000 * number, used_s)))
+        told.append(warmth.is_flat(LoadSample(10 * number, 0, 1_000 * number, used_s)))
     return told
 
 
@@ -79,5 +79,5 @@ def test_a_cost_that_still_falls_is_not_flat() -> None:
 
 
 def test_an_engine_that_counts_nothing_is_not_warm() -> None:
-    warmth = Warmth(bin_s=10)
-    assert not any(warmth.is_flat(Look(10 * n, 0, 0, float(n))) for n in range(9))
+    warmth = WarmUpDetector(bin_s=10)
+    assert not any(warmth.is_flat(LoadSample(10 * n, 0, 0, float(n))) for n in range(9))

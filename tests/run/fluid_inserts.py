@@ -9,7 +9,7 @@ import numpy as np
 
 from racetrack.analysis.curves import HEADER
 from racetrack.run.experiment import marked_views
-from racetrack.run.session import Heard
+from racetrack.run.session import LatestCounters
 from racetrack.runfolder import RunFolder
 from racetrack.settings import load
 from racetrack.workload import find_workload
@@ -22,7 +22,7 @@ BEFORE_THE_RACE = 500
 VIEW = "item_summary.orders"
 
 
-class FluidWay(OnClock):
+class FluidInserts(OnClock):
     """What the search asks of a session. Capacities are inserts per second; the view is told anew
     every `cycle_s`."""
 
@@ -60,7 +60,7 @@ class FluidWay(OnClock):
         self.offer(per_s, of)
         return self._clock.now_ms()
 
-    def heard(self) -> Heard:
+    def latest_counters(self) -> LatestCounters:
         due, done = int(self._come[0]), int(self._come[1])
         newest = self._newest_mark()
         counts = {
@@ -74,7 +74,7 @@ class FluidWay(OnClock):
             },
         }
         cpu_s = {"loadgen": 3 * self._clock.now_s, "debezium": CPU_S_EACH * self._come[3]}
-        return Heard(counts, self._seen, cpu_s)
+        return LatestCounters(counts, self._seen, cpu_s)
 
     def stop(self) -> None:
         self._closing.close()

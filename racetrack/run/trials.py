@@ -1,0 +1,244 @@
+"""Phases of a run of the capacity search: saturation, draining, rate trials."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+
+from racetrack.analysis import curves
+from racetrack.analysis.age import age, quantiles_ms
+from racetrack.analysis.curves import Curves
+from racetrack.analysis.silence import rhythm_ms, update_times_ms
+from racetrack.clock import now_ms
+from racetrack.errors import RacetrackError
+from racetrack.run.loads import Load
+from racetrack.run.rate_controller import LEAST_S, TARGET_S, RateController, WarmUpDetector
+from racetrack.run.search import BOUNDS_MS, QUANTILE
+from racetrack.run_record import Window
+
+# Each check reads the whole recording.
+CHECK_LAG_EVERY_S = 10.0
+# The rows of a window are written a moment after its end.
+ROWS_WITHIN_S = 1.0
+# From 1,000/s, an engine with a capacity of 300,000/s is saturated in less than half a minute.
+SATURATED_WITHIN_S = 180.0
+# An engine that takes its whole backlog in one update gets faster as its updates get longer, which
+# they do for half a minute and more after low load.
+SATURATED_FOR_S = 60.0
+FILLED_WITHIN_S = 60.0
+# A backlog is drained at this fraction of the next rate; an engine whose updates have grown long
+# may need next to no load.
+DRAIN_SHARE, TRICKLE_SHARE = 0.3, 0.01
+DRAINED_S = 1.0
+DRAINED_WITHIN_S = 60.0
+
+
+@dataclass(frozen=True)
+class PhaseDurations:
+    """Durations of the phases of a search, and the bounds of the lag; simulations/fluid.py shows
+    the error that follows from them."""
+
+    look_s: float
+    warm_up_most_s: float
+    warmth_bin_s: float
+    saturation_s: float
+    batch_s: float
+    settle_s: float
+    trial_s: float
+    within_s: float
+    start_and_stop_s: float = 30.0
+    drain_s: float = 20.0
+    saturate_s: float = 65.0
+    bounds_ms: tuple[float, ...] = BOUNDS_MS
+
+    def has_time_for_trial(self, used_s: float) -> bool:
+        """Return whether another rate trial and the final saturation window fit in `within_s`."""
+        trial_s = self.drain_s + self.settle_s + self.trial_s
+        return used_s + trial_s + self.saturate_s + self.saturation_s <= self.within_s
+
+
+DURATIONS = PhaseDurations(
+    look_s=10,
+    warm_up_most_s=120,
+    warmth_bin_s=15,
+    saturation_s=120,
+    batch_s=30,
+    settle_s=15,
+    trial_s=90,
+    within_s=900,
+)
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """Duration of the warm-up, and whether CPU time per event was flat at its end."""
+
+    took_s: float
+    is_warm: bool
+
+
+@dataclass(frozen=True)
+class TrialLag:
+    """Lag of a rate trial, of the count or of the view with the highest p99, and the rate that the
+    generator reached. `ended_early`: the bound could no longer hold."""
+
+    window: Window
+    lag_p50_ms: float
+    lag_p99_ms: float
+    handed_over_per_s: float
+    ended_early: bool
+
+
+class Saturation:
+    """Raises the rate until there is a backlog, and keeps it at 5 to 30 s of work."""
+
+    def __init__(
+        self, load: Load, folder: Path, start_per_s: int, durations: PhaseDurations
+    ) -> None:
+        self._load, self._session = load, load.session
+        self._folder, self._start_per_s = folder, start_per_s
+        self.durations = durations
+        self._controller = RateController(start_per_s)
+        self._warm_up = WarmUpDetector(durations.warmth_bin_s)
+        self._is_warm = False
+        self._since_s: float | None = None  # when saturation began
+
+    def warm_up(self) -> WarmUp:
+        """Start at a low rate; then saturate the engine until its CPU time per event is flat, or
+        `warm_up_most_s` is over, and it has a backlog.
+
+        Raises:
+            RacetrackError: it was not saturated in time, or a part of the stack failed.
+        """
+        began_s = time.monotonic()
+        self._offer_low_rate("starting at a low rate")
+        self._since_s = time.monotonic()
+
+        def is_warm() -> bool:
+            elapsed_s = time.monotonic() - began_s
+            return self._is_warm or elapsed_s >= self.durations.warm_up_most_s
+
+        self._until_behind(is_warm)
+        return WarmUp(round(time.monotonic() - began_s, 1), self._is_warm)
+
+    def update_interval_ms(self) -> float:
+        """Return the engine's usual update interval at low load, once it is warm; 0 if it reported
+        no update.
+
+        Raises:
+            RacetrackError: a part of the stack failed.
+        """
+        start_ms, self._since_s = now_ms(), None
+        self._offer_low_rate("measuring the update interval")
+        updates = update_times_ms(curves.read(self._folder))
+        return rhythm_ms(updates[updates >= start_ms], now_ms()) or 0.0
+
+    def measure(self) -> Window:
+        """Return a window at saturation. It begins when the engine has been saturated for
+        SATURATED_FOR_S and the backlog has its target size, or FILLED_WITHIN_S after there is one.
+
+        Raises:
+            RacetrackError: it was not saturated in time, or a part of the stack failed.
+        """
+        since_s = self._since_s = self._since_s or time.monotonic()
+        self._until_behind(lambda: True)
+
+        def is_filled() -> bool:
+            lasts_s = time.monotonic() - since_s
+            return lasts_s >= SATURATED_FOR_S and self._controller.backlog_s >= TARGET_S
+
+        self._session.wait_until(is_filled, FILLED_WITHIN_S, "saturating", self._control)
+        start_ms, what = now_ms(), "measuring throughput"
+        self._session.wait_until(_never, self.durations.saturation_s, what, self._control)
+        window = Window(start_ms=start_ms, end_ms=now_ms())
+        self._session.wait_until(_never, ROWS_WITHIN_S, what, self._control)
+        return window
+
+    def _offer_low_rate(self, why: str) -> None:
+        self._load.offer(min(self._load.low_per_s, self._start_per_s))
+        self._session.watch(self.durations.look_s, why)
+
+    def _until_behind(self, is_enough: Callable[[], bool]) -> None:
+        def is_over() -> bool:
+            return is_enough() and self._controller.backlog_s >= LEAST_S
+
+        within_s = max(SATURATED_WITHIN_S, 2 * self.durations.warm_up_most_s)
+        if not self._session.wait_until(is_over, within_s, "saturating", self._control):
+            raise RacetrackError(
+                f"The engine was not saturated within {within_s:.0f} s; the last rate was"
+                f" {self._controller.per_s:,.0f}/s. curves.csv shows its progress. Start nearer to"
+                " its capacity, with --start."
+            )
+
+    def _control(self) -> str:
+        sample = self._load.sample()
+        self._is_warm = self._is_warm or self._warm_up.is_flat(sample)
+        offered = self._controller.next_per_s(sample)
+        self._load.offer(offered)
+        return f"offering {offered:,}/s, backlog {self._controller.backlog_s:.0f} s"
+
+
+def drain(load: Load, per_s: int) -> bool:
+    """Offer a fraction of this rate until the backlog is drained; return whether it was in time.
+
+    Raises:
+        RacetrackError: a part of the stack failed.
+    """
+
+    def is_drained() -> bool:
+        sample = load.sample()
+        return sample.due - sample.counted <= DRAINED_S * per_s
+
+    if is_drained():
+        return True
+    for share in (DRAIN_SHARE, TRICKLE_SHARE):
+        load.offer(max(1, round(share * per_s)))
+        if load.session.wait_until(is_drained, DRAINED_WITHIN_S, "draining the backlog"):
+            return True
+    return False
+
+
+def try_rate(load: Load, per_s: int, bound_ms: float, durations: PhaseDurations) -> TrialLag:
+    """Set a rate, let it settle, and watch the lag for `trial_s`, or until it has exceeded the
+    bound for longer than a p99 within it allows.
+
+    Raises:
+        RacetrackError: a part of the stack failed.
+    """
+    session = load.session
+    load.set_rate(per_s)
+    session.watch(durations.settle_s, "settling")
+    start_ms, ended_early = now_ms(), False
+    end_s = time.monotonic() + durations.trial_s
+    while (left_s := end_s - time.monotonic()) > 0 and not ended_early:
+        session.watch(min(CHECK_LAG_EVERY_S, left_s), "watching the lag")
+        ended_early = _above_s(load, start_ms, bound_ms) > (1 - QUANTILE) * durations.trial_s
+    window = Window(start_ms=start_ms, end_ms=now_ms())
+    session.watch(ROWS_WITHIN_S, "watching the lag")
+    ages = (age(told, window.start_ms, window.end_ms) for told in load.lags())
+    p50_ms, p99_ms = max((quantiles_ms(one, (0.5, QUANTILE)) for one in ages), key=itemgetter(1))
+    return TrialLag(
+        window=window,
+        lag_p50_ms=p50_ms,
+        lag_p99_ms=p99_ms,
+        handed_over_per_s=load.handed_over_per_s(window),
+        ended_early=ended_early,
+    )
+
+
+def _never() -> bool:
+    return False
+
+
+def _above_s(load: Load, start_ms: int, bound_ms: float) -> float:
+    """Return how long the lag of the worst view or count has exceeded a bound, seconds."""
+    return max(_curve_above_s(curve, start_ms, bound_ms) for curve in load.lags())
+
+
+def _curve_above_s(curve: Curves, start_ms: int, bound_ms: float) -> float:
+    aged = age(curve, start_ms, now_ms())
+    above_ms = aged.until_ms - np.maximum(aged.from_ms, aged.oldest_ms + bound_ms)
+    return float(np.maximum(above_ms, 0).sum()) / 1000
