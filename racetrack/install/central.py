@@ -1,9 +1,8 @@
-"""Parts from Maven Central: Kafka with Connect, the schema registry, Debezium and its converter."""
+"""Parts from Maven Central: Kafka with Connect, and the schema registry."""
 
 import hashlib
 import shutil
 import threading
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -20,8 +19,6 @@ PARTS = {
     }.items()
 }
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
-CONVERTER = "io.apicurio.registry.utils.converter.AvroConverter"
-CONVERTER_SERVICE = "META-INF/services/org.apache.kafka.connect.storage.Converter"
 
 # Two Mavens must not write to one local repository at the same time.
 _one_maven = threading.Lock()
@@ -45,18 +42,7 @@ def registry(versions: Mapping[str, str]) -> Recipe:
         versions,
         "Apicurio Registry: the schemas of what comes from MySQL (Maven Central)",
         142,
-        lambda site, fetched: _unpack(site, fetched, site.folder),
-    )
-
-
-def debezium(versions: Mapping[str, str]) -> Recipe:
-    """`plugins/debezium-connector-mysql/` and `plugins/apicurio-converter/` for Kafka Connect."""
-    return _recipe(
-        "debezium",
-        versions,
-        "Debezium and the Avro converter: MySQL's changes into Kafka (Maven Central)",
-        40,
-        _plugins,
+        lambda site, fetched: unpack(site, fetched, site.folder),
     )
 
 
@@ -150,19 +136,7 @@ def _move_all(source: Path, target: Path) -> None:
     source.rename(target)
 
 
-def _unpack(site: Site, fetched: Path, target: Path) -> None:
+def unpack(site: Site, fetched: Path, target: Path) -> None:
+    """Unpack the archives that were fetched."""
     for archive in fetched.glob("*.tar.gz"):
         site.run("tar", "-xzf", archive, "-C", target, "--no-same-owner", doing="unpacking")
-
-
-def _plugins(site: Site, fetched: Path) -> None:
-    plugins = site.folder / "plugins"
-    plugins.mkdir()
-    _unpack(site, fetched, plugins)
-    converter = plugins / "apicurio-converter"
-    converter.mkdir()
-    for jar in fetched.glob("*.jar"):
-        jar.rename(converter / jar.name)
-    # Lets Connect find the converter without scanning every class (plugin.discovery=service_load).
-    with zipfile.ZipFile(converter / "service-manifest.jar", "w") as manifest:
-        manifest.writestr(CONVERTER_SERVICE, f"{CONVERTER}\n")

@@ -1,8 +1,9 @@
-"""Parts for an engine's own Java program: what it needs from Maven Central, and the program itself.
+"""Parts with Java programs of our own: what each needs from Maven Central, and the program itself.
 The compiler is Eclipse's, a jar from there too: a Java that only runs programs is enough. Standard
 library only."""
 
 import shutil
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +13,55 @@ from racetrack.install.recipe import MavenPart, Recipe, Site
 COMPILER = "ecj-*.jar"
 # What a program says of itself: no time of day and no path of this machine goes into a class.
 FLAGS = ("-17", "-encoding", "UTF-8", "-proc:none", "-parameters", "-g:source,lines", "-nowarn")
+
+TRANSFORM = Path(__file__).parents[2] / "debezium/transform/src"
+# Lets Connect find what it loads without scanning every class (plugin.discovery=service_load).
+SERVICES = {
+    "storage.Converter": "io.apicurio.registry.utils.converter.AvroConverter",
+    "transforms.Transformation": "racetrack.debezium.KeepNulls",
+}
+
+
+def debezium(versions: Mapping[str, str]) -> Recipe:
+    """`plugins/debezium-connector-mysql/` and `plugins/apicurio-converter/` for Kafka Connect; the
+    latter also holds our transform.
+    """
+    part = central.PARTS["debezium"]
+    asked = {name: versions[name] for name in part.versions}
+
+    def build(site: Site) -> str:
+        fetched, plugins = site.folder / "fetched", site.folder / "plugins"
+        central.fetch(site, part, asked, fetched)
+        central.check(site, part, asked, fetched)
+        plugins.mkdir()
+        central.unpack(site, fetched, plugins)
+        (compiler,) = fetched.glob(COMPILER)
+        connect = sorted((plugins / "debezium-connector-mysql").glob("*.jar"))
+        _compile(site, compiler, connect, [TRANSFORM], fetched / "classes")
+        compiler.unlink()
+        converter = plugins / "apicurio-converter"
+        converter.mkdir()
+        for jar in fetched.glob("*.jar"):
+            jar.rename(converter / jar.name)
+        with zipfile.ZipFile(converter / "racetrack-connect.jar", "w") as ours:
+            for file in sorted((fetched / "classes").rglob("*.class")):
+                ours.write(file, file.relative_to(fetched / "classes"))
+            for interface, name in SERVICES.items():
+                ours.writestr(
+                    f"META-INF/services/org.apache.kafka.connect.{interface}", f"{name}\n"
+                )
+        shutil.rmtree(fetched)
+        return " ".join(asked.values())
+
+    return Recipe(
+        part=part.name,
+        label="-".join(asked.values()),
+        why="Debezium and the Avro converter: MySQL's changes into Kafka (Maven Central)",
+        download_mb=43,
+        needs=("java", "mvn"),
+        content=(part.pom.read_bytes(), part.hashes.read_bytes(), *_content([TRANSFORM])),
+        build=build,
+    )
 
 
 def jars(part: MavenPart, versions: Mapping[str, str], *, why: str, download_mb: int) -> Recipe:
@@ -55,12 +105,7 @@ def program(
         compiler.mkdir()
         (jar,) = jars.glob(COMPILER)
         jar = jar.rename(compiler / jar.name)
-        site.run(
-            *("java", "-jar", jar, *FLAGS, "-cp", ":".join(map(str, sorted(jars.glob("*.jar"))))),
-            *("-d", site.folder / "classes"),
-            *sources,
-            doing="compiling",
-        )
+        _compile(site, jar, sorted(jars.glob("*.jar")), sources, site.folder / "classes")
         for file in beside:
             shutil.copy(file, site.folder)
         return " ".join(asked.values())
@@ -74,9 +119,25 @@ def program(
         content=(
             part.pom.read_bytes(),
             part.hashes.read_bytes(),
-            *(path.read_bytes() for folder in sources for path in sorted(folder.rglob("*.java"))),
-            *(flag.encode() for flag in FLAGS),
+            *_content(sources),
             *(file.read_bytes() for file in beside),
         ),
         build=build,
     )
+
+
+def _compile(
+    site: Site, compiler: Path, jars: Sequence[Path], sources: Sequence[Path], classes: Path
+) -> None:
+    class_path = ":".join(map(str, jars))
+    site.run(
+        *("java", "-jar", compiler, *FLAGS, "-cp", class_path, "-d", classes),
+        *sources,
+        doing="compiling",
+    )
+
+
+def _content(sources: Sequence[Path]) -> list[bytes]:
+    """Everything that decides what a compiled program is."""
+    files = [path for folder in sources for path in sorted(folder.rglob("*.java"))]
+    return [*(path.read_bytes() for path in files), *(flag.encode() for flag in FLAGS)]

@@ -5,7 +5,7 @@ from functools import cache
 
 from racetrack import plugins
 from racetrack.errors import SetupError
-from racetrack.install import base, central, debian, pypi
+from racetrack.install import base, central, debian, java, pypi
 from racetrack.install.recipe import Installs, Make, Recipe
 
 
@@ -44,7 +44,7 @@ def _needed() -> Mapping[str, Make]:
         "registry": central.registry,
         "nginx": lambda _: debian.nginx(),
         "redis": lambda _: debian.redis(),
-        "debezium": central.debezium,
+        "debezium": java.debezium,
         "loadgen": lambda _: pypi.loadgen(),
     }
 

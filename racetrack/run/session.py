@@ -16,6 +16,7 @@ from racetrack.errors import EngineFailed, RacetrackError
 from racetrack.limit_record import PAGEVIEWS
 from racetrack.probes import live_heap, refused_input, top
 from racetrack.probes.broker import PublishedProbe, TopicOffsets
+from racetrack.probes.connector import ConnectorProbe
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.loadgen import ArrivalsProbe, Control
@@ -106,6 +107,9 @@ class Session:
         self._stack.start(services, self._folder.stack, self._screen.say)
         with self._folder.recording() as run:
             run.versions |= self._stack.versions()
+        if "debezium" in self._engine.needs:
+            away = self._excused_by("debezium")
+            self._begin(ConnectorProbe(self._stack.endpoints.connect, self._workload.name, away))
         check_writes(self._stack, self._screen.remark, self.check)
 
     def run_demo(self) -> None:

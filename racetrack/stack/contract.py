@@ -26,6 +26,7 @@ class Endpoints:
 
     kafka: str  # host:port
     registry: str  # URL of the Confluent-compatible API
+    connect: str  # URL of Kafka Connect's REST API
     mysql_host: str
     mysql_port: int
     loadgen_host: str

@@ -18,7 +18,7 @@ from racetrack.stack.contract import Endpoints
 from racetrack.workload import find_workload
 
 T0 = 1_790_000_000_000
-WHERE = Endpoints("127.0.0.1:9092", "", "", 0, "127.0.0.1", 8090, "")
+WHERE = Endpoints("127.0.0.1:9092", "", "", "", 0, "127.0.0.1", 8090, "")
 TOPIC = find_workload("shop").topic
 
 

@@ -26,7 +26,7 @@ class MadeUpStack:
     """As much of a stack as is asked for without containers or processes of its own."""
 
     endpoints = Endpoints(
-        "127.0.0.1:0", "http://127.0.0.1:0", "127.0.0.1", 0, "127.0.0.1", 8090, "127.0.0.1:0"
+        "127.0.0.1:0", "http://127.0.0.1:0", "", "127.0.0.1", 0, "127.0.0.1", 8090, "127.0.0.1:0"
     )
     unmeasurable: Unmeasurable | None = None
 

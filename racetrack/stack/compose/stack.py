@@ -56,6 +56,7 @@ class ComposeStack:
         return Endpoints(
             kafka=f"{s.reach_address}:{s.kafka_port}",
             registry=f"http://{s.reach_address}:{s.schema_registry_port}",
+            connect=f"http://{s.reach_address}:{s.connect_port}",
             mysql_host=s.reach_address,
             mysql_port=s.mysql_port,
             loadgen_host=s.reach_address,

@@ -17,7 +17,7 @@ from racetrack.stack.contract import Endpoints, Inside, Say, Standing, Unmeasura
 from racetrack.stack.native import leftovers, net, ports
 from racetrack.stack.native.service import Context, NativeService, find_service, spawn
 from racetrack.stack.native.startup import CHECK_EVERY_S, Running, wait_ready
-from racetrack.stack.services import registry
+from racetrack.stack.services import debezium, registry
 from racetrack.stack.standing import StandingNote, require_none
 from racetrack.stack.watchdog import Watchdog
 
@@ -52,6 +52,7 @@ class NativeStack:
         return Endpoints(
             kafka=net.kafka(s),
             registry=registry.url(s),
+            connect=debezium.url(s),
             mysql_host=net.host(s),
             mysql_port=s.mysql_port,
             loadgen_host=net.host(s),

@@ -20,6 +20,8 @@ from racetrack.stack.native.service import Context, Launch, NotReady
 
 LOG4J = Path(__file__).with_name("log4j2.properties")
 ANSWER_S = 2.0
+# Messages of 8 MiB, with room for their batch's header.
+MESSAGE_MAX_BYTES = 9 << 20
 OUTSIDE_PORT = 19092  # as in Redpanda's own examples
 
 
@@ -127,7 +129,8 @@ def server_properties(context: Context) -> dict[str, str]:
         "log.retention.bytes": str(settings.kafka_retention_bytes),
         "log.segment.bytes": str(64 << 20),
         "log.retention.check.interval.ms": "5000",
-        "message.max.bytes": str(8 << 20),
+        "message.max.bytes": str(MESSAGE_MAX_BYTES),
+        "replica.fetch.max.bytes": str(MESSAGE_MAX_BYTES),
     }
 
 

@@ -1,7 +1,9 @@
 """Debezium in Kafka Connect: every change of the workload's tables becomes an Avro message."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pymysql
@@ -12,13 +14,60 @@ from racetrack.stack.native import jvm, net
 from racetrack.stack.native.archive import Archive, training
 from racetrack.stack.native.service import Context, Launch, NotReady
 from racetrack.stack.services import mysql, registry
-from racetrack.stack.services.broker import LOG4J
+from racetrack.stack.services.broker import LOG4J, MESSAGE_MAX_BYTES
 from racetrack.workload import CDC_PREFIX, Workload, find_workload
 
 CONNECTOR_CLASS = "io.debezium.connector.mysql.MySqlConnector"
 # Connect reads it when it is needed, so that neither its REST API nor its log ever shows it.
 ENVIRONMENT = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
 PASSWORD_VARIABLE = "MYSQL_DEBEZIUM_PASSWORD"  # noqa: S105  # the name, not the password
+# A trace is pages long; its first line and each "Caused by" say what happened.
+TRACE_LINES, TRACE_LINE_CHARS = 4, 300
+
+
+@dataclass(frozen=True)
+class ConnectorStatus:
+    """The state of the connector and of its task, as Connect reports them."""
+
+    connector: str
+    task: str
+    trace: str
+
+    @property
+    def failure(self) -> str | None:
+        """Why no change will be delivered any more: None while some may."""
+        for whose, state in (("connector", self.connector), ("task", self.task)):
+            if state == "FAILED":
+                return f"Debezium's {whose} failed:\n{_in_short(self.trace)}"
+            if state in ("PAUSED", "STOPPED"):
+                return f"Debezium's {whose} is {state}: somebody stopped it."
+        return None
+
+
+def connector_status(connect_url: str, connector: str) -> ConnectorStatus | None:
+    """The status of a connector; None if it is not registered.
+
+    Raises:
+        NotReady: Connect does not answer.
+    """
+    status, answer = net.request(f"{connect_url}/connectors/{connector}/status")
+    if status == 404:
+        return None
+    if status != 200:
+        raise NotReady(f"Connect answers with HTTP {status}")
+    told = json.loads(answer)
+    task = next(iter(told["tasks"]), {"state": "UNASSIGNED"})
+    own = told.get("connector", {})
+    trace = task.get("trace") or own.get("trace") or ""
+    return ConnectorStatus(own.get("state", ""), task["state"], trace)
+
+
+def _in_short(trace: str) -> str:
+    told = [line.strip() for line in trace.splitlines() if not re.match(r"\s+(at |\.\.\.)", line)]
+    return "\n".join(
+        line if len(line) <= TRACE_LINE_CHARS else f"{line[:TRACE_LINE_CHARS]}…"
+        for line in list(filter(None, told))[:TRACE_LINES]
+    )
 
 
 class Debezium:
@@ -92,6 +141,7 @@ def worker_properties(context: Context) -> dict[str, str]:
         **_converter("value", settings),
         "producer.linger.ms": "0",
         "producer.acks": "1",
+        "producer.max.request.size": str(MESSAGE_MAX_BYTES),
         "topic.creation.enable": "true",
     }
 
@@ -123,6 +173,9 @@ def connector_config(context: Context) -> dict[str, str]:
         # How soon it notices that MySQL was away: a minute unless told otherwise.
         "connect.keep.alive.interval.ms": "5000",
         "decimal.handling.mode": "precise",
+        # Without it Apicurio's converter writes a column's default in place of NULL.
+        "transforms": "keepNulls",
+        "transforms.keepNulls.type": "racetrack.debezium.KeepNulls",
         "include.schema.changes": "false",
         # With tombstones a deleted row would stay, in some engines, as a row of nulls.
         "tombstones.on.delete": "false",
@@ -175,7 +228,7 @@ def _trained(context: Context) -> None:
     """A training asks Connect to try the connector's configuration: it loads nearly all classes."""
     _require_mysql(context.settings, "SELECT 1")
     status, _ = net.request(
-        f"{_url(context.settings)}/connector-plugins/{CONNECTOR_CLASS}/config/validate",
+        f"{url(context.settings)}/connector-plugins/{CONNECTOR_CLASS}/config/validate",
         "PUT",
         {"name": _workload(context.settings).name, **connector_config(context)},
     )
@@ -191,17 +244,10 @@ def _state(settings: Settings) -> str | None:
         RacetrackError: the task failed, which it does not recover from.
     """
     net.require_listener(settings, settings.connect_port)
-    status, answer = net.request(f"{_url(settings)}/connectors/{settings.workload}/status")
-    if status == 404:
-        return None
-    if status != 200:
-        raise NotReady(f"Connect answers with HTTP {status}")
-    tasks = json.loads(answer)["tasks"]
-    if not tasks:
-        return "UNASSIGNED"
-    if tasks[0]["state"] == "FAILED":
-        raise RacetrackError(f"Debezium's connector failed:\n{tasks[0].get('trace', '').strip()}")
-    return str(tasks[0]["state"])
+    status = connector_status(url(settings), settings.workload)
+    if status and (failure := status.failure):
+        raise RacetrackError(failure)
+    return status.task if status else None
 
 
 def _require_peers(settings: Settings) -> None:
@@ -235,7 +281,7 @@ def _require_mysql(settings: Settings, condition: str) -> None:
 
 def _register(context: Context) -> None:
     status, answer = net.request(
-        f"{_url(context.settings)}/connectors/{context.settings.workload}/config",
+        f"{url(context.settings)}/connectors/{context.settings.workload}/config",
         "PUT",
         connector_config(context),
     )
@@ -243,7 +289,8 @@ def _register(context: Context) -> None:
         raise NotReady(f"Connect refused the connector: HTTP {status} {answer.decode()[:500]}")
 
 
-def _url(settings: Settings) -> str:
+def url(settings: Settings) -> str:
+    """Where Kafka Connect answers."""
     return f"http://{net.endpoint(net.host(settings), settings.connect_port)}"
 
 

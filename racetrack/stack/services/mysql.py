@@ -141,6 +141,7 @@ def configuration(context: Context) -> dict[str, str]:
         "mysqlx": "OFF",
         "secure-file-priv": "NULL",
         "skip-name-resolve": "ON",
+        "max-allowed-packet": "64M",
         "default-time-zone": "+00:00",
         "server-id": "1",
         "log-bin": "binlog",

@@ -46,6 +46,9 @@ def test_the_connector_is_the_native_one(workload: str, context: Context) -> Non
     ours = json.loads(text)
     native = debezium.connector_config(replace(context, settings=load({"WORKLOAD": workload})))
     elsewhere = {"database.hostname", "database.port", "schema.history.internal.file.filename"}
+    # Confluent's converter keeps NULL by an option; Apicurio's needs our transform.
+    native = {k: v for k, v in native.items() if not k.startswith("transforms")}
+    assert told["CONNECT_VALUE_CONVERTER_IGNORE_DEFAULT_FOR_NULLABLES"] == "true"
     assert ours.keys() == native.keys()
     assert {k: v for k, v in ours.items() if k not in elsewhere} == {
         k: v for k, v in native.items() if k not in elsewhere

@@ -176,7 +176,7 @@ def test_a_view_that_is_not_there_is_none(server: Server) -> None:
 def test_a_reader_reads_the_same(server: Server) -> None:
     server.client.sadd("campaigns", "summer")
     window(server, "summer", 20_000, 4)
-    where = Endpoints("", "", "", 0, "", 0, server.endpoint)
+    where = Endpoints("", "", "", "", 0, "", 0, server.endpoint)
     with reader(Access(load(), where, {}, "")) as client:
         for question in find_workload("ads").questions:
             found = client.rows(question.view, "", [])
