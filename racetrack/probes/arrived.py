@@ -221,6 +221,14 @@ def wait(arrivals: Arrivals, within_s: float, meanwhile: Callable[[], None]) -> 
         time.sleep(LOOK_EVERY_S)
 
 
+def _due_ms(value: bytes, topic: SourceTopic) -> int | None:
+    """When a message was due at the earliest; None if it is none of the generator's."""
+    try:
+        return int(json.loads(value)[topic.due]) - topic.ahead_ms
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
 class YoungestReader:
     """Reads the last pageviews of the main topic's partitions."""
 
@@ -251,8 +259,9 @@ class YoungestReader:
                 if message.error() or partition is None or offset is None or value is None:
                     continue  # asked again at the next look
                 if partition not in found:
-                    due_ms = json.loads(value)[self._topic.due] - self._topic.ahead_ms
-                    found[partition] = Youngest(offset, due_ms)
+                    due_ms = _due_ms(value, self._topic)
+                    if due_ms is not None:
+                        found[partition] = Youngest(offset, due_ms)
         self._consumer.unassign()
         return found
 

@@ -7,7 +7,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaExcepti
 
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
-from racetrack.partition_ends import ASK_EVERY_S, NotTold, Partition, ends
+from racetrack.kafka_client import ASK_EVERY_S, NotTold, Partition, ends, is_retriable
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.thread import Probe
 
@@ -52,8 +52,8 @@ class TopicOffsets:
     def _offsets(self, which: int, within_s: float) -> list[int]:
         give_up = time.monotonic() + within_s
         try:
-            if not self._partitions:
-                self._partitions = self._find_partitions(within_s)
+            while not self._partitions:
+                self._partitions = self._find_partitions(give_up)
             told = ends(self._client, self._partitions, which, give_up - time.monotonic())
         except (KafkaException, NotTold) as why:
             raise OffsetsError(
@@ -71,11 +71,19 @@ class TopicOffsets:
             time.sleep(ASK_EVERY_S)
         return offsets
 
-    def _find_partitions(self, within_s: float) -> list[Partition]:
-        metadata = self._client.list_topics(self._topic, timeout=within_s)
-        found = metadata.topics[self._topic]
-        if found.error:
-            raise KafkaException(found.error)
+    def _find_partitions(self, give_up: float) -> list[Partition]:
+        """The topic's partitions; none if the answer is a retriable error before `give_up`."""
+        left_s = max(0.0, give_up - time.monotonic())
+        try:
+            metadata = self._client.list_topics(self._topic, timeout=left_s)
+            found = metadata.topics[self._topic]
+            if found.error:
+                raise KafkaException(found.error)
+        except KafkaException as failure:
+            if not is_retriable(failure.args[0]) or time.monotonic() >= give_up:
+                raise
+            time.sleep(ASK_EVERY_S)
+            return []
         return [(self._topic, number) for number in sorted(found.partitions)]
 
 

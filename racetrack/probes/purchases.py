@@ -9,11 +9,13 @@ from confluent_kafka import (
     OFFSET_BEGINNING,
     TIMESTAMP_CREATE_TIME,
     Consumer,
+    KafkaError,
     TopicPartition,
 )
 
 from racetrack import clock
 from racetrack.errors import RacetrackError
+from racetrack.kafka_client import is_retriable
 from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.probes.thread import Probe
 from racetrack.runfolder import RunFolder
@@ -23,6 +25,8 @@ BATCH = 10_000
 # The generator speaks every 0.1 s.
 JUST_BEFORE_THE_NEXT_S = 0.08
 HEADER_BYTES = 5
+# How long the broker may answer with nothing but errors that pass by themselves.
+RETRIED_FOR_S = 30.0
 
 
 class PurchasesProbe(Probe):
@@ -56,6 +60,7 @@ class PurchasesProbe(Probe):
         self._csv = folder.open_for_lines(FILE)
         self._ids: set[int] = set()
         self._sent_ms = 0
+        self._failing_since_s: float | None = None
 
     def run(self) -> None:
         """Read, and write what the generator says next."""
@@ -78,10 +83,16 @@ class PurchasesProbe(Probe):
         asked_s = time.monotonic()
         for message in self._consumer.consume(BATCH, 0):
             if error := message.error():
-                if not self._excused(asked_s):
+                if not (self._excused(asked_s) or self._may_pass(error)):
                     raise RacetrackError(f"{self._topic} can't be read: {error}.")
             else:
+                self._failing_since_s = None
                 self._note(purchase_id(message.key() or b""), message.timestamp())
+
+    def _may_pass(self, error: KafkaError) -> bool:
+        now_s = time.monotonic()
+        self._failing_since_s = self._failing_since_s or now_s
+        return is_retriable(error) and now_s - self._failing_since_s < RETRIED_FOR_S
 
     def _note(self, number: int, stamp: tuple[int, int]) -> None:
         kind, sent_ms = stamp

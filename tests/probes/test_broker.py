@@ -9,8 +9,12 @@ from confluent_kafka import OFFSET_END, KafkaError, TopicPartition
 
 from racetrack.probes import broker
 
-NOT_TOLD, REFUSED = -1001, -1
-GONE = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
+NOT_TOLD, REFUSED, FENCED = -1001, -1, -2
+ERRORS = {
+    REFUSED: KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART),
+    # What a broker answers that was paused for so long that it fenced itself.
+    FENCED: KafkaError(KafkaError.FENCED_LEADER_EPOCH),
+}
 
 
 class Client:
@@ -36,7 +40,7 @@ class Client:
                 topic=each.topic,
                 partition=each.partition,
                 offset=answer[each.partition],
-                error=GONE if answer[each.partition] == REFUSED else None,
+                error=ERRORS.get(answer[each.partition]),
             )
             for each in reversed(wanted)
         ]
@@ -64,3 +68,12 @@ def test_one_that_stays_negative_is_no_answer(monkeypatch: pytest.MonkeyPatch) -
 def test_what_the_broker_refuses_is_said_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(broker.OffsetsError, match="UNKNOWN_TOPIC_OR_PART"):
         topic(monkeypatch, (3, REFUSED)).end_offsets()
+
+
+def test_an_error_that_passes_is_retried(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert topic(monkeypatch, (FENCED, FENCED), (3, FENCED), (4, 5)).end_offsets() == [4, 5]
+
+
+def test_one_that_does_not_pass_in_time_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(broker.OffsetsError, match="FENCED_LEADER_EPOCH"):
+        topic(monkeypatch, (3, FENCED)).end_offsets(within_s=0.2)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from racetrack.engines.contract import Seen
 from racetrack.engines.shared.upsert import topics
 from racetrack.errors import RacetrackError
+from racetrack.kafka_client import is_retriable
 from racetrack.settings import Settings
 from racetrack.workload import MarkedView
 
@@ -101,7 +102,7 @@ def _taken(consumer: "Consumer", rows: Rows, kafka: str) -> Iterator[Seen]:
     beginnings = rows.beginnings
     for message in consumer.consume(MESSAGES_AT_ONCE, 0):
         if error := message.error():
-            if error.retriable() and not error.fatal():
+            if is_retriable(error):
                 continue
             raise RacetrackError(f"Reading from Kafka at {kafka} failed: {error}")
         value = message.value()

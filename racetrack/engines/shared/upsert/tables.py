@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from racetrack.engines.shared.upsert import topics
 from racetrack.errors import RacetrackError
+from racetrack.kafka_client import is_retriable
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
@@ -103,7 +104,7 @@ class Tables:
         with self._lock:
             for message in messages:
                 if error := message.error():
-                    if error.fatal() or not error.retriable():
+                    if not is_retriable(error):
                         self._failure = str(error)
                     continue
                 name = str(message.topic())

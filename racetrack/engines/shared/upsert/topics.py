@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from racetrack.errors import RacetrackError
-from racetrack.partition_ends import NotTold, Partition, ends
+from racetrack.kafka_client import NotTold, Partition, ends, is_retriable
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
@@ -168,7 +168,7 @@ class Reader:
 
         if error.code() == KafkaError._PARTITION_EOF:
             return int(message.offset() or 0)
-        if error.fatal() or not error.retriable():
+        if not is_retriable(error):
             raise RacetrackError(f"Reading from Kafka at {self._kafka} failed: {error}")
         return 0
 

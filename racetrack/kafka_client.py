@@ -1,0 +1,104 @@
+"""What the harness needs of every Kafka client: which errors pass by themselves, and the ends of
+partitions."""
+
+import time
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from racetrack.errors import RacetrackError
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, KafkaError
+
+ASK_EVERY_S = 0.05
+Partition = tuple[str, int]  # topic, number
+# Kafka's Java client calls these retriable; librdkafka retries them too, but reports them first.
+_RETRIABLE = (
+    "FENCED_LEADER_EPOCH",
+    "UNKNOWN_LEADER_EPOCH",
+    "OFFSET_NOT_AVAILABLE",
+    "NOT_LEADER_FOR_PARTITION",
+    "LEADER_NOT_AVAILABLE",
+    "REPLICA_NOT_AVAILABLE",
+    "BROKER_NOT_AVAILABLE",
+    "LISTENER_NOT_FOUND",
+    "KAFKA_STORAGE_ERROR",
+    "REQUEST_TIMED_OUT",
+    "NETWORK_EXCEPTION",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "COORDINATOR_NOT_AVAILABLE",
+    "NOT_COORDINATOR",
+    "FETCH_SESSION_ID_NOT_FOUND",
+    "INVALID_FETCH_SESSION_EPOCH",
+    "THROTTLING_QUOTA_EXCEEDED",
+    # The client's own: the broker cannot be reached, or does not answer in time.
+    "_TRANSPORT",
+    "_ALL_BROKERS_DOWN",
+    "_RESOLVE",
+    "_TIMED_OUT",
+    "_TIMED_OUT_QUEUE",
+    "_MSG_TIMED_OUT",
+    "_WAIT_COORD",
+    "_WAIT_CACHE",
+    "_LEADER_NOT_AVAILABLE",
+)
+
+
+class NotTold(RacetrackError):
+    """The broker refused, or reported no offset in time; the message says only why."""
+
+
+def is_retriable(error: "KafkaError") -> bool:
+    """Return whether an error passes by itself, such as while a partition gets another leader."""
+    from confluent_kafka import KafkaError
+
+    codes = {getattr(KafkaError, name, None) for name in _RETRIABLE}
+    return not error.fatal() and (error.retriable() or error.code() in codes)
+
+
+def ends(
+    client: "Consumer", partitions: Collection[Partition], which: int, within_s: float
+) -> dict[Partition, int]:
+    """Return the offset at an end of each partition: OFFSET_BEGINNING or OFFSET_END.
+
+    A consumer may ask without reading, for less than half of the CPU time that the admin client
+    takes for the same. Retriable errors are retried until `within_s` is over.
+
+    Raises:
+        NotTold: see there.
+    """
+    give_up = time.monotonic() + within_s
+    while True:
+        told, why = _ends_now(client, partitions, which, max(0.0, give_up - time.monotonic()))
+        if not why:
+            return told
+        if time.monotonic() >= give_up:
+            raise NotTold(why)
+        time.sleep(ASK_EVERY_S)
+
+
+def _ends_now(
+    client: "Consumer", partitions: Collection[Partition], which: int, within_s: float
+) -> tuple[dict[Partition, int], str]:
+    """The offsets, or why they are not known yet."""
+    from confluent_kafka import KafkaException, TopicPartition
+
+    # Kafka's protocol has the two ends of a partition as the times -2 and -1, which is also how the
+    # client numbers them.
+    wanted = [TopicPartition(topic, number, which) for topic, number in partitions]
+    try:
+        answers = client.offsets_for_times(wanted, timeout=within_s)
+    except KafkaException as failure:
+        if not is_retriable(failure.args[0]):
+            raise NotTold(str(failure)) from failure
+        return {}, str(failure)
+    errors = [answer.error for answer in answers if answer.error]
+    if lasting := [error for error in errors if not is_retriable(error)]:
+        raise NotTold(str(lasting[0]))
+    if errors:
+        return {}, str(errors[0])
+    told = {(answer.topic, answer.partition): answer.offset for answer in answers}
+    # A negative number without an error is no answer; one has ended a sweep.
+    if min(told.values()) < 0:
+        return {}, f"it says {[told[each] for each in partitions]}"
+    return told, ""
