@@ -439,7 +439,7 @@ SELECT best.id, users.email, best.lifetime_value, best.purchases
 FROM (
     SELECT
         user_id AS id,
-        CAST(SUM(purchase_price * quantity) AS DECIMAL(20, 2)) AS lifetime_value,
+        CAST(SUM(purchase_price * quantity) AS DECIMAL(38, 2)) AS lifetime_value,
         COUNT(*) AS purchases
     FROM mysql_purchases
     GROUP BY user_id
@@ -450,7 +450,7 @@ LEFT JOIN mysql_users AS users ON users.id = best.id;
 CREATE TABLE high_value_users (
     id BIGINT,
     email STRING,
-    lifetime_value DECIMAL(20, 2),
+    lifetime_value DECIMAL(38, 2),
     purchases BIGINT,
     PRIMARY KEY (id) NOT ENFORCED
 ) WITH (
@@ -463,7 +463,7 @@ CREATE TABLE high_value_users (
 CREATE TABLE high_value_users_sink (
     id BIGINT,
     email STRING,
-    lifetime_value DECIMAL(20, 2),
+    lifetime_value DECIMAL(38, 2),
     purchases BIGINT,
     PRIMARY KEY (id) NOT ENFORCED
 ) WITH (

@@ -310,7 +310,7 @@ stop_high_value_users_sink = kp.produce(
         "high_value_users_sink_value",
         publish_schema=True,
         exclude_columns=["id"],
-        column_properties={"lifetime_value.precision": "20", "lifetime_value.scale": "2"},
+        column_properties={"lifetime_value.precision": "38", "lifetime_value.scale": "2"},
     ),
     last_by_key_columns=True,
 )

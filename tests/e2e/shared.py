@@ -15,13 +15,15 @@ from typing import Any
 
 import psutil
 import pytest
+from confluent_kafka import Producer
 
 from racetrack import runfolder
 from racetrack.analysis import outcome
 from racetrack.report.figures import BUSY_PCT, machine_cpu
 from racetrack.run_record import RunRecord
 from racetrack.settings import REPO, Settings, load
-from racetrack.stack.native import leftovers
+from racetrack.stack.native import leftovers, net
+from racetrack.stack.services import mysql
 from racetrack.workload import Workload, find_workload
 from tests.e2e.loadgen_stack import LoadgenStack
 from tests.run_json import read_run
@@ -30,7 +32,40 @@ from tests.some_engines import EXAMPLE
 EXPERIMENT = f"./run_experiment.sh {EXAMPLE} 5000 20 10 1.0"
 LINE_WITHIN_S = 120.0
 DOOR_MARK = "RACETRACK_TEST_DOOR"
+# Text that is ordinary to people, and has tripped programs.
+ODD_TEXT = "\U0001f642 \"quoted\" 'single' <b>&amp;</b>\r\nnext line\t\\N, \\"
 CONTAINED = {"RUNTIME": "compose", "AIRGAP": "true"}
+
+
+def write_odd_rows(door: "Door") -> None:
+    """Once the rate is set, give some rows of the shop odd text, NULLs and the largest numbers."""
+    door.until(r"^\[4/")
+    settings = load()
+    with mysql.connect(settings, "shop", "shop") as connection, connection.cursor() as cursor:
+        cursor.execute("UPDATE users SET email = %s WHERE id <= 5", [ODD_TEXT])
+        cursor.execute("UPDATE items SET name = %s WHERE id <= 5", [ODD_TEXT])
+        cursor.execute("UPDATE items SET price = -99999.99, category = NULL WHERE id = 6")
+        cursor.execute("INSERT INTO users (email, is_vip) VALUES (NULL, NULL)")
+        cursor.execute(
+            "INSERT INTO purchases (user_id, item_id, quantity, purchase_price)"
+            " VALUES (1, 1, 4294967295, 9999999999.99)"
+        )
+        connection.commit()
+
+
+def refusal_of(engine: str, value: bytes | None) -> str:
+    """The outcome of a run in which the third partition gets this message once the rate is set."""
+    door = Door("run_experiment.sh", engine, "1000", "60", "1", "1.0", "--decide-within", "0")
+    door.until(r"^\[4/")
+    producer = Producer({"bootstrap.servers": net.kafka(load())})
+    producer.produce(find_workload("shop").topic.name, value, partition=2)
+    assert producer.flush(10) == 0
+    sent_s = time.monotonic()
+    assert door.wait() == 1, door.output
+    assert time.monotonic() - sent_s < 40, door.output  # not when the minute of settling is over
+    outcome = str(read_run(run_folder(door.output))["outcome"])
+    assert f"The experiment failed: {outcome}" in door.output
+    return outcome
 
 
 class Door:

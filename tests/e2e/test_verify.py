@@ -14,6 +14,7 @@ from tests.e2e.shared import (
     ended_well,
     purchases_without_marks,
     run_folder,
+    write_odd_rows,
 )
 from tests.run_json import read_run
 from tests.some_engines import EXAMPLE
@@ -38,6 +39,7 @@ def finished() -> Iterator[Door]:
         for name, value in CHANGES.items():
             patch.setenv(name, value)
         door = Door("run_experiment.sh", EXAMPLE, "4000", "7", "5", "1.0", "--verify")
+        write_odd_rows(door)
         ended_well(door, WITHIN_S)
     yield door
 

@@ -38,8 +38,8 @@ NOW_MS = 1_795_000_000_000
 class FakeMessage:
     """A Kafka message, as far as it is looked at."""
 
-    def __init__(self, partition: int, stamp_ms: int, problem: str | None = None) -> None:
-        self._partition, self._stamp_ms, self._problem = partition, stamp_ms, problem
+    def __init__(self, partition: int, stamp: object, problem: str | None = None) -> None:
+        self._partition, self._stamp, self._problem = partition, stamp, problem
 
     def error(self) -> str | None:
         return self._problem
@@ -47,8 +47,16 @@ class FakeMessage:
     def partition(self) -> int:
         return self._partition
 
-    def value(self) -> bytes:
-        return json.dumps({"user_id": 7, "received_at": self._stamp_ms}).encode()
+    def topic(self) -> str:
+        return "pageviews"
+
+    def offset(self) -> int:
+        return 812
+
+    def value(self) -> bytes | None:
+        if self._stamp is None or isinstance(self._stamp, bytes):
+            return self._stamp
+        return json.dumps({"user_id": 7, "received_at": self._stamp}).encode()
 
 
 def batch(*messages: FakeMessage) -> dict[int, list[int]]:
@@ -212,6 +220,13 @@ def test_a_batch_is_taken_apart_in_order() -> None:
         1: [NOW_MS, NOW_MS + 2],
         0: [NOW_MS + 1],
     }
+
+
+@pytest.mark.parametrize("wrong", [None, b"hello", b"[]", b"{}", {"odd": 1}, "soon"])
+def test_a_message_that_is_no_pageview_ends_it_and_is_named(wrong: object) -> None:
+    place = "RACETRACK refused topic=pageviews, partition=3, offset=812, field=, reason=.*Error"
+    with pytest.raises(SystemExit, match=place):
+        batch(FakeMessage(3, NOW_MS), FakeMessage(3, wrong))
 
 
 def test_an_error_of_the_broker_ends_it() -> None:

@@ -24,6 +24,7 @@ from tests.e2e.shared import (
     purchases_without_marks,
     run_folder,
     stack_up,
+    write_odd_rows,
 )
 from tests.run_json import read_run
 
@@ -47,6 +48,7 @@ def run(**settings: str) -> Door:
         for name, value in (CHANGES | settings).items():
             patch.setenv(name, value)
         door = Door(*RUN)
+        write_odd_rows(door)
         door.wait(WITHIN_S)
     return door
 

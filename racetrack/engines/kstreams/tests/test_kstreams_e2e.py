@@ -18,6 +18,7 @@ from tests.e2e.shared import (
     purchases_without_marks,
     run_folder,
     stack_up,
+    write_odd_rows,
 )
 from tests.run_json import read_run
 
@@ -51,6 +52,7 @@ def run(*further: str, **settings: str) -> Door:
         for name, value in (CHANGES | settings).items():
             patch.setenv(name, value)
         door = Door(*RUN, *further)
+        write_odd_rows(door)
         door.wait(WITHIN_S)
     return door
 

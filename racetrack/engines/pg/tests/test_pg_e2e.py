@@ -13,6 +13,7 @@ from tests.e2e.shared import (
     check_views_followed,
     purchases_without_marks,
     run_folder,
+    write_odd_rows,
 )
 from tests.run_json import read_run
 
@@ -30,6 +31,7 @@ def test_every_view_is_right_after_updates_deletions_and_a_crash(
     monkeypatch.setenv("READS_PER_SECOND", "6")
     arguments = ("2000", "5", "15", "1.0", "--verify", "--fault", "kill:engine@6s")
     run_experiment = door("run_experiment.sh", "pg", *arguments)
+    write_odd_rows(run_experiment)
     run_experiment.wait()
     run = read_run(run_folder(run_experiment.output))
     check_views_after_a_kill(run, run_experiment)

@@ -1,10 +1,12 @@
 package racetrack.published;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.ObjectReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import racetrack.program.Refused;
 
 /** A message of the topic; one that is no such JSON ends the program. */
 public record AdEvent(
@@ -17,13 +19,34 @@ public record AdEvent(
     @JsonProperty("ip_address") String ipAddress) {
   public static final String TOPIC = "ad-events";
   public static final String VIEW = "view";
-  private static final ObjectReader JSON = new ObjectMapper().readerFor(AdEvent.class);
+  private static final ObjectReader JSON =
+      new ObjectMapper()
+          .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
+          .readerFor(AdEvent.class);
 
+  /** An event that lacks what is counted, or is no event, is an error. */
   public static AdEvent parse(byte[] message) {
+    if (message == null) {
+      throw new IllegalArgumentException("no value (a tombstone)");
+    }
     try {
-      return JSON.readValue(message);
+      AdEvent event = JSON.readValue(message);
+      if (event == null || event.adId == null || event.eventType == null) {
+        throw new IllegalArgumentException("ad_id or event_type is missing");
+      }
+      return event;
     } catch (IOException error) {
       throw new UncheckedIOException(error);
+    }
+  }
+
+  /** The same; a message that is no event ends the program, which names it. */
+  public static AdEvent parseOrEnd(byte[] message, int partition, long offset) {
+    try {
+      return parse(message);
+    } catch (RuntimeException error) {
+      new Refused(TOPIC, partition, offset, error).end();
+      throw error;
     }
   }
 }

@@ -11,23 +11,25 @@ import org.apache.avro.SchemaBuilder;
 /** Rows of MySQL's tables, with schemas such as Debezium's. */
 final class Rows {
   private static final Schema MONEY =
-      LogicalTypes.decimal(12, 2).addToSchema(Schema.create(Type.BYTES));
+      Schema.createUnion(
+          Schema.create(Type.NULL),
+          LogicalTypes.decimal(12, 2).addToSchema(Schema.create(Type.BYTES)));
 
   static final Schema USER =
       SchemaBuilder.record("user").fields()
-          .requiredLong("id").optionalString("email").requiredInt("is_vip")
+          .requiredLong("id").optionalString("email").optionalInt("is_vip")
           .optionalString("created_at").optionalLong("updated_at").endRecord();
   static final Schema ITEM =
       SchemaBuilder.record("item").fields()
           .requiredLong("id").optionalString("name").optionalString("category")
           .name("price").type(MONEY).noDefault()
-          .requiredInt("inventory").optionalString("inventory_updated_at")
+          .optionalInt("inventory").optionalString("inventory_updated_at")
           .optionalString("created_at").optionalLong("updated_at").endRecord();
   static final Schema PURCHASE =
       SchemaBuilder.record("purchase").fields()
-          .requiredLong("id").requiredLong("user_id").requiredLong("item_id").requiredInt("status")
-          .requiredLong("quantity").name("purchase_price").type(MONEY).noDefault()
-          .requiredInt("deleted").optionalString("created_at").optionalLong("updated_at")
+          .requiredLong("id").optionalLong("user_id").optionalLong("item_id").optionalInt("status")
+          .optionalLong("quantity").name("purchase_price").type(MONEY).noDefault()
+          .optionalInt("deleted").optionalString("created_at").optionalLong("updated_at")
           .endRecord();
   static final Schema AD =
       SchemaBuilder.record("ad").fields()

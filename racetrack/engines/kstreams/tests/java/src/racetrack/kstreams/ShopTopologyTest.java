@@ -5,14 +5,19 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.PrintStream;
 import java.math.BigDecimal;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
+import org.apache.avro.Schema;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -217,9 +222,65 @@ class ShopTopologyTest {
   }
 
   @Test
-  void aMessageThatIsNoPageviewIsAnError() {
-    for (String text : List.of("no JSON", "{\"user_id\": 1}", "{\"user_id\": null}")) {
-      assertThrows(RuntimeException.class, () -> world.send("pageviews", text));
+  void rowsOfNullOnlyAreRowsAndAddNothing() {
+    for (String table : List.of("users", "items", "purchases")) {
+      Schema row = Map.of("users", Rows.USER, "items", Rows.ITEM, "purchases", Rows.PURCHASE).get(table);
+      world.change("mysql.shop." + table, 1L, row, Map.of("id", 1L));
+      assertEquals(1, world.row(table).get("id").asLong());
+    }
+    JsonNode sold = world.row("purchases_by_item");
+    assertEquals(1, sold.get("orders").asLong());
+    for (String column : List.of("item_id", "revenue", "items_sold")) {
+      assertTrue(sold.get(column).isNull(), column);
+    }
+    JsonNode item = world.row("item_summary");
+    assertTrue(item.get("name").isNull());
+    assertEquals(List.of(0L, 0L, 0L), numbers(item, "revenue", "orders", "items_sold"));
+
+    Map<String, Object> priced = new HashMap<>(Rows.purchase(2, 7, 5, 4, "20000.00"));
+    priced.remove("item_id");
+    priced.remove("user_id");
+    world.change("mysql.shop.purchases", 2L, Rows.PURCHASE, priced);
+    assertEquals("20000.00", world.row("purchases_by_item").get("revenue").decimalValue().toString());
+    assertTrue(world.row("high_value_users").get("id").isNull());
+    world.change("mysql.shop.purchases", 2L, Rows.PURCHASE, null);
+    assertTrue(world.row("purchases_by_item").get("revenue").isNull());
+    world.change("mysql.shop.purchases", 1L, Rows.PURCHASE, null);
+    assertEquals(List.of(), world.rows("purchases_by_item"));
+  }
+
+  @Test
+  void oddTextAndTheLargestNumbersComeThrough() {
+    String odd = "\ud83d\ude42 \"q\" 'a'\r\n<b>&amp;</b>\\N,";
+    user(3, odd);
+    item(5, odd);
+    purchase(1, 3, 5, 4_294_967_295L, "9999999999.99");
+    JsonNode best = world.row("hvu_test");
+    assertEquals(odd, best.get("email").asText());
+    assertEquals(
+        new BigDecimal("9999999999.99").multiply(BigDecimal.valueOf(4_294_967_295L)),
+        best.get("lifetime_value").decimalValue());
+    assertEquals(odd, world.row("item_summary").get("name").asText());
+    assertEquals(4_294_967_295L, world.row("item_summary").get("items_sold").asLong());
+  }
+
+  @Test
+  void aMessageThatIsNoPageviewIsAnErrorThatNamesItsPlace() {
+    view(8, "/about", 0);
+    List<String> wrong = new ArrayList<>(List.of("no JSON", "{\"user_id\": 1}", "{\"user_id\": null}"));
+    wrong.add(null);
+    for (String text : wrong) {
+      PrintStream before = System.out;
+      ByteArrayOutputStream said = new ByteArrayOutputStream();
+      System.setOut(new PrintStream(said, true));
+      try {
+        assertThrows(RuntimeException.class, () -> world.send("pageviews", text));
+      } finally {
+        System.setOut(before);
+      }
+      String line = said.toString();
+      assertTrue(line.matches(
+          "(?s)RACETRACK refused topic=pageviews, partition=0, offset=[1-4], field=, reason=.+: .+"), line);
     }
   }
 

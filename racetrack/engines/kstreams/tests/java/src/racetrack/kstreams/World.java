@@ -83,11 +83,14 @@ final class World implements AutoCloseable {
             Instant.ofEpochMilli(NOW_MS));
   }
 
-  /** A message as it is. */
+  /** A message as it is; null: a tombstone. */
   void send(String topic, String text) {
     driver
         .createInputTopic(topic, new ByteArraySerializer(), new ByteArraySerializer())
-        .pipeInput(null, text.getBytes(StandardCharsets.UTF_8), Instant.ofEpochMilli(NOW_MS));
+        .pipeInput(
+            null,
+            text == null ? null : text.getBytes(StandardCharsets.UTF_8),
+            Instant.ofEpochMilli(NOW_MS));
   }
 
   /** A change of a table, as Debezium tells it: the row by its columns; null: it is gone. */

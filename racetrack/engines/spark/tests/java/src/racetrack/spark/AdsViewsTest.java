@@ -76,6 +76,8 @@ class AdsViewsTest {
     var error =
         assertThrows(StreamingQueryException.class, () -> query.awaitTermination(60_000));
     assertTrue(!new AdsViews().mayGoOn(error));
+    assertTrue(
+        error.getMessage().contains("topic=ad-events, partition=0, offset="), error::getMessage);
   }
 
   private void ads(String rows) {

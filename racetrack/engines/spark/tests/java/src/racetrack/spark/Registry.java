@@ -25,7 +25,9 @@ import org.apache.avro.io.EncoderFactory;
 /** A schema registry, and messages such as Debezium's that name its schemas. */
 final class Registry implements AutoCloseable {
   private static final Schema MONEY =
-      LogicalTypes.decimal(12, 2).addToSchema(Schema.create(Type.BYTES));
+      Schema.createUnion(
+          Schema.create(Type.NULL),
+          LogicalTypes.decimal(12, 2).addToSchema(Schema.create(Type.BYTES)));
   static final Schema AD =
       SchemaBuilder.record("ad").fields()
           .requiredString("ad_id").requiredString("campaign_id").endRecord();
@@ -36,8 +38,8 @@ final class Registry implements AutoCloseable {
           .requiredLong("id").optionalString("name").optionalString("category").endRecord();
   static final Schema PURCHASE =
       SchemaBuilder.record("purchase").fields()
-          .requiredLong("id").requiredLong("user_id").requiredLong("item_id")
-          .requiredLong("quantity").name("purchase_price").type(MONEY).noDefault().endRecord();
+          .requiredLong("id").optionalLong("user_id").optionalLong("item_id")
+          .optionalLong("quantity").name("purchase_price").type(MONEY).noDefault().endRecord();
 
   private final HttpServer server;
   private final List<Schema> schemas = new ArrayList<>();
@@ -56,7 +58,8 @@ final class Registry implements AutoCloseable {
   static GenericRecord row(Schema schema, Object... columns) {
     GenericRecord row = new GenericData.Record(schema);
     for (int at = 0; at < columns.length; at++) {
-      boolean isMoney = schema.getFields().get(at).schema().equals(MONEY);
+      boolean isMoney =
+          columns[at] != null && schema.getFields().get(at).schema().equals(MONEY);
       row.put(at, isMoney ? new BigDecimal((String) columns[at]) : columns[at]);
     }
     return row;

@@ -1,12 +1,17 @@
 package racetrack.spark;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.math.BigDecimal;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import org.apache.avro.generic.GenericRecord;
+import org.apache.spark.sql.streaming.StreamingQuery;
+import org.apache.spark.sql.streaming.StreamingQueryException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -99,6 +104,51 @@ class ShopViewsTest {
     assertEquals(
         Set.of("5", "null"),
         Set.copyOf(found.stream().map(row -> row.get("target_id").asText()).toList()));
+  }
+
+  @Test
+  void rowsOfNullOnlyAreRowsAndAddNothing() throws Exception {
+    world.keep("items", ShopViews.ITEMS_AND_PROGRESS);
+    world.keep("high-value-users", ShopViews.HIGH_VALUE_USERS);
+    GenericRecord empty = Registry.row(Registry.PURCHASE, 1L, null, null, null, null);
+    purchase(null, empty);
+    item(null, Registry.row(Registry.ITEM, 5L, null, null));
+    world.settle();
+    JsonNode sold = world.rows("purchases_by_item").get("null");
+    assertEquals(1, sold.get("orders").asLong());
+    for (String column : List.of("item_id", "revenue", "items_sold")) {
+      assertTrue(sold.get(column).isNull(), column);
+    }
+    JsonNode summary = world.rows("item_summary").get("5");
+    assertEquals(List.of(0L, 0L, 0L), numbers(summary, "revenue", "orders", "items_sold"));
+    GenericRecord priced =
+        Registry.row(Registry.PURCHASE, 2L, null, null, 4_294_967_295L, "9999999999.99");
+    purchase(null, priced);
+    world.settle();
+    JsonNode best = world.rows("high_value_users").get("null");
+    assertTrue(best.get("id").isNull());
+    assertEquals(
+        new BigDecimal("9999999999.99").multiply(BigDecimal.valueOf(4_294_967_295L)),
+        best.get("lifetime_value").decimalValue());
+    purchase(priced, null);
+    purchase(empty, null);
+    world.settle();
+    assertEquals(Set.of(), world.rows("purchases_by_item").keySet());
+    assertEquals(Set.of(), world.rows("high_value_users").keySet());
+  }
+
+  @Test
+  void aMessageThatIsNoPageviewEndsTheQueryWhichNamesItsPlace() throws Exception {
+    int wrong = 0;
+    for (String text :
+        Arrays.asList("hello", null, "{\"user_id\": 1}", "{\"user_id\": \"a\", \"url\": \"/\"}")) {
+      StreamingQuery query = world.keep("wrong " + wrong++, ShopViews.ITEMS_AND_PROGRESS);
+      world.send("pageviews", 3, text);
+      var error =
+          assertThrows(StreamingQueryException.class, () -> query.awaitTermination(60_000));
+      assertTrue(
+          error.getMessage().contains("topic=pageviews, partition=3, offset="), error::getMessage);
+    }
   }
 
   private static List<Long> numbers(JsonNode row, String... columns) {

@@ -63,9 +63,9 @@ final class World implements AutoCloseable {
     topic.toDF().createOrReplaceTempView(name);
   }
 
-  /** A message as it is. */
+  /** A message as it is; null: a tombstone. */
   void send(String topic, int partition, String text) {
-    send(topic, partition, null, text.getBytes(StandardCharsets.UTF_8));
+    send(topic, partition, null, text == null ? null : text.getBytes(StandardCharsets.UTF_8));
   }
 
   /** A change of a table; null: there was no row, or is none. */

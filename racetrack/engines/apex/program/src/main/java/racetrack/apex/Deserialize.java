@@ -14,7 +14,8 @@ public final class Deserialize extends BaseOperator {
       new DefaultInputPort<>() {
         @Override
         public void process(Message message) {
-          AdEvent said = AdEvent.parse(message.value());
+          AdEvent said =
+              AdEvent.parseOrEnd(message.value(), message.partition(), message.offset());
           output.emit(new Event(said, new Done(message.partition(), 1, said.eventTime())));
         }
       };

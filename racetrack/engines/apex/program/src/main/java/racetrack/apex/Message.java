@@ -1,4 +1,4 @@
 package racetrack.apex;
 
 /** What was read of Kafka. */
-record Message(int partition, byte[] value) {}
+record Message(int partition, long offset, byte[] value) {}

@@ -89,7 +89,7 @@ public class ReadKafka implements InputOperator, CheckpointNotificationListener 
       commit(next);
     }
     for (ConsumerRecord<byte[], byte[]> record : records) {
-      output.emit(new Message(record.partition(), record.value()));
+      output.emit(new Message(record.partition(), record.offset(), record.value()));
     }
   }
 

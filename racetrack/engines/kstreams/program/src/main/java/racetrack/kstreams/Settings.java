@@ -56,6 +56,10 @@ record Settings(
     // A task takes what is there. To wait for its other inputs would bring events into the order of
     // their times, which no view here depends on: tables that meet late are joined as well.
     properties.put(StreamsConfig.MAX_TASK_IDLE_MS_CONFIG, StreamsConfig.MAX_TASK_IDLE_MS_DISABLED);
+    properties.put(
+        StreamsConfig.DESERIALIZATION_EXCEPTION_HANDLER_CLASS_CONFIG, NameUndecodable.class);
+    properties.put(
+        StreamsConfig.PROCESSING_EXCEPTION_HANDLER_CLASS_CONFIG, NameUnprocessable.class);
     properties.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
     // A thread that is back after a kill is known by it. Else its tasks would wait until the group
     // gives up the dead one, after 45 s.

@@ -5,51 +5,75 @@ import org.apache.kafka.common.serialization.Serde;
 
 /** The rows of the shop: MySQL's tables, and the views made of them. */
 final class Shop {
+  /** In the place of a NULL where rows are grouped: Kafka Streams drops rows without a key. */
+  static final long NO_ID = Long.MIN_VALUE;
+
   private Shop() {}
 
-  record User(long id, String email, int isVip, String createdAt, Long updatedAt) {}
+  static long keyOf(Long id) {
+    return id == null ? NO_ID : id;
+  }
+
+  static Long idOf(long key) {
+    return key == NO_ID ? null : key;
+  }
+
+  // Of a table's columns only its key is never NULL.
+  record User(long id, String email, Integer isVip, String createdAt, Long updatedAt) {}
 
   record Item(
       long id,
       String name,
       String category,
       BigDecimal price,
-      int inventory,
+      Integer inventory,
       String inventoryUpdatedAt,
       String createdAt,
       Long updatedAt) {}
 
   record Purchase(
       long id,
-      long userId,
-      long itemId,
-      int status,
-      long quantity,
+      Long userId,
+      Long itemId,
+      Integer status,
+      Long quantity,
       BigDecimal purchasePrice,
-      int deleted,
+      Integer deleted,
       String createdAt,
       Long updatedAt) {}
 
-  /** A row of purchases_by_item; there is none without orders. */
-  record Sales(long itemId, BigDecimal revenue, long orders, long itemsSold) {
-    static final Sales NONE = new Sales(0, BigDecimal.ZERO, 0, 0);
+  /** The purchases of an item. As in SQL, a NULL adds nothing, and a sum of NULLs alone is NULL. */
+  record Sold(BigDecimal revenue, long prices, long orders, long itemsSold, long quantities) {
+    static final Sold NONE = new Sold(BigDecimal.ZERO, 0, 0, 0, 0);
 
-    static Sales plus(long item, Purchase one, Sales sales) {
-      return new Sales(
-          item,
-          sales.revenue.add(one.purchasePrice),
-          sales.orders + 1,
-          sales.itemsSold + one.quantity);
+    static Sold plus(long item, Purchase one, Sold sold) {
+      return sold.with(one, 1);
     }
 
-    static Sales minus(long item, Purchase one, Sales sales) {
-      return sales.orders == 1
-          ? null
-          : new Sales(
-              item,
-              sales.revenue.subtract(one.purchasePrice),
-              sales.orders - 1,
-              sales.itemsSold - one.quantity);
+    static Sold minus(long item, Purchase one, Sold sold) {
+      return sold.orders == 1 ? null : sold.with(one, -1);
+    }
+
+    private Sold with(Purchase one, int sign) {
+      BigDecimal price = one.purchasePrice;
+      Long quantity = one.quantity;
+      return new Sold(
+          price == null ? revenue : sign > 0 ? revenue.add(price) : revenue.subtract(price),
+          price == null ? prices : prices + sign,
+          orders + sign,
+          quantity == null ? itemsSold : itemsSold + sign * quantity,
+          quantity == null ? quantities : quantities + sign);
+    }
+  }
+
+  /** A row of purchases_by_item; there is none without orders. */
+  record Sales(Long itemId, BigDecimal revenue, long orders, Long itemsSold) {
+    static Sales of(long key, Sold sold) {
+      return new Sales(
+          idOf(key),
+          sold.prices == 0 ? null : sold.revenue,
+          sold.orders,
+          sold.quantities == 0 ? null : sold.itemsSold);
     }
   }
 
@@ -66,15 +90,15 @@ final class Shop {
       long pageviews,
       Double conversionRate) {
 
-    static ItemSummary of(Item item, Sales sold) {
-      Sales sales = sold == null ? Sales.NONE : sold;
+    static ItemSummary of(Item item, Sold found) {
+      Sold sold = found == null ? Sold.NONE : found;
       return new ItemSummary(
           item.id,
           item.name,
           item.category,
-          sales.revenue,
-          sales.orders,
-          sales.itemsSold,
+          sold.revenue,
+          sold.orders,
+          sold.itemsSold,
           0,
           null);
     }
@@ -107,14 +131,16 @@ final class Shop {
     }
 
     private static BigDecimal valueOf(Purchase one) {
-      return one.purchasePrice.multiply(BigDecimal.valueOf(one.quantity));
+      return one.purchasePrice == null || one.quantity == null
+          ? BigDecimal.ZERO
+          : one.purchasePrice.multiply(BigDecimal.valueOf(one.quantity));
     }
   }
 
-  record HighValueUser(long id, String email, BigDecimal lifetimeValue, long purchases) {
+  record HighValueUser(Long id, String email, BigDecimal lifetimeValue, long purchases) {
     static HighValueUser of(Worth worth, User user) {
       String email = user == null ? null : user.email;
-      return new HighValueUser(worth.id, email, worth.lifetimeValue, worth.purchases);
+      return new HighValueUser(idOf(worth.id), email, worth.lifetimeValue, worth.purchases);
     }
   }
 

@@ -21,6 +21,7 @@ import racetrack.kstreams.Shop.ItemSummary;
 import racetrack.kstreams.Shop.ItemViews;
 import racetrack.kstreams.Shop.Purchase;
 import racetrack.kstreams.Shop.Sales;
+import racetrack.kstreams.Shop.Sold;
 import racetrack.kstreams.Shop.User;
 import racetrack.kstreams.Shop.Worth;
 
@@ -113,17 +114,19 @@ final class ShopTopology {
 
   private void summarizeItems(
       KStream<Long, Item> items, KTable<Long, Purchase> purchases, KStream<Long, View> products) {
-    KTable<Long, Sales> sales =
+    KTable<Long, Sold> sold =
         purchases
             .groupBy(
-                (id, purchase) -> KeyValue.pair(purchase.itemId(), purchase),
+                (id, purchase) -> KeyValue.pair(Shop.keyOf(purchase.itemId()), purchase),
                 Grouped.with("purchases-by-item", ID, Json.of(Purchase.class)))
             .aggregate(
-                () -> Sales.NONE,
-                Sales::plus,
-                Sales::minus,
-                kit.table("sales", ID, Json.of(Sales.class)));
-    kit.write(sales.toStream(), "purchases_by_item");
+                () -> Sold.NONE,
+                Sold::plus,
+                Sold::minus,
+                kit.table("sales", ID, Json.of(Sold.class)));
+    kit.write(
+        sold.toStream().mapValues((key, all) -> all == null ? null : Sales.of(key, all)),
+        "purchases_by_item");
 
     String counted = "item-counts";
     KTable<Long, Counts> counts =
@@ -140,7 +143,7 @@ final class ShopTopology {
         items
             .repartition(kit.byKey("items", ID, Json.of(Item.class)))
             .toTable(kit.table("items-by-id", ID, Json.of(Item.class)))
-            .leftJoin(sales, ItemSummary::of)
+            .leftJoin(sold, ItemSummary::of)
             .leftJoin(pageviews, ItemSummary::with);
     kit.write(summaries.toStream(), "item_summary");
     showBest(summaries);
@@ -206,7 +209,7 @@ final class ShopTopology {
     KTable<Long, HighValueUser> best =
         purchases
             .groupBy(
-                (id, purchase) -> KeyValue.pair(purchase.userId(), purchase),
+                (id, purchase) -> KeyValue.pair(Shop.keyOf(purchase.userId()), purchase),
                 Grouped.with("purchases-by-user", ID, Json.of(Purchase.class)))
             .aggregate(
                 () -> Worth.NONE,

@@ -47,10 +47,18 @@ final class AdsViews implements Views {
       WITH
       events AS (
         SELECT partition,
-          from_json(
-            CAST(value AS STRING), 'ad_id STRING, event_type STRING, event_time BIGINT',
-            map('mode', 'FAILFAST')) AS event
-        FROM ad_events
+          CASE
+            WHEN event.ad_id IS NULL OR event.event_type IS NULL OR event.event_time IS NULL
+            THEN raise_error(
+              concat('topic=ad-events, partition=', partition, ', offset=', offset, ': no event'))
+            ELSE event
+          END AS event
+        FROM (
+          SELECT partition, offset,
+            from_json(
+              CAST(value AS STRING), 'ad_id STRING, event_type STRING, event_time BIGINT') AS event
+          FROM ad_events
+        )
       ),
       of_campaigns AS (
         SELECT partition, event.event_time AS event_time,

@@ -40,10 +40,20 @@ final class ShopViews implements Views {
         END AS target_id
       FROM (
         SELECT partition, offset,
-          from_json(
-            CAST(value AS STRING), 'user_id BIGINT, url STRING, channel STRING, received_at BIGINT',
-            map('mode', 'FAILFAST')) AS said
-        FROM pageviews
+          CASE
+            WHEN said.user_id IS NULL OR said.url IS NULL OR said.channel IS NULL
+              OR said.received_at IS NULL
+            THEN raise_error(
+              concat('topic=pageviews, partition=', partition, ', offset=', offset, ': no pageview'))
+            ELSE said
+          END AS said
+        FROM (
+          SELECT partition, offset,
+            from_json(
+              CAST(value AS STRING),
+              'user_id BIGINT, url STRING, channel STRING, received_at BIGINT') AS said
+          FROM pageviews
+        )
       )
       """;
 
@@ -63,7 +73,10 @@ final class ShopViews implements Views {
       )
       """;
 
-  /** By item, and by partition and in all how many pageviews that were, in one aggregation. */
+  /**
+   * By item, and by partition and in all how many pageviews that were, in one aggregation. As in
+   * SQL, a NULL adds nothing to a sum, and a sum of NULLs alone is NULL.
+   */
   static final String ITEMS_AND_PROGRESS =
       """
       WITH
@@ -83,19 +96,27 @@ final class ShopViews implements Views {
       ),
       sums AS (
         SELECT item_id, partition, item_id IS NOT NULL AS by_item,
+          grouping(item_id) = 0 AS is_sold, coalesce(CAST(item_id AS STRING), 'null') AS item_key,
           grouping(item_id) = 1 AND grouping(partition) = 1 AS is_all,
           count(received_at) AS pageviews, max(received_at) AS max_received_at,
           sum(times) AS orders, count_if(times != 0) AS changes,
-          coalesce(sum(price), 0) AS revenue, sum(sold) AS items_sold,
+          coalesce(sum(price), 0) AS revenue, coalesce(sum(sold), 0) AS items_sold,
+          sum(CASE WHEN price IS NOT NULL THEN times END) AS prices,
+          sum(CASE WHEN sold IS NOT NULL THEN times END) AS quantities,
           from_json(max_by(item, item_at), 'name STRING, category STRING') AS item
         FROM together
         GROUP BY GROUPING SETS ((item_id), (partition), ())
       ),
       messages AS (
         SELECT stack(5,
-          'spark.purchases_by_item', CAST(item_id AS STRING),
-          CASE WHEN orders > 0 THEN to_json(struct(item_id, revenue, orders, items_sold)) END,
-          by_item AND changes > 0,
+          'spark.purchases_by_item', item_key,
+          CASE WHEN orders > 0 THEN
+            to_json(
+              struct(item_id, CASE WHEN prices > 0 THEN revenue END AS revenue, orders,
+                CASE WHEN quantities > 0 THEN items_sold END AS items_sold),
+              map('ignoreNullFields', 'false'))
+          END,
+          is_sold AND changes > 0,
 
           'spark.pageviews_by_item', CAST(item_id AS STRING),
           to_json(struct(item_id, pageviews)),
@@ -144,7 +165,7 @@ final class ShopViews implements Views {
         GROUP BY id
       )
       SELECT explode(array('spark.high_value_users', '%s')) AS topic,
-        CAST(id AS STRING) AS key,
+        coalesce(CAST(id AS STRING), 'null') AS key,
         CASE WHEN lifetime_value > 10000 THEN
           to_json(
             struct(id, email, lifetime_value, purchases), map('ignoreNullFields', 'false'))

@@ -22,7 +22,11 @@ final class Deserialize extends BaseBasicBolt {
 
   @Override
   public void execute(Tuple message, BasicOutputCollector collector) {
-    AdEvent event = AdEvent.parse(message.getBinaryByField("value"));
+    AdEvent event =
+        AdEvent.parseOrEnd(
+            message.getBinaryByField("value"),
+            message.getIntegerByField("partition"),
+            message.getLongByField("offset"));
     collector.emit(
         new Values(
             event.userId(),
