@@ -116,3 +116,10 @@ def test_loading_it_again_replaces_the_listeners(server: Server) -> None:
 def test_stop_sampling_ends_them_all(server: Server) -> None:
     server.variables["stop_sampling"]()
     assert server.listening == {}
+
+
+def test_of_a_failure_with_many_causes_the_first_is_told(server: Server) -> None:
+    causes = " ".join(f"Cause {n}: a.b.Odd{n}: odd\n\tat c.d" for n in range(300))
+    server.listening["dt"][1]["on_error"](f"Multiple errors encountered: {causes}")
+    assert server.output.endswith("listener=dt, error=a.b.Odd0: odd at c.d\n")
+    assert server.output.count("\n") == 1
