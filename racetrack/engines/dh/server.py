@@ -11,18 +11,29 @@ Prints `RACETRACK ready url=… start_ms=…` once the port answers. Ends at onc
 `DEEPHAVEN_CLASS_ARCHIVE` names a file in which the JVM finds classes already parsed. It makes a
 start faster and changes nothing after it. With `--write-class-archive` the server writes that
 file and exits: 0 when it is there. It fits one JVM and one set of jars; the JVM ignores it else.
+
+`DEEPHAVEN_FORMULAS` names a zip file of compiled formulas, made by earlier runs. Deephaven looks
+for the class of a formula in its session's folder, and compiles what is not there: the first ones
+in a JVM take a second each. The bytecode that runs is the same. SIGTERM adds what is new.
 """
 
+import contextlib
 import os
 import shlex
 import signal
 import sys
 import time
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 LOGBACK = Path(__file__).with_name("logback.xml")
 WRITE_ARCHIVE = "--write-class-archive"
+# In the source of every formula, and so in the name of its class, is the version of the imports.
+# Deephaven draws a random one at each start, and again when a script adds an import.
+IMPORTS_VERSION = "as delivered"
+# A person who tries formulas must not make the file grow for ever.
+MAX_CLASSES = 2000
 
 
 def jvm_args(env: Mapping[str, str], *, write_archive: bool = False) -> list[str]:
@@ -73,9 +84,65 @@ def start_server(env: Mapping[str, str], *, write_archive: bool) -> None:
 
     host, port = env["DEEPHAVEN_HOST"], int(env["DEEPHAVEN_PORT"])
     Server(host=host, port=port, jvm_args=jvm_args(env, write_archive=write_archive)).start()
+    if formulas := env.get("DEEPHAVEN_FORMULAS"):
+        reuse_formulas(Path(formulas), session_folder(env))
     start_ms = round((time.monotonic() - started) * 1000)
     # Not print(): Deephaven sends that to the IDE's console too, and buffers it.
     os.write(1, f"RACETRACK ready url=http://{host}:{port}/ide/ start_ms={start_ms}\n".encode())
+
+
+def session_folder(env: Mapping[str, str]) -> Path:
+    """The folder in which the server's script session keeps the classes of its formulas."""
+    sessions = Path(env["DEEPHAVEN_DATA"]) / "cache" / "script-session-classes"
+    # A server that was killed and started again has left one, too.
+    return max(sessions.iterdir(), key=lambda folder: folder.stat().st_mtime)
+
+
+def reuse_formulas(formulas: Path, folder: Path) -> None:
+    """Put the formulas of earlier runs where Deephaven looks before it compiles one."""
+    from deephaven.execution_context import get_exec_ctx  # type: ignore[import-not-found]
+
+    if kept_formulas(formulas):
+        with zipfile.ZipFile(formulas) as file:
+            file.extractall(folder)
+    get_exec_ctx().j_exec_ctx.getQueryLibrary().updateVersionString(IMPORTS_VERSION)
+
+
+def kept_formulas(formulas: Path) -> set[str]:
+    """The names of the classes in the zip file; none if it is missing or damaged."""
+    with (
+        contextlib.suppress(OSError, zipfile.BadZipFile),
+        zipfile.ZipFile(formulas) as file,
+    ):
+        return set(file.namelist()) if file.testzip() is None else set()
+    return set()
+
+
+def keep_formulas(formulas: Path, folder: Path, at_most: int = MAX_CLASSES) -> None:
+    """Write the formulas that were compiled by now to the zip file, if there are new ones."""
+    # Deephaven moves a formula's classes here when all of them are written.
+    classes = {str(path.relative_to(folder)): path for path in folder.glob("io/**/*.class")}
+    if classes.keys() <= kept_formulas(formulas) or len(classes) > at_most:
+        return
+    unfinished = formulas.with_name(f".{os.getpid()}-{formulas.name}")
+    # Who may not write there does without.
+    with contextlib.suppress(OSError):
+        formulas.parent.mkdir(exist_ok=True)
+        with zipfile.ZipFile(unfinished, "w") as file:
+            for name, path in sorted(classes.items()):
+                file.write(path, name)
+        unfinished.rename(formulas)
+
+
+def keep_formulas_at_end(env: Mapping[str, str]) -> None:
+    """From now on SIGTERM keeps the formulas before it ends the process."""
+
+    def keep_and_end(number: int, _frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        keep_formulas(Path(env["DEEPHAVEN_FORMULAS"]), session_folder(env))
+        os.kill(os.getpid(), number)
+
+    signal.signal(signal.SIGTERM, keep_and_end)
 
 
 def use_what_a_demo_uses() -> None:
@@ -122,7 +189,7 @@ def main(arguments: list[str]) -> None:
     """Start the server; then wait for a signal, or write the class archive."""
     # Python runs its handlers between two steps of the main thread, which is inside the JVM for
     # seconds while it starts. The system's default ends the process at any time, and there is
-    # nothing to save: the data folder is private and goes with the run.
+    # nothing to save yet: the data folder is private and goes with the run.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     make_folders(os.environ)
     write_archive = arguments == [WRITE_ARCHIVE]
@@ -130,6 +197,8 @@ def main(arguments: list[str]) -> None:
     if write_archive:
         use_what_a_demo_uses()
         leave_jvm()
+    if "DEEPHAVEN_FORMULAS" in os.environ:
+        keep_formulas_at_end(os.environ)
     while True:
         signal.pause()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from racetrack.engines.dh.knobs import Knobs
 from racetrack.settings import REPO, Settings
-from racetrack.stack.native import jvm, net
+from racetrack.stack.native import jvm, net, prebuilt
 from racetrack.stack.native.archive import Archive
 from racetrack.stack.native.service import Context, Launch, NotReady
 from racetrack.stack.services import registry
@@ -30,7 +30,9 @@ class Deephaven:
         jars = _packages(context) / "deephaven_server/jars"
         archive = Archive(self.name, "deephaven", jvm.class_path(jars), _train, _never)
         elsewhere = replace(context, settings=net.elsewhere(context.settings, "deephaven_port"))
-        return _launch(context, archive.file(elsewhere))
+        launch = _launch(context, archive.file(elsewhere))
+        formulas = prebuilt.path_in(context.parts["deephaven"], "formulas.zip")
+        return replace(launch, env={**launch.env, "DEEPHAVEN_FORMULAS": str(formulas)})
 
     def check(self, context: Context) -> None:
         """The IDE is served; whether a session opens, the engine's own module sees."""

@@ -32,3 +32,8 @@ def test_it_is_told_the_registry_s_root(inside: Context) -> None:
     port = inside.settings.schema_registry_port
     assert env["SCHEMA_REGISTRY_URL"] == f"http://redpanda:{port}"
     assert env["KAFKA_BOOTSTRAP"] == f"redpanda:{inside.settings.kafka_port}"
+
+
+def test_it_keeps_compiled_formulas_in_its_part(inside: Context) -> None:
+    env = find_service("deephaven").launch(inside).env
+    assert env["DEEPHAVEN_FORMULAS"] == str(inside.parts["deephaven"] / "made" / "formulas.zip")

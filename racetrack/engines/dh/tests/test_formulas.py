@@ -1,0 +1,94 @@
+"""Compiled formulas are kept for later starts."""
+
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from racetrack.engines.dh import server
+
+CLASS = "io/deephaven/temp/c_{}v61_0/Formula.class"
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    """The folder of a server's script session."""
+    folder = tmp_path / "data/cache/script-session-classes/of-a-session"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def formulas(tmp_path: Path) -> Path:
+    return tmp_path / "made/formulas.zip"
+
+
+def compiled(session: Path, name: str) -> str:
+    """Write a class as Deephaven does; its name."""
+    file = session / CLASS.format(name)
+    file.parent.mkdir(parents=True)
+    file.write_bytes(name.encode())
+    return CLASS.format(name)
+
+
+def test_none_are_kept_at_first(formulas: Path) -> None:
+    assert server.kept_formulas(formulas) == set()
+
+
+def test_what_was_compiled_is_kept(session: Path, formulas: Path) -> None:
+    name = compiled(session, "a")
+    compiled(session / "temporaryCompilationDirectory1", "unfinished")
+    server.keep_formulas(formulas, session)
+    assert server.kept_formulas(formulas) == {name}
+    assert zipfile.ZipFile(formulas).read(name) == b"a"
+    assert list(formulas.parent.iterdir()) == [formulas]
+
+
+def test_the_file_is_written_only_for_a_new_formula(session: Path, formulas: Path) -> None:
+    compiled(session, "a")
+    server.keep_formulas(formulas, session)
+    before = formulas.stat()
+    server.keep_formulas(formulas, session)
+    assert formulas.stat() == before
+    compiled(session, "b")
+    server.keep_formulas(formulas, session)
+    assert server.kept_formulas(formulas) == {CLASS.format("a"), CLASS.format("b")}
+
+
+@pytest.mark.parametrize("damage", [b"", b"no zip file"])
+def test_a_damaged_file_is_replaced(session: Path, formulas: Path, damage: bytes) -> None:
+    formulas.parent.mkdir()
+    formulas.write_bytes(damage)
+    assert server.kept_formulas(formulas) == set()
+    name = compiled(session, "a")
+    server.keep_formulas(formulas, session)
+    assert server.kept_formulas(formulas) == {name}
+
+
+def test_a_file_with_a_damaged_class_is_not_used(session: Path, formulas: Path) -> None:
+    (session / compiled(session, "a")).write_bytes(b"bytecode")
+    server.keep_formulas(formulas, session)
+    formulas.write_bytes(formulas.read_bytes().replace(b"bytecode", b"bitecode"))
+    assert server.kept_formulas(formulas) == set()
+
+
+def test_the_file_does_not_grow_for_ever(session: Path, formulas: Path) -> None:
+    compiled(session, "a")
+    compiled(session, "b")
+    server.keep_formulas(formulas, session, at_most=1)
+    assert not formulas.exists()
+
+
+def test_a_folder_that_takes_no_file_changes_nothing(session: Path, tmp_path: Path) -> None:
+    compiled(session, "a")
+    (tmp_path / "made").write_text("in the way")
+    server.keep_formulas(tmp_path / "made" / "formulas.zip", session)
+    assert (tmp_path / "made").read_text() == "in the way"
+
+
+def test_the_newest_session_is_the_server_s(session: Path, tmp_path: Path) -> None:
+    newer = session.with_name("after-a-kill")
+    newer.mkdir()
+    os.utime(session, (0, 0))
+    assert server.session_folder({"DEEPHAVEN_DATA": str(tmp_path / "data")}) == newer
