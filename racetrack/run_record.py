@@ -24,7 +24,7 @@ class RunArguments(Part):
     """What the command line asked for."""
 
     pageviews_per_s: int = Field(ge=0, description="Rate; 0: idle.")
-    wait_s: float = Field(gt=0, description="Seconds to settle before the window.")
+    wait_s: float = Field(ge=0, description="Seconds to settle before the window.")
     samples: int = Field(ge=1, description="Samples of top.")
     delay_s: float = Field(gt=0, description="Seconds between samples.")
     verify: bool = Field(

@@ -32,6 +32,12 @@ class Sweep(Part):
     samples: int = 1
     delay_s: float = 1.0
     decide_within_s: float = 0.0
+    verify: bool = Field(
+        default=False, description="Whether each run compares every view with its sources."
+    )
+    faults: tuple[str, ...] = Field(
+        default=(), description="What each run causes on purpose, as `--fault` takes it."
+    )
     as_published: bool = Field(
         default=False, description="Whether it is the experiment of 2022 again, as it was."
     )

@@ -4,7 +4,9 @@ from racetrack import engines, plugins
 
 EXAMPLE = engines.example_engine().name
 CALIBRATION = engines.calibration_engine().name
-# That race on the workload that is chosen where none is said.
+# That race natively on the workload that is chosen where none is said.
 TWO = tuple(
-    engine.name for engine in engines.all_engines() if plugins.default_workload() in engine.scripts
+    engine.name
+    for engine in engines.all_engines()
+    if plugins.default_workload() in engine.scripts and "native" in engine.runtimes
 )[:2]

@@ -1,57 +1,110 @@
-"""The command line, one file per command: `./run_experiment.sh` and `./race`."""
+"""The command line, one file per command: `./run_experiment.sh` and `./race`.
 
+A command's module is imported when it is called, so that help and completion are quick; for the
+same reason the modules import what is heavy inside their functions.
+"""
+
+import importlib
 import sys
+from collections.abc import Mapping
 
 import click
 
-from racetrack.cli import (
-    calibrate,
-    down,
-    engines,
-    experiment,
-    images,
-    limit,
-    report,
-    status,
-    sweep,
-    up,
-    vary,
-    verify,
-)
-from racetrack.cli.parameters import EXIT_CODES, ExampleGroup
+from racetrack import __version__
+from racetrack.cli.parameters import Command
+
+COMPLETE_VARIABLE = "_RACE_COMPLETE"
+# Heading → command → where it is.
+COMMANDS: Mapping[str, Mapping[str, str]] = {
+    "Measure": {
+        "experiment": "experiment:experiment",
+        "sweep": "sweep:sweep",
+        "limit": "limit:limit",
+        "vary": "vary:vary",
+    },
+    "Look at results": {
+        "report": "report:report",
+    },
+    "Use a stack by hand": {
+        "up": "up:up",
+        "status": "status:status",
+        "verify": "verify:verify",
+        "down": "down:down",
+    },
+    "Know and prepare": {
+        "engines": "engines:list_engines",
+        "calibrate": "calibrate:calibrate",
+        "images": "images:images",
+        "completion": "completion:completion",
+    },
+}
 
 
-@click.group(cls=ExampleGroup, epilog=EXIT_CODES)
+class Race(Command, click.Group):
+    """The group of all commands, under headings, each imported when it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names in the order in which help shows them."""
+        return [name for names in COMMANDS.values() for name in names]
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        cmd_name: str,
+    ) -> click.Command | None:
+        """Import the command of this name, if there is one."""
+        where = {name: at for names in COMMANDS.values() for name, at in names.items()}
+        if cmd_name not in where:
+            return None
+        module, _, attribute = where[cmd_name].partition(":")
+        command = getattr(importlib.import_module(f"racetrack.cli.{module}"), attribute)
+        assert isinstance(command, click.Command)  # noqa: S101
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Answer a misspelled command with the nearest."""
+        if args[0] not in self.list_commands(ctx) and not ctx.resilient_parsing:
+            raise click.NoSuchCommand(args[0], possibilities=self.list_commands(ctx), ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show the first paragraph of each command's help, in full."""
+        for heading, names in COMMANDS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, self._summary(ctx, name)) for name in names])
+
+    def _summary(self, ctx: click.Context, name: str) -> str:
+        command = self.get_command(ctx, name)
+        text = (command and command.help) or ""
+        return " ".join(text.split("\n\n")[0].split())
+
+
+@click.group(cls=Race)
+@click.version_option(__version__, prog_name="racetrack")
 def race() -> None:
     """Put streaming engines on the same track, and report which keep up and at what cost.
 
     \b
     Examples:
-        ./run_experiment.sh {engine} 5000 20 10 1.0   one experiment
-        ./race engines                          what there is to run, and its knobs
-        ./race up {engine}                            the same stack, to play with
-        ./race status
-        ./race verify                           are its views right?
-        ./race down
-        ./race limit {engine}                         the highest rate that it keeps up with
-        ./race sweep {engine} --rates 500,5000        many runs
-        ./race report logs/…                    their tables and plots
-        ./race calibrate                        how accurate the figures are here
-        ./race images                           builds images where none can be pulled
+        ./run_experiment.sh dh 5000 20 10 1.0    one experiment: 5,000 pageviews/s for Deephaven
+        ./race engines                           the engines that can be raced, and their settings
+        ./race sweep dh flink --rates 500,5k     several engines at several rates
+        ./race limit dh                          the highest rate that an engine keeps up with
+        ./race report logs/*_sweep               tables and plots of runs
+        ./race up dh                             the same stack, to use by hand
+        ./race down                              stops it
+
+    `./race COMMAND --help` explains a command.
     """
 
 
-for command in (
-    *(up.up, status.status, verify.verify, down.down),
-    *(sweep.sweep, vary.vary, limit.limit, report.report, calibrate.calibrate, images.images),
-    engines.list_engines,
-):
-    race.add_command(command)
-
-
 def main() -> None:
-    """What the front doors call; the usage shows them as they were typed."""
+    """Run the command that the shell scripts were called with, or complete it."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["experiment"]:
-        experiment.experiment.main(arguments[1:], prog_name="./run_experiment.sh")
-    race.main(arguments, prog_name="./race")
+        command = race.get_command(click.Context(race), "experiment")
+        assert command  # noqa: S101
+        command.main(arguments[1:], prog_name="./run_experiment.sh", complete_var=COMPLETE_VARIABLE)
+    race.main(arguments, prog_name="./race", complete_var=COMPLETE_VARIABLE)

@@ -8,21 +8,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.text import Text
 
-from racetrack import engines, plugins, settings
-from racetrack.cli.parameters import EXIT_CODES, errors_to_exit_codes
+from racetrack import plugins
+from racetrack.cli.parameters import ENGINES, Command, errors_to_exit_codes, load_settings
 from racetrack.install.versions import in_env_files
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from racetrack.engines.contract import Engine
 
 HEADING = "# ---"
 MASKED = "********"
-COLUMNS = ("", "knob", "now", "default", "what it does")
+COLUMNS = ("", "setting", "now", "default", "what it does")
 SENTENCE = re.compile(r".*?[.](?=\s|$)")
 
 
@@ -46,19 +45,26 @@ class Knob:
         return self.name.endswith("_VERSION")
 
 
-@click.command("engines", epilog=EXIT_CODES)
-@click.argument(
-    "name", metavar="[ENGINE]", required=False, type=click.Choice(engines.engine_names())
-)
+@click.command("engines", cls=Command)
+@click.argument("name", metavar="[ENGINE]", required=False, type=ENGINES)
 def list_engines(name: str | None) -> None:
-    """List the engines: versions, runtimes, workloads and knobs of each.
+    """List the engines, with versions, runtimes, workloads and settings of each.
+
+    With the name of one engine, its settings are explained in full. A * marks a setting that the
+    environment changes.
 
     \b
-    With the name of one, its knobs are explained in full. A * marks a knob that the environment
-    changes.
+    Examples:
+        ./race engines
+        ./race engines dh
+        DEEPHAVEN_HEAP=8g ./race engines dh
     """
+    from rich.console import Console
+
+    from racetrack import engines
+
     with errors_to_exit_codes():
-        settings.load()  # says which value can't be used
+        load_settings()  # refuses a value that can't be used
         found = [engines.find_engine(name)] if name else engines.all_engines()
         screen = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
         for engine in found:
@@ -68,6 +74,8 @@ def list_engines(name: str | None) -> None:
 def knobs(engine: str) -> list[Knob]:
     """Every setting that only this engine heeds, in the order of its `knobs.py`; then those of its
     published images, which are in no field."""
+    from racetrack import settings
+
     files = (plugins.REPO / ".env", *plugins.env_files())
     explained = comments_in("\n".join(file.read_text() for file in files))
     defaults = in_env_files()
@@ -108,13 +116,17 @@ def first_sentence(comment: Sequence[str]) -> str:
 
 def _names(engine: str) -> list[str]:
     """The names of an engine's settings, each once."""
+    from racetrack import settings
+
     named = map(str.upper, settings.of_engine(engine))
     heed = getattr(plugins.of_all("knobs").get(engine), "HEED", None)
     return list(dict.fromkeys([*named, *(heed.image_versions if heed else ())]))
 
 
-def _show(screen: Console, engine: "Engine", of_engine: Sequence[Knob], *, whole: bool) -> None:
-    """One engine. Text from files and the environment is never taken for markup."""
+def _show(screen: "Console", engine: "Engine", of_engine: Sequence[Knob], *, whole: bool) -> None:
+    """Print one engine. Text from files and the environment is never taken for markup."""
+    from rich.text import Text
+
     screen.print(Text(f"{engine.name}  {engine.title}", style="bold"))
     for label, value in _facts(engine, of_engine):
         screen.print(Text(f"  {label:<11}{value}"))
@@ -137,7 +149,7 @@ def _facts(engine: "Engine", of_engine: Sequence[Knob]) -> Iterator[tuple[str, s
     yield "runtimes", ", ".join(engine.runtimes)
     yield "workloads", ", ".join(scripts) or "it counts the main topic only"
     if all(knob.is_version for knob in of_engine):
-        yield "knobs", "none"
+        yield "settings", "none"
 
 
 def _rows(of_engine: Sequence[Knob], *, whole: bool) -> Iterator[tuple[str, str, str, str, str]]:
@@ -150,6 +162,7 @@ def _table(of_engine: Sequence[Knob], *, whole: bool) -> "Table":
     """For a terminal, where the last column is folded."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD)
     for title in COLUMNS[:-1]:

@@ -6,40 +6,28 @@ import click
 
 from racetrack.cli.parameters import (
     DECIDE_OPTION,
-    EXIT_CODES,
+    FAULT_OPTION,
+    POSITIVE_S,
+    VERIFY_OPTION,
     WORKLOAD_OPTION,
-    ExampleCommand,
-    Seconds,
+    Command,
+    Duration,
+    Rate,
     engine_argument,
     guarded,
-    overrides_of,
+    load_settings,
 )
 from racetrack.machine_lock import machine_lock
-from racetrack.runfolder import read_run
-from racetrack.screen import Screen
-from racetrack.settings import load
 
 
-# So that `-5` is refused as a rate, with the reason, and not as an unknown option.
-@click.command(
-    cls=ExampleCommand, epilog=EXIT_CODES, context_settings={"ignore_unknown_options": True}
-)
+@click.command(cls=Command)
 @engine_argument
-@click.argument("rate", metavar="RATE", type=click.IntRange(min=1))
-@click.argument("wait", metavar="WAIT", type=Seconds())
+@click.argument("rate", metavar="RATE", type=Rate())
+@click.argument("wait", metavar="WAIT", type=Duration())
 @click.argument("samples", metavar="SAMPLES", type=click.IntRange(min=1))
-@click.argument("delay", metavar="DELAY", type=Seconds())
-@click.option("--verify", is_flag=True, help="At the end, compare every view with the sources.")
-@click.option(
-    "--fault",
-    "faults",
-    multiple=True,
-    metavar="FAULT",
-    help="Cause trouble, counted in seconds from when the rate was set: kill:SERVICE@10s,"
-    " kill:SERVICE@10s+5s (it stays dead for 5 s), pause:SERVICE@10s+5s. SERVICE is engine, broker,"
-    " debezium or mysql; pause also takes registry and redis. The run goes on until lag is back to"
-    " normal, for 120 s at most. You may give this option several times.",
-)
+@click.argument("delay", metavar="DELAY", type=Duration(POSITIVE_S))
+@VERIFY_OPTION
+@FAULT_OPTION
 @DECIDE_OPTION
 @WORKLOAD_OPTION
 def experiment(
@@ -53,22 +41,28 @@ def experiment(
     decide_within: float,
     workload: str | None,
 ) -> None:
-    """Run one experiment: ENGINE at RATE pageviews (or what else the workload's main topic has) per
-    second; WAIT seconds to settle, then SAMPLES samples of top, DELAY seconds apart. Leaves one
-    folder in logs/.
+    """Run one experiment with one engine at one rate, as ./run_experiment.sh does.
+
+    ENGINE is an engine's name (`./race engines` lists them). RATE is in pageviews per second, or
+    in what else the workload's main topic has, such as 5000, 5k or 1.5M; at 0 the run measures
+    what the engine costs when idle. WAIT is the time to settle, such as 20 or 20s or 2m. Then top
+    takes SAMPLES samples, DELAY seconds apart. The run leaves one folder in logs/.
 
     \b
     Examples:
-        ./run_experiment.sh {engine} 5000 20 10 1.0
-        ./run_experiment.sh {engine} 5000 20 10 1.0 --verify
-        ./run_experiment.sh {engine} 2000 20 30 1.0 --fault kill:debezium@30s
+        ./run_experiment.sh dh 5000 20 10 1.0
+        ./run_experiment.sh dh 5k 20s 10 1s --verify
+        ./run_experiment.sh dh 2000 20 30 1.0 --fault kill:debezium@30s
     """
     from racetrack.analysis import outcome
-    from racetrack.run.single import run_once
+    from racetrack.run.single import require_possible, run_once
     from racetrack.run_record import RunArguments
+    from racetrack.runfolder import read_run
+    from racetrack.screen import Screen
 
     screen = Screen()
-    with guarded(screen) as guard, machine_lock():
+    with guarded(screen) as guard:
+        settings = load_settings(workload)
         asked = RunArguments(
             pageviews_per_s=rate,
             wait_s=wait,
@@ -76,7 +70,9 @@ def experiment(
             delay_s=delay,
             verify=verify,
             faults=faults,
-            decide_within_s=0 if faults else decide_within,
+            decide_within_s=0 if faults or not rate else decide_within,
         )
-        folder = run_once(engine, asked, load(overrides_of(workload)), screen, guard)
+        require_possible(engine, asked, settings)
+        with machine_lock():
+            folder = run_once(engine, asked, settings, screen, guard)
     sys.exit(outcome.exit_code(read_run(folder).outcome))

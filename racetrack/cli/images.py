@@ -2,26 +2,24 @@
 
 import click
 
-from racetrack.cli.parameters import EXIT_CODES, ExampleCommand, guarded
-from racetrack.screen import Screen
-from racetrack.settings import load
+from racetrack.cli.parameters import Command, guarded, load_settings
 
 
-@click.command(cls=ExampleCommand, epilog=EXIT_CODES)
+@click.command(cls=Command)
 def images() -> None:
     """Build the compose stack's images on this machine, where none can be pulled (AIRGAP=true).
 
-    \b
-    Everything comes from package registries. Apache Kafka takes Redpanda's place; an
-    engine that comes only as an image is left out. Builds only what is missing or was built from
-    something else. Needs root.
+    Everything comes from package registries. Apache Kafka takes Redpanda's place; an engine that
+    comes only as an image is left out. The command builds only what is missing or was built from
+    something else. It needs root.
 
     \b
     Example:
-        ./race images && AIRGAP=true ./run_experiment.sh {engine} 1000 10 10 1.0
+        ./race images && AIRGAP=true ./run_experiment.sh dh 1000 10 10 1.0
     """
     from racetrack.images.build import build
+    from racetrack.screen import Screen
 
     screen = Screen()
     with guarded(screen):
-        build(load(), screen.say)
+        build(load_settings(), screen.say)

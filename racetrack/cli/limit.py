@@ -6,76 +6,71 @@ from typing import TYPE_CHECKING
 
 import click
 
-from racetrack import engines
 from racetrack.cli.parameters import (
-    EXIT_CODES,
+    ENGINES,
+    POSITIVE_S,
     WORKLOAD_OPTION,
-    ExampleCommand,
-    Seconds,
+    Command,
+    Duration,
+    Rate,
     guarded,
-    overrides_of,
+    load_settings,
     say_error,
 )
 from racetrack.errors import RacetrackError
-from racetrack.limit_record import PAGEVIEWS
 from racetrack.machine_lock import machine_lock
-from racetrack.runfolder import shown
-from racetrack.screen import Screen
-from racetrack.settings import load
 
 if TYPE_CHECKING:
     from racetrack.run.capacity_search import CapacitySearch
+    from racetrack.screen import Screen
+
+PAGEVIEWS = "pageviews"
 
 
-@click.command(cls=ExampleCommand, epilog=EXIT_CODES)
-@click.argument(
-    "names",
-    metavar="ENGINE...",
-    nargs=-1,
-    required=True,
-    type=click.Choice(engines.engine_names()),
-)
+@click.command(cls=Command)
+@click.argument("names", metavar="ENGINE...", nargs=-1, required=True, type=ENGINES)
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Number of searches of each engine; engines take turns. At the end it says how far they"
-    " agree.",
+    help="Number of searches of each engine; engines take turns. At the end the command says how"
+    " far the searches agree.",
 )
 @click.option(
     "--start",
-    type=click.IntRange(min=1),
-    help="What to begin with a second; 1000 pageviews, or 100 of what comes by CDC. An engine that"
-    " takes long to warm up may want less.",
+    type=Rate(1),
+    help="Rate to begin with, by default 1000 pageviews per second, or 100 inserts that come by"
+    " CDC. An engine that takes long to warm up may need less.",
 )
 @click.option(
     "--of",
     default=PAGEVIEWS,
     show_default=True,
-    help="What to raise: pageviews, or inserts that come by CDC, as the workload names them"
-    " (purchases). Those are followed by marks, which are turned on for them.",
+    help="What to raise: pageviews, or inserts that come by CDC, under the name that the workload"
+    " gives them (purchases). Inserts are followed by marks, which are turned on for them.",
 )
 @click.option(
     "--warm-up",
-    type=Seconds(),
-    default=120.0,
+    type=Duration(POSITIVE_S),
+    default="120s",
     show_default=True,
-    help="At most so many seconds until CPU time per event is flat; Java compiles meanwhile.",
+    help="Longest time to wait until CPU time per event is flat. Java compiles meanwhile.",
 )
 @click.option(
     "--bound",
     "bounds",
-    type=Seconds(),
+    type=Duration(POSITIVE_S),
     multiple=True,
-    help="What the lag may be; may be given more than once. If it is not: 2 s, and 5 s.",
+    help="Bound of the lag, such as 2s or 500ms. The option may be given several times. Without"
+    " it there are two bounds, 2 s and 5 s.",
 )
 @click.option(
     "--within",
-    type=click.FloatRange(min=1),
-    default=15.0,
+    type=Duration(60),
+    default="15m",
     show_default=True,
-    help="Minutes of one search; no rate is begun that would end later.",
+    help="Time for one search, such as 25m. No rate is begun that would end later.",
 )
 @WORKLOAD_OPTION
 def limit(
@@ -90,54 +85,55 @@ def limit(
 ) -> None:
     """Find the capacity of each ENGINE, and the highest rate at which its lag stays within a bound.
 
-    \b
-    Capacity is the rate at which it works when there is always more to do: two fresh runs, offered
-    so much that the backlog stays at about 5 to 30 s of work. Once that is worked off, 0.95 of it,
-    0.90, ... show at which the 99th percentile of the lag stays within each bound, for 90 s. Exit
-    code 1 if time was too short to tell each of them to 0.05 of the capacity.
+    Capacity is the throughput at saturation. It is measured in two fresh runs, which offer so much
+    that the backlog stays at 5 to 30 s of work. When the backlog has been worked off, the search
+    tries 0.95 of the capacity, 0.90, and so on, for 90 s each, until the 99th percentile of the
+    lag stays within each bound. The exit code is 1 if there was no time to find each of these rates
+    to 0.05 of the capacity.
 
     \b
     Examples:
-        ./race limit {engine}
-        ./race limit {engine} {other} --repeat 3
-        ./race limit {other} --within 25
-        ./race limit {engine} --bound 1 --bound 2
-        ./race limit {engine} --of purchases
+        ./race limit dh
+        ./race limit dh flink --repeat 3
+        ./race limit flink --within 25m
+        ./race limit dh --bound 500ms --bound 2s
+        ./race limit dh --of purchases
     """
     from racetrack.report import agreement
     from racetrack.run.capacity_search import CapacitySearch, settings_to_search
     from racetrack.run.trials import DURATIONS
+    from racetrack.screen import Screen
 
     screen = Screen()
-    with guarded(screen) as guard, machine_lock():
-        bounds_ms = tuple(sorted({1000 * bound_s for bound_s in bounds})) or DURATIONS.bounds_ms
-        durations = replace(
-            DURATIONS, warm_up_most_s=warm_up, within_s=60 * within, bounds_ms=bounds_ms
-        )
-        settings = load(overrides_of(workload))
+    bounds_ms = tuple(sorted({1000 * bound_s for bound_s in bounds})) or DURATIONS.bounds_ms
+    durations = replace(DURATIONS, warm_up_most_s=warm_up, within_s=within, bounds_ms=bounds_ms)
+    with guarded(screen) as guard:
+        settings = load_settings(workload)
         for name in names:
             settings_to_search(name, settings, of)
-        planned = names * repeat
-        screen.say(
-            f"{'This takes' if len(planned) == 1 else f'Each of {len(planned)} searches takes'}"
-            f" {within:g} minutes at most, or what two overloaded runs take if that is more; what"
-            " others disturb is done again, and comes on top."
-        )
-        made, codes = [], []
-        for number, name in enumerate(planned, start=1):
-            if len(planned) > 1:
-                screen.heading(f"== search {number} of {len(planned)}: {name}")
-            made.append(CapacitySearch(name, settings, screen, guard, durations, start, of))
-            codes.append(_found(made[-1], screen))
-        for line in agreement.describe(search.record for search in made):
-            screen.heading(line)
+        with machine_lock():
+            planned = names * repeat
+            screen.say(
+                f"{'This takes' if len(planned) == 1 else f'Each of {len(planned)} searches takes'}"
+                f" {within / 60:g} minutes at most, or what two overloaded runs take if that is"
+                " more; what others disturb is done again, and comes on top."
+            )
+            made, codes = [], []
+            for number, name in enumerate(planned, start=1):
+                if len(planned) > 1:
+                    screen.heading(f"== search {number} of {len(planned)}: {name}")
+                made.append(CapacitySearch(name, settings, screen, guard, durations, start, of))
+                codes.append(_found(made[-1], screen))
+            for line in agreement.describe(search.record for search in made):
+                screen.heading(line)
     sys.exit(next(filter(None, codes), 0))
 
 
-def _found(search: "CapacitySearch", screen: Screen) -> int:
-    """What one search found is said; its exit code. Where it failed, the next one goes on."""
+def _found(search: "CapacitySearch", screen: "Screen") -> int:
+    """Print what one search found; return its exit code. Where it failed, the next one goes on."""
     from racetrack.analysis.outcome import exit_code
     from racetrack.report import limits
+    from racetrack.runfolder import shown
 
     try:
         found = search.run()

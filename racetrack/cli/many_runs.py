@@ -2,61 +2,66 @@
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from racetrack import interrupts
-from racetrack.cli.parameters import Seconds, guarded
+from racetrack.cli.parameters import Duration, guarded, load_settings
 from racetrack.machine_lock import machine_lock
-from racetrack.runfolder import shown
-from racetrack.screen import Screen
-from racetrack.sweep_record import Sweep
+
+if TYPE_CHECKING:
+    from racetrack.screen import Screen
+    from racetrack.sweep_record import Sweep
 
 WAIT_OPTION = click.option(
     "--wait",
-    type=Seconds(),
-    default=60.0,
+    type=Duration(),
+    default="60s",
     show_default=True,
-    help="Seconds to settle; Java compiles for about a minute.",
+    help="Time to settle before samples are taken. Java compiles for about a minute.",
 )
 SAMPLES_OPTION = click.option(
     "--samples",
     type=click.IntRange(min=1),
     default=30,
     show_default=True,
-    help="Samples of top, a second apart; 30 decide a verdict, 10 seldom do.",
+    help="Number of samples of top, a second apart. 30 decide a verdict, 10 seldom do.",
 )
 REPEAT_OPTION = click.option(
     "--repeat",
     type=click.IntRange(min=1),
     default=3,
     show_default=True,
-    help="Number of runs of each.",
+    help="Number of runs of each kind.",
 )
 
 
-def carry_out_plan(plan: Sweep, resume: Path | None) -> None:
+def carry_out_plan(plan: "Sweep", resume: Path | None) -> None:
     """Run the plan, or what is missing of the one in `resume`; ends the program with its exit
     code."""
-    from racetrack.run.sweep import begin, carry_out, read, require_raced_on
+    from racetrack.run.sweep import begin, carry_out, read, require_possible
+    from racetrack.runfolder import shown
+    from racetrack.screen import Screen
 
     screen = Screen()
-    with guarded(screen) as guard, machine_lock():
-        if not resume:
-            require_raced_on(plan)
-        folder = resume or begin(plan)
-        try:
-            all_ok = carry_out(folder, screen, guard)
-        except interrupts.Interrupted:
-            screen.say(f"To go on later: ./race sweep --resume {shown(folder)}")
-            raise
+    with guarded(screen) as guard:
+        load_settings()
+        require_possible(read(resume) if resume else plan)
+        with machine_lock():
+            folder = resume or begin(plan)
+            try:
+                all_ok = carry_out(folder, screen, guard)
+            except interrupts.Interrupted:
+                screen.say(f"To go on later: ./race sweep --resume {shown(folder)}")
+                raise
         if (read(folder) if resume else plan).as_published:
             _show_as_published(folder, screen)
         screen.say(f"Done. To see the table: ./race report {shown(folder)}")
     sys.exit(0 if all_ok else 1)
 
 
-def _show_as_published(folder: Path, screen: Screen) -> None:
+def _show_as_published(folder: Path, screen: "Screen") -> None:
     from racetrack.published import published
     from racetrack.report import as_published
     from racetrack.report.collect import collect

@@ -1,69 +1,132 @@
 """What the commands share: their parameters, and how errors and signals become exit codes."""
 
-import math
+import difflib
+import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from racetrack import engines, interrupts, plugins
+from racetrack import interrupts, plugins, units
 from racetrack.errors import RacetrackError
-from racetrack.screen import Screen
 
+if TYPE_CHECKING:
+    from racetrack.screen import Screen
+    from racetrack.settings import Settings
+
+# Where exit codes are documented: the help of every command ends with this.
 EXIT_CODES = """
 \b
-Exit codes: 0 done as asked, 1 it ran but failed, 2 wrong usage or setting,
-3 something could not be installed, 4 the machine, a port or the stack is in use,
-5 the run is void because other programs used the machine, 130 and 143 interrupted.
+Exit codes:
+    0    done as asked
+    1    it ran, but failed
+    2    an argument or a setting can't be used
+    3    something is missing that could not be installed
+    4    the machine, a port or the stack is in use
+    5    the run is void, because other programs used the machine
+    130  interrupted by Ctrl-C; 143 by SIGTERM
 """
+HELP_WIDTH = 100
+
+Value = TypeVar("Value")
 
 
-class Seconds(click.ParamType[float]):
-    """A positive, finite number of seconds."""
+class Command(click.Command):
+    """A command whose help ends with the exit codes, and that also answers `-h`."""
 
-    name = "seconds"
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        attributes.setdefault("epilog", EXIT_CODES)
+        attributes["context_settings"] = {
+            "help_option_names": ["-h", "--help"],
+            "max_content_width": HELP_WIDTH,
+            **(attributes.get("context_settings") or {}),
+        }
+        super().__init__(*args, **attributes)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Say of `-5` that it is negative, not that there is no such option."""
+        for word in args:
+            if word[:1] == "-" and word[1:2].isdigit():
+                raise click.UsageError(f"{word} is negative: no argument takes that.", ctx)
+        return super().parse_args(ctx, args)
+
+
+class _Parsed(click.ParamType[Value]):
+    """What one of the parsers of `racetrack.units` reads."""
+
+    parse: Callable[[str], Value]
+    least: float = 0
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
+    ) -> Value:
+        if not isinstance(value, str):
+            return value  # type: ignore[return-value]  # a default that needs no parsing
         try:
-            seconds = float(str(value))
-        except ValueError:
-            self.fail(f"{value!r} is not a number of seconds", param, ctx)
-        if not (math.isfinite(seconds) and seconds > 0):
-            self.fail(f"{value!r} is not a positive number of seconds", param, ctx)
-        return seconds
+            parsed = type(self).parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if isinstance(parsed, int | float) and parsed < self.least:
+            self.fail(f"{value!r} is less than {self.least:g}", param, ctx)
+        return parsed
 
 
-class Within(click.ParamType[float]):
-    """Seconds with or without their unit (`120s`, `120`); 0 turns something off."""
+class Rate(_Parsed[int]):
+    """Events per second, such as `5000`, `5k` or `1.5M`."""
 
-    name = "seconds"
+    name = "rate"
+    parse = staticmethod(units.parse_rate)
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        text = str(value).removesuffix("s")
-        return 0.0 if text == "0" else Seconds().convert(text, param, ctx)
+    def __init__(self, least: int = 0) -> None:
+        self.least = least
 
 
-class Numbers(click.ParamType[list[int]]):
-    """Whole numbers with commas between them, such as `50,5000,35000`."""
+class Duration(_Parsed[float]):
+    """Seconds, of a duration such as `20s`, `2m` or `20`."""
 
-    name = "numbers"
+    name = "duration"
+    parse = staticmethod(units.parse_duration_s)
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> list[int]:
-        words = str(value).split(",")
-        if not all(word.isdecimal() for word in words):
-            self.fail(f"{value!r} is not a list of whole numbers such as 50,5000", param, ctx)
-        return [int(word) for word in words]
+    def __init__(self, least_s: float = 0) -> None:
+        self.least = least_s
+
+
+class Rates(_Parsed[list[int]]):
+    """Rates with commas between them, such as `50,5k,35000`."""
+
+    name = "rate,rate..."
+
+    @staticmethod
+    def parse(text: str) -> list[int]:
+        """Return each rate."""
+        return [units.parse_rate(word) for word in text.split(",")]
+
+
+# For what has to take some time.
+POSITIVE_S = 0.001
+
+
+class OneOf(click.Choice[str]):
+    """One of some names; a misspelled one is answered with the nearest."""
+
+    def get_invalid_choice_message(
+        self,
+        value: object,
+        ctx: click.Context | None,  # noqa: ARG002
+    ) -> str:
+        """Name the nearest choice, and all."""
+        near = difflib.get_close_matches(str(value), self.choices, n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        return f"there is no {value!r}.{hint} There are {', '.join(self.choices)}."
+
+
+ENGINES = OneOf(plugins.engine_names())
 
 
 @contextmanager
-def guarded(screen: Screen) -> Iterator[interrupts.Guard]:
+def guarded(screen: "Screen") -> Iterator[interrupts.Guard]:
     """Signals go to the guard, errors become exit codes."""
     with errors_to_exit_codes(), interrupts.guarded(screen.say) as guard:
         yield guard
@@ -92,40 +155,34 @@ def errors_to_exit_codes() -> Iterator[None]:
 
 
 def say_error(error: RacetrackError) -> None:
-    """As every command says one that a user can act on."""
+    """Print an error that a user can act on."""
     click.echo(f"Error: {error}", err=True)
 
 
-class ExampleCommand(click.Command):
-    """A command whose help has examples: `{engine}` stands for one there is, `{other}` for one that
-    it is compared with. They are looked up only for whoever asks for help."""
-
-    def get_help(self, ctx: click.Context) -> str:
-        return with_examples(super().get_help(ctx))
-
-
-class ExampleGroup(click.Group, ExampleCommand):
-    """The same for a group of commands."""
-
-
-def with_examples(text: str) -> str:
-    """The text with the names of engines in it."""
-    published = [engine.name for engine in engines.all_engines() if engine.is_published]
-    engine = engines.example_engine().name
-    other = next((name for name in published if name != engine), engine)
-    return text.replace("{engine}", engine).replace("{other}", other)
-
-
-engine_argument = click.argument(
-    "engine", metavar="ENGINE", type=click.Choice(engines.engine_names())
-)
+engine_argument = click.argument("engine", metavar="ENGINE", type=ENGINES)
 
 
 WORKLOAD_OPTION = click.option(
     "--workload",
-    type=click.Choice(plugins.workload_names()),
-    help="What is raced on, whatever WORKLOAD says.",
+    type=OneOf(plugins.workload_names()),
+    help="The workload to race on, in place of the setting WORKLOAD.",
 )
+
+
+def load_settings(workload: str | None = None) -> "Settings":
+    """Load the settings; warn of names in the environment that look like one and are none.
+
+    Raises:
+        UsageError: a setting can't be used.
+    """
+    from racetrack import settings
+
+    for name, hint in settings.unknown_in(os.environ).items():
+        click.echo(
+            f"Warning: {name} in the environment is ignored: there is no such setting.{hint}",
+            err=True,
+        )
+    return settings.load(overrides_of(workload))
 
 
 def overrides_of(workload: str | None) -> Mapping[str, str]:
@@ -135,12 +192,24 @@ def overrides_of(workload: str | None) -> Mapping[str, str]:
 
 DECIDE_OPTION = click.option(
     "--decide-within",
-    type=Within(),
+    type=Duration(),
     envvar="DECIDE_WITHIN",
     show_envvar=True,
     default="120s",
     show_default=True,
-    metavar="SECONDS",
-    help="After the samples, watch on until the verdict is decided, for so long at most, with the"
-    " load still on. 0: judge the sampling window alone. With --fault it is 0.",
+    help="After the samples, keep the load on and watch until the verdict is decided, for this"
+    " long at most. 0 judges the sampling window alone. With --fault it is 0.",
+)
+VERIFY_OPTION = click.option(
+    "--verify", is_flag=True, help="At the end, compare every view with its sources."
+)
+FAULT_OPTION = click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="FAULT",
+    help="Cause trouble, at a time counted from when the rate was set: kill:SERVICE@10s,"
+    " kill:SERVICE@10s+5s (it stays dead for 5 s) or pause:SERVICE@10s+5s. SERVICE is engine,"
+    " broker, debezium or mysql; pause also takes registry and redis. The run goes on until lag is"
+    " back to normal, for 120 s at most. The option may be given several times.",
 )

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from racetrack.cli.parameters import EXIT_CODES, ExampleCommand, errors_to_exit_codes
+from racetrack.cli.parameters import Command, errors_to_exit_codes
 
 
-@click.command(cls=ExampleCommand, epilog=EXIT_CODES)
+@click.command(cls=Command)
 @click.argument(
     "folders",
     nargs=-1,
@@ -29,8 +29,8 @@ def report(folders: tuple[Path, ...], out: Path | None, published: bool) -> None
 
     \b
     Examples:
-        ./race report logs/2026.03.22.05.04.28_UTC_{engine}_5000
-        ./race report logs/*_UTC_{engine}_* logs/*_UTC_{other}_* --out /tmp/both
+        ./race report logs/2026.03.22.05.04.28_UTC_dh_5000
+        ./race report logs/*_UTC_dh_* logs/*_UTC_flink_* --out /tmp/both
     """
     from racetrack.published import published as results_of_2022
     from racetrack.report.collect import collect

@@ -4,18 +4,23 @@ import sys
 
 import click
 
-from racetrack.cli.parameters import EXIT_CODES, guarded
-from racetrack.screen import Screen
-from racetrack.settings import load
-from racetrack.stack.runtime import NO_STACK_IS_UP, standing_stack
+from racetrack.cli.parameters import Command, guarded, load_settings
 
 
-@click.command(epilog=EXIT_CODES)
+@click.command(cls=Command)
 def status() -> None:
-    """Say what is up. Exit code 0 if a stack is up and complete, otherwise 1."""
+    """Show the stack that is up. The exit code is 0 if it is complete, otherwise 1.
+
+    \b
+    Example:
+        ./race status
+    """
+    from racetrack.screen import Screen
+    from racetrack.stack.runtime import NO_STACK_IS_UP, standing_stack
+
     screen = Screen()
     with guarded(screen):
-        found = standing_stack(load())
+        found = standing_stack(load_settings())
     if found is None:
         screen.say(NO_STACK_IS_UP)
         sys.exit(1)

@@ -1,45 +1,58 @@
 """`./race sweep`: every engine at every rate."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
-from racetrack import engines
 from racetrack.cli.many_runs import REPEAT_OPTION, SAMPLES_OPTION, WAIT_OPTION, carry_out_plan
 from racetrack.cli.parameters import (
     DECIDE_OPTION,
-    EXIT_CODES,
+    ENGINES,
+    FAULT_OPTION,
+    VERIFY_OPTION,
     WORKLOAD_OPTION,
-    ExampleCommand,
-    Numbers,
+    Command,
+    Rates,
     errors_to_exit_codes,
     overrides_of,
 )
-from racetrack.sweep_record import Sweep
 
-RESUME_OPTION = click.option(
-    "--resume",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The folder of a sweep that was interrupted: run what is missing.",
+if TYPE_CHECKING:
+    from racetrack.sweep_record import Sweep
+
+FIXED_AS_PUBLISHED = ("rates", "repeat", "wait", "samples", "workload", "faults")
+
+
+@click.command(cls=Command)
+@click.argument("names", metavar="ENGINE...", nargs=-1, type=ENGINES)
+@click.option(
+    "--rates",
+    type=Rates(),
+    default="50,5000,35000",
+    show_default=True,
+    help="Rates with commas between them, in pageviews per second, such as 500,5k.",
 )
-
-
-@click.command(cls=ExampleCommand, epilog=EXIT_CODES)
-@click.argument("names", metavar="ENGINE...", nargs=-1, type=click.Choice(engines.engine_names()))
-@click.option("--rates", type=Numbers(), default="50,5000,35000", show_default=True)
 @REPEAT_OPTION
 @WAIT_OPTION
 @SAMPLES_OPTION
 @DECIDE_OPTION
+@VERIFY_OPTION
+@FAULT_OPTION
 @WORKLOAD_OPTION
 @click.option(
     "--as-published",
     is_flag=True,
-    help="The experiment of 2022 as it was: its rates, times, samples, heap and purchases; at the"
-    " end its table, with what was measured here beside it.",
+    help="Repeat the experiment of 2022 as it was, with its rates, times, samples, heap and"
+    " purchases. At the end its table is shown, with what was measured here beside it.",
 )
-@RESUME_OPTION
+@click.option(
+    "--resume",
+    metavar="FOLDER",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Run what is missing of a sweep that was interrupted. Its plan has all other options.",
+)
 @click.pass_context
 def sweep(
     context: click.Context,
@@ -49,23 +62,30 @@ def sweep(
     wait: float,
     samples: int,
     decide_within: float,
+    verify: bool,
+    faults: tuple[str, ...],
     workload: str | None,
     as_published: bool,
     resume: Path | None,
 ) -> None:
     """Run every ENGINE at every rate, on a fresh stack each time; engines take turns.
 
+    The sweep's folder in logs/ holds the plan; each run has a folder of its own beside it.
+
     \b
     Examples:
-        ./race sweep {engine} --as-published
-        ./race sweep {engine} --rates 500,5000 --repeat 3
+        ./race sweep dh --as-published
+        ./race sweep dh flink --rates 500,5k --repeat 3
+        ./race sweep dh --rates 5k --repeat 1 --fault kill:engine@30s --verify
         ./race sweep --resume logs/2026.11.20.18.04.43_UTC_sweep
         ./race report logs/2026.11.20.18.04.43_UTC_sweep
     """
+    from racetrack.sweep_record import Sweep
+
     if not names and not resume:
         raise click.UsageError("Name at least one ENGINE, or a sweep to --resume.")
     if as_published:
-        plan = _as_published(context, names, decide_within)
+        plan = _as_published(context, names, decide_within, verify=verify)
     else:
         plan = Sweep(
             engines=tuple(names),
@@ -75,17 +95,23 @@ def sweep(
             samples=samples,
             delay_s=1.0,
             decide_within_s=decide_within,
+            verify=verify,
+            faults=faults,
             settings=dict(overrides_of(workload)),
         )
     carry_out_plan(plan, resume)
 
 
-def _as_published(context: click.Context, names: tuple[str, ...], decide_within_s: float) -> Sweep:
-    """The experiment as it was has its own rates, times and workload."""
+def _as_published(
+    context: click.Context, names: tuple[str, ...], decide_within_s: float, *, verify: bool
+) -> "Sweep":
+    """Plan the experiment as it was, which has its own rates, times and workload."""
     from racetrack.run.sweep import as_published
 
-    for name in ("rates", "repeat", "wait", "samples", "workload"):
+    for name in FIXED_AS_PUBLISHED:
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name} can't be chosen with --as-published.")
+            option = "fault" if name == "faults" else name
+            raise click.UsageError(f"--{option} can't be chosen with --as-published.")
     with errors_to_exit_codes():
-        return as_published(names, decide_within_s)
+        plan = as_published(names, decide_within_s)
+    return plan.model_copy(update={"verify": verify})

@@ -2,43 +2,59 @@
 
 import click
 
-from racetrack import engines
 from racetrack.cli.parameters import (
-    EXIT_CODES,
     WORKLOAD_OPTION,
+    Command,
     engine_argument,
     guarded,
-    overrides_of,
+    load_settings,
 )
 from racetrack.machine_lock import machine_lock
-from racetrack.screen import Screen
-from racetrack.settings import load
-from racetrack.stack.runtime import open_stack
 
 
-@click.command(epilog=EXIT_CODES)
+@click.command(cls=Command)
 @engine_argument
 @WORKLOAD_OPTION
 def up(engine: str, workload: str | None) -> None:
-    """Start the stack for ENGINE and leave it running, with the load at its start rates."""
-    from racetrack.run.readiness import check_services, check_writes, make_ready, services_of
+    """Start the stack for ENGINE and leave it running, with the load at its start rates.
+
+    At its end the command says how to load the engine's script, how to change the load, and where
+    the logs are.
+
+    \b
+    Examples:
+        ./race up dh
+        ./race up flink --workload ads
+    """
+    from racetrack import engines
+    from racetrack.run.readiness import (
+        check_services,
+        check_writes,
+        make_ready,
+        require_usable,
+        services_of,
+    )
+    from racetrack.screen import Screen
+    from racetrack.stack.runtime import open_stack
 
     screen = Screen()
-    with guarded(screen) as guard, machine_lock():
+    with guarded(screen) as guard:
+        settings = load_settings(workload)
         chosen = engines.find_engine(engine)
-        settings = load(overrides_of(workload))
         services = services_of(chosen, settings)
         stack = open_stack(settings, services, screen.say, to_play=True)
-        make_ready(chosen, stack, screen.say)
-        try:
-            stack.start(services, None, screen.say)
-            check_writes(stack, screen.remark, lambda: check_services(stack, chosen))
-            chosen.prepare_inputs(stack)
-            stack.leave_running(engine)
-        except BaseException:
-            guard.disarm()
-            stack.stop(screen.say)
-            raise
+        require_usable(chosen, stack)
+        with machine_lock():
+            make_ready(chosen, stack, screen.say)
+            try:
+                stack.start(services, None, screen.say)
+                check_writes(stack, screen.remark, lambda: check_services(stack, chosen))
+                chosen.prepare_inputs(stack)
+                stack.leave_running(engine)
+            except BaseException:
+                guard.disarm()
+                stack.stop(screen.say)
+                raise
     for line in chosen.usage_hints(stack):
         screen.say(line)
     where = stack.endpoints

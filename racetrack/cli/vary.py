@@ -5,32 +5,34 @@ import click
 from racetrack.cli.many_runs import REPEAT_OPTION, SAMPLES_OPTION, WAIT_OPTION, carry_out_plan
 from racetrack.cli.parameters import (
     DECIDE_OPTION,
-    EXIT_CODES,
+    FAULT_OPTION,
+    VERIFY_OPTION,
     WORKLOAD_OPTION,
-    ExampleCommand,
+    Command,
+    Rate,
     engine_argument,
     errors_to_exit_codes,
     overrides_of,
 )
-from racetrack.settings import load
-from racetrack.sweep_record import Sweep
 
 
-@click.command(cls=ExampleCommand, epilog=EXIT_CODES)
+@click.command(cls=Command)
 @engine_argument
 @click.argument("setting", metavar="SETTING")
 @click.argument("values", metavar="VALUE,VALUE...")
 @click.option(
     "--rate",
-    type=click.IntRange(min=0),
-    default=0,
+    type=Rate(),
+    default="0",
     show_default=True,
-    help="Pageviews per second; at 0 the engine is idle except for a few purchases.",
+    help="Pageviews per second, such as 5k. At 0 the engine is idle except for a few purchases.",
 )
 @REPEAT_OPTION
 @WAIT_OPTION
 @SAMPLES_OPTION
 @DECIDE_OPTION
+@VERIFY_OPTION
+@FAULT_OPTION
 @WORKLOAD_OPTION
 def vary(
     engine: str,
@@ -41,17 +43,23 @@ def vary(
     wait: float,
     samples: int,
     decide_within: float,
+    verify: bool,
+    faults: tuple[str, ...],
     workload: str | None,
 ) -> None:
-    """Run ENGINE with each value of one setting of .env, to see the effect on its CPU and memory.
+    """Run ENGINE with each value of one setting of .env, to see its effect on CPU and memory.
+
+    Values that hold commas themselves, such as lists of cores, are not possible.
 
     \b
     Examples:
-        ./race vary {engine} KAFKA_HEAP 512m,1g,2g --rate 5000
-        ./race vary {engine} PAGEVIEWS_PARTITIONS 1,6 --repeat 1
-        ./race vary {engine} ENGINE_CPUS 0,0-1,0-3 --rate 35000
+        ./race vary dh DEEPHAVEN_HEAP 2g,4g,8g --rate 5k
+        ./race vary dh PAGEVIEWS_PARTITIONS 1,6 --repeat 1
+        ./race vary dh ENGINE_CPUS 0,0-1,0-3 --rate 35k
     """
     from racetrack.run.sweep import require_heeded
+    from racetrack.settings import load
+    from racetrack.sweep_record import Sweep
 
     each, fixed = values.split(","), overrides_of(workload)
     with errors_to_exit_codes():
@@ -67,6 +75,8 @@ def vary(
         samples=samples,
         delay_s=1.0,
         decide_within_s=decide_within,
+        verify=verify,
+        faults=faults,
         settings=dict(fixed),
         vary=setting,
         values=tuple(each),

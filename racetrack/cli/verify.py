@@ -2,64 +2,73 @@
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from racetrack import engines
-from racetrack.cli.parameters import EXIT_CODES, guarded
-from racetrack.engines.contract import Engine
-from racetrack.errors import RacetrackError, UsageError
-from racetrack.json_file import write_json
+from racetrack.cli.parameters import Command, guarded, load_settings
 from racetrack.machine_lock import machine_lock
-from racetrack.probes.broker import TopicOffsets
-from racetrack.probes.loadgen import Control
-from racetrack.probes.settled import settle
-from racetrack.runfolder import named_folder, shown
-from racetrack.screen import Screen
-from racetrack.settings import load
-from racetrack.stack.contract import Stack
-from racetrack.stack.runtime import NO_STACK_IS_UP, standing_stack
-from racetrack.verified_record import Verified, ViewStatus
-from racetrack.workload import find_workload
+
+if TYPE_CHECKING:
+    from racetrack.engines.contract import Engine
+    from racetrack.screen import Screen
+    from racetrack.stack.contract import Stack
+    from racetrack.verified_record import Verified
 
 
-@click.command(epilog=EXIT_CODES)
+@click.command(cls=Command)
 def verify() -> None:
-    """Compare every view of the engine with the sources, on the stack that is up.
+    """Compare every view of the engine with its sources, on the stack that is up.
+
+    Load the demo first, as `./race up` says. The load is paused meanwhile, and goes on afterwards.
+    The command leaves one folder in logs/. The exit code is 1 if a view is wrong.
 
     \b
-    Load the demo first, as `./race up` says. The load is paused meanwhile, and goes on afterwards.
-    Leaves one folder in logs/. Exit code 1 if a view is wrong.
+    Example:
+        ./race verify
     """
+    from racetrack import engines
     from racetrack.analysis.outcome import wrong_views
+    from racetrack.errors import UsageError
+    from racetrack.json_file import write_json
     from racetrack.report import verified
+    from racetrack.runfolder import named_folder, shown
+    from racetrack.screen import Screen
+    from racetrack.stack.runtime import NO_STACK_IS_UP, standing_stack
 
     screen = Screen()
-    with guarded(screen), machine_lock():
-        settings = load()
+    with guarded(screen):
+        settings = load_settings()
         up = standing_stack(settings)
         if up is None:
             raise UsageError(NO_STACK_IS_UP)
-        stack, standing = up
-        engine = engines.find_engine(standing.engine)
-        folder = named_folder(settings.logs_folder, f"{engine.name}_verify")
-        found = _verify(engine, stack, folder, screen)
-        write_json(folder / "verified.json", found.model_dump(mode="json", exclude_unset=True))
-        wrong = wrong_views(found)
-        screen.heading(f"{engine.title}: {wrong or 'every view is right'}")
-        for line in verified.lines(found):
-            screen.say(line)
-        screen.say(f"  logs        {shown(folder)}")
+        with machine_lock():
+            stack, standing = up
+            engine = engines.find_engine(standing.engine)
+            folder = named_folder(settings.logs_folder, f"{engine.name}_verify")
+            found = _verify(engine, stack, folder, screen)
+            write_json(folder / "verified.json", found.model_dump(mode="json", exclude_unset=True))
+            wrong = wrong_views(found)
+            screen.heading(f"{engine.title}: {wrong or 'every view is right'}")
+            for line in verified.lines(found):
+                screen.say(line)
+            screen.say(f"  logs        {shown(folder)}")
     sys.exit(1 if wrong else 0)
 
 
-def _verify(engine: Engine, stack: Stack, folder: Path, screen: Screen) -> Verified:
+def _verify(engine: "Engine", stack: "Stack", folder: Path, screen: "Screen") -> "Verified":
     """What `run.json` of an experiment would hold under `verified`.
 
     Raises:
         RacetrackError: none of the views is there, or a source can't be read.
     """
+    from racetrack.errors import RacetrackError
+    from racetrack.probes.broker import TopicOffsets
+    from racetrack.probes.loadgen import Control
+    from racetrack.probes.settled import settle
+    from racetrack.verified_record import ViewStatus
     from racetrack.verify.verification import Verification
+    from racetrack.workload import find_workload
 
     where = stack.endpoints
     with Control(where.loadgen_host, where.loadgen_port, lambda s: screen.say(f"  {s}")) as control:

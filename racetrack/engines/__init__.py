@@ -28,8 +28,9 @@ def find_engine(name: str) -> "Engine":
 
 
 def all_engines() -> "list[Engine]":
-    """Every engine, in alphabetical order."""
-    return [find_engine(name) for name in engine_names()]
+    """Return every engine, in the order of the README."""
+    found = [find_engine(name) for name in engine_names()]
+    return sorted(found, key=lambda engine: (engine.order, engine.name))
 
 
 def calibration_engine() -> "CalibrationEngine":

@@ -97,6 +97,7 @@ class Engine(ABC):
 
     name: str  # as typed on the command line and as it stands in run folders
     title: str  # as a person knows it
+    order: int = 1_000  # where it is in lists: lower first, as in the README
     needs: tuple[str, ...] = ()  # services it needs beside the database, broker and generator
     services: tuple[str, ...] = ()  # its own services, those whose cost is the engine's cost
     runtimes: tuple[str, ...] = ("native", "compose")  # those that can start it

@@ -22,12 +22,12 @@ def services_of(engine: Engine, settings: Settings) -> list[str]:
     return [*ALWAYS, *engine.needs, *engine.services_in(settings)]
 
 
-def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
-    """Before anything starts: can this engine race on this workload, on this stack, do the settings
-    that were given for this run do anything, and is all installed?
+def require_usable(engine: Engine, stack: Stack) -> None:
+    """Check all that can be known while another run has the machine: that the engine can race on
+    this workload and this stack, and that the settings given for this run have an effect.
 
     Raises:
-        UsageError, SetupError, BusyError: no; the message says what to do.
+        UsageError, SetupError: no; the message says what to do.
     """
     heeded.require_all_heeded(
         {*services_of(engine, stack.settings), *engine.services},
@@ -37,6 +37,16 @@ def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
     cores.require_there(stack.settings)
     require_raced_on(engine, stack.settings)
     engine.check(stack)
+
+
+def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
+    """Check before anything starts that the engine can run on this stack, and install what is
+    missing.
+
+    Raises:
+        UsageError, SetupError, BusyError: no; the message says what to do.
+    """
+    require_usable(engine, stack)
     cores.keep_harness_on_its_own(stack.settings)
     stack.prepare(services_of(engine, stack.settings), say)
 

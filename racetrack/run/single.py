@@ -1,18 +1,20 @@
 """One run after the other: what a single experiment, a sweep and the search for a limit share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from racetrack import engines, interrupts
 from racetrack.analysis.noise import is_void
+from racetrack.engines.contract import Engine
 from racetrack.run import faults
 from racetrack.run.experiment import Experiment
-from racetrack.run.readiness import make_ready, services_of
+from racetrack.run.readiness import make_ready, require_usable, services_of
 from racetrack.run_record import RunArguments
 from racetrack.runfolder import RunFolder, read_run
 from racetrack.screen import Screen
 from racetrack.settings import Settings
+from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import open_stack
 
 REPEATS = 3
@@ -65,14 +67,27 @@ def run_once(
         Interrupted: by a signal.
     """
     engine = engines.find_engine(engine_name)
-    hit = {
-        fault: faults.services_hit(fault, engine, settings)
-        for fault in map(faults.parse, asked.faults)
-    }
     stack = open_stack(settings, services_of(engine, settings), screen.say)
-    for fault, services in hit.items():
-        faults.require_possible(fault, services, stack)
+    _require_faults_possible(asked.faults, engine, stack)
     make_ready(engine, stack, screen.say)
     folder = RunFolder.create(settings.logs_folder, engine_name, str(asked.pageviews_per_s))
     Experiment(asked, engine, stack, folder, screen).run(guard)
     return folder.path
+
+
+def require_possible(engine_name: str, asked: RunArguments, settings: Settings) -> None:
+    """Check what is asked before the machine is taken, which another run may hold for hours.
+
+    Raises:
+        UsageError, SetupError: a run of this kind can't begin here.
+    """
+    engine = engines.find_engine(engine_name)
+    stack = open_stack(settings, services_of(engine, settings), lambda _: None)
+    _require_faults_possible(asked.faults, engine, stack)
+    require_usable(engine, stack)
+
+
+def _require_faults_possible(texts: Sequence[str], engine: Engine, stack: Stack) -> None:
+    for fault in map(faults.parse, texts):
+        hit = faults.services_hit(fault, engine, stack.settings)
+        faults.require_possible(fault, hit, stack)

@@ -10,7 +10,7 @@ from racetrack.engines import find_engine
 from racetrack.errors import UsageError
 from racetrack.json_file import write_json
 from racetrack.published import published
-from racetrack.run import readiness
+from racetrack.run import single
 from racetrack.run.readiness import services_of
 from racetrack.run.single import run_once, run_until_not_void
 from racetrack.run_record import RunArguments
@@ -75,17 +75,18 @@ def _published_runs(names: Sequence[str]) -> tuple[PlannedRun, ...]:
     )
 
 
-def require_raced_on(sweep: Sweep) -> None:
-    """Look whether each engine can race on the workload, before the first has its turn.
+def require_possible(sweep: Sweep) -> None:
+    """Check each kind of run in the plan, before the first has its turn.
 
     Raises:
-        UsageError: one can't.
+        UsageError, SetupError: one of them can't begin.
     """
-    if sweep.as_published:
-        return  # each of its runs has settings of its own
-    settings = load(sweep.settings)
-    for name in sweep.engines:
-        readiness.require_raced_on(find_engine(name), settings)
+    checked = []
+    for run in sweep.runs or planned(sweep).runs:
+        kind = (run.engine, run.value, run.settings)
+        if run.outcome is None and kind not in checked:
+            checked.append(kind)
+            single.require_possible(run.engine, _asked(run, sweep), load(_settings(run, sweep)))
 
 
 def require_heeded(setting: str, engine: str, settings: Settings) -> None:
@@ -149,20 +150,30 @@ def _run(
     run: PlannedRun, sweep: Sweep, logs_folder: Path, screen: Screen, guard: interrupts.Guard
 ) -> PlannedRun:
     """Its folder goes beside the sweep's, where a report looks for it, whatever is set today."""
-    varied = {sweep.vary: run.value} if sweep.vary and run.value is not None else {}
     here = {"LOGS_FOLDER": str(logs_folder.resolve())}
-    settings = load({**sweep.settings, **run.settings, **varied, **here})
-    asked = RunArguments(
-        pageviews_per_s=run.pageviews_per_s,
-        wait_s=sweep.wait_s,
-        samples=sweep.samples,
-        delay_s=sweep.delay_s,
-        decide_within_s=sweep.decide_within_s,
-    )
+    settings, asked = load({**_settings(run, sweep), **here}), _asked(run, sweep)
     made = run_until_not_void(
         lambda: run_once(run.engine, asked, settings, screen, guard), screen, guard
     )
     return run.model_copy(update={"tag": made.name, "outcome": read_run(made).outcome})
+
+
+def _settings(run: PlannedRun, sweep: Sweep) -> dict[str, str]:
+    """Return what the plan sets for a run, by the names in `.env`."""
+    varied = {sweep.vary: run.value} if sweep.vary and run.value is not None else {}
+    return {**sweep.settings, **run.settings, **varied}
+
+
+def _asked(run: PlannedRun, sweep: Sweep) -> RunArguments:
+    return RunArguments(
+        pageviews_per_s=run.pageviews_per_s,
+        wait_s=sweep.wait_s,
+        samples=sweep.samples,
+        delay_s=sweep.delay_s,
+        verify=sweep.verify,
+        faults=sweep.faults,
+        decide_within_s=0 if sweep.faults or not run.pageviews_per_s else sweep.decide_within_s,
+    )
 
 
 def _progress(run: PlannedRun, done: int, of: int, took_s: Sequence[float]) -> str:

@@ -1,31 +1,135 @@
-"""The command line as a whole: help, and what every command does with what is wrong."""
+"""The command line as a whole: help, completion, and what every command does with what is wrong."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
 import pytest
 from click.testing import CliRunner
 
-from racetrack import cli
+from racetrack import __version__, cli, engines
+from racetrack.settings import REPO
 from tests.some_engines import EXAMPLE
 
+COMMANDS = cli.race.list_commands(click.Context(cli.race))
 
-@pytest.mark.parametrize("command", [cli.experiment.experiment, cli.race])
-def test_help_shows_an_example_and_the_exit_codes(command: object) -> None:
-    result = CliRunner().invoke(command, ["--help"])  # type: ignore[arg-type]
+
+def test_help_shows_every_command_in_whole_sentences() -> None:
+    result = CliRunner().invoke(cli.race, ["--help"])
     assert result.exit_code == 0
-    assert f"./run_experiment.sh {EXAMPLE} 5000 20 10 1.0" in result.output
+    assert "./run_experiment.sh dh 5000 20 10 1.0 " in result.output
+    assert "..." not in result.output.replace("[ARGS]...", "")
+    for name in COMMANDS:
+        assert f"\n  {name} " in result.output
     assert "Exit codes" in result.output
 
 
-def test_a_bad_setting_ends_in_one_line(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_of_a_command_has_examples_with_engines_that_there_are(name: str, option: str) -> None:
+    result = CliRunner().invoke(cli.race, [name, option])
+    assert result.exit_code == 0
+    assert "Example" in result.output and "Exit codes" in result.output
+
+
+def test_examples_name_an_engine_that_there_is() -> None:
+    assert "dh" in engines.engine_names()
+
+
+def test_its_version() -> None:
+    result = CliRunner().invoke(cli.race, ["--version"])
+    assert result.output == f"racetrack, version {__version__}\n"
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """Time on a busy machine says little; what makes it slow does."""
+    asked = "import sys; from racetrack.cli import race; race(['--help'], standalone_mode=False);"
+    asked += "print(sorted({'numpy', 'rich', 'pydantic', 'psycopg', 'docker'} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", asked], cwd=REPO, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("sweeep", "Did you mean 'sweep'?"),
+        (f"sweep {EXAMPLE} --ratse 5", "Did you mean one of: '--rates'"),
+        ("up flnk", "Did you mean flink?"),
+        (f"up {EXAMPLE} --workload shopp", "Did you mean shop?"),
+    ],
+)
+def test_a_typing_error_is_answered_with_the_nearest(typed: str, says: str) -> None:
+    result = CliRunner().invoke(cli.race, typed.split())
+    assert result.exit_code == 2
+    assert says in result.output
+
+
+def test_a_bad_setting_ends_in_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_PORT", "none")
     result = CliRunner().invoke(cli.race, ["status"])
     assert result.exit_code == 2
-    assert "KAFKA_PORT" in result.output
+    assert "KAFKA_PORT: 'none' is not a whole number" in result.output
 
 
-@pytest.mark.parametrize("name", sorted(cli.race.commands))
-def test_examples_in_help_name_engines_that_there_are(name: str) -> None:
-    result = CliRunner().invoke(cli.race, [name, "--help"])
+def test_a_name_in_the_environment_that_is_no_setting_is_warned_of_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KAFKA_HAEP", "9g")
+    result = CliRunner().invoke(cli.race, ["engines", EXAMPLE])
     assert result.exit_code == 0
-    assert "{" not in result.output
+    assert result.stderr.count("KAFKA_HAEP") == 1
+    assert "Did you mean KAFKA_HEAP?" in result.stderr
+
+
+def completed(typed: str, tmp_path: Path) -> list[str]:
+    """What bash offers for a line whose last word is begun; the command stands on PATH."""
+    for name in ("race", "run_experiment.sh"):
+        arguments = "experiment" if name == "run_experiment.sh" else ""
+        command = f'#!/bin/sh\nexec {sys.executable} -m racetrack.cli {arguments} "$@"\n'
+        (tmp_path / name).write_text(command)
+        (tmp_path / name).chmod(0o755)
+    script = CliRunner().invoke(cli.race, ["completion", "bash"]).output
+    words = typed.split(" ")
+    quoted = " ".join(f"'{word}'" for word in words)
+    asked = f"{script}\nCOMP_WORDS=({quoted})\nCOMP_CWORD={len(words) - 1}\n"
+    asked += f'_racetrack_complete {words[0]}\nprintf "%s\\n" "${{COMPREPLY[@]}}"'
+    done = subprocess.run(
+        ["bash", "-c", asked],
+        env={**os.environ, "PYTHONPATH": str(REPO)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("typed", "offers"),
+    [
+        ("./race swe", ["sweep"]),
+        ("./race sweep fli", ["flink"]),
+        ("./race sweep flink --as", ["--as-published"]),
+        ("./run_experiment.sh fli", ["flink"]),
+        ("./run_experiment.sh flink 5 5 5 1 --ver", ["--verify"]),
+    ],
+)
+def test_bash_completes(typed: str, offers: list[str], tmp_path: Path) -> None:
+    assert completed(typed, tmp_path) == offers
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_its_script(shell: str) -> None:
+    result = CliRunner().invoke(cli.race, ["completion", shell])
+    assert result.exit_code == 0
+    assert f"_RACE_COMPLETE={shell}_complete" in result.output
+
+
+def test_the_order_of_engines_is_that_of_the_readme() -> None:
+    result = CliRunner().invoke(cli.race, ["engines"])
+    listed = [line.split("  ")[0] for line in result.output.splitlines() if line[:1].isalpha()]
+    assert listed == ["dh", "mz", "flink", "kstreams", "spark", "pg", "storm", "apex", "cal"]

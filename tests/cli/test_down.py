@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from racetrack import cli
+from racetrack.stack import runtime
 
 
 class Stops:
@@ -29,6 +30,6 @@ class Stops:
 def test_every_stack_that_may_stand_is_stopped(
     monkeypatch: pytest.MonkeyPatch, stacks: list[Stops], says: str
 ) -> None:
-    monkeypatch.setattr(cli.down, "stacks_that_may_stand", lambda _: stacks)
+    monkeypatch.setattr(runtime, "stacks_that_may_stand", lambda _: stacks)
     result = CliRunner().invoke(cli.race, ["down"])
     assert (result.exit_code, result.output) == (0, says)

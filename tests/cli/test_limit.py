@@ -43,7 +43,7 @@ def worked(
     [
         ([], (2_000.0, 5_000.0)),
         (["--bound", "1"], (1_000.0,)),
-        (["--bound", "2", "--bound", "0.5", "--bound", "2"], (500.0, 2_000.0)),
+        (["--bound", "2s", "--bound", "500ms", "--bound", "2"], (500.0, 2_000.0)),
     ],
 )
 def test_bounds_are_those_that_are_asked_for(
@@ -100,7 +100,7 @@ def test_the_search_goes_as_asked_and_its_numbers_are_said(
             return self.record
 
     monkeypatch.setattr(capacity_search, "CapacitySearch", Search)
-    typed = ["limit", EXAMPLE, "--start", "48000", "--warm-up", "180", "--within", "25"]
+    typed = ["limit", EXAMPLE, "--start", "48k", "--warm-up", "3m", "--within", "25m"]
     result = CliRunner().invoke(cli.race, typed)
     assert result.exit_code == code, result.output
     assert began == [(EXAMPLE, 180.0, 1_500.0, 48_000, "pageviews")]
@@ -166,3 +166,9 @@ def test_no_engine_has_its_turn_before_all_are_known_to_be_searchable(
     result = CliRunner().invoke(cli.race, ["limit", EXAMPLE, "--of", "unheard of"])
     assert result.exit_code == 2
     assert "unheard of: the workload" in result.output
+
+
+def test_a_search_of_25_seconds_is_refused_since_25_used_to_be_minutes() -> None:
+    result = CliRunner().invoke(cli.race, ["limit", EXAMPLE, "--within", "25"])
+    assert result.exit_code == 2
+    assert "'25' is less than 60" in result.output

@@ -6,13 +6,15 @@ import pytest
 from click.testing import CliRunner
 
 from racetrack import cli, interrupts, plugins
+from racetrack.json_file import write_json
 from racetrack.run import sweep
 from racetrack.sweep_record import Sweep
 from tests.some_engines import EXAMPLE, TWO
 
 
 def test_the_options_are_the_plan(plans: list[Sweep]) -> None:
-    typed = f"sweep {' '.join(TWO)} --rates 500,5000 --repeat 2 --wait 30 --samples 10"
+    typed = f"sweep {' '.join(TWO)} --rates 500,5k --repeat 2 --wait 30s --samples 10"
+    typed += " --verify --fault kill:mysql@1s"
     result = CliRunner().invoke(cli.race, typed.split())
     assert result.exit_code == 0, result.output
     assert plans == [
@@ -24,6 +26,8 @@ def test_the_options_are_the_plan(plans: list[Sweep]) -> None:
             samples=10,
             delay_s=1.0,
             decide_within_s=0,
+            verify=True,
+            faults=("kill:mysql@1s",),
         )
     ]
     assert "To see the table: ./race report logs/1" in result.output
@@ -61,6 +65,7 @@ def test_whoever_breaks_it_off_is_told_how_to_go_on(
         raise interrupts.Interrupted(2)
 
     monkeypatch.setattr(sweep, "carry_out", carry_out)
+    write_json(tmp_path / "sweep.json", Sweep(engines=(EXAMPLE,)).model_dump(mode="json"))
     result = CliRunner().invoke(cli.race, ["sweep", "--resume", str(tmp_path)])
     assert result.exit_code == 130
     assert f"To go on later: ./race sweep --resume {tmp_path}" in result.output
@@ -71,7 +76,8 @@ def test_whoever_breaks_it_off_is_told_how_to_go_on(
     ("typed", "says"),
     [
         ("sweep", "Name at least one ENGINE"),
-        (f"sweep {EXAMPLE} --rates 50,fast", "'50,fast' is not a list"),
+        (f"sweep {EXAMPLE} --rates 50,fast", "'fast' is not a rate such as"),
+        (f"sweep {EXAMPLE} --fault kill:nobody@1s", "nobody"),
     ],
 )
 def test_a_plan_that_is_none_is_refused(typed: str, says: str, plans: list[Sweep]) -> None:
@@ -82,7 +88,12 @@ def test_a_plan_that_is_none_is_refused(typed: str, says: str, plans: list[Sweep
 
 
 def test_as_published_has_rates_of_its_own(plans: list[Sweep]) -> None:
-    for option in (["--rates", "50"], ["--workload", plugins.default_workload()]):
+    options = {
+        "--rates": "50",
+        "--workload": plugins.default_workload(),
+        "--fault": "kill:mysql@1s",
+    }
+    for option in options.items():
         refused = CliRunner().invoke(cli.race, ["sweep", EXAMPLE, "--as-published", *option])
         assert refused.exit_code == 2
         assert f"{option[0]} can't be chosen with --as-published" in refused.output

@@ -7,6 +7,7 @@ from click.testing import CliRunner, Result
 
 from racetrack import cli, engines
 from racetrack.run import readiness
+from racetrack.stack import runtime
 from racetrack.stack.contract import Unmeasurable
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 from tests.some_engines import EXAMPLE
@@ -19,7 +20,7 @@ def up(monkeypatch: pytest.MonkeyPatch, stack: MadeUpStack) -> Result:
         assert to_play
         return stack
 
-    monkeypatch.setattr(cli.up, "open_stack", open_stack)
+    monkeypatch.setattr(runtime, "open_stack", open_stack)
     monkeypatch.setattr(engines, "find_engine", lambda _: MadeUpEngine())
     return CliRunner().invoke(cli.race, ["up", EXAMPLE])
 

@@ -10,6 +10,8 @@ from click.testing import CliRunner, Result
 
 from racetrack import cli, engines
 from racetrack.errors import RacetrackError
+from racetrack.probes import broker, loadgen
+from racetrack.stack import runtime
 from racetrack.stack.contract import Standing
 from racetrack.verified_record import Verified
 from racetrack.verify import verification
@@ -72,9 +74,9 @@ def up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     standing = (MadeUpStack(), Standing("made-up", "shop", "2026-11-22T08:00:00Z", [], {}))
     monkeypatch.setenv("LOGS_FOLDER", str(tmp_path))
     monkeypatch.setattr(engines, "find_engine", lambda _: MadeUpEngine())
-    monkeypatch.setattr(cli.verify, "standing_stack", lambda _: standing)
-    monkeypatch.setattr(cli.verify, "Control", Generator)
-    monkeypatch.setattr(cli.verify, "TopicOffsets", Broker)
+    monkeypatch.setattr(runtime, "standing_stack", lambda _: standing)
+    monkeypatch.setattr(loadgen, "Control", Generator)
+    monkeypatch.setattr(broker, "TopicOffsets", Broker)
     monkeypatch.setattr(verification, "Verification", Found)
     yield
     assert Generator.did == ["pause", RATES]
@@ -112,7 +114,7 @@ def test_a_verification_that_fails_leaves_the_load_as_it_was(up: None) -> None:
 
 
 def test_without_a_stack_there_is_nothing_to_verify(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli.verify, "standing_stack", lambda _: None)
+    monkeypatch.setattr(runtime, "standing_stack", lambda _: None)
     result = verify(users=RIGHT)
     assert result.exit_code == 2
     assert "No stack is up" in result.output

@@ -78,7 +78,7 @@ def test_status_says_what_runs_without_numbers_of_processes(up: str) -> None:
 
 def test_experiments_are_refused_with_the_reason(up: str) -> None:
     arguments = [ENGINE.name, "1000", "1", "1", "1.0"]
-    refused = CliRunner().invoke(cli.experiment.experiment, arguments)
+    refused = CliRunner().invoke(cli.race, ["experiment", *arguments])
     assert refused.exit_code == 3
     assert "virtual machine" in refused.output
     assert "nothing has been started. Run Racetrack on a Linux machine" in refused.output

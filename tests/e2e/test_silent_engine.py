@@ -77,7 +77,7 @@ def test_one_that_is_never_heard_of_again_may_have_counted_all(
     stall_for_s(0)
     # It never drains, however long that is waited for.
     monkeypatch.setattr(session, "DRAIN_WITHIN_S", 12.0)
-    run = CliRunner().invoke(cli.experiment.experiment, [CALIBRATION, "1000", "5", "10", "1.0"])
+    run = CliRunner().invoke(cli.race, ["experiment", CALIBRATION, "1000", "5", "10", "1.0"])
     assert run.exit_code == 1, run.output
     told = read_run(run_folder(run.output))
     assert "told of no update while samples were taken, nor while" in told["outcome"]

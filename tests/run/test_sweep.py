@@ -134,3 +134,24 @@ def test_which_images_heed_a_setting(setting: str, airgap: bool, heeded: bool) -
 def test_a_folder_without_a_plan_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not the folder of a sweep"):
         sweep.read(tmp_path)
+
+
+def test_what_each_run_verifies_and_causes_is_in_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGS_FOLDER", str(tmp_path))
+    asked: list[RunArguments] = []
+
+    def run_once(_engine: str, arguments: RunArguments, *_: object) -> Path:
+        asked.append(arguments)
+        folder = tmp_path / f"run{len(asked)}"
+        folder.mkdir()
+        (folder / "run.json").write_text(json.dumps(run_json()))
+        return folder
+
+    monkeypatch.setattr(sweep, "run_once", run_once)
+    faults = ("kill:mysql@1s",)
+    plan = Sweep(engines=("steady",), rates=(5,), verify=True, faults=faults, decide_within_s=9)
+    folder = sweep.begin(plan)  # as one that is resumed, it is known by its folder only
+    carry_out(folder)
+    assert [(run.verify, run.faults, run.decide_within_s) for run in asked] == [(True, faults, 0)]

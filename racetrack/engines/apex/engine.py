@@ -8,6 +8,7 @@ class Apex(WritesToRedis):
 
     name = "apex"
     title = "Apex"
+    order = 8
     services = ("apex",)
     script_ending = ".apex.java"
 

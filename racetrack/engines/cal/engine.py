@@ -57,6 +57,7 @@ class Cal(CalibrationEngine):
 
     name = "cal"
     title = "Calibration engine"
+    order = 9
     services = ("cal",)
     runtimes = ("native",)
 

@@ -42,6 +42,7 @@ class Deephaven(Engine):
 
     name = "dh"
     title = "Deephaven"
+    order = 1
     needs = ("registry", "debezium")
     services = ("deephaven",)
     script_ending = ".py"

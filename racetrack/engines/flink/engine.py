@@ -32,6 +32,7 @@ class Flink(UpsertEngine):
 
     name = "flink"
     title = "Flink"
+    order = 3
     needs = ("registry", "debezium")
     services = ("flink",)
     script_ending = ".flink.sql"

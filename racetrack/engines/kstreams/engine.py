@@ -22,6 +22,7 @@ class KafkaStreams(UpsertEngine):
 
     name = "kstreams"
     title = "Kafka Streams"
+    order = 4
     needs = ("registry", "debezium")
     services = ("kstreams",)
     script_ending = ".kstreams.java"

@@ -74,6 +74,7 @@ class Materialize(Engine):
 
     name = "mz"
     title = "Materialize"
+    order = 2
     needs = ("registry", "debezium")
     services = (SERVICE,)
     runtimes = ("compose",)

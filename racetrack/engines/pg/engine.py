@@ -56,6 +56,7 @@ class PostgreSQL(Engine):
 
     name = "pg"
     title = "PostgreSQL"
+    order = 6
     needs = ("registry", "debezium")
     services = ("postgres", "pgfeed")
     script_ending = ".pg.sql"

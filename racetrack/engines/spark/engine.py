@@ -22,6 +22,7 @@ class Spark(UpsertEngine):
 
     name = "spark"
     title = "Spark"
+    order = 5
     needs = ("registry", "debezium")
     services = ("spark",)
     script_ending = ".spark.java"

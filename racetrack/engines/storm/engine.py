@@ -8,6 +8,7 @@ class Storm(WritesToRedis):
 
     name = "storm"
     title = "Storm"
+    order = 7
     services = ("storm",)
     script_ending = ".storm.java"
 
