@@ -101,6 +101,9 @@ class Engine(ABC):
     needs: tuple[str, ...] = ()  # services it needs beside the database, broker and generator
     services: tuple[str, ...] = ()  # its own services, those whose cost is the engine's cost
     runtimes: tuple[str, ...] = ("native", "compose")  # those that can start it
+    # It reads each table's changes by the schema of when its demo was loaded, so that numbers of a
+    # column whose type is changed later would be wrong.
+    keeps_first_schemas: bool = False
     # How the names of its scripts end, such as `.sql`: it can race on a workload that has one in
     # `scripts/`. None: it has no script, and counts the main topic of any.
     script_ending: str = ""

@@ -7,6 +7,7 @@ from racetrack.engines.contract import Engine
 from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.probes.purchases import PurchasesProbe
 from racetrack.probes.reads import ReadsProbe
+from racetrack.probes.schemas import SchemasProbe
 from racetrack.probes.thread import Probe
 from racetrack.probes.views import ViewsProbe
 from racetrack.runfolder import RunFolder
@@ -33,6 +34,8 @@ def probes(
         yield ViewsProbe(engine, stack, folder, own)
     if settings.reads_per_second:
         yield ReadsProbe(engine, stack, folder)
+    if engine.keeps_first_schemas:
+        yield SchemasProbe(engine, stack)
     workload = find_workload(settings.workload)
     table = workload.watched_table
     if table and "debezium" in engine.needs and (settings.marks_per_second or has_faults):

@@ -13,6 +13,19 @@ from racetrack.stack.native import net
 _HEAD = struct.Struct(">bI")
 
 
+def id_of(message: bytes | None) -> int:
+    """The id of a message's schema.
+
+    Raises:
+        ValueError: it has no such frame.
+    """
+    message = message or b""
+    magic, schema = _HEAD.unpack_from(message) if len(message) >= _HEAD.size else (-1, 0)
+    if magic:
+        raise ValueError(f"a message that begins with {message[:5]!r} is not framed Avro")
+    return int(schema)
+
+
 class Avro:
     """Decodes and encodes messages with the schemas of a registry, each asked for once."""
 
@@ -28,11 +41,9 @@ class Avro:
             ValueError: it has no such frame.
             NotReady: the registry does not answer, or does not know its schema.
         """
-        magic, schema = _HEAD.unpack_from(message) if len(message) >= _HEAD.size else (-1, 0)
-        if magic:
-            raise ValueError(f"a message that begins with {message[:5]!r} is not framed Avro")
+        schema = self._schema(id_of(message))
         return fastavro.schemaless_reader(
-            io.BytesIO(memoryview(message)[_HEAD.size :]), self._schema(schema), None
+            io.BytesIO(memoryview(message)[_HEAD.size :]), schema, None
         )
 
     def encode(self, schema: int, record: object) -> bytes:

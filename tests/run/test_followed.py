@@ -53,3 +53,9 @@ def test_faults_have_cdc_followed_if_there_is_any(
     tmp_path: Path, engine: Engine, expected: list[str]
 ) -> None:
     assert names(tmp_path, engine, has_faults=True) == expected
+
+
+def test_schemas_are_watched_for_an_engine_that_keeps_the_first(tmp_path: Path) -> None:
+    engine = MadeUpEngine()
+    engine.keeps_first_schemas = True
+    assert names(tmp_path, engine) == ["SchemasProbe"]

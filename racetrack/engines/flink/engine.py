@@ -36,6 +36,7 @@ class Flink(UpsertEngine):
     needs = ("registry", "debezium")
     services = ("flink",)
     script_ending = ".flink.sql"
+    keeps_first_schemas = True  # its script declares the types of columns
     summary_after_ms = 60  # two views, each written by itself: 42 ms before to 53 after were seen
 
     def prepare_inputs(self, stack: Stack) -> None:

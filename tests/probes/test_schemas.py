@@ -1,0 +1,96 @@
+"""A column whose type is changed while an engine runs that reads by the first schema."""
+
+import json
+import struct
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from confluent_kafka import Producer
+
+from racetrack.errors import EngineFailed
+from racetrack.probes.schemas import SchemasProbe, changed_field, column_types
+from tests.fake_server import serve_in_background
+from tests.run.made_up import MadeUpEngine, MadeUpStack
+
+TOPIC = "mysql.shop.items"
+
+
+def envelope(scale: int, **further: object) -> str:
+    """As Debezium has it: the row's type stands in `before`, and `after` names it."""
+    price = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": scale}
+    fields = [
+        {"name": "id", "type": {"type": "long", "connect.default": 0}},
+        {"name": "price", "type": ["null", price], "default": None},
+        *({"name": name, "type": type_} for name, type_ in further.items()),
+    ]
+    row = {"type": "record", "name": "Value", "fields": fields}
+    both = [{"name": "before", "type": ["null", row]}, {"name": "after", "type": ["null", "Value"]}]
+    return json.dumps({"type": "record", "name": "Envelope", "fields": both})
+
+
+class FakeRegistry(BaseHTTPRequestHandler):
+    """Confluent's API, as far as it is used; all subjects have the same schemas."""
+
+    schemas: list[str]
+    answered: threading.Semaphore
+    log_message = lambda *_: None  # noqa: E731 - quiet
+
+    def do_GET(self) -> None:
+        last = self.path.rpartition("/")[2]
+        schema = self.schemas[-1 if last == "latest" else int(last)]
+        text = json.dumps({"schema": schema}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+        self.answered.release()
+
+
+@pytest.fixture
+def registry() -> Iterator[str]:
+    FakeRegistry.schemas, FakeRegistry.answered = [envelope(2)], threading.Semaphore(0)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), FakeRegistry)
+    serve_in_background(server)
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_type_is_compared_without_what_does_not_change_how_it_is_read() -> None:
+    assert column_types(envelope(2)) == {"id": "long", "price": "DECIMAL(9, 2)"}
+    first = column_types(envelope(2))
+    assert changed_field(first, column_types(envelope(2, more="int"))) == ""
+    assert changed_field(column_types(envelope(2, more="int")), first) == ""
+    assert changed_field(first, column_types(envelope(4))) == "price"
+
+
+def test_the_first_message_of_another_type_is_named(registry: str) -> None:
+    # librdkafka brings a broker of its own for tests; it lives as long as this producer.
+    producer = Producer({"bootstrap.servers": "", "test.mock.num.brokers": 1, "log_level": 0})
+    (broker,) = producer.list_topics(timeout=10).brokers.values()
+    for topic in ("users", "items", "purchases"):
+        for schema in (0, 1) if topic == "items" else (0,):
+            message = struct.pack(">bI", 0, schema) + b"row"
+            producer.produce(f"mysql.shop.{topic}", message, partition=0)
+    assert producer.flush(10) == 0
+    stack = MadeUpStack()
+    kafka = f"{broker.host}:{broker.port}"
+    stack.endpoints = replace(stack.endpoints, kafka=kafka, registry=registry)
+    probe = SchemasProbe(MadeUpEngine(), stack.as_stack(), 0.01)
+    probe.start()
+    try:
+        for _ in range(3):  # its first look at each of three tables
+            assert FakeRegistry.answered.acquire(timeout=10)
+        FakeRegistry.schemas.append(envelope(4))
+        with pytest.raises(EngineFailed) as failed:
+            for _ in range(1_000):
+                probe.check()
+                FakeRegistry.answered.acquire(timeout=0.01)
+    finally:
+        probe.stop()
+    said = str(failed.value)
+    assert "refused topic=mysql.shop.items, partition=0, offset=1, field=price, reason=its" in said
+    assert "is now DECIMAL(9, 4), and was DECIMAL(9, 2)" in said
