@@ -45,8 +45,10 @@ _PLACES = (
 )
 _CAUSE = re.compile(r"^(?:Caused by: )(?:[\w$]+\.)*([\w$]+(?:: .*)?)$", re.MULTILINE)
 _EXCEPTION = re.compile(r"^(?:[\w$]+\.)*([A-Z][\w$]*(?:Exception|Error)\b.*)$", re.MULTILINE)
+# Java's packages before the name of an error.
+_PACKAGE = re.compile(r"\b(?:[a-z][\w$]*\.)+(?=[A-Z][\w$]*(?:Exception|Error)\b)")
 # How engines report a failed job or table.
-_FAILED = re.compile(r"\bfailed: (.+)")
+_FAILED = re.compile(r"\b(?:failed|ERROR): +(.+)")
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,8 @@ class Refusal:
         """One line that names the engine and all that is known."""
         at = "" if self.partition is None else f"/{self.partition} at offset {self.offset}"
         field = f", field {self.field}" if self.field else ""
-        reason = _cut(self.reason, REASON_CHARACTERS) or "its log does not say why"
-        return f"{title} can't take {self.topic}{at}{field}: {reason}"
+        reason = _PACKAGE.sub("", _cut(self.reason, REASON_CHARACTERS))
+        return f"{title} can't take {self.topic}{at}{field}: {reason or 'its log does not say why'}"
 
 
 class Input(Protocol):

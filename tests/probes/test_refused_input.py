@@ -155,6 +155,10 @@ def test_it_is_one_short_line_whatever_the_reason() -> None:
     reason = "failed: odd\n" + 300 * "very long "
     found = str(line([reason.replace("\n", " ")], pageview(0, 0, b"a\nb" + 500 * b"c")))
     assert "\n" not in found
+    said = "failed: java.io.UncheckedIOException: com.a.b2.OddException: odd at a.b.C"
+    assert str(line([said], pageview(0, 0, b"a"))).endswith(
+        "not JSON: 'a' (UncheckedIOException: OddException: odd at a.b.C)"
+    )
     assert len(found) < 320
 
 

@@ -16,7 +16,7 @@ _PROGRESS = re.compile(
     r"RACETRACK progress timestamp=(\d+), partition=(\d+), total=(\d+), max_received_at=(-?\d+)$"
 )
 _SEEN = re.compile(r"RACETRACK seen timestamp=(\d+), view=([\w.]+), partition=(\d+), value=(\d+)$")
-_FAILED = re.compile(r"RACETRACK failed timestamp=\d+, (.*)$")
+_FAILED = re.compile(r"RACETRACK failed timestamp=\d+, listener=[^,]+, error=(.*)$")
 
 
 def updates_of(log: Path, stop: threading.Event) -> Iterator[Summary | Progress]:
