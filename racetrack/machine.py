@@ -41,7 +41,7 @@ def describe() -> Machine:
 
 def cpu_numbers(cpu: Mapping[str, str]) -> str:
     """What tells processors of one name apart: a cloud calls all of a maker's the same, and one may
-    do half as much again as another (docs/measured.md)."""
+    do half as much again as another (docs/noise.md)."""
     return ", ".join(f"{name.split()[-1]} {cpu[name]}" for name in CPU_NUMBERS if cpu.get(name))
 
 

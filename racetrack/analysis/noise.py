@@ -20,9 +20,9 @@ VOID = "Void: "
 REACH_MS = 2_000
 # Accounts and `/proc/stat` tell hundredths of a second, and are read one after the other.
 READ_WITHIN_S = 0.05
-# Twenty spins in a row, on a busy machine, were within 0.4 % of each other (docs/noise.md).
+# Twenty spins in a row, on a busy machine, were within 0.4 % of each other.
 SPIN_WITHIN_PCT = 5.0
-# A core that nobody shares is within a few percent of its fastest second (docs/measured.md).
+# A core that nobody shares is within a few percent of its fastest second (docs/noise.md).
 CORE_SPEED_WITHOUT_A_WORD_PCT = 90.0
 # A machine with room has nobody wait for memory; one that ran out of it was at 4 % before it stood.
 MEMORY_WITHIN_PCT = 1.0

@@ -163,8 +163,8 @@ class Experiment:
         return measured.model_copy(update={"watched_until_ms": until_ms})
 
     def _warm_up(self) -> None:
-        """Who begins near its limit may gather a backlog that it keeps for minutes, at a rate that
-        it holds once it runs (docs/measured.md, the limits)."""
+        """Warm up at half the rate: an engine started near its capacity may keep the backlog of its
+        first seconds for minutes."""
         if self._asked.warm_up_s:
             self._session.set_rate(max(1, self._asked.pageviews_per_s // 2))
             self._session.watch(self._asked.warm_up_s, "warming up")

@@ -16,7 +16,7 @@ from tests.analysis import kinds, synthetic, waves
 from tests.analysis.kinds import END_MS, KINDS, RATE_PER_S, SECONDS
 from tests.analysis.synthetic import START_MS, Floats, Race, Waves
 
-# docs/verdict.md's table has more: `python -m tests.analysis.kinds 1000`.
+# docs/verdict-appendix.md's table has more: `python -m tests.analysis.kinds 1000`.
 RUNS, FALSE_AT_MOST = 30, 0.01
 RNG = np.random.default_rng
 

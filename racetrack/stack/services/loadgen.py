@@ -12,7 +12,7 @@ from racetrack.workload import find_workload
 GREETING = b"LOADGEN Connected."
 # What PyPy allocates goes round in this much memory. It would take half of the cache's size in
 # /proc/cpuinfo where that is more than 8 MB: 240 MB for each process on one machine, and 4 on the
-# next (docs/measured.md).
+# next.
 PYPY = {"PYPY_GC_NURSERY": "4MB"}
 
 

@@ -12,7 +12,7 @@ from racetrack.stack.native.service import Context, Launch
 
 GATEWAY = "org.apache.flink.table.gateway.SqlGateway"
 LOG4J = Path(__file__).parents[1] / "log4j2.properties"
-# With few cores, Java's usual G1 takes too much of them from the job (docs/measured.md, Flink).
+# With few cores, G1, Java's default, takes too much CPU from the job.
 COLLECTOR = "-XX:+UseParallelGC"
 # Inside itself it needs nobody from outside.
 WITHIN = "127.0.0.1"
