@@ -212,7 +212,7 @@ KINDS = {
     "clock set back by 0.15–5 s, steady": Kind(clock_set_back(0), KEPT),
     "clock set back by 0.15–5 s, leak of 5 %": Kind(clock_set_back(0.05), FELL),
 }
-# Too near the limit for 120 s to tell; no promise is made, but docs/verdict-appendix.md says how it goes.
+# Too near the capacity for 120 s to decide; no promise is made (docs/verdict-appendix.md).
 NEAR_THE_LIMIT = {
     f"capacity noise, {100 * load:.0f} % of the capacity": Kind(waving(queue(load), **QUIET), right)
     for load, right in ((0.95, KEPT), (1.05, FELL))
