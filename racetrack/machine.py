@@ -5,10 +5,12 @@ import platform
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
-from racetrack.run_record import Machine
+if TYPE_CHECKING:
+    from racetrack.run_record import Machine
 
 CPUINFO = Path("/proc/cpuinfo")
 # Of x86, and of ARM.
@@ -26,8 +28,10 @@ def usable_cores() -> frozenset[int]:
     return frozenset(os.sched_getaffinity(0))
 
 
-def describe() -> Machine:
+def describe() -> "Machine":
     """CPU model, cores, memory, kernel and distribution of this machine."""
+    from racetrack.run_record import Machine  # the commands that need none of it are quicker
+
     cpu = _fields(CPUINFO)
     return Machine(
         cpu_model=cpu.get("model name") or platform.processor(),

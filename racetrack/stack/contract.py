@@ -58,6 +58,7 @@ class Standing:
     """A stack that was put up on purpose: for which engine, on which workload, since when, and what
     lives of it."""
 
+    runtime: str
     engine: str
     workload: str
     since: str

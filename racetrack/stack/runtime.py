@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from racetrack import machine
 from racetrack.errors import SetupError, UsageError
 from racetrack.settings import Settings
 from racetrack.stack.contract import Say, Stack, Standing, Unmeasurable
-from racetrack.stack.native.stack import NativeStack
+from racetrack.stack.native import leftovers
+from racetrack.stack.standing import StandingNote
 
 NO_STACK_IS_UP = "No stack is up. Start one with `./race up ENGINE`."
 
@@ -42,7 +42,7 @@ def open_stack(
         if _must_be_compose(settings):
             raise
         say(f"Runtime native: {reason.why}.")
-        return NativeStack(settings)
+        return _native(settings)
     if settings.runtime == "auto":
         say(f"Runtime compose: Docker {docker.version} answers.")
     return stack
@@ -50,10 +50,15 @@ def open_stack(
 
 def _must_be_compose(settings: Settings) -> bool:
     """Whether plain processes are no way out: by the setting, or because of the machine."""
+    from racetrack import machine
+
     return settings.runtime == "compose" or not machine.runs_native()
 
 
-def _native(settings: Settings) -> NativeStack:
+def _native(settings: Settings) -> Stack:
+    from racetrack import machine
+    from racetrack.stack.native.stack import NativeStack
+
     if not machine.runs_native():
         raise SetupError(
             "RUNTIME=native takes its programs from Debian, and this is no Linux. Use Docker"
@@ -63,33 +68,48 @@ def _native(settings: Settings) -> NativeStack:
 
 
 def standing_stack(settings: Settings) -> tuple[Stack, Standing] | None:
-    """The stack that `./race up` left standing, in whatever runtime, and what it says of itself.
-    Its workload is the one that it was put up with, whatever the settings say."""
-    for stack in stacks_that_may_stand(settings):
-        if standing := stack.standing():
-            stack.settings = settings.model_copy(update={"workload": standing.workload})
-            return stack, standing
-    return None
+    """Return the stack that `./race up` left standing, in whatever runtime, and its description.
+
+    Its workload is the one that it was put up with, whatever the settings say. Where none stands,
+    nothing is looked for in Docker: the note that one stands is a file on this machine.
+    """
+    runtime = StandingNote(leftovers.work_root(settings.stack_name)).runtime()
+    if runtime is None:
+        return None
+    stack = _native(settings) if runtime == "native" else _compose(settings)
+    standing = stack.standing()
+    if standing is None:
+        return None
+    stack.settings = settings.model_copy(update={"workload": standing.workload})
+    return stack, standing
 
 
 def stacks_that_may_stand(settings: Settings) -> list[Stack]:
-    """A stack of each runtime that could have put one up under this name."""
+    """Return a stack of each runtime that could have put one up under this name."""
     if settings.runtime == "native":
         return [_native(settings)]
-    from racetrack.stack.compose.engine import NoDocker, find
-    from racetrack.stack.compose.stack import ComposeStack
+    from racetrack.stack.compose.engine import NoDocker
 
     try:
-        compose: list[Stack] = [ComposeStack(settings, find(airgap=settings.airgap))]
+        compose = [_compose(settings)]
     except NoDocker:
         if _must_be_compose(settings):
             raise
         compose = []
-    return [*compose, *([] if _must_be_compose(settings) else [NativeStack(settings)])]
+    return [*compose, *([] if _must_be_compose(settings) else [_native(settings)])]
+
+
+def _compose(settings: Settings) -> Stack:
+    from racetrack.stack.compose.engine import find
+    from racetrack.stack.compose.stack import ComposeStack
+
+    return ComposeStack(settings, find(airgap=settings.airgap))
 
 
 class _NotThere(UsageError):
     def __init__(self, why: str) -> None:
+        from racetrack import machine
+
         native = "Set RUNTIME=native" if machine.runs_native() else "Run it on Linux"
         super().__init__(f"{why}. {native}, or describe the service there.")
         self.why = why
@@ -97,6 +117,8 @@ class _NotThere(UsageError):
 
 class _NotMeasured(SetupError):
     def __init__(self, unmeasurable: Unmeasurable) -> None:
+        from racetrack import machine
+
         native = ", or set RUNTIME=native" if machine.runs_native() else ""
         super().__init__(
             f"{unmeasurable.why}: CPU and memory can't be measured, and nothing has been started."

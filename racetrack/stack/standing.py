@@ -16,10 +16,16 @@ class StandingNote:
     def __init__(self, root: Path) -> None:
         self._file = root / "up.json"
 
-    def write(self, engine: str, workload: str, services: Sequence[str]) -> None:
+    def write(self, runtime: str, engine: str, workload: str, services: Sequence[str]) -> None:
         """From now on the stack stands, for this engine and workload, with these services."""
-        what = {"engine": engine, "workload": workload}
+        what = {"runtime": runtime, "engine": engine, "workload": workload}
         write_json(self._file, {**what, "since": utc_now(), "expected": sorted(services)})
+
+    def runtime(self) -> str | None:
+        """Return the runtime that the stack of the note was put up in; None if there is no note."""
+        if not self._file.exists():
+            return None
+        return str(json.loads(self._file.read_text())["runtime"])
 
     def read(self, services: Mapping[str, Sequence[int]]) -> Standing | None:
         """The stack of the note, if anything of it still lives: `services` is what does."""

@@ -19,7 +19,7 @@ def test_nothing_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_ended_since_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    up = Standing(EXAMPLE, "shop", SINCE, ["broker", "mysql"], {"mysql": [70]})
+    up = Standing("native", EXAMPLE, "shop", SINCE, ["broker", "mysql"], {"mysql": [70]})
     monkeypatch.setattr(runtime, "standing_stack", lambda _: (None, up))
     result = CliRunner().invoke(cli.race, ["status"])
     assert result.exit_code == 1
@@ -29,7 +29,7 @@ def test_what_ended_since_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_status_tells_processes_only_where_they_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     services = {"mysql": [70, 71], "broker": []}
-    up = Standing(EXAMPLE, "shop", SINCE, list(services), services)
+    up = Standing("native", EXAMPLE, "shop", SINCE, list(services), services)
     monkeypatch.setattr(runtime, "standing_stack", lambda _: (None, up))
     result = CliRunner().invoke(cli.race, ["status"])
     assert result.exit_code == 0

@@ -71,7 +71,10 @@ class Found:
 def up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """A stack stands, and the load is as it was when the command has ended."""
     Generator.did = []
-    standing = (MadeUpStack(), Standing("made-up", "shop", "2026-11-22T08:00:00Z", [], {}))
+    standing = (
+        MadeUpStack(),
+        Standing("native", "made-up", "shop", "2026-11-22T08:00:00Z", [], {}),
+    )
     monkeypatch.setenv("LOGS_FOLDER", str(tmp_path))
     monkeypatch.setattr(engines, "find_engine", lambda _: MadeUpEngine())
     monkeypatch.setattr(runtime, "standing_stack", lambda _: standing)

@@ -1,37 +1,42 @@
 """A stack that was put up on purpose says what for, whatever is set when it is asked."""
 
-from pathlib import Path
+import os
+import subprocess
+import uuid
+from collections.abc import Iterator
 
 import pytest
 
-from racetrack.settings import load
+from racetrack.settings import Settings, load
 from racetrack.stack import runtime
-from racetrack.stack.contract import Standing
-from racetrack.stack.standing import StandingNote
-from tests.run.made_up import MadeUpStack
+from racetrack.stack.native import leftovers
+from racetrack.stack.native.stack import NativeStack
 
 
-class NotedStack(MadeUpStack):
-    """It stands as its note says."""
-
-    def __init__(self, note: StandingNote) -> None:
-        super().__init__()
-        self._note = note
-
-    def standing(self) -> Standing | None:
-        return self._note.read({"mysql": [70]})
+@pytest.fixture
+def settings() -> Iterator[Settings]:
+    """Of a stack that is no other's."""
+    settings = load({"STACK_NAME": f"test-{uuid.uuid4().hex[:8]}", "WORKLOAD": "ads"})
+    yield settings
+    leftovers.clear(settings.stack_name, 0.1)
 
 
-def test_it_keeps_the_workload_that_it_was_put_up_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    note = StandingNote(tmp_path)
-    note.write("made-up", "another", ["mysql", "broker"])
-    monkeypatch.setattr(runtime, "stacks_that_may_stand", lambda _: [NotedStack(note).as_stack()])
-    found = runtime.standing_stack(load())
+def test_it_keeps_the_workload_that_it_was_put_up_with(settings: Settings) -> None:
+    assert runtime.standing_stack(settings) is None
+    leftovers.work_root(settings.stack_name).mkdir(parents=True)
+    environment = {**os.environ, **leftovers.mark(settings.stack_name, "mysql")}
+    with subprocess.Popen(["sleep", "60"], env=environment) as service:
+        NativeStack(settings).leave_running("made-up")
+        found = runtime.standing_stack(settings.model_copy(update={"workload": "shop"}))
+        service.kill()
     assert found
     stack, standing = found
-    assert (standing.engine, standing.workload) == ("made-up", "another")
-    assert standing.expected == ["broker", "mysql"]
-    assert stack.settings.workload == "another"
-    assert load().workload != "another"
+    assert (standing.runtime, standing.engine, standing.workload) == ("native", "made-up", "ads")
+    assert standing.services == {"mysql": [service.pid]}
+    assert stack.settings.workload == "ads"
+    assert runtime.standing_stack(settings) is None  # nothing of it lives
+
+
+def test_nothing_is_looked_for_in_docker_where_no_stack_stands(settings: Settings) -> None:
+    asked = settings.model_copy(update={"runtime": "compose"})
+    assert runtime.standing_stack(asked) is None

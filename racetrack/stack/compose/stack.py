@@ -242,7 +242,7 @@ class ComposeStack:
     def leave_running(self, engine: str) -> None:
         """Let the stack stand when this command ends."""
         services = list(map(shown, self._up.live))
-        self._note.write(engine, self.settings.workload, services)
+        self._note.write(self.runtime, engine, self.settings.workload, services)
         self._watchdog.dismiss()
 
     def standing(self) -> Standing | None:

@@ -214,7 +214,7 @@ class NativeStack:
 
     def leave_running(self, engine: str) -> None:
         """Let the stack stand when this command ends."""
-        self._note.write(engine, self.settings.workload, list(self._running))
+        self._note.write(self.runtime, engine, self.settings.workload, list(self._running))
         self._watchdog.dismiss()
 
     def standing(self) -> Standing | None:
