@@ -117,6 +117,9 @@ class LimitRecord(Part):
     engine: str
     of: str = Field(default=PAGEVIEWS, description="The kind of load that was raised.")
     runtime: str
+    data_in_memory: bool = Field(
+        default=True, description="Whether the services kept their data in memory, not on disk."
+    )
     machine: Machine
     settings: dict[str, Scalar] = Field(default_factory=dict)
     outcome: str = "unfinished"

@@ -1,4 +1,8 @@
-"""What `run.json` holds under `results`: lag, verdict, costs, freshness and recoveries."""
+"""What `run.json` holds under `results`: lag, verdict, costs, freshness and recoveries.
+
+All figures are of one window, the one that the verdict judged (`verdict.from_ms` to
+`verdict.until_ms`); where a figure has another one, its description says so.
+"""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -77,11 +81,7 @@ class VerdictKind(StrEnum):
 
 
 class Verdict(Part):
-    """Did it keep up? See docs/verdict.md.
-
-    Where a run was watched on, `updates`, `next_update_s`, `throughput` and the lag itself are
-    still those of the sampling window, beside its costs.
-    """
+    """Did it keep up? See docs/verdict.md."""
 
     kind: VerdictKind = Field(description="The verdict.")
     reason: str = Field(description="In words, with numbers.")
@@ -89,15 +89,14 @@ class Verdict(Part):
     threshold_pct: float = Field(
         description="Growth that counts as falling behind, percent of real time."
     )
-    from_ms: int | None = Field(
-        default=None,
-        description="Where the transient was found to end, epoch milliseconds; null where the"
-        " sampling window was judged.",
+    from_ms: int = Field(
+        description="Start of the judged window, epoch milliseconds: where the transient ended, or"
+        " the sampling window's start."
     )
-    until_ms: int | None = Field(
-        default=None, description="When it was looked at, epoch milliseconds; null as above."
+    until_ms: int = Field(description="End of the judged window, epoch milliseconds.")
+    window_s: float = Field(
+        description="Seconds that were judged: less than the window where the recording ends early."
     )
-    window_s: float = Field(description="Seconds that were judged.")
     updates: int = Field(description="Updates of the engine in them.")
     next_update_s: float | None = Field(
         default=None,
@@ -113,7 +112,7 @@ class Verdict(Part):
 
 
 class Spread(Part):
-    """Over the samples in the window; null where there is none, or one has no such figure."""
+    """Statistics over samples; null where there is no sample."""
 
     mean: float | None = Field(description="Mean.")
     sd: float | None = Field(description="Sample standard deviation; null for one sample.")
@@ -122,35 +121,57 @@ class Spread(Part):
     samples: tuple[float, ...] = Field(description="In order.")
 
 
-class Cost(Part):
-    """What a service cost."""
+class TopStatistics(Part):
+    """One service in the sampling window, as the published experiment measured it."""
 
-    cpu_pct: Spread = Field(description="top's samples, percent of one core.")
-    rss_gib: Spread = Field(description="Resident memory, GiB, from the kernel.")
-    cpu_s: float = Field(description="CPU seconds in both modes.")
-    cpu_user_s: float = Field(description="In user mode.")
-    cpu_system_s: float = Field(description="In the kernel.")
+    cpu_pct: Spread = Field(description="Samples of top, percent of one core.")
+    rss_gib: Spread = Field(description="Resident memory, GiB, from the kernel's account.")
+    kernel_cpu_pct: float = Field(
+        description="CPU by the kernel's account over the same seconds, percent of one core."
+    )
+
+
+class MemoryMax(Part):
+    """The most resident memory of a run, from when the demo was loaded until the load ended."""
+
+    gib: float = Field(description="GiB.")
+    at_s: float = Field(description="Seconds after the rate was set; below 0: before it.")
+
+
+class Cost(Part):
+    """CPU and memory of a service, or of all services of the engine, by the kernel's account."""
+
+    cpu_mean_pct: float = Field(description="Mean CPU, percent of one core.")
+    cpu_s: float = Field(description="CPU seconds, user and system.")
+    cpu_user_s: float = Field(description="CPU seconds in user mode.")
+    cpu_system_s: float = Field(description="CPU seconds in the kernel.")
     cpu_s_per_million: float | None = Field(
         default=None,
-        description="Per million pageviews that the engine counted in the window; null if none.",
+        description="CPU seconds per million pageviews that the engine counted; null below 1,000"
+        " pageviews, where the base cost dominates.",
+    )
+    rss_max: MemoryMax | None = Field(
+        default=None, description="Over the whole run, not the judged window."
     )
     rss_growth_gib_per_million: float | None = Field(
-        default=None, description="Memory at the window's end minus its start, per million."
-    )
-    pss_gib: Spread | None = Field(
         default=None,
-        description="Resident memory, GiB, what processes share being split among them: just before"
-        " the window and just after. null where the kernel did not let us look.",
+        description="Growth of resident memory per million pageviews; null as above.",
     )
-    tmpfs_gib: Spread | None = Field(
+    pss_max_gib: float | None = Field(
         default=None,
-        description="Its files on tmpfs, GiB, but for what its processes have mapped of them, which"
-        " is in pss_gib; null as above.",
+        description="Resident memory, GiB, with shared pages split among the processes that share"
+        " them: the larger of two readings, just before and just after the sampling window. null"
+        " where the kernel did not allow it.",
+    )
+    tmpfs_max_gib: float | None = Field(
+        default=None,
+        description="Its files on tmpfs, GiB, without what its processes have mapped of them, which"
+        " is in pss_max_gib; the same two readings; null as above.",
     )
     live_heap_gib: float | None = Field(
         default=None,
         description="What a full collection left on the heaps of its JVMs after the load was"
-        " paused, GiB; null where there is no JVM, or one could not be asked.",
+        " paused, GiB; null where there is no JVM, or one did not answer.",
     )
 
 
@@ -167,19 +188,12 @@ class Freshness(Part):
     )
 
 
-class HarnessCost(Part):
-    """What measuring cost."""
-
-    cpu_s: float = Field(description="CPU seconds.")
-    cpu_pct: float = Field(description="Percent of one core.")
-
-
 class CoreSpeed(Part):
-    """How fast a core did known work, MiB of BLAKE2b per second of CPU time. Who shares a core
-    makes it slower, and all that is measured beside it."""
+    """Speed of a core at a fixed piece of work, MiB of BLAKE2b per second of CPU time. A core that
+    is shared with another machine is slower, for everything that runs on it."""
 
-    mib_per_s: float = Field(description="The mean over a time.")
-    fastest_mib_per_s: float = Field(description="In the fastest second of the run up to then.")
+    mib_per_s: float = Field(description="Mean in the interval.")
+    fastest_mib_per_s: float = Field(description="In the fastest second of the run until its end.")
 
     @property
     def pct(self) -> float:
@@ -188,9 +202,10 @@ class CoreSpeed(Part):
 
 
 class NoiseFigures(Part):
-    """What else the machine did, as means over a time; null: not known here."""
+    """Means of what the machine did in an interval, the judged window in `results`; null: not
+    known here. See docs/noise.md."""
 
-    seconds: float = Field(description="How long it was.")
+    seconds: float = Field(description="Length of the interval.")
     foreign_cpu_pct: float | None = Field(
         description="CPU time of programs that are neither services nor the harness, percent of"
         " one core."
@@ -199,6 +214,10 @@ class NoiseFigures(Part):
         description="CPU time that the hypervisor gave to others, percent of all cores' time."
     )
     busy_pct: float = Field(description="CPU time of everything, percent of one core.")
+    machine_busy_pct: float = Field(description="The same, percent of all cores' time.")
+    harness_cpu_pct: float = Field(
+        description="CPU time of the harness and its samplers, percent of one core."
+    )
     kernel_cpu_pct: float | None = Field(
         default=None,
         description="CPU time that no program's account holds: the kernel's for interrupts and"
@@ -212,17 +231,7 @@ class NoiseFigures(Part):
     waited_for_memory_pct: float | None = Field(description="The same for memory.")
     waited_for_io_pct: float | None = Field(description="The same for input and output.")
     core: CoreSpeed | None = Field(
-        default=None, description="How fast a core was; absent from older runs."
-    )
-
-
-class Noise(Part):
-    """How quiet the machine was. See docs/noise.md."""
-
-    sampled: NoiseFigures = Field(description="In the sampling window, as the costs are.")
-    judged: NoiseFigures | None = Field(
-        default=None,
-        description="In the time on which the verdict rests, where that is another one.",
+        default=None, description="Speed of a core; null where it was not measured."
     )
 
 
@@ -275,7 +284,7 @@ class LittlesLaw(Part):
 
 class ViewLag(Part):
     """How old a view was, told by its marks: the age of the oldest that was due and not in it, at
-    every instant of the sampling window, milliseconds; null is without end. See docs/views.md.
+    every instant of the window, milliseconds; null is without end. See docs/views.md.
     """
 
     name: str = Field(description="View and column.")
@@ -298,16 +307,12 @@ class Quantiles(Part):
 
 
 class CdcWay(Part):
-    """How far inserts of the watched table were behind on their way through CDC, in the sampling
-    window: the age of the oldest that was due and not there, ten times a second, each up to 0.1 s
-    too high."""
+    """Age of the oldest insert of the watched table that was due and had not passed a stage of CDC,
+    ten times a second, each up to 0.1 s too high."""
 
     inserts_per_s: float = Field(description="Inserts that became due.")
     in_database: Quantiles = Field(description="Due and not committed.")
-    sent: Quantiles | None = Field(
-        default=None,
-        description="Due and not sent by Debezium, by its own clock; null in older runs.",
-    )
+    sent: Quantiles = Field(description="Due and not sent by Debezium, by its own clock.")
     in_topic: Quantiles = Field(
         description="Due and not in the topic that the engine reads: that and the broker."
     )
@@ -315,7 +320,7 @@ class CdcWay(Part):
 
 class Answers(Part):
     """What a client got who read a view on a schedule (READS_PER_SECOND), of those reads that were
-    due in the sampling window. See docs/views.md."""
+    due in the window. See docs/views.md."""
 
     question: str = Field(description="View, and the column that it was asked by.")
     due: int = Field(description="Reads that became due.")
@@ -339,7 +344,7 @@ class Answers(Part):
 
 
 class WindowWrites(Part):
-    """What Yahoo's benchmark published, of the windows of event time that end in the sampling
+    """What Yahoo's benchmark published, of the windows of event time that end in the judged
     window, and what it hides. See docs/workloads.md."""
 
     length_ms: int = Field(description="Of a window.")
@@ -350,21 +355,21 @@ class WindowWrites(Part):
     )
     after_end_max_ms: Endless = Field(description="The most that it took in any of them.")
     lag_max_ms: Endless = Field(
-        description="The greatest lag at any instant from the sampling window's start until the"
+        description="The greatest lag at any instant from the judged window's start until the"
         " last of these was written."
     )
 
 
 class Results(Part):
-    """Figures over the window."""
+    """Figures over the judged window."""
 
     offered_pageviews_per_s: float | None = Field(description="Due by the schedule.")
     achieved_pageviews_per_s: float | None = Field(description="Handed over.")
-    published_pageviews: int = Field(description="Sum of the end offsets.")
-    processed_pageviews: int | None = Field(description="Counted by the engine.")
-    verdict: Verdict | None = Field(
-        default=None, description="Absent from runs of versions that gave none."
+    published_pageviews: int = Field(description="Sum of the end offsets, over the whole run.")
+    processed_pageviews: int | None = Field(
+        description="Counted by the engine, over the whole run."
     )
+    verdict: Verdict
     views: tuple[ViewLag, ...] = Field(
         default=(), description="Of each marked view; none where there were no marks."
     )
@@ -376,14 +381,17 @@ class Results(Part):
         default=None, description="null where the workload has no windows of event time."
     )
     dt_ms: Freshness
-    processes: dict[str, Cost] = Field(
-        description="Every service of the stack, the engine's first; older runs have only those,"
-        " the broker and the load generator."
+    engine: Cost | None = Field(
+        default=None,
+        description="All services of the engine together; null where none of its processes is"
+        " known.",
     )
-    harness: HarnessCost
-    noise: Noise | None = Field(
-        default=None, description="Absent from older runs, and where it could not be read."
+    processes: dict[str, Cost] = Field(description="Each service of the stack, the engine's first.")
+    top: dict[str, TopStatistics] = Field(
+        default_factory=dict,
+        description="By service, in the sampling window, which is not the judged one.",
     )
+    noise: NoiseFigures | None = Field(default=None, description="null where it could not be read.")
     littles_law: LittlesLaw | None = Field(
         default=None,
         description="null where one side is not known, or what was counted was lost by a fault.",

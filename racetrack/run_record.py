@@ -3,8 +3,7 @@
     python -m racetrack.run_record > docs/run.schema.json
 
 Whatever writes or reads a run goes by these classes, and by those of `results_record.py` and
-`verified_record.py`. What a run has not come to, or an older version did not write, is absent from
-the file and has its default here.
+`verified_record.py`. What a run has not come to is absent from the file and has its default here.
 """
 
 import json
@@ -17,7 +16,7 @@ from racetrack.record_part import Part, Scalar, Utc
 from racetrack.results_record import Results
 from racetrack.verified_record import Verified
 
-SCHEMA_VERSION: Literal[2] = 2
+SCHEMA_VERSION: Literal[3] = 3
 
 
 class RunArguments(Part):
@@ -49,7 +48,7 @@ class Machine(Part):
     cpu_numbers: str = Field(
         default="",
         description="What tells processors of one name apart: family and model, or implementer and"
-        " part; not kept before 2026-11-25.",
+        " part.",
     )
     cores: int | None = Field(default=None, ge=1, description="CPUs that this process may use.")
     memory_gib: float | None = Field(default=None, description="Main memory.")
@@ -90,10 +89,17 @@ class CpuTime(Part):
     user: float = Field(description="User mode.")
     system: float = Field(description="In the kernel.")
 
+    def since(self, earlier: "CpuTime") -> "CpuTime":
+        """Return what was used between two readings."""
+        return CpuTime(user=self.user - earlier.user, system=self.system - earlier.system)
+
 
 class Counts(Part):
-    """Who counted what, once the load was paused."""
+    """Counts of generator, broker and engine after the load was paused."""
 
+    paused_ms: int | None = Field(
+        default=None, description="When the load was paused, epoch milliseconds."
+    )
     handed_over: tuple[int, ...] = Field(
         default=(),
         description="Pageviews that the generator gave its client, by partition.",
@@ -116,18 +122,15 @@ class Measured(Counts):
     """Raw counts; `results` are computed from them and from the folder's other files."""
 
     window: Window
-    rate_set_ms: int | None = Field(
-        default=None, description="When the rate was set, epoch milliseconds; null if not kept."
-    )
+    rate_set_ms: int = Field(description="When the rate was set, epoch milliseconds.")
     watched_until_ms: int | None = Field(
         default=None,
         description="The last look at a verdict, epoch milliseconds, with the load still on; null"
         " where the window alone is judged.",
     )
     cpu_s: dict[str, CpuTime] = Field(
-        description="CPU seconds in the window, by service, from the kernel's account."
+        description="CPU seconds in the sampling window, by service, from the kernel's account."
     )
-    harness_cpu_s: float = Field(description="CPU seconds of the harness and top.")
 
 
 class DoneFault(Part):
@@ -199,15 +202,18 @@ class QuestionRecord(Part):
 
 
 class RunRecord(Part):
-    """Schema version 2: in version 1, "lag" was what is processing lag here. The file is rewritten
-    whole at every change: a run that broke off has what was known by then. Keys are only ever added
-    within a version."""
+    """The record of a run. The file is rewritten whole at every change: a run that broke off has
+    what was known by then. Keys are only ever added within a version."""
 
-    schema_version: Literal[2] = Field(description="Rises when a key changes its meaning or goes.")
+    schema_version: Literal[3] = Field(description="Rises when a key changes its meaning or goes.")
+    run_id: str = Field(description="A UUID: copies of the folder are the same run.")
     tag: str = Field(description="The folder's name when it was made.")
     engine: str = Field(description="As typed on the command line.")
     runtime: str = Field(
         default="unknown runtime", description="Where the services ran: native or compose."
+    )
+    data_in_memory: bool = Field(
+        default=True, description="Whether the services kept their data in memory, not on disk."
     )
     asked: RunArguments | None = Field(default=None, description="Absent before it is known.")
     outcome: str = Field(
@@ -218,10 +224,8 @@ class RunRecord(Part):
         default_factory=dict,
         description="Every knob of `.env` in lower case; secrets are masked.",
     )
-    engine_services: tuple[str, ...] | None = Field(
-        default=None,
-        description="Of the services in `processes`, those that are the engine's own; a run of an"
-        " older version does not say.",
+    engine_services: tuple[str, ...] = Field(
+        default=(), description="Of the services in `processes`, those that are the engine's own."
     )
     caveats: tuple[str, ...] = Field(
         default=(),
@@ -230,8 +234,7 @@ class RunRecord(Part):
     )
     workload_views: int | None = Field(
         default=None,
-        description="How many views the workload has; null for an engine without a script, absent"
-        " from older runs.",
+        description="How many views the workload has; null for an engine without a script.",
     )
     absent_views: tuple[str, ...] = Field(
         default=(),

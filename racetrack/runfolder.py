@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+import uuid
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +25,12 @@ class RunFolder:
 
     def __init__(self, path: Path, engine: str) -> None:
         self.path = path
-        self._run = RunRecord(schema_version=SCHEMA_VERSION, tag=path.name, engine=engine)
+        self._run = RunRecord(
+            schema_version=SCHEMA_VERSION,
+            run_id=str(uuid.uuid4()),
+            tag=path.name,
+            engine=engine,
+        )
         self._write()
 
     @classmethod
@@ -91,37 +97,22 @@ def shown(path: Path) -> str:
 
 
 def read_run(path: Path) -> RunRecord:
-    """What `run.json` of a run folder says.
-
-    One of schema version 1 comes without results: what it calls lag is another thing than lag is
-    now. `racetrack.analysis.figures.results` makes them anew from the folder's raw files.
+    """Return what `run.json` of a run folder says.
 
     Raises:
         UsageError: as `read_record`.
     """
-    return read_record(path / "run.json", RunRecord, _without_old_results)
+    return read_record(path / "run.json", RunRecord)
 
 
-def _without_old_results(held: dict[str, Any]) -> dict[str, Any]:
-    if held.get("schema_version") != 1:
-        return held
-    kept = {key: value for key, value in held.items() if key != "results"}
-    return {**kept, "schema_version": SCHEMA_VERSION}
-
-
-def read_record(
-    file: Path,
-    model: type[Record],
-    upgraded: Callable[[dict[str, Any]], dict[str, Any]] = lambda held: held,
-) -> Record:
-    """What a file of the model's version holds; keys that a newer one has added are left out.
-    `upgraded` makes of an older version what it would be now.
+def read_record(file: Path, model: type[Record]) -> Record:
+    """Return what a file of the model's version holds; unknown keys are left out.
 
     Raises:
-        UsageError: it is of another version, or not what it should be.
+        UsageError: it is of another version, or not valid.
     """
     try:
-        held = upgraded(json.loads(file.read_text()))
+        held = json.loads(file.read_text())
         (version,) = get_args(model.model_fields["schema_version"].annotation)
         _check_version(file, held, version)
         return model.model_validate(held, extra="ignore")

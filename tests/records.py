@@ -5,13 +5,11 @@ from typing import Any
 
 from racetrack.run_record import RunRecord
 
-_SPREAD = {"mean": 1.0, "sd": None, "sem": None, "max": 1.0, "samples": [1.0]}
 _SLOPE = {"pct": 0.0, "low_pct": -0.1, "high_pct": 0.1}
 _SHARE = {"p50_ms": 1.0, "slope": None}
 
 COST: dict[str, Any] = {
-    "cpu_pct": _SPREAD,
-    "rss_gib": _SPREAD,
+    "cpu_mean_pct": 10.0,
     "cpu_s": 1.0,
     "cpu_user_s": 0.5,
     "cpu_system_s": 0.5,
@@ -35,6 +33,8 @@ NOISE_FIGURES: dict[str, Any] = {
     "foreign_cpu_pct": 0.8,
     "steal_pct": 0.2,
     "busy_pct": 60.0,
+    "machine_busy_pct": 30.0,
+    "harness_cpu_pct": 1.5,
     "load_1_min": 0.7,
     "mhz": None,
     "waited_for_cpu_pct": 3.0,
@@ -54,7 +54,8 @@ VIEW: dict[str, Any] = {
     "lag_max_ms": None,
 }
 RUN: dict[str, Any] = {
-    "schema_version": 2,
+    "schema_version": 3,
+    "run_id": "6f1c2a34-0000-4000-8000-000000000001",
     "tag": "2026.03.22.05.04.28_UTC_steady_5000",
     "engine": "steady",
     "runtime": "native",
@@ -62,8 +63,8 @@ RUN: dict[str, Any] = {
     "asked": {"pageviews_per_s": 5000, "wait_s": 20, "samples": 10, "delay_s": 1},
     "measured": {
         "window": {"start_ms": 1_795_000_000_000, "end_ms": 1_795_000_010_000},
+        "rate_set_ms": 1_794_999_980_000,
         "cpu_s": {},
-        "harness_cpu_s": 0.1,
         "handed_over": [10, 20],
         "refused": [0, 0],
         "end_offsets": [10, 20],
@@ -75,9 +76,11 @@ RUN: dict[str, Any] = {
         "processed_pageviews": 30,
         "verdict": {
             "kind": "kept up",
-            "reason": "Kept up: the processing lag's slope is 0.00 %",
+            "reason": "Kept up: lag is steady",
             "warnings": [],
             "threshold_pct": 1.0,
+            "from_ms": 1_795_000_000_000,
+            "until_ms": 1_795_000_010_000,
             "window_s": 10.0,
             "updates": 10,
             "asked_per_s": 5000,
@@ -92,7 +95,6 @@ RUN: dict[str, Any] = {
         },
         "dt_ms": {"mean": 1.0, "p50": 1.0, "max": 1.0, "updates": 10},
         "processes": {},
-        "harness": {"cpu_s": 0.1, "cpu_pct": 1.0},
     },
 }
 

@@ -34,7 +34,7 @@ def test_facts_are_merged_and_on_disk_at_once(folder: RunFolder) -> None:
         run.outcome = "ok"
     held = read_run(folder.path)
     assert held["versions"] == {"a": "1", "b": "2"}
-    assert (held["outcome"], held["tag"], held["schema_version"]) == ("ok", folder.tag, 2)
+    assert (held["outcome"], held["tag"], held["schema_version"]) == ("ok", folder.tag, 3)
 
 
 def test_a_step_that_is_going_on_has_no_end_yet(folder: RunFolder) -> None:

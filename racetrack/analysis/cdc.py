@@ -45,16 +45,16 @@ def read(folder: Path) -> Inserts | None:
     due = columns["due"] - columns["refused"]
     # The topic has those of before the race, too: as many as make it never more than what was due.
     captured = columns["captured"] - np.max(columns["captured"] - due, initial=0.0)
-    sent = _sent(columns["at_ms"], captured, columns.get("sent_ms"))
+    sent = _sent(columns["at_ms"], captured, columns["sent_ms"])
     return Inserts(
         columns["at_ms"], due, columns["done"], np.minimum(sent, columns["done"]), captured
     )
 
 
-def _sent(at_ms: Floats, captured: Floats, sent_ms: Floats | None) -> Floats:
-    """How many CDC had sent at each row, by when it sent the newest that was seen; as many as were
-    captured in older runs, which did not keep that."""
-    if sent_ms is None or not sent_ms.any():
+def _sent(at_ms: Floats, captured: Floats, sent_ms: Floats) -> Floats:
+    """Return how many CDC had sent at each row, by when it sent the newest that was seen; as many
+    as were captured where it sent none."""
+    if not sent_ms.any():
         return captured
     known = sent_ms > 0
     return np.maximum(captured, np.interp(at_ms, sent_ms[known], captured[known]))

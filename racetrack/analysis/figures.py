@@ -1,33 +1,39 @@
-"""From the raw lines of a run folder to the figures of `run.json`'s `results`."""
+"""From the raw files of a run folder to the figures of `run.json`'s `results`.
+
+Every figure is of the window that the verdict judged, unless its description in `results_record.py`
+names another one.
+"""
 
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from racetrack.analysis import cdc, curves, littles_law, noise, raw, reads, recovery, views
+from racetrack.analysis.curves import Curves
 from racetrack.analysis.sequential import decide
 from racetrack.analysis.verdict import judge
 from racetrack.analysis.window_writes import window_writes
 from racetrack.results_record import (
     Cost,
     Freshness,
-    HarnessCost,
+    MemoryMax,
     Results,
     Spread,
+    TopStatistics,
     Verdict,
     ViewLag,
 )
-from racetrack.run_record import CpuTime, Measured
+from racetrack.run_record import Measured, RunRecord, Window
 from racetrack.runfolder import read_run
 
-# What the verdict rests on is of the window that was judged, all else of the sampling window.
-GROWTH = ("slope", "generator", "broker", "engine")
-OF_THE_WINDOW = ("updates", "next_update_s", "throughput")
+# With fewer events, a cost per million is the base cost divided by next to nothing.
+FEWEST_EVENTS = 1_000
 
 
 def results(folder: Path) -> Results:
-    """The figures over the sampling window, as `run.json` holds them under `results`.
+    """Return the figures of a run folder, as `run.json` holds them under `results`.
 
     Rates are per second, `dt_ms` in milliseconds, CPU in percent of one core and in seconds,
     memory in GiB. A figure that the run did not measure is None.
@@ -39,23 +45,21 @@ def results(folder: Path) -> Results:
     asked, measured = run.asked, run.measured
     if not (asked and measured):
         raise ValueError(f"{folder} has no sampling window")
-    window = measured.window
-    start_ms, end_ms = window.start_ms, window.end_ms
-    usage = raw.usage(folder)
     told = curves.read(folder)
-    judged = judge(told, start_ms, end_ms, asked.pageviews_per_s)
-    found_views = view_lags(folder, told.partitions, measured)
-    # None counted: not known, and no cost of each.
-    millions = (judged.throughput.processed_per_s or 0) * judged.window_s / 1e6
+    verdict, found_views = judged(folder, told, asked.pageviews_per_s, measured)
+    window = window_of(verdict)
+    start_ms, end_ms = window.start_ms, window.end_ms
     arrivals, delays = raw.arrivals(folder), raw.delays(folder, run.engine)
     offered_per_s, achieved_per_s = rates(arrivals, start_ms, end_ms)
-    held = memory_held(folder)
+    # None counted: not known, so there is no cost of each.
+    counted = (verdict.throughput.processed_per_s or 0) * verdict.window_s
+    engine, processes = costs(folder, run, measured, window, counted)
     found = Results(
         offered_pageviews_per_s=offered_per_s,
         achieved_pageviews_per_s=achieved_per_s,
         published_pageviews=sum(measured.end_offsets),
         processed_pageviews=measured.engine_total,
-        verdict=views.worst(_decided(judged, told, asked.pageviews_per_s, measured), found_views),
+        verdict=verdict,
         views=found_views,
         cdc=cdc.way(folder, window),
         reads=reads.answers(folder, len(told.partitions), window),
@@ -65,61 +69,69 @@ def results(folder: Path) -> Results:
             else None
         ),
         dt_ms=delay(delays, start_ms, end_ms),
-        processes={
-            name: process(
-                samples.cpu_pct,
-                memory(usage[name], start_ms, end_ms),
-                measured.cpu_s[name],
-                millions,
-            ).model_copy(update=held.get(name, {}))
-            for name, samples in raw.top_samples(folder).items()
-        },
-        harness=HarnessCost(
-            cpu_s=round(measured.harness_cpu_s, 3),
-            cpu_pct=round(100 * measured.harness_cpu_s / window.seconds, 2),
-        ),
+        engine=engine,
+        processes=processes,
+        top=top(folder, measured),
+        noise=noise.over(raw.noise(folder), start_ms, end_ms),
     )
-    found.noise = noise.of_run(raw.noise(folder), window, found.verdict)
     if run.faults:
         found.faults = recovery.of_run(folder, run.faults)
         return found
     found.littles_law = littles_law.check(
         *(told, arrivals, delays, start_ms, end_ms), summary_after_ms=run.summary_after_ms
     )
-    if found.littles_law and not found.littles_law.holds and found.verdict:
+    if found.littles_law and not found.littles_law.holds:
         found.verdict = _warned(found.verdict, littles_law.warning(found.littles_law))
     return found
+
+
+def window_of(verdict: Verdict) -> Window:
+    """Return the window that a verdict judged."""
+    return Window(start_ms=verdict.from_ms, end_ms=verdict.until_ms)
 
 
 def _warned(verdict: Verdict, warning: str) -> Verdict:
     return verdict.model_copy(update={"warnings": (*verdict.warnings, warning)})
 
 
-def view_lags(folder: Path, partitions: Sequence[int], measured: Measured) -> tuple[ViewLag, ...]:
-    """Of each marked view that was seen; none where there were no marks."""
-    start_ms, end_ms = measured.window.start_ms, measured.window.end_ms
-    found = []
-    for view, told in views.told(folder, partitions):
-        verdict = _decided(judge(told, start_ms, end_ms), told, None, measured)
-        found.append(views.view_lag(view, told, verdict, start_ms, end_ms))
-    return tuple(found)
+def judged(
+    folder: Path, count: Curves, asked_per_s: float, measured: Measured
+) -> tuple[Verdict, tuple[ViewLag, ...]]:
+    """Return the verdict on the count or on the view that decides the run, and the lag of each
+    traced view in the same window."""
+    verdict = _verdict(count, asked_per_s, measured)
+    seen = [
+        (view, told, _verdict(told, None, measured))
+        for view, told in views.told(folder, count.partitions)
+    ]
+    of_views = {view.name: found for view, _, found in seen}
+    if name := views.deciding(verdict, of_views):
+        own = of_views[name]
+        verdict = judge(count, own.from_ms, own.until_ms, asked_per_s).model_copy(
+            update={
+                "kind": own.kind,
+                "reason": f"{own.reason}; the slowest view decides: {name}",
+                "shortest_window_s": own.shortest_window_s,
+            }
+        )
+    start_ms, end_ms = verdict.from_ms, verdict.until_ms
+    lags = (views.view_lag(view, told, found, start_ms, end_ms) for view, told, found in seen)
+    return verdict, tuple(lags)
 
 
-def _decided(
-    judged: Verdict, told: curves.Curves, asked_per_s: float | None, measured: Measured
-) -> Verdict:
-    """The verdict at the look that decided, if the run was watched on; how old the view was, and at
-    what throughput, in the sampling window, as its costs are."""
-    if measured.rate_set_ms is None or measured.watched_until_ms is None:
-        return judged
-    until_ms, window = measured.watched_until_ms, measured.window
-    found = decide(*(told, measured.rate_set_ms, until_ms, asked_per_s), first_ms=window.end_ms)
-    lag = judged.measured or found.measured
-    if judged.measured and found.measured:
-        grew = {name: getattr(found.measured, name) for name in GROWTH}
-        lag = judged.measured.model_copy(update=grew)
-    of_the_window = {name: getattr(judged, name) for name in OF_THE_WINDOW}
-    return found.model_copy(update={**of_the_window, "measured": lag})
+def _verdict(told: Curves, asked_per_s: float | None, measured: Measured) -> Verdict:
+    """Return the verdict at the look that decided, or on the sampling window if the run was not
+    watched beyond it."""
+    window = measured.window
+    if measured.watched_until_ms is None:
+        return judge(told, window.start_ms, window.end_ms, asked_per_s)
+    return decide(
+        told,
+        measured.rate_set_ms,
+        measured.watched_until_ms,
+        asked_per_s,
+        first_ms=window.end_ms,
+    )
 
 
 def rates(
@@ -152,54 +164,114 @@ def delay(delays: Sequence[raw.Delay], start_ms: int, end_ms: int) -> Freshness:
     )
 
 
-def process(
-    cpu_pct: Sequence[float],
-    rss_gib: Sequence[float],
-    cpu_s: CpuTime,
-    millions: float,
-) -> Cost:
-    """What a service cost in the window, and per million pageviews that the engine counted in it.
+def costs(
+    folder: Path, run: RunRecord, measured: Measured, window: Window, counted: float
+) -> tuple[Cost | None, dict[str, Cost]]:
+    """Return the cost of the engine as a whole, None where none of its processes is known, and that
+    of each service. `counted` is how many pageviews the engine counted in the window."""
+    usage, memory = raw.usage(folder), raw.memory(folder)
+    heaps = raw.live_heaps(folder)
 
-    `cpu_s` is the kernel's account in user and in system mode; None per million if nothing was
-    counted.
-    """
-    total_s = cpu_s.user + cpu_s.system
+    def cost(services: Sequence[str]) -> Cost:
+        live = [gib for name in services if (gib := heaps.get(name)) is not None]
+        held = [memory.get(name, []) for name in services]
+        used = process(together([usage[name] for name in services]), window, measured, counted)
+        return used.model_copy(
+            update={
+                "pss_max_gib": _largest_sum([[one.pss_gib for one in of] for of in held]),
+                "tmpfs_max_gib": _largest_sum([[one.tmpfs_gib for one in of] for of in held]),
+                "live_heap_gib": sum(live) if live else None,
+            }
+        )
+
+    own = [name for name in run.engine_services if name in usage]
+    return cost(own) if own else None, {name: cost([name]) for name in usage}
+
+
+def together(services: Sequence[Sequence[raw.Reading]]) -> list[raw.Reading]:
+    """Return the readings of several services added up: those at the same instants."""
+    by_time: dict[int, list[raw.Reading]] = {}
+    for reading in (reading for of in services for reading in of):
+        by_time.setdefault(reading.at_ms, []).append(reading)
+    return [
+        raw.Reading(
+            at_ms,
+            sum(one.cpu_s for one in of),
+            sum(one.cpu_user_s for one in of),
+            sum(one.rss_gib for one in of),
+        )
+        for at_ms, of in sorted(by_time.items())
+        if len(of) == len(services)
+    ]
+
+
+def process(
+    readings: Sequence[raw.Reading], window: Window, measured: Measured, counted: float
+) -> Cost:
+    """Return what a service cost in the window, by the kernel's account. Between two readings its
+    CPU is taken to be even. The maximum of memory is that of the whole run under load."""
+    cpu_s = used_in([(one.at_ms, one.cpu_s) for one in readings], window)
+    user_s = used_in([(one.at_ms, one.cpu_user_s) for one in readings], window)
+    millions = counted / 1e6 if counted >= FEWEST_EVENTS else None
+    within = [r.rss_gib for r in readings if window.start_ms <= r.at_ms <= window.end_ms]
     return Cost(
-        cpu_pct=spread(cpu_pct),
-        rss_gib=spread(rss_gib),
-        cpu_s=round(total_s, 3),
-        cpu_user_s=round(cpu_s.user, 3),
-        cpu_system_s=round(cpu_s.system, 3),
-        cpu_s_per_million=round(total_s / millions, 3) if millions > 0 else None,
+        cpu_mean_pct=round(100 * cpu_s / window.seconds, 2),
+        cpu_s=round(cpu_s, 3),
+        cpu_user_s=round(user_s, 3),
+        cpu_system_s=round(cpu_s - user_s, 3),
+        cpu_s_per_million=round(cpu_s / millions, 3) if millions else None,
+        rss_max=memory_max(readings, measured),
         rss_growth_gib_per_million=(
-            round((rss_gib[-1] - rss_gib[0]) / millions, 4) if millions > 0 and rss_gib else None
+            round((within[-1] - within[0]) / millions, 4) if millions and within else None
         ),
     )
 
 
-def memory(readings: Sequence[raw.Reading], start_ms: int, end_ms: int) -> list[float]:
-    """Resident memory in GiB, at each reading in the window."""
-    return [reading.rss_gib for reading in readings if start_ms <= reading.at_ms <= end_ms]
+def used_in(account: Sequence[tuple[int, float]], window: Window) -> float:
+    """Return how much an account of (epoch ms, seconds so far) grew in a window."""
+    at_ms, seconds = zip(*account, strict=True)
+    first, last = np.interp([window.start_ms, window.end_ms], at_ms, seconds)
+    return float(last - first)
 
 
-def memory_held(folder: Path) -> dict[str, dict[str, Any]]:
-    """Of each service, the fields of `Cost` that say what it held, each page once."""
-    live = raw.live_heaps(folder)
-    found: dict[str, dict[str, Any]] = {name: {"live_heap_gib": gib} for name, gib in live.items()}
-    for name, readings in raw.memory(folder).items():
-        fields = found.setdefault(name, {})
-        fields["pss_gib"] = _spread_if_known([reading.pss_gib for reading in readings])
-        fields["tmpfs_gib"] = _spread_if_known([reading.tmpfs_gib for reading in readings])
+def memory_max(readings: Sequence[raw.Reading], measured: Measured) -> MemoryMax | None:
+    """Return the most memory at any reading until the load was paused, and when that was."""
+    until_ms = measured.paused_ms or measured.watched_until_ms or measured.window.end_ms
+    under_load = [one for one in readings if one.at_ms <= until_ms]
+    if not under_load:
+        return None
+    most = max(under_load, key=lambda one: one.rss_gib)
+    return MemoryMax(gib=most.rss_gib, at_s=round((most.at_ms - measured.rate_set_ms) / 1000, 1))
+
+
+def top(folder: Path, measured: Measured) -> dict[str, TopStatistics]:
+    """Return top's samples of each service, with the kernel's account of the same seconds."""
+    usage, window = raw.usage(folder), measured.window
+    found = {}
+    for name, samples in raw.top_samples(folder).items():
+        rss = [r.rss_gib for r in usage[name] if window.start_ms <= r.at_ms <= window.end_ms]
+        kernel = measured.cpu_s[name]
+        found[name] = TopStatistics(
+            cpu_pct=spread(samples.cpu_pct),
+            rss_gib=spread(rss),
+            kernel_cpu_pct=round(100 * (kernel.user + kernel.system) / window.seconds, 2),
+        )
     return found
 
 
-def _spread_if_known(samples: Sequence[float | None]) -> Spread | None:
-    known = [sample for sample in samples if sample is not None]
-    return spread(known) if known and len(known) == len(samples) else None
+def _largest_sum(services: Sequence[Sequence[float | None]]) -> float | None:
+    """Return the largest sum over services, each read at the same times; None if one is unknown."""
+    sums = []
+    for at_one_time in zip(*services, strict=False):
+        known = [gib for gib in at_one_time if gib is not None]
+        if len(known) < len(at_one_time):
+            return None
+        sums.append(sum(known))
+    return max(sums, default=None)
 
 
 def spread(samples: Sequence[float]) -> Spread:
-    """Mean, sample standard deviation, standard error of the mean, maximum, and the samples.
+    """Return mean, sample standard deviation, standard error of the mean, maximum, and the samples.
 
     One sample has no deviation: `sd` and `sem` are None. Without any, all are.
     """

@@ -12,7 +12,7 @@ import numpy as np
 
 from racetrack.analysis.raw import RESOURCES, NoiseRow
 from racetrack.record_part import Scalar
-from racetrack.results_record import CoreSpeed, Noise, NoiseFigures, Verdict
+from racetrack.results_record import CoreSpeed, NoiseFigures
 from racetrack.run_record import RunRecord, Spin, Window
 
 VOID = "Void: "
@@ -30,8 +30,8 @@ MEMORY_WITHIN_PCT = 1.0
 
 @dataclass(frozen=True)
 class Gate:
-    """How much a run may have of others, at most, and how fast a core has to be; as `.env` has it,
-    unless it is said."""
+    """How much of the machine others may use before a run is void, and the least core speed; the
+    defaults are those of `.env`."""
 
     steal_pct: float = 1.0
     foreign_cpu_pct: float = 5.0
@@ -39,13 +39,13 @@ class Gate:
 
     @classmethod
     def of(cls, settings: Mapping[str, Scalar]) -> "Gate | None":
-        """That of a run, by its settings; None where it was off, or the run is older than it."""
+        """Return the gate of a run by its settings; None where it was off."""
         if not settings.get("noise_gate"):
             return None
         return cls(
             steal_pct=float(settings["steal_max_pct"] or 0),
             foreign_cpu_pct=float(settings["foreign_cpu_max_pct"] or 0),
-            core_speed_pct=float(settings.get("core_speed_min_pct") or 0),  # not in older runs
+            core_speed_pct=float(settings["core_speed_min_pct"] or 0),
         )
 
     def exceeded_by(self, figures: NoiseFigures) -> list[str]:
@@ -70,16 +70,6 @@ class Gate:
         return found
 
 
-def of_run(rows: Sequence[NoiseRow], window: Window, verdict: Verdict | None) -> Noise | None:
-    """The noise of the sampling window, and of the time on which the verdict rests."""
-    sampled = over(rows, window.start_ms, window.end_ms)
-    if not sampled:
-        return None
-    if not verdict or verdict.from_ms is None or verdict.until_ms is None:
-        return Noise(sampled=sampled)
-    return Noise(sampled=sampled, judged=over(rows, verdict.from_ms, verdict.until_ms))
-
-
 def over(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigures | None:
     """The means over a time; None where the rows do not cover it."""
     if len(rows) < 2 or rows[0].at_ms > start_ms + REACH_MS or rows[-1].at_ms < end_ms - REACH_MS:
@@ -102,15 +92,18 @@ def over(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigur
 
     within = [row for row in rows if ends_ms[0] <= row.at_ms <= ends_ms[1]] or rows
     mhz = [row.mhz for row in within if row.mhz is not None]
-    busy_pct, programs_pct = share([row.busy_s for row in rows]) or 0.0, share(_programs_s(rows))
+    busy_s, machine_s = grew([row.busy_s for row in rows]), grew([row.machine_s for row in rows])
+    busy_pct, programs_pct = _pct(busy_s, seconds) or 0.0, share(_programs_s(rows))
     ours_pct = share([_ours_s(row) for row in rows])
     used_pct = busy_pct if programs_pct is None else min(busy_pct, programs_pct)
     waited = {name: share([row.waited_s[name] for row in rows]) for name in RESOURCES}
     return NoiseFigures(
         seconds=round(seconds, 3),
         foreign_cpu_pct=None if ours_pct is None else round(used_pct - ours_pct, 2),
-        steal_pct=_pct(grew([r.steal_s for r in rows]), grew([r.machine_s for r in rows])) or 0.0,
+        steal_pct=_pct(grew([row.steal_s for row in rows]), machine_s) or 0.0,
         busy_pct=busy_pct,
+        machine_busy_pct=_pct(busy_s, machine_s) or 0.0,
+        harness_cpu_pct=share([row.harness_s for row in rows]) or 0.0,
         kernel_cpu_pct=None if programs_pct is None else round(busy_pct - programs_pct, 2),
         load_1_min=round(statistics.fmean(row.load_1_min for row in within), 2),
         mhz=round(statistics.fmean(mhz), 1) if mhz else None,
@@ -152,37 +145,29 @@ def _ours_s(row: NoiseRow) -> float | None:
     return None if row.services_s is None else row.services_s + row.harness_s
 
 
-def why_void(noise: Noise | None, gate: Gate | None) -> str | None:
-    """Why the figures of a run are not the engine's alone; None if they are, or nobody looked."""
-    return f"{VOID}{told}." if gate and (told := exceeded(noise, gate)) else None
+def why_void(figures: NoiseFigures | None, gate: Gate | None) -> str | None:
+    """Return why the figures of an interval are not the engine's alone; None if they are, or if
+    that was not measured."""
+    return f"{VOID}{told}." if gate and (told := exceeded(figures, gate)) else None
 
 
 def why_window_is_void(
     rows: Sequence[NoiseRow], window: Window, settings: Mapping[str, Scalar]
 ) -> str | None:
-    """The same for a window of a run without results, such as a search makes."""
-    return why_void(of_run(rows, window, None), Gate.of(settings))
+    """Return the same for a window of a run."""
+    return why_void(over(rows, window.start_ms, window.end_ms), Gate.of(settings))
 
 
 def core_speed(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> CoreSpeed | None:
-    """How fast a core was in a time; None where nobody looked."""
+    """Return the speed of a core in an interval; None where it was not measured."""
     found = over(rows, start_ms, end_ms)
     return found.core if found else None
 
 
-def exceeded(noise: Noise | None, gate: Gate) -> str:
-    """What was above the gate, and when; empty if nothing was."""
-    times = (
-        {"while samples were taken": noise.sampled, "while it was judged": noise.judged}
-        if noise
-        else {}
-    )
-    found = [
-        f"{when} {' and '.join(reasons)}"
-        for when, figures in times.items()
-        if figures and (reasons := gate.exceeded_by(figures))
-    ]
-    return "; ".join(found)
+def exceeded(figures: NoiseFigures | None, gate: Gate) -> str:
+    """Return what was above the gate; empty if nothing was."""
+    reasons = gate.exceeded_by(figures) if figures else []
+    return f"in the measured window {' and '.join(reasons)}" if reasons else ""
 
 
 def is_void(outcome: str) -> bool:
@@ -197,8 +182,8 @@ def warnings(run: RunRecord) -> list[str]:
     if results and not Gate.of(run.settings) and (told := exceeded(results.noise, Gate())):
         found.append(f"Noisy machine: {told}. The gate was off (NOISE_GATE).")
     if results and results.noise:
-        sampled = results.noise.sampled
-        found += [told for told in (_short_of_memory(sampled), _shared_cores(sampled)) if told]
+        about = (_short_of_memory(results.noise), _shared_cores(results.noise))
+        found += [warning for warning in about if warning]
     return found
 
 
@@ -207,8 +192,8 @@ def _short_of_memory(figures: NoiseFigures) -> str:
     if waited_pct is None or waited_pct <= MEMORY_WITHIN_PCT:
         return ""
     return (
-        f"The machine was short of memory: {waited_pct:.1f} % of the time something waited for it."
-        " What the broker keeps is in memory, too (KAFKA_RETENTION_BYTES)."
+        f"The machine was short of memory: something waited for it {waited_pct:.1f} % of the time."
+        " The broker's data is in memory, too (KAFKA_RETENTION_BYTES)."
     )
 
 
@@ -216,9 +201,8 @@ def _shared_cores(figures: NoiseFigures) -> str:
     if not figures.core or figures.core.pct >= CORE_SPEED_WITHOUT_A_WORD_PCT:
         return ""
     return (
-        f"While samples were taken, a core did known work at {figures.core.pct:.0f} % of the speed"
-        " of the run's fastest second: another machine may share the cores (docs/noise.md). Costs"
-        " are higher for it, and rates lower."
+        f"The cores ran at {figures.core.pct:.0f} % of the speed of the run's fastest second:"
+        " another machine may share them (docs/noise.md). That raises costs and lowers rates."
     )
 
 

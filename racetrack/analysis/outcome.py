@@ -52,10 +52,10 @@ def _refused(measured: Counts) -> str | None:
 
 
 def rate_missed(asked: RunArguments, results: Results) -> str | None:
-    """How far the generator was from the rate that was asked for, if it was."""
+    """Return how far the generator was below the rate that was asked for, if it was."""
     achieved = results.achieved_pageviews_per_s
     if achieved is None:
-        return "The sampling window is too short to measure the rate: take more samples"
+        return "The judged window is too short to measure the rate: take more samples"
     if achieved >= asked.pageviews_per_s * (1 - RATE_TOLERANCE):
         return None
     return (
@@ -65,17 +65,17 @@ def rate_missed(asked: RunArguments, results: Results) -> str | None:
 
 
 def _silent(results: Results) -> str | None:
-    """One that tells on later is behind, and that is a result. One that never does may as well
-    have counted all, and only what is read of it be broken: that can't be told from outside."""
+    """Return why an engine without any update, in the window or later, was not measured. One that
+    reports later is behind, and that is a result."""
     dt_ms, verdict = results.dt_ms, results.verdict
-    told = dt_ms.updates or dt_ms.next_update_s is not None
-    judged = not verdict or verdict.updates or verdict.next_update_s is not None
-    if told and judged:
+    reported = dt_ms.updates or dt_ms.next_update_s is not None
+    judged = verdict.updates or verdict.next_update_s is not None
+    if reported and judged:
         return None
     return (
-        "The engine told of no update while samples were taken, nor while it was given time to"
-        " catch up: it has ended or hangs, or what it counts can't be read any more. Look at its"
-        " log in stack/, and run it again"
+        "The engine reported no update while it was measured, nor while it was given time to"
+        " catch up: it has ended or hangs, or its count can no longer be read. Look at its log in"
+        " stack/, and run it again"
     )
 
 

@@ -40,6 +40,7 @@ class Reading:
 
     at_ms: int
     cpu_s: float
+    cpu_user_s: float
     rss_gib: float
 
 
@@ -104,13 +105,13 @@ def usage(folder: Path) -> dict[str, list[Reading]]:
     found: dict[str, list[Reading]] = {}
     with (folder / "usage.csv").open(newline="") as file:
         for row in csv.DictReader(file):
-            reading = Reading(int(row["at_ms"]), float(row["cpu_s"]), float(row["rss_gib"]))
-            found.setdefault(row["service"], []).append(reading)
+            numbers = (float(row[name]) for name in ("cpu_s", "cpu_user_s", "rss_gib"))
+            found.setdefault(row["service"], []).append(Reading(int(row["at_ms"]), *numbers))
     return found
 
 
 def noise(folder: Path) -> list[NoiseRow]:
-    """The rows of `noise.csv`; none where there is no such file, as in older runs."""
+    """Return the rows of `noise.csv`; none where the runtime has no such file."""
     return [_noise_row(row) for row in whole_rows(folder / "noise.csv")]
 
 
@@ -120,18 +121,18 @@ def _noise_row(row: Mapping[str, str]) -> NoiseRow:
         machine_s=float(row["machine_s"]),
         busy_s=float(row["busy_s"]),
         steal_s=float(row["steal_s"]),
-        programs_s=_known(row.get("programs_s", "")),
+        programs_s=_known(row["programs_s"]),
         services_s=_known(row["services_s"]),
         harness_s=float(row["harness_s"]),
         load_1_min=float(row["load_1_min"]),
         mhz=_known(row["mhz"]),
         waited_s={name: _known(row[f"waited_for_{name}_s"]) for name in RESOURCES},
-        core_mib_per_s=_known(row.get("core_mib_per_s", "")),
+        core_mib_per_s=_known(row["core_mib_per_s"]),
     )
 
 
 def memory(folder: Path) -> dict[str, list[MemoryReading]]:
-    """The rows of `memory.csv`, by service; none in a run of a version that did not keep it."""
+    """Return the rows of `memory.csv`, by service."""
     found: dict[str, list[MemoryReading]] = {}
     for row in whole_rows(folder / "memory.csv"):
         pss_gib, tmpfs_gib = (_known(row[name]) for name in ("pss_gib", "tmpfs_gib"))

@@ -211,7 +211,7 @@ def foreign(folder: Path, burnt_pct: float) -> Finding:
     run = read_run(folder)
     bound = f"± {FOREIGN_WITHIN_PCT:g} % of a core, and the run is void"
     programmed = f"another program with {burnt_pct:.1f} % of a core"
-    found = run.results.noise.sampled.foreign_cpu_pct if run.results and run.results.noise else None
+    found = run.results.noise.foreign_cpu_pct if run.results and run.results.noise else None
     if found is None:
         return Finding(programmed, run.outcome, bound, within=False)
     void = is_void(run.outcome)
@@ -268,20 +268,23 @@ def _judged(run: RunRecord) -> _Judged | str:
     """What a run says, or why it says nothing."""
     if run.outcome != "ok":
         return run.outcome
-    if not (run.asked and run.measured and run.results and run.results.verdict):
+    if not (run.asked and run.results):
         return "The run was not judged"
     verdict = run.results.verdict
     if not verdict.measured:
         return verdict.reason
-    window = run.measured.window
     return _Judged(
-        *(run.asked.pageviews_per_s, window.start_ms, window.end_ms), verdict, verdict.measured
+        asked_per_s=run.asked.pageviews_per_s,
+        start_ms=verdict.from_ms,
+        end_ms=verdict.until_ms,
+        verdict=verdict,
+        lag=verdict.measured,
     )
 
 
 def _logs(folder: Path, run: RunRecord) -> list[Path]:
     """Those of the engine."""
-    return [folder / "stack" / f"{service}.log" for service in run.engine_services or ()]
+    return [folder / "stack" / f"{service}.log" for service in run.engine_services]
 
 
 def _stalled_at_ms(folder: Path, run: RunRecord, partition: int) -> int:

@@ -23,7 +23,6 @@ LOOKS_S = (10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0)
 # Each side of a slope's interval may err in 1 % of the runs, an eighth of it at each look. Fewer
 # and longer bins are less alike, and a look costs milliseconds.
 PRECISION = Precision(one_sided=1 - (1 - ONE_SIDED) / len(LOOKS_S), most_bins=30)
-SURE = PRECISION.confidence
 # Lag is never negative: one that is less than this share of what the threshold would have added
 # since the rate was set has grown by less than this share of the threshold.
 LEVEL_SHARE = 0.5
@@ -97,22 +96,30 @@ def look(
     what a wave can't feign, or to the level of the lag."""
     seen = _seen(curves, rate_set_ms, at_ms)
     found = judge(curves, seen.start_ms, at_ms, asked_per_s, threshold_pct, PRECISION)
-    found = found.model_copy(update={"from_ms": round(seen.start_ms), "until_ms": round(at_ms)})
     if found.measured is None:
         return found
     slope, by_slope = found.measured.slope, found.kind
     if by_slope is VerdictKind.FELL_BEHIND:
         needed_ms = next(ms for s, ms in NEW_HIGHS if seen.window_s >= s)
         if seen.rise_ms <= needed_ms:
-            why = verdict_words.no_new_high(found.measured, SURE, seen.rise_ms, needed_ms)
+            why = verdict_words.no_new_high(
+                found.measured,
+                rise_ms=seen.rise_ms,
+                needed_ms=needed_ms,
+                window_s=found.window_s,
+            )
             return _changed(found, VerdictKind.UNDECIDED, why)
     elif by_slope in (VerdictKind.KEPT_UP, VerdictKind.UNDECIDED):
         if found.updates >= MIN_BINS and seen.is_low(slope, threshold_pct):
-            so_low = seen.recent_max_ms, seen.since_rate_s
-            why = verdict_words.low_level(found.measured, *so_low, threshold_pct)
+            why = verdict_words.low_level(
+                most_ms=seen.recent_max_ms,
+                since_s=seen.since_rate_s,
+                threshold_pct=threshold_pct,
+                window_s=found.window_s,
+            )
             return _changed(found, VerdictKind.KEPT_UP, why)
         if by_slope is VerdictKind.KEPT_UP and not seen.is_steady(slope, threshold_pct):
-            why = verdict_words.still_falling(found.measured, SURE)
+            why = verdict_words.still_falling(found.measured, found.window_s)
             return _changed(found, VerdictKind.UNDECIDED, why)
     return found
 

@@ -89,12 +89,11 @@ def judge(
     if reason is None and bins < MIN_BINS:
         cycles_s = MIN_BINS * (silence.rhythm_ms or 0.0) / 1000
         longer_s = max(TRY_S, math.ceil(window_s * MIN_BINS / max(bins, 1)), math.ceil(cycles_s))
-        reason = f"Undecided: too few updates of the engine in {window_s:.1f} s for a slope"
+        reason = verdict_words.too_few_updates(window_s)
     if reason is None:
         measured = _measure(curves, series, threshold_pct, precision)
         kind = _decide(measured, short, threshold_pct)
-        sure = precision.confidence
-        reason = verdict_words.reason_of(kind, measured, short, threshold_pct, sure)
+        reason = verdict_words.reason_of(kind, measured, short, threshold_pct, window_s)
         rhythm_s = _rhythm_s(measured, silence, updates)
         if rhythm_s and kind in (VerdictKind.FELL_BEHIND, VerdictKind.UNDECIDED):
             kind, longer_s = VerdictKind.UNDECIDED, math.ceil(MIN_BINS * rhythm_s)
@@ -108,6 +107,8 @@ def judge(
         reason=reason,
         warnings=verdict_words.warnings_of(series, step, end_ms, kind, short),
         threshold_pct=threshold_pct,
+        from_ms=round(start_ms),
+        until_ms=round(end_ms),
         window_s=window_s,
         updates=updates,
         next_update_s=silence.next_update_s,
@@ -257,14 +258,10 @@ def _end(curve: Curve) -> float:
 
 
 def _ended(series: LagSeries, silence: Silence, updates: int) -> str | None:
-    """Why there is no verdict on an engine that tells nothing any more: it may have counted all."""
+    """Return why there is no verdict on an engine that reported nothing any more, if so."""
     if updates or not silence.is_for_good:
         return None
-    return (
-        f"Undecided: the engine told of no update in the {_window_s(series):.1f} s of the window,"
-        f" nor in the {silence.recorded_s:.0f} s after it: it has ended or hangs, or what it counts"
-        " can't be read any more"
-    )
+    return verdict_words.ended(_window_s(series), silence.recorded_s)
 
 
 def _rhythm_s(measured: Lag, silence: Silence, updates: int) -> float | None:

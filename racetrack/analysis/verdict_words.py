@@ -1,4 +1,4 @@
-"""A verdict in words, with the numbers that it rests on."""
+"""The reason of a verdict: one sentence with the numbers that decided it."""
 
 from dataclasses import dataclass
 
@@ -11,95 +11,110 @@ from racetrack.results_record import Lag, VerdictKind
 
 @dataclass(frozen=True)
 class Shortfalls:
-    """What the generator did not hand over of what was asked, and the broker not take of that."""
+    """What the generator did not hand over of the offered load, and the broker did not take."""
 
     generator: str | None
     broker: str | None
 
 
-def slow_rhythm(measured: Lag, rhythm_s: float, updates: int, window_s: float) -> str:
-    return (
-        f"Undecided: the engine tells of an update every {rhythm_s:.1f} s, and the window of"
-        f" {window_s:.1f} s has {updates or 'none'}, too few for a slope; its lag was"
-        f" {measured.lag_max_ms / 1000:.1f} s at most"
-    )
-
-
-def silent(series: LagSeries, silence: Silence, window_s: float) -> str:
-    after_s = silence.next_update_s
-    then = "" if after_s is None else f"; it told of the next update {after_s:.1f} s later"
-    return (
-        f"Fell behind: the engine told of no update in the {window_s:.1f} s of the window, at whose"
-        f" end the oldest pageview not counted was {series.lag_ms[-1] / 1000:.1f} s old{then}"
-    )
-
-
-def ago(step: ClockStep) -> str:
-    return f"{step.from_ms - step.to_ms:,.0f} ms (rows of {step.curve}/{step.partition})"
-
-
-def no_new_high(measured: Lag, confidence: float, rise_ms: float, needed_ms: float) -> str:
-    told = _slope(measured, confidence)
-    return (
-        f"Undecided: {told}, but a wave could look the same: between the highest of the first"
-        f" third and the lowest of the last, lag rose by {rise_ms:,.0f} ms, and so short a"
-        f" window needs more than {needed_ms:,.0f} ms"
-    )
-
-
-def low_level(measured: Lag, most_ms: float, since_s: float, threshold_pct: float) -> str:
-    return (
-        f"Kept up: {since_s:.0f} s after the rate was set the processing lag is at most"
-        f" {most_ms:,.0f} ms on average, so it grew by less than {threshold_pct:g} %;"
-        f" {_level(measured)}"
-    )
-
-
-def still_falling(measured: Lag, confidence: float) -> str:
-    told = _slope(measured, confidence)
-    return f"Undecided: {told}: it may still fall to where it will be steady, or to rise again"
-
-
-def too_early(first_s: float) -> str:
-    return f"Undecided: the first look is {first_s:g} s after the rate was set"
-
-
-def _slope(measured: Lag, confidence: float) -> str:
-    slope = measured.slope
-    return (
-        f"the processing lag's slope is {slope.pct:.2f} % of real time"
-        f" ({slope.low_pct:.2f} to {slope.high_pct:.2f} % with {100 * confidence:.4g}% confidence)"
-    )
-
-
-def _level(measured: Lag) -> str:
-    return f"median processing lag {measured.processing_lag_p50_ms:,.0f} ms"
-
-
 def reason_of(
-    kind: VerdictKind, measured: Lag, short: Shortfalls, threshold_pct: float, confidence: float
+    kind: VerdictKind, measured: Lag, short: Shortfalls, threshold_pct: float, window_s: float
 ) -> str:
-    told, level = _slope(measured, confidence), _level(measured)
+    """Return the reason of a verdict that the slope decided, or left open."""
+    grows, judged = _growth(measured), _judged(window_s)
+    limit = f"limit {threshold_pct:g} %"
     if kind is VerdictKind.KEPT_UP:
-        return f"Kept up: {told}, below {threshold_pct:g} %; {level}"
+        return f"Kept up: lag is steady (grows by {grows} of real time; {limit}), {judged}"
     if kind is VerdictKind.FELL_BEHIND:
-        return f"Fell behind: {told}, above {threshold_pct:g} %; {level}"
+        return f"Fell behind: lag grows by {grows} of real time ({limit}), {judged}"
     if kind is VerdictKind.UNDECIDED:
-        return f"Undecided: {told}, on both sides of {threshold_pct:g} %; {level}"
+        return (
+            f"Undecided: too noisy to tell whether lag is steady (grows by {grows} of real time;"
+            f" {limit}), {judged}"
+        )
     name = "generator" if kind is VerdictKind.GENERATOR_BOUND else "broker"
     part = measured.generator if kind is VerdictKind.GENERATOR_BOUND else measured.broker
     missing = short.generator if kind is VerdictKind.GENERATOR_BOUND else short.broker
     facts = [f"it {missing}"] if missing else []
     if part.slope:
-        facts.append(f"its part of the lag grows by {part.slope.pct:.2f} % of real time")
+        facts.append(f"its part of the lag grows by {_signed(part.slope.pct)} % of real time")
     whole_ms = measured.processing_lag_p50_ms
-    facts.append(f"it holds {part.p50_ms:,.0f} ms of a median processing lag of {whole_ms:,.0f} ms")
-    return f"The {name} was the bottleneck, not the engine: " + ", ".join(facts)
+    facts.append(f"it causes {part.p50_ms:,.0f} of {whole_ms:,.0f} ms of the median lag")
+    return f"The {name} was the bottleneck, not the engine: {', '.join(facts)}; {judged}"
+
+
+def low_level(most_ms: float, since_s: float, threshold_pct: float, window_s: float) -> str:
+    """Return the reason of a lag that is too low to have grown by the limit."""
+    return (
+        f"Kept up: lag stays low (at most {most_ms:,.0f} ms {since_s:.0f} s after the rate was set,"
+        f" so it grew by less than {threshold_pct:g} % of real time), {_judged(window_s)}"
+    )
+
+
+def no_new_high(measured: Lag, rise_ms: float, needed_ms: float, window_s: float) -> str:
+    """Return why a growth may yet be a wave."""
+    return (
+        f"Undecided: lag grows by {_growth(measured)} of real time, but that may be a passing wave"
+        f" (it rose by {rise_ms:,.0f} ms; so short a time needs more than {needed_ms:,.0f} ms),"
+        f" {_judged(window_s)}"
+    )
+
+
+def still_falling(measured: Lag, window_s: float) -> str:
+    """Return why a falling lag may yet rise."""
+    return (
+        f"Undecided: lag is still falling (grows by {_growth(measured)} of real time), and may"
+        f" settle or rise again, {_judged(window_s)}"
+    )
+
+
+def too_early(first_s: float) -> str:
+    """Return why there is no verdict before the first look."""
+    return f"Undecided: too early; the first look is {first_s:g} s after the rate was set"
+
+
+def too_few_updates(window_s: float) -> str:
+    """Return why there is no slope."""
+    return f"Undecided: too few updates of the engine to see a trend, {_judged(window_s)}"
+
+
+def slow_rhythm(measured: Lag, rhythm_s: float, updates: int, window_s: float) -> str:
+    """Return why an engine with a long update interval can't be judged."""
+    count = "no update" if not updates else "1 update" if updates == 1 else f"{updates} updates"
+    return (
+        f"Undecided: {count} in {window_s:.0f} s are too few to see a trend (the engine updates"
+        f" every {rhythm_s:.1f} s); lag was at most {measured.lag_max_ms / 1000:.1f} s"
+    )
+
+
+def silent(series: LagSeries, silence: Silence, window_s: float) -> str:
+    """Return the reason of an engine without an update in the window, that went on later."""
+    after_s = silence.next_update_s
+    then = "" if after_s is None else f"; its next update came {after_s:.1f} s later"
+    return (
+        f"Fell behind: no update of the engine in {window_s:.0f} s, at whose end the oldest"
+        f" uncounted pageview was {series.lag_ms[-1] / 1000:.1f} s old{then}"
+    )
+
+
+def ended(window_s: float, recorded_s: float) -> str:
+    """Return why an engine that was never heard of again can't be judged: it may have counted all
+    that there was."""
+    return (
+        f"Undecided: no update of the engine in {window_s:.0f} s, nor in the {recorded_s:.0f} s"
+        " after them: it has ended or hangs, or its count can no longer be read"
+    )
+
+
+def ago(step: ClockStep) -> str:
+    """Return by how much a clock was set back, and where that was seen."""
+    return f"{step.from_ms - step.to_ms:,.0f} ms (rows of {step.curve}/{step.partition})"
 
 
 def warnings_of(
     series: LagSeries, step: ClockStep | None, end_ms: float, kind: VerdictKind, short: Shortfalls
 ) -> tuple[str, ...]:
+    """Return what a reader has to know before believing the verdict."""
     found = []
     if step and step.to_ms < end_ms:
         found.append(f"A clock was set back by {ago(step)}: only what was before it is judged")
@@ -108,9 +123,29 @@ def warnings_of(
             f"The recording ends {(end_ms - series.end_ms) / 1000:.1f} s before the window"
         )
     if kind is VerdictKind.FELL_BEHIND and short.generator:
-        found.append(f"It fell behind at less than was asked: the generator {short.generator}")
+        found.append(
+            f"It fell behind at a lower rate than asked for: the generator {short.generator}"
+        )
     if series.silent.any():
         ends_ms = [series.start_ms, *series.at_ms[~series.silent], series.end_ms]
         silence_s = float(np.max(np.diff(ends_ms))) / 1000
-        found.append(f"The engine was silent (for {silence_s:.1f} s of the window at the longest)")
+        found.append(
+            f"The engine's longest gap between two updates was {silence_s:.1f} s: more than two of"
+            " its usual intervals"
+        )
     return tuple(found)
+
+
+def _growth(measured: Lag) -> str:
+    slope = measured.slope
+    return f"{_signed(slope.low_pct)} to {_signed(slope.high_pct)} %"
+
+
+def _signed(pct: float) -> str:
+    """Return a percentage with a minus sign that is no hyphen, and without a negative zero."""
+    shown = f"{pct:.2f}"
+    return "0.00" if shown == "-0.00" else shown.replace("-", "−")
+
+
+def _judged(window_s: float) -> str:
+    return f"judged over {window_s:.0f} s"

@@ -6,7 +6,7 @@ by the very same rules: due is when a mark was due, processed is how many of the
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -149,7 +149,8 @@ def how_many(values: Floats, due: Curve, is_time: bool) -> Floats:
 def view_lag(
     view: MarkedViewRecord, told: Curves, verdict: Verdict, start_ms: float, end_ms: float
 ) -> ViewLag:
-    """Its lag in the window, with the verdict on it."""
+    """Return a view's lag in the run's window, with the verdict on it, which may be of another
+    window."""
     aged = age(told, start_ms, end_ms)
     at_most = dict(zip(SHARES, quantiles_ms(aged, SHARES), strict=True))
     return ViewLag(
@@ -166,14 +167,12 @@ def view_lag(
     )
 
 
-def worst(verdict: Verdict, views: Sequence[ViewLag]) -> Verdict:
-    """The verdict on the count and on all views: that of the worst of them, with its reason. Where
-    generator or broker held the engine up, it stays at that."""
-    if verdict.kind in (VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND):
-        return verdict
-    ranked = sorted(views, key=lambda view: ORDER.index(view.kind))
-    if not ranked or ORDER.index(ranked[0].kind) >= ORDER.index(verdict.kind):
-        return verdict
-    found = ranked[0]
-    reason = f"By its view {found.name} (by way of {found.way}): {found.reason}"
-    return verdict.model_copy(update={"kind": found.kind, "reason": reason})
+def deciding(count: Verdict, views: Mapping[str, Verdict]) -> str | None:
+    """Return the view that decides a run: the worst of those with a worse verdict than the count;
+    None if the count does. Where generator or broker was the bottleneck, the count does."""
+    if count.kind in (VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND):
+        return None
+    worst = min(views, key=lambda name: ORDER.index(views[name].kind), default=None)
+    if worst is None or ORDER.index(views[worst].kind) >= ORDER.index(count.kind):
+        return None
+    return worst

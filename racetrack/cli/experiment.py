@@ -28,6 +28,12 @@ from racetrack.machine_lock import machine_lock
 @click.argument("delay", metavar="DELAY", type=Duration(POSITIVE_S))
 @VERIFY_OPTION
 @FAULT_OPTION
+@click.option(
+    "--print-samples",
+    is_flag=True,
+    help="Also print top_summary.log: top's samples of each service, as `name=…, tag=…,"
+    " samples=[…]`, for scripts.",
+)
 @DECIDE_OPTION
 @WORKLOAD_OPTION
 def experiment(
@@ -38,6 +44,7 @@ def experiment(
     delay: float,
     verify: bool,
     faults: tuple[str, ...],
+    print_samples: bool,
     decide_within: float,
     workload: str | None,
 ) -> None:
@@ -55,6 +62,7 @@ def experiment(
         ./run_experiment.sh dh 2000 20 30 1.0 --fault kill:debezium@30s
     """
     from racetrack.analysis import outcome
+    from racetrack.run.experiment import TOP_SUMMARY
     from racetrack.run.single import require_possible, run_once
     from racetrack.run_record import RunArguments
     from racetrack.runfolder import read_run
@@ -75,4 +83,6 @@ def experiment(
         require_possible(engine, asked, settings)
         with machine_lock():
             folder = run_once(engine, asked, settings, screen, guard)
+    if print_samples and (summary := folder / TOP_SUMMARY).is_file():
+        click.echo(summary.read_text(), nl=False)
     sys.exit(outcome.exit_code(read_run(folder).outcome))

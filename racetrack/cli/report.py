@@ -1,11 +1,13 @@
 """`./race report`: reads folders, prints a table and writes files for the browser."""
 
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from racetrack.cli.parameters import Command, errors_to_exit_codes
+from racetrack.errors import UsageError
 
 
 @click.command(cls=Command)
@@ -24,12 +26,14 @@ from racetrack.cli.parameters import Command, errors_to_exit_codes
     "--published", is_flag=True, help="Also show the results of 2022, marked as another machine's."
 )
 def report(folders: tuple[Path, ...], out: Path | None, published: bool) -> None:
-    """Report on FOLDERS (of runs, sweeps and limits, from logs/): as a table here, and as
-    report.html, report.csv, report.json and plots in a folder. Needs no stack, only files.
+    """Report on FOLDERS of runs, sweeps and limits, or on all of them inside a folder such as logs:
+    as a table here, and as report.html, report.csv, report.json and plots in a folder. Needs no
+    stack, only files.
 
     \b
     Examples:
         ./race report logs/2026.03.22.05.04.28_UTC_dh_5000
+        ./race report logs
         ./race report logs/*_UTC_dh_* logs/*_UTC_flink_* --out /tmp/both
     """
     from racetrack.published import published as results_of_2022
@@ -39,15 +43,32 @@ def report(folders: tuple[Path, ...], out: Path | None, published: bool) -> None
     from racetrack.report.write import write
 
     with errors_to_exit_codes():
+        where = out or _where(folders)
+        _require_writable(where)
         collection = collect(folders)
         of_2022 = results_of_2022() if published else None
         made = tables(collection.runs)
         screen = console()
         show(screen, collection, made, of_2022)
-        where = out or _where(folders)
         with screen.status("drawing"):
             write(where, collection, made, of_2022)
         screen.print(f"\n{where / 'report.html'}", markup=False, soft_wrap=True)
+
+
+def _require_writable(out: Path) -> None:
+    """Check before the work that the report's folder can be made and written to.
+
+    Raises:
+        UsageError: it can't.
+    """
+    there = next(path for path in (out, *out.absolute().parents) if path.exists())
+    try:
+        tempfile.TemporaryFile(dir=there).close()
+    except OSError as error:
+        raise UsageError(
+            f"The report can't be written to {out} ({there}: {error.strerror}). Name another"
+            " folder with --out."
+        ) from error
 
 
 def _where(folders: tuple[Path, ...]) -> Path:

@@ -18,6 +18,7 @@ from racetrack.runfolder import RunFolder
 
 BYTES_PER_GIB = 1024**3
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+COLUMNS, EVERY_S = "at_ms,service,cpu_s,cpu_user_s,rss_gib", 1.0
 LOOK_FOR_NEW_PROCESSES_EVERY_S = 5.0
 
 
@@ -124,47 +125,27 @@ class Meter:
         return Usage(now.user_s + dead.user_s, now.system_s + dead.system_s, now.rss_gib)
 
 
-@dataclass(frozen=True)
-class CpuAccount:
-    """CPU seconds used so far: by service, in user mode and in the kernel, and by the harness."""
-
-    by_service: Mapping[str, CpuTime]
-    harness_s: float
-
-    @classmethod
-    def read(cls, meter: Meter) -> "CpuAccount":
-        """The account now of the services of a meter."""
-        services = {n: CpuTime(user=u.user_s, system=u.system_s) for n, u in meter.read().items()}
-        return cls(services, harness_cpu_s())
-
-    def since(self, earlier: "CpuAccount") -> "CpuAccount":
-        """What was used between two readings."""
-        used = {
-            name: CpuTime(
-                user=self.by_service[name].user - before.user,
-                system=self.by_service[name].system - before.system,
-            )
-            for name, before in earlier.by_service.items()
-        }
-        return CpuAccount(used, self.harness_s - earlier.harness_s)
+def cpu_times(meter: Meter) -> dict[str, CpuTime]:
+    """Return the CPU time that each service of a meter has used so far."""
+    return {name: CpuTime(user=of.user_s, system=of.system_s) for name, of in meter.read().items()}
 
 
 class UsageProbe(Probe):
-    """Keeps `usage.csv`: `at_ms,service,cpu_s,rss_gib`, a row per service every `every_s` seconds.
-    `top` shows more than a GiB in steps of a tenth; the kernel does not round."""
+    """Keeps `usage.csv`: a row of `COLUMNS` per service, every second or every `every_s` seconds if
+    that is shorter. All figures of CPU and memory are taken from it."""
 
     name = "CPU and memory"
 
     def __init__(self, meter: Meter, every_s: float, folder: RunFolder) -> None:
         super().__init__()
-        self._meter, self._every_s = meter, every_s
+        self._meter, self._every_s = meter, min(every_s, EVERY_S)
         self._csv = folder.open_for_lines("usage.csv")
 
     def run(self) -> None:
         """Sample on a grid, so that lateness does not add up."""
         due_s = time.monotonic()
         with self._csv:
-            self._csv.write("at_ms,service,cpu_s,rss_gib\n")
+            self._csv.write(COLUMNS + "\n")
             while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
                 self._write()
                 due_s += self._every_s
@@ -172,4 +153,5 @@ class UsageProbe(Probe):
     def _write(self) -> None:
         at_ms = now_ms()
         for name, usage in self._meter.read().items():
-            self._csv.write(f"{at_ms},{name},{usage.cpu_s:.2f},{usage.rss_gib:.6f}\n")
+            seconds = f"{usage.cpu_s:.2f},{usage.user_s:.2f}"
+            self._csv.write(f"{at_ms},{name},{seconds},{usage.rss_gib:.6f}\n")

@@ -38,7 +38,7 @@ class Mark:
 @dataclass(frozen=True, eq=False)
 class Chart:
     """One pair of axes. `name` is the stem of its files, `x_form` and `y_form` format values,
-    `x_unit` and `y_unit` follow them; `band` shades a span of x (the sampling window), `marks` are
+    `x_unit` and `y_unit` follow them; `band` shades a span of x (the judged window), `marks` are
     what was done to the stack on purpose; `meaning` defines what is drawn and `note` says what of
     it was left out."""
 

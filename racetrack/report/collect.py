@@ -1,12 +1,10 @@
 """From the folders named on the command line to runs, limits and what varied between them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from racetrack import settings
-from racetrack.analysis.curves import CurvesError
-from racetrack.analysis.figures import results
 from racetrack.errors import UsageError
 from racetrack.limit_record import PAGEVIEWS, LimitRecord
 from racetrack.record_part import Scalar
@@ -27,6 +25,13 @@ PLACE_ONLY = (
 # Versions of what measures; they are in the run's details.
 RULER = ("racetrack", "python")
 WINDOW = "window"
+# The raw files of every run, and what is computed from each.
+RAW_FILES = {
+    "curves.csv": "lag, throughput and verdict",
+    "arrivals.csv": "the achieved rate",
+    "usage.csv": "CPU and memory",
+    "top_samples.log": "CPU by top",
+}
 
 
 @dataclass(frozen=True)
@@ -76,13 +81,13 @@ class Run:
 
     @property
     def verdict(self) -> str:
-        """The verdict's kind, `none` where an older run has none."""
-        judged = self.record.results.verdict if self.record.results else None
-        return str(judged.kind) if judged else "none"
+        """The verdict's kind, `none` where the run broke off before it."""
+        return str(self.record.results.verdict.kind) if self.record.results else "none"
 
     @property
     def place(self) -> tuple[str, str]:
-        """Runtime with workload, and machine: runs that differ in them are never in one table."""
+        """Runtime with workload and place of data, and machine: runs that differ in them are never
+        in one table."""
         return place_of(self.record)
 
 
@@ -95,9 +100,11 @@ class Limit:
 
 
 def place_of(described: RunRecord | LimitRecord) -> tuple[str, str]:
-    """Runtime with workload, and machine, of what a run or a limit holds of itself."""
-    workload = workload_of(described.settings)
-    return on_what(runtime_of(described), workload), str(described.machine)
+    """Return runtime with workload and place of data, and machine, of a run or a limit."""
+    runtime = on_what(runtime_of(described), workload_of(described.settings))
+    return runtime if described.data_in_memory else f"{runtime}, data on disk", str(
+        described.machine
+    )
 
 
 def settings_of(described: RunRecord | LimitRecord) -> dict[str, Scalar]:
@@ -112,12 +119,14 @@ def settings_of(described: RunRecord | LimitRecord) -> dict[str, Scalar]:
 
 @dataclass(frozen=True)
 class Collection:
-    """What a report is about. `missing` are the runs of a sweep that have no folder (yet)."""
+    """The content of a report. `missing` are the runs of a sweep that have no folder (yet);
+    `left_out` are folders that are not counted, with the reason."""
 
     runs: tuple[Run, ...]
     limits: tuple[Limit, ...]
     varied: tuple[str, ...]
     missing: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
 
     @property
     def limits_by_place(self) -> dict[str, list[Limit]]:
@@ -131,49 +140,83 @@ class Collection:
         return by_place
 
 
-def collect(folders: Sequence[Path]) -> Collection:
-    """Read run, sweep and limit folders; a run that is named twice counts once.
+@dataclass
+class _Found:
+    """The results found so far, by folder."""
 
-    Raises:
-        UsageError: a folder is none of these, or was written by a newer version.
-    """
-    values: dict[Path, dict[str, str]] = {}
-    limits: list[Limit] = []
-    varied: list[str] = []
-    missing: list[str] = []
-    for folder in map(Path.resolve, folders):
+    runs: dict[Path, Run] = field(default_factory=dict)
+    limits: dict[Path, Limit] = field(default_factory=dict)
+    varied: dict[str, None] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+    def take(self, folder: Path) -> bool:
+        """Take a folder of results; False if it is none."""
         if (folder / "sweep.json").is_file():
             sweep = read_record(folder / "sweep.json", Sweep)
-            found, absent = _of_sweep(folder, sweep)
-            for path, config in found:
-                values[path] = config
-            missing += absent
-            varied += [sweep.vary.lower()] if sweep.vary else []
+            varied_in, absent = _of_sweep(folder, sweep)
+            self.runs |= {path: _run(path, varied) for path, varied in varied_in.items()}
+            self.missing += absent
+            self.varied |= {sweep.vary.lower(): None} if sweep.vary else {}
         elif (folder / "limit.json").is_file():
-            limits.append(
-                Limit(
-                    folder.name,
-                    read_record(folder / "limit.json", LimitRecord),
-                )
-            )
-        elif (folder / "report.json").is_file():
-            continue  # an earlier report, caught by `logs/*`
-        elif (folder / "verified.json").is_file():
-            continue  # what `./race verify` found: no run, and no figures
+            record = read_record(folder / "limit.json", LimitRecord)
+            self.limits[folder] = Limit(folder.name, record)
         elif (folder / "run.json").is_file():
-            values.setdefault(folder, {})
+            if folder not in self.runs:
+                self.runs[folder] = _run(folder, {})
         else:
+            # An earlier report or verification holds no figures of its own.
+            return any((folder / name).is_file() for name in ("report.json", "verified.json"))
+        return True
+
+    def take_all_in(self, folder: Path) -> bool:
+        """Take the folders of results in a folder, and leave out those that can't be read; False
+        if there is none."""
+        taken = False
+        for inside in sorted(path for path in folder.iterdir() if path.is_dir()):
+            try:
+                taken |= self.take(inside)
+            except UsageError as error:
+                self.left_out.append(str(error))
+                taken = True
+        return taken
+
+    def unique_runs(self) -> tuple[Run, ...]:
+        """Return the runs without those that are copies of another."""
+        first: dict[str, Run] = {}
+        for path, run in self.runs.items():
+            same = first.setdefault(run.record.run_id, run)
+            if same is not run:
+                self.left_out.append(f"{path} is a copy of {same.path}: one run counts once.")
+        return tuple(first.values())
+
+
+def collect(folders: Sequence[Path]) -> Collection:
+    """Read run, sweep and limit folders, or those inside a folder such as `logs`. One run counts
+    once, however often it is named or copied.
+
+    Raises:
+        UsageError: a folder is none of these, or was written by another version.
+    """
+    found = _Found()
+    for folder in map(Path.resolve, folders):
+        if not (found.take(folder) or found.take_all_in(folder)):
             raise UsageError(
-                f"{folder} holds no run.json, sweep.json or limit.json: it is no folder of results."
-                " Name folders from logs/."
+                f"{folder} holds no run.json, sweep.json or limit.json, and no folder that does."
+                " Name folders of results, or the folder that they are in."
             )
-    runs = tuple(_run(path, config) for path, config in values.items())
-    return Collection(runs, tuple(limits), tuple(dict.fromkeys(varied)), tuple(missing))
+    return Collection(
+        runs=found.unique_runs(),
+        limits=tuple(found.limits.values()),
+        varied=tuple(found.varied),
+        missing=tuple(found.missing),
+        left_out=tuple(found.left_out),
+    )
 
 
-def _of_sweep(folder: Path, sweep: Sweep) -> tuple[list[tuple[Path, dict[str, str]]], list[str]]:
-    """Each run's folder with the setting that varied; and those that are not there."""
-    found, absent = [], []
+def _of_sweep(folder: Path, sweep: Sweep) -> tuple[dict[Path, dict[str, str]], list[str]]:
+    """Return each run's folder with the setting that varied; and the runs that are not there."""
+    found, absent = dict[Path, dict[str, str]](), []
     for planned in sweep.runs:
         name = f"{planned.engine} at {planned.pageviews_per_s:,}/s, repeat {planned.repeat}"
         if not planned.tag:
@@ -183,7 +226,7 @@ def _of_sweep(folder: Path, sweep: Sweep) -> tuple[list[tuple[Path, dict[str, st
         if not paths:
             absent.append(f"{name}: {planned.tag} is gone")
         varied = {sweep.vary.lower(): str(planned.value)} if sweep.vary else {}
-        found += [(path, varied) for path in paths]
+        found |= dict.fromkeys(paths, varied)
     return found, absent
 
 
@@ -195,23 +238,22 @@ def _siblings(folder: Path, tags: Iterable[str | None]) -> Iterable[Path]:
 
 
 def _run(path: Path, varied: Mapping[str, str]) -> Run:
-    run, remade = _with_results(path)
+    run = read_run(path)
     heeded = {key: str(value) for key, value in settings_of(run).items()}
     versions = {f"{key} version": value for key, value in run.versions.items() if key not in RULER}
     config = {**heeded, **versions, **_window(run), **_faults(run), **varied}
-    return Run(path, run, figures_of(run, path), (*remade, *warnings_of(run, path)), config)
+    warnings = (*missing_files(path, run), *warnings_of(run))
+    return Run(path, run, figures_of(run), warnings, config)
 
 
-def _with_results(path: Path) -> tuple[RunRecord, tuple[str, ...]]:
-    """A run, its results made anew if an older version made them; and a remark if that failed."""
-    run = read_run(path)
-    if run.results is None and run.measured and run.outcome != "unfinished":
-        try:
-            run.results = results(path)
-        except (CurvesError, OSError) as error:
-            why = "An older version made this run's figures, in which lag meant something else"
-            return run, (f"{why}, and they can't be made anew: {error}",)
-    return run, ()
+def missing_files(folder: Path, run: RunRecord) -> list[str]:
+    """Return which raw files a measured run lacks, and what can't be shown or checked for it."""
+    if not run.measured:
+        return []
+    needed = {**RAW_FILES, f"{run.engine}_sample_dt.log": "the delay dt_ms"}
+    absent = [f"{name} ({of})" for name, of in needed.items() if not (folder / name).is_file()]
+    told = f"Raw files are missing: {', '.join(absent)}. There are no charts of them, and the"
+    return [f"{told} figures that the run computed from them can't be checked."] if absent else []
 
 
 def _window(run: RunRecord) -> dict[str, str]:

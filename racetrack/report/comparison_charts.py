@@ -14,7 +14,7 @@ FIGURES_BY_RATE = (
     *("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms"),
     *("view_lag_p99_ms", "read_time_p99_ms", "read_age_p99_ms"),
 )
-FIGURES_BY_SETTING = ("cpu_mean_pct", "cpu_user_s", "cpu_system_s", "rss_max_gib")
+FIGURES_BY_SETTING = ("cpu_mean_pct", "cpu_user_pct", "cpu_system_pct", "rss_max_gib")
 # Rates this far apart stand on top of each other unless the axis is logarithmic.
 LOG_FROM = 20
 
@@ -100,7 +100,7 @@ def _chart(name: str, key: str, x_title: str, lines: Sequence[Line], rates: list
         lines=tuple(lines),
         x_form="{:,.0f}" if rates else "{:,}",
         x_unit="/s" if rates else "",
-        y_form=figure.form,
+        y_form=figure.form or "{:,.2f}",
         y_unit=f" {figure.unit}",
         meaning=f"{figure.means} Means over repeats, bars: 95 % interval.",
         log_y=key == "cpu_s_per_million" and _far_apart([y for line in lines for y in line.y]),

@@ -1,11 +1,19 @@
-"""Every figure of a report: its name, unit, how it is written, and what it means."""
+"""Every figure of a report: its name, unit, format and meaning.
 
+All are of the window that the verdict judged; a figure of another one says so.
+"""
+
+import math
 from dataclasses import dataclass
+
+# Costs vary from run to run by some percent: further digits would be noise.
+COST_DIGITS = 3
 
 
 @dataclass(frozen=True)
 class Figure:
-    """`key` is the column's name in `report.csv`, with its unit; `form` formats a value."""
+    """`key` is the column's name in `report.csv`, with its unit; `form` formats a value, to three
+    significant digits where it is empty."""
 
     key: str
     title: str
@@ -20,33 +28,40 @@ FIGURES = (
         "CPU mean",
         "% of a core",
         "{:,.1f}",
-        "Mean over the samples of top (all processes of the engine), in percent of one core, so"
-        " 200 % are two cores. As published in 2022.",
+        "Mean CPU of all processes of the engine by the kernel's account, in percent of one core,"
+        " so 200 % are two cores.",
     ),
     Figure(
         "rss_max_gib",
         "memory max",
         "GiB",
         "{:,.2f}",
-        "The most resident memory that the engine's processes held at a sample in the window,"
-        " from the kernel's account (top rounds it).",
+        "The most resident memory of the engine's processes at any second of the run, from when the"
+        " demo was loaded until the load ended; by the kernel's account.",
+    ),
+    Figure(
+        "rss_max_at_s",
+        "memory max at",
+        "s",
+        "{:,.0f}",
+        "When it had that most memory, in seconds after the rate was set.",
     ),
     Figure(
         "pss_max_gib",
         "PSS max",
         "GiB",
         "{:,.2f}",
-        "What the engine's processes held just before the window or just after, whichever was more,"
-        " when what several of them share is counted once (proportional set size). n/a where the"
-        " kernel did not let us look.",
+        "Memory of the engine's processes with shared pages counted once (proportional set size):"
+        " the larger of two readings, just before and just after the sampling window. n/a where the"
+        " kernel did not allow it.",
     ),
     Figure(
         "tmpfs_max_gib",
         "tmpfs max",
         "GiB",
         "{:,.2f}",
-        "What its files on tmpfs held then, but for what its processes have mapped of them: that is"
-        " in its PSS.",
+        "Its files on tmpfs at the same two readings, without what its processes have mapped of"
+        " them: that is in its PSS.",
     ),
     Figure(
         "live_heap_gib",
@@ -61,9 +76,9 @@ FIGURES = (
         "cpu_s_per_million",
         "cost",
         "CPU-s/million",
-        "{:,.2f}",
-        "CPU-seconds of the engine per million pageviews that it counted in the window, from the"
-        " kernel's accounting of CPU time in user and system mode.",
+        "",
+        "CPU-seconds of the engine per million pageviews that it counted, by the kernel's account."
+        " n/a below 1,000 pageviews, where the base cost dominates.",
     ),
     Figure(
         "lag_p50_ms",
@@ -166,18 +181,25 @@ FIGURES = (
         " counted.",
     ),
     Figure(
-        "cpu_user_s",
+        "cpu_user_pct",
         "CPU user",
-        "s",
-        "{:,.2f}",
-        "CPU-seconds of the engine in user mode over the window.",
+        "% of a core",
+        "{:,.1f}",
+        "As CPU mean, in user mode alone.",
     ),
     Figure(
-        "cpu_system_s",
+        "cpu_system_pct",
         "CPU system",
-        "s",
-        "{:,.2f}",
-        "CPU-seconds of the engine in the kernel over the window.",
+        "% of a core",
+        "{:,.1f}",
+        "As CPU mean, in the kernel alone.",
+    ),
+    Figure(
+        "top_cpu_mean_pct",
+        "CPU by top",
+        "% of a core",
+        "{:,.1f}",
+        "Mean over the samples of top, in the sampling window, as published in 2022.",
     ),
     Figure(
         "achieved_pageviews_per_s",
@@ -191,7 +213,7 @@ FIGURES = (
         "processed",
         "pageviews/s",
         "{:,.1f}",
-        "Pageviews per second that the engine counted in the window; absent where it told of no"
+        "Pageviews per second that the engine counted in the window; n/a where it reported no"
         " update.",
     ),
     Figure(
@@ -213,23 +235,22 @@ FIGURES = (
         "support CPU",
         "% of a core",
         "{:,.1f}",
-        "As CPU mean, for MySQL, the registry and Debezium together; absent from older runs, which"
-        " did not sample them.",
+        "As CPU mean, for MySQL, the registry and Debezium together: services that every engine"
+        " needs for its input.",
     ),
     Figure(
         "harness_cpu_pct",
         "harness CPU",
         "% of a core",
         "{:,.1f}",
-        "What measuring cost while sampling, from the kernel's account.",
+        "CPU time of the harness and its samplers, by the kernel's account.",
     ),
     Figure(
         "foreign_cpu_pct",
         "foreign CPU",
         "% of a core",
         "{:,.1f}",
-        "CPU time of programs that are neither the stack's services nor the harness, while samples"
-        " were taken; absent from older runs.",
+        "CPU time of programs that are neither the stack's services nor the harness.",
     ),
     Figure(
         "kernel_cpu_pct",
@@ -244,22 +265,22 @@ FIGURES = (
         "steal",
         "% of all cores",
         "{:,.2f}",
-        "CPU time that the hypervisor gave to other machines; absent from older runs.",
+        "CPU time that the hypervisor gave to other machines.",
     ),
     Figure(
         "core_mib_per_s",
         "speed of a core",
         "MiB/s",
         "{:,.0f}",
-        "How fast known work (BLAKE2b) went on a core while samples were taken, by its own CPU"
-        " time. Who shares the core makes it slower, and all that is measured beside it.",
+        "Speed of a core at a fixed piece of work (BLAKE2b), by its own CPU time. A core that is"
+        " shared with another machine is slower, for everything that runs on it.",
     ),
     Figure(
         "machine_busy_pct",
         "machine busy",
         "% of all cores",
         "{:,.0f}",
-        "Mean over top's header lines: everything on the machine that was not idle.",
+        "CPU time of everything on the machine.",
     ),
 )
 BY_KEY = {figure.key: figure for figure in FIGURES}
@@ -269,5 +290,16 @@ COMPARED = ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms")
 
 
 def number(key: str, value: float | None) -> str:
-    """A value as a person reads it, `n/a` where it was not measured."""
-    return "n/a" if value is None else BY_KEY[key].form.format(value)
+    """Return a value as a person reads it, `n/a` where it was not measured."""
+    if value is None:
+        return "n/a"
+    form = BY_KEY[key].form
+    return form.format(value) if form else significant(value)
+
+
+def significant(value: float, digits: int = COST_DIGITS) -> str:
+    """Return a number rounded to so many digits, without an exponent: `1,230`, `76.2`, `0.0457`."""
+    if not value or not math.isfinite(value):
+        return f"{value:g}"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{round(value, places):,.{max(0, places)}f}"

@@ -90,10 +90,10 @@ class Table:
             for run in group.runs
             if run.verdict not in NOT_COMPARED
         ]
-        of = ("processed_pageviews_per_s", "cpu_s_per_million")
+        of = ("processed_pageviews_per_s", "cpu_mean_pct")
         pairs = [(run.figures[of[0]], run.figures[of[1]]) for run in runs]
-        known = [(rate, cost) for rate, cost in pairs if rate and cost is not None]
-        return fitted([rate for rate, _ in known], [rate * cost / 1e6 for rate, cost in known])
+        known = [(rate, pct) for rate, pct in pairs if rate and pct is not None]
+        return fitted([rate for rate, _ in known], [pct / 100 for _, pct in known])
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -170,8 +170,8 @@ def _labels(runs: Sequence[Run]) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _differing(run: Run, among: Sequence[Run]) -> list[str]:
-    """In what a run and others of its engine are known to differ. What an older run did not record
-    is no difference. Other windows matter only among repeats: rates may need other ones."""
+    """Return in what a run and others of its engine are known to differ. Other windows matter only
+    among repeats: rates may need other ones."""
     keys = sorted({key for other in among for key in other.config})
     found = []
     for key in keys:

@@ -65,7 +65,7 @@ def page(
             )
             for number, (place, found) in enumerate(collection.limits_by_place.items(), start=1)
         ],
-        missing=collection.missing,
+        missing=[*collection.missing, *collection.left_out],
         published=published,
         runs=[_run(run, plots.get(run.tag, ()), gaps.get(run.tag, ())) for run in collection.runs],
         shown=SHOWN,
@@ -194,7 +194,7 @@ def _run(run: Run, plots: Sequence[Plot], gaps: Sequence[str]) -> dict[str, Any]
         "verdict": run.verdict,
         "counts": run.counts,
         "why_not": run.why_not,
-        "reason": results.verdict.reason if results and results.verdict else "",
+        "reason": results.verdict.reason if results else "",
         "warnings": run.warnings,
         "gaps": gaps,
         "figures": run.figures,

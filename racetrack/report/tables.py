@@ -10,7 +10,7 @@ from racetrack.analysis.compare import CONFIDENCE, Mean
 from racetrack.published import Published
 from racetrack.report import agreement, as_published
 from racetrack.report.collect import Collection, Limit
-from racetrack.report.definitions import BY_KEY, SHOWN, number
+from racetrack.report.definitions import BY_KEY, SHOWN, number, significant
 from racetrack.report.groups import Comparison, Table
 from racetrack.report.limits import bounds_of, describe_capacity, describe_sustained
 
@@ -48,6 +48,7 @@ def show(
         _failed(out, table)
     _limits(out, collection.limits_by_place)
     _lines(out, [f"not in this report: {name}" for name in collection.missing], "yellow")
+    _lines(out, [f"left out: {reason}" for reason in collection.left_out], "yellow")
     if published:
         _published(out, published)
         _lines(out, ["", *as_published.lines(published.article, collection.runs)])
@@ -65,9 +66,10 @@ def cost_lines(table: Table) -> list[str]:
     """Base and marginal CPU of each engine, as a sentence each: no run was made at 0/s."""
     return [
         f"CPU of {label}: {cost.base_pct:,.1f} ± {cost.base_half_pct:,.1f} % of a core where its"
-        f" line begins, at 0/s, and {cost.per_million_s:,.1f} ± {cost.per_million_half_s:,.1f}"
-        f" CPU-s for each million pageviews more ({cost.runs} runs that did not fall behind,"
-        f" {cost.from_per_s:,.0f} to {cost.to_per_s:,.0f}/s; {CONFIDENCE:.0%} intervals)"
+        f" line begins, at 0/s, and {significant(cost.per_million_s)} ±"
+        f" {significant(cost.per_million_half_s, 2)} CPU-s for each million pageviews more"
+        f" ({cost.runs} runs that did not fall behind, {cost.from_per_s:,.0f} to"
+        f" {cost.to_per_s:,.0f}/s; {CONFIDENCE:.0%} intervals)"
         for label, cost in table.costs.items()
     ]
 

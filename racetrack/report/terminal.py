@@ -1,21 +1,23 @@
-"""The lines that a run ends with on the terminal: the published ones, then a summary."""
+"""What a run prints at its end: a summary of at most a dozen lines, and top's samples if asked."""
 
 import math
 from pathlib import Path
 
 from racetrack.analysis import noise
 from racetrack.report import verified
-from racetrack.report.figures import NO_COST, SUPPORT, engine_of
+from racetrack.report.definitions import significant
+from racetrack.report.figures import NO_COST, SUPPORT, measurement_warnings
 from racetrack.results_record import (
     Answers,
     CdcWay,
     Cost,
     Freshness,
-    Noise,
+    Lag,
+    MemoryMax,
+    NoiseFigures,
     Recovery,
     Results,
     Spread,
-    Verdict,
     ViewLag,
     WindowWrites,
 )
@@ -31,138 +33,136 @@ NEXT = (
 
 
 def sample_lines(results: Results) -> list[str]:
-    """`name=…, tag=CPU_PCT, mean=…, sd=…, sem=…, samples=[…]` and `RES_GiB`, for each service but
-    those of which the summary tells in short."""
+    """Return top's samples in the published format: `name=…, tag=CPU_PCT, mean=…, sd=…, sem=…,
+    samples=[…]` and `RES_GiB`, for each service but those of the support."""
     lines = []
-    for name, cost in _without_support(results).items():
-        lines.append(_sample_line(name, "CPU_PCT", cost.cpu_pct, "{:.1f}", with_max=False))
-        lines.append(_sample_line(name, "RES_GiB", cost.rss_gib, "{:.3f}", with_max=True))
+    for name, of in results.top.items():
+        if name not in SUPPORT:
+            lines.append(_sample_line(name, "CPU_PCT", of.cpu_pct, "{:.1f}", with_max=False))
+            lines.append(_sample_line(name, "RES_GiB", of.rss_gib, "{:.3f}", with_max=True))
     return lines
 
 
 def summary(run: RunRecord, folder: Path) -> list[str]:
-    """What a person wants to know of a run that has results at a glance, a line each."""
+    """Return what a person wants to know at a glance of a run that has results, a line each."""
     results, asked = run.results, run.asked
     if not (results and asked):
         return []
-    dt, on = results.dt_ms, on_what(run.runtime, workload_of(run.settings))
+    on = on_what(run.runtime, workload_of(run.settings))
     lines = [
         f"{run.engine} at {asked.pageviews_per_s:,} pageviews/s ({on}): {run.outcome}",
-        (
-            f"  rate        asked {asked.pageviews_per_s:,}/s,"
-            f" achieved {_number(results.achieved_pageviews_per_s, '{:,.1f}')}/s"
-        ),
-        *_verdict(results.verdict),
+        _line("verdict", results.verdict.reason),
+        *([_lag(lag)] if (lag := results.verdict.measured) else []),
         *map(_view, results.views),
         *([_cdc(results.cdc)] if results.cdc else []),
         *map(_read, results.reads),
         *([_windows(results.window_writes)] if results.window_writes else []),
         *fault_lines(run),
-        (
-            f"  pageviews   published {results.published_pageviews:,},"
-            f" seen by the engine {_number(results.processed_pageviews, '{:,}')}"
-        ),
-        _delay(dt),
+        _delay(results.dt_ms),
+        _rate(asked.pageviews_per_s, results),
         *_costs(run, results),
-        f"  harness     CPU {results.harness.cpu_pct:.1f} % of a core while sampling",
-        *_noise(run, results.noise),
-        *(f"  caveat      {caveat}" for caveat in (*verified.caveats(run), *run.caveats)),
+        *_noise(results.noise),
+        *(_line("warning", warning) for warning in measurement_warnings(run)),
+        *([_line("next", NEXT)] if noise.is_void(run.outcome) else []),
+        *(_line("caveat", caveat) for caveat in (*verified.caveats(run), *run.caveats)),
         *(verified.lines(run.verified) if run.verified else []),
     ]
-    return [*lines, f"  logs        {shown(folder)}"]
+    return [*lines, _line("logs", shown(folder))]
+
+
+def _line(name: str, text: str) -> str:
+    return f"  {name:<11} {text}"
+
+
+def _lag(lag: Lag) -> str:
+    return _line(
+        "lag",
+        f"median {_ms(lag.lag_p50_ms)}, 99 % of the time at most {_ms(lag.lag_p99_ms)}, max"
+        f" {_ms(lag.lag_max_ms)}; right after an update (processing lag): median"
+        f" {_ms(lag.processing_lag_p50_ms)}",
+    )
 
 
 def _delay(dt: Freshness) -> str:
     if not dt.updates:
-        return "  delay       dt_ms n/a: no update in the window"
-    return (
-        f"  delay       dt_ms mean {_number(dt.mean, '{:,.0f}')},"
-        f" p50 {_number(dt.p50, '{:,.0f}')}, max {_number(dt.max, '{:,.0f}')}"
-        f" over {dt.updates} updates"
+        return _line("delay", "dt_ms n/a: no update in the judged window")
+    return _line(
+        "delay",
+        f"dt_ms median {_number(dt.p50, '{:,.0f}')}, mean {_number(dt.mean, '{:,.0f}')},"
+        f" max {_number(dt.max, '{:,.0f}')} over {dt.updates} updates",
+    )
+
+
+def _rate(asked_per_s: int, results: Results) -> str:
+    achieved = _number(results.achieved_pageviews_per_s, "{:,.0f}")
+    return _line(
+        "rate",
+        f"{achieved} of {asked_per_s:,} pageviews/s; in the whole run"
+        f" {results.published_pageviews:,} published,"
+        f" {_number(results.processed_pageviews, '{:,}')} counted by the engine",
     )
 
 
 def _costs(run: RunRecord, results: Results) -> list[str]:
-    none = [] if engine_of(run) else [f"  {run.engine:<11} {NO_COST}"]
-    return [
-        *none,
-        *(
-            line
-            for name, cost in _without_support(results).items()
-            for line in _cost_lines(name, cost)
-        ),
-        *_support(results),
-    ]
-
-
-def _cost_lines(name: str, cost: Cost) -> list[str]:
-    used = (
-        f"  {name:<11} CPU mean {_number(cost.cpu_pct.mean, '{:.1f}')} % of a core,"
-        f" memory max {_number(cost.rss_gib.max, '{:.2f}')} GiB,"
-        f" {_number(cost.cpu_s_per_million, '{:,.2f}')} CPU-s per million pageviews"
-    )
-    pss, tmpfs = (of.max if of else None for of in (cost.pss_gib, cost.tmpfs_gib))
-    held = f"PSS max {_number(pss, '{:.2f}')} GiB, tmpfs max {_number(tmpfs, '{:.2f}')} GiB"
-    if cost.live_heap_gib is not None:
-        held += f", live heap {cost.live_heap_gib:.2f} GiB"
-    return [used, f"  {'':<11} {held}"]
-
-
-def _without_support(results: Results) -> dict[str, Cost]:
-    return {name: cost for name, cost in results.processes.items() if name not in SUPPORT}
-
-
-def _support(results: Results) -> list[str]:
-    """One line: neither the engine's work nor the load on it."""
-    shown = [
-        f"{name} {_number(cost.cpu_pct.mean, '{:.1f}')} % of a core,"
-        f" {_number(cost.rss_gib.max, '{:.2f}')} GiB"
+    """Return a line for the engine, and one for each of the others that work at the same rate."""
+    engine = results.engine
+    lines = [_line(run.engine, _cost(engine) if engine else NO_COST)]
+    others = {
+        name: cost
+        for name, cost in results.processes.items()
+        if name not in (*SUPPORT, *run.engine_services)
+    }
+    lines += [_line(name, _cost(cost)) for name, cost in others.items()]
+    support = [
+        f"{name} {cost.cpu_mean_pct:.1f} % of a core, memory max {_gib(cost.rss_max)}"
         for name, cost in results.processes.items()
         if name in SUPPORT
     ]
-    return [f"  support     {'; '.join(shown)}"] if shown else []
+    shared = [_line("support", f"shared by all engines: {'; '.join(support)}")] if support else []
+    return [*lines, *shared]
 
 
-def _verdict(verdict: Verdict | None) -> list[str]:
-    if not verdict:
-        return []
-    lines = [f"  verdict     {verdict.reason}"]
-    if lag := verdict.measured:
-        lines.append(
-            f"  lag         p50 {_number(lag.lag_p50_ms, '{:,.0f}')} ms,"
-            f" p99 {_number(lag.lag_p99_ms, '{:,.0f}')} ms,"
-            f" max {_number(lag.lag_max_ms, '{:,.0f}')} ms over time;"
-            f" processing lag p50 {_number(lag.processing_lag_p50_ms, '{:,.0f}')} ms"
-        )
-    if verdict.shortest_window_s:
-        lines.append(f"              a window of {verdict.shortest_window_s:.0f} s would decide")
-    return [*lines, *(f"  warning     {warning}" for warning in verdict.warnings)]
+def _cost(cost: Cost) -> str:
+    parts = [f"CPU {cost.cpu_mean_pct:.1f} % of a core"]
+    if cost.cpu_s_per_million is not None:
+        parts[0] += f" ({significant(cost.cpu_s_per_million)} CPU-s per million pageviews)"
+    if cost.rss_max:
+        parts.append(f"memory max {_gib(cost.rss_max)}, {_when(cost.rss_max)}")
+    if cost.live_heap_gib is not None:
+        parts.append(f"live heap at the end {cost.live_heap_gib:.2f} GiB")
+    return "; ".join(parts)
+
+
+def _gib(most: MemoryMax | None) -> str:
+    return f"{most.gib:.2f} GiB" if most else "n/a"
+
+
+def _when(most: MemoryMax) -> str:
+    side = "after" if most.at_s >= 0 else "before"
+    return f"{abs(most.at_s):.0f} s {side} the rate was set"
 
 
 def _view(view: ViewLag) -> str:
-    """How old it was, by what, and the verdict on it."""
-    p50, p99, most = (
-        _number(ms, "{:,.0f}") for ms in (view.lag_p50_ms, view.lag_p99_ms, view.lag_max_ms)
-    )
-    return (
-        f"  view lag    {view.name}: p50 {p50} ms, p99 {p99} ms, max {most} ms, by"
-        f" {_number(view.marks_per_s, '{:g}')} {view.way} a second; {view.kind}"
+    """Return how old a view was, the source of its tracer events, and the verdict on it."""
+    return _line(
+        "view lag",
+        f"{view.name}: median {_ms(view.lag_p50_ms)}, 99 % of the time at most"
+        f" {_ms(view.lag_p99_ms)}, max {_ms(view.lag_max_ms)}, by"
+        f" {_number(view.marks_per_s, '{:g}')} {view.way} a second; {view.kind}",
     )
 
 
 def _cdc(way: CdcWay) -> str:
-    """How old the stages before the engine were."""
+    """Return how old the stages before the engine were."""
     stages = {
         "in the database": way.in_database,
         "sent by CDC": way.sent,
         "in the topic": way.in_topic,
     }
     told = ", ".join(
-        f"not {stage} p50 {_ms(of.p50_ms)}, p99 {_ms(of.p99_ms)}"
-        for stage, of in stages.items()
-        if of
+        f"not {stage} p50 {_ms(of.p50_ms)}, p99 {_ms(of.p99_ms)}" for stage, of in stages.items()
     )
-    return f"  inserts     {way.inserts_per_s:g}/s; age of the oldest {told}"
+    return _line("inserts", f"{way.inserts_per_s:g}/s; age of the oldest {told}")
 
 
 def _windows(told: WindowWrites) -> str:
@@ -188,28 +188,23 @@ def _read(answers: Answers) -> str:
 
 
 def _ms(value: float) -> str:
-    return f"{value:,.0f} ms" if math.isfinite(value) else "without end"
+    return f"{value:,.0f} ms" if math.isfinite(value) else "infinite"
 
 
-def _noise(run: RunRecord, found: Noise | None) -> list[str]:
+def _noise(found: NoiseFigures | None) -> list[str]:
     if not found:
         return []
-    foreign, speed = _number(found.sampled.foreign_cpu_pct, "{:.1f}"), ""
-    if found.sampled.core:
-        speed = f"; a core at {found.sampled.core.pct:.0f} % of its fastest"
-    if run.spin:
-        after = _number(run.spin.after_mib_per_s, "{:,.0f}")
-        speed += f"; a core did {run.spin.before_mib_per_s:,.0f} MiB/s before, {after} after"
-    lines = [
-        (
-            f"  noise       other programs {foreign} % of a core,"
-            f" stolen {found.sampled.steal_pct:.1f} % of all CPU time{speed}"
-        ),
-        *(f"  warning     {warning}" for warning in noise.warnings(run)),
+    speed = ""
+    if found.core:
+        speed = f"; core speed {found.core.pct:.0f} % of the run's fastest second"
+    return [
+        _line(
+            "noise",
+            f"harness {found.harness_cpu_pct:.1f} % of a core, other programs"
+            f" {_number(found.foreign_cpu_pct, '{:.1f}')} %; hypervisor took"
+            f" {found.steal_pct:.1f} % of the CPU time{speed}",
+        )
     ]
-    if noise.is_void(run.outcome):
-        lines.append(f"  next        {NEXT}")
-    return lines
 
 
 def fault_lines(run: RunRecord) -> list[str]:

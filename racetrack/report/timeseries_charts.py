@@ -8,6 +8,7 @@ import numpy as np
 from racetrack.analysis import age, lag, raw
 from racetrack.analysis import curves as curve_files
 from racetrack.analysis.curves import Curve, Curves
+from racetrack.analysis.figures import window_of
 from racetrack.report.chart import Chart, Floats, Line, Mark, thinned
 from racetrack.report.collect import Run
 from racetrack.report.definitions import BY_KEY
@@ -21,7 +22,6 @@ CURVES = {
     "published": "published",
     "processed": "processed",
 }
-NO_FILE = "this run has none (an older version, or it broke off)"
 
 
 def charts(run: Run) -> tuple[list[Chart], list[str]]:
@@ -30,7 +30,8 @@ def charts(run: Run) -> tuple[list[Chart], list[str]]:
     missing: list[str] = []
     if run.record.measured is None:
         return made, ["No charts over time: the run never came to its sampling window."]
-    window = run.record.measured.window
+    results = run.record.results
+    window = window_of(results.verdict) if results else run.record.measured.window
     start_ms, end_ms = float(window.start_ms), float(window.end_ms)
     try:
         told = lag.trusted(curve_files.read(run.path))
@@ -40,7 +41,7 @@ def charts(run: Run) -> tuple[list[Chart], list[str]]:
     if (run.path / "usage.csv").is_file():
         made += _usage(run, start_ms, end_ms)
     else:
-        missing.append(f"No CPU and memory over time: usage.csv, {NO_FILE}.")
+        missing.append("No CPU and memory over time: usage.csv is missing.")
     return made, missing
 
 
@@ -48,7 +49,7 @@ def _chart(run: Run, kind: str, window: tuple[float, float], **more: object) -> 
     start_ms, end_ms = window
     return Chart(
         name=f"{run.tag}_{kind}",
-        x_title="seconds since sampling began",
+        x_title="seconds since the judged window began",
         x_form="{:.1f}",
         x_unit=" s",
         band=(0.0, (end_ms - start_ms) / 1000),
@@ -93,7 +94,7 @@ def _counts(run: Run, told: Curves, start_ms: float, end_ms: float) -> Chart:
         "curves",
         (start_ms, end_ms),
         title="Curves: pageviews, all partitions",
-        y_title="thousand since sampling began",
+        y_title="thousand since the window began",
         lines=tuple(lines),
         y_form="{:,.1f}",
         y_unit=" k",

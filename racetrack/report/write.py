@@ -47,6 +47,7 @@ def row(run: Run) -> dict[str, Any]:
     verdict = run.record.results.verdict if run.record.results else None
     slope = verdict.measured.slope if verdict and verdict.measured else None
     return {
+        "run_id": run.record.run_id,
         "tag": run.tag,
         "engine": run.engine,
         "runtime": run.place[0],
@@ -101,7 +102,7 @@ def _json(
     created_at: str,
 ) -> dict[str, Any]:
     return {
-        "schema_version": 2,
+        "schema_version": 3,
         "kind": "report",
         "created_at": created_at,
         "confidence": CONFIDENCE,
@@ -137,5 +138,6 @@ def _json(
             for limit in collection.limits
         ],
         "missing": collection.missing,
+        "left_out": collection.left_out,
         "published": published.model_dump() if published else None,
     }

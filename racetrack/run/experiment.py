@@ -33,6 +33,7 @@ STEPS = (
     "take samples of the engine and the broker",
     "stop everything",
 )
+TOP_SUMMARY = "top_summary.log"
 VERIFY = "compare every view with the sources"
 
 
@@ -132,11 +133,10 @@ class Experiment:
         with self._step(4):
             self._session.watch(self._asked.wait_s, "settling")
         with self._step(5):
-            measured = self._session.sample(self._asked.samples)
-            measured = measured.model_copy(update={"rate_set_ms": rate_set_ms})
+            measured = self._session.sample(self._asked.samples, rate_set_ms)
             with self._folder.recording() as run:
                 run.measured = measured
-            measured = self._watch_until_decided(measured, rate_set_ms)
+            measured = self._watch_until_decided(measured)
             self._session.watch_recovery()
             counts = self._session.account()
             with self._folder.recording() as run:
@@ -151,13 +151,13 @@ class Experiment:
             run.results = results
         return outcome.of(read_run(self._folder.path))
 
-    def _watch_until_decided(self, measured: Measured, rate_set_ms: int) -> Measured:
+    def _watch_until_decided(self, measured: Measured) -> Measured:
         """A fault is no steady state: with one, the window alone is judged."""
         asked = self._asked
         if not asked.decide_within_s or asked.faults:
             return measured
         until_ms = decision.watch_until_decided(
-            *(self._folder.path, rate_set_ms, measured.window, asked.pageviews_per_s),
+            *(self._folder.path, measured.rate_set_ms, measured.window, asked.pageviews_per_s),
             *(asked.decide_within_s, self._session.watch),
         )
         return measured.model_copy(update={"watched_until_ms": until_ms})
@@ -179,8 +179,8 @@ class Experiment:
     def _report(self, result: str) -> None:
         run = read_run(self._folder.path)
         if run.results:
-            for line in terminal.sample_lines(run.results):
-                self._screen.say(line)
+            with self._folder.open_for_lines(TOP_SUMMARY) as file:
+                file.writelines(f"{line}\n" for line in terminal.sample_lines(run.results))
             for line in terminal.summary(run, self._folder.path):
                 self._screen.say(line)
         elif result != "ok":

@@ -25,7 +25,7 @@ from racetrack.probes.reads import NAME as READER
 from racetrack.probes.reads import ReadsProbe
 from racetrack.probes.settled import Settled, settle
 from racetrack.probes.thread import Probe
-from racetrack.probes.usage import CpuAccount, Meter
+from racetrack.probes.usage import Meter, cpu_times
 from racetrack.probes.views import ViewsProbe
 from racetrack.run import followed, sampled
 from racetrack.run.faults import Away, Fault, FaultInjector
@@ -256,16 +256,16 @@ class Session:
                 self._let_pass(min(ASK_EVERY_S, left_s))
         return False
 
-    def sample(self, samples: int) -> Measured:
-        """Take samples with `top`, and account for CPU time over the same window. What services
-        hold in memory is looked at before and after it, because that takes CPU."""
+    def sample(self, samples: int, rate_set_ms: int) -> Measured:
+        """Take samples with `top`, and account for CPU time over the same window. Each service's
+        PSS is read before and after it, because reading it takes CPU."""
         with MemoryFile(self._folder, self._stack.folders_in_memory) as memory:
             memory.look(self._processes())
-            measured = self._sample(samples)
+            measured = self._sample(samples, rate_set_ms)
             memory.look(self._processes())
         return measured
 
-    def _sample(self, samples: int) -> Measured:
+    def _sample(self, samples: int, rate_set_ms: int) -> Measured:
         processes = self._processes()
         with self._screen.live("sampling") as status:
 
@@ -273,17 +273,17 @@ class Session:
                 self.check()
                 status.update(f"sampling; {self._progress()}")
 
-            start_ms, before = now_ms(), CpuAccount.read(self._meter)
+            start_ms, before = now_ms(), cpu_times(self._meter)
             changing = self._meter.pids if self._recorded else None
             top.take(
                 *(processes, samples, self._sample_every_s, self._folder),
                 *(self._stack.settings.stack_name, meanwhile, changing),
             )
-            end_ms, used = now_ms(), CpuAccount.read(self._meter).since(before)
+            end_ms, after = now_ms(), cpu_times(self._meter)
         return Measured(
             window=Window(start_ms=start_ms, end_ms=end_ms),
-            cpu_s=dict(used.by_service),
-            harness_cpu_s=used.harness_s,
+            rate_set_ms=rate_set_ms,
+            cpu_s={name: after[name].since(used) for name, used in before.items()},
         )
 
     def account(self) -> Counts:
@@ -291,6 +291,7 @@ class Session:
         counted what."""
         broker = self._main_topic()
         with self._talk_to_loadgen() as control:
+            paused_ms = now_ms()
             control.pause()
             self._settled = settled = settle(control, broker)
         published = sum(settled.end_offsets)
@@ -300,6 +301,7 @@ class Session:
             )
         self._ask_live_heaps()
         return Counts(
+            paused_ms=paused_ms,
             handed_over=tuple(settled.handed_over),
             refused=tuple(settled.refused),
             end_offsets=tuple(settled.end_offsets),

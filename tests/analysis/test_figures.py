@@ -1,5 +1,6 @@
 """From raw lines to figures: what is in the window counts, and what was not measured is None."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from racetrack import runfolder
 from racetrack.analysis import figures, raw
 from tests.analysis import synthetic
 from tests.report import folders
@@ -37,14 +39,19 @@ def folder(tmp_path: Path) -> Path:
         "name=broker, sample=2, CPU_PCT=5.5, RES_GiB=0.2500\n"
     )
     (tmp_path / "usage.csv").write_text(
-        "at_ms,service,cpu_s,rss_gib\n"
-        f"{START_MS - 1000},steadyd,1.00,9.000000\n"
-        f"{START_MS + 500},steadyd,1.50,1.523456\n"
-        f"{START_MS + 1500},steadyd,2.00,2.523456\n"
-        f"{START_MS + 1500},broker,0.50,0.250000\n"
+        "at_ms,service,cpu_s,cpu_user_s,rss_gib\n"
+        f"{START_MS - 1000},steadyd,1.00,0.75,9.000000\n"
+        f"{START_MS - 1000},broker,0.50,0.25,0.250000\n"
+        f"{START_MS + 1000},steadyd,2.00,1.25,1.523456\n"
+        f"{START_MS + 29000},steadyd,9.00,5.25,2.523456\n"
+        f"{START_MS + 31000},steadyd,11.00,6.25,2.000000\n"
+        f"{START_MS + 31000},broker,3.70,1.85,0.500000\n"
+        f"{START_MS + 40000},steadyd,11.00,6.25,12.000000\n"
     )
     run = {
-        "schema_version": 2,
+        "schema_version": 3,
+        "run_id": "6f1c2a34-0000-4000-8000-000000000001",
+        "engine_services": ["steadyd"],
         "tag": "steady_4000",
         "engine": "steady",
         "asked": {"pageviews_per_s": 4000, "wait_s": 5, "samples": 2, "delay_s": 1},
@@ -55,7 +62,8 @@ def folder(tmp_path: Path) -> Path:
                 "broker": {"user": 0.25, "system": 0.25},
                 "loadgen": {"user": 0.1, "system": 0.0},
             },
-            "harness_cpu_s": 0.6,
+            "rate_set_ms": START_MS - 5_000,
+            "paused_ms": START_MS + 32_000,
             "end_offsets": [10, 20],
             "engine_total": 29,
         },
@@ -84,18 +92,81 @@ def test_a_window_without_an_update_has_no_delay(folder: Path) -> None:
     assert found.model_dump() == {**none, "updates": 0, "next_update_s": 0.5}
 
 
-def test_processes_have_both_of_tops_figures_and_the_kernels(folder: Path) -> None:
-    steadyd = figures.results(folder).processes["steadyd"]
+def test_costs_are_the_kernels_over_the_judged_window(folder: Path) -> None:
+    results = figures.results(folder)
+    steadyd, broker = results.processes["steadyd"], results.processes["broker"]
+    # Between two readings, CPU is taken to be even: half of the first second and of the last.
+    assert (steadyd.cpu_s, steadyd.cpu_user_s, steadyd.cpu_system_s) == (8.5, 4.75, 3.75)
+    assert steadyd.cpu_mean_pct == pytest.approx(100 * 8.5 / 30, abs=0.01)
+    assert broker.cpu_s == pytest.approx(3.0)
+    # 4,000/s in 30 s.
+    assert steadyd.cpu_s_per_million == pytest.approx(8.5 / 0.12, rel=0.01)
+    assert steadyd.rss_growth_gib_per_million == pytest.approx(1 / 0.12, rel=0.01)
+    assert results.engine and results.engine.cpu_s == steadyd.cpu_s
+
+
+def test_the_maximum_of_memory_is_that_of_the_run_under_load_with_its_time(folder: Path) -> None:
+    """Also before the window; but not after the load was paused."""
+    most = figures.results(folder).processes["steadyd"].rss_max
+    assert most and (most.gib, most.at_s) == (9.0, 4.0)
+
+
+def test_top_is_kept_beside_the_kernels_account_of_the_same_seconds(folder: Path) -> None:
+    steadyd = figures.results(folder).top["steadyd"]
     assert steadyd.cpu_pct.mean == 60
     assert steadyd.cpu_pct.sd == pytest.approx(14.1421, abs=1e-4)
     assert steadyd.cpu_pct.sem == pytest.approx(10)
-    assert steadyd.rss_gib.max == 2.523456  # the kernel's, not rounded as top's is
-    assert steadyd.rss_gib.samples == (1.523456, 2.523456)
-    assert steadyd.cpu_s == 1.25
-    assert (steadyd.cpu_user_s, steadyd.cpu_system_s) == (1.0, 0.25)
-    # 4,000/s over the 30 s between the first and the last row of the arrivals in the window.
-    assert steadyd.cpu_s_per_million == pytest.approx(1.25 / 0.1197, rel=0.01)
-    assert steadyd.rss_growth_gib_per_million == pytest.approx(1 / 0.1197, rel=0.01)
+    assert steadyd.rss_gib.samples == (1.523456, 2.523456)  # not rounded as top's is
+    assert steadyd.kernel_cpu_pct == pytest.approx(100 * 1.25 / 30, abs=0.01)
+
+
+def test_all_services_of_an_engine_are_added_up_at_each_instant(folder: Path) -> None:
+    told = read_run(folder)
+    told["engine_services"] = ["steadyd", "broker"]
+    (folder / "run.json").write_text(json.dumps(told))
+    results = figures.results(folder)
+    engine = results.engine
+    assert engine and engine.rss_max
+    # Both were read 1 s before the window and 1 s after it.
+    assert engine.cpu_s == pytest.approx((11.0 + 3.7 - 1.0 - 0.5) * 30 / 32, abs=0.001)
+    assert engine.rss_max.gib == 9.25
+
+
+def test_a_few_events_have_no_cost_of_each(folder: Path) -> None:
+    readings = raw.usage(folder)["steadyd"]
+    run = runfolder.read_run(folder)
+    assert run.measured
+    few, enough = (
+        figures.process(readings, run.measured.window, run.measured, counted)
+        for counted in (999, 1_000)
+    )
+    assert few.cpu_mean_pct == enough.cpu_mean_pct
+    assert few.cpu_s_per_million is None and few.rss_growth_gib_per_million is None
+    assert enough.cpu_s_per_million == pytest.approx(8_500)
+
+
+def test_every_figure_is_of_the_window_that_was_judged(tmp_path: Path) -> None:
+    """A run that was watched on beyond its samples: the kernel's account and the lag, computed once
+    more from the raw files."""
+    path = folders.run(
+        tmp_path, RunSpec(window_s=10, recorded_after_s=121, asked={"decide_within_s": 120.0})
+    )
+    results = read_run(path)["results"]
+    verdict = results["verdict"]
+    from_ms, until_ms = verdict["from_ms"], verdict["until_ms"]
+    sampled = read_run(path)["measured"]["window"]
+    assert from_ms < sampled["start_ms"] and until_ms > sampled["end_ms"]
+    assert verdict["window_s"] == pytest.approx((until_ms - from_ms) / 1000, abs=0.01)
+    rows = list(csv.DictReader((path / "usage.csv").open()))
+    mine = [(int(r["at_ms"]), float(r["cpu_s"])) for r in rows if r["service"] == "steadyd"]
+    times, seconds = zip(*mine, strict=True)
+    first, last = np.interp([from_ms, until_ms], times, seconds)
+    cost = results["processes"]["steadyd"]
+    assert cost["cpu_s"] == pytest.approx(last - first, abs=0.002)
+    within = [
+        delay for delay in raw.delays(path, "steady") if from_ms <= delay.timestamp_ms <= until_ms
+    ]
+    assert results["dt_ms"]["updates"] == len(within)
 
 
 def test_memory_is_what_was_read_at_the_ends_of_the_window(folder: Path) -> None:
@@ -114,11 +185,9 @@ def test_memory_is_what_was_read_at_the_ends_of_the_window(folder: Path) -> None
     )
     processes = figures.results(folder).processes
     steadyd, broker = processes["steadyd"], processes["broker"]
-    assert steadyd.pss_gib and steadyd.tmpfs_gib and broker.tmpfs_gib
-    assert steadyd.pss_gib.samples == (1.25, 1.75)
-    assert steadyd.tmpfs_gib.max == 0.25
+    assert (steadyd.pss_max_gib, steadyd.tmpfs_max_gib) == (1.75, 0.25)
     assert steadyd.live_heap_gib == 0.75
-    assert broker.tmpfs_gib.samples == (0.125, 0.25)
+    assert broker.tmpfs_max_gib == 0.25
     assert broker.live_heap_gib is None
 
 
@@ -127,25 +196,24 @@ def test_memory_that_could_not_be_read_is_none(folder: Path) -> None:
         f"at_ms,service,pss_gib,tmpfs_gib,took_ms\n{START_MS + 500},steadyd,,,3.0\n"
     )
     steadyd = figures.results(folder).processes["steadyd"]
-    assert (steadyd.pss_gib, steadyd.tmpfs_gib, steadyd.live_heap_gib) == (None, None, None)
+    assert (steadyd.pss_max_gib, steadyd.tmpfs_max_gib) == (None, None)
+    assert steadyd.live_heap_gib is None
 
 
-def test_totals_and_the_harness_own_cost(folder: Path) -> None:
+def test_totals_are_those_of_the_whole_run(folder: Path) -> None:
     results = figures.results(folder)
     assert (results.published_pageviews, results.processed_pageviews) == (30, 29)
-    assert results.harness.model_dump() == {"cpu_s": 0.6, "cpu_pct": 2.0}
 
 
 def test_a_run_in_which_littles_law_does_not_hold_warns_of_it(folder: Path) -> None:
     results = figures.results(folder)
-    assert results.littles_law and results.verdict
+    assert results.littles_law
     assert not results.littles_law.holds  # the made-up totals are not those of the curves
     assert [w for w in results.verdict.warnings if w.startswith("Little's law does not hold")]
 
 
 def test_the_verdict_stands_with_its_numbers_and_as_plain_json(folder: Path) -> None:
     verdict = figures.results(folder).verdict
-    assert verdict
     assert verdict.kind == "kept up"
     assert verdict.measured
     assert verdict.measured.slope.high_pct < 1
@@ -186,7 +254,8 @@ def test_a_view_that_gets_ever_older_decides_though_the_count_is_current(tmp_pat
     spec = RunSpec(delay_ms=20, view_delay_ms=100, view_leak=0.1)
     verdict = read_run(folders.run(tmp_path, spec))["results"]["verdict"]
     assert verdict["kind"] == "fell behind"
-    assert verdict["reason"].startswith("By its view item_summary.pageviews (by way of pageviews)")
+    assert verdict["reason"].startswith("Fell behind: lag grows by")
+    assert verdict["reason"].endswith("the slowest view decides: item_summary.pageviews")
 
 
 def test_a_run_without_marks_has_no_views(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from racetrack.analysis import noise, raw
 from racetrack.analysis.noise import Gate
 from racetrack.analysis.raw import RESOURCES, NoiseRow
 from racetrack.probes.noise import COLUMNS
-from racetrack.results_record import CoreSpeed, Noise, NoiseFigures
+from racetrack.results_record import CoreSpeed, NoiseFigures
 from racetrack.run_record import Spin, Window
 from tests.records import NOISE_FIGURES, record
 
@@ -90,9 +90,9 @@ def test_how_fast_a_core_was_is_told_by_the_fastest_second_of_the_run() -> None:
 @pytest.mark.parametrize(("mib_per_s", "warns"), [(None, False), (90.0, False), (71.6, True)])
 def test_who_shares_the_cores_is_warned_of(mib_per_s: float | None, warns: bool) -> None:
     core = mib_per_s and {"mib_per_s": mib_per_s, "fastest_mib_per_s": 100.0}
-    sampled = {**NOISE_FIGURES, "core": core}
-    told = noise.warnings(record({"results": {"noise": {"sampled": sampled}}}))
-    assert any("known work at 72 % of the speed" in one for one in told) is warns
+    figures = {**NOISE_FIGURES, "core": core}
+    told = noise.warnings(record({"results": {"noise": figures}}))
+    assert any("The cores ran at 72 % of the speed" in one for one in told) is warns
 
 
 def test_only_what_was_in_the_time_counts() -> None:
@@ -152,10 +152,8 @@ def test_there_is_no_figure_rather_than_a_wrong_one() -> None:
     assert found and found.foreign_cpu_pct is None
 
 
-def test_older_runs_have_none(tmp_path: Path) -> None:
+def test_where_there_is_no_record_there_is_no_noise(tmp_path: Path) -> None:
     assert raw.noise(tmp_path) == []
-    window = Window(start_ms=START_MS, end_ms=START_MS + 10_000)
-    assert noise.of_run([], window, None) is None
     assert Gate.of({}) is None
     assert noise.warnings(record()) == []
 
@@ -175,6 +173,7 @@ def test_a_window_of_a_run_without_results_can_be_void(tmp_path: Path) -> None:
     (tmp_path / "noise.csv").write_text("\n".join(lines) + "\n")
     window = Window(start_ms=START_MS, end_ms=START_MS + 10_000)
     gate = {"noise_gate": True, "foreign_cpu_max_pct": 5.0, "steal_max_pct": 1.0}
+    gate["core_speed_min_pct"] = 0.0
     for settings, void in ((gate, True), ({**gate, "foreign_cpu_max_pct": 31.0}, False)):
         why = noise.why_window_is_void(raw.noise(tmp_path), window, settings)
         assert ("other programs used 30.0 %" in why if why else False) is void
@@ -192,40 +191,35 @@ def test_how_fast_the_cores_were_is_told_between_each_two_edges(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("sampled", "judged", "says"),
+    ("figures", "says"),
     [
-        ({}, None, None),
-        ({"foreign_cpu_pct": 5.0, "steal_pct": 1.0}, None, None),
-        ({"foreign_cpu_pct": None}, None, None),
-        ({"foreign_cpu_pct": 7.25}, None, "while samples were taken other programs used 7.2 %"),
-        ({}, {"steal_pct": 3.0}, "while it was judged the hypervisor took 3.0 %"),
+        ({}, None),
+        ({"foreign_cpu_pct": 5.0, "steal_pct": 1.0}, None),
+        ({"foreign_cpu_pct": None}, None),
+        ({"foreign_cpu_pct": 7.25}, "in the measured window other programs used 7.2 %"),
+        ({"steal_pct": 3.0}, "in the measured window the hypervisor took 3.0 %"),
     ],
 )
-def test_a_run_is_void_above_either_threshold_in_either_time(
-    sampled: dict[str, float], judged: dict[str, float] | None, says: str | None
-) -> None:
-    of = Noise(
-        sampled=FIGURES.model_copy(update=sampled),
-        judged=None if judged is None else FIGURES.model_copy(update=judged),
-    )
-    why = noise.why_void(of, Gate())
+def test_a_run_is_void_above_either_threshold(figures: dict[str, float], says: str | None) -> None:
+    found = FIGURES.model_copy(update=figures)
+    why = noise.why_void(found, Gate())
     assert (why is None) if says is None else says in str(why)
     assert noise.is_void(why or "ok") is (says is not None)
-    assert noise.why_void(of, None) is None
+    assert noise.why_void(found, None) is None
 
 
-def test_who_wants_a_core_for_himself_has_runs_void_in_which_it_was_shared() -> None:
+def test_a_least_core_speed_makes_runs_on_shared_cores_void() -> None:
     shared = {"mib_per_s": 600.0, "fastest_mib_per_s": 800.0}
-    of = Noise(sampled=NoiseFigures(**{**NOISE_FIGURES, "core": shared}))
+    found = NoiseFigures(**{**NOISE_FIGURES, "core": shared})
     settings = {"noise_gate": True, "steal_max_pct": 1.0, "foreign_cpu_max_pct": 5.0}
-    assert noise.why_void(of, Gate.of(settings)) is None  # of a run that is older than this
-    assert noise.why_void(of, Gate.of({**settings, "core_speed_min_pct": 75.0})) is None
-    why = noise.why_void(of, Gate.of({**settings, "core_speed_min_pct": 93.0}))
+    assert noise.why_void(found, Gate.of({**settings, "core_speed_min_pct": 0.0})) is None
+    assert noise.why_void(found, Gate.of({**settings, "core_speed_min_pct": 75.0})) is None
+    why = noise.why_void(found, Gate.of({**settings, "core_speed_min_pct": 93.0}))
     assert "a core did known work at 75 % of its fastest (less than 93 %)" in str(why)
 
 
 def test_without_a_gate_the_noise_is_a_warning() -> None:
-    loud = {"sampled": {**NOISE_FIGURES, "foreign_cpu_pct": 40.0}}
+    loud = {**NOISE_FIGURES, "foreign_cpu_pct": 40.0}
     (told,) = noise.warnings(
         record({"results": {"noise": loud}, "settings": {"noise_gate": False}})
     )
@@ -254,6 +248,6 @@ def test_a_machine_that_got_slower_is_told(
 @pytest.mark.parametrize(("waited_pct", "says"), [(0.9, 0), (3.2, 1), (None, 0)])
 def test_a_machine_that_was_short_of_memory_is_told(waited_pct: float | None, says: int) -> None:
     figures = {**NOISE_FIGURES, "waited_for_memory_pct": waited_pct}
-    found = noise.warnings(record({"results": {"noise": {"sampled": figures}}}))
+    found = noise.warnings(record({"results": {"noise": figures}}))
     assert len(found) == says
-    assert all("short of memory: 3.2 % of the time" in line for line in found)
+    assert all("short of memory: something waited for it 3.2 %" in line for line in found)

@@ -7,7 +7,12 @@ import pytest
 from racetrack.analysis import outcome
 from tests.records import NOISE_FIGURES, record, verified
 
-GATE = {"noise_gate": True, "foreign_cpu_max_pct": 5.0, "steal_max_pct": 1.0}
+GATE = {
+    "noise_gate": True,
+    "foreign_cpu_max_pct": 5.0,
+    "steal_max_pct": 1.0,
+    "core_speed_min_pct": 0.0,
+}
 
 
 def test_a_good_run_is_ok() -> None:
@@ -32,7 +37,7 @@ def test_an_engine_that_told_nothing_in_the_window_but_did_later_is_no_failure()
         ("results", "achieved_pageviews_per_s", 4900.0, "achieved 4,900.0"),
         ("results", "achieved_pageviews_per_s", None, "too short"),
         ("results", "dt_ms", {"updates": 0, "next_update_s": None}, "no update"),
-        ("results", "verdict", {"updates": 0, "next_update_s": None}, "can't be read any more"),
+        ("results", "verdict", {"updates": 0, "next_update_s": None}, "can no longer be read"),
         ("results", "processed_pageviews", 31, "counted 1 of 30 pageviews twice"),
     ],
 )
@@ -50,9 +55,9 @@ def test_each_reason_is_said(where: str, key: str, value: object, says: str) -> 
 def test_a_run_that_others_disturbed_is_void_with_an_exit_code_of_its_own(
     figures: dict[str, float], says: str
 ) -> None:
-    noise = {"noise": {"sampled": {**NOISE_FIGURES, **figures}}}
+    noise = {"noise": {**NOISE_FIGURES, **figures}}
     found = outcome.of(record({"results": noise, "settings": GATE}))
-    assert found == f"Void: while samples were taken {says}."
+    assert found == f"Void: in the measured window {says}."
     codes = [outcome.exit_code(of) for of in ("ok", found, "The generator achieved 3/s")]
     assert codes == [0, 5, 1]
     off = {**GATE, "noise_gate": False}
@@ -61,7 +66,7 @@ def test_a_run_that_others_disturbed_is_void_with_an_exit_code_of_its_own(
 
 def test_a_rate_that_was_missed_because_of_others_is_void_and_a_wrong_view_is_wrong() -> None:
     results = {
-        "noise": {"sampled": {**NOISE_FIGURES, "foreign_cpu_pct": 50.0}},
+        "noise": {**NOISE_FIGURES, "foreign_cpu_pct": 50.0},
         "achieved_pageviews_per_s": 4900.0,
     }
     told: dict[str, Any] = {"results": results, "settings": GATE}

@@ -30,6 +30,8 @@ def verdict(
     return {
         "kind": kind,
         "reason": "why",
+        "from_ms": STALL_MS + 1_000,
+        "until_ms": END_MS,
         "measured": lag,
         "throughput": {"processed_per_s": counted_per_s},
     }

@@ -2,6 +2,7 @@
 while a run goes on and afterwards."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -63,7 +64,7 @@ def test_before_the_first_look_nothing_is_said() -> None:
 def test_a_low_lag_decides_at_once() -> None:
     found = verdict(Race(cycle_ms=100, delay_ms=20, noise_ms=5))
     assert (found.kind, seconds_until(found)) == (VerdictKind.KEPT_UP, 10)
-    assert "10 s after the rate was set the processing lag is at most" in found.reason
+    assert re.search(r"lag stays low \(at most \d+ ms 10 s after the rate was set", found.reason)
     assert found.shortest_window_s is None
 
 
@@ -85,13 +86,13 @@ def test_an_engine_that_begins_behind_the_recording_is_judged_from_where_it_is_k
     told = replace(told, due=tuple(map(recorded, told.due)))
     found = decide(told, START_MS, START_MS + 1000 * race.window_s)
     assert found.kind is VerdictKind.KEPT_UP
-    assert found.from_ms is not None and found.from_ms >= begun_ms + race.delay_ms
+    assert found.from_ms >= begun_ms + race.delay_ms
 
 
 def test_a_lag_that_does_not_grow_decides_at_any_level() -> None:
     found = verdict(Race(delay_ms=20_000, warm_up_ms=30_000))
     assert found.kind is VerdictKind.KEPT_UP
-    assert "slope is" in found.reason and "99.75%" in found.reason
+    assert found.reason.startswith("Kept up: lag is steady (grows by ")
 
 
 def test_one_side_of_a_wave_is_not_falling_behind() -> None:
@@ -101,7 +102,7 @@ def test_one_side_of_a_wave_is_not_falling_behind() -> None:
         assert verdict(wave, seconds).kind is VerdictKind.UNDECIDED
     early = verdict(wave, 30)
     assert early.measured and early.measured.slope.low_pct > 1
-    assert "a wave could look the same" in early.reason
+    assert "that may be a passing wave" in early.reason
 
 
 def test_a_rise_that_no_pause_leaves_is_falling_behind_at_once() -> None:
@@ -115,7 +116,7 @@ def test_a_falling_lag_may_be_about_to_rise() -> None:
     """A backlog is worked off for 30 s; then it leaks by 5 %."""
     race = Race(waves=line([-5, 0, 30, 120], [3_000, 3_000, 0, 4_500]), noise_ms=10)
     assert verdict(race, 20).kind is VerdictKind.UNDECIDED
-    assert "may still fall" in verdict(race, 20).reason
+    assert "lag is still falling" in verdict(race, 20).reason
     found = verdict(race)
     assert found.kind is VerdictKind.FELL_BEHIND
     assert found.from_ms and (found.from_ms - START_MS) / 1000 == pytest.approx(32, abs=6)
@@ -140,7 +141,7 @@ def test_what_is_left_out_at_the_beginning_is_found() -> None:
 def test_a_slow_rhythm_is_not_judged_by_a_few_updates() -> None:
     found = verdict(Race(cycle_ms=16_000, warm_up_ms=90_000), seconds=110)
     assert found.kind is VerdictKind.UNDECIDED
-    assert found.measured is None or "tells of an update every" in found.reason
+    assert found.measured is None or "the engine updates every" in found.reason
 
 
 def test_who_never_tells_anything_again_is_not_judged_afterwards() -> None:

@@ -8,7 +8,7 @@ from racetrack.analysis.spent import cpu_s_per_million
 
 def account(cores: float, *, until_s: int = 200) -> list[Reading]:
     """A reading a second of a service that uses so many cores, and had used 7 s before."""
-    return [Reading(1_000 * s, 7 + cores * s, 0.1) for s in range(until_s + 1)]
+    return [Reading(1_000 * s, 7 + cores * s, 5.0, 0.1) for s in range(until_s + 1)]
 
 
 def test_each_service_is_told_by_what_it_used_in_the_time() -> None:
@@ -18,8 +18,8 @@ def test_each_service_is_told_by_what_it_used_in_the_time() -> None:
 
 
 def test_what_was_used_before_and_after_does_not_count() -> None:
-    readings = [Reading(0, 0, 0.1), Reading(10_000, 9, 0.1), Reading(20_000, 10, 0.1)]
-    readings.append(Reading(30_000, 19, 0.1))
+    readings = [Reading(0, 0, 0, 0.1), Reading(10_000, 9, 5, 0.1), Reading(20_000, 10, 5, 0.1)]
+    readings.append(Reading(30_000, 19, 5, 0.1))
     assert cpu_s_per_million({"engine": readings}, 10_000, 20_000, 500_000) == {"engine": 2.0}
 
 

@@ -10,7 +10,7 @@ from racetrack.analysis.age import age, quantiles_ms
 from racetrack.analysis.capacity import work
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.verdict import judge
-from racetrack.results_record import Verdict, VerdictKind, ViewLag
+from racetrack.results_record import Verdict, VerdictKind
 from racetrack.run_record import MarkedViewRecord
 from tests.analysis.view_files import EVERY_MS, PARTITIONS, START_MS, numbers_of, write
 
@@ -128,21 +128,6 @@ def test_without_marks_there_is_nothing_to_read(tmp_path: Path) -> None:
     assert views.read(tmp_path) is None
 
 
-def lag(kind: VerdictKind) -> ViewLag:
-    return ViewLag(
-        name=f"view that is {kind}",
-        way="pageviews",
-        marks_per_s=1,
-        updates=10,
-        kind=kind,
-        reason="Why.",
-        lag_p50_ms=1,
-        lag_p90_ms=2,
-        lag_p99_ms=3,
-        lag_max_ms=4,
-    )
-
-
 @pytest.mark.parametrize(
     ("count", "kinds", "expected"),
     [
@@ -159,11 +144,10 @@ def test_the_worst_view_decides(
     tmp_path: Path, count: str, kinds: list[str], expected: str
 ) -> None:
     write(tmp_path, [PRODUCTS], 500)
-    on_count: Verdict = judge(curves(tmp_path, PRODUCTS), START_MS + 5_000, START_MS + 50_000)
-    on_count = on_count.model_copy(update={"kind": VerdictKind(count)})
-    found = views.worst(on_count, [lag(VerdictKind(kind)) for kind in kinds])
-    assert found.kind == expected
-    if expected != count:
-        assert found.reason == f"By its view view that is {expected} (by way of pageviews): Why."
-    else:
-        assert found.reason == on_count.reason
+    found: Verdict = judge(curves(tmp_path, PRODUCTS), START_MS + 5_000, START_MS + 50_000)
+
+    def of(kind: str) -> Verdict:
+        return found.model_copy(update={"kind": VerdictKind(kind)})
+
+    decides = views.deciding(of(count), {f"{kind} view": of(kind) for kind in kinds})
+    assert decides == (None if expected == count else f"{expected} view")

@@ -45,3 +45,16 @@ def test_a_folder_that_is_not_there_is_refused(written: list[Path], tmp_path: Pa
     result = CliRunner().invoke(cli.race, ["report", str(tmp_path / "nowhere")])
     assert result.exit_code == 2
     assert written == []
+
+
+def test_a_place_that_can_not_be_written_is_refused_before_the_work(
+    ended: Ended, written: list[Path], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    folder = ended("ok")
+    for out in (tmp_path / "file" / "below", Path("/proc/report")):
+        result = CliRunner().invoke(cli.race, ["report", str(folder), "--out", str(out)])
+        assert result.exit_code == 2
+        assert f"The report can't be written to {out}" in result.output
+        assert "kept up" not in result.output
+    assert written == []

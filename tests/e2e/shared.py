@@ -18,8 +18,8 @@ import pytest
 from confluent_kafka import Producer
 
 from racetrack import runfolder
-from racetrack.analysis import outcome
-from racetrack.report.figures import BUSY_PCT, machine_cpu
+from racetrack.analysis import noise, outcome, raw
+from racetrack.report.figures import BUSY_PCT
 from racetrack.run_record import RunRecord
 from racetrack.settings import REPO, Settings, load
 from racetrack.stack.native import leftovers, net
@@ -259,9 +259,10 @@ def rate_missed(run: RunRecord) -> str | None:
 def skip_if_busy(*folders: Path) -> None:
     """How exactly a run measures can't be told where others took the cores meanwhile."""
     for folder in folders:
-        busy_pct, _ = machine_cpu(folder)
-        if busy_pct is not None and busy_pct > BUSY_PCT:
-            pytest.skip(f"the machine was busy ({busy_pct:.0f} %) in {folder.name}")
+        rows = raw.noise(folder)
+        found = noise.over(rows, rows[0].at_ms, rows[-1].at_ms) if rows else None
+        if found and found.machine_busy_pct > BUSY_PCT:
+            pytest.skip(f"the machine was busy ({found.machine_busy_pct:.0f} %) in {folder.name}")
 
 
 def check_views_after_a_kill(run: Mapping[str, Any], door: Door) -> None:

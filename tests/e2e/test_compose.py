@@ -136,9 +136,7 @@ def test_the_kernels_account_of_containers_agrees_with_that_of_their_processes(
 
 
 def test_watching_costs_little(folder: Path) -> None:
-    measured = read_run(folder)["measured"]
-    window = measured["window"]
-    assert measured["harness_cpu_s"] < 0.05 * (window["end_ms"] - window["start_ms"]) / 1000
+    assert read_run(folder)["results"]["noise"]["harness_cpu_pct"] < 5
 
 
 def test_ctrl_c_while_it_runs(

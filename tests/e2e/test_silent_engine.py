@@ -43,15 +43,15 @@ def test_one_that_counts_on_later_fell_behind_and_that_is_a_result(
     stall_for_s(25)
     run = door("run_experiment.sh", CALIBRATION, "1000", "5", "8", "1.0")
     assert run.wait() == 0, run.output
-    assert "  delay       dt_ms n/a: no update in the window" in run.output
+    assert "  delay       dt_ms n/a: no update in the judged window" in run.output
     folder = run_folder(run.output)
     told = read_run(folder)
     assert told["outcome"] == "ok"
     assert told["measured"]["engine_drained"]
     results, verdict = told["results"], told["results"]["verdict"]
     assert (verdict["kind"], verdict["updates"]) == ("fell behind", 0)
-    assert "told of no update" in verdict["reason"]
-    assert "it told of the next update" in verdict["reason"]
+    assert "no update of the engine in" in verdict["reason"]
+    assert "its next update came" in verdict["reason"]
     assert verdict["next_update_s"] > 0
     assert results["dt_ms"]["p50"] is None
     (service,) = calibration_engine().services
@@ -80,6 +80,6 @@ def test_one_that_is_never_heard_of_again_may_have_counted_all(
     run = CliRunner().invoke(cli.race, ["experiment", CALIBRATION, "1000", "5", "10", "1.0"])
     assert run.exit_code == 1, run.output
     told = read_run(run_folder(run.output))
-    assert "told of no update while samples were taken, nor while" in told["outcome"]
+    assert "reported no update while it was measured, nor while" in told["outcome"]
     assert told["results"]["verdict"]["kind"] == "undecided"
     assert told["results"]["verdict"]["measured"] is None

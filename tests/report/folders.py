@@ -55,7 +55,9 @@ class RunSpec:
     recorded_after_s: float = 1.0
     lost: int = 0
     silent: bool = False  # the engine tells of nothing in the window, and of all after it
-    foreign_pct: float | None = None  # None: as in a run of a version that did not look
+    foreign_pct: float | None = None  # None: the runtime can't measure it
+    busy_cores: float = 1.0  # of two
+    top_share: float = 1.0  # what top shows of the CPU
     elsewhere: bool = False  # the engine runs where its processes can't be sampled
     view_delay_ms: float | None = None  # None: there were no marks
     view_leak: float = 0.0
@@ -135,10 +137,10 @@ class PlayedBack:
 
             # A purchase every three ticks of 100 ms.
             rows = [
-                f"{from_ms + 100 * n},{n // 3},0,{n // 3},{1000 + captured(n) // 3}"
+                f"{from_ms + 100 * n},{n // 3},0,{n // 3},{1000 + captured(n) // 3},0"
                 for n in range(350)
             ]
-            text = "\n".join(["at_ms,due,refused,done,captured", *rows]) + "\n"
+            text = "\n".join(["at_ms,due,refused,done,captured,sent_ms", *rows]) + "\n"
             (self._folder / "purchases.csv").write_text(text)
 
     def watch_recovery(self) -> None:
@@ -150,38 +152,41 @@ class PlayedBack:
     def stop(self) -> None:
         pass
 
-    def sample(self, samples: int) -> Measured:
+    def sample(self, samples: int, rate_set_ms: int) -> Measured:
         half = [self._spec.rate // 2] if self._spec.asked.get("warm_up_s") else []
         assert self._rates_set == [*half, self._spec.rate]
         start_ms, end_ms = self._race.window
-        seconds = range(-4, int(self._spec.window_s) + 2)
+        seconds = range(-6, int(self._spec.window_s + self._spec.recorded_after_s) + 1)
         rate, engine = self._spec.rate, self._spec.engine
         cpu = self._spec.cpu_pct + self._rng.normal(0, 2, len(seconds))
         used = np.cumsum(cpu) / 100
-        rows, arrivals, delays, top, headers = [], [], [], [], []
+        rows, arrivals, delays, top = [], [], [], []
         for n, s in enumerate(seconds):
             at = int(start_ms + 1000 * s)
-            due = rate * (s + 4)
+            due = rate * (s + 6)
             arrivals.append(f"{at},{due},{due}")
             if not self._spec.silent or not 0 <= s <= self._spec.window_s:
                 delays.append(f"timestamp={at}, total={due}, max_received_at={at - 50}, dt_ms=50.5")
             for name, share in self._shares.items():
                 rss = self._spec.rss_gib * share + 0.001 * n
-                rows.append(f"{at},{name},{used[n] * share:.2f},{rss:.6f}")
+                mine_s = used[n] * share
+                rows.append(f"{at},{name},{mine_s:.2f},{0.8 * mine_s:.2f},{rss:.6f}")
                 if 0 <= s < samples and name != "loadgen":
-                    line = f"CPU_PCT={cpu[n] * share:.1f}, RES_GiB={rss:.1f}"
+                    line = f"CPU_PCT={cpu[n] * share * self._spec.top_share:.1f}, RES_GiB={rss:.1f}"
                     top.append(f"name={name}, sample={s + 1}, {line}")
-            headers.append(f"%Cpu(s): 30.0 us, 5.0 sy, 0.0 ni,{65.0:.1f} id, 0.0 wa, 0.0 st")
         files = {
             "arrivals.csv": ["at_ms,due,handed_over", *arrivals],
-            "usage.csv": ["at_ms,service,cpu_s,rss_gib", *rows],
+            "usage.csv": ["at_ms,service,cpu_s,cpu_user_s,rss_gib", *rows],
             "top_samples.log": top,
-            "top_details.log": headers,
             f"{engine}_sample_dt.log": delays,
         }
         if (foreign_pct := self._spec.foreign_pct) is not None:
-            shares = [(int(start_ms + 1000 * s), s * foreign_pct / 100) for s in seconds]
-            noise = [f"{at},{2 * n},{100 + s},0,,100,0,0.5,,,," for n, (at, s) in enumerate(shares)]
+            used_s = self._spec.busy_cores + foreign_pct / 100
+            noise = [
+                f"{at},{2 * s},{100 + used_s * s},0,{90 + used_s * s},"
+                f"{80 + self._spec.busy_cores * s},0,0.5,,,,,"
+                for at, s in ((int(start_ms + 1000 * s), s) for s in seconds)
+            ]
             files["noise.csv"] = [",".join(COLUMNS), *noise]
         for name, lines in files.items():
             (self._folder / name).write_text("\n".join(lines) + "\n")
@@ -192,7 +197,7 @@ class PlayedBack:
                 name: CpuTime(user=0.8 * total_s * share, system=0.2 * total_s * share)
                 for name, share in self._shares.items()
             },
-            harness_cpu_s=0.4,
+            rate_set_ms=rate_set_ms,
         )
 
     def account(self) -> Counts:

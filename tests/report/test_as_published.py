@@ -1,5 +1,6 @@
 """The published experiment run again: its table, our own beside it, what was not offered."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,8 @@ def row(lines: list[str], rate: str, engine: str) -> str:
 
 
 def test_both_stand_beside_each_other_with_the_verdict_here(lines: list[str]) -> None:
-    assert "33.1" in row(lines, "1,000", "steady") and "40." in row(lines, "1,000", "steady")
+    assert "33.1" in row(lines, "1,000", "steady")
+    assert re.search(r" (39|40)\.\d", row(lines, "1,000", "steady"))  # made of random samples
     assert row(lines, "1,000", "steady").rstrip(" │").endswith("kept up")
     assert row(lines, "4,000", "steady").rstrip(" │").endswith("fell behind")
 
@@ -66,7 +68,7 @@ def test_a_rate_that_this_machine_can_not_offer_is_marked_and_has_no_figures(
 ) -> None:
     line = row(lines, "90,000", "steady")
     assert "240.0" in line and "not offered" in line
-    assert "40." not in line.replace("240.0", "")
+    assert not re.search(r" (39|40)\.\d", line)
 
 
 def test_machines_and_versions_are_told(lines: list[str]) -> None:

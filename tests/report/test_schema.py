@@ -62,7 +62,7 @@ def test_a_run_that_has_only_begun_is_valid(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"schema_version": 3},
+        {"schema_version": 2},
         {"surprise": 1},
         {"asked": {"pageviews_per_s": "many"}},
         {"results": {}},

@@ -1,15 +1,21 @@
-"""The last lines of a run: the published format, and nothing that was not measured."""
+"""What a run ends with on the terminal: a short summary, and nothing that was not measured."""
 
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from racetrack.analysis.figures import spread
 from racetrack.report import terminal
+from racetrack.report.definitions import significant
 from racetrack.run_record import RunRecord
 from tests.records import COST, NOISE_FIGURES, VIEW, record
 
+REASON = (
+    "Kept up: lag is steady (grows by −0.85 to 0.39 % of real time; limit 1 %), judged over 78 s"
+)
 VERDICT: dict[str, Any] = {
-    "reason": "Kept up: the processing lag's slope is 0.01 %",
+    "reason": REASON,
     "measured": {
         "lag_p50_ms": 612.4,
         "lag_p99_ms": 1012.4,
@@ -19,26 +25,38 @@ VERDICT: dict[str, Any] = {
     "warnings": ["the window is short"],
     "shortest_window_s": 42,
 }
+ENGINE: dict[str, Any] = {
+    **COST,
+    "cpu_mean_pct": 60.04,
+    "cpu_s_per_million": 123.45,
+    "rss_max": {"gib": 2.3333, "at_s": 71.2},
+    "live_heap_gib": 0.75,
+}
+TOP: dict[str, Any] = {
+    "steadyd": {
+        "cpu_pct": spread([50.0, 70.0]),
+        "rss_gib": spread([1.5, 2.5]),
+        "kernel_cpu_pct": 60.0,
+    }
+}
 RESULTS: dict[str, Any] = {
     "verdict": VERDICT,
     "achieved_pageviews_per_s": 5003.14,
     "published_pageviews": 123456,
     "processed_pageviews": 123400,
     "dt_ms": {"mean": 612.34, "p50": 600.0, "max": 1100.0, "updates": 10},
-    "processes": {
-        "steadyd": {
-            **COST,
-            "cpu_pct": spread([50.0, 70.0]),
-            "rss_gib": spread([1.5, 2.5]),
-            "cpu_s_per_million": 12.345,
-        }
-    },
-    "harness": {"cpu_pct": 1.26, "cpu_s": 0.1},
+    "engine": ENGINE,
+    "processes": {"steadyd": ENGINE},
+    "top": TOP,
 }
 
 
 def run_with(results: dict[str, Any], **more: Any) -> RunRecord:
-    return record({"results": results, **more})
+    return record({"results": results, "engine_services": ["steadyd"], **more})
+
+
+def summary(results: dict[str, Any], **more: Any) -> list[str]:
+    return terminal.summary(run_with(results, **more), Path("logs/x"))
 
 
 def sample_lines(results: dict[str, Any]) -> list[str]:
@@ -57,91 +75,113 @@ def test_the_sample_lines_are_the_published_ones() -> None:
     ]
 
 
-def test_memory_is_shown_with_each_page_once() -> None:
-    held = {"pss_gib": spread([1.25, 1.5]), "tmpfs_gib": spread([0.125]), "live_heap_gib": 0.75}
-    known = {**COST, **held}
-    lines = terminal.summary(run_with({"processes": {"a": known, "b": COST}}), Path("logs/x"))
-    shown = [line.strip() for line in lines if "PSS" in line]
-    assert shown == [
-        "PSS max 1.50 GiB, tmpfs max 0.12 GiB, live heap 0.75 GiB",
-        "PSS max n/a GiB, tmpfs max n/a GiB",
-    ]
-
-
 def test_one_sample_has_no_deviation() -> None:
-    one = {"processes": {"x": {**COST, "cpu_pct": spread([50.0]), "rss_gib": spread([1.0])}}}
-    assert "sd=n/a, sem=n/a" in sample_lines(one)[0]
+    one = {"cpu_pct": spread([50.0]), "rss_gib": spread([1.0]), "kernel_cpu_pct": 50.0}
+    assert "sd=n/a, sem=n/a" in sample_lines({"top": {"x": one}})[0]
 
 
-def test_the_summary_says_it_at_a_glance() -> None:
-    run = run_with(RESULTS)
-    text = "\n".join(terminal.summary(run, Path("logs/x_steady_5000")))
-    assert "steady at 5,000 pageviews/s (native): ok" in text
-    assert "asked 5,000/s, achieved 5,003.1/s" in text
-    assert "verdict     Kept up: the processing lag's slope is 0.01 %" in text
-    assert "lag         p50 612 ms, p99 1,012 ms, max n/a ms over time;" in text
-    assert "over time; processing lag p50 92 ms" in text
-    assert "a window of 42 s would decide" in text
-    assert "warning     the window is short" in text
-    assert "published 123,456, seen by the engine 123,400" in text
-    assert "CPU mean 60.0 % of a core, memory max 2.50 GiB, 12.35 CPU-s per million" in text
-    assert "logs/x_steady_5000" in text
-
-
-def test_what_supports_every_engine_alike_is_one_line() -> None:
+def test_the_summary_is_at_most_twelve_lines() -> None:
     def cost(pct: float, gib: float) -> dict[str, Any]:
-        return {**COST, "cpu_pct": spread([pct]), "rss_gib": spread([gib])}
+        return {**COST, "cpu_mean_pct": pct, "rss_max": {"gib": gib, "at_s": -3.0}}
 
-    support = {"mysql": cost(1.25, 0.5), "debezium": cost(3.0, 0.375)}
-    results = {**RESULTS, "processes": {**RESULTS["processes"], **support}}
-    assert sample_lines(results) == sample_lines(RESULTS)
-    told = terminal.summary(run_with(results), Path("x"))
-    line = "  support     mysql 1.2 % of a core, 0.50 GiB; debezium 3.0 % of a core, 0.38 GiB"
-    assert [one for one in told if one not in terminal.summary(run_with(RESULTS), Path("x"))] == [
-        line
+    processes = {
+        "steadyd": ENGINE,
+        "broker": {**cost(27.6, 0.48), "cpu_s_per_million": 5.4321},
+        "loadgen": cost(13.8, 0.28),
+        "mysql": cost(1.25, 0.5),
+        "registry": cost(0.125, 0.25),
+        "debezium": cost(3.0, 0.375),
+    }
+    core = {"mib_per_s": 600.0, "fastest_mib_per_s": 800.0}
+    noise = {**NOISE_FIGURES, "core": {**core, "mib_per_s": 760.0}}
+    verdict = {**VERDICT, "warnings": [], "shortest_window_s": None}
+    more = {"verdict": verdict, "processes": processes, "noise": noise}
+    assert summary({**RESULTS, **more}) == [
+        "steady at 5,000 pageviews/s (native): ok",
+        f"  verdict     {REASON}",
+        (
+            "  lag         median 612 ms, 99 % of the time at most 1,012 ms, max infinite;"
+            " right after an update (processing lag): median 92 ms"
+        ),
+        "  delay       dt_ms median 600, mean 612, max 1,100 over 10 updates",
+        (
+            "  rate        5,003 of 5,000 pageviews/s; in the whole run 123,456 published,"
+            " 123,400 counted by the engine"
+        ),
+        (
+            "  steady      CPU 60.0 % of a core (123 CPU-s per million pageviews); memory max"
+            " 2.33 GiB, 71 s after the rate was set; live heap at the end 0.75 GiB"
+        ),
+        (
+            "  broker      CPU 27.6 % of a core (5.43 CPU-s per million pageviews); memory max"
+            " 0.48 GiB, 3 s before the rate was set"
+        ),
+        "  loadgen     CPU 13.8 % of a core; memory max 0.28 GiB, 3 s before the rate was set",
+        (
+            "  support     shared by all engines: mysql 1.2 % of a core, memory max 0.50 GiB;"
+            " registry 0.1 % of a core, memory max 0.25 GiB; debezium 3.0 % of a core, memory max"
+            " 0.38 GiB"
+        ),
+        (
+            "  noise       harness 1.5 % of a core, other programs 0.8 %; hypervisor took 0.2 % of"
+            " the CPU time; core speed 95 % of the run's fastest second"
+        ),
+        "  logs        logs/x",
     ]
+
+
+def test_warnings_stand_in_the_summary() -> None:
+    shown = summary(RESULTS)
+    assert "  warning     the window is short" in shown
+    assert "  warning     A window of 42 s would probably decide." in shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (23_733.91, "23,700"),
+        (1_234.5, "1,230"),
+        (123.45, "123"),
+        (76.03, "76.0"),
+        (9.996, "10.00"),
+        (0.04567, "0.0457"),
+        (0.0, "0"),
+    ],
+)
+def test_a_cost_has_three_digits_that_mean_something(value: float, shown: str) -> None:
+    assert significant(value) == shown
 
 
 def test_a_void_run_says_what_to_do_next() -> None:
-    outcome = "Void: other programs used 12.0 % of a core (more than 5 %) while samples were taken."
-    core = {"mib_per_s": 600.0, "fastest_mib_per_s": 800.0}
-    figures = {**NOISE_FIGURES, "foreign_cpu_pct": 12.0, "core": core}
-    results = {**RESULTS, "noise": {"sampled": figures}}
-    spin = {"before_mib_per_s": 384.2, "after_mib_per_s": 380.0}
-    lines = terminal.summary(run_with(results, outcome=outcome, spin=spin), Path("x"))
+    outcome = "Void: in the measured window other programs used 12.0 % of a core (more than 5 %)."
+    noise = {**NOISE_FIGURES, "foreign_cpu_pct": 12.0}
+    lines = summary({**RESULTS, "noise": noise}, outcome=outcome)
     assert lines[0].endswith(f": {outcome}")
-    assert (
-        "  noise       other programs 12.0 % of a core, stolen 0.2 % of all CPU time;"
-        " a core at 75 % of its fastest; a core did 384 MiB/s before, 380 after"
-    ) in lines
     assert any(line.startswith("  next        Stop what else runs here") for line in lines)
-    fine = terminal.summary(run_with({**RESULTS, "noise": {"sampled": NOISE_FIGURES}}), Path("x"))
+    fine = summary({**RESULTS, "noise": NOISE_FIGURES})
     assert not any(line.startswith("  next") for line in fine)
 
 
 def test_a_window_without_an_update_has_no_delay() -> None:
     none = {"mean": None, "p50": None, "max": None, "updates": 0, "next_update_s": 3.5}
-    run = run_with({**RESULTS, "dt_ms": none})
-    lines = terminal.summary(run, Path("logs/x_steady_5000"))
-    assert "  delay       dt_ms n/a: no update in the window" in lines
+    assert "  delay       dt_ms n/a: no update in the judged window" in summary(
+        {**RESULTS, "dt_ms": none}
+    )
 
 
 def test_an_engine_that_ran_elsewhere_has_no_cost_and_its_caveats_are_said() -> None:
-    results = {**RESULTS, "processes": {"broker": RESULTS["processes"]["steadyd"]}}
+    results = {**RESULTS, "engine": None, "processes": {"broker": ENGINE}}
     told = {"engine": "swift", "caveats": ["It ran who knows where."]}
-    run = run_with(results, **told)
-    lines = terminal.summary(run, Path("logs/x_swift_5000"))
+    lines = summary(results, **told)
     assert [line for line in lines if line.startswith("  swift ")] == [
         (
             "  swift       The engine's CPU and memory were not measured: none of its processes is"
-            " known to be here."
+            " known here."
         )
     ]
-    assert any(line.startswith("  broker      CPU mean 60.0 %") for line in lines)
+    assert any(line.startswith("  broker      CPU 60.0 %") for line in lines)
     assert "  caveat      It ran who knows where." in lines
-    assert not any(
-        "not measured" in line for line in terminal.summary(run_with(RESULTS, **told), Path("x"))
-    )
+    assert not any("not measured" in line for line in summary(RESULTS, **told))
 
 
 def test_a_fault_is_a_line_that_says_what_it_took() -> None:
@@ -187,13 +227,13 @@ def test_the_answers_to_each_question_have_a_line() -> None:
         "age": {"p50_ms": 1_234.0, "p99_ms": 2_345.0},
     }
     whole = {**read, "question": "all", "errors": 0, "first_error": None, "age": None}
-    shown = terminal.summary(run_with({**RESULTS, "reads": [read, whole]}), Path("x"))
+    shown = summary({**RESULTS, "reads": [read, whole]})
     assert (
-        "  read        a by b: 18 of 20 answered with up to 6 rows, time p50 12 ms, p99 without"
-        " end, age p50 1,234 ms, p99 2,345 ms; 2 errors: it is gone"
+        "  read        a by b: 18 of 20 answered with up to 6 rows, time p50 12 ms, p99"
+        " infinite, age p50 1,234 ms, p99 2,345 ms; 2 errors: it is gone"
     ) in shown
     assert (
-        "  read        all: 18 of 20 answered with up to 6 rows, time p50 12 ms, p99 without end"
+        "  read        all: 18 of 20 answered with up to 6 rows, time p50 12 ms, p99 infinite"
     ) in shown
 
 
@@ -204,10 +244,10 @@ def test_the_stages_of_cdc_have_a_line() -> None:
         "sent": {"p50_ms": 402.0, "p99_ms": 800.0},
         "in_topic": {"p50_ms": 502.0, "p99_ms": None},
     }
-    shown = terminal.summary(run_with({**RESULTS, "cdc": way}), Path("x"))
+    shown = summary({**RESULTS, "cdc": way})
     assert (
         "  inserts     15/s; age of the oldest not in the database p50 0 ms, p99 101 ms, not sent"
-        " by CDC p50 402 ms, p99 800 ms, not in the topic p50 502 ms, p99 without end"
+        " by CDC p50 402 ms, p99 800 ms, not in the topic p50 502 ms, p99 infinite"
     ) in shown
 
 
@@ -219,16 +259,16 @@ def test_what_yahoo_would_publish_stands_beside_what_it_hides() -> None:
         "after_end_max_ms": None,
         "lag_max_ms": 8_012.0,
     }
-    shown = terminal.summary(run_with({**RESULTS, "window_writes": told}), Path("x"))
+    shown = summary({**RESULTS, "window_writes": told})
     assert (
-        "  windows     3 of 10 s: last written p50 40 ms, max without end after the end; lag"
+        "  windows     3 of 10 s: last written p50 40 ms, max infinite after the end; lag"
         " meanwhile up to 8,012 ms"
     ) in shown
 
 
 def test_the_lag_of_each_followed_view_has_a_line() -> None:
-    shown = terminal.summary(run_with({**RESULTS, "views": [VIEW]}), Path("x"))
+    shown = summary({**RESULTS, "views": [VIEW]})
     assert (
-        "  view lag    item_summary.orders: p50 430 ms, p99 1,925 ms, max n/a ms, by 12 purchases a"
-        " second; fell behind"
+        "  view lag    item_summary.orders: median 430 ms, 99 % of the time at most 1,925 ms, max"
+        " infinite, by 12 purchases a second; fell behind"
     ) in shown

@@ -94,12 +94,12 @@ def test_an_engine_that_lacks_views_is_told_with_how_many_it_has() -> None:
     (caveat,) = caveats(some)
     assert "has 15 of 17 views, not hvu_test, items" in caveat
     assert caveat in "\n".join(terminal.summary(some, Path("logs/some")))
-    assert caveat in warnings_of(some, Path("logs/some"))
+    assert caveat in warnings_of(some)
     verified_too = record({"workload_views": 4, "verified": FOUND, "absent_views": ["hvu_test"]})
     assert how_many(verified_too) == (3, 4)
 
 
-def test_nothing_is_said_of_one_that_has_all_or_of_an_older_run() -> None:
+def test_nothing_is_said_of_one_that_has_all_or_has_no_script() -> None:
     assert caveats(record({"workload_views": 17})) == []
     assert how_many(record({"workload_views": 17})) == (17, 17)
     assert caveats(record()) == []

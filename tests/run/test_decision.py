@@ -36,7 +36,9 @@ def test_what_is_decided_is_not_watched_on(tmp_path: Path) -> None:
     assert seconds_watched(record) == 0
 
 
-def test_a_window_that_does_not_decide_is_watched_on_and_its_figures_stay(tmp_path: Path) -> None:
+def test_a_window_that_does_not_decide_is_watched_on_and_all_figures_with_it(
+    tmp_path: Path,
+) -> None:
     record = run(tmp_path / "on")
     alone = run(tmp_path / "alone", asked={"decide_within_s": 0.0})
     assert alone.results.verdict.kind is VerdictKind.UNDECIDED
@@ -47,10 +49,11 @@ def test_a_window_that_does_not_decide_is_watched_on_and_its_figures_stay(tmp_pa
     assert record.asked.decide_within_s == 120
     assert verdict.until_ms == record.measured.watched_until_ms
     assert verdict.window_s == (verdict.until_ms - verdict.from_ms) / 1000
-    # Costs and lag are those of the samples.
-    assert record.results.processes == alone.results.processes
-    assert verdict.throughput == alone.results.verdict.throughput
-    assert verdict.measured.lag_p99_ms == alone.results.verdict.measured.lag_p99_ms
+    for result, seconds in ((record.results, verdict.window_s), (alone.results, 10.0)):
+        cost = result.processes["steadyd"]
+        assert cost.cpu_s == pytest.approx(cost.cpu_mean_pct * seconds / 100, rel=0.01)
+        assert result.dt_ms.updates == pytest.approx(seconds, abs=1)
+    assert record.results.top == alone.results.top
 
 
 def test_a_leak_is_watched_until_it_can_be_no_wave(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tests.run.made_up import MadeUpEngine, MadeUpStack
 COUNTS = Counts(
     handed_over=(4, 3), refused=(0, 0), end_offsets=(4, 3), engine_total=7, engine_drained=True
 )
-MEASURED = Measured(window=Window(start_ms=1_000, end_ms=2_000), cpu_s={}, harness_cpu_s=0.1)
+MEASURED = Measured(window=Window(start_ms=1_000, end_ms=2_000), rate_set_ms=500, cpu_s={})
 # What the session is told to do, from its start to its end.
 WHOLE = [
     "start stack",
@@ -60,7 +60,7 @@ class Session:
     def watch(self, seconds: float, what: str) -> None:
         self._do(f"{what} {seconds:g}")
 
-    def sample(self, samples: int) -> Measured:
+    def sample(self, samples: int, rate_set_ms: int) -> Measured:
         self._do(f"sample {samples}")
         return MEASURED
 

@@ -189,7 +189,8 @@ def test_samples_come_with_an_account_of_cpu_time_over_the_same_window(
     at = drive()
     at.start()
     began = time.time()
-    measured = at.session.sample(2)
+    measured = at.session.sample(2, 17)
+    assert measured.rate_set_ms == 17
     assert measured.cpu_s.keys() == {
         *("manager", "worker", "broker", "loadgen", "mysql", "debezium")
     }
@@ -204,7 +205,9 @@ def test_the_account_says_who_counted_what_once_the_load_is_paused(
     monkeypatch.setattr(session, "DRAIN_WITHIN_S", 20.0 if drained else 0.2)
     at = drive(counted=counted)
     at.start()
+    began_ms = 1000 * time.time() - 1
     counts = at.session.account()
+    assert counts.paused_ms and began_ms <= counts.paused_ms
     assert Generator.asked[-1] == "pause"
     assert (counts.handed_over, counts.refused) == ((4, 3), (0, 1))
     assert counts.end_offsets == (4, 3)

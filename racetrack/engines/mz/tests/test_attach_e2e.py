@@ -152,8 +152,8 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     assert profiles["answered"] > 0 and profiles["rows_max"] > 0 and profiles["age"], reads
     assert not any(read["errors"] for read in reads.values()), reads
     cost = results["processes"]["materialized"]
-    assert len(cost["cpu_pct"]["samples"]) == 5 and cost["cpu_s"] > 0
-    assert 0.01 < cost["rss_gib"]["max"] < 2
+    assert len(results["top"]["materialized"]["cpu_pct"]["samples"]) == 5 and cost["cpu_s"] > 0
+    assert 0.01 < cost["rss_max"]["gib"] < 2
     services = {path.stem for path in (folder / "stack").glob("*.log")}
     assert services == {"mysql", "broker", "registry", "debezium", "loadgen", "reader"}
     assert f"its objects are in the schema {schema}" in run.output
