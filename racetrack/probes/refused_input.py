@@ -218,18 +218,25 @@ class _Search:
 
     def in_changes(self) -> Refusal | None:
         """The first change that can't be decoded, or has the value that the engine complains of."""
+        complains_of_null = "null" in self._reason.lower()
+        with_null = None
         for topic, columns in self._columns.items():
+            named = _field_in(self._reason, columns)
             for message in self._topics.since(topic, {}):
                 if message.value is None:
                     return self._refusal(message, "", "no value (a tombstone)")
                 try:
-                    row = self._row(message)
-                except (ValueError, EOFError, IndexError) as error:
+                    row = self._row(message) or {}
+                except (ValueError, EOFError, LookupError) as error:
                     return self._refusal(message, "", f"not Avro: {error}")
-                field = _field_in(self._reason, columns)
-                if row and field in row and _is_blamed(row[field], self._reason):
-                    return self._refusal(message, field, _shown(row[field]))
-        return None
+                if named in row and _is_blamed(row[named], self._reason):
+                    return self._refusal(message, named, _shown(row[named]))
+                if not with_null and (
+                    empty := [name for name in columns if row.get(name, 0) is None]
+                ):
+                    with_null = self._refusal(message, empty[0], "NULL")
+        # The engine names a column of a view where it is called otherwise in the table.
+        return with_null if complains_of_null else None
 
     def _refusal(self, message: Message, field: str, why: str) -> Refusal:
         reason = _joined(why, self._reason)

@@ -14,7 +14,7 @@ from racetrack.stack.native import net
 from racetrack.stack.native.service import NotReady
 from racetrack.workload import find_workload
 
-ASK_EVERY_S = 2.0
+ASK_EVERY_S = 5.0
 Types = Mapping[str, str]
 
 

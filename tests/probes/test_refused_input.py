@@ -139,6 +139,14 @@ def test_a_change_with_the_value_that_the_engine_complains_of_is_found() -> None
     )
 
 
+def test_a_null_is_found_though_the_engine_calls_its_column_otherwise() -> None:
+    fine, bad = change("purchases", 11, user_id=3), change("purchases", 12, user_id=None)
+    said = "Flink's job failed: TableException: Column 'id' is NOT NULL, however, a null value"
+    assert str(line([said], change("users", 1, id=3), fine, bad)).startswith(
+        "An Engine can't take mysql.shop.purchases/0 at offset 12, field user_id: NULL (Table"
+    )
+
+
 def test_a_change_that_is_not_avro_is_found() -> None:
     bad = Message("mysql.shop.users", 0, 4, b"hello")
     assert "mysql.shop.users/0 at offset 4: not Avro" in str(line([""], bad))

@@ -46,6 +46,7 @@ class Deephaven(Engine):
     needs = ("registry", "debezium")
     services = ("deephaven",)
     script_ending = ".py"
+    keeps_first_schemas = True  # Deephaven 42.7 decodes decimals by the first schema's scale
     is_published = True
 
     def load_demo(self, stack: Stack) -> None:
