@@ -10,7 +10,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from racetrack.analysis.lag import MAX_BINS, Floats
 from racetrack.results_record import Slope
@@ -126,6 +125,9 @@ def _half_width(times: Floats, residuals: Floats, one_sided: float) -> float:
     # look up to a fifth surer than it is: half of them count as steep up, half as steep down.
     steep = np.abs(slopes).max() * np.where(np.arange(len(first)) % 2, 1, -1).astype(np.float32)
     np.copyto(slopes, steep, where=twice)
+    # It takes half a second to import, for which the start of a run would wait.
+    from scipy import special
+
     error = float(np.std(_medians(slopes), ddof=1)) * math.sqrt(n / (n - 2))
     return error * float(special.stdtrit(max(1.5 * n / block - 2, 1), one_sided))
 

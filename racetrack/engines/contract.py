@@ -100,6 +100,9 @@ class Engine(ABC):
     order: int = 1_000  # where it is in lists: lower first, as in the README
     needs: tuple[str, ...] = ()  # services it needs beside the database, broker and generator
     services: tuple[str, ...] = ()  # its own services, those whose cost is the engine's cost
+    # Of all its services, those that its script waits for by itself: the demo is loaded as soon as
+    # the others are ready.
+    demo_waits_for: tuple[str, ...] = ()
     runtimes: tuple[str, ...] = ("native", "compose")  # those that can start it
     # It reads each table's changes by the schema of when its demo was loaded, so that numbers of a
     # column whose type is changed later would be wrong.

@@ -3,8 +3,10 @@
 The experiment and the search for the limit both drive this; it decides nothing.
 """
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +36,7 @@ from racetrack.run.readiness import check_services, check_writes, services_of
 from racetrack.run_record import Counts, FaultLog, Measured, Window
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
-from racetrack.stack.contract import Stack
+from racetrack.stack.contract import OnReady, Stack, ignore
 from racetrack.verified_record import Verified
 from racetrack.workload import find_workload
 
@@ -57,6 +59,24 @@ class LatestCounters:
     cpu_s: Mapping[str, float]
 
 
+class WhenAllReady:
+    """Begins something once, when the last of some services is ready; see `Stack.start`."""
+
+    def __init__(self, services: set[str], begin: Callable[[], object]) -> None:
+        self._missing, self._begin = services, begin
+        self._lock = threading.Lock()
+
+    def __call__(self, service: str) -> None:
+        """Note that this service is ready; may be called from any thread."""
+        with self._lock:
+            if service not in self._missing:
+                return
+            self._missing.remove(service)
+            if self._missing:
+                return
+        self._begin()
+
+
 class Session:
     """One engine and one run folder, from the start of the stack to its end."""
 
@@ -76,6 +96,8 @@ class Session:
         self._probes: list[Probe] = []
         self._arrivals: ArrivalsProbe | None = None
         self._loading = False
+        self._loader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="load-demo")
+        self._loaded: Future[float] | None = None
         self._settled: Settled | None = None  # once the load has been paused
         curves = CurvesFile(folder)
         self._closing.callback(curves.close)
@@ -97,14 +119,18 @@ class Session:
         self._recorded: FaultLog | None = None
 
     def start_stack(self) -> None:
-        """Start what this engine needs, and the load at its start rates.
+        """Start what this engine needs, and the load at its start rates. If the demo's script waits
+        for some services itself, it begins to load when all others are ready.
 
         Raises:
             RacetrackError: a service did not come up, or the broker does not keep what it is sent.
         """
         services = services_of(self._engine, self._stack.settings)
         self._screen.say(f"  {', '.join(services)}, side by side")
-        self._stack.start(services, self._folder.stack, self._screen.say)
+        on_ready: OnReady = ignore
+        if waits_for := set(self._engine.demo_waits_for):
+            on_ready = WhenAllReady(set(services) - waits_for, self._begin_to_load)
+        self._stack.start(services, self._folder.stack, self._screen.say, on_ready)
         with self._folder.recording() as run:
             run.versions |= self._stack.versions()
         if "debezium" in self._engine.needs:
@@ -126,11 +152,10 @@ class Session:
         )
         self._begin(self._arrivals)
         self._begin(PublishedProbe(broker, self._curves, self._excused_by("broker")))
-        began = time.monotonic()
-        self._loading = True
+        loaded = self._loaded or self._begin_to_load()
         with self._explaining_failures():
-            self._engine.load_demo(self._stack)
-        self._screen.say(f"  demo loaded in {time.monotonic() - began:.1f} s")
+            took_s = loaded.result()
+        self._screen.say(f"  demo loaded in {took_s:.1f} s")
         for remark in self._engine.remarks(self._stack):
             self._screen.remark(remark)
         with self._folder.recording() as run:
@@ -151,6 +176,17 @@ class Session:
         for probe in sampled.probes(*what, self._sample_every_s):
             self._begin(probe)
         self._wait_for_readers()
+
+    def _begin_to_load(self) -> Future[float]:
+        self._loading = True
+        self._loaded = self._loader.submit(self._load_demo)
+        return self._loaded
+
+    def _load_demo(self) -> float:
+        """Load the demo and return how many seconds it took."""
+        began = time.monotonic()
+        self._engine.load_demo(self._stack)
+        return time.monotonic() - began
 
     def _wait_for_readers(self) -> None:
         """A client takes seconds to begin, and may need a core for it."""
@@ -362,6 +398,7 @@ class Session:
             # Again, because a fault may have been about to start a service once more.
             at_last.callback(self._stack.stop, self._screen.say)
             at_last.callback(self._faults.join)
+            at_last.callback(self._loader.shutdown)
             at_last.callback(self._stack.stop, self._screen.say)
             at_last.callback(self._unload)
             self._closing.close()

@@ -8,6 +8,11 @@ from typing import Protocol
 from racetrack.settings import Settings
 
 Say = Callable[[str], None]
+OnReady = Callable[[str], None]
+
+
+def ignore(_service: str) -> None:
+    """Do nothing when a service is ready."""
 
 
 class Accounting(Protocol):
@@ -95,9 +100,12 @@ class Stack(Protocol):
             BusyError: a stack of this name was put up on purpose, or a port is taken.
         """
 
-    def start(self, services: Sequence[str], logs: Path | None, say: Say) -> None:
-        """Start the services side by side and return when each has passed its health check. Until
-        `stop` or `leave_running` a watchdog ends them, should this process be killed.
+    def start(
+        self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
+    ) -> None:
+        """Start the services side by side and return when each has passed its health check;
+        `on_ready` is called with the name of each that has, from any thread. Until `stop` or
+        `leave_running` a watchdog ends them, should this process be killed.
 
         Their output goes to `logs`, the `stack` folder of a run; without it, to where the stack's
         data is, and goes with it.

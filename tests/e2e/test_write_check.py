@@ -28,7 +28,7 @@ from racetrack.run_record import RunArguments
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import Settings, load
-from racetrack.stack.contract import Say, Stack
+from racetrack.stack.contract import OnReady, Say, Stack, ignore
 from racetrack.stack.native.stack import NativeStack
 from tests.e2e.loadgen_stack import LoadgenStack
 from tests.run_json import read_run
@@ -66,8 +66,10 @@ def tampering(limit: str) -> Engine:
 class Refusing(NativeStack):
     """As soon as it is up, its broker takes no record any more."""
 
-    def start(self, services: Sequence[str], logs: Path | None, say: Say) -> None:
-        super().start(services, logs, say)
+    def start(
+        self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
+    ) -> None:
+        super().start(services, logs, say, on_ready)
         entry = ConfigEntry(
             "message.max.bytes", NONE_FITS, incremental_operation=AlterConfigOpType.SET
         )

@@ -16,7 +16,7 @@ from racetrack.errors import RacetrackError
 from racetrack.run.readiness import make_ready
 from racetrack.settings import Settings, load
 from racetrack.stack import heeded
-from racetrack.stack.contract import Endpoints, Say, Stack, Unmeasurable
+from racetrack.stack.contract import Endpoints, OnReady, Say, Stack, Unmeasurable, ignore
 
 EVERY_S = 0.01
 MakeReady = Callable[..., bool]
@@ -37,6 +37,7 @@ class MadeUpStack:
         self.ended: dict[str, str] = {}
         self.start_s = 0.0
         self.refuses = False
+        self.ready_after: dict[str, threading.Event] = {}  # service → what happens before
 
     def as_stack(self) -> Stack:
         return cast(Stack, self)
@@ -44,8 +45,14 @@ class MadeUpStack:
     def prepare(self, services: Sequence[str], say: Say) -> None:
         self.prepared += services
 
-    def start(self, services: Sequence[str], logs: Path | None, say: Say) -> None:
+    def start(
+        self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
+    ) -> None:
         self.did.append(("start", " ".join(services)))
+        for service in sorted(services, key=lambda name: name in self.ready_after):
+            if service in self.ready_after and not self.ready_after[service].wait(10):
+                raise RacetrackError(f"{service} was not ready")
+            on_ready(service)
 
     def stop(self, say: Say) -> None:
         self.did.append(("stop", "all"))

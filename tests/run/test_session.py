@@ -1,6 +1,7 @@
 """How an engine is driven from its start to its end: everything is recorded, whatever breaks ends
 it, nothing is left."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from racetrack.engines.contract import DemoError
 from racetrack.errors import RacetrackError
 from racetrack.probes.thread import Probe
 from racetrack.run import session
@@ -17,6 +19,7 @@ from racetrack.run.session import Session
 from racetrack.runfolder import RunFolder, read_run
 from racetrack.screen import Screen
 from racetrack.settings import load
+from racetrack.stack.contract import Stack
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
 
@@ -71,8 +74,10 @@ class Broker:
 class Drive:
     """A session with a made-up engine on a made-up stack."""
 
-    def __init__(self, logs: Path, counted: int | None = 7) -> None:
-        self.stack, self.engine = MadeUpStack(), MadeUpEngine(counted)
+    def __init__(
+        self, logs: Path, counted: int | None = 7, engine: MadeUpEngine | None = None
+    ) -> None:
+        self.stack, self.engine = MadeUpStack(), engine or MadeUpEngine(counted)
         self.folder = RunFolder.create(logs, self.engine.name, "5")
         screen = Screen(Console(quiet=True))
         self.session = Session(self.engine, self.stack.as_stack(), self.folder, screen, 0.1)
@@ -118,6 +123,46 @@ def test_the_stack_is_started_and_then_it_is_seen_whether_it_takes_writes(
     assert at.stack.did == [("start", " ".join(services_of(at.engine, load())))]
     assert Generator.asked == ["check writes"]
     assert read_run(at.folder.path).versions == {"mysql": "9"}
+
+
+class Waiting(MadeUpEngine):
+    """An engine whose script waits for Debezium itself."""
+
+    demo_waits_for = ("debezium",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began = threading.Event()
+
+    def load_demo(self, stack: Stack) -> None:
+        self.began.set()
+        super().load_demo(stack)
+
+
+def test_a_demo_is_loaded_while_a_service_comes_up_that_it_waits_for_itself(
+    drive: Callable[..., Drive],
+) -> None:
+    engine = Waiting()
+    at = drive(engine=engine)
+    at.stack.ready_after = {"debezium": engine.began}
+    at.start()
+    assert at.stack.did.count(("load", "demo")) == 1
+    assert "total=7" in (at.folder.path / "made-up_sample_dt.log").read_text()
+
+
+class Refused(Waiting):
+    """It refuses the demo at once."""
+
+    def load_demo(self, stack: Stack) -> None:
+        super().load_demo(stack)
+        raise DemoError("no such table")
+
+
+def test_a_demo_that_is_refused_early_ends_the_run(drive: Callable[..., Drive]) -> None:
+    at = drive(engine=Refused())
+    at.session.start_stack()
+    with pytest.raises(DemoError, match="no such table"):
+        at.session.run_demo()
 
 
 def test_with_the_demo_its_progress_is_written_down_from_the_first_update_on(

@@ -45,6 +45,7 @@ class Deephaven(Engine):
     order = 1
     needs = ("registry", "debezium")
     services = ("deephaven",)
+    demo_waits_for = ("debezium",)  # `wait_for` in the script
     script_ending = ".py"
     keeps_first_schemas = True  # Deephaven 42.7 decodes decimals by the first schema's scale
     is_published = True

@@ -18,7 +18,7 @@ from racetrack.stack.compose.followers import Followers
 from racetrack.stack.compose.names import called, each_once, shown
 from racetrack.stack.compose.project import REDIS, Project, Service, end
 from racetrack.stack.compose.startup import READY_WITHIN_S, Startup
-from racetrack.stack.contract import Endpoints, Inside, Say, Standing
+from racetrack.stack.contract import Endpoints, Inside, OnReady, Say, Standing, ignore
 from racetrack.stack.native import ports
 from racetrack.stack.standing import StandingNote, require_none
 from racetrack.stack.watchdog import Watchdog
@@ -90,7 +90,9 @@ class ComposeStack:
         ports.must_be_free(self.settings.bind_address, [self._ports(wanted.values())])
         self._get_images(wanted, say)
 
-    def start(self, services: Sequence[str], logs: Path | None, say: Say) -> None:
+    def start(
+        self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
+    ) -> None:
         """Start the services and return when all are healthy. Each one's output goes to a file in
         `logs`, and all of it to `docker-compose.log` beside that folder.
 
@@ -113,6 +115,8 @@ class ComposeStack:
             end(up)
         for name, container_id in self._started.coming.ids.items():
             self._started.live[name] = self._containers.live(container_id)
+        for service in services:
+            on_ready(service)
 
     def apart(self, services: Sequence[str]) -> list[str]:
         """One for each container."""

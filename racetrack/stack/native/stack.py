@@ -13,7 +13,15 @@ from racetrack import install
 from racetrack.process_tree import ProcessTree
 from racetrack.settings import REPO, Settings
 from racetrack.stack import cores, tmpfs
-from racetrack.stack.contract import Endpoints, Inside, Say, Standing, Unmeasurable
+from racetrack.stack.contract import (
+    Endpoints,
+    Inside,
+    OnReady,
+    Say,
+    Standing,
+    Unmeasurable,
+    ignore,
+)
 from racetrack.stack.native import leftovers, net, ports
 from racetrack.stack.native.service import Context, NativeService, find_service, spawn
 from racetrack.stack.native.startup import CHECK_EVERY_S, Running, wait_ready
@@ -82,7 +90,9 @@ class NativeStack:
         needed = {part for service in wanted for part in service.parts}
         self._parts = install.ensure(sorted(needed), _versions_of(self.settings), say)
 
-    def start(self, services: Sequence[str], logs: Path | None, say: Say) -> None:
+    def start(
+        self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
+    ) -> None:
         """Start the services side by side and return when each has passed its health check.
 
         Raises:
@@ -98,7 +108,9 @@ class NativeStack:
         ready = {service.name: threading.Event() for service in wanted}
         with ThreadPoolExecutor(max_workers=len(wanted)) as pool:
             try:
-                futures = [pool.submit(self._bring_up, service, ready, say) for service in wanted]
+                futures = [
+                    pool.submit(self._bring_up, service, ready, say, on_ready) for service in wanted
+                ]
                 for future in as_completed(futures):
                     future.result()
             except BaseException:
@@ -229,6 +241,7 @@ class NativeStack:
         service: NativeService,
         ready: Mapping[str, threading.Event],
         say: Say,
+        on_ready: OnReady,
     ) -> None:
         began = time.monotonic()
         try:
@@ -239,6 +252,7 @@ class NativeStack:
             return
         ready[service.name].set()
         say(f"  {service.name} ready after {time.monotonic() - began:.1f} s")
+        on_ready(service.name)
 
     def _launch(self, service: NativeService) -> None:
         log = self.log_of(service.name)
