@@ -129,6 +129,8 @@ def worker_properties(context: Context) -> dict[str, str]:
     return {
         "bootstrap.servers": net.kafka(settings),
         "listeners": f"http://{listener}",
+        # The broker comes up meanwhile, and between two tries to reach it there is a second.
+        "reconnect.backoff.max.ms": "200",
         "offset.storage.file.filename": str(context.work / "offsets"),
         # After a crash it goes on from what was noted last, and tells again what came after that.
         "offset.flush.interval.ms": "1000",
