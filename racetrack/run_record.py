@@ -164,18 +164,6 @@ class FaultLog(Part):
     done: tuple[DoneFault, ...] = Field(description="In the order in which they were done.")
 
 
-class Spin(Part):
-    """How fast one core did a fixed piece of work, MiB of SHA-256 per second."""
-
-    before_mib_per_s: float = Field(description="Before the stack was started.")
-    after_mib_per_s: float | None = Field(
-        default=None, description="After it was stopped; null if the run broke off."
-    )
-    calibrated_mib_per_s: float | None = Field(
-        default=None, description="When this machine was calibrated last; null if it was not."
-    )
-
-
 class MarkedViewRecord(Part):
     """A view that was followed by marks. Mark n (0 for the first) is of partition n // 2 modulo
     their number. What its rows in views.csv say is of those marks of a partition that show in it.
@@ -257,9 +245,6 @@ class RunRecord(Part):
     machine: Machine = Field(default_factory=Machine)
     versions: dict[str, str] = Field(
         default_factory=dict, description="Of every part, as the part itself says."
-    )
-    spin: Spin | None = Field(
-        default=None, description="How fast the machine was; absent from older runs."
     )
     steps: tuple[Step, ...] = Field(default=(), description="In the order in which they began.")
     measured: Measured | None = Field(default=None, description="Absent before sampling.")

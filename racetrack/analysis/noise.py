@@ -13,15 +13,13 @@ import numpy as np
 from racetrack.analysis.raw import RESOURCES, NoiseRow
 from racetrack.record_part import Scalar
 from racetrack.results_record import CoreSpeed, NoiseFigures
-from racetrack.run_record import RunRecord, Spin, Window
+from racetrack.run_record import RunRecord, Window
 
 VOID = "Void: "
 # The rows have to reach so near to both ends of the time that is asked about.
 REACH_MS = 2_000
 # Accounts and `/proc/stat` tell hundredths of a second, and are read one after the other.
 READ_WITHIN_S = 0.05
-# Twenty spins in a row, on a busy machine, were within 0.4 % of each other.
-SPIN_WITHIN_PCT = 5.0
 # A core that nobody shares is within a few percent of its fastest second (docs/noise.md).
 CORE_SPEED_WITHOUT_A_WORD_PCT = 90.0
 # A machine with room has nobody wait for memory; one that ran out of it was at 4 % before it stood.
@@ -177,7 +175,7 @@ def is_void(outcome: str) -> bool:
 
 def warnings(run: RunRecord) -> list[str]:
     """What to know before believing the figures of a run that is not void."""
-    found = _slower(run.spin)
+    found: list[str] = []
     results = run.results
     if results and not Gate.of(run.settings) and (told := exceeded(results.noise, Gate())):
         found.append(f"Noisy machine: {told}. The gate was off (NOISE_GATE).")
@@ -204,25 +202,6 @@ def _shared_cores(figures: NoiseFigures) -> str:
         f"The cores ran at {figures.core.pct:.0f} % of the speed of the run's fastest second:"
         " another machine may share them (docs/noise.md). That raises costs and lowers rates."
     )
-
-
-def _slower(spin: Spin | None) -> list[str]:
-    """Where the machine was slower after a run than before it, or than at its calibration."""
-    if not spin:
-        return []
-    before, after, calibrated = (
-        *(spin.before_mib_per_s, spin.after_mib_per_s, spin.calibrated_mib_per_s),
-    )
-    pairs = {
-        "after the run than before it": (after, before),
-        "before the run than when it was calibrated": (before, calibrated),
-    }
-    return [
-        f"The machine was {100 * (1 - now / then):.0f} % slower {what} ({now:,.0f} instead of"
-        f" {then:,.0f} MiB/s on one core): its costs and rates are not those of other runs."
-        for what, (now, then) in pairs.items()
-        if now and then and now < then * (1 - SPIN_WITHIN_PCT / 100)
-    ]
 
 
 def _pct(part: float | None, of: float | None) -> float | None:

@@ -1,8 +1,8 @@
 """How fast a core is at an instant, while others may share it: known work, by its own CPU time.
 
 A hypervisor may run two machines on the two halves of one core. Neither has all of it then, though
-none of its time counts as stolen. BLAKE2b keeps many of a core's units busy, so it shows that. The
-spin does not: SHA-256 by a processor's own instructions mostly waits for itself (docs/noise.md).
+none of its time counts as stolen. BLAKE2b keeps many of a core's units busy, so it shows that.
+SHA-256 by a processor's own instructions does not: it mostly waits for itself (docs/noise.md).
 """
 
 import hashlib

@@ -15,8 +15,6 @@ from rich.table import Table
 from racetrack import engines, interrupts, machine, plugins
 from racetrack.clock import utc_now
 from racetrack.flaw import Flaw
-from racetrack.probes.spin import mib_per_s
-from racetrack.run import speed
 from racetrack.screen import Screen, as_text
 from racetrack.settings import Settings, load
 from racetrack.stack.runtime import open_stack
@@ -113,9 +111,7 @@ def run(screen: Screen, guard: interrupts.Guard) -> Sequence["Finding"]:
         f"{utc_now()}, {where}, load average {load_before:.1f} before;"
         f" took {(time.monotonic() - began) / 60:.1f} minutes"
     )
-    if all(finding.within for finding in found):
-        speed.keep(mib_per_s())
-    else:
+    if not all(finding.within for finding in found):
         screen.say(
             "The ruler is off here. If the machine has other work, stop that and try again; the"
             " runs above hold what was recorded."

@@ -8,16 +8,14 @@ from racetrack import __version__, interrupts, machine
 from racetrack.analysis import figures, outcome
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
-from racetrack.probes.spin import mib_per_s
 from racetrack.report import terminal
-from racetrack.run import decision, faults, speed
+from racetrack.run import decision, faults
 from racetrack.run.session import Session
 from racetrack.run_record import (
     MarkedViewRecord,
     Measured,
     QuestionRecord,
     RunArguments,
-    Spin,
 )
 from racetrack.runfolder import RunFolder, read_run, shown
 from racetrack.screen import Screen
@@ -82,21 +80,8 @@ class Experiment:
                         run.outcome = result
                     with self._step(len(self._steps)):
                         self._session.stop()
-            self._spin_again()
             self._report(result)
         return result
-
-    def _spin(self) -> None:
-        """How fast the machine is before anything of the run uses it."""
-        spin = Spin(before_mib_per_s=mib_per_s(), calibrated_mib_per_s=speed.calibrated())
-        with self._folder.recording() as run:
-            run.spin = spin
-
-    def _spin_again(self) -> None:
-        """And after all of it has ended."""
-        with self._folder.recording() as run:
-            if run.spin:
-                run.spin.after_mib_per_s = mib_per_s()
 
     def _announce(self) -> None:
         describe_run(self._folder, self._engine, self._stack, self._asked)
@@ -121,7 +106,6 @@ class Experiment:
         }.get(number, "")
 
     def _do_steps(self) -> str:
-        self._spin()
         with self._step(1):
             self._session.start_stack()
         with self._step(2):

@@ -14,7 +14,7 @@ from racetrack.analysis.noise import Gate
 from racetrack.analysis.raw import RESOURCES, NoiseRow
 from racetrack.probes.noise import COLUMNS
 from racetrack.results_record import CoreSpeed, NoiseFigures
-from racetrack.run_record import Spin, Window
+from racetrack.run_record import Window
 from tests.records import NOISE_FIGURES, record
 
 START_MS, CORES = 1_790_000_000_000, 2
@@ -224,25 +224,6 @@ def test_without_a_gate_the_noise_is_a_warning() -> None:
         record({"results": {"noise": loud}, "settings": {"noise_gate": False}})
     )
     assert "other programs used 40.0 % of a core" in told and "NOISE_GATE" in told
-
-
-@pytest.mark.parametrize(
-    ("after", "calibrated", "says"),
-    [
-        (396.0, None, []),
-        (392.0, 404.0, []),
-        (None, None, []),
-        (360.0, None, ["10 % slower after the run than before it"]),
-        (400.0, 500.0, ["20 % slower before the run than when it was calibrated"]),
-    ],
-)
-def test_a_machine_that_got_slower_is_told(
-    after: float | None, calibrated: float | None, says: list[str]
-) -> None:
-    spin = Spin(before_mib_per_s=400.0, after_mib_per_s=after, calibrated_mib_per_s=calibrated)
-    found = noise.warnings(record({"spin": spin.model_dump()}))
-    assert len(found) == len(says)
-    assert all(part in line for part, line in zip(says, found, strict=True))
 
 
 @pytest.mark.parametrize(("waited_pct", "says"), [(0.9, 0), (3.2, 1), (None, 0)])
