@@ -17,7 +17,8 @@ def of(run: RunRecord) -> str:
     reasons = (
         _lost(run.measured),
         _refused(run.measured),
-        _silent(run.results),
+        # At rate 0 there is nothing to report.
+        _silent(run.results) if run.asked.pageviews_per_s else None,
         _overcounted(run.results),
         wrong_views(run.verified) if run.verified else None,
         # These a repetition on a quiet machine may mend; and noise may be why a rate was missed.

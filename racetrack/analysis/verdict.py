@@ -229,7 +229,10 @@ def _useless(
             return f"A clock was set back by {verdict_words.ago(step)} before the window: run again"
         return "The recording ends before the window begins: run again"
     if rates.offered_per_s <= 0:
-        return "No pageview was due in the window: ask for a rate"
+        return (
+            "No verdict: nothing was offered. At rate 0 a run measures what the engine costs when"
+            " idle"
+        )
     if series.early_ms > EARLY_MS:
         return _too_early(curves, series)
     if not np.isfinite(series.lag_ms).all():

@@ -28,6 +28,12 @@ def test_an_engine_that_told_nothing_in_the_window_but_did_later_is_no_failure()
     assert outcome.of(record({"results": {"dt_ms": silent, "verdict": silent}})) == "ok"
 
 
+def test_an_engine_that_is_offered_nothing_has_nothing_to_report() -> None:
+    silent = {"updates": 0, "next_update_s": None}
+    idle = {"dt_ms": silent, "verdict": silent, "achieved_pageviews_per_s": 0.0}
+    assert outcome.of(record({"asked": {"pageviews_per_s": 0}, "results": idle})) == "ok"
+
+
 @pytest.mark.parametrize(
     ("where", "key", "value", "says"),
     [
