@@ -35,6 +35,6 @@ all_of() {
 }
 all_of "${two_at_a_time[@]}" -m "not e2e"
 # These measure nothing, so Java's quick compiler is enough.
-JAVA_TOOL_OPTIONS=-XX:TieredStopAtLevel=1 all_of "${two_at_a_time[@]}" -m "e2e and not alone"
+JVM_OPTIONS=-XX:TieredStopAtLevel=1 all_of "${two_at_a_time[@]}" -m "e2e and not alone"
 all_of -m "e2e and alone"
 exit "$failed"

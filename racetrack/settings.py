@@ -6,6 +6,7 @@ defaults in `racetrack/engines/<engine>/.env`. `load` combines all of them.
 
 import difflib
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from functools import cache
 from ipaddress import IPv4Address
@@ -77,6 +78,15 @@ def _redpanda_size(text: str) -> str:
     return units.normal_size(text).upper()
 
 
+def _shell_words(text: str) -> str:
+    """Return a text that a shell can split into words."""
+    try:
+        shlex.split(text)
+    except ValueError as error:
+        raise ValueError(f"{error}: quote it as for a shell") from None
+    return text
+
+
 def _folder(path: Path) -> Path:
     """Return a folder named in `.env`, relative to the repository."""
     if path == Path():
@@ -109,6 +119,7 @@ Rate = Annotated[int, BeforeValidator(units.parse_rate)]
 Milliseconds = Annotated[int, BeforeValidator(units.parse_milliseconds)]
 Seconds = Annotated[float, BeforeValidator(units.parse_duration_s)]
 Folder = Annotated[Path, AfterValidator(_folder)]
+ShellWords = Annotated[str, AfterValidator(_shell_words)]
 
 
 class Settings(BaseSettings):
@@ -151,6 +162,7 @@ class Settings(BaseSettings):
     kafka_retention_bytes: Annotated[int, BeforeValidator(_size_or_everything)]
     schema_registry_heap: Size
     connect_heap: Size
+    jvm_options: ShellWords
     redpanda_smp: Count
     redpanda_memory: Annotated[str, AfterValidator(_redpanda_size)]
     redpanda_tmpfs: Size

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import click
 
-from racetrack import __version__
+from racetrack import __version__, environment
 from racetrack.cli.parameters import Command
 
 COMPLETE_VARIABLE = "_RACE_COMPLETE"
@@ -102,6 +102,7 @@ def race() -> None:
 
 def main() -> None:
     """Run the command that the shell scripts were called with, or complete it."""
+    environment.settle()
     arguments = sys.argv[1:]
     if arguments[:1] == ["experiment"]:
         command = race.get_command(click.Context(race), "experiment")

@@ -13,7 +13,7 @@ from racetrack.settings import REPO, Settings
 
 # Installs parts.
 RECIPES = (
-    *(f"racetrack/{name}.py" for name in ("__init__", "errors", "plugins")),
+    *(f"racetrack/{name}.py" for name in ("__init__", "environment", "errors", "plugins")),
     "racetrack/install",
     "racetrack/engines/__init__.py",
 )

@@ -2,10 +2,11 @@
 index and certificates, and proxies. Nothing of it stays in an image."""
 
 import ast
-import os
 import subprocess
 import sys
 from pathlib import Path
+
+from racetrack import environment
 
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 # What pip is told that holds elsewhere, too: no paths of this machine.
@@ -27,13 +28,18 @@ def certificates() -> str:
 
 def proxies() -> dict[str, str]:
     """The proxies of the environment. Docker keeps them out of an image's history by itself."""
-    return {name: os.environ[name] for name in PROXIES if os.environ.get(name)}
+    told = environment.of_download()
+    return {name: told[name] for name in PROXIES if told.get(name)}
 
 
 def _settings() -> dict[str, str]:
     """What pip would use; the environment wins over files, as it does for pip."""
     listed = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "pip", "config", "list"],
+        env=environment.of_download(),
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     return parse(listed)
 

@@ -34,6 +34,7 @@ if not (
 print(sys.executable)'
 
 bootstrap() {
+    forget_the_shell
     find_python || true
     if [[ $OSTYPE == darwin* ]]; then
         require_python_on_a_mac
@@ -50,6 +51,16 @@ bootstrap() {
     fi
     # shellcheck disable=SC2034  # the front doors use it
     HARNESS_PYTHON="$harness/bin/python3"
+}
+
+# File modes, texts and Python are the same for every user. What of Python's variables is unset here,
+# the harness names.
+forget_the_shell() {
+    umask 022
+    RACETRACK_UNSET=$(compgen -e PYTHON)
+    # shellcheck disable=SC2086  # names have no blanks
+    unset LANGUAGE $RACETRACK_UNSET
+    export LC_ALL=C.UTF-8 PYTHONUTF8=1 RACETRACK_UNSET
 }
 
 install_what_is_missing() {

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from racetrack import environment
 from racetrack.errors import SetupError
 from racetrack.install.recipe import Say
 
@@ -99,7 +100,7 @@ class Runner:
         raise SetupError(self._failure(argv, doing, code, out + err))
 
     def _once(self, argv: list[str], cwd: Path | None) -> tuple[int, str, str]:
-        environ = {**os.environ, "LC_ALL": "C.UTF-8", "TMPDIR": str(self._scratch)}
+        environ = {**environment.of_download(), "LC_ALL": "C.UTF-8", "TMPDIR": str(self._scratch)}
         environ["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
         # A set-up that was started inside some virtual environment must not leak it into ours.
         for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):

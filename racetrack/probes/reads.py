@@ -1,11 +1,11 @@
 """Has an engine's views read by a process of its own, and keeps what it tells."""
 
 import dataclasses
-import os
 import subprocess
 import sys
 from typing import IO, cast
 
+from racetrack import environment
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.probes.reader import Job
@@ -65,7 +65,7 @@ class ReadsProbe(Probe):
                 stdout=self._csv,
                 stderr=log,
                 cwd=REPO,
-                env={**os.environ, **mark_command(self._stack_name, NAME)},
+                env=environment.of_program(mark_command(self._stack_name, NAME)),
                 start_new_session=True,  # Ctrl-C is for the harness, which ends it
             )
             with self._process as process:

@@ -1,11 +1,11 @@
 """Takes samples with `top`, as the published experiment did, and reads what it printed."""
 
-import os
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from racetrack import environment
 from racetrack.errors import RacetrackError
 from racetrack.runfolder import RunFolder
 from racetrack.stack.native.leftovers import mark_command
@@ -53,14 +53,11 @@ def take(
     with folder.open_for_lines("top_details.log") as details:
         top = subprocess.Popen(
             argv,
-            env={
-                **os.environ,
-                "LC_ALL": "C",  # a decimal point, whatever the user's language
-                # A session of its own keeps it from a Ctrl-C, and from `kill -9` of the group.
-                **mark_command(stack_name, "top"),
-            },
+            # A decimal point, and no configuration file of the user's.
+            env=environment.of_program(mark_command(stack_name, "top")),
             stdout=details,
             stderr=subprocess.STDOUT,
+            # Keeps it from a Ctrl-C, and from `kill -9` of the group.
             start_new_session=True,
         )
         try:

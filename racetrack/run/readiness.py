@@ -3,6 +3,7 @@ broker takes writes, and no service has died."""
 
 from collections.abc import Callable
 
+from racetrack import environment
 from racetrack.engines.contract import Engine
 from racetrack.errors import EngineFailed, RacetrackError, UsageError
 from racetrack.probes.write_check import WriteCheck
@@ -46,6 +47,8 @@ def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
     Raises:
         UsageError, SetupError, BusyError: no; the message says what to do.
     """
+    if line := environment.ignored():
+        say(line)
     require_usable(engine, stack)
     cores.keep_harness_on_its_own(stack.settings)
     stack.prepare(services_of(engine, stack.settings), say)

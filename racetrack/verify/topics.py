@@ -11,6 +11,7 @@ from typing import IO
 
 import duckdb
 
+from racetrack import environment
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.probes.broker import TopicOffsets
 from racetrack.workload import SourceTopic
@@ -111,6 +112,7 @@ def _start(arguments: Sequence[str], said: IO[bytes]) -> subprocess.Popen[bytes]
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=said,
+            env=environment.of_program({}),
         )
     except FileNotFoundError:
         raise SetupError(

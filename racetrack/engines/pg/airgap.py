@@ -6,8 +6,9 @@ from racetrack.install.image import Image
 
 # What the feeder imports of the harness, and itself.
 FEED = (
-    *(f"racetrack/{name}.py" for name in ("__init__", "errors", "plugins", "settings", "units")),
-    *(f"racetrack/stack/{name}.py" for name in ("__init__", "contract")),
+    *(f"racetrack/{name}.py" for name in ("__init__", "environment", "errors", "plugins")),
+    *(f"racetrack/{name}.py" for name in ("settings", "units")),
+    *(f"racetrack/stack/{name}.py" for name in ("__init__", "avro", "contract")),
     *(f"racetrack/stack/native/{name}.py" for name in ("__init__", "net", "service")),
     *(f"racetrack/engines/{name}.py" for name in ("__init__", "pg/__init__")),
     *(

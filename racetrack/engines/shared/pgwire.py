@@ -1,6 +1,5 @@
 """What engines that speak PostgreSQL's protocol share: psql for scripts, and rows as they come."""
 
-import os
 import select
 import subprocess
 import time
@@ -16,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.pq.abc import PGconn, PGresult
 
+from racetrack import environment
 from racetrack.engines.contract import DemoError, NoSuchView
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.stack.native.leftovers import mark_command
@@ -71,11 +71,10 @@ class Server:
 
     def with_option(self, option: str) -> "Server":
         """The same, with one more option for the session (`--name=value`) beside those that the URL
-        or PGOPTIONS ask for.
+        asks for.
         """
         parts = conninfo_to_dict(self.conninfo)
-        asked = parts.get("options") or os.environ.get("PGOPTIONS", "")
-        options = f"{asked} {option}".strip()
+        options = f"{parts.get('options') or ''} {option}".strip()
         return replace(self, conninfo=make_conninfo("", **{**parts, "options": options}))
 
     def connect(self) -> "closing[psycopg.Connection[Any]]":
@@ -125,11 +124,9 @@ class Server:
             ended = subprocess.run(
                 [*argv, "-f", str(shown)],
                 cwd=script.parent.parent,  # a short name of the script in what psql says of it
-                env={
-                    **os.environ,
-                    **self._environment(),
-                    **mark_command(stack_name, "psql"),
-                },
+                env=environment.of_program(
+                    {**self._environment(), **mark_command(stack_name, "psql")}
+                ),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,

@@ -1,15 +1,19 @@
 """What all Java services share: which Java, its options, class paths without doubles."""
 
 import re
+import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from racetrack.errors import SetupError
+from racetrack.settings import Settings
 
 # For an engine: a line for each time that it stood still to collect garbage, with when that ended.
 # `racetrack/analysis/pauses.py` reads it.
 TELLS_OF_PAUSES = "-Xlog:gc:stdout:timemillis,tags"
+# In Turkish, the upper case of "classic" is no name of a protocol.
+LANGUAGE = ("-Duser.language=en", "-Duser.country=US")
 
 
 def java() -> Path:
@@ -33,7 +37,12 @@ def java_version() -> str:
     raise SetupError(f"{release} names no JAVA_VERSION. Install openjdk-17-jre-headless.")
 
 
-def options(heap: str, work: Path) -> list[str]:
+def for_every_jvm(settings: Settings) -> list[str]:
+    """Language and country, whatever the machine's are, and the user's JVM_OPTIONS, which win."""
+    return [*LANGUAGE, *shlex.split(settings.jvm_options)]
+
+
+def options(heap: str, work: Path, settings: Settings) -> list[str]:
     """For every Java service: its heap; crash reports in its log; no file outside `work`."""
     temporary = work / "tmp"
     temporary.mkdir(exist_ok=True)
@@ -45,6 +54,7 @@ def options(heap: str, work: Path) -> list[str]:
         "-XX:-UsePerfData",  # or a file in /tmp/hsperfdata_*
         "-XX:+ErrorFileToStdout",
         "-XX:+ExitOnOutOfMemoryError",
+        *for_every_jvm(settings),
     ]
 
 

@@ -29,6 +29,7 @@ from pathlib import Path
 
 import tenacity
 
+from racetrack import environment
 from racetrack.errors import RacetrackError
 from racetrack.settings import REPO, Settings, every_setting, load
 from racetrack.stack.native import net
@@ -168,6 +169,7 @@ def main(arguments: list[str]) -> int:
     asked = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, _request_stop)
     signal.signal(signal.SIGINT, _request_stop)
+    environment.settle()
     parts = Path(os.environ.get("RACETRACK_PARTS") or REPO / "parts")
     try:
         settings = _on_free_ports(load()) if asked.prepare else load()

@@ -1,7 +1,6 @@
 """What one native service must say of itself: how it is launched, when it is ready, its version."""
 
 import importlib
-import os
 import subprocess
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -9,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol
 
-from racetrack import plugins
+from racetrack import environment, plugins
 from racetrack.settings import Settings
 
 SERVICES = "racetrack.stack.services"
@@ -50,12 +49,13 @@ def spawn(
 ) -> "subprocess.Popen[bytes]":
     """Start it, with `mark` in its environment; it writes to `output`, None: to ours.
 
-    It gets a session of its own: a Ctrl-C on the terminal is for whoever started it, and ends it in
-    an order of its own.
+    Its environment and its file mode mask are the same, whoever starts it. It gets a session of its
+    own: a Ctrl-C on the terminal is for whoever started it, and ends it in an order of its own.
     """
     return subprocess.Popen(
         launch.argv,
-        env={**os.environ, **launch.env, **mark},
+        env=environment.of_program({**launch.env, **mark}),
+        umask=environment.UMASK,
         cwd=launch.cwd,
         stdin=subprocess.DEVNULL,
         stdout=output,

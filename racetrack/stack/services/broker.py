@@ -1,7 +1,6 @@
 """The broker: Apache Kafka, one node that is its own controller, nothing kept after the run."""
 
 import base64
-import os
 import shutil
 import subprocess
 import uuid
@@ -12,6 +11,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from racetrack import environment
 from racetrack.errors import RacetrackError
 from racetrack.settings import Settings
 from racetrack.stack.native import jvm, leftovers, net, prebuilt
@@ -145,7 +145,7 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
     return Launch(
         argv=[
             str(jvm.java()),
-            *jvm.options(context.settings.kafka_heap, context.work),
+            *jvm.options(context.settings.kafka_heap, context.work, context.settings),
             *options,
             f"-Dlog4j2.configurationFile={LOG4J}",
             "-cp",
@@ -179,7 +179,7 @@ def _format_with_java(context: Context, configuration: Path, cluster_id: str) ->
     tool = [str(jvm.java()), "-cp", class_path(context), "kafka.tools.StorageTool", "format"]
     done = subprocess.run(
         [*tool, "-t", cluster_id, "-c", str(configuration)],
-        env={**os.environ, **leftovers.mark(context.settings.stack_name, "broker")},
+        env=environment.of_program(leftovers.mark(context.settings.stack_name, "broker")),
         capture_output=True,
         text=True,
         check=False,

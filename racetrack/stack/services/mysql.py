@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pymysql
 
+from racetrack import environment
 from racetrack.errors import RacetrackError
 from racetrack.install.apt import own_loader
 from racetrack.install.debian import MYSQL_LIBRARIES
@@ -179,7 +180,7 @@ def _make_data(context: Context) -> None:
     _give_away(context.work)
     done = subprocess.run(
         _server(context, "--initialize-insecure"),
-        env={**os.environ, **leftovers.mark(context.settings.stack_name, "mysql")},
+        env=environment.of_program(leftovers.mark(context.settings.stack_name, "mysql")),
         capture_output=True,
         text=True,
         check=False,

@@ -67,8 +67,10 @@ def environment(context: Context) -> dict[str, str]:
                 jvm.TELLS_OF_PAUSES,
                 "-XX:+ExitOnOutOfMemoryError",  # or the reason is not among its last words
                 f"-Djna.tmpdir={context.work}",  # or in the user's cache folder
+                *jvm.for_every_jvm(settings),
             ]
         ),
+        "JAVA_HOME": str(jvm.java().parent.parent),
         "KAFKA_BOOTSTRAP": net.kafka(settings),
         "SCHEMA_REGISTRY_URL": registry.url(settings),
         "RACETRACK_SCRIPTS": str(REPO / "scripts"),

@@ -46,7 +46,7 @@ class Flink:
         return Launch(
             argv=[
                 str(jvm.java()),
-                *jvm.options(heap, context.work),
+                *jvm.options(heap, context.work, context.settings),
                 f"-Xms{heap}",
                 COLLECTOR,
                 jvm.TELLS_OF_PAUSES,

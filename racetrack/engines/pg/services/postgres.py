@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg
 
+from racetrack import environment
 from racetrack.engines.pg import recipe
 from racetrack.engines.pg.knobs import Knobs
 from racetrack.errors import RacetrackError
@@ -143,11 +144,12 @@ def _single(context: Context, prefix: Path, statement: str) -> None:
 def _do(context: Context, prefix: Path, command: Sequence[str], what: str, stdin: str = "") -> None:
     done = subprocess.run(
         _command(prefix, *command),
-        env={
-            **os.environ,
-            **_environment(prefix),
-            **leftovers.mark(context.settings.stack_name, "postgres"),
-        },
+        env=environment.of_program(
+            {
+                **_environment(prefix),
+                **leftovers.mark(context.settings.stack_name, "postgres"),
+            }
+        ),
         cwd=context.work,
         input=stdin,
         capture_output=True,

@@ -75,7 +75,7 @@ class Program:
         return Launch(
             argv=[
                 str(jvm.java()),
-                *jvm.options(self.heap(settings), context.work),
+                *jvm.options(self.heap(settings), context.work, settings),
                 jvm.TELLS_OF_PAUSES,
                 *self.options(part),
                 "-cp",

@@ -1,0 +1,121 @@
+"""The user's environment changes nothing that is measured, and is named where it would have."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from racetrack import environment
+from racetrack.errors import SetupError
+from racetrack.stack.native.service import Launch, spawn
+
+HOSTILE = {
+    "_JAVA_OPTIONS": "-Xmx300m",
+    "JAVA_TOOL_OPTIONS": "-Duser.language=tr",
+    "JDK_JAVA_OPTIONS": "-Xint",
+    "KAFKA_OPTS": "-Dx=y",
+    "KAFKA_HEAP_OPTS": "-Xmx1m",
+    "LD_PRELOAD_OF_A_TEST": "",
+    "PYTHONHOME": "/nowhere",
+    "http_proxy": "http://127.0.0.1:9",
+    "ALL_PROXY": "socks5://127.0.0.1:9",
+    "PGOPTIONS": "--nonsense",
+    "KCAT_CONFIG": "/nowhere",
+}
+SHOW = "import json, os; print(json.dumps([dict(os.environ), os.umask(0)]))"
+
+
+@pytest.fixture
+def hostile(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A shell with variables that change programs, and a file mode mask that hides all."""
+    for name in environment.harmful(os.environ):
+        monkeypatch.delenv(name)
+    for name, value in HOSTILE.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("LANG", "tr_TR.UTF-8")
+    monkeypatch.setenv("LC_ALL", "tr_TR.UTF-8")
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("hostile")
+def test_a_service_gets_an_environment_and_a_mode_mask_of_our_own(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    with said.open("wb") as output:
+        launch = Launch([sys.executable, "-IEc", SHOW], env={"KAFKA_BOOTSTRAP": "here"})
+        assert spawn(launch, output, {"RACETRACK_STACK": "test"}).wait() == 0
+    given, mask = json.loads(said.read_text())
+    assert not given.keys() & HOSTILE.keys()
+    assert given["KAFKA_BOOTSTRAP"] == "here"
+    assert given["RACETRACK_STACK"] == "test"
+    assert given["PATH"] == os.environ["PATH"]
+    assert {given[name] for name in ("LANG", "LC_ALL")} == {"C.UTF-8"}
+    assert given["TZ"] == "UTC"
+    assert not Path(given["HOME"]).exists()
+    assert mask == 0o022
+
+
+@pytest.mark.usefixtures("hostile")
+def test_one_line_names_what_is_ignored_and_no_setting() -> None:
+    os.environ["KAFKA_HEAP"] = "2g"
+    try:
+        said = environment.ignored()
+    finally:
+        del os.environ["KAFKA_HEAP"]
+    assert said
+    assert "_JAVA_OPTIONS, " in said
+    assert all(name in said for name in HOSTILE)
+    assert "KAFKA_HEAP," not in said
+    assert "LANG" not in said
+    assert "downloads still use the proxy" in said
+
+
+def test_without_such_variables_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*environment.harmful(os.environ), environment.UNSET_BEFORE):
+        monkeypatch.delenv(name, raising=False)
+    assert environment.ignored() is None
+
+
+SETTLED = """
+import os, resource
+from racetrack import environment
+environment.settle()
+environment.settle()
+assert "http_proxy" not in os.environ, "clients would go through the proxy"
+assert environment.of_download()["http_proxy"] == "http://127.0.0.1:9"
+assert "http_proxy" in environment.ignored()
+assert resource.getrlimit(resource.RLIMIT_NOFILE) == (4096, 4096)
+assert os.umask(0) == 0o022
+environment.require_open_files()
+"""
+
+
+def limited(code: str, files: tuple[int, int]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "http_proxy": "http://127.0.0.1:9"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, files),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_process_that_has_settled_depends_on_its_shell_no_more() -> None:
+    done = limited(SETTLED, (256, 4096))
+    assert done.returncode == 0, done.stderr
+
+
+def test_too_few_open_files_are_refused_with_the_number_that_is_needed() -> None:
+    code = "from racetrack import environment as e; e.settle(); e.require_open_files()"
+    done = limited(code, (256, 256))
+    assert "needs 4,096 open files, and this shell allows 256" in done.stderr
+    assert "ulimit -n 4096" in done.stderr
+    assert SetupError.exit_code == 3
