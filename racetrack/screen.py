@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from rich.console import Console
@@ -50,7 +50,8 @@ class Screen:
             yield
         finally:
             self._log = None
-            log.close()
+            with suppress(OSError):  # `say` has reported that the disk is full
+                log.close()
 
     def say(self, line: str, style: str | None = None) -> None:
         """One line (or several) for the person and the log."""
@@ -59,7 +60,11 @@ class Screen:
         except OSError:  # the terminal has gone; the log goes on
             self._console.quiet = True
         if self._log:
-            self._log.write(line + "\n")
+            try:
+                self._log.write(line + "\n")
+            except OSError as error:  # a full disk must not keep a run from cleaning up
+                self._log = None
+                self.say(f"  start.log ends here: {error.strerror}")
 
     def heading(self, line: str) -> None:
         """A line that stands out."""

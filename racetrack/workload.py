@@ -152,6 +152,8 @@ class Workload:
     topic: SourceTopic
     # The others that views are made of, beside those of CDC.
     topics: tuple[SourceTopic, ...]
+    # Bytes that the broker stores of each message of the main topic (Apache Kafka's log, measured).
+    stored_bytes: int
     # MySQL's database; its user has the same name.
     database: str
     # Its tables. Each is a view too: what an engine has of it.

@@ -48,3 +48,12 @@ def test_a_pipe_that_has_gone_ends_nothing_and_the_log_goes_on(
         screen.say("one")
         screen.say("two")
     assert (tmp_path / "start.log").read_text() == "one\ntwo\n"
+
+
+def test_a_full_disk_ends_the_log_and_not_the_run() -> None:
+    out = io.StringIO()
+    screen = Screen(patient_console(out))
+    with Path("/dev/full").open("w", buffering=1) as log, screen.copied_to(log):
+        screen.say("one")
+        screen.say("two")
+    assert out.getvalue() == "one\n  start.log ends here: No space left on device\ntwo\n"

@@ -1,6 +1,7 @@
 """What the commands share: their parameters, and how errors and signals become exit codes."""
 
 import difflib
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +30,8 @@ Exit codes:
     130  interrupted by Ctrl-C; 143 by SIGTERM
 """
 HELP_WIDTH = 100
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 Value = TypeVar("Value")
 
@@ -141,6 +144,14 @@ def errors_to_exit_codes() -> Iterator[None]:
         say_error(error)
         sys.exit(error.exit_code)
     except OSError as error:
+        if error.errno in NO_ROOM:
+            click.echo(
+                f"Error: {error.filename or 'LOGS_FOLDER'}: {error.strerror}. The run has ended and"
+                " is not complete. Free some room there, or set LOGS_FOLDER to a folder on another"
+                " disk.",
+                err=True,
+            )
+            sys.exit(1)
         if error.filename is None:
             raise  # no file of the user's: a fault of ours
         click.echo(

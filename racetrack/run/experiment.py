@@ -9,7 +9,7 @@ from racetrack.analysis import figures, outcome
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.report import terminal
-from racetrack.run import decision, faults
+from racetrack.run import decision, faults, room
 from racetrack.run.session import Session
 from racetrack.run_record import (
     MarkedViewRecord,
@@ -93,6 +93,8 @@ class Experiment:
         )
         for number, name in enumerate(self._steps, start=1):
             self._screen.say(f"  {number}. {name}{self._how_long(number)}")
+        for line in room.forecasts(self._stack, asked):
+            self._screen.remark(line)
 
     def _how_long(self, number: int) -> str:
         asked = self._asked
@@ -175,6 +177,7 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, asked: RunArgu
     """Begin `run.json`: what was asked, with what settings, on what machine."""
     with folder.recording() as run:
         run.runtime = stack.runtime
+        run.data_in_memory = stack.data_in_memory
         # All of them, also those that were not given: what is not set is not written.
         run.asked = RunArguments(**dict(asked))
         run.outcome = "unfinished"

@@ -33,6 +33,7 @@ from racetrack.run import followed, sampled
 from racetrack.run.faults import Away, Fault, FaultInjector
 from racetrack.run.rate_controller import LoadSample
 from racetrack.run.readiness import check_services, check_writes, services_of
+from racetrack.run.room import RoomWatch
 from racetrack.run_record import Counts, FaultLog, Measured, Window
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
@@ -116,6 +117,7 @@ class Session:
             delay=self._delay,
             say=screen.say,
         )
+        self._room = RoomWatch(stack, folder.path)
         self._recorded: FaultLog | None = None
 
     def start_stack(self) -> None:
@@ -125,6 +127,7 @@ class Session:
         Raises:
             RacetrackError: a service did not come up, or the broker does not keep what it is sent.
         """
+        self._room.check()
         services = services_of(self._engine, self._stack.settings)
         self._screen.say(f"  {', '.join(services)}, side by side")
         on_ready: OnReady = ignore
@@ -214,6 +217,7 @@ class Session:
         """
         self._ask_for(per_s, of)
         set_ms = now_ms()
+        self._room.load_changes()
         check_writes(self._stack, self._screen.remark, self.check)
         return set_ms
 
@@ -362,7 +366,8 @@ class Session:
             return Verification(self._engine, self._stack, settled, folder, meanwhile).run()
 
     def check(self) -> None:
-        """Raise if a part of the stack or a probe is no longer there."""
+        """Raise if a part of the stack or a probe is no longer there, or a disk is nearly full."""
+        self._room.check()
         with self._explaining_failures():
             check_services(self._stack, self._engine)
             for probe in self._probes:

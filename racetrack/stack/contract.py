@@ -50,6 +50,16 @@ class Inside:
 
 
 @dataclass(frozen=True)
+class DataFolder:
+    """A folder of the services' data whose file system must not fill up. `name` is how a person
+    knows the file system; `remedy`, a clause without a full stop, says how to give it more room."""
+
+    path: Path  # as this machine can read it
+    name: str
+    remedy: str
+
+
+@dataclass(frozen=True)
 class Unmeasurable:
     """Why CPU and memory of a stack's services can't be read from here, and what to do: two clauses
     without a full stop."""
@@ -83,6 +93,10 @@ class Stack(Protocol):
     def unmeasurable(self) -> Unmeasurable | None:
         """Set where the services' processes can't be seen from here. Such a stack is good for
         playing: `pids` names none, `accounting` is None, and there is no experiment."""
+
+    @property
+    def data_in_memory(self) -> bool:
+        """Whether the services keep their data in memory (tmpfs), not on a disk."""
 
     @property
     def endpoints(self) -> Endpoints:
@@ -130,6 +144,10 @@ class Stack(Protocol):
 
     def folders_in_memory(self, service: str) -> Sequence[Path]:
         """The service's own folders that lie on tmpfs, as this machine can read them."""
+
+    def data_folders(self) -> Sequence[DataFolder]:
+        """Where services keep data; natively known before they start, in containers while they
+        run."""
 
     def log_of(self, service: str) -> Path:
         """The file that the service's output goes to, growing while it runs."""

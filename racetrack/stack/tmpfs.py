@@ -17,6 +17,14 @@ def is_on_tmpfs(folder: Path) -> bool:
     return folder.stat().st_dev in _mounts(PROC / "self").values()
 
 
+def mount_point(folder: Path) -> Path:
+    """The folder at which the file system of a folder is mounted."""
+    found = folder.resolve()
+    while not found.is_mount():
+        found = found.parent
+    return found
+
+
 def seen_by(pid: int) -> list[Path]:
     """Those of a container's own, by one of its processes: as this machine can read them. None, if
     it has just ended."""

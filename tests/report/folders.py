@@ -28,7 +28,7 @@ from racetrack.run_record import (
 from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.settings import Settings, load
-from racetrack.stack.contract import Stack
+from racetrack.stack.contract import DataFolder, Stack
 from racetrack.verified_record import Verified
 from tests.analysis import synthetic, view_files
 from tests.run_json import read_run
@@ -220,6 +220,10 @@ class NoStack:
 
     runtime: str
     settings: Any
+    data_in_memory: bool = True
+
+    def data_folders(self) -> list[DataFolder]:
+        return []
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,15 @@ from racetrack.errors import RacetrackError
 from racetrack.run.readiness import make_ready
 from racetrack.settings import Settings, load
 from racetrack.stack import heeded
-from racetrack.stack.contract import Endpoints, OnReady, Say, Stack, Unmeasurable, ignore
+from racetrack.stack.contract import (
+    DataFolder,
+    Endpoints,
+    OnReady,
+    Say,
+    Stack,
+    Unmeasurable,
+    ignore,
+)
 
 EVERY_S = 0.01
 MakeReady = Callable[..., bool]
@@ -36,6 +44,7 @@ class MadeUpStack:
         self.prepared: list[str] = []
         self.ended: dict[str, str] = {}
         self.start_s = 0.0
+        self.folders: list[DataFolder] = []
         self.refuses = False
         self.ready_after: dict[str, threading.Event] = {}  # service → what happens before
 
@@ -92,6 +101,11 @@ class MadeUpStack:
 
     def folders_in_memory(self, service: str) -> list[Path]:
         return []
+
+    data_in_memory = True
+
+    def data_folders(self) -> list[DataFolder]:
+        return self.folders
 
     def died(self) -> Mapping[str, str]:
         return self.ended

@@ -18,7 +18,7 @@ from racetrack.stack.compose.followers import Followers
 from racetrack.stack.compose.names import called, each_once, shown
 from racetrack.stack.compose.project import REDIS, Project, Service, end
 from racetrack.stack.compose.startup import READY_WITHIN_S, Startup
-from racetrack.stack.contract import Endpoints, Inside, OnReady, Say, Standing, ignore
+from racetrack.stack.contract import DataFolder, Endpoints, Inside, OnReady, Say, Standing, ignore
 from racetrack.stack.native import ports
 from racetrack.stack.standing import StandingNote, require_none
 from racetrack.stack.watchdog import Watchdog
@@ -29,6 +29,9 @@ HELPERS = ("dockerd", "containerd", "docker-proxy")
 FORGET = ("mysql", "redpanda", "redis")
 # Images made here start afresh every time (racetrack/stack/native/serve.py).
 FORGET_AIRGAP = ("debezium",)
+
+
+REMEDY = "Enlarge it (the settings that end in _TMPFS, such as REDPANDA_TMPFS)"
 
 
 class ComposeStack:
@@ -48,6 +51,11 @@ class ComposeStack:
         self._note = StandingNote(self._root)
         self._watchdog = Watchdog(self.runtime, self._project.name)
         self._started: _Started | None = None
+
+    @property
+    def data_in_memory(self) -> bool:
+        """Always: the compose files mount a tmpfs over what grows."""
+        return True
 
     @property
     def endpoints(self) -> Endpoints:
@@ -145,6 +153,15 @@ class ComposeStack:
         live = self._up.live.get(called(service))
         pids = live.pids() if live else []
         return tmpfs.seen_by(pids[0]) if pids else []
+
+    def data_folders(self) -> list[DataFolder]:
+        """The tmpfs mounts of all containers that live."""
+        live = self._started.live if self._started else {}
+        return [
+            DataFolder(folder, f"{_inside(folder)} of {name}", REMEDY)
+            for name in live
+            for folder in self.folders_in_memory(name)
+        ]
 
     def log_of(self, service: str) -> Path:
         """The file that the output of the service's container goes to."""
@@ -295,6 +312,11 @@ class ComposeStack:
         for service in wanted.values():
             if service.image in missing and not service.is_built_here:
                 images.pull(client, service.image, say)
+
+
+def _inside(folder: Path) -> str:
+    """`/proc/1/root/data` as the container has it: `/data`."""
+    return "/" + "/".join(folder.parts[4:])
 
 
 @dataclass

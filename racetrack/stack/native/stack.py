@@ -9,11 +9,12 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 
-from racetrack import install
+from racetrack import environment, install
 from racetrack.process_tree import ProcessTree
 from racetrack.settings import REPO, Settings
 from racetrack.stack import cores, tmpfs
 from racetrack.stack.contract import (
+    DataFolder,
     Endpoints,
     Inside,
     OnReady,
@@ -54,6 +55,11 @@ class NativeStack:
         self._watchdog = Watchdog(self.runtime, settings.stack_name)
 
     @property
+    def data_in_memory(self) -> bool:
+        """Whether there is a tmpfs that is large enough."""
+        return tmpfs.is_on_tmpfs(self._root.parent)
+
+    @property
     def endpoints(self) -> Endpoints:
         """Where the services listen, as seen from this machine."""
         s = self.settings
@@ -81,6 +87,9 @@ class NativeStack:
             SetupError: a part can't be installed.
             BusyError: a stack of this name was put up by `./race up`, or a port is taken.
         """
+        environment.require_open_files()
+        if not self.data_in_memory:
+            say(_on_disk(self._root.parent))
         self._watchdog.wait_for_last(say)
         require_none(self.standing())
         if cleared := leftovers.clear(self.settings.stack_name):
@@ -102,7 +111,8 @@ class NativeStack:
         self._services = services
         self._watchdog.begin(logs.parent if logs else None, say)
         # mysqld gives up root and must still reach its own folder, so others may pass, not look.
-        self._root.mkdir(mode=0o711)
+        self._root.mkdir()
+        self._root.chmod(0o711)
         self._logs, self._say = logs or self._logs, say
         self._logs.mkdir(exist_ok=True)
         ready = {service.name: threading.Event() for service in wanted}
@@ -144,6 +154,14 @@ class NativeStack:
         """Its folder, if there is a tmpfs that is large enough for a stack."""
         folder = self._root / service
         return [folder] if folder.exists() and tmpfs.is_on_tmpfs(folder) else []
+
+    def data_folders(self) -> list[DataFolder]:
+        """The one folder that holds all of it."""
+        where = tmpfs.mount_point(self._root.parent)
+        enlarge = f"Enlarge it (`mount -o remount,size=8g {where}`, as root)"
+        remedy = enlarge if self.data_in_memory else "Free some, or set TMPDIR to another disk"
+        exists = self._root.exists()
+        return [DataFolder(self._root if exists else self._root.parent, str(where), remedy)]
 
     def log_of(self, service: str) -> Path:
         """The file that the service's output goes to."""
@@ -280,6 +298,15 @@ class NativeStack:
         work = self._root / service.name
         work.mkdir(mode=0o700, exist_ok=True)
         return Context(self.settings, work, self._parts, self._say, self._stopping, self._services)
+
+
+def _on_disk(folder: Path) -> str:
+    shm, needed = leftovers.SHM, leftovers.ROOM_BYTES
+    return (
+        f"Data is on disk, in {folder}: {shm} is too small or not writable ({needed / 2**30:g} GiB"
+        f" must be free). Such runs are not compared with runs in memory. Enlarge {shm}:"
+        f" `mount -o remount,size=8g {shm}`, as root; in a container, `docker run --shm-size=8g`."
+    )
 
 
 def _versions_of(settings: Settings) -> dict[str, str]:

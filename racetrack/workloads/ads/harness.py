@@ -58,6 +58,7 @@ WORKLOAD = Workload(
     name="ads",
     topic=EVENTS,
     topics=(),
+    stored_bytes=265,
     database="ads",
     tables=("campaigns", "ads"),
     watched_table=None,

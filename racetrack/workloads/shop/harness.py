@@ -60,6 +60,7 @@ WORKLOAD = Workload(
     name="shop",
     topic=PAGEVIEWS,
     topics=(FLAGGED,),
+    stored_bytes=112,
     database="shop",
     tables=("users", "items", "purchases"),
     watched_table="purchases",

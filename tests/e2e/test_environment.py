@@ -1,0 +1,145 @@
+"""Runs in a shell whose settings would change what is measured, and on file systems that are full.
+
+They are made in a mount namespace of their own, which takes root.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from racetrack.settings import Settings
+from racetrack.stack.native import leftovers
+from tests.e2e.shared import Door, ended_well, run_folder
+from tests.run_json import read_run
+from tests.some_engines import CALIBRATION
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount"),
+]
+
+HOSTILE = {
+    "_JAVA_OPTIONS": "-Xmx20m",
+    "JAVA_TOOL_OPTIONS": "-Duser.language=tr -Duser.country=TR",
+    "KAFKA_OPTS": "-Dnonsense=true",
+    "http_proxy": "http://127.0.0.1:9",
+    "HTTPS_PROXY": "http://127.0.0.1:9",
+    "ALL_PROXY": "socks5://127.0.0.1:9",
+    "grpc_proxy": "http://127.0.0.1:9",
+    "PYTHONOPTIMIZE": "2",
+    "PGOPTIONS": "--nonsense",
+    "KCAT_CONFIG": "/nonsense",
+}
+LOCALE = {"LANG": "tr_TR.UTF-8", "LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kolkata"}
+ENDS_WITHIN_S = 20.0
+ROOM = 1100 << 20
+NothingLeft = Callable[[], None]
+Mounted = Callable[..., Door]
+
+
+@pytest.fixture
+def mounted(door: Callable[..., Door]) -> Mounted:
+    """Run an experiment where a folder is a tmpfs: `mounted(folder, size, *words)`."""
+
+    def begin(folder: Path, size: str, *words: str, before: str = "true") -> Door:
+        script = 'mount -t tmpfs -o size="$1" tmpfs "$0" && shift && ' + before
+        script += ' && exec ./run_experiment.sh "$@"'
+        return door("/usr/bin/unshare", "-m", "bash", "-c", script, str(folder), size, *words)
+
+    return begin
+
+
+def seen_inside(run: Door, folder: Path) -> Path:
+    """A folder as the run's mount namespace has it."""
+    return Path(f"/proc/{run.process.pid}/root") / folder.relative_to("/")
+
+
+def fill(file: Path, bytes_most: int) -> None:
+    """Write until there is no room."""
+    block = bytes(1 << 20)
+    with file.open("wb", buffering=0) as full:
+        try:
+            for _ in range(bytes_most >> 20):
+                full.write(block)
+        except OSError:
+            return
+
+
+def test_a_shell_of_the_user_s_changes_nothing_and_data_on_disk_is_said(
+    mounted: Mounted,
+    nothing_left: NothingLeft,
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {**HOSTILE, **LOCALE}.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "procps").mkdir()
+    (tmp_path / "procps/toprc").write_text("no configuration that top could read\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    words = (CALIBRATION, "1000", "5", "3", "1.0", "--verify")
+    run = mounted(leftovers.SHM, "64m", *words, before="umask 077 && ulimit -Sn 256")
+    run.until(r"^\[4/7\]")
+    for member in leftovers.members(settings.stack_name):
+        given = member.process.environ()
+        assert not given.keys() & HOSTILE.keys(), member.service
+        assert given["LC_ALL"] == "C.UTF-8"
+        assert member.process.rlimit(psutil.RLIMIT_NOFILE)[0] > 256
+    told = ended_well(run)
+    named = run.until("^Ignored from your environment: ")
+    assert all(name in named for name in HOSTILE)
+    assert "Data is on disk, in " in run.output
+    assert told["data_in_memory"] is False
+    nothing_left()
+
+
+def test_too_low_a_limit_of_open_files_ends_it_before_anything_starts(
+    door: Callable[..., Door], nothing_left: NothingLeft
+) -> None:
+    script = f"ulimit -n 256; exec ./run_experiment.sh {CALIBRATION} 1000 5 3 1.0"
+    run = door("/bin/bash", "-c", script)
+    assert run.wait() == 3
+    assert "needs 4,096 open files, and this shell allows 256" in run.output
+    nothing_left()
+
+
+def test_a_full_tmpfs_ends_the_run_with_the_reason(
+    mounted: Mounted, nothing_left: NothingLeft
+) -> None:
+    run = mounted(leftovers.SHM, str(ROOM), CALIBRATION, "300000", "30", "60", "1.0")
+    run.until(r"remark: /dev/shm has 1\.1 GiB free: this load fills it in \d\d s")
+    run.until(r"^\[4/6\]")
+    fill(seen_inside(run, leftovers.SHM) / "full", ROOM)
+    ends_by_itself(run, "no room in /dev/shm: 1.1 GiB")
+    outcome = read_run(run_folder(run.output))["outcome"]
+    assert outcome.startswith("no room in /dev/shm")
+    nothing_left()
+
+
+def test_a_full_disk_of_run_folders_ends_the_run(
+    mounted: Mounted, nothing_left: NothingLeft, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGS_FOLDER", str(tmp_path))
+    run = mounted(tmp_path, "30m", CALIBRATION, "1000", "60", "3", "1.0")
+    run.until(r"^\[4/6\]")
+    record = (seen_inside(run, run_folder(run.output)) / "run.json").open()
+    fill(seen_inside(run, tmp_path) / "full", 40 << 20)
+    ends_by_itself(run, "LOGS_FOLDER")
+    with record:
+        assert json.load(record)["outcome"] == "unfinished"
+    nothing_left()
+
+
+def ends_by_itself(run: Door, why: str) -> None:
+    """It ends within seconds, and says why and no more."""
+    began_s = time.monotonic()
+    assert run.wait() == 1, run.output
+    assert time.monotonic() - began_s < ENDS_WITHIN_S
+    assert why in run.output
+    assert "Traceback" not in run.output
+    assert "ok" not in [line.strip() for line in run.lines]
