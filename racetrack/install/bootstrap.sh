@@ -57,7 +57,7 @@ bootstrap() {
 # the harness names.
 forget_the_shell() {
     umask 022
-    RACETRACK_UNSET=$(compgen -e PYTHON)
+    RACETRACK_UNSET=$(compgen -e PYTHON || true)
     # shellcheck disable=SC2086  # names have no blanks
     unset LANGUAGE $RACETRACK_UNSET
     export LC_ALL=C.UTF-8 PYTHONUTF8=1 RACETRACK_UNSET
