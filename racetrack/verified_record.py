@@ -31,6 +31,7 @@ class ViewStatus(StrEnum):
     WRONG = "wrong"
     ABSENT = "absent"
     UNREADABLE = "unreadable"
+    NOT_COMPARED = "not compared"
 
 
 class Miscounted(Part):
@@ -47,11 +48,12 @@ class Miscounted(Part):
 
 class ViewFinding(Part):
     """A view. `right`: every row is as the sources say, and no other is there. `wrong`: not so.
-    `absent`: this engine's demo has no such view. `unreadable`: it could not be read or compared.
+    `absent`: this engine's demo has no such view. `unreadable`: what the engine has could not be
+    read or compared. `not compared`: what it should hold is beyond what the verifier can compute.
     """
 
     status: ViewStatus = Field(description="What was found.")
-    reason: str = Field(default="", description="Why it is unreadable.")
+    reason: str = Field(default="", description="Why it is unreadable, or not compared.")
     compared: int = Field(
         default=0,
         ge=0,
@@ -84,8 +86,44 @@ class ViewFinding(Part):
         return self.status in (ViewStatus.WRONG, ViewStatus.UNREADABLE)
 
 
+class CdcVerified(Part):
+    """The tables as their topics have them against MySQL: what CDC delivered. In their rows,
+    `engine` is what the topic has.
+    """
+
+    caught_up_after_s: float | None = Field(
+        description="Seconds from the pause until the topics were seen to equal MySQL; null if they"
+        " never did."
+    )
+    tables: dict[str, ViewFinding] = Field(description="By table.")
+    statements: tuple[str, ...] = Field(
+        default=(),
+        description="Statements in MySQL's log that change rows though Debezium sends no message of"
+        " it, such as TRUNCATE; only where tables differ.",
+    )
+
+    @property
+    def differing(self) -> list[str]:
+        """The tables whose topics differ from MySQL."""
+        return [name for name, found in self.tables.items() if found.is_wrong]
+
+    @property
+    def differing_rows(self) -> int:
+        """How many rows differ, of all tables."""
+        found = [self.tables[name] for name in self.differing]
+        return sum(table.missing + table.extra + table.different for table in found)
+
+
+class UnfitMessages(Part):
+    """Messages of a topic that are none of its events. Views are computed without them."""
+
+    count: int = Field(ge=1, description="How many there are.")
+    first: tuple[str, ...] = Field(description="The first of them: where each is, and why.")
+
+
 class Verified(Part):
-    """The views against the sources, with the load paused. See racetrack/verify/."""
+    """The views against the sources, with the load paused, in two steps: the topics of CDC against
+    MySQL, then the views against the topics. See racetrack/verify/."""
 
     drained_after_s: float | None = Field(
         description="Seconds from the pause until the engine was seen to hold all of the sources;"
@@ -104,6 +142,14 @@ class Verified(Part):
     source_rows: dict[str, int] = Field(description="Rows or messages of each source.")
     relative_error: float = Field(
         description="How much two floating point numbers may differ and be equal."
+    )
+    cdc: CdcVerified | None = Field(
+        default=None,
+        description="What CDC delivered; absent if the engine reads none of it: its views are then"
+        " compared with MySQL itself.",
+    )
+    unfit: dict[str, UnfitMessages] = Field(
+        default={}, description="By topic that has any; those of tables too."
     )
     views: dict[str, ViewFinding] = Field(description="By view.")
 

@@ -224,8 +224,23 @@ def _read(answers: Answers) -> dict[str, Any]:
 
 
 def _verified(found: Verified) -> dict[str, Any]:
-    """The views against the sources, those that are wrong with their first rows."""
+    """The topics against MySQL and the views against the sources, those that are wrong with their
+    first rows."""
+    cdc = found.cdc
     return {
+        "cdc": verified.cdc_in_short(cdc) if cdc else None,
+        "cdc_statements": cdc.statements if cdc else (),
+        "cdc_tables": [
+            {
+                "name": name,
+                "how_wrong": verified.how_wrong(cdc.tables[name]),
+                "first": [_both(row) for row in cdc.tables[name].first],
+            }
+            for name in cdc.differing
+        ]
+        if cdc
+        else [],
+        "unfit": [verified.unfit_in_short(*each) for each in found.unfit.items()],
         "in_short": verified.in_short(found),
         "drained": verified.drained(found),
         "relative_error": found.relative_error,
@@ -248,7 +263,12 @@ def _both(row: WrongRow) -> dict[str, Any]:
     return {
         "finding": row.finding,
         "cells": [
-            (name, source.get(name), engine.get(name), source.get(name) != engine.get(name))
+            (
+                name,
+                verified.shown(source.get(name)),
+                verified.shown(engine.get(name)),
+                source.get(name) != engine.get(name),
+            )
             for name in {**source, **engine}
         ],
     }

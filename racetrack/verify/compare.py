@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     import pyarrow
 
 RELATIVE_ERROR = 1e-9
+# Longer text is cut where it is shown.
+TEXT_CHARS = 1_000
+# Milliseconds beyond which DuckDB knows no calendar.
+CALENDAR_MS = 9 * 10**15
 
 Row = dict[str, Any]
 
@@ -66,9 +70,10 @@ def compare(
 
     Raises:
         WrongColumns: what it delivered lacks a column, or one can't be compared.
+        NotComputed: what it should hold can't be.
     """
-    normal.of_engine(db, delivered, view, "held")
     normal.of_sources(db, f"expected.{view.name}", view, "demanded")
+    normal.of_engine(db, delivered, view, "held")
     db.execute(f"CREATE OR REPLACE TEMP TABLE judged AS {_judged(view, 'demanded', 'held')}")
     counts = dict(db.execute("SELECT finding, count(*) FROM judged GROUP BY finding").fetchall())
     rows = db.execute(_shown(view), [most_findings]).fetchall()
@@ -177,7 +182,15 @@ def _value(view: View, name: str, kind: ColumnType, side: str) -> str:
     if name == view.window and side == "source":
         return f'concat(source."{name}_least", \' to \', source."{name}_most")'
     if kind is ColumnType.TIME:
-        return f"strftime(make_timestamp_ms({column}), '%Y-%m-%dT%H:%M:%S.%gZ')"
+        shown = f"strftime(make_timestamp_ms({column}), '%Y-%m-%dT%H:%M:%S.%gZ')"
+        return (
+            f"CASE WHEN {column} = {normal.NO_TIME_MS} THEN 'no time, such as 0000-00-00'"
+            f" WHEN {column} BETWEEN -{CALENDAR_MS} AND {CALENDAR_MS} THEN {shown}"
+            f" WHEN {column} IS NOT NULL THEN concat({column}, ' ms') END"
+        )
+    if kind is ColumnType.TEXT:
+        cut = f"concat({column}[:{TEXT_CHARS}], '… (', length({column}), ' characters)')"
+        return f"CASE WHEN length({column}) > {TEXT_CHARS} THEN {cut} ELSE {column} END"
     if kind is ColumnType.DECIMAL:
         return f"rtrim(rtrim({column}::VARCHAR, '0'), '.')"
     return column

@@ -1,7 +1,7 @@
 """One form for the values of every engine, so that they can be compared: the only place that knows
 of types. A value that can't be brought into it without loss is an error, and never rounded away.
 
-- integer: 64 bits; also a boolean (0 or 1), or another number or its text if it is whole;
+- integer: 128 bits; also a boolean (0 or 1), or another number or its text if it is whole;
 - decimal: 28 digits before the point and 10 after it; also a whole number, or text; a binary
   floating point number is refused, since it is not exact;
 - float: a double; also a decimal, a whole number, or text;
@@ -23,9 +23,17 @@ if TYPE_CHECKING:
     import pyarrow
 
 DECIMAL = "DECIMAL(38, 10)"
+# What a time is taken for that is on no calendar, such as MySQL's 0000-00-00.
+NO_TIME_MS = -(2**53)
+ERROR_CHARS = 300
 _WHOLE = {f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG", "HUGE")}
 _WHOLE |= {"INTEGER", "UINTEGER"}
+_WIDE = {"UBIGINT", "HUGEINT", "UHUGEINT"}
 _BINARY = {"FLOAT", "DOUBLE"}
+
+
+class NotComputed(RacetrackError):
+    """What a view should hold is beyond what the verifier can compute: no fault of the engine."""
 
 
 class WrongColumns(RacetrackError):
@@ -47,14 +55,20 @@ def of_engine(
         wanted = columns(view, view.columns, _types(db, "delivered"))
         db.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {wanted} FROM delivered")
     except duckdb.Error as error:
-        raise WrongColumns(f"A value of {view.name} can't be compared: {error}") from error
+        raise WrongColumns(f"A value of {view.name} can't be compared: {short(error)}") from error
     finally:
         db.unregister("delivered")
 
 
 def of_sources(db: "duckdb.DuckDBPyConnection", table: str, view: View, name: str) -> None:
     """Make the table `name` of what `table` says that a view should hold, in the one form, with the
-    columns beside it that only the comparison reads."""
+    columns beside it that only the comparison reads.
+
+    Raises:
+        NotComputed: a value is beyond what can be compared.
+    """
+    import duckdb
+
     kinds = {column: kind for column, kind in view.columns.items() if column != view.window}
     if view.best:
         kinds["place"] = ColumnType.INTEGER
@@ -64,7 +78,16 @@ def of_sources(db: "duckdb.DuckDBPyConnection", table: str, view: View, name: st
             f"{view.window}_most": ColumnType.INTEGER,
         }
     wanted = columns(view, kinds, _types(db, table))
-    db.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {wanted} FROM {table}")
+    try:
+        db.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {wanted} FROM {table}")
+    except duckdb.Error as error:
+        raise NotComputed(f"A value of {view.name} can't be computed: {short(error)}") from error
+
+
+def short(error: object) -> str:
+    """The first line of an error, cut: it may hold a value of any length."""
+    line = (str(error).splitlines() or [""])[0]
+    return line if len(line) <= ERROR_CHARS else f"{line[:ERROR_CHARS]}…"
 
 
 def columns(view: View, kinds: Mapping[str, ColumnType], types: Mapping[str, str]) -> str:
@@ -105,12 +128,14 @@ def _in_one_form(view: View, name: str, kind: ColumnType, type_: str) -> str:
 
 
 def _integer(column: str, type_: str) -> str | None:
+    if type_ in _WIDE:
+        return f"{column}::HUGEINT"
     if type_ == "BOOLEAN" or type_ in _WHOLE:
         return f"{column}::BIGINT"
     if type_ == "DECIMAL" or type_ in _BINARY:
-        return _if(f"{column} = trunc({column})", f"{column}::BIGINT", column, "is not whole")
+        return _if(f"{column} = trunc({column})", f"{column}::HUGEINT", column, "is not whole")
     if type_ == "VARCHAR":
-        return _if_matches(column, r"[+-]?\d+", f"{column}::BIGINT", "is not a whole number")
+        return _if_matches(column, r"[+-]?\d+", f"{column}::HUGEINT", "is not a whole number")
     return None
 
 

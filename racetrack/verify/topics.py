@@ -1,69 +1,150 @@
 """Reads topics whole, up to known offsets, into DuckDB: kcat writes each message as a line of JSON
-into a pipe, and DuckDB reads the pipes. No message ever is a Python object."""
+into a pipe, and DuckDB reads the pipes. Only messages that are unfit become Python objects."""
 # ruff: noqa: S608 - SQL is put together from names of the workload only
 
+import json
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from tempfile import TemporaryFile
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO
 
 import duckdb
+from confluent_kafka import Consumer, TopicPartition
 
 from racetrack import environment
 from racetrack.errors import RacetrackError, SetupError
+from racetrack.kafka_client import is_retriable
 from racetrack.probes.broker import TopicOffsets
-from racetrack.workload import SourceTopic
+from racetrack.verify.normal import short
+from racetrack.workload import SourceTopic, fault_of
 
 # Whatever is read, this is far beyond it; a broker that hangs must not hang the harness.
 READ_WITHIN_S = 600.0
 END_WITHIN_S = 2.0
+ONE_WITHIN_S = 10.0
 # It reads ahead of whoever reads it, by default 64 MB.
 _FETCH = ("-X", "queued.max.messages.kbytes=16384")
+# How many unfit messages are looked at and named; of more, only the number is known.
+LOOKED_AT, NAMED = 200, 5
+
+
+@dataclass
+class Unfit:
+    """The messages of a topic that are none of its events: how many, and the first of them."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, where: str, what: str) -> None:
+        """Count one more."""
+        self.count += 1
+        if len(self.first) < NAMED:
+            self.first.append(f"{where}: {what}")
 
 
 def take(
     db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic, ends: Sequence[int]
-) -> None:
-    """Fill the topic's table with all from its beginning up to these end offsets.
+) -> Unfit:
+    """Fill the topic's table with all from its beginning up to these end offsets; what is none of
+    its events is left out, and returned.
 
     Raises:
-        RacetrackError: it could not be read, is no longer whole, or holds what is no event of it.
+        RacetrackError: it could not be read, or is no longer whole.
     """
-    _take(db, bootstrap, topic, ends)
-    if not topic.unfit:
-        return
-    bad = db.execute(
-        f'SELECT "partition", "offset" FROM source.{topic.table} WHERE {topic.unfit} LIMIT 1'
-    ).fetchone()
-    if bad:
-        raise RacetrackError(
-            f"The message at partition {bad[0]}, offset {bad[1]} of {topic.name!r} is no"
-            f" {topic.event}: it lacks a field."
-        )
+    _must_be_whole(bootstrap, topic.name)
+    for partition, end in enumerate(ends):
+        if end:
+            _take(db, bootstrap, topic, partition, end)
+    unfit = Unfit()
+    if topic.unfit:
+        table = f"source.{topic.table}"
+        db.execute(f'DELETE FROM {table} WHERE "partition" IS NULL OR {topic.unfit}')
+        counts = f'SELECT "partition", count(*) FROM {table} GROUP BY "partition"'
+        fit = dict(db.execute(counts).fetchall())
+        for partition, end in enumerate(ends):
+            if fit.get(partition, 0) != end:
+                _sort_out(db, bootstrap, topic, partition, end, unfit)
+    return unfit
 
 
-def take_all(db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic) -> None:
+def take_all(db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic) -> Unfit:
     """The same with all that the topic has now."""
-    take(db, bootstrap, topic, TopicOffsets(bootstrap, topic.name).end_offsets())
+    return take(db, bootstrap, topic, TopicOffsets(bootstrap, topic.name).end_offsets())
 
 
 def _take(
-    db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic, ends: Sequence[int]
+    db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic, partition: int, end: int
 ) -> None:
-    _must_be_whole(bootstrap, topic.name)
-    taken = 0
-    for partition, end in enumerate(ends):
-        if end == 0:
-            continue
-        which = ["-t", topic.name, "-p", str(partition), "-o", "beginning", "-c", str(end)]
-        with _kcat(["-b", bootstrap, *which, *topic.form]) as pipe:
-            taken = db.execute(topic.take, {"pipes": [f"/dev/fd/{pipe.fileno()}"]}).fetchall()[0][0]
-        if taken != end:
-            raise RacetrackError(
-                f"Partition {partition} of {topic.name!r} gave {taken:,} messages of {end:,}."
-            )
+    which = ["-t", topic.name, "-p", str(partition), "-o", "beginning", "-c", str(end)]
+    with _kcat(["-b", bootstrap, *which, *topic.form]) as pipe:
+        taken = db.execute(topic.take, {"pipes": [f"/dev/fd/{pipe.fileno()}"]}).fetchall()[0][0]
+    # A message that is no line of JSON may come as several.
+    if taken < end:
+        raise RacetrackError(
+            f"Partition {partition} of {topic.name!r} gave {taken:,} messages of {end:,}."
+        )
+
+
+def _sort_out(
+    db: duckdb.DuckDBPyConnection,
+    bootstrap: str,
+    topic: SourceTopic,
+    partition: int,
+    end: int,
+    unfit: Unfit,
+) -> None:
+    """Look again at each message that is no row yet: JSON may have line breaks."""
+    table = f"source.{topic.table}"
+    offsets = [
+        row[0]
+        for row in db.execute(
+            f"""SELECT n FROM range({end}) AS all_of(n) ANTI JOIN
+                (SELECT "offset" AS n FROM {table} WHERE "partition" = {partition}) USING (n)
+                ORDER BY n"""
+        ).fetchall()
+    ]
+    unfit.count += len(offsets[LOOKED_AT:])
+    for offset, value in _values(bootstrap, topic.name, partition, offsets[:LOOKED_AT]):
+        if fault := fault_of(value, topic):
+            what = f"{fault.field}: {fault.reason}" if fault.field else fault.reason
+            unfit.add(f"partition {partition}, offset {offset}", what)
+        else:
+            _put_back(db, topic, partition, offset, value or b"")
+
+
+def _put_back(
+    db: duckdb.DuckDBPyConnection, topic: SourceTopic, partition: int, offset: int, value: bytes
+) -> None:
+    line = {"partition": partition, "offset": offset, "value": json.loads(value)}
+    with TemporaryDirectory(prefix="racetrack-verify-") as folder:
+        file = Path(folder) / "line.json"
+        file.write_text(json.dumps(line) + "\n")
+        db.execute(topic.take, {"pipes": [str(file)]})
+
+
+def _values(
+    bootstrap: str, topic: str, partition: int, offsets: Sequence[int]
+) -> Iterator[tuple[int, bytes | None]]:
+    """The messages at these offsets, one by one."""
+    if not offsets:
+        return
+    settings = {"bootstrap.servers": bootstrap, "group.id": "racetrack-unfit", "log_level": 2}
+    with closing(Consumer({**settings, "enable.auto.commit": False})) as consumer:
+        for offset in offsets:
+            consumer.assign([TopicPartition(topic, partition, offset)])
+            message = consumer.poll(ONE_WITHIN_S)
+            while message and (error := message.error()) and is_retriable(error):
+                message = consumer.poll(ONE_WITHIN_S)
+            if message is None or message.error() or message.offset() != offset:
+                raise RacetrackError(
+                    f"The message at partition {partition}, offset {offset} of {topic!r} can't be"
+                    f" read: {message.error() if message else 'no answer'}."
+                )
+            yield offset, message.value()
 
 
 def _must_be_whole(bootstrap: str, topic: str) -> None:
@@ -101,7 +182,7 @@ def _kcat(arguments: Sequence[str]) -> Iterator[IO[bytes]]:
             words = said.read().decode(errors="replace").strip()
             raise RacetrackError(
                 f"A topic could not be read with `kcat {' '.join(arguments)}`:"
-                f" {words or failure or f'it ended with {code}'}"
+                f" {words or (short(failure) if failure else f'it ended with {code}')}"
             ) from failure
 
 

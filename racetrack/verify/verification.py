@@ -1,23 +1,35 @@
-"""Are the views right? On a stack whose load is paused: let the engine drain, read every view back,
-and compare it with the sources."""
+"""Are the views right? On a stack whose load is paused: compare what CDC delivered with MySQL, let
+the engine drain, read every view back, and compare it with what the topics hold."""
+# ruff: noqa: S608 - SQL is put together from names of the workload only
 
 import csv
 import resource
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from racetrack.clock import now_ms
 from racetrack.engines.contract import Engine, NoSuchView
 from racetrack.errors import RacetrackError
 from racetrack.probes.settled import Settled
 from racetrack.stack.contract import Stack
-from racetrack.verified_record import Miscounted, Verified, ViewFinding, ViewStatus, WrongRow
+from racetrack.verified_record import (
+    CdcVerified,
+    Miscounted,
+    UnfitMessages,
+    Verified,
+    ViewFinding,
+    ViewStatus,
+    WrongRow,
+)
 from racetrack.verify import mysql, normal, sources, topics
+from racetrack.verify.cdc import CdcTopics, open_topics
 from racetrack.verify.compare import RELATIVE_ERROR, Compared, Finding, compare
 from racetrack.workload import View, Workload, find_workload
 
@@ -26,8 +38,12 @@ DRAIN_WITHIN_S = 60.0
 # A view may be behind its neighbours: one that is wrong is read again for so long.
 AGAIN_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.25
+# Topics that differ from MySQL and get nothing new for so long will not come to equal it.
+CDC_QUIET_S = 10.0
 KEPT_FINDINGS = 1_000
 SHOWN_FINDINGS = 5
+# What a value that nobody expected may end in, in an engine's client, Arrow or DuckDB.
+_NOT_DATA = (pa.ArrowException, duckdb.Error, ArithmeticError, ValueError, TypeError)
 
 
 class Verification:
@@ -40,13 +56,17 @@ class Verification:
         settled: Settled,
         folder: Path,
         say: Callable[[str], None],
+        open_cdc: Callable[[Stack, Workload], CdcTopics] = open_topics,
     ) -> None:
         """`folder` gets a CSV file for each view that is wrong; `say` is called at every look with
         what goes on, and may raise to end it."""
         self._engine, self._stack, self._settled = engine, stack, settled
-        self._folder, self._say = folder, say
+        self._folder, self._say, self._open_cdc = folder, say, open_cdc
         self._workload = find_workload(stack.settings.workload)
         self._findings: dict[str, ViewFinding] = {}
+        self._unfit: dict[str, UnfitMessages] = {}
+        # What each view that can't be computed lacks.
+        self._not_computed: dict[str, str] = {}
 
     def run(self) -> Verified:
         """Verify every view.
@@ -58,7 +78,7 @@ class Verification:
             tempfile.TemporaryDirectory(prefix="racetrack-verify-") as spill,
             sources.open_database(self._workload, Path(spill)) as db,
         ):
-            self._take_tables(db)
+            cdc = self._verify_cdc(db)
             drained_after_s = self._drain(db)
             began_s = time.monotonic()
             self._take_topics(db)
@@ -73,14 +93,104 @@ class Verification:
                 end_offsets=tuple(self._settled.end_offsets),
                 source_rows=_source_rows(db, self._workload),
                 relative_error=RELATIVE_ERROR,
+                cdc=cdc,
+                unfit=self._unfit,
                 views={view.name: self._findings[view.name] for view in self._workload.views},
             )
 
-    def _take_tables(self, db: duckdb.DuckDBPyConnection) -> None:
-        for name, rows in mysql.read_tables(self._stack, self._workload).items():
-            view = self._workload.view(name)
+    def _verify_cdc(self, db: duckdb.DuckDBPyConnection) -> CdcVerified | None:
+        """Compare the topics of the tables with MySQL until they are equal or nothing more comes;
+        then the topics are what the engine was given. One that reads none is given MySQL itself."""
+        in_mysql = mysql.read_tables(self._stack, self._workload)
+        tables = self._workload.table_views()
+        if "debezium" not in self._engine.needs:
+            for view in tables:
+                self._in_mysql(db, view, in_mysql[view.name])
+            return None
+        with closing(self._open_cdc(self._stack, self._workload)) as cdc:
+            caught_up_after_s, found = self._await_cdc(db, cdc, in_mysql)
+            for view in tables:
+                self._given(db, view, cdc)
+            for table, unfit in cdc.unfit.items():
+                name = self._workload.cdc_topic(table)
+                self._unfit[name] = UnfitMessages(
+                    count=len(unfit), first=tuple(unfit[:SHOWN_FINDINGS])
+                )
+        differing = [name for name, table in found.items() if table.is_wrong]
+        unsent = mysql.statements_without_messages(self._stack, differing) if differing else []
+        return CdcVerified(
+            caught_up_after_s=caught_up_after_s, tables=found, statements=tuple(unsent)
+        )
+
+    def _await_cdc(
+        self,
+        db: duckdb.DuckDBPyConnection,
+        cdc: CdcTopics,
+        in_mysql: Mapping[str, mysql.Rows | str],
+    ) -> tuple[float | None, dict[str, ViewFinding]]:
+        """When all topics were seen to equal MySQL, and what was found of each table."""
+        newest_s = time.monotonic()
+        waiting = self._workload.table_views()
+        found: dict[str, ViewFinding] = {}
+        while True:
+            if cdc.read_on() or not found:
+                newest_s = time.monotonic()
+                for view in waiting:
+                    found[view.name] = self._judge_topic(db, view, cdc, in_mysql[view.name])
+                waiting = [view for view in waiting if found[view.name].is_wrong]
+            waited_s = time.monotonic() - self._settled.since_s
+            if not waiting:
+                return round(waited_s, 2), found
+            if waited_s > DRAIN_WITHIN_S or time.monotonic() - newest_s > CDC_QUIET_S:
+                return None, found
+            self._say(f"waiting for CDC, {waited_s:.0f} s")
+            time.sleep(LOOK_EVERY_S)
+
+    def _judge_topic(
+        self,
+        db: duckdb.DuckDBPyConnection,
+        view: View,
+        cdc: CdcTopics,
+        rows: mysql.Rows | str,
+    ) -> ViewFinding:
+        raw = self._folder / f"cdc_{view.name}.csv"
+        raw.unlink(missing_ok=True)  # of an earlier look
+        if reason := self._in_mysql(db, view, rows):
+            return ViewFinding(status=ViewStatus.NOT_COMPARED, reason=reason)
+        at_ms = now_ms()
+        try:
+            compared = compare(db, view, cdc.table(view), KEPT_FINDINGS)
+        except (RacetrackError, *_NOT_DATA) as error:
+            return ViewFinding(status=ViewStatus.NOT_COMPARED, reason=normal.short(error))
+        if not compared.right:
+            _write(raw, view, compared.findings)
+        return _for_record(compared, at_ms, at_ms)
+
+    def _in_mysql(
+        self, db: duckdb.DuckDBPyConnection, view: View, rows: mysql.Rows | str
+    ) -> str | None:
+        """Make `source.` and `expected.<table>` of MySQL's rows; or why that can't be done."""
+        self._not_computed.pop(view.name, None)
+        try:
+            if isinstance(rows, str):
+                raise normal.NotComputed(rows)
             sources.take_table(db, view, rows)
             sources.expect(db, self._workload, view)
+        except normal.NotComputed as error:
+            self._not_computed[view.name] = str(error)
+        return self._not_computed.get(view.name)
+
+    def _given(self, db: duckdb.DuckDBPyConnection, view: View, cdc: CdcTopics) -> None:
+        """Make `source.` and `expected.<table>` of what its topic has."""
+        self._not_computed.pop(view.name, None)
+        db.execute(
+            f"DROP TABLE IF EXISTS source.{view.name}; DROP TABLE IF EXISTS expected.{view.name}"
+        )
+        try:
+            sources.take_delivered(db, view, cdc.table(view))
+            sources.expect(db, self._workload, view)
+        except (RacetrackError, *_NOT_DATA) as error:
+            self._not_computed[view.name] = normal.short(error)
 
     def _drain(self, db: duckdb.DuckDBPyConnection) -> float | None:
         """Wait until the engine has all of the sources, by what it counts and by the tables that it
@@ -98,12 +208,16 @@ class Verification:
     def _caught_up(self, db: duckdb.DuckDBPyConnection, view: View) -> bool:
         try:
             held = self._engine.read_view(self._stack, view.name)
+            if view.name in self._not_computed:
+                return True
             if view.name != self._workload.progress:
                 return compare(db, view, held, 0).right
             normal.of_engine(db, held, view, "held")
         except NoSuchView:
             return True  # there is nothing to wait for; said as such in the result
-        except RacetrackError:
+        except normal.NotComputed:
+            return True  # there is nothing to compare it with; said as such in the result
+        except (RacetrackError, *_NOT_DATA):
             return False  # it may come; if not, the result says why
         counted = dict(db.execute('SELECT "partition", total FROM held').fetchall())
         # One that counted some twice never has just these; it may have so many and not be through.
@@ -112,16 +226,21 @@ class Verification:
     def _take_topics(self, db: duckdb.DuckDBPyConnection) -> None:
         self._say(f"reading {sum(self._settled.end_offsets):,} {self._workload.topic.event}s")
         where = self._stack.endpoints.kafka
-        topics.take(db, where, self._workload.topic, self._settled.end_offsets)
+        main = self._workload.topic
+        self._note_unfit(main.name, topics.take(db, where, main, self._settled.end_offsets))
         for topic in self._workload.topics:
-            topics.take_all(db, where, topic)
+            self._note_unfit(topic.name, topics.take_all(db, where, topic))
+
+    def _note_unfit(self, topic: str, unfit: topics.Unfit) -> None:
+        if unfit.count:
+            self._unfit[topic] = UnfitMessages(count=unfit.count, first=tuple(unfit.first))
 
     def _judge_all(self, db: duckdb.DuckDBPyConnection) -> None:
         """Judge every view, and those that are wrong again until they are right or time is up."""
         for view in self._workload.views:
             if not view.window:
                 self._say(f"computing {view.name}")
-                sources.expect(db, self._workload, view)
+                self._expect(db, view)
         self._judge_each(db, self._workload.views)
         give_up_s = time.monotonic() + AGAIN_WITHIN_S
         while wrong := [v for v in self._workload.views if self._findings[v.name].is_wrong]:
@@ -129,6 +248,14 @@ class Verification:
                 return
             time.sleep(LOOK_EVERY_S)
             self._judge_each(db, wrong)
+
+    def _expect(self, db: duckdb.DuckDBPyConnection, view: View) -> None:
+        if view.name in self._not_computed:
+            return
+        try:
+            sources.expect(db, self._workload, view)
+        except normal.NotComputed as error:
+            self._not_computed[view.name] = str(error)
 
     def _judge_each(self, db: duckdb.DuckDBPyConnection, views: Sequence[View]) -> None:
         for view in views:
@@ -146,12 +273,16 @@ class Verification:
             if view.window:
                 from_ms -= self._engine.clock_slack_ms(self._stack.settings)
                 sources.between(db, from_ms, until_ms)
-                sources.expect(db, self._workload, view)
+                self._expect(db, view)
+            if reason := self._not_computed.get(view.name):
+                raise normal.NotComputed(reason)
             compared = compare(db, view, held, KEPT_FINDINGS)
         except NoSuchView:
             return ViewFinding(status=ViewStatus.ABSENT)
-        except RacetrackError as error:
-            return ViewFinding(status=ViewStatus.UNREADABLE, reason=str(error))
+        except normal.NotComputed as error:
+            return ViewFinding(status=ViewStatus.NOT_COMPARED, reason=str(error))
+        except (RacetrackError, *_NOT_DATA) as error:
+            return ViewFinding(status=ViewStatus.UNREADABLE, reason=normal.short(error))
         if not compared.right:
             _write(raw, view, compared.findings)
         return _for_record(compared, from_ms, until_ms)
@@ -203,7 +334,10 @@ def _source_rows(db: duckdb.DuckDBPyConnection, workload: Workload) -> dict[str,
     counts = {}
     of_topics = [topic.table for topic in (workload.topic, *workload.topics)]
     for table in (*workload.tables, *of_topics):
-        row = db.execute(f"SELECT count(*) FROM source.{table}").fetchone()  # noqa: S608
+        try:
+            row = db.execute(f"SELECT count(*) FROM source.{table}").fetchone()
+        except duckdb.CatalogException:
+            row = None  # it could not be taken, which its finding says
         counts[table] = row[0] if row else 0
     return counts
 

@@ -2,7 +2,9 @@
 what is recorded of each kind of view."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,14 +12,19 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from racetrack.analysis.outcome import wrong_views
 from racetrack.clock import now_ms
 from racetrack.engines.contract import Engine, NoSuchView
 from racetrack.errors import RacetrackError
 from racetrack.probes.settled import Settled
 from racetrack.settings import load
 from racetrack.stack.contract import Stack
-from racetrack.verify import mysql, topics, verification
+from racetrack.verified_record import Verified
+from racetrack.verify import mysql, sources, topics, verification
+from racetrack.verify.cdc import CdcTopics
+from racetrack.verify.compare import compare
 from racetrack.verify.verification import Verification
+from racetrack.workload import View
 from racetrack.workloads.shop.catalogue import VIEWS
 from racetrack.workloads.shop.harness import WORKLOAD
 from racetrack.workloads.shop.tests import conftest, shop
@@ -30,8 +37,8 @@ EDGE_MS = 20_000
 class MadeUp:
     """What a verification asks of an engine."""
 
-    def __init__(self, read_view: ReadView) -> None:
-        self._read_view = read_view
+    def __init__(self, read_view: ReadView, needs: Sequence[str] = ()) -> None:
+        self._read_view, self.needs = read_view, needs
 
     def read_view(self, stack: Stack, view: str) -> pa.Table:
         return self._read_view(view)
@@ -62,29 +69,71 @@ def truth(monkeypatch: pytest.MonkeyPatch) -> Shop:
             age_ms = shop.WINDOW_MS + (EDGE_MS if age_ms > shop.WINDOW_MS else -EDGE_MS)
         row["received_at"] = made.now_ms - age_ms
 
-    def take(db: duckdb.DuckDBPyConnection, where: str, topic: object, ends: object) -> None:
+    def take(
+        db: duckdb.DuckDBPyConnection, where: str, topic: object, ends: object
+    ) -> topics.Unfit:
         conftest.load_topics(db, made)
+        return topics.Unfit(2, ["partition 0, offset 7: no value (a tombstone)"])
 
     tables = {view.name: conftest.rows_of(made, view) for view in WORKLOAD.table_views()}
     monkeypatch.setattr(mysql, "read_tables", lambda *_: tables)
     monkeypatch.setattr(topics, "take", take)
-    monkeypatch.setattr(topics, "take_all", lambda *_: None)
+    monkeypatch.setattr(topics, "take_all", lambda *_: topics.Unfit())
+    monkeypatch.setattr(mysql, "statements_without_messages", lambda *_: ["TRUNCATE TABLE x (log)"])
     monkeypatch.setattr(verification, "LOOK_EVERY_S", 0.01)
     return made
 
 
+class Delivered:
+    """The topics of CDC: at every look one more of these shops, the last one again."""
+
+    def __init__(self, *shops: Shop, altered: Callable[[str, list[dict[str, Any]]], None]) -> None:
+        self._shops, self._altered = list(shops), altered
+        self.unfit: dict[str, list[str]] = {}
+
+    def read_on(self) -> int:
+        """More has come until the last of them."""
+        if len(self._shops) == 1:
+            return 0
+        self._shops.pop(0)
+        return 1
+
+    def table(self, view: View) -> pa.Table:
+        """A table as it is in its topic."""
+        rows = [dict(row) for row in getattr(self._shops[0], view.name)]
+        self._altered(view.name, rows)
+        return pa.Table.from_pylist([{name: row[name] for name in view.columns} for row in rows])
+
+    def close(self) -> None:
+        pass
+
+
 def verify(
-    truth: Shop, folder: Path, read_view: ReadView, patience_s: float = 60.0
+    truth: Shop,
+    folder: Path,
+    read_view: ReadView,
+    patience_s: float = 60.0,
+    delivered: Delivered | None = None,
 ) -> dict[str, Any]:
-    """`patience_s` is how long a view may be wrong: long where it comes right."""
+    """`patience_s` is how long a view may be wrong: long where it comes right. `delivered` is what
+    CDC did; without it the engine reads none."""
     progress = shop.views(truth)["pageviews_progress"].to_pylist()
     ends = [row["total"] for row in sorted(progress, key=lambda row: row["partition"])]
-    engine, place = cast(Engine, MadeUp(read_view)), cast(Stack, Place())
+    needs = ("debezium",) if delivered else ()
+    engine, place = cast(Engine, MadeUp(read_view, needs)), cast(Stack, Place())
     paused = Settled(time.monotonic(), ends, [0] * len(ends), ends)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verification, "AGAIN_WITHIN_S", patience_s)
         patch.setattr(verification, "DRAIN_WITHIN_S", patience_s)
-        found = Verification(engine, place, paused, folder, lambda _: None).run()
+        patch.setattr(verification, "CDC_QUIET_S", min(patience_s, 0.5))
+        found = Verification(
+            engine,
+            place,
+            paused,
+            folder,
+            lambda _: None,
+            open_cdc=lambda *_: cast(CdcTopics, delivered),
+        ).run()
     return found.model_dump(mode="json", exclude_unset=True)
 
 
@@ -207,9 +256,6 @@ def test_a_view_that_fails_is_no_right_view(truth: Shop, tmp_path: Path) -> None
 def test_a_count_may_be_that_of_any_time_in_the_interval(
     db: duckdb.DuckDBPyConnection, truth: Shop
 ) -> None:
-    from racetrack.verify import sources
-    from racetrack.verify.compare import compare
-
     view = WORKLOAD.view("profile_views_per_minute_last_10")
     conftest.load(db, truth)
     verdicts = []
@@ -221,6 +267,117 @@ def test_a_count_may_be_that_of_any_time_in_the_interval(
         truth.now_ms -= off_ms
         verdicts.append(compare(db, view, held, 5).right)
     assert verdicts == [False, True, True, True, True, False]
+
+
+def as_sent(_table: str, _rows: list[dict[str, Any]]) -> None:
+    """Nothing is altered on the way."""
+
+
+def test_what_cdc_delivers_late_is_waited_for(truth: Shop, tmp_path: Path) -> None:
+    held = shop.views(truth)
+    topics_of = Delivered(earlier(truth), truth, altered=as_sent)
+    found = verify(truth, tmp_path / "verify", held.__getitem__, delivered=topics_of)
+    assert found["cdc"]["caught_up_after_s"] is not None
+    tables = found["cdc"]["tables"]
+    assert {name: table["status"] for name, table in tables.items()} == dict.fromkeys(
+        WORKLOAD.tables, "right"
+    )
+    assert set(statuses(found).values()) == {"right"}
+    assert found["cdc"]["statements"] == []
+
+
+def test_what_cdc_delivers_wrong_is_not_the_engine_s_fault(truth: Shop, tmp_path: Path) -> None:
+    def null_as_default(table: str, rows: list[dict[str, Any]]) -> None:
+        if table == "purchases":
+            for row in rows[:20]:
+                row["quantity"] = 77
+
+    given = truth.copy()
+    null_as_default("purchases", given.purchases)
+    held = shop.views(given)
+    topics_of = Delivered(truth, altered=null_as_default)
+    found = verify(
+        truth, tmp_path / "verify", held.__getitem__, patience_s=2.0, delivered=topics_of
+    )
+    table = found["cdc"]["tables"]["purchases"]
+    assert (table["status"], table["different"]) == ("wrong", 20)
+    assert found["cdc"]["caught_up_after_s"] is None
+    assert found["cdc"]["statements"] == ["TRUNCATE TABLE x (log)"]
+    assert set(statuses(found).values()) == {"right"}
+    said = wrong_views(Verified.model_validate(found))
+    assert said == (
+        "CDC delivered 20 rows that differ from MySQL, in purchases;"
+        " Messages are unfit: pageviews (2)"
+    )
+    assert (tmp_path / "verify/cdc_purchases.csv").exists()
+
+
+def test_hostile_values_are_compared(truth: Shop, tmp_path: Path) -> None:
+    """As PyMySQL gives them on one side, as fastavro on the other."""
+    many = Decimal("-99999.9999")
+    last = datetime(9999, 12, 31, 23, 59, 59)  # as PyMySQL has it
+    name = "🦓 \"'<b>&\n\0"
+    of_items: dict[str, list[Any]] = {
+        "id": [2**64 - 1, 2**63, 1],
+        "name": [name, None, "x" * 2_000_000],
+        "category": [None, None, "y"],
+        "price": [many, None, Decimal("1.5")],
+        "inventory": [4_294_967_295, None, -1],
+        "inventory_updated_at": ["0000-00-00 00:00:00", None, last],
+        "created_at": [last, None, last],
+        "updated_at": [last, None, last],
+    }
+    view = WORKLOAD.view("items")
+    with sources.open_database(WORKLOAD, tmp_path) as db:
+        sources.take_table(db, view, list(zip(*of_items.values(), strict=True)))
+        sources.expect(db, WORKLOAD, view)
+        as_topic = {name: list(column) for name, column in of_items.items()}
+        as_topic["id"] = [Decimal(2**64 - 1), Decimal(2**63), Decimal(1)]
+        as_topic["inventory_updated_at"] = [None, None, "9999-12-31T23:59:59Z"]
+        as_topic["name"][2] = "x" * 2_000_000 + "!"
+        found = compare(db, view, pa.table(as_topic), 5)
+        assert (found.compared, found.different, found.missing, found.extra) == (3, 2, 0, 0)
+        by_id = {row.source["id"]: row.source for row in found.findings if row.source}
+        assert by_id[2**64 - 1]["inventory_updated_at"] == "no time, such as 0000-00-00"
+        assert by_id[2**64 - 1]["name"] == name
+        assert by_id[1]["name"].endswith("… (2000000 characters)")
+        assert len(by_id[1]["name"]) < 1_100
+        sources.take_delivered(db, view, pa.table(as_topic))
+        assert db.execute("SELECT min(price) FROM source.items").fetchone() == (many,)
+
+
+def test_what_is_beyond_the_verifier_is_named_and_the_rest_compared(
+    truth: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = shop.views(truth)
+    tables: dict[str, Any] = {
+        view.name: conftest.rows_of(truth, view) for view in WORKLOAD.table_views()
+    }
+    tables["users"] = "MySQL: Unknown column 'email'"
+    tables["items"] = [[row[0], *row[1:3], "free", *row[4:]] for row in tables["items"]]
+    monkeypatch.setattr(mysql, "read_tables", lambda *_: tables)
+    topics_of = Delivered(truth, altered=as_sent)
+    found = verify(truth, tmp_path / "verify", held.__getitem__, delivered=topics_of)
+    assert found["cdc"]["tables"]["users"]["reason"] == "MySQL: Unknown column 'email'"
+    assert "column price of items" in found["cdc"]["tables"]["items"]["reason"]
+    assert found["cdc"]["tables"]["purchases"]["status"] == "right"
+    assert set(statuses(found).values()) == {"right"}
+    said = wrong_views(Verified.model_validate(found))
+    assert said and said.startswith("Not compared: the topic of users, the topic of items")
+
+
+def test_an_engine_whose_client_fails_on_a_value_is_unreadable(truth: Shop, tmp_path: Path) -> None:
+    held = shop.views(truth)
+
+    def read_view(view: str) -> pa.Table:
+        if view == "items":
+            pa.array([Decimal("1.2345")], pa.decimal128(7, 2))
+        return held[view]
+
+    found = verify(truth, tmp_path, read_view, patience_s=0.5)
+    assert found["views"]["items"]["status"] == "unreadable"
+    assert "Rescaling Decimal" in found["views"]["items"]["reason"]
+    assert statuses(found)["users"] == "right"
 
 
 def earlier(truth: Shop) -> Shop:

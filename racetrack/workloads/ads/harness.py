@@ -15,7 +15,7 @@ EVENTS = SourceTopic(
     take="""
 INSERT INTO source.ad_events
 SELECT "partition", "offset", value.*
-FROM read_json($pipes, format = 'newline_delimited', columns = {
+FROM read_json($pipes, format = 'newline_delimited', ignore_errors = true, columns = {
     "partition": 'INTEGER',
     "offset": 'BIGINT',
     value: 'STRUCT(ad_id VARCHAR, event_type VARCHAR, event_time BIGINT)'

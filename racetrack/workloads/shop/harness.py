@@ -17,14 +17,16 @@ PAGEVIEWS = SourceTopic(
     take="""
 INSERT INTO source.pageviews
 SELECT "partition", "offset", value.*
-FROM read_json($pipes, format = 'newline_delimited', columns = {
+FROM read_json($pipes, format = 'newline_delimited', ignore_errors = true, columns = {
     "partition": 'INTEGER',
     "offset": 'BIGINT',
     value: 'STRUCT(user_id BIGINT, url VARCHAR, channel VARCHAR, received_at BIGINT)'
 })
 """,
     event="pageview",
-    unfit="user_id IS NULL OR url IS NULL OR channel IS NULL OR received_at IS NULL",
+    unfit="user_id IS NULL OR url IS NULL OR channel IS NULL OR received_at IS NULL"
+    " OR ((starts_with(url, '/products/') OR starts_with(url, '/profiles/'))"
+    " AND NOT regexp_full_match(url[11:], '[0-9]{1,18}'))",
     due="received_at",
     fields={"user_id": int, "url": _URL, "channel": str, "received_at": int},
 )
@@ -35,7 +37,9 @@ FLAGGED = SourceTopic(
     take="""
 INSERT INTO source.dd_flagged_profiles
 SELECT payload
-FROM read_json($pipes, format = 'newline_delimited', columns = {payload: 'VARCHAR'})
+FROM read_json(
+    $pipes, format = 'newline_delimited', ignore_errors = true, columns = {payload: 'VARCHAR'}
+)
 """,
     event="flag",
 )
