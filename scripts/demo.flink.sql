@@ -17,9 +17,11 @@
 
 -- ---- Where Kafka and the registry are -------------------------------------------------------------
 -- All addresses stand in these templates; no query reads them. Where there is a table of that name
--- already it stays: to use other addresses, make them first. `./race up flink` prints how.
+-- already it stays: to use other addresses, make them first. `./race up flink` prints how. A row may be
+-- as large as the broker takes.
 CREATE TABLE IF NOT EXISTS at_kafka (unused AS 1) WITH (
-    'properties.bootstrap.servers' = 'redpanda:9092'
+    'properties.bootstrap.servers' = 'redpanda:9092',
+    'properties.max.request.size' = '9437184'
 );
 CREATE TABLE IF NOT EXISTS at_kafka_and_registry (unused AS 1) WITH (
     'properties.bootstrap.servers' = 'redpanda:9092',
@@ -27,6 +29,7 @@ CREATE TABLE IF NOT EXISTS at_kafka_and_registry (unused AS 1) WITH (
 );
 CREATE TABLE IF NOT EXISTS at_kafka_in_avro (unused AS 1) WITH (
     'properties.bootstrap.servers' = 'redpanda:9092',
+    'properties.max.request.size' = '9437184',
     'key.avro-confluent.url' = 'http://redpanda:8081',
     'value.avro-confluent.url' = 'http://redpanda:8081'
 );

@@ -301,7 +301,7 @@ high_value_users = (
 # when a user is no longer among them. Publishing ends if stop_high_value_users_sink is dropped.
 stop_high_value_users_sink = kp.produce(
     high_value_users,
-    kafka_properties,
+    {**kafka_properties, "max.request.size": "9437184"},  # a row as large as the broker takes
     "high_value_users_sink",
     key_spec=kp.avro_spec(
         "high_value_users_sink_key", publish_schema=True, include_only_columns=["id"]

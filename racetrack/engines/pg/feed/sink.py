@@ -11,6 +11,7 @@ from racetrack.stack.avro import Avro
 TOPIC = "high_value_users_sink"
 SEND_EVERY_S = 1.0
 FLUSH_WITHIN_S = 10.0
+MESSAGE_MAX_BYTES = 9 << 20  # as the broker's
 KEY = {
     "type": "record",
     "name": f"{TOPIC}_key",
@@ -41,7 +42,9 @@ class Sink:
     """Sends first and notes afterwards: after a crash a change may be sent twice, never lost."""
 
     def __init__(self, bootstrap: str, avro: Avro) -> None:
-        self._producer = Producer({"bootstrap.servers": bootstrap})
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap, "message.max.bytes": MESSAGE_MAX_BYTES}
+        )
         self._avro = avro
         self._key = avro.register(f"{TOPIC}-key", KEY)
         self._value = avro.register(f"{TOPIC}-value", VALUE)

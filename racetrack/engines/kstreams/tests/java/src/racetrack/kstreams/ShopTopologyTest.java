@@ -190,6 +190,14 @@ class ShopTopologyTest {
   }
 
   @Test
+  void aLongUrlIsRememberedWhole() {
+    String url = "/" + "x".repeat(60_000);
+    view(8, url, 0);
+    world.send("dd_flagged_profiles", "8");
+    assertEquals(url, world.row("dd_flagged_profile_view").get("url").asText());
+  }
+
+  @Test
   void usersOfHighValueComeAndGoInTheTopicToo() {
     purchase(1, 7, 5, 2, "5000.00");
     assertEquals(List.of(), world.rows("high_value_users"));

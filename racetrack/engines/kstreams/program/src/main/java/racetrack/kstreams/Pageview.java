@@ -81,15 +81,15 @@ record Pageview(
   record Kept(long receivedAt, String url, String channel) {
     static final Serde<Kept> SERDE =
         Compact.ofSize(
-            kept -> Long.BYTES + Short.BYTES + kept.urlBytes().length + kept.channelBytes().length,
+            kept -> Long.BYTES + Character.BYTES + kept.urlBytes().length + kept.channelBytes().length,
             (buffer, kept) -> {
               byte[] url = kept.urlBytes();
-              buffer.putLong(kept.receivedAt).putShort((short) url.length).put(url);
+              buffer.putLong(kept.receivedAt).putChar(lengthOf(url)).put(url);
               buffer.put(kept.channelBytes());
             },
             buffer -> {
               long receivedAt = buffer.getLong();
-              String url = text(buffer, buffer.getShort());
+              String url = text(buffer, buffer.getChar());
               return new Kept(receivedAt, url, text(buffer, buffer.remaining()));
             });
 
@@ -99,6 +99,13 @@ record Pageview(
 
     Message by(long userId) {
       return new Message(userId, url, channel, receivedAt);
+    }
+
+    private static char lengthOf(byte[] url) {
+      if (url.length > Character.MAX_VALUE) {
+        throw new IllegalArgumentException("a url of " + url.length + " bytes");
+      }
+      return (char) url.length;
     }
 
     private byte[] urlBytes() {

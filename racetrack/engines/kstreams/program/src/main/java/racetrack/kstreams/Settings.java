@@ -24,6 +24,8 @@ record Settings(
     Path stateFolder,
     Path readyFile) {
 
+  private static final int MESSAGE_MAX_BYTES = 9 << 20;
+
   static Settings from(Map<String, String> variables) {
     Environment env = new Environment(variables);
     return new Settings(
@@ -53,6 +55,9 @@ record Settings(
     properties.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, threads);
     properties.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, cacheBytes);
     properties.put(StreamsConfig.producerPrefix(ProducerConfig.LINGER_MS_CONFIG), lingerMs);
+    // A row may be as large as the broker takes.
+    properties.put(
+        StreamsConfig.producerPrefix(ProducerConfig.MAX_REQUEST_SIZE_CONFIG), MESSAGE_MAX_BYTES);
     // A task takes what is there. To wait for its other inputs would bring events into the order of
     // their times, which no view here depends on: tables that meet late are joined as well.
     properties.put(StreamsConfig.MAX_TASK_IDLE_MS_CONFIG, StreamsConfig.MAX_TASK_IDLE_MS_DISABLED);

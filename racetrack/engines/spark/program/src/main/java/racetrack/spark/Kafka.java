@@ -18,6 +18,8 @@ record Kafka(SparkSession spark, Settings settings) {
       FROM changes
       """;
   private static final String BOOTSTRAP = "kafka.bootstrap.servers";
+  /** A row may be as large as the broker takes. */
+  static final int MESSAGE_MAX_BYTES = 9 << 20;
 
   /** The topic of a view. */
   static String topicOf(String view) {
@@ -56,7 +58,10 @@ record Kafka(SparkSession spark, Settings settings) {
 
   /** A query whose rows have `topic`, `key` and `value`. */
   DataStreamWriter<Row> toTopics(String name, Dataset<Row> rows) {
-    return query(name, rows).format("kafka").option(BOOTSTRAP, settings.kafka());
+    return query(name, rows)
+        .format("kafka")
+        .option(BOOTSTRAP, settings.kafka())
+        .option("kafka.max.request.size", MESSAGE_MAX_BYTES);
   }
 
   /** The same, but of each micro-batch last the views that tell how far it is. */

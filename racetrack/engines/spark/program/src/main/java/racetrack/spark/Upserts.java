@@ -24,7 +24,10 @@ import org.apache.spark.sql.Row;
 record Upserts(Producer<String, String> producer, Collection<String> progress) {
 
   static Upserts to(String kafka, Collection<String> progress) {
-    Map<String, Object> config = Map.of(ProducerConfig.BOOTSTRAP_SERVERS_CONFIG, kafka);
+    Map<String, Object> config =
+        Map.of(
+            ProducerConfig.BOOTSTRAP_SERVERS_CONFIG, kafka,
+            ProducerConfig.MAX_REQUEST_SIZE_CONFIG, Kafka.MESSAGE_MAX_BYTES);
     return new Upserts(
         new KafkaProducer<>(config, new StringSerializer(), new StringSerializer()), progress);
   }
