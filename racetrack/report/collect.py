@@ -102,9 +102,8 @@ class Limit:
 def place_of(described: RunRecord | LimitRecord) -> tuple[str, str]:
     """Return runtime with workload and place of data, and machine, of a run or a limit."""
     runtime = on_what(runtime_of(described), workload_of(described.settings))
-    return runtime if described.data_in_memory else f"{runtime}, data on disk", str(
-        described.machine
-    )
+    where = runtime if described.data_in_memory else f"{runtime}, data on disk"
+    return where, str(described.machine)
 
 
 def settings_of(described: RunRecord | LimitRecord) -> dict[str, Scalar]:
@@ -159,8 +158,7 @@ class _Found:
             self.missing += absent
             self.varied |= {sweep.vary.lower(): None} if sweep.vary else {}
         elif (folder / "limit.json").is_file():
-            record = read_record(folder / "limit.json", LimitRecord)
-            self.limits[folder] = Limit(folder.name, record)
+            self._take_limit(folder)
         elif (folder / "run.json").is_file():
             if folder not in self.runs:
                 self.runs[folder] = _run(folder, {})
@@ -168,6 +166,15 @@ class _Found:
             # An earlier report or verification holds no figures of its own.
             return any((folder / name).is_file() for name in ("report.json", "verified.json"))
         return True
+
+    def _take_limit(self, folder: Path) -> None:
+        """Take the folder of a search; one with the same runs is a copy."""
+        record = read_record(folder / "limit.json", LimitRecord)
+        for first, limit in self.limits.items():
+            if folder != first and record.runs and record == limit.record:
+                self.left_out.append(f"{folder} is a copy of {first}: one search counts once.")
+                return
+        self.limits[folder] = Limit(folder.name, record)
 
     def take_all_in(self, folder: Path) -> bool:
         """Take the folders of results in a folder, and leave out those that can't be read; False

@@ -13,6 +13,7 @@ from racetrack.limit_record import (
     SustainableRate,
 )
 from racetrack.report.collect import Limit
+from racetrack.report.definitions import significant
 
 NOT_KNOWN = "n/a"
 # A bound that was widened by more than this fraction is named.
@@ -85,7 +86,9 @@ def _describe_cpu(seen: SaturationWindow) -> str:
     spent, whole = seen.cpu_s_per_million, sum(seen.cpu_s_per_million.values())
     most_first = sorted(spent, key=lambda service: -spent[service])
     shown = [
-        f"{name} {spent[name]:.2f}" for name in most_first if spent[name] > whole * LEAST_CPU_SHARE
+        f"{name} {significant(spent[name])}"
+        for name in most_first
+        if spent[name] > whole * LEAST_CPU_SHARE
     ]
     cores = whole * _per_s(seen) / 1e6
     return f"; CPU-s per million: {', '.join(shown)}; all {cores:.1f} cores" if shown else ""

@@ -297,7 +297,7 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
                             "cpu_s_per_million": {"mysql": 0.1, "steady": 24.0, "broker": 6.04},
                         }
                     ],
-                    "rates": [
+                    "trials": [
                         {
                             "window": window,
                             "counted_before": 9_000_000,
@@ -328,7 +328,7 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
         for words in (
             *found,
             "p99 6,543 ms",
-            "9 to 21 s; CPU-s per million: steady 24.00, broker 6.04; all 1.5 cores",
+            "9 to 21 s; CPU-s per million: steady 24.0, broker 6.04; all 1.5 cores",
             "warmed up for 31 s, CPU per event not flat",
         )
     )
@@ -337,7 +337,7 @@ def test_limits_stand_with_their_outcome(tmp_path: Path) -> None:
 
 def test_how_far_searches_agree_stands_below_them(tmp_path: Path) -> None:
     limit = {
-        "schema_version": 3,
+        "schema_version": 4,
         "kind": "limit",
         "engine": "steady",
         "runtime": "native",
@@ -379,7 +379,7 @@ def test_a_bound_that_an_engine_updates_too_seldom_for_is_not_said_to_hold() -> 
                 {"bound_ms": bound_ms, "held_per_s": 40_000, "failed_per_s": 57_000}
                 for bound_ms in (1_000, 2_000)
             ],
-            "runs": [{"tag": "one", "update_interval_ms": 1_010, "rates": [rate]}],
+            "runs": [{"tag": "one", "update_interval_ms": 1_010, "trials": [rate]}],
         }
     )
     widened, as_asked = limits.lines(found)[-2:]
@@ -394,7 +394,7 @@ def test_a_limit_of_an_older_version_is_not_read_as_one_of_today(tmp_path: Path)
     folder = tmp_path / "old_limit"
     folder.mkdir()
     (folder / "limit.json").write_text('{"schema_version": 1, "kind": "limit"}')
-    with pytest.raises(UsageError, match=r"has schema version 1; this Racetrack reads 3"):
+    with pytest.raises(UsageError, match=r"has schema version 1; this Racetrack reads 4"):
         collect([folder])
 
 
