@@ -30,6 +30,7 @@ Exit codes:
     130  interrupted by Ctrl-C; 143 by SIGTERM
 """
 HELP_WIDTH = 100
+POSITIVE_S = 0.001  # for what has to take some time
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
@@ -72,8 +73,12 @@ class _Parsed(click.ParamType[Value]):
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if isinstance(parsed, int | float) and parsed < self.least:
-            self.fail(f"{value!r} is less than {self.least:g}", param, ctx)
+            self.fail(f"{value!r} is {self.too_small()}", param, ctx)
         return parsed
+
+    def too_small(self) -> str:
+        """Say what a value below the least is."""
+        return f"less than {self.least:g}"
 
 
 class Rate(_Parsed[int]):
@@ -95,6 +100,12 @@ class Duration(_Parsed[float]):
     def __init__(self, least_s: float = 0) -> None:
         self.least = least_s
 
+    def too_small(self) -> str:
+        """Say what a shorter duration is; minutes are written with their unit."""
+        if self.least == POSITIVE_S:
+            return "no time at all"
+        return f"shorter than {self.least:g} s; minutes are written as 25m"
+
 
 class Rates(_Parsed[list[int]]):
     """Rates with commas between them, such as `50,5k,35000`."""
@@ -105,10 +116,6 @@ class Rates(_Parsed[list[int]]):
     def parse(text: str) -> list[int]:
         """Return each rate."""
         return [units.parse_rate(word) for word in text.split(",")]
-
-
-# For what has to take some time.
-POSITIVE_S = 0.001
 
 
 class OneOf(click.Choice[str]):

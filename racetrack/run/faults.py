@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
+from racetrack import units
 from racetrack.clock import now_ms
 from racetrack.engines.contract import Engine
 from racetrack.errors import UsageError
@@ -19,7 +20,7 @@ from racetrack.run_record import DoneFault, FaultLog
 from racetrack.settings import Settings
 from racetrack.stack.contract import Say, Stack
 
-_FORM = re.compile(r"(kill|pause):([a-z]+)@(\d+(?:\.\d+)?)s(?:\+(\d+(?:\.\d+)?)s)?")
+_FORM = re.compile(r"(kill|pause):([a-z]+)@([\w.]+)(?:\+([\w.]+))?")
 FORM = "kill:SERVICE@10s, kill:SERVICE@10s+5s (it stays dead for 5 s) or pause:SERVICE@10s+5s"
 ENGINE = "engine"
 # What may be killed. The registry has its schemas in memory only, so that what is in the topics
@@ -50,14 +51,18 @@ def parse(text: str) -> Fault:
     found = _FORM.fullmatch(text)
     if not found:
         raise UsageError(f"{text!r} is no fault: it takes {FORM}.")
-    _, whom, at_s, for_s = found.groups()
+    _, whom, at, lasts = found.groups()
+    try:
+        at_s, for_s = units.parse_duration_s(at), units.parse_duration_s(lasts or "0")
+    except ValueError as error:
+        raise UsageError(f"{text!r}: {error}.") from None
     how: Literal["kill", "pause"] = "kill" if found[1] == "kill" else "pause"
     allowed = (ENGINE, *(KILLED if how == "kill" else PAUSED))
     if whom not in allowed:
         raise UsageError(f"{text!r}: {how} takes one of {', '.join(allowed)}, not {whom!r}.")
-    if how == "pause" and for_s is None:
-        raise UsageError(f"{text!r} does not say for how long: pause:{whom}@{at_s}s+5s.")
-    return Fault(text, how, whom, float(at_s), float(for_s or 0))
+    if how == "pause" and not lasts:
+        raise UsageError(f"{text!r} does not say for how long: pause:{whom}@{at}+5s.")
+    return Fault(text, how, whom, at_s, for_s)
 
 
 def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str, ...]:

@@ -171,4 +171,4 @@ def test_no_engine_has_its_turn_before_all_are_known_to_be_searchable(
 def test_a_search_of_25_seconds_is_refused_since_25_used_to_be_minutes() -> None:
     result = CliRunner().invoke(cli.race, ["limit", EXAMPLE, "--within", "25"])
     assert result.exit_code == 2
-    assert "'25' is less than 60" in result.output
+    assert "'25' is shorter than 60 s; minutes are written as 25m" in result.output

@@ -27,6 +27,8 @@ TIMEOUT_S = 10.0
         ("pause:broker@10s+5s", "pause", "broker", 10, 5),
         ("pause:registry@0.5s+1.25s", "pause", "registry", 0.5, 1.25),
         ("pause:redis@10s+5s", "pause", "redis", 10, 5),
+        ("pause:broker@1m+500ms", "pause", "broker", 60, 0.5),
+        ("kill:mysql@10", "kill", "mysql", 10, 0),
     ],
 )
 def test_what_a_fault_says(
@@ -39,7 +41,7 @@ def test_what_a_fault_says(
     ("text", "why"),
     [
         ("kill:debezium", "it takes kill:SERVICE@10s"),
-        ("kill:debezium@10", "it takes"),
+        ("kill:debezium@soon", "'soon' is not a duration such as 20s"),
         ("stop:debezium@10s", "it takes"),
         ("kill:debezium@-1s", "it takes"),
         ("pause:broker@10s", "does not say for how long"),
