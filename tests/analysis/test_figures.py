@@ -120,6 +120,15 @@ def test_top_is_kept_beside_the_kernels_account_of_the_same_seconds(folder: Path
     assert steadyd.kernel_cpu_pct == pytest.approx(100 * 1.25 / 30, abs=0.01)
 
 
+def test_a_run_leaves_top_s_samples_in_a_file(tmp_path: Path) -> None:
+    lines = (folders.run(tmp_path, RunSpec()) / "top_summary.log").read_text().splitlines()
+    assert [line.split(", mean=")[0] for line in lines] == [
+        f"name={name}, tag={tag}"
+        for name in ("steadyd", "broker")
+        for tag in ("CPU_PCT", "RES_GiB")
+    ]
+
+
 def test_all_services_of_an_engine_are_added_up_at_each_instant(folder: Path) -> None:
     told = read_run(folder)
     told["engine_services"] = ["steadyd", "broker"]

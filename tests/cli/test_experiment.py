@@ -94,6 +94,18 @@ def test_rates_and_times_are_taken_as_people_write_them(
     assert runs[1].decide_within_s == 0  # nothing is offered, so there is nothing to decide
 
 
+@pytest.mark.parametrize(("option", "printed"), [("", ""), ("--print-samples", "name=x\n")])
+def test_samples_are_printed_if_asked_for(
+    monkeypatch: pytest.MonkeyPatch, ended: Ended, option: str, printed: str
+) -> None:
+    folder = ended("ok")
+    (folder / "top_summary.log").write_text("name=x\n")
+    monkeypatch.setattr(single, "run_once", lambda *_: folder)
+    typed = ["experiment", EXAMPLE, *["5000", "20", "10", "1.0"], *option.split()]
+    result = CliRunner().invoke(cli.race, typed)
+    assert (result.exit_code, result.output) == (0, printed)
+
+
 @pytest.mark.parametrize(
     ("arguments", "settings", "says"),
     [

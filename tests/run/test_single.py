@@ -16,7 +16,7 @@ from racetrack.settings import load
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
 Once = Callable[..., Path]
-VOID = "Void: while samples were taken other programs used 9.0 % of a core (more than 5 %)."
+VOID = "Void: in the measured window other programs used 9.0 % of a core (more than 5 %)."
 
 
 @pytest.fixture
