@@ -89,7 +89,7 @@ def _delay(dt: Freshness) -> str:
     return _line(
         "delay",
         f"dt_ms median {_number(dt.p50, '{:,.0f}')}, mean {_number(dt.mean, '{:,.0f}')},"
-        f" max {_number(dt.max, '{:,.0f}')} over {dt.updates} updates",
+        f" max {_number(dt.max, '{:,.0f}')} over {dt.updates} update{'s' * (dt.updates != 1)}",
     )
 
 
