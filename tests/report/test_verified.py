@@ -114,3 +114,36 @@ def test_a_run_notes_which_views_its_engine_can_not_express(tmp_path: Path) -> N
     assert "16 of 17 views, not hvu_test" in words((tmp_path / "report.html").read_text())
     (row,) = csv.DictReader(io.StringIO((tmp_path / "report.csv").read_text()))
     assert (row["views_there"], row["views_of_workload"]) == ("16", "17")
+
+
+def test_cdc_and_engine_are_told_apart_and_long_values_cut(tmp_path: Path) -> None:
+    row = {"finding": "different", "source": {"id": 1, "email": "é" * 500}, "engine": {"id": 1}}
+    of_cdc = {"status": "wrong", "compared": 20, "different": 20, "first": [row]}
+    found = {
+        **verified(users=RIGHT),
+        "cdc": {
+            "caught_up_after_s": None,
+            "tables": {"users": of_cdc, "items": RIGHT},
+            "statements": ["TRUNCATE TABLE users (binlog.000001, position 4)"],
+        },
+        "unfit": {"pageviews": {"count": 7, "first": ["partition 0, offset 3: no value"]}},
+    }
+    folder = run(tmp_path, RunSpec(window_s=10.0, verified=found))
+    told = read_run(folder)["outcome"]
+    assert told.startswith("CDC delivered 20 rows that differ from MySQL, in users;")
+    assert told.endswith("Messages are unfit: pageviews (7)")
+    said = terminal.summary(runfolder.read_run(folder), folder)
+    text = "\n".join(said)
+    assert "CDC         1 of 2 topics equal MySQL" in text
+    assert "DIFFERS     users: 20 different" in text
+    assert "sent no message: TRUNCATE TABLE users (binlog.000001, position 4)" in text
+    assert (
+        "UNFIT       7 in pageviews, left out: partition 0, offset 3: no value; and 6 more" in text
+    )
+    assert max(map(len, said)) < 300
+    collection = collect([folder])
+    write(tmp_path, collection, tables(collection.runs), None)
+    page = (tmp_path / "report.html").read_text()
+    assert "CDC delivered 20 rows that differ" in page
+    assert "TRUNCATE TABLE users" in page
+    assert "é" * 101 not in page

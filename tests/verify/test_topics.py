@@ -1,12 +1,15 @@
 """Topics are taken whole or not at all: what goes wrong between kcat and DuckDB is said. kcat is
 played by a script; the real one reads in the end-to-end tests."""
 
+import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import duckdb
 import pytest
+from confluent_kafka import TopicPartition
 
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.verify import topics
@@ -109,3 +112,60 @@ def test_a_topic_that_has_lost_its_beginning_is_refused(
     monkeypatch.setattr(broker, "begin", [0, 12])
     with pytest.raises(RacetrackError, match=r"first 12 messages.*KAFKA_RETENTION_BYTES"):
         topics.take(db, "somewhere", PAGEVIEWS, [3, 20])
+
+
+class OneByOne:
+    """A consumer of a partition whose messages are these."""
+
+    messages: ClassVar[list[bytes | None]] = []
+
+    def __init__(self, _settings: object) -> None:
+        self._offset = 0
+
+    def assign(self, wanted: list[TopicPartition]) -> None:
+        (only,) = wanted
+        self._offset = only.offset
+
+    def poll(self, _within_s: float) -> SimpleNamespace:
+        offset, value = self._offset, self.messages[self._offset]
+        return SimpleNamespace(error=lambda: None, offset=lambda: offset, value=lambda: value)
+
+    def close(self) -> None:
+        pass
+
+
+def test_what_is_no_pageview_is_left_out_and_named(
+    db: duckdb.DuckDBPyConnection, kcat: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_breaks = json.dumps(json.loads(VIEW), indent=2)
+    values = [
+        VIEW.encode(),
+        None,
+        b"hello",
+        b'{"user_id": 7}',
+        VIEW.replace("7,", '"seven",').encode(),
+        VIEW.replace("/1", "/x").encode(),
+        with_breaks.encode(),
+        VIEW.encode(),
+    ]
+    monkeypatch.setattr(OneByOne, "messages", values)
+    monkeypatch.setattr(topics, "Consumer", OneByOne)
+    texts = [(value or b"").decode() for value in values]
+    play(
+        kcat,
+        f"""
+for n, value in enumerate({texts!r}):
+    print('{{"partition":%s,"offset":%d,"value":%s}}' % (partition, n, value))
+""",
+    )
+    unfit = topics.take(db, "somewhere", PAGEVIEWS, [len(values)])
+    rows = db.execute('SELECT "offset", user_id FROM source.pageviews ORDER BY ALL').fetchall()
+    assert rows == [(0, 7), (6, 7), (7, 7)]
+    assert unfit.count == 5
+    assert [said.split(":")[0] for said in unfit.first] == [
+        f"partition 0, offset {n}" for n in range(1, 6)
+    ]
+    assert "tombstone" in unfit.first[0]
+    assert "not JSON: 'hello'" in unfit.first[1]
+    assert "missing" in unfit.first[2]
+    assert "url" in unfit.first[4]
