@@ -55,6 +55,7 @@ LATE_MS, LATE_SHARE = 1_000.0, 0.5
 # Counted earlier than due by more than one sample can explain: the clocks disagree.
 EARLY_MS = 100.0
 PLAIN = Precision()
+IDLE = "No verdict at rate 0: the run measures what the engine costs when idle"
 
 
 def judge(
@@ -85,6 +86,8 @@ def judge(
     updates = int(np.count_nonzero(~series.silent))
     measured, kind, longer_s = None, VerdictKind.UNDECIDED, None
     reason = _useless(curves, series, rates, step) or _ended(series, silence, updates)
+    if asked_per_s == 0:  # purchases may bring a few pageviews
+        reason = IDLE
     bins = len(binned(series, series.lag_ms, precision.most_bins)[0]) if reason is None else 0
     if reason is None and bins < MIN_BINS:
         cycles_s = MIN_BINS * (silence.rhythm_ms or 0.0) / 1000
@@ -229,10 +232,7 @@ def _useless(
             return f"A clock was set back by {verdict_words.ago(step)} before the window: run again"
         return "The recording ends before the window begins: run again"
     if rates.offered_per_s <= 0:
-        return (
-            "No verdict: nothing was offered. At rate 0 a run measures what the engine costs when"
-            " idle"
-        )
+        return "No pageview was due in the window: ask for a rate"
     if series.early_ms > EARLY_MS:
         return _too_early(curves, series)
     if not np.isfinite(series.lag_ms).all():

@@ -81,8 +81,10 @@ class Run:
 
     @property
     def verdict(self) -> str:
-        """The verdict's kind, `none` where the run broke off before it."""
-        return str(self.record.results.verdict.kind) if self.record.results else "none"
+        """The verdict's kind, `none` where the run broke off before it or offered nothing."""
+        if not (self.record.results and self.rate):
+            return "none"
+        return str(self.record.results.verdict.kind)
 
     @property
     def place(self) -> tuple[str, str]:

@@ -138,7 +138,9 @@ def measurement_warnings(run: RunRecord) -> list[str]:
     """Return what makes the figures of a run less certain."""
     if not (results := run.results):
         return noise.warnings(run)
-    found = [*results.verdict.warnings, *_of_window(results.verdict), *noise.warnings(run)]
+    found = [*results.verdict.warnings, *noise.warnings(run)]
+    if run.asked and run.asked.pageviews_per_s:  # at rate 0 there is nothing to decide
+        found += _of_window(results.verdict)
     if results.noise and results.noise.machine_busy_pct > BUSY_PCT:
         found.append(
             f"Busy machine: over {BUSY_PCT:.0f} % of all cores were in use. The engine may have"

@@ -95,9 +95,12 @@ def _delay(dt: Freshness) -> str:
 
 def _rate(asked_per_s: int, results: Results) -> str:
     achieved = _number(results.achieved_pageviews_per_s, "{:,.0f}")
+    offered = f"{achieved} of {asked_per_s:,} pageviews/s"
+    if not asked_per_s:
+        offered = f"{achieved} pageviews/s, which purchases bring"
     return _line(
         "rate",
-        f"{achieved} of {asked_per_s:,} pageviews/s; in the whole run"
+        f"{offered}; in the whole run"
         f" {results.published_pageviews:,} published,"
         f" {_number(results.processed_pageviews, '{:,}')} counted by the engine",
     )

@@ -334,7 +334,7 @@ def set_back_in_the_warm_up(told: Curves) -> Curves:
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (nothing_due, "nothing was offered"),
+        (nothing_due, "No pageview was due"),
         (far_along, "pageviews twice"),
         (early, "before they were due"),
         (from_the_middle, "before the recording began"),

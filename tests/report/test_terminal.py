@@ -7,9 +7,12 @@ import pytest
 
 from racetrack.analysis.figures import spread
 from racetrack.report import terminal
+from racetrack.report.collect import collect
 from racetrack.report.definitions import significant
 from racetrack.run_record import RunRecord
 from tests.records import COST, NOISE_FIGURES, VIEW, record
+from tests.report import folders
+from tests.run_json import read_run
 
 REASON = (
     "Kept up: lag is steady (grows by −0.85 to 0.39 % of real time; limit 1 %), judged over 78 s"
@@ -272,3 +275,13 @@ def test_the_lag_of_each_followed_view_has_a_line() -> None:
         "  view lag    item_summary.orders: median 430 ms, 99 % of the time at most 1,925 ms, max"
         " infinite, by 12 purchases a second; fell behind"
     ) in shown
+
+
+def test_a_run_at_rate_0_has_no_verdict_and_no_cost_of_an_event(tmp_path: Path) -> None:
+    folder = folders.run(tmp_path, folders.RunSpec(rate=0))
+    shown = "\n".join(terminal.summary(RunRecord.model_validate(read_run(folder)), folder))
+    assert "No verdict at rate 0: the run measures what the engine costs when idle" in shown
+    assert "CPU 40.0 % of a core" in shown
+    assert "per million" not in shown and "would probably decide" not in shown
+    (run,) = collect([folder]).runs
+    assert (run.outcome, run.verdict) == ("ok", "none")
