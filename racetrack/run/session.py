@@ -164,8 +164,8 @@ class Session:
         with self._folder.recording() as run:
             run.versions |= self._engine.versions(self._stack)
         self._begin(self._delay)
-        with self._explaining_failures():
-            if not self._delay.wait_until(lambda _: True, FIRST_UPDATE_WITHIN_S, self.check):
+        if not self._delay.wait_until(lambda _: True, FIRST_UPDATE_WITHIN_S, self.check):
+            with self._explaining_failures():
                 raise EngineFailed(
                     f"{self._engine.title} reported no progress within"
                     f" {FIRST_UPDATE_WITHIN_S:.0f} s of loading the demo."
