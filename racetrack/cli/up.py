@@ -48,7 +48,7 @@ def up(engine: str, workload: str | None) -> None:
             make_ready(chosen, stack, screen.say)
             try:
                 stack.start(services, None, screen.say)
-                check_writes(stack, screen.remark, lambda: check_services(stack, chosen))
+                check_writes(stack, lambda: check_services(stack, chosen))
                 chosen.prepare_inputs(stack)
                 stack.leave_running(engine)
             except BaseException:

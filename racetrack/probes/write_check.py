@@ -1,214 +1,165 @@
-"""The write check: a broker that refuses writes, or drops what is sent to it, is found before
-anything is measured.
+"""Write check: find a broker that refuses or drops writes before anything is measured.
 
-It takes a fraction of a second where all is well, and less than ENDS_WITHIN_S if the broker hangs.
-A broker that is slow or overloaded passes: what that does to a run is the verdict's to say.
+With acks=0 the generator is not told, so the check writes one acknowledged record of its own, reads
+the topic's size limit, and waits until pageviews arrive. A slow or overloaded broker passes: its
+effect on a run is the verdict's business. The end offsets at the end of a run find losses.
 """
 
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     ConfigResource,
+    NewTopic,
     ResourceType,
 )
 
 from racetrack.errors import RacetrackError
-from racetrack.probes import arrived
-from racetrack.probes.arrived import Arrivals, Counts, Missing, Youngest, YoungestReader
 from racetrack.probes.broker import OffsetsError, TopicOffsets
 from racetrack.probes.loadgen import Control
-from racetrack.probes.own_record import TOPIC, NoAnswer, OwnRecord, Refused
 from racetrack.stack.contract import Endpoints
 from racetrack.stack.last_words import last_words
-from racetrack.workload import SourceTopic
 
-ENDS_WITHIN_S = 10.0
-# The longest way: a record, 3.0, and the end offsets, 1.0; pageviews, 2.5 (arrived.STILL_AFTER_S),
-# and the last look at them, 0.5 (arrived.READ_WITHIN_S); a second record, 1.0, and the end offsets
-# after it, 0.5; the topic's limits, 0.75. That is 9.25 s; the rest is for closing connections.
-# Or the pageviews a second time, 0.5 and 3.0, if a first time was over after TWICE_BEFORE_S.
-WRITTEN_WITHIN_S, OFFSETS_WITHIN_S = 3.0, 1.0
-TWICE_BEFORE_S = 3.5
-AGAIN_WITHIN_S, OFFSETS_AGAIN_WITHIN_S = 1.0, 0.5
-LIMITS_WITHIN_S = 0.75
+TOPIC = "racetrack-write-check"
+# Together less than 10 s.
+ACKNOWLEDGED_WITHIN_S, LIMIT_WITHIN_S, ARRIVED_WITHIN_S = 3.0, 1.0, 4.0
+CHECK_EVERY_S = 0.05
+# Largest batch of the generator's client (LOADGEN_BATCH_BYTES).
+BATCH_BYTES = 1_000_000
 
-# Why a broker refuses, by its own error, and what helps.
-TOO_LARGE = (
-    "a record may not be as large as that there (max.message.bytes of the topic, or the broker's"
-    " default for it). Raise it"
-)
-TOO_FEW = (
-    "the topic has fewer replicas in sync than min.insync.replicas asks for. Set it to 1 on a"
-    " broker that stands alone"
-)
-DISK = (
-    "its disk is full or broken, or has less free space than it wants to keep (Redpanda:"
-    " storage_min_free_bytes). Make room, or lower that limit"
+TOO_LARGE = "it accepts no record of that size (max.message.bytes). Raise that"
+TOO_FEW = "too few replicas are in sync. Set min.insync.replicas to 1 on a single broker"
+NO_SPACE = (
+    "its disk is full or broken, or has less free space than its limit (Redpanda:"
+    " storage_min_free_bytes). Free space, or lower that limit"
 )
 FORBIDDEN = "this user may not write there. Allow it (ACLs)"
+# Error code of the broker → reason and remedy.
 REASONS: Mapping[int, str] = {
     KafkaError.MSG_SIZE_TOO_LARGE: TOO_LARGE,
     KafkaError.RECORD_LIST_TOO_LARGE: TOO_LARGE,
     KafkaError.NOT_ENOUGH_REPLICAS: TOO_FEW,
     KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: TOO_FEW,
-    KafkaError.KAFKA_STORAGE_ERROR: DISK,
-    KafkaError.BROKER_NOT_AVAILABLE: DISK,  # what Redpanda answers then
+    KafkaError.KAFKA_STORAGE_ERROR: NO_SPACE,
+    KafkaError.BROKER_NOT_AVAILABLE: NO_SPACE,  # Redpanda's answer in that case
     KafkaError.TOPIC_AUTHORIZATION_FAILED: FORBIDDEN,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: FORBIDDEN,
-    KafkaError.INVALID_REPLICATION_FACTOR: "its default replication factor is above the number of"
-    " brokers. Set that to 1",
-    KafkaError.POLICY_VIOLATION: "a policy of the broker forbids it. Mend that",
 }
-NOT_KNOWN = "its own words are below. Mend what they name"
-LIMITS = ("max.message.bytes", "min.insync.replicas")
 
 
 class WriteCheckError(RacetrackError):
-    """The broker does not keep what is written to it; the message says why, as far as is known."""
+    """The broker does not keep what is written to it; the message has the reason, if known."""
 
 
-class WriteCheck:
-    """Checks one broker and its generator. `meanwhile` is called at every look and may raise."""
+def check_writes(
+    where: Endpoints, topic: str, broker_log: Path, meanwhile: Callable[[], None]
+) -> None:
+    """Check that the broker takes writes and keeps what the generator sends to `topic`.
 
-    def __init__(
-        self,
-        where: Endpoints,
-        topic: SourceTopic,
-        broker_log: Path,
-        say: Callable[[str], None],
-        meanwhile: Callable[[], None],
-    ) -> None:
-        self._where, self._topic, self._log = where, topic, broker_log
-        self._say, self._meanwhile = say, meanwhile
-        self._own = OwnRecord(where.kafka, meanwhile)
+    `meanwhile` is called while waiting and may raise. Takes less than 10 s.
 
-    def run(self) -> None:
-        """Write a record with acks=all and read it back; then see that pageviews arrive.
+    Raises:
+        WriteCheckError: it does not; the message ends with the tail of the broker's log.
+    """
+    try:
+        _write_acknowledged(where.kafka, meanwhile)
+        _check_size_limit(where.kafka, topic)
+        _check_arrivals(where, topic, meanwhile)
+    except (WriteCheckError, OffsetsError) as error:
+        tail = f"The broker's last words:\n{last_words(broker_log)}"
+        raise WriteCheckError(f"{error}\n{tail}") from error
 
-        Raises:
-            WriteCheckError: the broker refuses, does not answer, or drops pageviews.
-        """
-        began_s = time.monotonic()
-        unanswered = self._unanswered(WRITTEN_WITHIN_S)
-        with closing(_Real(self._where, self._topic)) as where:
-            give_up = began_s + WRITTEN_WITHIN_S + OFFSETS_WITHIN_S
-            arrivals = self._begin(where, give_up, unanswered)
-            missing = arrived.wait(arrivals, arrived.STILL_AFTER_S, self._meanwhile)
-            if not (missing or arrivals.proven or unanswered) and (
-                time.monotonic() < began_s + TWICE_BEFORE_S
-            ):
-                arrivals, missing = self._a_second_time(where, arrivals)
-            if unanswered is not None and not arrivals.any_arrived:
-                raise self._no_answer(unanswered, "no pageview arrived")
-            if missing and missing.still:
-                missing = self._look_again(arrivals)
-        if missing:
-            raise self._dropping(missing)
-        if unanswered is not None:
-            self._say(f"the broker did not answer a write in {WRITTEN_WITHIN_S} s ({unanswered})")
-        if not arrivals.proven:
-            self._say(arrivals.unproven())
 
-    def _unanswered(self, within_s: float) -> str | None:
-        """Write a record; what the client saw if there was no answer."""
-        try:
-            self._own.there_and_back(within_s)
-        except Refused as refused:
-            raise self._refusal(refused) from None
-        except NoAnswer as silence:
-            return str(silence)
-        return None
+def _write_acknowledged(bootstrap: str, meanwhile: Callable[[], None]) -> None:
+    """Write one record with acks=all. Each attempt is one request, so that the last error is the
+    broker's own; a broker that has just started returns errors that pass."""
+    client: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "log_level": 0}
+    AdminClient(client).create_topics([NewTopic(TOPIC, 1, -1)])[TOPIC].exception(
+        ACKNOWLEDGED_WITHIN_S
+    )
+    results: list[KafkaError | None] = []
 
-    def _begin(self, where: "_Real", give_up: float, unanswered: str | None) -> Arrivals:
-        try:
-            return Arrivals(where, max(OFFSETS_WITHIN_S, give_up - time.monotonic()))
-        except OffsetsError as error:
-            if unanswered is None:
-                raise self._error(str(error)) from error
-            raise self._no_answer(unanswered, "it does not tell its end offsets") from error
+    def take(error: KafkaError | None, _message: Message) -> None:
+        results.append(error)
 
-    def _a_second_time(self, where: "_Real", first: Arrivals) -> tuple[Arrivals, Missing | None]:
-        """What came the first time may be what was sent before the broker began to drop."""
-        try:
-            arrivals = Arrivals(where, OFFSETS_AGAIN_WITHIN_S)
-        except OffsetsError:
-            return first, None  # what was seen the first time is what is said
-        return arrivals, arrived.wait(arrivals, arrived.STILL_AFTER_S, self._meanwhile)
+    producer = Producer({**client, "acks": "all", "retries": 0})
+    give_up = time.monotonic() + ACKNOWLEDGED_WITHIN_S
+    error: KafkaError | None = None
+    while time.monotonic() < give_up:
+        results.clear()
+        producer.produce(TOPIC, b"check", partition=0, on_delivery=take)
+        while not results and time.monotonic() < give_up:
+            meanwhile()
+            producer.poll(CHECK_EVERY_S)
+        if results and results[0] is None:
+            return
+        error = results[0] if results else error
+        time.sleep(CHECK_EVERY_S)
+    producer.purge()
+    if error is None or error.code() < 0:  # negative: the client's own, not the broker's
+        seen = f" ({error.str()})" if error else ""
+        raise WriteCheckError(
+            f"The broker at {bootstrap} did not acknowledge a record within"
+            f" {ACKNOWLEDGED_WITHIN_S:.0f} s{seen}. Its disk may be full, it may hang, or its"
+            " advertised address may be wrong. Fix that and run again."
+        )
+    reason = REASONS.get(error.code(), "see its log below")
+    raise WriteCheckError(
+        f"The broker at {bootstrap} refuses writes: {error.name()}: {error.str()}: {reason},"
+        " and run again."
+    )
 
-    def _look_again(self, arrivals: Arrivals) -> Missing | None:
-        """A broker that takes another's record meanwhile is not just slow."""
-        if (seen := self._unanswered(AGAIN_WITHIN_S)) is not None:
-            self._say(f"the broker did not answer another write in {AGAIN_WITHIN_S} s ({seen})")
-            return None
-        try:
-            arrivals.look_at_counts(OFFSETS_AGAIN_WITHIN_S)
-        except OffsetsError as error:
-            self._say(str(error))
-            return None
-        return arrivals.still()
 
-    def _no_answer(self, unanswered: str, besides: str) -> WriteCheckError:
-        return self._error(
-            f"The broker at {self._where.kafka} does not answer a write: a record in {TOPIC} with"
-            f" acks=all was not there {WRITTEN_WITHIN_S} s later ({unanswered}), and {besides}. Its"
-            " disk may be full, it may hang, or its advertised address leads nowhere. Mend that and"
-            " run again."
+def _check_size_limit(bootstrap: str, topic: str) -> None:
+    """Compare the topic's size limit with the generator's batches: a larger batch is dropped."""
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    asked = client.describe_configs([resource], request_timeout=LIMIT_WITHIN_S)
+    try:
+        limit = asked[resource].result(LIMIT_WITHIN_S).get("max.message.bytes")
+    except (KafkaException, TimeoutError):
+        return  # not every user may read it, and the end offsets are compared in any case
+    if limit and int(limit.value) < BATCH_BYTES:
+        raise WriteCheckError(
+            f"The broker at {bootstrap} does not keep the pageviews: {topic} has"
+            f" max.message.bytes={limit.value}, and the generator sends batches of up to"
+            f" {BATCH_BYTES:,} bytes. Raise it and run again."
         )
 
-    def _refusal(self, refused: Refused) -> WriteCheckError:
-        why = REASONS.get(refused.code, NOT_KNOWN)
-        return self._error(
-            f"The broker at {self._where.kafka} refuses writes: to a record in {TOPIC} with"
-            f" acks=all it answered {refused}. So {why}, and run again."
+
+def _check_arrivals(where: Endpoints, topic: str, meanwhile: Callable[[], None]) -> None:
+    """Wait until every partition has what was sent to it before, or at least makes progress."""
+    offsets = TopicOffsets(where.kafka, topic)
+    with closing(Control(where.loadgen_host, where.loadgen_port)) as control:
+        stats = control.stats(quietly=True)
+    sent = _sent(stats)
+    first = ends = offsets.end_offsets(ARRIVED_WITHIN_S)
+    give_up = time.monotonic() + ARRIVED_WITHIN_S
+
+    def stuck() -> list[int]:
+        return [p for p, end in enumerate(ends) if end < sent[p] and end == first[p]]
+
+    while stuck() and time.monotonic() < give_up:
+        meanwhile()
+        time.sleep(CHECK_EVERY_S)
+        ends = offsets.end_offsets(ARRIVED_WITHIN_S)
+    if lost := stuck():
+        told = ", ".join(f"{p} (sent {sent[p]:,}, has {ends[p]:,})" for p in lost)
+        raise WriteCheckError(
+            f"The broker at {where.kafka} does not keep the pageviews: within"
+            f" {ARRIVED_WITHIN_S:.0f} s none arrived in partitions {told} of {topic}. With acks=0"
+            " the generator gets no reason. Its disk may be full. Fix that and run again."
         )
 
-    def _dropping(self, missing: Missing) -> WriteCheckError:
-        meanwhile = ", while a record of the harness's own was written with acks=all"
-        return self._error(
-            f"The broker at {self._where.kafka} does not keep the pageviews that it is sent:"
-            f" {missing.what}{meanwhile if missing.still else ''}. With acks=0 it tells the sender"
-            " no reason. Batches may be larger than it takes (max.message.bytes), or its disk may"
-            f" be full.{self._limits()} Mend that and run again."
-        )
 
-    def _limits(self) -> str:
-        """The limits that were set, if the broker tells them."""
-        resource = ConfigResource(ResourceType.TOPIC, self._topic.name)
-        client = AdminClient({"bootstrap.servers": self._where.kafka, "log_level": 0})
-        asked = client.describe_configs([resource], request_timeout=LIMITS_WITHIN_S)
-        try:
-            told = asked[resource].result(LIMITS_WITHIN_S)
-        except (KafkaException, TimeoutError):
-            return ""  # it is the broker that is in trouble, and its log is shown
-        limits = ", ".join(f"{name}={told[name].value}" for name in LIMITS if name in told)
-        return f" Its settings for {self._topic.name}: {limits}." if limits else ""
-
-    def _error(self, text: str) -> WriteCheckError:
-        return WriteCheckError(f"{text}\nThe broker's last words:\n{last_words(self._log)}")
-
-
-class _Real:
-    """The generator and the broker of a stack; see `arrived.Where`."""
-
-    def __init__(self, where: Endpoints, topic: SourceTopic) -> None:
-        self._control = Control(where.loadgen_host, where.loadgen_port)
-        self._broker = TopicOffsets(where.kafka, topic.name)
-        self._reader = YoungestReader(where.kafka, topic)
-
-    def counts(self) -> Counts:
-        return Counts.of(self._control.stats(quietly=True))
-
-    def end_offsets(self, within_s: float) -> list[int]:
-        return self._broker.end_offsets(within_s)
-
-    def youngest(self, end_offsets: Mapping[int, int]) -> Mapping[int, Youngest]:
-        return self._reader.read(end_offsets)
-
-    def close(self) -> None:
-        self._reader.close()
-        self._control.close()
+def _sent(stats: Mapping[str, Any]) -> list[int]:
+    """Return the pageviews sent per partition: handed over, less those queued in the client of the
+    partition's worker."""
+    handed = stats["pageviews"]["handed"]
+    queued = {p: each["queued"] for each in stats["workers"] for p in each["partitions"]}
+    return [count - queued.get(partition, 0) for partition, count in enumerate(handed)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from racetrack import environment
 from racetrack.engines.contract import Engine
 from racetrack.errors import EngineFailed, RacetrackError, UsageError
-from racetrack.probes.write_check import WriteCheck
+from racetrack.probes import write_check
 from racetrack.settings import Settings
 from racetrack.stack import cores, heeded
 from racetrack.stack.contract import Say, Stack
@@ -71,15 +71,14 @@ def require_raced_on(engine: Engine, settings: Settings) -> None:
             )
 
 
-def check_writes(stack: Stack, remark: Say, meanwhile: Callable[[], None]) -> None:
-    """Does the broker of a stack that is up take writes, and keep what the generator sends?
+def check_writes(stack: Stack, meanwhile: Callable[[], None]) -> None:
+    """Check that the broker of a running stack takes writes and keeps what the generator sends.
 
     Raises:
-        WriteCheckError: no; the message says why, as far as is known.
+        WriteCheckError: it does not; the message has the reason, if known.
     """
-    log = stack.log_of("broker")
-    topic = find_workload(stack.settings.workload).topic
-    WriteCheck(stack.endpoints, topic, log, remark, meanwhile).run()
+    topic = find_workload(stack.settings.workload).topic.name
+    write_check.check_writes(stack.endpoints, topic, stack.log_of("broker"), meanwhile)
 
 
 def check_services(stack: Stack, engine: Engine) -> None:

@@ -139,7 +139,7 @@ class Session:
         if "debezium" in self._engine.needs:
             away = self._excused_by("debezium")
             self._begin(ConnectorProbe(self._stack.endpoints.connect, self._workload.name, away))
-        check_writes(self._stack, self._screen.remark, self.check)
+        check_writes(self._stack, self.check)
 
     def run_demo(self) -> None:
         """Load the demo; from now on everything is recorded.
@@ -218,7 +218,7 @@ class Session:
         self._ask_for(per_s, of)
         set_ms = now_ms()
         self._room.load_changes()
-        check_writes(self._stack, self._screen.remark, self.check)
+        check_writes(self._stack, self.check)
         return set_ms
 
     def offer(self, per_s: int, of: str = PAGEVIEWS) -> None:

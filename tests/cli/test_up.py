@@ -50,7 +50,7 @@ def test_up_says_at_its_end_what_can_not_be_measured(
 def test_up_ends_when_a_service_dies_while_writes_are_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def check_writes(_stack: object, _say: object, meanwhile: Callable[[], None]) -> None:
+    def check_writes(_stack: object, meanwhile: Callable[[], None]) -> None:
         meanwhile()
 
     monkeypatch.setattr(readiness, "check_writes", check_writes)

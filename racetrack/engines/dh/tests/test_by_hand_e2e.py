@@ -20,7 +20,7 @@ from racetrack.engines.dh import engine as dh
 from racetrack.engines.dh.knobs import Knobs
 from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
-from racetrack.probes.own_record import TOPIC
+from racetrack.probes.write_check import TOPIC
 from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
 from racetrack.verify import verification
