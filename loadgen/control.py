@@ -1,13 +1,12 @@
-"""The control socket: many clients, none of which can stall the load or make it hold much memory.
+"""The control server: many clients, none of which can stall the load or use much memory.
 
 Every client has a bounded line and a bounded output, and is dropped when it exceeds either.
 """
 
 from __future__ import annotations
 
-import errno
+import asyncio
 import re
-import selectors
 import socket
 import time
 from typing import Callable
@@ -17,260 +16,221 @@ from loadgen.config import ConfigError
 
 GREETING = "LOADGEN Connected."
 MAX_LINE_BYTES = 1_000
-# One client's share of a turn: what it says beyond that waits until the others had theirs.
-READ_BYTES = 1_024
-DISCARD_BYTES = 1 << 16
-# Answers to what came together leave together, this many bytes at a time.
-SEND_BYTES = 1 << 16
+# A client that does not read its answers is waited for at this much output, then dropped.
+WAIT_OUTPUT_BYTES, READ_WITHIN_S = 64 * 1024, 5.0
 # About 300 lines of `watch`: half a minute of a client that does not read.
 MAX_OUTPUT_BYTES = 256 * 1024
 MAX_CLIENTS = 500
-# After a goodbye, a client gets this long, and may say this much, until it has closed its side.
+# After the last line a client has this long, and may send this much, until it closes its side.
 LINGER_S = 2.0
 MAX_DISCARDED_BYTES = 4 * 1024 * 1024
-# Any page in a browser on this machine can have it send a request here, whose body would be read as
-# commands. So a line of HTTP, or the beginning of TLS where a line begins, ends the conversation.
+# A web page in a browser on this machine can send a request here, whose body would be read as
+# commands. So a line of HTTP, or the start of TLS, ends the connection.
 HTTP_LINE = re.compile(rb"\S+ \S+ HTTP/\d|Host:", re.IGNORECASE)
 TLS_HELLO = b"\x16\x03"
-SAY_HTTP_EVERY_S = 10.0
+LOG_HTTP_EVERY_S = 10.0
+
+
+class _Dropped(Exception):
+    """The connection was ended; the message is for the log, if there is one."""
 
 
 class _Client:
-    """One conversation."""
+    """One connection."""
 
-    def __init__(self, connection: socket.socket, name: str) -> None:
-        self.connection = connection
-        self.name = name
-        self.input = b""
-        self.output = bytearray()
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        host, port = writer.get_extra_info("peername")[:2]
+        self.name = f"{host}:{port}"
         self.watching = False
-        self.awaiting = False  # an answer is to come, and nothing is read until then
-        self.consuming = False
-        self.deaf = False  # it has closed its side, but may still read
-        self.closing = False  # a last line has been said
-        self.leave_by_s = 0.0  # it is only waited for so that the last line arrives
-        self.discarded_bytes = 0
-        self.events = 0  # what the selector watches
-        self.gone = False
+        writer.transport.set_write_buffer_limits(high=WAIT_OUTPUT_BYTES)
+
+    @property
+    def is_open(self) -> bool:
+        return not self._writer.transport.is_closing()
+
+    async def read_line(self) -> bytes | None:
+        """Return the next line without its end; None after the last one.
+
+        Raises:
+            asyncio.LimitOverrunError: it is longer than MAX_LINE_BYTES.
+            asyncio.IncompleteReadError: the client closed its side in the middle of a line.
+        """
+        try:
+            line = await self._reader.readuntil()
+        except asyncio.IncompleteReadError as error:
+            if error.partial:
+                raise
+            return None
+        return line[:-1]
+
+    def send(self, line: str) -> None:
+        """Send a line without waiting.
+
+        Raises:
+            _Dropped: the client does not read.
+        """
+        if self._writer.transport.get_write_buffer_size() > MAX_OUTPUT_BYTES:
+            raise self.drop("does not read what it asked for")
+        self._writer.write(line.encode() + b"\n")
+
+    async def drain(self) -> None:
+        """Wait until the client has read most of its output.
+
+        Raises:
+            _Dropped: it does not read.
+        """
+        try:
+            await asyncio.wait_for(self._writer.drain(), READ_WITHIN_S)
+        except asyncio.TimeoutError:
+            raise self.drop("does not read what it asked for") from None
+
+    async def hang_up(self) -> None:
+        """Close this side, then wait until the client closes its own: closing a socket with unread
+        input would take the last line back."""
+        self._writer.write_eof()
+        try:
+            await asyncio.wait_for(self._discard(), LINGER_S)
+        except asyncio.TimeoutError:
+            return
+
+    async def _discard(self) -> None:
+        discarded = 0
+        while discarded < MAX_DISCARDED_BYTES and (data := await self._reader.read(1 << 16)):
+            discarded += len(data)
+
+    def drop(self, why: str = "") -> _Dropped:
+        """End the connection at once; return what to raise."""
+        self._writer.transport.abort()
+        return _Dropped(why)
+
+    def close(self) -> None:
+        """End the connection once its output is sent."""
+        self._writer.close()
 
 
 class ControlServer:
-    """Accepts clients and carries out what they say. Driven by a selector whose `data` are
-    callbacks that take the mask of events.
-    """
+    """Accepts clients and carries out their commands."""
 
-    def __init__(
-        self,
-        listener: socket.socket,
-        selector: selectors.BaseSelector,
-        load: Load,
-        log: Callable[[str], None],
-    ) -> None:
-        self._listener, self._selector, self._load, self._log = listener, selector, load, log
+    def __init__(self, load: Load, log: Callable[[str], None]) -> None:
+        self._load, self._log = load, log
         self._commands = Commands(load)
         self._clients: set[_Client] = set()
-        self._http_said_s = float("-inf")
-        self._http_unsaid = 0
-        listener.setblocking(False)
-        selector.register(listener, selectors.EVENT_READ, lambda _mask: self._accept())
+        self._server: asyncio.AbstractServer | None = None
+        self._http_logged_s = float("-inf")
+        self._http_unlogged = 0
+
+    async def start(self, listener: socket.socket) -> None:
+        """Accept clients of a listening socket from now on."""
+        self._server = await asyncio.start_server(
+            self._converse, sock=listener, limit=MAX_LINE_BYTES
+        )
 
     def close(self) -> None:
-        """Stop listening and end every conversation."""
-        self._selector.unregister(self._listener)
-        self._listener.close()
+        """Stop listening and end every connection."""
+        if self._server:
+            self._server.close()
         for client in list(self._clients):
-            self._drop(client)
+            client.drop()
 
     def broadcast(self) -> None:
-        """Send the statistics to those who watch, and end goodbyes that take too long. To be called
-        every 100 ms.
-        """
-        for client in [client for client in self._clients if client.leave_by_s]:
-            if time.monotonic() > client.leave_by_s:
-                self._drop(client)
-        watchers = [client for client in self._clients if client.watching]
-        if watchers:
-            line = self._load.stats_line()
-            for client in watchers:
-                self._send(client, line)
-
-    def _accept(self) -> None:
-        while True:
+        """Send the statistics to the clients that watch. To be called every 100 ms."""
+        watchers = [client for client in self._clients if client.watching and client.is_open]
+        if not watchers:
+            return
+        line = self._load.stats_line()
+        for client in watchers:
             try:
-                connection, address = self._listener.accept()
-            except BlockingIOError:
-                return
-            except OSError as error:
-                if error.errno in (errno.EMFILE, errno.ENFILE):
-                    self._log("Too many open files: a client has to wait")
-                    return
-                if error.errno == errno.ECONNABORTED:
-                    continue  # it went away before it was let in
-                raise
-            connection.setblocking(False)
-            client = _Client(connection, f"{address[0]}:{address[1]}")
-            self._clients.add(client)
-            if len(self._clients) > MAX_CLIENTS:
-                too_many = f"Error: {MAX_CLIENTS} clients are connected already. Goodbye."
-                self._say_last(client, too_many)
-            else:
-                self._send(client, GREETING)
+                client.send(line)
+            except _Dropped as dropped:
+                self._log_drop(client, dropped)
 
-    def _on_events(self, client: _Client, mask: int) -> None:
-        if mask & selectors.EVENT_WRITE and not client.gone:
-            self._write(client)
-        if mask & selectors.EVENT_READ and not client.gone:
-            self._read(client)
-
-    def _read(self, client: _Client) -> None:
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        client = _Client(reader, writer)
+        self._clients.add(client)
         try:
-            data = client.connection.recv(DISCARD_BYTES if client.closing else READ_BYTES)
-        except BlockingIOError:
-            return
-        except OSError:
-            self._drop(client)  # a client that goes away is no news
-            return
-        if client.closing:
-            client.discarded_bytes += len(data)
-            if not data or client.discarded_bytes > MAX_DISCARDED_BYTES:
-                self._drop(client)
-            return  # what it still says after a goodbye is thrown away
-        client.deaf = not data
-        client.input += data
-        self._consume(client)
-
-    def _consume(self, client: _Client) -> None:
-        """Carry out the whole lines there are, one after the other: while an answer is awaited, the
-        next one waits too.
-        """
-        client.consuming = True
-        while not (client.gone or client.closing or client.awaiting):
-            line, end, rest = client.input.partition(b"\n")
-            if line.startswith(TLS_HELLO) or (end and HTTP_LINE.match(line)):
-                self._drop_http(client)
-            elif len(line) > MAX_LINE_BYTES:
-                client.input = b""
-                self._say_last(client, f"Error: a line may have {MAX_LINE_BYTES} bytes. Goodbye.")
-            elif end:
-                client.input = rest
-                self._line(client, line)
+            if len(self._clients) > MAX_CLIENTS:
+                client.send(f"Error: {MAX_CLIENTS} clients are connected already. Goodbye.")
+                await client.hang_up()
             else:
-                break
-        client.consuming = False
-        if client.deaf and client.input and not (client.closing or client.awaiting):
-            # Half a line is no command: "set pageviews_per_second 100" may have lost its last 0.
-            self._say_last(client, "Error: the last line has no end. It was not carried out.")
-        if not client.gone:
-            self._write(client)
+                client.send(GREETING)
+                await self._serve(client)
+        except _Dropped as dropped:
+            self._log_drop(client, dropped)
+        except ConnectionError:
+            pass  # a client that goes away is no news
+        finally:
+            self._clients.discard(client)
+            client.close()
 
-    def _drop_http(self, client: _Client) -> None:
-        """End a conversation with a web browser at once. The log says so, but not for each one: a
-        page can send many.
-        """
-        self._http_unsaid += 1
-        if time.monotonic() > self._http_said_s + SAY_HTTP_EVERY_S:
-            more = self._http_unsaid - 1
+    async def _serve(self, client: _Client) -> None:
+        """Carry out one line after the other, until the client or the server ends it."""
+        try:
+            while (line := await client.read_line()) is not None:
+                if line.startswith(TLS_HELLO) or HTTP_LINE.match(line):
+                    self._log_http(client)
+                    raise client.drop()
+                if not await self._carry_out(client, line):
+                    await client.hang_up()
+                    return
+                await asyncio.sleep(0)  # the other clients have their turn
+        except asyncio.LimitOverrunError:
+            client.send(f"Error: a line may have {MAX_LINE_BYTES} bytes. Goodbye.")
+            await client.hang_up()
+        except asyncio.IncompleteReadError:
+            # Half a line is no command: "set pageviews_per_second 100" may lack its last 0.
+            client.send("Error: the last line has no end. It was not carried out.")
+        while client.watching and client.is_open:  # it closed its side, but still reads
+            await asyncio.sleep(LINGER_S)
+
+    async def _carry_out(self, client: _Client, line: bytes) -> bool:
+        """Carry out a line and send the answer; return whether the conversation goes on."""
+        client.watching = False
+        answer = self._commands.carry_out(line)
+        if line[:3].lower() == b"set" and not answer.text.startswith("Error"):
+            self._log(f"Control {client.name}: {answer.text}")
+        text = answer.text
+        if answer.then is Then.FLUSH:
+            text = await self._flush()
+        if text:
+            client.send(text)
+            await client.drain()
+        client.watching = answer.then is Then.WATCH
+        return answer.then is not Then.CLOSE
+
+    async def _flush(self) -> str:
+        flushed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+        def done(line: str) -> None:
+            if not flushed.done():  # else the client has gone meanwhile
+                flushed.set_result(line)
+
+        self._load.flush(done)
+        return await flushed
+
+    def _log_http(self, client: _Client) -> None:
+        """Log a dropped web browser, but not each one: a page can send many requests."""
+        self._http_unlogged += 1
+        if time.monotonic() > self._http_logged_s + LOG_HTTP_EVERY_S:
+            more = self._http_unlogged - 1
             self._log(
                 f"Control {client.name} dropped: it speaks HTTP or TLS, as a web page in a browser "
                 "would to change the load. Nothing after that was carried out."
                 + (f" ({more} more since the last such line)" if more else "")
             )
-            self._http_said_s, self._http_unsaid = time.monotonic(), 0
-        self._drop(client)
+            self._http_logged_s, self._http_unlogged = time.monotonic(), 0
 
-    def _line(self, client: _Client, line: bytes) -> None:
-        client.watching = False
-        answer = self._commands.carry_out(line)
-        if line[:3].lower() == b"set" and not answer.text.startswith("Error"):
-            self._log(f"Control {client.name}: {answer.text}")
-        if answer.then is Then.CLOSE:
-            self._say_last(client, answer.text)
-        elif answer.text:
-            self._send(client, answer.text)
-        client.watching = answer.then is Then.WATCH
-        if answer.then is Then.FLUSH:
-            self._flush(client)
-
-    def _flush(self, client: _Client) -> None:
-        def done(line: str) -> None:
-            client.awaiting = False
-            self._send(client, line)
-            if not client.gone and not client.consuming:  # else it was answered at once
-                self._consume(client)
-
-        client.awaiting = True
-        self._load.flush(done)
-
-    def _say_last(self, client: _Client, line: str) -> None:
-        client.watching, client.closing = False, True
-        self._send(client, line)
-
-    def _send(self, client: _Client, line: str) -> None:
-        if client.gone:
-            return
-        if len(client.output) > MAX_OUTPUT_BYTES:
-            self._drop(client, "does not read what it asked for")
-            return
-        client.output += line.encode() + b"\n"
-        if not client.consuming or len(client.output) > SEND_BYTES:
-            self._write(client)
-
-    def _write(self, client: _Client) -> None:
-        """Send what the client takes now, and have the selector wait for what comes next."""
-        try:
-            while client.output:
-                sent = client.connection.send(client.output)
-                del client.output[:sent]
-        except BlockingIOError:
-            pass  # the selector says when it takes more
-        except OSError:
-            self._drop(client)  # a client that goes away is no news
-            return
-        if not client.output:
-            self._finish(client)
-        if not client.gone:
-            self._watch_for_events(client)
-
-    def _finish(self, client: _Client) -> None:
-        """Everything is said. End the conversation if that was all; if the client still talks, let
-        it read the end first: closing a socket with unread input takes the last line back.
-        """
-        if client.deaf and not client.watching and not client.awaiting:
-            self._drop(client)
-        elif client.closing and not client.leave_by_s:
-            client.leave_by_s = time.monotonic() + LINGER_S
-            try:
-                client.connection.shutdown(socket.SHUT_WR)
-            except OSError:
-                self._drop(client)  # a client that goes away is no news
-
-    def _watch_for_events(self, client: _Client) -> None:
-        reads = not (client.deaf or client.awaiting)
-        events = selectors.EVENT_READ if reads else 0
-        events |= selectors.EVENT_WRITE if client.output else 0
-        if events == client.events:
-            return
-        if client.events:
-            self._selector.unregister(client.connection)
-        if events:
-            on_events = self._on_events
-            self._selector.register(client.connection, events, lambda mask: on_events(client, mask))
-        client.events = events
-
-    def _drop(self, client: _Client, why: str = "") -> None:
-        if client.gone:
-            return
-        client.gone = True
-        self._clients.discard(client)
-        if client.events:
-            self._selector.unregister(client.connection)
-        client.connection.close()
-        if why:
-            self._log(f"Control {client.name} dropped: it {why}")
+    def _log_drop(self, client: _Client, dropped: _Dropped) -> None:
+        if str(dropped):
+            self._log(f"Control {client.name} dropped: it {dropped}")
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. ConfigError says which setting moves it."""
+    """Return a listening socket.
+
+    Raises:
+        ConfigError: the address is taken or unknown; the message names the setting.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

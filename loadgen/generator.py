@@ -17,8 +17,8 @@ from loadgen.clock import NS_PER_MS, NS_PER_S, Clock
 from loadgen.commands import PAGEVIEWS, Load
 from loadgen.config import Config, show_rate
 from loadgen.control import listen
+from loadgen.control_process import ControlProcess
 from loadgen.extras import every_extra
-from loadgen.front import Front
 from loadgen.mysql import Database
 from loadgen.rdkafka import KafkaError
 from loadgen.report import Report, noun
@@ -97,7 +97,7 @@ class Generator(Load):
         """Bring up the workers, begin the load, listen, and go on until SIGTERM or SIGINT."""
         self._catch_signals()
         listener = listen(self._config.command_host, self._config.command_port)
-        front = Front(listener, self._selector, self, self._log)
+        control = ControlProcess(listener, self._selector, self, self._log)
         self._workers.want(self._config.pageviews_milli_per_s)
         self._wait_for_workers()
         self._begin(PAGEVIEWS, self._config.pageviews_milli_per_s)
@@ -105,7 +105,7 @@ class Generator(Load):
             if source.start_milli_per_s or not source.optional:
                 self._begin(key, source.start_milli_per_s)
         self._writer.start()
-        front.open()
+        control.open()
         self._log("Listening for commands on {}:{}".format(*listener.getsockname()[:2]))
         always = {key for key, source in self._sources.items() if not source.optional}
         report = Report({PAGEVIEWS, *always}, self._log)
@@ -120,10 +120,10 @@ class Generator(Load):
                     1 + (now_ns - next_sample_ns) // stats.SAMPLE_EVERY_NS
                 )
                 self._sample()
-                front.poll()
+                control.poll()
                 report.maybe(self._done(), sum(self._workers.refused()))
                 self._writer.say_refused()
-        self._end(front)
+        self._end(control)
 
     def _wait_for_workers(self) -> None:
         within_s = self._config.start_timeout_s
@@ -171,11 +171,11 @@ class Generator(Load):
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
 
-    def _end(self, front: Front) -> None:
+    def _end(self, control: ControlProcess) -> None:
         """Write and flush what is left, for a few seconds at most."""
         self._log(f"Stopping on {signal.Signals(self._stop_signal).name}")
         deadline_s = time.monotonic() + STOP_KILL_S
-        front.stop()
+        control.stop()
         self._pause()
         self._workers.stop()
         self._writer.stop(DRAIN_WRITER_S)

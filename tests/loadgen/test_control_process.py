@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from loadgen import control
-from loadgen.front import STATS_FOR_S, Front
+from loadgen.control_process import STATS_FOR_S, ControlProcess
 from tests.loadgen.test_control import TIMEOUT_S, FakeLoad, all_from, ask, line_from, wait_until
 
 
@@ -44,8 +44,8 @@ class Generator:
         self._selector = selectors.DefaultSelector()
         listener = control.listen("127.0.0.1", 0)
         self.address = listener.getsockname()
-        self.front = Front(listener, self._selector, self.load, self.logged.append)
-        self.front.open()
+        self.process = ControlProcess(listener, self._selector, self.load, self.logged.append)
+        self.process.open()
         self._thread = threading.Thread(target=self._loop)
         self._thread.start()
 
@@ -53,8 +53,8 @@ class Generator:
         while not self._ending:
             for key, mask in self._selector.select(0.002):
                 key.data(mask)
-            self.front.poll()
-        self.front.stop()
+            self.process.poll()
+        self.process.stop()
         self._selector.close()
 
     def end(self) -> None:
@@ -129,7 +129,7 @@ def test_a_process_that_dies_is_replaced_and_knows_the_rates(generator: Generato
         ask(client, "set pageviews_per_second 9")
         client.sendall(b"flush\n")
         wait_until(lambda: bool(generator.load.flushes), "the flush")
-        psutil.Process(generator.front.pid).kill()
+        psutil.Process(generator.process.pid).kill()
         with contextlib.suppress(ConnectionError):
             assert client.recv(1) == b""
     with generator.connect() as client:
@@ -139,7 +139,7 @@ def test_a_process_that_dies_is_replaced_and_knows_the_rates(generator: Generato
 
 
 def test_it_ends_with_its_generator(generator: Generator) -> None:
-    process = psutil.Process(generator.front.pid)
+    process = psutil.Process(generator.process.pid)
     with generator.connect() as client:
         generator.end()
         with contextlib.suppress(ConnectionError):

@@ -1,12 +1,13 @@
-"""The control socket in a process of its own, so that whatever clients do, the loop that makes the
-load serves none of them.
+"""The control server in a process of its own, so that clients never delay the load.
 
-The two talk over a socket, in packets of JSON: the front asks what its clients ask, and the
-generator answers. `Front` is the generator's side; the rest is the process.
+The process and the generator exchange packets of JSON over a socket: requests of clients, and the
+generator's answers. `ControlProcess` is the generator's side; the rest is the process.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
 import selectors
@@ -22,17 +23,16 @@ from loadgen.commands import Load
 from loadgen.control import ControlServer
 
 BROADCAST_EVERY_S = 0.1
-# Statistics this old are new enough for whoever asks: a client that does nothing but ask costs the
-# generator one line every few milliseconds.
+# Statistics are cached this long, so that busy clients cost the generator one line per interval.
 STATS_FOR_S = 0.005
 MAX_PACKET_BYTES = 1 << 20
 STOP_WITHIN_S = 1.0
 
 
-class Front:
-    """Keeps the process, answers its questions, and replaces it when it dies.
+class ControlProcess:
+    """Starts the process, answers its requests, and replaces it when it dies.
 
-    The process is started at once, since that takes a moment, and let in by `open`.
+    It is started at once, which takes a moment, and answered from `open` on.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Front:
         self._start()
 
     def open(self) -> None:
-        """Answer from now on. Until then clients are not greeted, and their connections wait."""
+        """Answer requests from now on. Until then connections of clients wait."""
         channel = self._channel
         if channel is not None:
             receive = self._receive
@@ -58,7 +58,7 @@ class Front:
         return self._process.pid
 
     def poll(self) -> None:
-        """Replace the process if it has died. To be called every now and then."""
+        """Replace the process if it has died. To be called regularly."""
         if self._process.poll() is not None:
             self._log(
                 f"The process {self.pid} of the control port died (exit code "
@@ -69,7 +69,7 @@ class Front:
             self.open()
 
     def stop(self) -> None:
-        """Stop listening, and end every conversation."""
+        """Stop listening, and end every connection."""
         self._listener.close()
         self._close_channel()  # the process ends when its generator is gone
         try:
@@ -85,7 +85,7 @@ class Front:
         package_parent = str(Path(__file__).resolve().parent.parent)
         path = [package_parent, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "loadgen.front", *map(str, handed_on)],
+            [sys.executable, "-m", "loadgen.control_process", *map(str, handed_on)],
             pass_fds=handed_on,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
             stdin=subprocess.DEVNULL,
@@ -103,13 +103,13 @@ class Front:
         if not packet:
             self._close_channel()  # it has died, which `poll` will see
             return
-        question = json.loads(packet)
-        getattr(self, "_on_" + question.pop("do"))(**question)
+        request = json.loads(packet)
+        getattr(self, "_on_" + request.pop("do"))(**request)
 
     def _on_rates(self) -> None:
-        told = self._load.rates()
-        milli = {key: self._load.get_rate_milli(key) for key in told}
-        self._send(rates={"told": told, "milli": milli})
+        help_texts = self._load.rates()
+        milli = {key: self._load.get_rate_milli(key) for key in help_texts}
+        self._send(rates={"help": help_texts, "milli": milli})
 
     def _on_set(self, key: str, milli: int) -> None:
         self._load.set_rate_milli(key, milli)
@@ -119,10 +119,10 @@ class Front:
         self._send(stats=self._load.stats_line())
 
     def _on_flush(self, token: int) -> None:
-        asked_by = self._channel
+        channel = self._channel
 
         def done(line: str) -> None:
-            if self._channel is asked_by:  # else whoever asked is gone
+            if self._channel is channel:  # else the process has been replaced
                 self._send(flushed=token, line=line)
 
         self._load.flush(done)
@@ -148,86 +148,75 @@ class Front:
             self._channel = None
 
 
-class GeneratorGone(Exception):
+class GeneratorGone(ConnectionError):
     """The generator has ended, so this process does too."""
 
 
 class RemoteLoad(Load):
-    """The generator, seen from the process of the control port."""
+    """The generator, as seen from the control process."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._flushes: dict[int, Callable[[str], None]] = {}
-        self._flushed: list[tuple[Callable[[str], None], str]] = []
         self._flush_count = 0
         self._line, self._line_s = "", float("-inf")
-        rates = self._ask("rates", do="rates")
-        self._told: dict[str, str] = rates["told"]
+        rates = self._request("rates", do="rates")
+        self._help: dict[str, str] = rates["help"]
         self._milli: dict[str, int] = rates["milli"]
 
     def rates(self) -> dict[str, str]:
-        return self._told
+        return self._help
 
     def get_rate_milli(self, key: str) -> int:
         return self._milli[key]
 
     def set_rate_milli(self, key: str, milli_per_s: int) -> None:
-        self._ask("set", do="set", key=key, milli=milli_per_s)
+        self._request("set", do="set", key=key, milli=milli_per_s)
         self._milli[key] = milli_per_s
         self._line_s = float("-inf")
 
     def stats_line(self) -> str:
         if time.monotonic() > self._line_s + STATS_FOR_S:
-            self._line, self._line_s = self._ask("stats", do="stats"), time.monotonic()
+            self._line, self._line_s = self._request("stats", do="stats"), time.monotonic()
         return self._line
 
     def flush(self, done: Callable[[str], None]) -> None:
         self._flush_count += 1
         self._flushes[self._flush_count] = done
-        self._tell(do="flush", token=self._flush_count)
+        self._send(do="flush", token=self._flush_count)
 
     def log(self, text: str) -> None:
-        """A line for the generator's log."""
-        self._tell(do="log", text=text)
+        """Write a line to the generator's log."""
+        self._send(do="log", text=text)
 
-    def listen(self) -> None:
-        """Take a packet that comes unasked, if there is one: while a question was answered, it may
-        have been taken.
-        """
+    def receive(self) -> None:
+        """Handle a packet that is no answer to a request, if there is one."""
         try:
-            self._take(self._receive(socket.MSG_DONTWAIT))
+            self._complete_flush(self._read(socket.MSG_DONTWAIT))
         except BlockingIOError:
-            return
+            return  # a request has taken it
 
-    def deliver(self) -> None:
-        """Answer the flushes that are done."""
-        flushed, self._flushed = self._flushed, []
-        for done, line in flushed:
-            self._line_s = float("-inf")
-            done(line)
-
-    def _ask(self, answer: str, **question: Any) -> Any:
-        """Ask, and wait for the answer."""
-        self._tell(**question)
+    def _request(self, answer: str, **request: Any) -> Any:
+        """Send a request and wait for its answer."""
+        self._send(**request)
         while True:
-            packet = self._receive()
+            packet = self._read()
             if answer in packet:
                 return packet[answer]
-            self._take(packet)
+            self._complete_flush(packet)
 
-    def _take(self, packet: dict[str, Any]) -> None:
-        """What is not the answer to a question is word of a flush. Clients hear of it later, not
-        in the middle of another one's turn.
-        """
-        self._flushed.append((self._flushes.pop(packet["flushed"]), packet["line"]))
+    def _complete_flush(self, packet: dict[str, Any]) -> None:
+        """Handle a completed flush: all other packets are answers."""
+        self._line_s = float("-inf")
+        self._flushes.pop(packet["flushed"])(packet["line"])
 
-    def _tell(self, **packet: Any) -> None:
+    def _send(self, **packet: Any) -> None:
         try:
             self._channel.send(json.dumps(packet).encode())
         except ConnectionError as error:
             raise GeneratorGone from error
 
-    def _receive(self, flags: int = 0) -> dict[str, Any]:
+    def _read(self, flags: int = 0) -> dict[str, Any]:
         try:
             packet = self._channel.recv(MAX_PACKET_BYTES, flags)
         except ConnectionError as error:
@@ -238,40 +227,44 @@ class RemoteLoad(Load):
         return found
 
 
-def serve(channel: socket.socket, listener: socket.socket) -> None:
+async def serve(channel: socket.socket, listener: socket.socket) -> None:
     """Serve clients until the generator is gone."""
-    selector = selectors.DefaultSelector()
+    loop = asyncio.get_running_loop()
     load = RemoteLoad(channel)
-    selector.register(channel, selectors.EVENT_READ, lambda _mask: load.listen())
-    server = ControlServer(listener, selector, load, load.log)
+    server = ControlServer(load, load.log)
+    gone: asyncio.Future[None] = loop.create_future()
+
+    def receive() -> None:
+        try:
+            load.receive()
+        except GeneratorGone:
+            loop.remove_reader(channel)
+            gone.set_result(None)
+
+    loop.add_reader(channel, receive)
+    await server.start(listener)
     next_broadcast_s = time.monotonic()
-    while True:
-        load.deliver()
-        for key, mask in selector.select(max(0.0, next_broadcast_s - time.monotonic())):
-            if selector.get_map().get(key.fd) is not None:  # an earlier callback may have closed it
-                key.data(mask)
-        now_s = time.monotonic()
-        if now_s >= next_broadcast_s:
-            # On a grid, but never twice to make up for a late one.
-            next_broadcast_s += BROADCAST_EVERY_S * (
-                1 + (now_s - next_broadcast_s) // BROADCAST_EVERY_S
-            )
-            # Also where nobody watches: this process greets nobody while its generator hangs.
-            load.stats_line()
-            server.broadcast()
+    while not gone.done():
+        # Also without watchers: clients are not greeted while the generator hangs.
+        load.stats_line()
+        server.broadcast()
+        # On a grid, but never twice to make up for a late one.
+        late_s = time.monotonic() - next_broadcast_s
+        next_broadcast_s += BROADCAST_EVERY_S * (1 + late_s // BROADCAST_EVERY_S)
+        await asyncio.wait({gone}, timeout=max(0.0, next_broadcast_s - time.monotonic()))
+    server.close()
 
 
 def main(argv: list[str]) -> int:
-    """`python -m loadgen.front CHANNEL_FD LISTENER_FD`. Exit code 0 when the generator is gone."""
+    """Run `python -m loadgen.control_process CHANNEL_FD LISTENER_FD`; return the exit code, 0 when
+    the generator is gone."""
     # Ctrl-C reaches the whole process group; the generator decides when this process ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     channel, listener = (socket.socket(fileno=int(fd)) for fd in argv)
-    try:
-        serve(channel, listener)
-    except GeneratorGone:
-        return 0
-    return 1
+    with contextlib.suppress(GeneratorGone):
+        asyncio.run(serve(channel, listener))
+    return 0
 
 
 if __name__ == "__main__":
