@@ -20,7 +20,7 @@ RECIPES = (
 # Starts native services.
 CODE = (
     *RECIPES,
-    *(f"racetrack/{name}.py" for name in ("settings", "clock", "json_file", "workload")),
+    *(f"racetrack/{name}.py" for name in ("settings", "units", "clock", "json_file", "workload")),
     *(f"racetrack/stack/{name}.py" for name in ("__init__", "contract", "heeded")),
 )
 CODE_FOLDERS = ("racetrack/stack/native", "racetrack/stack/services")
