@@ -87,7 +87,7 @@ class FluidSession(OnClock):
         self._file: TextIO = self._closing.enter_context(folder.open_for_lines("curves.csv"))
         self._file.write(",".join(HEADER) + "\n")
         self._usage: TextIO = self._closing.enter_context(folder.open_for_lines("usage.csv"))
-        self._usage.write("at_ms,service,cpu_s,rss_gib\n")
+        self._usage.write("at_ms,service,cpu_s,cpu_user_s,rss_gib\n")
         self._cpu_s = 0.0
         self.set_to: list[int] = []
         self.stopped = False
@@ -127,7 +127,7 @@ class FluidSession(OnClock):
             self._clock.now_s += STEP_S
             cold = queue.now_s < self.cold_s
             self._cpu_s += (queue.done - done) * CPU_S_EACH * (1 + cold * np.exp(-queue.now_s / 9))
-            self._usage.write(f"{self._clock.now_ms()},made-up,{self._cpu_s:.3f},0.1\n")
+            self._usage.write(f"{self._clock.now_ms()},made-up,{self._cpu_s:.3f},{self._cpu_s:.3f},0.1\n")
             self._write("due", queue.due)
             self._write("handed_over", queue.handed_over)
             self._write("published", queue.handed_over)
