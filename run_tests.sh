@@ -7,11 +7,12 @@ shopt -s globstar nullglob
 source "$(dirname "$(readlink -f "$0")")/racetrack/install/bootstrap.sh"
 APT_PACKAGES+=("$REPO"/{tests,racetrack/engines/*/tests}/apt-packages.txt)
 bootstrap
+TESTS_PYTHON=$(python_of tests) || exit
 cd "$REPO"
-"$HARNESS_PYTHON" -m ruff check .
-"$HARNESS_PYTHON" -m ruff format --check .
-"$HARNESS_PYTHON" -m mypy
-"${HARNESS_PYTHON%/*}/shellcheck" race .ci/run ./**/*.sh
+"$TESTS_PYTHON" -m ruff check .
+"$TESTS_PYTHON" -m ruff format --check .
+"$TESTS_PYTHON" -m mypy
+"${TESTS_PYTHON%/*}/shellcheck" race .ci/run ./**/*.sh
 
 # Tests run two at a time, and those of one file one after the other: they share what they set up. Of
 # those that run the real stack (e2e), some measure it, and need the machine for themselves (alone).
@@ -19,18 +20,18 @@ two_at_a_time=(-n 2 --dist loadfile)
 briefly=(--durations 20 --durations-min 10 --tb short)
 if [[ ${1-} == --quick ]]; then
     shift
-    exec "$HARNESS_PYTHON" -m pytest "${two_at_a_time[@]}" -m "not e2e and not slow" "$@"
+    exec "$TESTS_PYTHON" -m pytest "${two_at_a_time[@]}" -m "not e2e and not slow" "$@"
 elif (($#)); then
-    exec "$HARNESS_PYTHON" -m pytest "$@"
+    exec "$TESTS_PYTHON" -m pytest "$@"
 fi
 # A machine with two tests at a time is busier than any that measures, and waits have deadlines; and
 # one that others use, too, disturbs what is measured. So what fails is tried once more by itself, and
 # both are told.
 failed=0
 all_of() {
-    "$HARNESS_PYTHON" -m pytest --cache-clear "${briefly[@]}" "$@" && return
+    "$TESTS_PYTHON" -m pytest --cache-clear "${briefly[@]}" "$@" && return
     echo "Those that failed, once more, one at a time:"
-    "$HARNESS_PYTHON" -m pytest "${briefly[@]}" "$@" --last-failed --last-failed-no-failures none -n 0 --dist no ||
+    "$TESTS_PYTHON" -m pytest "${briefly[@]}" "$@" --last-failed --last-failed-no-failures none -n 0 --dist no ||
         failed=$?
 }
 all_of "${two_at_a_time[@]}" -m "not e2e"

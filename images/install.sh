@@ -9,4 +9,5 @@ cp pip.conf /etc/pip.conf
 set -a
 # shellcheck source=/dev/null  # made beside it when an image is built
 . ./versions.env
-RACETRACK_CACHE=/tmp/cache python3 -m racetrack.install "$1" --prefix /opt/parts
+# Nothing can be compiled later: an image's programs don't write there.
+RACETRACK_CACHE=/tmp/cache UV_COMPILE_BYTECODE=1 python3 -m racetrack.install "$1" --prefix /opt/parts

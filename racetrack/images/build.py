@@ -15,10 +15,10 @@ from docker.models.images import Image as DockerImage
 
 from racetrack import __version__, install
 from racetrack.errors import SetupError
-from racetrack.images import FROM_CACHE, IMAGES, NAMES, image_name, pip_config, repository
+from racetrack.images import FROM_CACHE, IMAGES, NAMES, image_name, repository
 from racetrack.images.context import BuildContext
 from racetrack.images.contexts import Contexts
-from racetrack.install import cache
+from racetrack.install import cache, pip
 from racetrack.install.base import TAR
 from racetrack.install.image import Image
 from racetrack.settings import Settings
@@ -157,7 +157,7 @@ class _Builder:
 
 def _arguments(name: str) -> dict[str, str]:
     """Build arguments: the images below, what is particular to a service, and proxies."""
-    found = {"BASE": image_name("base"), "SERVE": image_name("serve"), **pip_config.proxies()}
+    found = {"BASE": image_name("base"), "SERVE": image_name("serve"), **pip.proxies()}
     image = IMAGES.get(name)
     if image and image.dockerfile is None:
         found["PREPARE"] = " ".join(image.prepare)

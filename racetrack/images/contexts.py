@@ -6,8 +6,9 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from racetrack.images import FOLDER, OF_ENGINES, OF_THE_STACK, pip_config, workload_files
+from racetrack.images import FOLDER, OF_ENGINES, OF_THE_STACK, workload_files
 from racetrack.images.context import BuildContext
+from racetrack.install import pip
 from racetrack.install.image import Image
 from racetrack.settings import REPO, Settings
 
@@ -31,6 +32,7 @@ NOT_IN_IMAGES = ("loadgen", "stack")
 OF_ENGINE_RECIPES = ("__init__.py", "recipe.py")
 OF_ENGINE = (*OF_ENGINE_RECIPES, "knobs.py", "services")
 MARKER = "engine.py"
+UV_LOCK = "requirements/uv.lock"
 
 
 class Contexts:
@@ -40,6 +42,7 @@ class Contexts:
         self, settings: Settings, parts: Mapping[str, Path], versions: Mapping[str, str]
     ) -> None:
         self._settings, self._parts, self._versions = settings, parts, versions
+        self._pip = pip.settings()
         # Image → what it was made from. A context needs those of the images below it.
         self.digests: dict[str, str] = {}
 
@@ -97,13 +100,13 @@ class Contexts:
         # What the recipes install, the locks decide.
         recipes = (*RECIPES, *_of_engine(engine, (*OF_ENGINE_RECIPES, MARKER)))
         context.files(REPO, recipes, under, counts=False)
-        context.files(REPO, image.locks, under)
+        context.files(REPO, [UV_LOCK, *image.locks], under)
         context.text(f"{under}install.sh", (FOLDER / "install.sh").read_text())
         context.decides(*(self._versions[name] for name in image.versions))
         versions = "".join(f"{name}={version}\n" for name, version in self._versions.items())
         context.text(f"{under}versions.env", versions, counts=False)
-        context.text(f"{under}pip.conf", pip_config.for_build(), counts=False)
-        context.text(f"{under}ca-certificates.crt", pip_config.certificates(), counts=False)
+        context.text(f"{under}pip.conf", pip.for_build(self._pip), counts=False)
+        context.text(f"{under}ca-certificates.crt", pip.certificates(self._pip), counts=False)
 
 
 def _of_engine(engine: str, names: Sequence[str]) -> list[str]:

@@ -1,10 +1,11 @@
 """Sets up what a run needs in the cache folder, from package registries. Standard library only.
 
-`ensure` is all that the harness calls; `python3 -m racetrack.install` is the same by hand.
+The harness calls `ensure`, and `fetching` to use each part as soon as it is there;
+`python3 -m racetrack.install` does it by hand.
 """
 
-from racetrack.install.ensure import ensure, folder_of
+from racetrack.install.ensure import ensure, fetching, folder_of
 from racetrack.install.recipes import on_request, parts
 from racetrack.install.versions import read_versions
 
-__all__ = ["ensure", "folder_of", "on_request", "parts", "read_versions"]
+__all__ = ["ensure", "fetching", "folder_of", "on_request", "parts", "read_versions"]

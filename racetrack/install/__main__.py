@@ -20,6 +20,11 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--prefix", type=Path, help="put the parts there, not into the cache")
     parser.add_argument(
+        "--keep-packages",
+        action="store_true",
+        help="keep unpacked Python packages, for parts that are installed next and share them",
+    )
+    parser.add_argument(
         "--where", metavar="PART", help="print its folder; exit code 1 if it is not installed"
     )
     asked = parser.parse_args(arguments)
@@ -34,7 +39,8 @@ def main(arguments: list[str]) -> int:
             print(folder or "", end="\n" if folder else "")
             return 0 if folder else 1
         prefix = asked.prefix.absolute() if asked.prefix else None
-        ensure(asked.parts or parts(), versions, _say, prefix)
+        wanted = asked.parts or parts()
+        ensure(wanted, versions, _say, prefix, keep_packages=asked.keep_packages)
     except UsageError as error:
         print(f"Error: {error}", file=sys.stderr)
         return error.exit_code

@@ -1,7 +1,6 @@
 """Packages of a Debian or Ubuntu archive, fetched by an apt of our own and unpacked: the host's own
 system is not touched, and the packages may be of another release than the host's."""
 
-import hashlib
 import re
 import shutil
 from dataclasses import dataclass
@@ -13,16 +12,19 @@ from racetrack.install.recipe import Site
 OS_RELEASE = Path("/etc/os-release")
 DEBIAN_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
+DOCUMENTATION = ("usr/share/doc", "usr/share/man", "usr/share/lintian", "usr/share/locale")
+
 
 @dataclass(frozen=True)
 class Packages:
     """What a part takes from an archive: the first of `either` that the archive has, and of all
-    that it depends on what `needed` matches."""
+    that it depends on what `needed` matches, without the files that match `never_read`."""
 
     part: str
     suite: str
     either: tuple[str, ...]
     needed: re.Pattern[str]
+    never_read: tuple[str, ...] = DOCUMENTATION
 
 
 def host() -> tuple[str, str]:
@@ -38,27 +40,28 @@ def os_release(text: str) -> dict[str, str]:
 
 
 def unpack(site: Site, wanted: Packages) -> None:
-    """Fetch the packages, unless an earlier set-up kept them, and unpack them into `site.folder`.
+    """Fetch the packages and unpack them into `site.folder`.
 
     Raises:
-        SetupError: they can't be had, or are no longer what was downloaded.
+        SetupError: they can't be had.
     """
-    debs = site.downloads / f"{wanted.part}-{wanted.suite}"
-    sums = debs / "SHA256SUMS"
-    if not sums.exists():  # once fetched, the version stays
-        # Begun anew: what an earlier attempt left may be of a version that has gone since.
-        shutil.rmtree(debs, ignore_errors=True)
-        making = debs.with_name(f"{debs.name}-unfinished")
-        shutil.rmtree(making, ignore_errors=True)
-        making.mkdir(parents=True)
-        _fetch(site, wanted, making)
-        lines = [f"{_sha256(deb)}  {deb.name}\n" for deb in _debs(making)]
-        (making / sums.name).write_text("".join(lines))
-        making.rename(debs)
-        shutil.rmtree(site.folder / "apt")
-    _check(wanted.part, sums)
-    for deb in _debs(debs):
-        site.run("dpkg-deb", "--extract", deb, site.folder, doing=f"unpacking {deb.name}")
+    debs = site.scratch / "debs"
+    debs.mkdir()
+    _fetch(site, wanted, debs)
+    # One call for all: tar starts once for each package, and nothing else.
+    each = 'for deb; do dpkg-deb --extract "$deb" . || exit; done'
+    site.run(
+        *("sh", "-c", each, "sh"),
+        *sorted(debs.glob("*.deb")),
+        cwd=site.folder,
+        doing="unpacking packages",
+    )
+    for pattern in wanted.never_read:
+        for path in site.folder.glob(pattern):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
 
 
 def own_loader(folder: Path, program: str, *libraries: str) -> list[str]:
@@ -123,7 +126,7 @@ def _fetch(site: Site, wanted: Packages, debs: Path) -> None:
 
 def _private_apt(site: Site, suite: str) -> list[str]:
     """Options that give apt a state of its own, and on Debian a sources list for the suite."""
-    state = site.folder / "apt"
+    state = site.scratch / "apt"
     for name in ("lists/partial", "cache/archives/partial"):
         (state / name).mkdir(parents=True)
     (state / "status").touch()
@@ -143,23 +146,3 @@ def _private_apt(site: Site, suite: str) -> list[str]:
         )
         options |= {"Dir::Etc::sourcelist": state / "sources.list", "Dir::Etc::sourceparts": "-"}
     return [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
-
-
-def _debs(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.deb"))
-
-
-def _check(part: str, sums: Path) -> None:
-    for line in sums.read_text().splitlines():
-        digest, _, name = line.partition("  ")
-        deb = sums.with_name(name)
-        if not deb.exists() or _sha256(deb) != digest:
-            raise SetupError(
-                f"{part}: {deb} is not the file that was downloaded. Remove {sums.parent} and run "
-                "this again: it is downloaded anew."
-            )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -20,7 +20,6 @@ PACKAGES = (
     "libpython3.11",  # for a Java that calls Python
     "openjdk-17-jre-headless",
     "pypy3",  # the load generator
-    "pypy3-venv",
 )
 # What no program of ours looks at; in an image nobody reads manuals.
 NOT_NEEDED = (
@@ -58,11 +57,11 @@ def _build(site: Site, packages: Sequence[str]) -> str:
     if os.geteuid() != 0:
         raise SetupError("base: debootstrap needs root. Call it again with sudo.")
     root = site.folder / "root"
-    kept = site.downloads / f"base-{SUITE}"
-    kept.mkdir(exist_ok=True)
+    packed = site.scratch / "packages"
+    packed.mkdir()
     site.run(
         *("debootstrap", "--variant=minbase", f"--keyring={apt.DEBIAN_KEYRING}"),
-        *(f"--cache-dir={kept}", f"--include={','.join(packages)}"),
+        *(f"--cache-dir={packed}", f"--include={','.join(packages)}"),
         *(SUITE, root, apt.mirror(site)),
         doing="making a Debian",
     )

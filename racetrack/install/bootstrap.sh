@@ -42,15 +42,20 @@ bootstrap() {
         install_what_is_missing
     fi
     export PYTHONPATH="$REPO"
-    local harness
-    harness=$("$SYSTEM_PYTHON" -m racetrack.install --where harness) || (($? == 1)) || exit 2
-    if [[ -z $harness ]]; then
-        # From here on Python sets up, and says itself what went wrong.
-        "$SYSTEM_PYTHON" -m racetrack.install harness || exit
-        harness=$("$SYSTEM_PYTHON" -m racetrack.install --where harness)
-    fi
     # shellcheck disable=SC2034  # the front doors use it
-    HARNESS_PYTHON="$harness/bin/python3"
+    HARNESS_PYTHON=$(python_of harness) || exit
+}
+
+# Prints the Python of a part, which is installed if it is missing.
+python_of() {
+    local folder
+    folder=$("$SYSTEM_PYTHON" -m racetrack.install --where "$1") || (($? == 1)) || return 2
+    if [[ -z $folder ]]; then
+        # Python reports itself what went wrong.
+        "$SYSTEM_PYTHON" -m racetrack.install --keep-packages "$1" || return
+        folder=$("$SYSTEM_PYTHON" -m racetrack.install --where "$1")
+    fi
+    echo "$folder/bin/python3"
 }
 
 # File modes, texts and Python are the same for every user. What of Python's variables is unset here,

@@ -26,6 +26,12 @@ def root() -> Path:
     return base / "racetrack"
 
 
+def packages() -> Path:
+    """Return the folder where uv keeps unpacked packages while it sets up. Environments link to its
+    files: what several of them hold is on disk once, also when this folder is gone."""
+    return root() / "packages"
+
+
 @contextmanager
 def locked(folder: Path, say: Say) -> Iterator[int]:
     """Hold the one set-up lock of `folder`, waiting for it if need be; gives its file descriptor.

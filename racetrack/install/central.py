@@ -2,10 +2,10 @@
 
 import hashlib
 import shutil
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from racetrack import environment
 from racetrack.errors import SetupError
 from racetrack.install.recipe import MavenPart, Recipe, Site
 
@@ -20,8 +20,10 @@ PARTS = {
 }
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 
-# Two Mavens must not write to one local repository at the same time.
-_one_maven = threading.Lock()
+# Maven runs for seconds: the quick compiler and the simple collector halve its CPU time.
+MAVEN_OPTS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# The registry's web pages: 24 MB that no program asks for.
+PAGES = "lib/io.apicurio.apicurio-registry-ui-*.jar"
 
 
 def kafka(versions: Mapping[str, str]) -> Recipe:
@@ -42,7 +44,7 @@ def registry(versions: Mapping[str, str]) -> Recipe:
         versions,
         "Apicurio Registry: the schemas of what comes from MySQL (Maven Central)",
         142,
-        lambda site, fetched: unpack(site, fetched, site.folder),
+        _registry,
     )
 
 
@@ -72,19 +74,22 @@ def _recipe(
         needs=("java", "mvn"),
         content=(part.pom.read_bytes(), part.hashes.read_bytes()),
         build=build,
+        revision=b"without pages" if name == "registry" else b"",
     )
 
 
 def fetch(site: Site, part: MavenPart, versions: Mapping[str, str], into: Path) -> None:
     """Have Maven copy what the part's pom names into a folder, each file's checksum verified."""
-    with _one_maven:
-        site.run(
-            *("mvn", "--batch-mode", "--strict-checksums", "--no-transfer-progress"),
-            *("--file", part.pom, COPY),
-            *(f"-Dmaven.repo.local={site.downloads / 'maven'}", f"-DoutputDirectory={into}"),
-            *("-DincludeScope=runtime", *(f"-D{name}={v}" for name, v in versions.items())),
-            doing="fetching from Maven Central",
-        )
+    own = environment.of_download().get("MAVEN_OPTS", "")
+    site.run(
+        *("mvn", "--batch-mode", "--strict-checksums", "--no-transfer-progress"),
+        *("--file", part.pom, COPY),
+        # Two Mavens must not write to one local repository at the same time.
+        *(f"-Dmaven.repo.local={site.scratch / 'maven'}", f"-DoutputDirectory={into}"),
+        *("-DincludeScope=runtime", *(f"-D{name}={v}" for name, v in versions.items())),
+        doing="fetching from Maven Central",
+        env={"MAVEN_OPTS": f"{MAVEN_OPTS} {own}".strip()},
+    )
 
 
 def check(site: Site, part: MavenPart, versions: Mapping[str, str], folder: Path) -> None:
@@ -113,8 +118,8 @@ def check(site: Site, part: MavenPart, versions: Mapping[str, str], folder: Path
         raise SetupError(
             f"{part.name}: what was downloaded is not what was locked:\n    "
             + "\n    ".join(wrong)
-            + f"\n  It was not installed. Remove {site.downloads / 'maven'} and try again; if it "
-            "stays so, the repository that your Maven uses serves other files than Maven Central."
+            + "\n  It was not installed. Try again; if it stays so, the repository that your Maven"
+            " uses serves other files than Maven Central."
         )
 
 
@@ -134,6 +139,12 @@ def digests(folder: Path) -> dict[str, str]:
 
 def _move_all(source: Path, target: Path) -> None:
     source.rename(target)
+
+
+def _registry(site: Site, fetched: Path) -> None:
+    unpack(site, fetched, site.folder)
+    for jar in site.folder.glob(PAGES):
+        jar.unlink()
 
 
 def unpack(site: Site, fetched: Path, target: Path) -> None:

@@ -1,10 +1,10 @@
-"""Runs pip, Maven and apt for one part: logged, retried when the network fails, stoppable."""
+"""Runs uv, pip, Maven and apt for one part: logged, retried when the network fails, stoppable."""
 
 import os
 import signal
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from racetrack import environment
@@ -13,7 +13,14 @@ from racetrack.install.recipe import Say
 
 BACKOFF_S = (2.0, 8.0)
 # No retry mends these: what arrived is not what was promised, or there is no such thing.
-FINAL = ("DO NOT MATCH THE HASHES", "No matching distribution", "Unable to locate", "is expired")
+FINAL = (
+    "DO NOT MATCH THE HASHES",  # pip
+    "No matching distribution",
+    "Hash mismatch",  # uv
+    "No solution found",
+    "Unable to locate",  # apt
+    "is expired",
+)
 
 
 class Stopped(Exception):
@@ -77,15 +84,22 @@ class Runner:
         self._part, self._log, self._scratch, self._say = part, log, scratch, say
         self._children, self._keep_open = children, keep_open
 
-    def __call__(self, *argv: str | Path, doing: str, cwd: Path | None = None) -> str:
-        """Run to the end; its standard output.
+    def __call__(
+        self,
+        *argv: str | Path,
+        doing: str,
+        cwd: Path | None = None,
+        env: Mapping[str, str | None] | None = None,
+    ) -> str:
+        """Run to the end; return its standard output. `env` is added to the environment, None
+        removes a variable.
 
         Raises:
             SetupError: it failed each time; the message ends with its last lines.
             Stopped: the set-up was broken off.
         """
         for backoff_s in (*BACKOFF_S, None):
-            code, out, err = self._once([str(arg) for arg in argv], cwd)
+            code, out, err = self._once([str(arg) for arg in argv], cwd, env or {})
             if code == 0:
                 return out
             if self._children.stopped.is_set():
@@ -99,12 +113,19 @@ class Runner:
                 raise Stopped
         raise SetupError(self._failure(argv, doing, code, out + err))
 
-    def _once(self, argv: list[str], cwd: Path | None) -> tuple[int, str, str]:
-        environ = {**environment.of_download(), "LC_ALL": "C.UTF-8", "TMPDIR": str(self._scratch)}
-        environ["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
-        # A set-up that was started inside some virtual environment must not leak it into ours.
-        for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
-            environ.pop(name, None)
+    def _once(
+        self, argv: list[str], cwd: Path | None, env: Mapping[str, str | None]
+    ) -> tuple[int, str, str]:
+        wanted = {
+            **environment.of_download(),
+            "LC_ALL": "C.UTF-8",
+            "TMPDIR": str(self._scratch),
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            # A set-up that was started inside some virtual environment must not leak it into ours.
+            **dict.fromkeys(("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX")),
+            **env,
+        }
+        environ = {name: value for name, value in wanted.items() if value is not None}
         child = self._children.start(
             argv,
             stdin=subprocess.DEVNULL,

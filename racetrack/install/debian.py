@@ -16,6 +16,12 @@ MYSQL_SERVERS = ("mysql-server-core", "mysql-server-core-8.4", "mysql-server-cor
 # debconf, dpkg), which unpacking does not need.
 MYSQL_NEEDS = re.compile(r"^(mysql-|lib(?!perl)|zlib1g)")
 MYSQL_LIBRARIES = ("usr/lib/mysql/private",)
+# Tools, and all plugins but the one that the server loads unasked.
+MYSQL_NEVER_READ = (
+    "usr/bin/*",
+    "usr/lib/mysql/plugin/[!c]*",
+    "usr/lib/mysql/plugin/component_[!r]*",
+)
 NGINX_NEEDS = re.compile(
     r"^(nginx(-core|-light)?|libc6|libcrypt1|libpcre[\d-]+|libssl\d.*|zlib1g)$"
 )
@@ -31,7 +37,8 @@ def mysql() -> Recipe:
     """`usr/sbin/mysqld` and the libraries and loader it runs with."""
     distribution, release = apt.host()
     suite = "sid" if distribution == "debian" else release
-    packages = apt.Packages("mysql", suite, MYSQL_SERVERS, MYSQL_NEEDS)
+    never_read = (*apt.DOCUMENTATION, *MYSQL_NEVER_READ)
+    packages = apt.Packages("mysql", suite, MYSQL_SERVERS, MYSQL_NEEDS, never_read)
     why = f"MySQL, the workload's database ({distribution} {suite}, unpacked)"
     return unpacked(packages, why, 50, _mysql_version)
 
@@ -79,7 +86,7 @@ def unpacked(
         needs=("apt-get", "dpkg-deb"),
         content=(),
         build=build,
-        revision=b"1",
+        revision=b"2",
     )
 
 

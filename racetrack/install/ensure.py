@@ -2,8 +2,9 @@
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ALL_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from racetrack.errors import SetupError
@@ -22,42 +23,99 @@ def folder_of(part: str, versions: Mapping[str, str]) -> Path | None:
 
 
 def ensure(
-    parts: Sequence[str], versions: Mapping[str, str], say: Say, prefix: Path | None = None
+    parts: Sequence[str],
+    versions: Mapping[str, str],
+    say: Say,
+    prefix: Path | None = None,
+    *,
+    keep_packages: bool = False,
 ) -> dict[str, Path]:
     """Install what is missing of `parts`; part → its folder. Does nothing if all are there.
 
     `versions` as `read_versions` gives them. `prefix` is where the parts' folders go instead of
-    the cache, each with a link under its plain name (for images).
+    the cache, each with a link under its plain name (for images). `keep_packages`: Python parts are
+    installed next, and share packages with these.
 
     Raises:
         SetupError: a part could not be installed; what was finished stays.
     """
-    return ensure_recipes([recipe(part, versions) for part in parts], say, prefix)
+    recipes = [recipe(part, versions) for part in parts]
+    return ensure_recipes(recipes, say, prefix, keep_packages=keep_packages)
 
 
 def ensure_recipes(
-    recipes: Sequence[Recipe], say: Say, prefix: Path | None = None
+    recipes: Sequence[Recipe],
+    say: Say,
+    prefix: Path | None = None,
+    *,
+    keep_packages: bool = False,
 ) -> dict[str, Path]:
     """`ensure` for recipes."""
-    home = prefix or cache.root() / "parts"
-    folders = {r.part: home / r.folder_name for r in recipes}
-    if _missing(recipes, folders):
-        with cache.locked(cache.root(), say) as lock:
-            home.mkdir(parents=True, exist_ok=True)
-            if left := cache.clear_unfinished(home):
-                say(f"an earlier set-up was broken off; what it left is removed: {', '.join(left)}")
-            # Asked again: the set-up that we waited for may have brought them.
-            missing = _missing(recipes, folders)
-            _require_programs(missing)
-            _install_all(missing, folders, say, lock)
+    with fetching_recipes(recipes, say, prefix, keep_packages=keep_packages) as coming:
+        wait(coming.values())
+    folders = {part: folder.result() for part, folder in coming.items()}
     if prefix:
         for part, folder in folders.items():
             _link(prefix / part, folder.name)
     return folders
 
 
+def fetching(
+    parts: Sequence[str], versions: Mapping[str, str], say: Say
+) -> AbstractContextManager[Mapping[str, Future[Path]]]:
+    """Install what is missing of `parts` in the background; part → its folder, once it is there.
+
+    Leaving the context waits for all parts. If it is left by an error, installing is broken off.
+
+    Raises:
+        SetupError: a part could not be installed; what was finished stays.
+    """
+    return fetching_recipes([recipe(part, versions) for part in parts], say)
+
+
+@contextmanager
+def fetching_recipes(
+    recipes: Sequence[Recipe],
+    say: Say,
+    prefix: Path | None = None,
+    *,
+    keep_packages: bool = False,
+) -> Iterator[Mapping[str, Future[Path]]]:
+    """`fetching` for recipes."""
+    parts = cache.root() / "parts"
+    tools = {tool.part: tool for r in recipes for tool in r.tools}
+    folders = {
+        **{tool.part: parts / tool.folder_name for tool in tools.values()},
+        **{r.part: (prefix or parts) / r.folder_name for r in recipes},
+    }
+    if not _missing(recipes, folders):
+        yield {r.part: _there(folders[r.part]) for r in recipes}
+        return
+    with cache.locked(cache.root(), say) as lock:
+        for home in {folder.parent for folder in folders.values()}:
+            home.mkdir(parents=True, exist_ok=True)
+            if left := cache.clear_unfinished(home):
+                say(f"an earlier set-up was broken off; what it left is removed: {', '.join(left)}")
+        # Asked again: the set-up that we waited for may have brought them.
+        missing = _missing(recipes, folders)
+        needed = {tool.part: tool for r in missing for tool in r.tools}
+        missing = [*_missing(list(needed.values()), folders), *missing]
+        _require_programs(missing)
+        installation = _Installation(missing, folders, say, lock)
+        with contextmanager(installation.carried_out)() as coming:
+            yield {r.part: coming[r.part] for r in recipes}
+        if not keep_packages:
+            shutil.rmtree(cache.packages(), ignore_errors=True)
+
+
 def _missing(recipes: Sequence[Recipe], folders: Mapping[str, Path]) -> list[Recipe]:
     return [r for r in recipes if not folders[r.part].is_dir()]
+
+
+def _there(folder: Path) -> Future[Path]:
+    done: Future[Path] = Future()
+    done.set_result(folder)
+    return done
 
 
 def _require_programs(recipes: Sequence[Recipe]) -> None:
@@ -72,55 +130,83 @@ def _require_programs(recipes: Sequence[Recipe]) -> None:
         )
 
 
-def _install_all(
-    recipes: Sequence[Recipe], folders: Mapping[str, Path], say: Say, lock: int
-) -> None:
-    children = Children()
-    pool = ThreadPoolExecutor(max_workers=max(1, len(recipes)))
-    began = {r.part: time.monotonic() for r in recipes}
-    try:
-        running = {
-            pool.submit(_install, r, folders[r.part], say, children, lock): r.part for r in recipes
-        }
-        _watch(running, began, folders, say)
-    except BaseException:
-        # Ctrl-C included: nothing of ours keeps running, and nothing half-made counts.
-        children.stop()
-        raise
-    finally:
-        pool.shutdown(wait=True)
+class _Installation:
+    """Recipes being carried out side by side, each in a thread."""
 
+    def __init__(
+        self, recipes: Sequence[Recipe], folders: Mapping[str, Path], say: Say, lock: int
+    ) -> None:
+        self._folders, self._say, self._lock = folders, say, lock
+        self._children = Children()
+        self._pool = ThreadPoolExecutor(max_workers=len(recipes) + 1)
+        # Parts that are there already count as finished.
+        self._coming = {part: _there(folder) for part, folder in folders.items()}
+        self._began: dict[str, float] = {}
+        self._running: dict[str, Future[Path]] = {}
+        for r in recipes:  # tools first
+            self._running[r.part] = self._coming[r.part] = self._pool.submit(self._bring, r)
+        self._heartbeat = self._pool.submit(self._tell_what_is_at_work)
 
-def _watch(
-    running: dict[Future[None], str],
-    began: Mapping[str, float],
-    folders: Mapping[str, Path],
-    say: Say,
-) -> None:
-    """Wait for all, saying now and then what is still at work; then raise the first failure."""
-    failures: list[BaseException] = []
-    while running:
-        done, _ = wait(running, timeout=HEARTBEAT_S, return_when=FIRST_COMPLETED)
-        for future in done:
-            del running[future]
-            if error := future.exception():
-                failures.append(error)
-        if not done:
+    def carried_out(self) -> Iterator[Mapping[str, Future[Path]]]:
+        """Give part → its folder, then wait for all.
+
+        Raises:
+            SetupError: a part could not be installed.
+        """
+        try:
+            yield self._coming
+            wait(self._running.values())
+        except BaseException as error:
+            # Ctrl-C included: nothing of ours keeps running, and nothing half-made counts.
+            self._children.stop()
+            self._pool.shutdown()
+            if isinstance(error, SetupError):
+                self._raise_failures()
+            raise
+        self._pool.shutdown()
+        self._raise_failures()
+
+    def _bring(self, r: Recipe) -> Path:
+        tools = {tool.part: self._coming[tool.part].result() for tool in r.tools}
+        self._began[r.part] = time.monotonic()
+        _install(r, self._folders[r.part], tools, self._say, self._children, self._lock)
+        return self._folders[r.part]
+
+    def _tell_what_is_at_work(self) -> None:
+        """Report now and then what is still being installed."""
+        while True:
+            _, running = wait(self._running.values(), HEARTBEAT_S, return_when=ALL_COMPLETED)
+            if not running or self._children.stopped.is_set():
+                return
             at_work = [
-                f"{part} ({time.monotonic() - began[part]:.0f} s, "
-                f"{cache.size_mb(unfinished(folders[part]))} MB)"
-                for part in running.values()
+                f"{part} ({time.monotonic() - began:.0f} s, {_size_mb(self._folders[part])} MB)"
+                for part, began in list(self._began.items())
+                if not self._running[part].done()
             ]
-            say(f"still at work: {', '.join(at_work)}")
-    for failure in failures:
-        if not isinstance(failure, SetupError):
-            raise failure
-    if failures:
-        raise SetupError(
-            "\n".join(str(failure) for failure in failures)
-            + "\n  If that was the network: mend it and call again, finished parts and downloads "
-            "are kept. Where this can't be installed, Docker serves."
-        )
+            self._say(f"still at work: {', '.join(at_work)}")
+
+    def _raise_failures(self) -> None:
+        failures = [e for future in self._running.values() if (e := future.exception())]
+        failures = [e for e in dict.fromkeys(failures) if not isinstance(e, Stopped)]
+        for failure in failures:
+            if not isinstance(failure, SetupError):
+                raise failure
+        if failures:
+            raise SetupError(
+                "\n".join(str(failure) for failure in failures)
+                + "\n  If that was the network: mend it and call again, finished parts are kept. "
+                "Where this can't be installed, Docker serves."
+            ) from None
+
+
+def _size_mb(folder: Path) -> int:
+    """Return how much there is of a part that is being made, with its downloads."""
+    making = unfinished(folder)
+    return cache.size_mb(making) + cache.size_mb(_scratch(making))
+
+
+def _scratch(making: Path) -> Path:
+    return making.with_name(making.name + cache.SCRATCH)
 
 
 def unfinished(folder: Path) -> Path:
@@ -128,13 +214,14 @@ def unfinished(folder: Path) -> Path:
     return folder.with_name(cache.UNFINISHED + folder.name)
 
 
-def _install(r: Recipe, folder: Path, say: Say, children: Children, lock: int) -> None:
+def _install(
+    r: Recipe, folder: Path, tools: Mapping[str, Path], say: Say, children: Children, lock: int
+) -> None:
     began = time.monotonic()
     making = unfinished(folder)
-    downloads = cache.root() / "downloads"
     log = cache.root() / "log" / f"{r.part}.log"
-    scratch = making.with_name(making.name + cache.SCRATCH)
-    for path in (making, scratch, downloads, log.parent):
+    scratch = _scratch(making)
+    for path in (making, scratch, log.parent):
         path.mkdir(parents=True, exist_ok=True)
     log.write_text("")
     say(f"{r.part} {r.label}: {r.why}; up to {r.download_mb} MB to download")
@@ -142,7 +229,7 @@ def _install(r: Recipe, folder: Path, say: Say, children: Children, lock: int) -
         runner = Runner(
             r.part, log=log, scratch=scratch, say=say, children=children, keep_open=(lock,)
         )
-        version = r.build(Site(making, folder, downloads, runner, say))
+        version = r.build(Site(making, folder, scratch, runner, say, tools))
         (making / "VERSION").write_text(f"{version}\n")
         if children.stopped.is_set():
             raise Stopped

@@ -1,26 +1,30 @@
 """For maintainers: makes all lock files anew from what stands in pyproject.toml, *.in and .env.
 
-    pip install uv && python3 -m racetrack.install.lockfiles
+    python3 -m racetrack.install.lockfiles
 
 Look at the difference before you commit it: this is where trust in what is downloaded begins.
 """
 
-import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-from racetrack import plugins
-from racetrack.install import central, pypi
+from racetrack import environment, plugins
+from racetrack.install import central, pip, pypi
 from racetrack.install.commands import Children, Runner
+from racetrack.install.ensure import ensure_recipes
 from racetrack.install.recipe import MavenPart, PypiLock, Site
 from racetrack.install.versions import REPO, read_versions
 
-COMMAND = "pip install uv && python3 -m racetrack.install.lockfiles"
+COMMAND = "python3 -m racetrack.install.lockfiles"
 _BROUGHT = [module.INSTALLS for module in plugins.of_all("recipe").values()]
 PYPI_LOCKS = (
-    PypiLock(pypi.HARNESS_LOCK, ["--extra", "dev", "pyproject.toml"]),
+    PypiLock(pypi.UV_LOCK, ["requirements/uv.in"]),
+    PypiLock(pypi.HARNESS_LOCK, ["pyproject.toml"]),
+    PypiLock(
+        pypi.TESTS_LOCK,
+        ["--constraint", "requirements/harness.lock", "--extra", "dev", "pyproject.toml"],
+    ),
     PypiLock(
         pypi.SERVE_LOCK, ["--constraint", "requirements/harness.lock", "requirements/serve.in"]
     ),
@@ -33,16 +37,20 @@ MAVEN_PARTS = (*central.PARTS.values(), *(part for brought in _BROUGHT for part 
 
 def lock_pypi() -> None:
     """Resolve every package, with the hashes of all its files."""
+    uv = ensure_recipes([pypi.uv()], print)["uv"] / "bin" / "uv"
+    network = pip.uv_environment(pip.settings())
+    environ = {n: v for n, v in {**environment.of_download(), **network}.items() if v is not None}
     for lock in PYPI_LOCKS:
         print(f"{lock.file.relative_to(REPO)} from {lock.sources[-1]}")
         subprocess.run(
             [
-                *("uv", "pip", "compile", "--quiet", "--upgrade", "--no-config"),
+                *(uv, "pip", "compile", "--quiet", "--upgrade", "--no-config"),
                 *("--universal", "--python-version", lock.python, "--generate-hashes"),
                 *("--custom-compile-command", COMMAND, *lock.sources),
                 *("--output-file", str(lock.file.relative_to(REPO))),
             ],
             cwd=REPO,
+            env=environ,
             check=True,
         )
 
@@ -68,7 +76,5 @@ def _list(scratch: Path, part: MavenPart, versions: dict[str, str]) -> str:
 
 
 if __name__ == "__main__":
-    if not shutil.which("uv"):
-        sys.exit(f"uv is not on PATH. Run: {COMMAND}")
     lock_pypi()
     lock_maven()

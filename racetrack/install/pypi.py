@@ -1,30 +1,63 @@
 """Parts from PyPI: virtual environments, and librdkafka out of a wheel. All by hash where locked.
 
-pip rather than uv: 41 s against 12 s for both CPython environments, but it comes with Python and
-follows the user's own pip configuration (mirrors, proxies, certificates).
+uv installs them, and pip installs uv.
 """
 
-import os
+import functools
 import re
 import shutil
 import sys
-import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from racetrack.errors import SetupError
+from racetrack.install import cache, pip
 from racetrack.install.recipe import Recipe, Site
 from racetrack.install.versions import REPO
 
+UV_LOCK = REPO / "requirements" / "uv.lock"
 HARNESS_LOCK = REPO / "requirements" / "harness.lock"
+TESTS_LOCK = REPO / "requirements" / "tests.lock"
 SERVE_LOCK = REPO / "requirements" / "serve.lock"
 LIBRDKAFKA_LOCK = REPO / "requirements" / "librdkafka.lock"
 LOADGEN_LOCK = REPO / "loadgen" / "requirements.lock"
+# What no program reads: a fifth of numpy, pandas, scipy and pyarrow.
+NEVER_READ = ("tests", "include")
+
+
+def uv() -> Recipe:
+    """`bin/uv`: what installs the other Python packages."""
+
+    def build(site: Site) -> str:
+        site.run(
+            *pip.command(),
+            *("install", "--target", site.folder, "--no-deps", "--only-binary=:all:"),
+            *("--no-compile", "--no-cache-dir", "--no-warn-script-location"),
+            *("--progress-bar=off", "--retries", "5", "--require-hashes", "-r", UV_LOCK),
+            doing="installing uv",
+        )
+        return pinned(UV_LOCK, "uv")
+
+    return Recipe(
+        part="uv",
+        label=pinned(UV_LOCK, "uv"),
+        why="what installs Python packages (PyPI)",
+        download_mb=22,
+        needs=(),
+        content=(UV_LOCK.read_bytes(),),
+        build=build,
+    )
 
 
 def harness() -> Recipe:
-    """CPython environment of the harness, with the tools that test it."""
-    why = "the program that runs experiments, and its test tools (PyPI)"
-    return locked("harness", why, 145, HARNESS_LOCK)
+    """CPython environment of the harness."""
+    return locked("harness", "the program that runs experiments (PyPI)", 210, HARNESS_LOCK)
+
+
+def tests() -> Recipe:
+    """CPython environment with all that the harness has, and the tools that test it."""
+    # Whole: mypy reads types, and tests what packages bring for tests.
+    return locked("tests", "what tests the harness (PyPI)", 240, TESTS_LOCK, whole=True)
 
 
 def serve() -> Recipe:
@@ -32,16 +65,18 @@ def serve() -> Recipe:
     return locked("serve", "what starts a service inside a container (PyPI)", 12, SERVE_LOCK)
 
 
-def locked(part: str, why: str, download_mb: int, lock: Path) -> Recipe:
+def locked(part: str, why: str, download_mb: int, lock: Path, *, whole: bool = False) -> Recipe:
     """CPython environment that a lock file alone decides."""
     return Recipe(
         part=part,
-        label=this_python(),
+        label=pip.this_python(),
         why=why,
         download_mb=download_mb,
         needs=(),
         content=(lock.read_bytes(), sys.base_prefix.encode()),
-        build=lambda site: environment(site, base_python(), lock),
+        build=lambda site: environment(site, pip.base_python(), lock, whole=whole),
+        revision=b"uv",
+        tools=(uv(),),
     )
 
 
@@ -60,11 +95,13 @@ def loadgen() -> Recipe:
         needs=("pypy3",),
         content=(LOADGEN_LOCK.read_bytes(), LIBRDKAFKA_LOCK.read_bytes(), _pypy_identity()),
         build=build,
+        revision=b"uv",
+        tools=(uv(),),
     )
 
 
 def pinned(lock: Path, package: str) -> str:
-    """The version of a package in a lock file.
+    """Return the version of a package in a lock file.
 
     Raises:
         SetupError: the file does not pin it.
@@ -75,94 +112,83 @@ def pinned(lock: Path, package: str) -> str:
     return found[1]
 
 
-def environment(site: Site, python: Path, packages: Path | str) -> str:
-    """Make a venv in `site.folder` that works after the move to `site.final`; Python's version."""
-    make_venv(site, python)
-    install(site, packages)
-    move_paths(site.folder, site.final)
-    version = "import platform as p; print(p.python_implementation(), p.python_version())"
-    return site.run(_python(site), "-c", version, doing="asking for the version").strip()
-
-
-def make_venv(site: Site, python: Path) -> None:
-    """Make an empty virtual environment in `site.folder`."""
-    prompt = site.final.name
-    venv = ("-m", "venv", "--prompt", prompt, site.folder)
-    site.run(python, *venv, doing="making a virtual environment")
-
-
-def install(site: Site, packages: Path | str) -> None:
-    """Install into the environment: a lock file, each package checked by hash, or one requirement.
+def environment(site: Site, python: Path, packages: Path | str, *, whole: bool = False) -> str:
+    """Make a virtual environment in `site.folder`, without what programs never read unless it is to
+    be `whole`; return Python's version. It can be moved.
 
     Raises:
         SetupError: a package has another hash, or could not be had.
     """
-    locked = isinstance(packages, Path)
-    site.run(
-        *(
-            _python(site),
-            "-m",
-            "pip",
-            "install",
-            "--cache-dir",
-            site.downloads / "pip",
-            "--retries",
-            "5",
-        ),
-        *("--only-binary=:all:", "--progress-bar=off"),
-        *(("--require-hashes", "-r", packages) if locked else (packages,)),
+    _uv(
+        site,
+        *("venv", "--python", python, "--relocatable", "--prompt", site.final.name),
+        *("--allow-existing", site.folder),
+        doing="making a virtual environment",
+    )
+    inside = site.folder / "bin" / "python3"
+    _install(site, packages, "--python", inside)
+    if not whole:
+        _remove_never_read(site.folder)
+    version = "import platform as p; print(p.python_implementation(), p.python_version())"
+    return site.run(inside, "-c", version, doing="asking for the version").strip()
+
+
+def unpacked(site: Site, packages: Path | str) -> Path:
+    """Fetch packages, without what they depend on; return the folder that they were unpacked into,
+    inside `site.scratch`. Files in it may be moved, but not changed: they are links.
+
+    Raises:
+        SetupError: a package has another hash, or could not be had.
+    """
+    folder = site.scratch / "unpacked"
+    _install(site, packages, "--no-deps", "--python", pip.base_python(), "--target", folder)
+    return folder
+
+
+def _install(site: Site, packages: Path | str, *where: str | Path) -> None:
+    """Install a lock file, each package checked by hash, or one requirement."""
+    _uv(
+        site,
+        *("pip", "install", "--only-binary", ":all:", *where),
+        *(("--require-hashes", "-r", packages) if isinstance(packages, Path) else (packages,)),
         doing="installing packages",
     )
 
 
-def _python(site: Site) -> Path:
-    return site.folder / "bin" / "python3"
+def _uv(site: Site, *arguments: str | Path, doing: str) -> None:
+    site.run(
+        *(site.tools["uv"] / "bin" / "uv", *arguments),
+        *("--no-config", "--no-python-downloads", "--no-progress"),
+        *("--cache-dir", cache.packages()),
+        doing=doing,
+        env=pip.uv_environment(_pip_settings()),
+    )
 
 
-def move_paths(folder: Path, final: Path) -> None:
-    """Scripts of a venv name their interpreter by its full path: the one it will have."""
-    old, new = str(folder).encode(), str(final).encode()
-    for script in [*(folder / "bin").iterdir(), folder / "pyvenv.cfg"]:
-        if script.is_symlink() or not script.is_file():
-            continue
-        text = script.read_bytes()
-        if old in text and b"\0" not in text:  # a binary program carries no path of ours
-            script.write_bytes(text.replace(old, new))
+@functools.cache
+def _pip_settings() -> Mapping[str, str]:
+    return pip.settings()
+
+
+def _remove_never_read(environment: Path) -> None:
+    for folder in environment.glob("lib/*/site-packages/*"):
+        for name in NEVER_READ:
+            for found in [path for path in folder.rglob(name) if path.is_dir()]:
+                shutil.rmtree(found, ignore_errors=True)  # the next may lie inside
 
 
 def _librdkafka(site: Site) -> str:
     """Take librdkafka with what it links to out of confluent-kafka's wheel; the wheel's version."""
-    wheels = site.folder / "wheels"
-    platform = f"manylinux_2_28_{os.uname().machine}"
-    site.run(
-        *(_python(site), "-m", "pip", "download", "--no-deps", "--dest", wheels),
-        *("--only-binary=:all:", "--platform", platform, "--python-version", "311"),
-        *("--implementation", "cp", "--abi", "cp311", "--require-hashes", "-r", LIBRDKAFKA_LOCK),
-        *("--cache-dir", site.downloads / "pip", "--progress-bar=off"),
-        doing="fetching librdkafka",
-    )
-    (wheel,) = wheels.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        for name in archive.namelist():
-            if ".libs/" in name and not name.endswith("/"):
-                target = site.folder / "lib" / Path(name).name
-                target.write_bytes(archive.read(name))
-    shutil.rmtree(wheels)
-    if not list((site.folder / "lib").glob("librdkafka*.so*")):
+    libraries = list(unpacked(site, LIBRDKAFKA_LOCK).glob("*.libs/*"))
+    for library in libraries:
+        library.rename(site.folder / "lib" / library.name)
+    version = pinned(LIBRDKAFKA_LOCK, "confluent-kafka")
+    if not any(library.name.startswith("librdkafka") for library in libraries):
         raise SetupError(
-            f"loadgen: {wheel.name} holds no librdkafka. Choose another version of confluent-kafka "
-            "in requirements/librdkafka.in and make the lock anew (see its first lines)."
+            f"loadgen: confluent-kafka {version} brings no librdkafka. Choose another version"
+            " in requirements/librdkafka.in and make the lock anew (see its first lines)."
         )
-    return pinned(LIBRDKAFKA_LOCK, "confluent-kafka")
-
-
-def base_python() -> Path:
-    """The interpreter outside of any venv: one made from it does not break when ours is removed."""
-    return Path(sys.base_prefix) / "bin" / this_python()
-
-
-def this_python() -> str:
-    return f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return version
 
 
 def _pypy_identity() -> bytes:

@@ -12,18 +12,29 @@ Say = Callable[[str], None]
 class Run(Protocol):
     """Runs a command for a part; see `commands.Runner`."""
 
-    def __call__(self, *argv: str | Path, doing: str, cwd: Path | None = None) -> str: ...
+    def __call__(
+        self,
+        *argv: str | Path,
+        doing: str,
+        cwd: Path | None = None,
+        env: Mapping[str, str | None] | None = None,
+    ) -> str: ...
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where a part is being made: `folder` is filled, then renamed to `final` when complete."""
+    """Where a part is being made: `folder` is filled, then renamed to `final` when complete.
+
+    `scratch` is on the same file system and removed afterwards, with what was downloaded there.
+    `tools` holds the folders of the recipe's tools.
+    """
 
     folder: Path
     final: Path
-    downloads: Path
+    scratch: Path
     run: Run
     say: Say
+    tools: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -32,7 +43,8 @@ class Recipe:
 
     `needs` are programs that must be on PATH (apt has them, see apt-packages.txt); `content` is
     whatever decides what the folder holds: when it changes, the part is made anew beside the old.
-    `revision` is for a `build` that makes something else of the same content.
+    `revision` is for a `build` that makes something else of the same content. `tools` are parts
+    that must be there before `build` is called.
     """
 
     part: str
@@ -43,6 +55,7 @@ class Recipe:
     content: tuple[bytes, ...]
     build: Callable[[Site], str]
     revision: bytes = b""
+    tools: tuple["Recipe", ...] = ()
 
     @property
     def folder_name(self) -> str:

@@ -52,6 +52,7 @@ def _needed() -> Mapping[str, Make]:
 @cache
 def _on_request() -> Mapping[str, Make]:
     return {
+        "tests": lambda _: pypi.tests(),
         "serve": lambda _: pypi.serve(),
         "base": lambda _: base.base(_packages_in_base()),
         "compose": lambda _: debian.compose(),

@@ -37,6 +37,7 @@ from racetrack.run_record import RunArguments
 from racetrack.runfolder import RunFolder, named_folder
 from racetrack.screen import Screen
 from racetrack.settings import Settings, for_record
+from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import open_stack
 
 Watched = TypeVar("Watched", SaturationWindow, RateTrial)
@@ -83,6 +84,7 @@ class CapacitySearch:
         self._began_s = time.monotonic()
         self._void_s = 0.0  # time spent on void windows, not counted as the search's own
         self._void: str | None = None  # why a window that counts is void
+        self._stack: Stack | None = None  # of the latest run
 
     def run(self) -> LimitRecord:
         """Search; the record is complete or holds what was measured so far.
@@ -98,6 +100,8 @@ class CapacitySearch:
             self._write(str(error))
             raise
         self._write(self._record(found))
+        if self._stack:
+            self._stack.speed_up_next_start(self._screen.say)
         return self.record
 
     @contextmanager
@@ -107,6 +111,7 @@ class CapacitySearch:
         stack = open_stack(
             self._settings, services_of(self._engine, self._settings), self._screen.say
         )
+        self._stack = stack
         make_ready(self._engine, stack, self._screen.say)
         folder = RunFolder.create(self._settings.logs_folder, self._engine.name, "limited")
         pageviews_per_s = (

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from racetrack import __version__, interrupts, machine
 from racetrack.analysis import figures, outcome
 from racetrack.engines.contract import Engine
-from racetrack.errors import RacetrackError
+from racetrack.errors import RacetrackError, SetupError
 from racetrack.report import terminal
 from racetrack.run import decision, faults, room
 from racetrack.run.session import Session
@@ -57,6 +57,7 @@ class Experiment:
         """Do the steps; returns the outcome, which `run.json` holds too: `ok` or what failed.
 
         Raises:
+            SetupError: something that the stack needs could not be installed.
             Interrupted: by a signal; everything has been stopped, and `run.json` says so.
         """
         with self._screen.copied_to(self._folder.open_for_lines("start.log")):
@@ -66,6 +67,9 @@ class Experiment:
                 with interrupts.unwrapped():
                     result = self._do_steps()
                     guard.disarm()
+            except SetupError as error:
+                result = str(error)
+                raise
             except RacetrackError as error:
                 result = str(error)
             except BaseException as error:
@@ -81,6 +85,11 @@ class Experiment:
                     with self._step(len(self._steps)):
                         self._session.stop()
             self._report(result)
+            if result == "ok":
+                # All is stopped and reported, so a signal may end this.
+                guard.rearm()
+                self._stack.speed_up_next_start(self._screen.say)
+                guard.disarm()
         return result
 
     def _announce(self) -> None:

@@ -107,24 +107,25 @@ class Stack(Protocol):
         """Where an engine's service finds its input, as it sees it."""
 
     def prepare(self, services: Sequence[str], say: Say) -> None:
-        """Install what is missing, and clear what a killed run left behind.
+        """Clear what a killed run left behind; see that the services can be started.
 
         Raises:
-            SetupError: something can't be installed.
+            SetupError: something is missing that can't be installed.
             BusyError: a stack of this name was put up on purpose, or a port is taken.
         """
 
     def start(
         self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
     ) -> None:
-        """Start the services side by side and return when each has passed its health check;
-        `on_ready` is called with the name of each that has, from any thread. Until `stop` or
-        `leave_running` a watchdog ends them, should this process be killed.
+        """Install what is missing and start the services, all side by side; return when each has
+        passed its health check. `on_ready` is called with the name of each that has, from any
+        thread. Until `stop` or `leave_running` a watchdog ends them, should this process be killed.
 
         Their output goes to `logs`, the `stack` folder of a run; without it, to where the stack's
         data is, and goes with it.
 
         Raises:
+            SetupError: something can't be installed.
             RacetrackError: a service did not come up; the message ends with its last words.
         """
 
@@ -189,6 +190,10 @@ class Stack(Protocol):
 
     def stop(self, say: Say) -> None:
         """End everything that was started, whoever started it, and remove its data. Idempotent."""
+
+    def speed_up_next_start(self, say: Say) -> None:
+        """Once the stack is stopped: make what makes later starts faster, if it is missing. It may
+        be interrupted, and is then left for the end of the next run."""
 
     def leave_running(self, engine: str) -> None:
         """Let the stack stand when this command ends."""

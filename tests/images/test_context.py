@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from racetrack import images, plugins
-from racetrack.images import contexts, pip_config
+from racetrack.images import contexts
 from racetrack.images.context import BuildContext
 from racetrack.settings import REPO, every_setting, load
 from tests import compose_files
@@ -61,21 +61,6 @@ def test_the_digest_changes_with_a_part_s_version(repository: Path) -> None:
     made.files(repository, ["package"], "code/")
     made.part("parts/kafka", repository / "kafka-4.4.0-def")
     assert made.digest != before
-
-
-def test_pip_is_told_where_its_packages_are_but_no_path_of_this_machine(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    listed = (
-        ":env:.find-links='/opt/wheels'\n:env:.index-url='https://b.example/simple'\n"
-        "global.cert='/home/me/ca.pem'\nglobal.index-url='https://a.example/simple'\n"
-    )
-    monkeypatch.setattr(pip_config, "_settings", lambda: pip_config.parse(listed))
-    assert pip_config.for_build() == (
-        "[global]\n"
-        "cert = /etc/ssl/certs/ca-certificates.crt\n"
-        "index-url = https://b.example/simple\n"
-    )
 
 
 def test_no_secret_gets_into_a_build() -> None:

@@ -19,14 +19,14 @@ def cache_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     """A building site with a real runner; what is said is in `site.say.__self__` (a list)."""
-    folder, final, downloads = (tmp_path / name for name in (".tmp-part", "part", "downloads"))
-    for path in (folder, downloads):
+    folder, final, scratch = (tmp_path / name for name in (".tmp-part", "part", "scratch"))
+    for path in (folder, scratch):
         path.mkdir()
     said: list[str] = []
     runner = Runner(
-        "part", log=tmp_path / "log", scratch=tmp_path, say=said.append, children=Children()
+        "part", log=tmp_path / "log", scratch=scratch, say=said.append, children=Children()
     )
-    return Site(folder, final, downloads, runner, said.append)
+    return Site(folder, final, scratch, runner, said.append)
 
 
 def small_recipe(build: Callable[[Site], str], content: bytes = b"1") -> Recipe:

@@ -46,4 +46,10 @@ def test_the_callers_environment_does_not_leak(
     site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
-    assert site.run("bash", "-c", 'echo "$PYTHONPATH,$TMPDIR"', doing="echo") == f",{tmp_path}\n"
+    monkeypatch.setenv("UNWANTED", "set")
+    told = site.run(
+        *("bash", "-c", 'echo "$PYTHONPATH,$UNWANTED,$WANTED,$TMPDIR"'),
+        doing="echo",
+        env={"UNWANTED": None, "WANTED": "yes"},
+    )
+    assert told == f",,yes,{site.scratch}\n"

@@ -1,15 +1,18 @@
 """A part is there whole or not at all, whatever breaks off."""
 
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from racetrack.errors import SetupError
-from racetrack.install.ensure import ensure_recipes
+from racetrack.install import cache
+from racetrack.install.ensure import ensure_recipes, fetching_recipes
 from racetrack.install.recipe import Recipe, Site
 from tests.install.conftest import small_recipe
 
@@ -166,3 +169,70 @@ def test_a_prefix_holds_the_parts_under_plain_names(cache_root: Path, tmp_path: 
         folders = ensure_recipes([small_recipe(whole, content)], print, prefix)
         assert (prefix / "small").resolve() == folders["small"]
         assert folders["small"].parent == prefix
+
+
+def test_a_part_can_be_used_before_the_others_are_there(cache_root: Path) -> None:
+    used = threading.Event()
+
+    def slow(site: Site) -> str:
+        assert used.wait(WITHIN_S), "the first was not used meanwhile"
+        return "1"
+
+    other = Recipe("other", "1", "for tests", 0, (), (), slow)
+    with fetching_recipes([small_recipe(whole), other], print) as coming:
+        assert (coming["small"].result(WITHIN_S) / "content").read_text() == "whole"
+        used.set()
+    assert coming["other"].result().is_dir()
+
+
+def test_an_error_of_the_user_of_parts_breaks_off_the_others(cache_root: Path) -> None:
+    started = threading.Event()
+
+    def endless(site: Site) -> str:
+        started.set()
+        site.run("sleep", "1000", doing="taking its time")
+        return "1"
+
+    with (
+        pytest.raises(RuntimeError, match="of no use any more"),
+        fetching_recipes([small_recipe(endless)], print),
+    ):
+        assert started.wait(WITHIN_S)
+        raise RuntimeError("of no use any more")
+    assert list((cache_root / "parts").iterdir()) == []
+
+
+def test_a_failure_is_told_whole_while_parts_are_in_use(cache_root: Path) -> None:
+    def fails(site: Site) -> str:
+        raise SetupError("small: the archive is not there")
+
+    with (
+        pytest.raises(SetupError, match=r"the archive is not there[\s\S]*mend it and call again"),
+        fetching_recipes([small_recipe(fails)], print) as coming,
+    ):
+        coming["small"].result(WITHIN_S)
+
+
+def test_a_tool_comes_first_and_only_where_it_is_needed(cache_root: Path) -> None:
+    tool = Recipe("tool", "1", "for tests", 0, (), (), whole)
+
+    def build(site: Site) -> str:
+        return (site.tools["tool"] / "content").read_text()
+
+    recipe = Recipe("made", "1", "for tests", 0, (), (), build, tools=(tool,))
+    folder = ensure_recipes([recipe], print)["made"]
+    assert (folder / "VERSION").read_text() == "whole\n"
+    shutil.rmtree(cache_root / "parts" / tool.folder_name)
+    ensure_recipes([recipe], print)
+    assert not (cache_root / "parts" / tool.folder_name).exists()
+
+
+def test_unpacked_packages_go_unless_more_parts_follow(cache_root: Path) -> None:
+    def build(site: Site) -> str:
+        cache.packages().mkdir(exist_ok=True)
+        return "1"
+
+    ensure_recipes([small_recipe(build)], print, keep_packages=True)
+    assert cache.packages().is_dir()
+    ensure_recipes([small_recipe(build, b"2")], print)
+    assert not cache.packages().exists()

@@ -1,4 +1,4 @@
-"""What comes from PyPI is checked by hash, and works from the folder it ends up in."""
+"""What comes from PyPI is checked by hash, reached as pip is told, and works where it ends up."""
 
 import hashlib
 import re
@@ -6,36 +6,62 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from racetrack.errors import SetupError
-from racetrack.install import pypi
+from racetrack.install import cache, pip, pypi
+from racetrack.install.ensure import ensure_recipes
 from racetrack.install.lockfiles import PYPI_LOCKS
 from racetrack.install.recipe import Site
 from racetrack.install.versions import REPO
 
-pytestmark = pytest.mark.slow
+LISTED = """\
+:env:.find-links='https://links.example/\\nhere not-here'
+:env:.index-url='https://b.example/simple'
+download.retries='9'
+global.cert='/home/me/ca.pem'
+global.index-url='https://a.example/simple'
+global.timeout='10'
+install.timeout='20'
+"""
 
 
 @pytest.fixture
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that pip takes for the only index, with one package that has one command."""
+def shelf(tmp_path: Path) -> Path:
+    """A folder with one package that has one command."""
     shelf = tmp_path / "shelf"
     shelf.mkdir()
     info = "tiny-1.0.dist-info"
     with zipfile.ZipFile(shelf / "tiny-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("tiny.py", "def main():\n    print('tiny works')\n")
+        wheel.writestr("tiny/__init__.py", "def main():\n    print('tiny works')\n")
+        wheel.writestr("tiny/tests/__init__.py", "import tiny\n")
         wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
         wheel.writestr(
             f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         )
         wheel.writestr(f"{info}/entry_points.txt", "[console_scripts]\ntiny = tiny:main\n")
         wheel.writestr(f"{info}/RECORD", "")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(shelf))
     return shelf
+
+
+@pytest.fixture
+def python_site(site: Site, shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """A building site with the real uv, for which the shelf is the only index: pip is told so, in a
+    file of its own. A folder that is missing does not matter to pip."""
+    uv = ensure_recipes([pypi.uv()], print, keep_packages=True)["uv"]
+    configuration = tmp_path / "pip.conf"
+    configuration.write_text(
+        f"[install]\nno-index = yes\nfind-links =\n    /missing\n    {shelf}\n"
+    )
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(configuration))
+    monkeypatch.setenv("RACETRACK_CACHE", str(tmp_path / "cache"))
+    pypi._pip_settings.cache_clear()
+    return replace(site, tools={"uv": uv})
 
 
 def lock_for(shelf: Path, digest: str) -> Path:
@@ -44,23 +70,123 @@ def lock_for(shelf: Path, digest: str) -> Path:
     return lock
 
 
-def test_packages_are_checked_by_hash_and_work_after_the_move(site: Site, shelf: Path) -> None:
-    pypi.make_venv(site, Path(sys.executable))
-
-    promised = "0" * 64
-    with pytest.raises(SetupError, match="DO NOT MATCH THE HASHES") as failure:
-        pypi.install(site, lock_for(shelf, promised))
+@pytest.mark.slow
+def test_packages_are_checked_by_hash_and_work_after_the_move(
+    python_site: Site, shelf: Path
+) -> None:
+    site, promised = python_site, "0" * 64
+    with pytest.raises(SetupError, match="Hash mismatch") as failure:
+        pypi.environment(site, Path(sys.executable), lock_for(shelf, promised))
     assert "tiny==1.0" in str(failure.value)
     assert promised in str(failure.value)
     assert site.say.__self__ == []  # type: ignore[attr-defined]  # it was not tried again
     assert not list(site.folder.rglob("tiny*"))
 
     (wheel,) = shelf.glob("*.whl")
-    pypi.install(site, lock_for(shelf, hashlib.sha256(wheel.read_bytes()).hexdigest()))
-    pypi.move_paths(site.folder, site.final)
+    lock = lock_for(shelf, hashlib.sha256(wheel.read_bytes()).hexdigest())
+    version = pypi.environment(site, pip.base_python(), lock)
+    assert version.startswith("CPython 3.")
     site.folder.rename(site.final)
     tiny = subprocess.run([site.final / "bin" / "tiny"], capture_output=True, text=True, check=True)
     assert tiny.stdout == "tiny works\n"
+    # What programs never read is not there, and the rest is on disk once.
+    (package,) = site.final.glob("lib/*/site-packages/tiny")
+    assert [path.name for path in package.iterdir() if path.is_dir()] == []
+    assert (package / "__init__.py").stat().st_nlink == 2
+    assert list(cache.packages().rglob("tiny/tests"))
+
+
+@pytest.mark.slow
+def test_a_package_can_be_taken_apart(python_site: Site, shelf: Path) -> None:
+    (wheel,) = shelf.glob("*.whl")
+    lock = lock_for(shelf, hashlib.sha256(wheel.read_bytes()).hexdigest())
+    assert (pypi.unpacked(python_site, lock) / "tiny" / "tests" / "__init__.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "environ", "expected"),
+    [
+        ({"index-url": "https://a.example"}, {}, {"UV_DEFAULT_INDEX": "https://a.example"}),
+        (
+            {"extra-index-url": "https://a.example\nhttps://b.example"},
+            {},
+            {
+                "UV_INDEX": "https://a.example https://b.example",
+                "UV_INDEX_STRATEGY": "unsafe-best-match",
+            },
+        ),
+        (
+            {"find-links": "https://a.example/\n/missing\n/usr file:///usr file:///missing"},
+            {},
+            {"UV_FIND_LINKS": "https://a.example/,/usr,file:///usr"},
+        ),
+        ({"no-index": "yes"}, {}, {"UV_NO_INDEX": "true"}),
+        ({"no-index": "0"}, {}, {"UV_NO_INDEX": None}),
+        ({"trusted-host": "a\nb"}, {}, {"UV_INSECURE_HOST": "a b"}),
+        ({"cert": "/ca.pem"}, {}, {"SSL_CERT_FILE": "/ca.pem", "UV_SYSTEM_CERTS": None}),
+        ({}, {"SSL_CERT_FILE": "/ca.pem"}, {"SSL_CERT_FILE": "/ca.pem", "UV_SYSTEM_CERTS": None}),
+        ({}, {}, {"UV_SYSTEM_CERTS": "true"}),
+        ({"client-cert": "/me.pem"}, {}, {"SSL_CLIENT_CERT": "/me.pem"}),
+        (
+            {"proxy": "http://proxy:1"},
+            {"http_proxy": "http://other:2"},
+            {"HTTPS_PROXY": "http://proxy:1", "http_proxy": "http://proxy:1"},
+        ),
+        (
+            {"timeout": "180", "retries": "9"},
+            {},
+            {"UV_HTTP_TIMEOUT": "180", "UV_HTTP_RETRIES": "9"},
+        ),
+        # uv's own variables say how to reach packages, and nothing else.
+        (
+            {"index-url": "https://a.example"},
+            {"UV_DEFAULT_INDEX": "https://uv.example", "UV_INDEX_ME_PASSWORD": "secret"},
+            {"UV_DEFAULT_INDEX": "https://uv.example", "UV_INDEX_ME_PASSWORD": "secret"},
+        ),
+        (
+            {},
+            {"UV_SYSTEM_PYTHON": "1", "UV_EXCLUDE_NEWER": "2020-01-01"},
+            {"UV_SYSTEM_PYTHON": None},
+        ),
+    ],
+)
+def test_uv_is_told_what_pip_is(
+    settings: Mapping[str, str], environ: Mapping[str, str], expected: Mapping[str, str | None]
+) -> None:
+    told = pip.uv_environment(settings, environ)
+    assert {name: told.get(name) for name in expected} == expected
+
+
+def test_of_pips_options_the_environment_wins_then_those_of_install() -> None:
+    assert pip.parse(LISTED) == {
+        "find-links": "https://links.example/\nhere not-here",
+        "index-url": "https://b.example/simple",
+        "cert": "/home/me/ca.pem",
+        "timeout": "20",
+    }
+
+
+def test_a_build_is_told_where_packages_are_but_no_path_of_this_machine() -> None:
+    assert pip.for_build(pip.parse(LISTED)) == (
+        "[global]\n"
+        "cert = /etc/ssl/certs/ca-certificates.crt\n"
+        "index-url = https://b.example/simple\n"
+        "timeout = 20\n"
+    )
+
+
+@pytest.mark.slow
+def test_pips_configuration_is_what_pip_itself_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = tmp_path / "pip.conf"
+    configuration.write_text("[global]\nindex-url = https://a.example/%20\n")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(configuration))
+    monkeypatch.delenv("PIP_INDEX_URL", raising=False)
+    monkeypatch.setenv("PIP_RETRIES", "7")
+    found = pip.settings()
+    assert found["index-url"] == "https://a.example/%20"
+    assert found["retries"] == "7"
 
 
 def test_what_a_lock_pins() -> None:
@@ -69,12 +195,24 @@ def test_what_a_lock_pins() -> None:
         pypi.pinned(pypi.LIBRDKAFKA_LOCK, "no-such")
 
 
-def test_the_lock_holds_every_dependency_of_the_project() -> None:
+def test_the_locks_hold_every_dependency_of_the_project() -> None:
     project = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]
-    asked = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
-    for requirement in asked:
-        name = re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-")
-        assert pypi.pinned(pypi.HARNESS_LOCK, name), "see the lock's first lines"
+    own = project["dependencies"]
+    every = {
+        pypi.HARNESS_LOCK: own,
+        pypi.TESTS_LOCK: [*own, *project["optional-dependencies"]["dev"]],
+    }
+    for lock, asked in every.items():
+        for requirement in asked:
+            name = re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-")
+            assert pypi.pinned(lock, name), "see the lock's first lines"
+
+
+def test_tests_run_with_the_packages_of_the_harness() -> None:
+    def pins(lock: Path) -> set[str]:
+        return set(re.findall(r"^\S+==[^\s;\\]+", lock.read_text(), re.MULTILINE))
+
+    assert pins(pypi.HARNESS_LOCK) < pins(pypi.TESTS_LOCK)
 
 
 @pytest.mark.parametrize("lock", [lock.file for lock in PYPI_LOCKS], ids=str)

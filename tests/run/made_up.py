@@ -66,6 +66,9 @@ class MadeUpStack:
     def stop(self, say: Say) -> None:
         self.did.append(("stop", "all"))
 
+    def speed_up_next_start(self, say: Say) -> None:
+        self.did.append(("speed up", "next start"))
+
     def leave_running(self, engine: str) -> None:
         self.did.append(("leave running", engine))
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from racetrack.analysis import figures, outcome
-from racetrack.errors import RacetrackError
+from racetrack.errors import RacetrackError, SetupError
 from racetrack.interrupts import Guard, Interrupted
 from racetrack.run import experiment
 from racetrack.run.experiment import STEPS, VERIFY, Experiment
@@ -109,9 +109,13 @@ def run(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> Run:
             verify=verify,
             warm_up_s=warm_up_s,
         )
-        engine, stack = MadeUpEngine(), MadeUpStack().as_stack()
+        engine, stack = MadeUpEngine(), MadeUpStack()
         screen = Screen(Console(quiet=True))
-        return Experiment(asked, engine, stack, folder, screen).run(guard or Guard(print))
+        experiment = Experiment(asked, engine, stack.as_stack(), folder, screen)
+        outcome = experiment.run(guard or Guard(print))
+        sped_up = ("speed up", "next start") in stack.did
+        assert sped_up == (outcome == "ok"), "what makes later starts faster follows a good run"
+        return outcome
 
     return run
 
@@ -175,6 +179,14 @@ def test_a_signal_ends_it_in_good_order_and_run_json_says_so(run: Run, folder: R
         run()
     assert Session.did[-1] == "stop"
     assert read_run(folder.path).outcome == "interrupted by SIGINT"
+
+
+def test_what_can_not_be_installed_is_raised_for_its_exit_code(run: Run, folder: RunFolder) -> None:
+    Session.breaks = {"start stack": SetupError("kafka can't be had")}
+    with pytest.raises(SetupError):
+        run()
+    assert Session.did[-1] == "stop"
+    assert read_run(folder.path).outcome == "kafka can't be had"
 
 
 def test_a_fault_of_ours_is_not_hidden_but_the_stack_is_stopped(

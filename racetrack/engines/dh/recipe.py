@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from racetrack.install import pypi
+from racetrack.install import pip, pypi
 from racetrack.install.recipe import Installs, PypiLock, Recipe, Site
 
 LOCK = Path(__file__).with_name("requirements.lock")
@@ -17,13 +17,13 @@ def deephaven(versions: Mapping[str, str]) -> Recipe:
 
     def build(site: Site) -> str:
         if version == locked:
-            pypi.environment(site, pypi.base_python(), LOCK)
+            pypi.environment(site, pip.base_python(), LOCK)
         else:
             site.say(
                 f"deephaven: {version} is not the locked version ({locked}), "
                 "so its packages are installed without a check of their hashes"
             )
-            pypi.environment(site, pypi.base_python(), f"deephaven-server=={version}")
+            pypi.environment(site, pip.base_python(), f"deephaven-server=={version}")
         return version
 
     return Recipe(
@@ -32,8 +32,10 @@ def deephaven(versions: Mapping[str, str]) -> Recipe:
         why="the Deephaven server, an engine under test (PyPI)",
         download_mb=340,
         needs=("java",),
-        content=(LOCK.read_bytes(), pypi.this_python().encode(), sys.base_prefix.encode()),
+        content=(LOCK.read_bytes(), pip.this_python().encode(), sys.base_prefix.encode()),
         build=build,
+        revision=b"uv",
+        tools=(pypi.uv(),),
     )
 
 

@@ -2,9 +2,7 @@
 Central."""
 
 import shutil
-import zipfile
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from racetrack.install import central, pypi
@@ -14,7 +12,7 @@ HERE = Path(__file__).parent
 LOCK = HERE / "requirements.lock"
 NAMES = ("FLINK_VERSION", "FLINK_KAFKA_VERSION")
 MAVEN = MavenPart("flink", HERE / "pom.xml", HERE / "maven.sha256", NAMES)
-PACKAGE, JARS = "apache-flink-libraries", "pyflink/lib/"
+PACKAGE, JARS = "apache-flink-libraries", "pyflink/lib"
 PROGRAM = HERE / "sql-client.sh"
 
 
@@ -46,6 +44,8 @@ def flink(versions: Mapping[str, str]) -> Recipe:
             PROGRAM.read_bytes(),
         ),
         build=build,
+        revision=b"uv",
+        tools=(pypi.uv(),),
     )
 
 
@@ -53,27 +53,14 @@ def _distribution(site: Site, version: str, jars: Path) -> None:
     """Take the jars out of the wheel of apache-flink-libraries, which is checked by hash if it is
     of the locked version."""
     locked = pypi.pinned(LOCK, PACKAGE)
-    packages = ("--require-hashes", "-r", LOCK) if version == locked else (f"{PACKAGE}=={version}",)
     if version != locked:
         site.say(
             f"flink: {version} is not the locked version ({locked}), so the distribution is"
             " installed without a check of its hash"
         )
-    pip = replace(site, folder=site.folder / "pip")
-    pypi.make_venv(pip, pypi.base_python())
-    site.run(
-        *(pip.folder / "bin/python3", "-m", "pip", "download", "--no-deps", *packages),
-        *("--only-binary=:all:", "--dest", pip.folder, "--progress-bar=off"),
-        *("--cache-dir", site.downloads / "pip", "--retries", "5"),
-        doing="fetching the distribution",
-    )
-    (wheel,) = pip.folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        for name in archive.namelist():
-            if name.startswith(JARS) and name.endswith(".jar"):
-                with archive.open(name) as source, (jars / Path(name).name).open("wb") as jar:
-                    shutil.copyfileobj(source, jar)
-    shutil.rmtree(pip.folder)
+    packages = LOCK if version == locked else f"{PACKAGE}=={version}"
+    for jar in (pypi.unpacked(site, packages) / JARS).glob("*.jar"):
+        jar.rename(jars / jar.name)
 
 
 INSTALLS = Installs(

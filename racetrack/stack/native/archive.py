@@ -1,8 +1,8 @@
 """Archives of loaded classes (class data sharing), which halve the start of a Java service.
 
-An archive is made by a training: the service is started once, on scratch data, until it answers,
-and writes what classes it loaded when it is told to end. It is kept beside the part. A JVM that
-finds an archive unfit for itself says so in its log and starts without.
+An archive is made by a training, after the first run: the service is started once more, on scratch
+data, until it answers, and writes what classes it loaded when it is told to end. It is kept beside
+the part. A JVM that finds an archive unfit for itself says so in its log and starts without.
 """
 
 import hashlib
@@ -10,11 +10,11 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from racetrack.stack.native import jvm, prebuilt
+from racetrack.stack.native import jvm, net, prebuilt
 from racetrack.stack.native.leftovers import mark
 from racetrack.stack.native.service import Context, Launch, NotReady, spawn
 
@@ -26,11 +26,12 @@ ENDED_BY_SIGTERM = (143, -signal.SIGTERM)
 
 @dataclass(frozen=True)
 class Archive:
-    """The classes of one service with this class path.
+    """The classes of one service with this class path: a `FasterStart`.
 
     `train(context, file)` writes what the service needs into `context.work` and says how to start
     it so that it writes `file` when it ends. It is told to end when `answers` returns, which raises
-    NotReady until then; a training that ends by itself, with exit code 0, need not answer.
+    NotReady until then; a training that ends by itself, with exit code 0, need not answer. `ports`
+    are settings for which the training is given free ports.
     """
 
     service: str
@@ -38,37 +39,38 @@ class Archive:
     class_path: str
     train: Callable[[Context, Path], Launch]
     answers: Callable[[Context], None]
+    ports: Sequence[str] = ()
+    peers: Sequence[str] = ()
 
-    def file(self, context: Context) -> Path | None:
-        """The archive, made now if it is missing.
+    def file(self, parts: Mapping[str, Path]) -> Path:
+        """Return where the archive is, or will be."""
+        return prebuilt.path_in(parts[self.part], f"{self.service}-{self._fits()}.jsa")
 
-        None where that fails, as on a machine short of memory: the service starts without.
-        """
-        file = prebuilt.path_in(context.parts[self.part], f"{self.service}-{self._fits()}.jsa")
-        if not file.exists():
-            self._make(context, file)
-        return file if file.exists() else None
+    def exists(self, parts: Mapping[str, Path]) -> bool:
+        """Return whether it has been made."""
+        return self.file(parts).exists()
 
     def option(self, context: Context) -> list[str]:
-        """The JVM's option for `file`, if there is one."""
-        file = self.file(context)
-        return [f"-XX:SharedArchiveFile={file}"] if file else []
+        """Return the JVM's option for the archive, if there is one."""
+        file = self.file(context.parts)
+        return [f"-XX:SharedArchiveFile={file}"] if file.exists() else []
 
-    def _fits(self) -> str:
-        release = (jvm.java().parent.parent / "release").read_text()
-        return hashlib.sha256(f"{jvm.java()} {release} {self.class_path}".encode()).hexdigest()[:12]
-
-    def _make(self, context: Context, file: Path) -> None:
-        context.say(f"  {self.service}: preparing faster starts, once")
+    def make(self, context: Context) -> None:
+        """Make the archive. There is none where that fails, as on a machine short of memory."""
         scratch = context.work / "training"
         scratch.mkdir()
         try:
             dumped = scratch / "classes.jsa"
-            training = replace(context, work=scratch)
+            settings = net.elsewhere(context.settings, *self.ports)
+            training = replace(context, work=scratch, settings=settings)
             if self._run(training, self.train(training, dumped)) and dumped.exists():
-                prebuilt.keep(dumped, file)
+                prebuilt.keep(dumped, self.file(context.parts))
         finally:
             shutil.rmtree(scratch)
+
+    def _fits(self) -> str:
+        release = (jvm.java().parent.parent / "release").read_text()
+        return hashlib.sha256(f"{jvm.java()} {release} {self.class_path}".encode()).hexdigest()[:12]
 
     def _run(self, context: Context, launch: Launch) -> bool:
         """Start, wait, end; True if that went as it should."""

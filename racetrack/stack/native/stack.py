@@ -1,15 +1,18 @@
-"""The native stack: starts services side by side, watches them, and leaves nothing behind."""
+"""The native stack: installs and starts services side by side, watches them, and leaves nothing
+behind."""
 
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from racetrack import environment, install
+from racetrack.errors import RacetrackError
 from racetrack.process_tree import ProcessTree
 from racetrack.settings import REPO, Settings
 from racetrack.stack import cores, tmpfs
@@ -24,11 +27,25 @@ from racetrack.stack.contract import (
     ignore,
 )
 from racetrack.stack.native import leftovers, net, ports
-from racetrack.stack.native.service import Context, NativeService, find_service, spawn
+from racetrack.stack.native.service import (
+    Context,
+    FasterStart,
+    NativeService,
+    find_service,
+    spawn,
+)
 from racetrack.stack.native.startup import CHECK_EVERY_S, Running, wait_ready
 from racetrack.stack.services import debezium, registry
 from racetrack.stack.standing import StandingNote, require_none
 from racetrack.stack.watchdog import Watchdog
+
+# Class archives, each made by a service that uses a core.
+MADE_AT_A_TIME = 2
+
+# Installs parts: their names, the versions, and what reports progress → part → its folder.
+Fetch = Callable[
+    [Sequence[str], Mapping[str, str], Say], AbstractContextManager[Mapping[str, Future[Path]]]
+]
 
 
 class _Cancelled(Exception):
@@ -41,9 +58,17 @@ class NativeStack:
     runtime = "native"
     unmeasurable: Unmeasurable | None = None
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        find: Callable[[str], NativeService] = find_service,
+        fetch: Fetch = install.fetching,
+    ) -> None:
         self.settings = settings
-        self._parts: Mapping[str, Path] = {}
+        self._find, self._fetch = find, fetch
+        self._parts: dict[str, Path] = {}
+        self._coming: Mapping[str, Future[Path]] = {}  # parts that are installed, or being so
+        self._faster: dict[str, FasterStart] = {}  # of the services that were started
         self._services: Sequence[str] = ()
         self._say: Say = lambda _line: None
         self._root = leftovers.work_root(settings.stack_name)
@@ -81,10 +106,9 @@ class NativeStack:
         return Inside(where.kafka, where.registry, where.redis, str(REPO / "scripts"))
 
     def prepare(self, services: Sequence[str], say: Say) -> None:
-        """Clear what a killed run left behind; install the parts that the services need.
+        """Clear what a killed run left behind; see that the ports are free.
 
         Raises:
-            SetupError: a part can't be installed.
             BusyError: a stack of this name was put up by `./race up`, or a port is taken.
         """
         environment.require_open_files()
@@ -94,20 +118,21 @@ class NativeStack:
         require_none(self.standing())
         if cleared := leftovers.clear(self.settings.stack_name):
             say(f"Cleared what a run that was killed left behind: {cleared}.")
-        wanted = [find_service(name) for name in services]
+        wanted = [self._find(name) for name in services]
         ports.must_be_free(self.settings.bind_address, [w.ports(self.settings) for w in wanted])
-        needed = {part for service in wanted for part in service.parts}
-        self._parts = install.ensure(sorted(needed), _versions_of(self.settings), say)
 
     def start(
         self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
     ) -> None:
-        """Start the services side by side and return when each has passed its health check.
+        """Install the parts that are missing, and start each service as soon as its own are there;
+        return when each has passed its health check.
 
         Raises:
+            SetupError: a part can't be installed.
             ServiceError: a service did not come up; the message ends with its last words.
         """
-        wanted = [find_service(name) for name in services]
+        wanted = [self._find(name) for name in services]
+        needed = {part for service in wanted for part in service.parts}
         self._services = services
         self._watchdog.begin(logs.parent if logs else None, say)
         # mysqld gives up root and must still reach its own folder, so others may pass, not look.
@@ -116,18 +141,17 @@ class NativeStack:
         self._logs, self._say = logs or self._logs, say
         self._logs.mkdir(exist_ok=True)
         ready = {service.name: threading.Event() for service in wanted}
-        with ThreadPoolExecutor(max_workers=len(wanted)) as pool:
-            try:
-                futures = [
-                    pool.submit(self._bring_up, service, ready, say, on_ready) for service in wanted
-                ]
-                for future in as_completed(futures):
-                    future.result()
-            except BaseException:
-                self._stopping.set()
-                # Or the threads that wait for what they started would wait to no end.
-                leftovers.end(self.settings.stack_name)
-                raise
+        with (
+            self._fetch(sorted(needed), _versions_of(self.settings), say) as parts,
+            ThreadPoolExecutor(max_workers=len(wanted)) as pool,
+            self._ended_on_error(),
+        ):
+            self._coming = parts
+            futures = [
+                pool.submit(self._bring_up, service, ready, say, on_ready) for service in wanted
+            ]
+            for future in as_completed(futures):
+                future.result()
 
     def apart(self, services: Sequence[str]) -> list[str]:
         """All of them."""
@@ -173,7 +197,7 @@ class NativeStack:
 
     def program(self, service: str, name: str) -> str:
         """Its path, in one of the service's parts."""
-        programs = [self._parts[part] / "bin" / name for part in find_service(service).parts]
+        programs = [self._parts[part] / "bin" / name for part in self._find(service).parts]
         return str(next(path for path in programs if path.exists()))
 
     def died(self) -> Mapping[str, str]:
@@ -242,6 +266,37 @@ class NativeStack:
         if cleared:
             say(f"  ended {cleared} in {time.monotonic() - began:.1f} s")
 
+    def speed_up_next_start(self, say: Say) -> None:
+        """Make class archives, if some are missing: services are started once more, with those that
+        they need beside them, and ended when they have written theirs."""
+        missing = {
+            name: faster for name, faster in self._faster.items() if not faster.exists(self._parts)
+        }
+        if not missing:
+            return
+        say(
+            f"Making later starts faster, once ({', '.join(missing)})."
+            " Ctrl-C leaves it for the next run."
+        )
+        began = time.monotonic()
+        peers = list(dict.fromkeys(peer for faster in missing.values() for peer in faster.peers))
+        self._stopping.clear()
+        try:
+            self.start(peers, None, lambda _line: None)
+            with ThreadPoolExecutor(max_workers=MADE_AT_A_TIME) as pool, self._ended_on_error():
+                jobs = [
+                    pool.submit(faster.make, self._context(self._find(name)))
+                    for name, faster in missing.items()
+                ]
+                for job in as_completed(jobs):
+                    job.result()
+        except RacetrackError as error:
+            say(f"  that failed, and is left for the end of the next run: {error}")
+        else:
+            say(f"  done in {time.monotonic() - began:.0f} s")
+        finally:
+            self.stop(lambda _line: None)
+
     def leave_running(self, engine: str) -> None:
         """Let the stack stand when this command ends."""
         self._note.write(self.runtime, engine, self.settings.workload, list(self._running))
@@ -254,6 +309,16 @@ class NativeStack:
             services.setdefault(member.service, []).append(member.process.pid)
         return self._note.read(services)
 
+    @contextmanager
+    def _ended_on_error(self) -> Iterator[None]:
+        """End all services if this fails, or threads that wait for one would wait forever."""
+        try:
+            yield
+        except BaseException:
+            self._stopping.set()
+            leftovers.end(self.settings.stack_name)
+            raise
+
     def _bring_up(
         self,
         service: NativeService,
@@ -261,8 +326,10 @@ class NativeStack:
         say: Say,
         on_ready: OnReady,
     ) -> None:
-        began = time.monotonic()
         try:
+            for part in service.parts:
+                self._parts[part] = self._wait_for_part(self._coming[part])
+            began = time.monotonic()
             for name in service.after:
                 self._wait_for(ready[name])
             self._launch(service)
@@ -276,7 +343,18 @@ class NativeStack:
         log = self.log_of(service.name)
         running = Running(service, self._spawn(service, log), log)
         self._running[service.name] = running
-        wait_ready(running, self._context(service), self._check_not_stopping)
+        wait_ready(
+            running, self._context(service), self._check_not_stopping, self._all_parts_are_there
+        )
+
+    def _wait_for_part(self, part: Future[Path]) -> Path:
+        while not part.done():
+            wait([part], CHECK_EVERY_S)
+            self._check_not_stopping()
+        return part.result()
+
+    def _all_parts_are_there(self) -> bool:
+        return all(part.done() for part in self._coming.values())
 
     def _wait_for(self, event: threading.Event) -> None:
         while not event.wait(CHECK_EVERY_S):
@@ -289,6 +367,8 @@ class NativeStack:
     def _spawn(self, service: NativeService, log: Path) -> subprocess.Popen[bytes]:
         self._check_not_stopping()
         launch = service.launch(self._context(service))
+        if launch.faster:
+            self._faster[service.name] = launch.faster
         self._check_not_stopping()
         with log.open("ab") as output:
             on_cores = replace(launch, argv=cores.command(self.settings, service.name, launch.argv))

@@ -1,6 +1,7 @@
 """Native services while they come up: waits until one is ready, says why one is not."""
 
 import subprocess
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,16 +41,26 @@ class Running:
         return f"{how}; its last words:\n{last_words(self.log)}"
 
 
-def wait_ready(running: Running, context: Context, meanwhile: Callable[[], None]) -> None:
-    """Return when the service has passed its check; `meanwhile` may raise to end the wait.
+def wait_ready(
+    running: Running,
+    context: Context,
+    meanwhile: Callable[[], None],
+    is_complete: Callable[[], bool] = lambda: True,
+) -> None:
+    """Return when the service has passed its check; `meanwhile` may raise to end the wait. The time
+    that it is given begins when the stack `is_complete`: others may have to be downloaded first.
 
     Raises:
         ServiceError: it ended, or was not ready in time.
     """
     service = running.service
+    began = time.monotonic()
 
     def check() -> None:
+        nonlocal began
         meanwhile()
+        if not is_complete():
+            began = time.monotonic()
         if running.has_ended:
             raise ServiceError(f"{service.name} did not start: {running.ending()}")
         service.check(context)
@@ -58,7 +69,7 @@ def wait_ready(running: Running, context: Context, meanwhile: Callable[[], None]
         tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(NotReady),
             wait=tenacity.wait_fixed(CHECK_EVERY_S),
-            stop=tenacity.stop_after_delay(service.ready_within_s),
+            stop=lambda _: time.monotonic() - began > service.ready_within_s,
             reraise=True,
         )(check)
     except NotReady as still_missing:

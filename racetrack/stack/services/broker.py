@@ -40,11 +40,15 @@ class Broker:
         }
 
     def launch(self, context: Context) -> Launch:
-        # Who waits for the broker must not get the training in its stead.
-        ports = net.elsewhere(context.settings, "kafka_port", "kafka_controller_port")
-        elsewhere = replace(context, settings=ports)
-        archive = Archive(self.name, "kafka", class_path(context), training(_launch), self.check)
-        return _launch(context, archive.option(elsewhere))
+        archive = Archive(
+            self.name,
+            "kafka",
+            class_path(context),
+            training(_launch),
+            self.check,
+            ports=("kafka_port", "kafka_controller_port"),
+        )
+        return replace(_launch(context, archive.option(context)), faster=archive)
 
     def check(self, context: Context) -> None:
         net.require_listener(context.settings, context.settings.kafka_port)

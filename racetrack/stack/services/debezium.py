@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pymysql
@@ -82,8 +82,15 @@ class Debezium:
         return {"CONNECT_PORT": settings.connect_port}
 
     def launch(self, context: Context) -> Launch:
-        archive = Archive(self.name, "debezium", class_path(context), training(_launch), _trained)
-        return _launch(context, archive.option(context))
+        archive = Archive(
+            self.name,
+            "debezium",
+            class_path(context),
+            training(_launch),
+            _trained,
+            peers=("mysql", "broker"),
+        )
+        return replace(_launch(context, archive.option(context)), faster=archive)
 
     def check(self, context: Context) -> None:
         """Register the connector once the tables are seeded; then wait for its schemas."""

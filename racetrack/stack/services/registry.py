@@ -64,7 +64,7 @@ class Registry:
             _behind(context),
         )
         both = f"{{ {shlex.join(front)}; kill $$; }} & exec {shlex.join(apicurio.argv)}"
-        return Launch(argv=["sh", "-c", both], cwd=context.work)
+        return Launch(argv=["sh", "-c", both], cwd=context.work, faster=archive)
 
     def check(self, context: Context) -> None:
         subjects(context.settings)

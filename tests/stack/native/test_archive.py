@@ -39,21 +39,33 @@ def archive(code: str) -> Archive:
 
 
 def test_it_is_made_when_the_training_is_told_to_end(context: Context) -> None:
-    file = archive(WRITES_AT_EXIT).file(context)
-    assert file is not None
+    made = archive(WRITES_AT_EXIT)
+    assert made.option(context) == [], "a first start does without, and makes none"
+    assert not made.exists(context.parts)
+    made.make(context)
+    file = made.file(context.parts)
+    assert made.exists(context.parts)
+    assert made.option(context) == [f"-XX:SharedArchiveFile={file}"]
     assert file.read_text() == "classes"
     assert context.parts["kafka"] in file.parents
     assert not list(context.work.iterdir())
 
 
-def test_it_is_made_once(context: Context) -> None:
-    file = archive(WRITES_AT_EXIT).file(context)
-    assert archive("raise SystemExit('trained twice')").file(context) == file
-
-
 def test_a_training_may_end_by_itself(context: Context) -> None:
-    ends = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('classes')"
-    assert archive(ends).file(context) is not None
+    ends = archive("import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('classes')")
+    ends.make(context)
+    assert ends.exists(context.parts)
+
+
+def test_a_training_has_ports_of_its_own(context: Context) -> None:
+    seen: list[int] = []
+
+    def train(training: Context, file: Path) -> Launch:
+        seen.append(training.settings.kafka_port)
+        return python(training, "", file)
+
+    Archive("it", "kafka", "a.jar", train, lambda _: None, ports=("kafka_port",)).make(context)
+    assert seen != [context.settings.kafka_port]
 
 
 @pytest.mark.parametrize(
@@ -64,6 +76,7 @@ def test_a_training_may_end_by_itself(context: Context) -> None:
     ],
 )
 def test_a_training_that_fails_leaves_nothing(fails: str, context: Context) -> None:
+    archive(fails).make(context)
     assert archive(fails).option(context) == []
     assert not list((context.parts["kafka"] / "made").glob("*.jsa"))
     assert not list(context.work.iterdir())
@@ -72,7 +85,7 @@ def test_a_training_that_fails_leaves_nothing(fails: str, context: Context) -> N
 def test_another_class_path_is_another_archive(context: Context) -> None:
     first = archive(WRITES_AT_EXIT)
     second = Archive("it", "kafka", "a.jar:b.jar", first.train, first.answers)
-    assert first.file(context) != second.file(context)
+    assert first.file(context.parts) != second.file(context.parts)
 
 
 def test_what_is_kept_is_whole_or_not_there(tmp_path: Path) -> None:

@@ -1,26 +1,199 @@
-"""How a native stack ends."""
+"""How a native stack starts, also while parts are being installed, and how it ends."""
 
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+import psutil
 import pytest
 
-from racetrack.settings import load
+from racetrack.errors import SetupError
+from racetrack.settings import Settings, load
 from racetrack.stack import tmpfs
+from racetrack.stack.contract import Say
 from racetrack.stack.native import leftovers
-from racetrack.stack.native.service import NativeService
+from racetrack.stack.native.service import Context, Launch, NativeService, NotReady
 from racetrack.stack.native.stack import NativeStack
 from racetrack.stack.native.startup import Running
 
+WITHIN_S = 10.0
 
-def test_what_is_not_found_by_its_mark_is_ended_all_the_same() -> None:
+
+class Parts:
+    """Parts that come when the test says so; if that never happens, they fail."""
+
+    def __init__(self, *names: str) -> None:
+        self.futures: dict[str, Future[Path]] = {name: Future() for name in names}
+
+    @contextmanager
+    def fetch(
+        self, parts: Sequence[str], _versions: Mapping[str, str], _say: Say
+    ) -> Iterator[Mapping[str, Future[Path]]]:
+        give_up = threading.Timer(WITHIN_S, self.fail_those_that_did_not_come)
+        give_up.start()
+        try:
+            yield {name: self.futures[name] for name in parts}
+        finally:
+            give_up.cancel()
+
+    def come(self, name: str) -> None:
+        if not self.futures[name].done():
+            self.futures[name].set_result(Path("/parts") / name)
+
+    def fail_those_that_did_not_come(self) -> None:
+        for name, future in self.futures.items():
+            if not future.done():
+                future.set_exception(SetupError(f"{name} did not come"))
+
+
+@dataclass
+class Service:
+    """A process that waits, with one part; `on_check` is called at each check."""
+
+    name: str
+    part: str
+    ready_within_s: float = WITHIN_S
+    after: tuple[str, ...] = ()
+    launched: threading.Event = field(default_factory=threading.Event)
+    faster: "Faster | None" = None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return (self.part,)
+
+    def ports(self, _settings: Settings) -> Mapping[str, int]:
+        return {}
+
+    def launch(self, context: Context) -> Launch:
+        assert context.parts[self.part] == Path("/parts") / self.part
+        self.launched.set()
+        return Launch(["sleep", "1000"], cwd=context.work, faster=self.faster)
+
+    def check(self, context: Context) -> None:
+        self.on_check()
+
+    def on_check(self) -> None: ...
+
+    def versions(self, context: Context) -> Mapping[str, str]:
+        return {}
+
+
+@dataclass
+class Faster:
+    """What is made once, with a peer beside it."""
+
+    peers: tuple[str, ...]
+    peers_up: list[list[int]] = field(default_factory=list)
+    stack: NativeStack | None = None
+
+    def exists(self, parts: Mapping[str, Path]) -> bool:
+        return bool(self.peers_up)
+
+    def make(self, context: Context) -> None:
+        assert self.stack
+        self.peers_up += self.stack.pids(self.peers).values()
+
+
+@pytest.fixture
+def parts() -> Parts:
+    return Parts("a", "b")
+
+
+@pytest.fixture
+def name() -> str:
+    return f"test-{uuid.uuid4().hex[:8]}"
+
+
+def stack_of(name: str, parts: Parts, *services: Service) -> NativeStack:
+    found = {service.name: cast(NativeService, service) for service in services}
+    return NativeStack(load({"STACK_NAME": name}), found.__getitem__, parts.fetch)
+
+
+def test_a_service_starts_as_soon_as_its_own_part_is_there(name: str, parts: Parts) -> None:
+    class First(Service):
+        def on_check(self) -> None:
+            parts.come("b")
+
+    first, second = First("first", "a"), Service("second", "b")
+    stack = stack_of(name, parts, first, second)
+    parts.come("a")
+    said: list[str] = []
+    try:
+        stack.start(["first", "second"], None, said.append)
+        assert all(stack.pids(["first", "second"]).values())
+    finally:
+        stack.stop(said.append)
+    assert "first ready" in said[0], said
+
+
+def test_the_time_to_get_ready_begins_when_all_parts_are_there(name: str, parts: Parts) -> None:
+    class WaitsForSecond(Service):
+        first_asked = 0.0
+
+        def on_check(self) -> None:
+            self.first_asked = self.first_asked or time.monotonic()
+            if time.monotonic() - self.first_asked > 2 * self.ready_within_s:
+                parts.come("b")
+            if not second.launched.is_set():
+                raise NotReady("the second is missing")
+
+    first, second = WaitsForSecond("first", "a", ready_within_s=0.5), Service("second", "b")
+    stack = stack_of(name, parts, first, second)
+    parts.come("a")
+    try:
+        stack.start(["first", "second"], None, print)
+    finally:
+        stack.stop(print)
+
+
+def test_a_part_that_can_not_be_had_ends_what_was_started(name: str, parts: Parts) -> None:
+    class First(Service):
+        def on_check(self) -> None:
+            parts.fail_those_that_did_not_come()
+
+    stack = stack_of(name, parts, First("first", "a"), Service("second", "b"))
+    parts.come("a")
+    with pytest.raises(SetupError, match="b did not come"):
+        stack.start(["first", "second"], None, print)
+    assert leftovers.members(name) == []
+    stack.stop(print)
+
+
+def test_what_makes_a_start_faster_is_made_after_the_end(name: str, parts: Parts) -> None:
+    faster = Faster(peers=("peer",))
+    services = Service("it", "a", faster=faster), Service("peer", "b")
+    stack = faster.stack = stack_of(name, parts, *services)
+    parts.come("a")
+    parts.come("b")
+    said: list[str] = []
+    stack.start(["it", "peer"], None, said.append)
+    stack.stop(said.append)
+    assert not faster.peers_up, "never before the end"
+    said.clear()
+    stack.speed_up_next_start(said.append)
+    ((peer,),) = faster.peers_up
+    assert not psutil.pid_exists(peer)
+    assert leftovers.members(name) == []
+    assert "it" in said[0]
+    assert "Ctrl-C leaves it for the next run" in said[0]
+    said.clear()
+    stack.speed_up_next_start(said.append)
+    assert said == [], "once"
+
+
+def test_what_is_not_found_by_its_mark_is_ended_all_the_same(name: str) -> None:
     """A wait for it would have no end."""
-    stack = NativeStack(load({"STACK_NAME": f"test-{uuid.uuid4().hex[:8]}"}))
+    stack = NativeStack(load({"STACK_NAME": name}))
     code = "import sys; sys.stdin.read()"
     unmarked = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
     stack._running["any"] = Running(cast(NativeService, None), unmarked, Path("its.log"))

@@ -28,11 +28,19 @@ class Deephaven:
 
     def launch(self, context: Context) -> Launch:
         jars = _packages(context) / "deephaven_server/jars"
-        archive = Archive(self.name, "deephaven", jvm.class_path(jars), _train, _never)
-        elsewhere = replace(context, settings=net.elsewhere(context.settings, "deephaven_port"))
-        launch = _launch(context, archive.file(elsewhere))
+        archive = Archive(
+            self.name,
+            "deephaven",
+            jvm.class_path(jars),
+            _train,
+            _never,
+            ports=("deephaven_port",),
+        )
+        # The launcher itself looks whether it is there.
+        launch = _launch(context, archive.file(context.parts))
         formulas = prebuilt.path_in(context.parts["deephaven"], "formulas.zip")
-        return replace(launch, env={**launch.env, "DEEPHAVEN_FORMULAS": str(formulas)})
+        env = {**launch.env, "DEEPHAVEN_FORMULAS": str(formulas)}
+        return replace(launch, env=env, faster=archive)
 
     def check(self, context: Context) -> None:
         """The IDE is served; whether a session opens, the engine's own module sees."""

@@ -1,0 +1,169 @@
+"""The pip that comes with Python: it installs uv, and its configuration (mirror, proxy,
+certificates, find-links) is passed on to uv and to image builds. Standard library only."""
+
+import ast
+import importlib.util
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from racetrack import environment
+from racetrack.errors import SetupError
+
+CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
+# Options that hold on another machine, too: no paths of this one.
+PORTABLE = ("index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "retries")
+PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+# uv's own variables that say how to reach packages. Any other would change what is installed, or
+# where.
+UV_NETWORK = (
+    "UV_DEFAULT_INDEX",
+    "UV_INDEX",  # the start of several names, such as those of passwords
+    "UV_EXTRA_INDEX_URL",
+    "UV_FIND_LINKS",
+    "UV_NO_INDEX",
+    "UV_INSECURE_HOST",
+    "UV_SYSTEM_CERTS",
+    "UV_NATIVE_TLS",
+    "UV_HTTP_TIMEOUT",
+    "UV_HTTP_RETRIES",
+    "UV_KEYRING_PROVIDER",
+    "UV_OFFLINE",
+    "UV_CONCURRENT_DOWNLOADS",
+    "UV_COMPILE_BYTECODE",
+)
+
+
+def this_python() -> str:
+    """Return the name of this interpreter, such as `python3.11`."""
+    return f"python{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def base_python() -> Path:
+    """Return the interpreter outside of any virtual environment: an environment made from it does
+    not break when ours is removed."""
+    return Path(sys.base_prefix) / "bin" / this_python()
+
+
+def command() -> list[str | Path]:
+    """Return the command that runs the bundled pip out of its wheel: nothing is installed for it.
+
+    Raises:
+        SetupError: this Python has none.
+    """
+    found = importlib.util.find_spec("ensurepip")
+    folders = [Path(found.origin).parent / "_bundled"] if found and found.origin else []
+    if shared := sysconfig.get_config_var("WHEEL_PKG_DIR"):  # as on Debian
+        folders.insert(0, Path(shared))
+    for folder in folders:
+        for wheel in sorted(folder.glob("pip-*.whl")):
+            return [base_python(), wheel / "pip"]
+    raise SetupError(
+        f"{base_python()} comes without pip: it has no pip-*.whl. Install that (Debian:"
+        " apt-get install python3-venv), then try again."
+    )
+
+
+def settings() -> dict[str, str]:
+    """Return the options that pip would use; the environment overrides files, as it does in pip."""
+    listed = subprocess.run(
+        [*command(), "config", "list"],
+        env=environment.of_download(),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return parse(listed)
+
+
+def parse(listed: str) -> dict[str, str]:
+    """Return the options in the output of `pip config list`, lines such as
+    `global.index-url='https://…'`. Options for other commands than `install` are left out."""
+    ranks = {"global": 0, "install": 1, ":env:": 2}
+    found: dict[str, tuple[int, str]] = {}
+    for line in listed.splitlines():
+        name, _, value = line.partition("=")
+        section, _, option = name.partition(".")
+        rank = ranks.get(section)
+        if rank is not None and rank >= found.get(option, (0, ""))[0]:
+            found[option] = rank, str(ast.literal_eval(value))
+    return {option: value for option, (_, value) in found.items()}
+
+
+def uv_environment(
+    settings: Mapping[str, str], environ: Mapping[str, str] | None = None
+) -> dict[str, str | None]:
+    """Return the variables that make uv reach packages as pip does with these settings. uv's own
+    variables override them; those that would change what uv does otherwise are None: unset.
+    """
+    environ = environment.of_download() if environ is None else environ
+    find_links = [_expanded(place) for place in settings.get("find-links", "").split()]
+    extra = settings.get("extra-index-url", "").split()
+    certificates = settings.get("cert") or environ.get("SSL_CERT_FILE", "")
+    proxy = settings.get("proxy", "")
+    made = {
+        "UV_DEFAULT_INDEX": settings.get("index-url", ""),
+        "UV_INDEX": " ".join(extra),
+        # pip takes a package from whichever index has it.
+        "UV_INDEX_STRATEGY": "unsafe-best-match" if extra else "",
+        "UV_FIND_LINKS": ",".join(place for place in find_links if _is_there(place)),
+        "UV_NO_INDEX": "true" if _is_on(settings.get("no-index", "")) else "",
+        "UV_INSECURE_HOST": " ".join(settings.get("trusted-host", "").split()),
+        "SSL_CERT_FILE": certificates,
+        # As Debian's pip does; uv would trust a list of its own.
+        "UV_SYSTEM_CERTS": "" if certificates else "true",
+        "SSL_CLIENT_CERT": settings.get("client-cert", ""),
+        "UV_HTTP_TIMEOUT": settings.get("timeout") or settings.get("default-timeout") or "60",
+        "UV_HTTP_RETRIES": settings.get("retries") or "5",
+        "UV_KEYRING_PROVIDER": settings.get("keyring-provider", "").replace("auto", "disabled"),
+        **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), proxy),
+    }
+    of_uv = {name: value for name, value in environ.items() if name.startswith("UV_")}
+    return {
+        **dict.fromkeys(of_uv),
+        **{name: value for name, value in made.items() if value},
+        **{name: value for name, value in of_uv.items() if name.startswith(UV_NETWORK) and value},
+    }
+
+
+def for_build(settings: Mapping[str, str]) -> str:
+    """Return a pip.conf with this machine's index, and the certificates of `certificates`."""
+    portable = {name: settings[name] for name in PORTABLE if name in settings}
+    lines = [f"{name} = {_indented(value)}\n" for name, value in portable.items()]
+    return "".join(["[global]\n", f"cert = {CERTIFICATES}\n", *lines])
+
+
+def certificates(settings: Mapping[str, str]) -> str:
+    """Return the certificates that this machine trusts, as PEM: also those of whoever inspects its
+    TLS."""
+    chosen = Path(settings.get("cert", CERTIFICATES))
+    return (chosen if chosen.is_file() else Path(CERTIFICATES)).read_text()
+
+
+def proxies() -> dict[str, str]:
+    """Return the proxies of the environment. Docker keeps them out of an image's history."""
+    environ = environment.of_download()
+    return {name: environ[name] for name in PROXIES if environ.get(name)}
+
+
+def _expanded(place: str) -> str:
+    return place if urlsplit(place).scheme else str(Path(place).expanduser().absolute())
+
+
+def _is_there(place: str) -> bool:
+    """Whether it can be there: pip skips folders that are missing, and uv fails."""
+    url = urlsplit(place)
+    return url.scheme not in ("", "file") or Path(url2pathname(url.path)).exists()
+
+
+def _is_on(value: str) -> bool:
+    return value.lower() in ("1", "true", "yes", "on", "y", "t")
+
+
+def _indented(value: str) -> str:
+    """Return a value of several lines as a configuration file takes it."""
+    return "\n    ".join(value.split("\n"))
