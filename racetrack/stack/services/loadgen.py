@@ -20,7 +20,8 @@ class Loadgen:
     """See `racetrack.stack.native.service.NativeService`."""
 
     name = "loadgen"
-    parts = ("loadgen",)
+    # It gives up on MySQL and the broker after two minutes, so their parts come first.
+    parts = ("loadgen", "mysql", "kafka")
     after = ()
     ready_within_s = 90.0
 
