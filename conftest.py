@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings as hypothesis_settings
 
+from racetrack.config import REPO, load
 from racetrack.images.build import build
-from racetrack.settings import REPO, load
 from tests import docker_engine as engine
 
 # For whatever runs the real stack: here, and in the tests of engines.

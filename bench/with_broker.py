@@ -7,9 +7,9 @@ import tempfile
 from pathlib import Path
 
 from racetrack import install, interrupts
+from racetrack.config import load
 from racetrack.errors import RacetrackError
 from racetrack.machine_lock import machine_lock
-from racetrack.settings import load
 from racetrack.stack.native.stack import NativeStack
 from racetrack.stack.services import loadgen
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 if TYPE_CHECKING:
-    from racetrack.run_record import Machine
+    from racetrack.results.run import Machine
 
 CPUINFO = Path("/proc/cpuinfo")
 # Of x86, and of ARM.
@@ -30,7 +30,7 @@ def usable_cores() -> frozenset[int]:
 
 def describe() -> "Machine":
     """CPU model, cores, memory, kernel and distribution of this machine."""
-    from racetrack.run_record import Machine  # the commands that need none of it are quicker
+    from racetrack.results.run import Machine  # the commands that need none of it are quicker
 
     cpu = _fields(CPUINFO)
     return Machine(

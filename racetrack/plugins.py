@@ -16,7 +16,9 @@ NO_ENV_FILE = (
     f"{REPO / '.env'} is missing. It has the default of every setting: `git checkout .env`."
 )
 ENGINES = REPO / "racetrack" / "engines"
-PUBLISHED_2022 = ENGINES / "published_2022.json"  # results of the published experiment
+PUBLISHED_2022 = (
+    REPO / "racetrack" / "results" / "reference_2022.json"
+)  # results of the published experiment
 WORKLOADS = REPO / "racetrack" / "workloads"
 SCRIPTS = REPO / "scripts"
 ENGINE = "engine"  # the part that makes a folder an engine

@@ -18,7 +18,7 @@ from rich.table import Table
 from scipy import signal
 
 from racetrack.analysis.capacity import Work
-from racetrack.limit_record import effective_bound_ms
+from racetrack.results.search import effective_bound_ms
 from racetrack.run.rate_controller import LEAST_S, TARGET_S, LoadSample, RateController
 from racetrack.run.search import BOUNDS_MS, QUANTILE, TrialResult, find
 from racetrack.run.trials import (

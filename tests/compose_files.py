@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from racetrack import install, plugins
+from racetrack.config import REPO
 from racetrack.engines import all_engines
 from racetrack.install.debian import COMPOSE_PLUGIN
-from racetrack.settings import REPO
 from racetrack.stack.compose.image_facts import Image
 from racetrack.stack.compose.published import IMAGES
 from racetrack.stack.native import jvm

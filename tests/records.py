@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from racetrack.run_record import RunRecord
+from racetrack.results.run import RunRecord
 
 _SLOPE = {"pct": 0.0, "low_pct": -0.1, "high_pct": 0.1}
 _SHARE = {"p50_ms": 1.0, "slope": None}

@@ -9,7 +9,7 @@ from pathlib import Path
 import redis
 
 from racetrack import install
-from racetrack.settings import load
+from racetrack.config import load
 from racetrack.stack.native import net
 from racetrack.stack.native.service import Context, find_service, spawn
 from racetrack.stack.native.startup import Running, wait_ready

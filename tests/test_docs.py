@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.settings import REPO
+from racetrack.config import REPO
 
 # Words at most, without code; README.md without tables, too.
 BUDGETS = {

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from racetrack.config import REPO
 from racetrack.errors import BusyError, UsageError
 from racetrack.machine_lock import machine_lock
-from racetrack.settings import REPO
 
 HOLD = """
 import os, sys

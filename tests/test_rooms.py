@@ -8,7 +8,7 @@ import pytest
 from importlinter.cli import lint_imports
 
 from racetrack import engines
-from racetrack.settings import REPO
+from racetrack.config import REPO
 
 NAMES = engines.engine_names()
 # What every engine may use, and all that the harness may know of the folder.

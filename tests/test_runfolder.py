@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 from tests.run_json import read_run
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from racetrack import settings
+from racetrack import config as settings
 from racetrack.errors import UsageError
 
 

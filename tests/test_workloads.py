@@ -6,12 +6,12 @@ from loadgen.config import Reader
 from loadgen.config import load as load_config
 from loadgen.schedule import Schedule
 from racetrack import workloads
+from racetrack.config import REPO
 from racetrack.engines import all_engines
 from racetrack.errors import UsageError
 from racetrack.run.readiness import OPTIONAL_RATES
-from racetrack.settings import REPO
-from racetrack.workload import find_workload
 from racetrack.workloads import side
+from racetrack.workloads.contract import find_workload
 
 # What a view that says what was counted has, whatever is raced on.
 COUNTED = {"total", "max_received_at"}

@@ -12,8 +12,8 @@ from racetrack.analysis.csv_rows import whole_rows
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.lag import Floats, counted, when
 from racetrack.analysis.quantiles import quantiles
-from racetrack.results_record import CdcWay
-from racetrack.run_record import Window
+from racetrack.results.figures import CdcWay
+from racetrack.results.run import Window
 
 FILE = "purchases.csv"
 # What an insert waits for, one after the other.

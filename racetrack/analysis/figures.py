@@ -15,7 +15,7 @@ from racetrack.analysis.curves import Curves
 from racetrack.analysis.sequential import decide
 from racetrack.analysis.verdict import judge
 from racetrack.analysis.window_writes import window_writes
-from racetrack.results_record import (
+from racetrack.results.figures import (
     Cost,
     Freshness,
     MemoryMax,
@@ -25,8 +25,8 @@ from racetrack.results_record import (
     Verdict,
     ViewLag,
 )
-from racetrack.run_record import Measured, RunRecord, Window
-from racetrack.runfolder import read_run
+from racetrack.results.folder import read_run
+from racetrack.results.run import Measured, RunRecord, Window
 
 # With fewer events, a cost per million is the base cost divided by next to nothing.
 FEWEST_EVENTS = 1_000

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from racetrack.analysis.curves import NAMES, SAMPLED, Curve, Curves
 from racetrack.analysis.silence import LONG_MS, rhythm_ms, update_steps, update_times_ms
-from racetrack.results_record import Throughput
+from racetrack.results.figures import Throughput
 
 Floats = NDArray[np.float64]
 

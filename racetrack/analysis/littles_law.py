@@ -16,7 +16,7 @@ from racetrack.analysis import raw
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.lag import Floats, counted, recorded_until_ms, trusted, when
 from racetrack.analysis.silence import STEP_MS
-from racetrack.results_record import LittlesLaw
+from racetrack.results.figures import LittlesLaw
 
 # Of what waits: as much as a rate may be off (outcome.py). An engine that is seconds behind works
 # at its views in turn, and was seen to have one of them 0.6 % behind another.

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from racetrack.analysis.raw import RESOURCES, NoiseRow
-from racetrack.record_part import Scalar
-from racetrack.results_record import CoreSpeed, NoiseFigures
-from racetrack.run_record import RunRecord, Window
+from racetrack.results.base import Scalar
+from racetrack.results.figures import CoreSpeed, NoiseFigures
+from racetrack.results.run import RunRecord, Window
 
 VOID = "Void: "
 # The rows have to reach so near to both ends of the time that is asked about.

@@ -1,9 +1,9 @@
 """Did the experiment run as asked: do its figures say anything about the engine at all?"""
 
 from racetrack.analysis import noise
-from racetrack.results_record import Results
-from racetrack.run_record import Counts, RunArguments, RunRecord
-from racetrack.verified_record import Verified, ViewStatus
+from racetrack.results.figures import Results
+from racetrack.results.run import Counts, RunArguments, RunRecord
+from racetrack.results.verification import Verified, ViewStatus
 
 # A generator that missed the rate asked for by more has not offered it.
 RATE_TOLERANCE = 0.01

@@ -3,7 +3,7 @@
 import numpy as np
 
 from racetrack.analysis.lag import Floats
-from racetrack.results_record import Quantiles
+from racetrack.results.figures import Quantiles
 
 
 def quantiles(values_ms: Floats) -> Quantiles | None:

@@ -13,9 +13,9 @@ from racetrack.analysis import views
 from racetrack.analysis.csv_rows import whole_rows
 from racetrack.analysis.lag import Floats, when
 from racetrack.analysis.quantiles import quantiles
-from racetrack.results_record import Answers
-from racetrack.run_record import MarkedViewRecord, Window
-from racetrack.runfolder import read_run
+from racetrack.results.figures import Answers
+from racetrack.results.folder import read_run
+from racetrack.results.run import MarkedViewRecord, Window
 
 READS_FILE = "reads.csv"
 BETWEEN = ";"

@@ -16,8 +16,8 @@ import numpy as np
 
 from racetrack.analysis import cdc, curves, lag
 from racetrack.analysis.lag import Floats
-from racetrack.results_record import FaultRecovery, Recovery
-from racetrack.run_record import FaultLog
+from racetrack.results.figures import FaultRecovery, Recovery
+from racetrack.results.run import FaultLog
 
 BEFORE_S, HOLD_S = 10.0, 5.0
 FLOOR_MS = 2_000.0

@@ -9,10 +9,10 @@ import numpy as np
 from racetrack.analysis import curves, figures, raw
 from racetrack.analysis.lag import lag_series, recorded_until_ms, throughput
 from racetrack.analysis.noise import is_void
-from racetrack.flaw import Flaw
-from racetrack.results_record import Lag, Verdict, VerdictKind
-from racetrack.run_record import RunRecord
-from racetrack.runfolder import read_run
+from racetrack.results.defects import Flaw
+from racetrack.results.figures import Lag, Verdict, VerdictKind
+from racetrack.results.folder import read_run
+from racetrack.results.run import RunRecord
 
 LAG_WITHIN_MS = 25.0
 # Of the cycle. One late cycle of twenty, by a hiccup of the machine, moves the p99 by as much.

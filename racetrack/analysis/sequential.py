@@ -16,7 +16,7 @@ from racetrack.analysis.lag import Floats, LagSeries, binned, lag_series, truste
 from racetrack.analysis.slope import MIN_BINS, ONE_SIDED, THRESHOLD_PCT, Precision
 from racetrack.analysis.transient import steady_from
 from racetrack.analysis.verdict import judge
-from racetrack.results_record import Slope, Verdict, VerdictKind
+from racetrack.results.figures import Slope, Verdict, VerdictKind
 
 # Seconds since the rate was set. Whoever watches for longer goes on by doubling the last two.
 LOOKS_S = (10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from racetrack.analysis.lag import MAX_BINS, Floats
-from racetrack.results_record import Slope
+from racetrack.results.figures import Slope
 
 # An engine that lags 1 % of real time more and more is 36 s behind after an hour.
 THRESHOLD_PCT = 1.0

@@ -38,7 +38,7 @@ from racetrack.analysis.slope import (
     shortest_window_s,
 )
 from racetrack.analysis.verdict_words import Shortfalls
-from racetrack.results_record import (
+from racetrack.results.figures import (
     Lag,
     LagAtMost,
     LagShare,

@@ -6,7 +6,7 @@ import numpy as np
 
 from racetrack.analysis.lag import BIN_MS, ClockStep, LagSeries
 from racetrack.analysis.silence import Silence
-from racetrack.results_record import Lag, VerdictKind
+from racetrack.results.figures import Lag, VerdictKind
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from racetrack.analysis.age import age, quantiles_ms
 from racetrack.analysis.csv_rows import whole_rows
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.lag import Floats, when
-from racetrack.results_record import Verdict, VerdictKind, ViewLag
-from racetrack.run_record import MarkedViewRecord
-from racetrack.runfolder import read_run
+from racetrack.results.figures import Verdict, VerdictKind, ViewLag
+from racetrack.results.folder import read_run
+from racetrack.results.run import MarkedViewRecord
 
 MARKS_FILE, VIEWS_FILE = "marks.csv", "views.csv"
 SHARES = (0.5, 0.9, 0.99, 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 from racetrack.analysis.age import age, quantiles_ms
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.lag import Floats, recorded_until_ms, trusted
-from racetrack.results_record import WindowWrites
+from racetrack.results.figures import WindowWrites
 
 
 def window_writes(

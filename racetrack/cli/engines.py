@@ -74,7 +74,7 @@ def list_engines(name: str | None) -> None:
 def knobs(engine: str) -> list[Knob]:
     """Every setting that only this engine heeds, in the order of its `knobs.py`; then those of its
     published images, which are in no field."""
-    from racetrack import settings
+    from racetrack import config as settings
 
     files = (plugins.REPO / ".env", *plugins.env_files())
     explained = comments_in("\n".join(file.read_text() for file in files))
@@ -116,7 +116,7 @@ def first_sentence(comment: Sequence[str]) -> str:
 
 def _names(engine: str) -> list[str]:
     """The names of an engine's settings, each once."""
-    from racetrack import settings
+    from racetrack import config as settings
 
     named = map(str.upper, settings.of_engine(engine))
     heed = getattr(plugins.of_all("knobs").get(engine), "HEED", None)

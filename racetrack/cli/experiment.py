@@ -62,10 +62,10 @@ def experiment(
         ./run_experiment.sh dh 2000 20 30 1.0 --fault kill:debezium@30s
     """
     from racetrack.analysis import outcome
+    from racetrack.results.folder import read_run
+    from racetrack.results.run import RunArguments
     from racetrack.run.experiment import TOP_SUMMARY
     from racetrack.run.single import require_possible, run_once
-    from racetrack.run_record import RunArguments
-    from racetrack.runfolder import read_run
     from racetrack.screen import Screen
 
     screen = Screen()

@@ -133,7 +133,7 @@ def _found(search: "CapacitySearch", screen: "Screen") -> int:
     """Print what one search found; return its exit code. Where it failed, the next one goes on."""
     from racetrack.analysis.outcome import exit_code
     from racetrack.report import limits
-    from racetrack.runfolder import shown
+    from racetrack.results.folder import shown
 
     try:
         found = search.run()

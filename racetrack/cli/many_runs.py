@@ -11,8 +11,8 @@ from racetrack.cli.parameters import Duration, guarded, load_settings
 from racetrack.machine_lock import machine_lock
 
 if TYPE_CHECKING:
+    from racetrack.results.sweep import Sweep
     from racetrack.screen import Screen
-    from racetrack.sweep_record import Sweep
 
 WAIT_OPTION = click.option(
     "--wait",
@@ -40,8 +40,8 @@ REPEAT_OPTION = click.option(
 def carry_out_plan(plan: "Sweep", resume: Path | None) -> None:
     """Run the plan, or what is missing of the one in `resume`; ends the program with its exit
     code."""
+    from racetrack.results.folder import shown
     from racetrack.run.sweep import begin, carry_out, read, require_possible
-    from racetrack.runfolder import shown
     from racetrack.screen import Screen
 
     screen = Screen()
@@ -62,9 +62,9 @@ def carry_out_plan(plan: "Sweep", resume: Path | None) -> None:
 
 
 def _show_as_published(folder: Path, screen: "Screen") -> None:
-    from racetrack.published import published
     from racetrack.report import as_published
     from racetrack.report.collect import collect
+    from racetrack.results.reference import published
 
     for line in as_published.lines(published().article, collect([folder]).runs):
         screen.say(line)

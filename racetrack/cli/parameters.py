@@ -14,8 +14,8 @@ from racetrack import interrupts, plugins, units
 from racetrack.errors import RacetrackError
 
 if TYPE_CHECKING:
+    from racetrack.config import Settings
     from racetrack.screen import Screen
-    from racetrack.settings import Settings
 
 # Where exit codes are documented: the help of every command ends with this.
 EXIT_CODES = """
@@ -193,7 +193,7 @@ def load_settings(workload: str | None = None) -> "Settings":
     Raises:
         UsageError: a setting can't be used.
     """
-    from racetrack import settings
+    from racetrack import config as settings
 
     for name, hint in settings.unknown_in(os.environ).items():
         click.echo(

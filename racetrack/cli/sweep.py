@@ -20,7 +20,7 @@ from racetrack.cli.parameters import (
 )
 
 if TYPE_CHECKING:
-    from racetrack.sweep_record import Sweep
+    from racetrack.results.sweep import Sweep
 
 FIXED_AS_PUBLISHED = ("rates", "repeat", "wait", "samples", "workload", "faults")
 
@@ -80,7 +80,7 @@ def sweep(
         ./race sweep --resume logs/2026.11.20.18.04.43_UTC_sweep
         ./race report logs/2026.11.20.18.04.43_UTC_sweep
     """
-    from racetrack.sweep_record import Sweep
+    from racetrack.results.sweep import Sweep
 
     if not names and not resume:
         raise click.UsageError("Name at least one ENGINE, or a sweep to --resume.")

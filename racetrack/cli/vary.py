@@ -57,9 +57,9 @@ def vary(
         ./race vary dh PAGEVIEWS_PARTITIONS 1,6 --repeat 1
         ./race vary dh ENGINE_CPUS 0,0-1,0-3 --rate 35k
     """
+    from racetrack.config import load
+    from racetrack.results.sweep import Sweep
     from racetrack.run.sweep import require_heeded
-    from racetrack.settings import load
-    from racetrack.sweep_record import Sweep
 
     each, fixed = values.split(","), overrides_of(workload)
     with errors_to_exit_codes():

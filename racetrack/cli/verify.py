@@ -11,9 +11,9 @@ from racetrack.machine_lock import machine_lock
 
 if TYPE_CHECKING:
     from racetrack.engines.contract import Engine
+    from racetrack.results.verification import Verified
     from racetrack.screen import Screen
     from racetrack.stack.contract import Stack
-    from racetrack.verified_record import Verified
 
 
 @click.command(cls=Command)
@@ -30,9 +30,9 @@ def verify() -> None:
     from racetrack import engines
     from racetrack.analysis.outcome import wrong_views
     from racetrack.errors import UsageError
-    from racetrack.json_file import write_json
     from racetrack.report import verified
-    from racetrack.runfolder import named_folder, shown
+    from racetrack.results.folder import named_folder, shown
+    from racetrack.results.json_file import write_json
     from racetrack.screen import Screen
     from racetrack.stack.runtime import NO_STACK_IS_UP, standing_stack
 
@@ -66,9 +66,9 @@ def _verify(engine: "Engine", stack: "Stack", folder: Path, screen: "Screen") ->
     from racetrack.probes.broker import TopicOffsets
     from racetrack.probes.loadgen import Control
     from racetrack.probes.settled import settle
-    from racetrack.verified_record import ViewStatus
+    from racetrack.results.verification import ViewStatus
     from racetrack.verify.verification import Verification
-    from racetrack.workload import find_workload
+    from racetrack.workloads.contract import find_workload
 
     where = stack.endpoints
     with Control(where.loadgen_host, where.loadgen_port, lambda s: screen.say(f"  {s}")) as control:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from racetrack import plugins
+from racetrack.config import Settings
 from racetrack.errors import RacetrackError, UsageError
-from racetrack.flaw import Flaw
-from racetrack.settings import Settings
+from racetrack.results.defects import Flaw
 from racetrack.stack.contract import Endpoints, Stack
-from racetrack.workload import MarkedView, find_workload
+from racetrack.workloads.contract import MarkedView, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
@@ -54,7 +54,7 @@ class Progress:
 @dataclass(frozen=True)
 class Seen:
     """What the row of a partition in a marked view said when it last changed, see
-    `racetrack.workload.MarkedView`: a count of marks, or a time in epoch milliseconds.
+    `racetrack.workloads.contract.MarkedView`: a count of marks, or a time in epoch milliseconds.
 
     `timestamp_ms` is when who reads the view could see it, epoch milliseconds.
     """

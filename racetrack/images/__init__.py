@@ -8,8 +8,8 @@ can be moved is copied from the cache, Python environments are installed inside 
 from collections.abc import Mapping
 
 from racetrack import __version__, plugins
+from racetrack.config import REPO
 from racetrack.install.image import Image
-from racetrack.settings import REPO
 
 
 def workload_files(side: str = "*.py") -> list[str]:

@@ -14,6 +14,7 @@ from docker.errors import APIError, DockerException, ImageNotFound
 from docker.models.images import Image as DockerImage
 
 from racetrack import __version__, install
+from racetrack.config import Settings
 from racetrack.errors import SetupError
 from racetrack.images import FROM_CACHE, IMAGES, NAMES, image_name, repository
 from racetrack.images.context import BuildContext
@@ -21,7 +22,6 @@ from racetrack.images.contexts import Contexts
 from racetrack.install import cache, pip
 from racetrack.install.base import TAR
 from racetrack.install.image import Image
-from racetrack.settings import Settings
 from racetrack.stack.native.service import Context, find_service
 
 Say = Callable[[str], None]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from racetrack.config import REPO, Settings
 from racetrack.images import FOLDER, OF_ENGINES, OF_THE_STACK, workload_files
 from racetrack.images.context import BuildContext
 from racetrack.install import pip
 from racetrack.install.image import Image
-from racetrack.settings import REPO, Settings
 
 # Installs parts.
 RECIPES = (
@@ -21,7 +21,9 @@ RECIPES = (
 # Starts native services.
 CODE = (
     *RECIPES,
-    *(f"racetrack/{name}.py" for name in ("settings", "units", "clock", "json_file", "workload")),
+    *(f"racetrack/{name}.py" for name in ("config", "units", "clock")),
+    *(f"racetrack/{name}.py" for name in ("results/__init__", "results/json_file")),
+    "racetrack/workloads/contract.py",
     *(f"racetrack/stack/{name}.py" for name in ("__init__", "contract", "heeded")),
 )
 CODE_FOLDERS = ("racetrack/stack/native", "racetrack/stack/services")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from racetrack.clock import now_ms
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import BYTES_PER_GIB
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Accounting
 
 

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterable
 
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 
 HEADER = "at_ms,curve,partition,count\n"
 

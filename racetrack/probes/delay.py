@@ -7,7 +7,7 @@ from racetrack.engines.contract import Engine, Progress, Summary
 from racetrack.errors import EngineFailed
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.thread import LOOK_EVERY_S, Probe
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Stack
 
 

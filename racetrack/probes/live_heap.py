@@ -14,7 +14,7 @@ from pathlib import Path
 
 from racetrack.clock import now_ms
 from racetrack.probes.usage import BYTES_PER_GIB
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 
 PROC = Path("/proc")
 LISTENS_WITHIN_S, ANSWERS_WITHIN_S, LOOK_EVERY_S = 5.0, 60.0, 0.05

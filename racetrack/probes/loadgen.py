@@ -14,7 +14,7 @@ import numpy as np
 from racetrack.errors import RacetrackError
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.thread import Probe
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 
 GREETING = "LOADGEN Connected."
 # On a busy machine both take long; that is no reason to end a run.

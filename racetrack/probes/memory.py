@@ -10,7 +10,7 @@ from pathlib import Path
 
 from racetrack.clock import now_ms
 from racetrack.probes.usage import BYTES_PER_GIB
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 
 PROC = Path("/proc")
 FILE, TITLES = "memory.csv", "at_ms,service,pss_gib,tmpfs_gib,took_ms\n"

@@ -11,7 +11,7 @@ from racetrack.probes.core_speed import CoresSpeed
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import TICKS_PER_S, Meter, cpu_s_of, harness_cpu_s, ticks_in
 from racetrack.process_tree import ProcessTree, stat_fields
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Accounting
 
 EVERY_S, LOOK_EVERY_S = 1.0, 5.0

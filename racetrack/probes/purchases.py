@@ -18,7 +18,7 @@ from racetrack.errors import RacetrackError
 from racetrack.kafka_client import is_retriable
 from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.probes.thread import Probe
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 
 FILE, TITLES = "purchases.csv", "at_ms,due,refused,done,captured,sent_ms\n"
 BATCH = 10_000

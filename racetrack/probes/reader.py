@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 
 from racetrack import poisson
 from racetrack.clock import now_ms
+from racetrack.config import load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
 from racetrack.errors import RacetrackError
-from racetrack.settings import load
 from racetrack.stack.contract import Endpoints
-from racetrack.workload import MarkedView, Question, find_workload
+from racetrack.workloads.contract import MarkedView, Question, find_workload
 
 if TYPE_CHECKING:
     import pyarrow

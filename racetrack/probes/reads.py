@@ -6,12 +6,12 @@ import sys
 from typing import IO, cast
 
 from racetrack import environment
+from racetrack.config import REPO, revealed
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.probes.reader import Job
 from racetrack.probes.thread import Probe
-from racetrack.runfolder import RunFolder
-from racetrack.settings import REPO, revealed
+from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Stack
 from racetrack.stack.last_words import last_words
 from racetrack.stack.native.leftovers import mark_command

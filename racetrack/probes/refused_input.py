@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from racetrack.stack.avro import Avro
 from racetrack.stack.native.service import NotReady
-from racetrack.workload import Workload, fault_of
+from racetrack.workloads.contract import Workload, fault_of
 
 # How much of a log is searched, from its end.
 LOG_BYTES = 2 << 20

@@ -12,7 +12,7 @@ from racetrack.stack.avro import id_of
 from racetrack.stack.contract import Stack
 from racetrack.stack.native import net
 from racetrack.stack.native.service import NotReady
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 
 ASK_EVERY_S = 5.0
 Types = Mapping[str, str]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from racetrack import environment
 from racetrack.errors import RacetrackError
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 from racetrack.stack.native.leftovers import mark_command
 
 KIB_PER_GIB = 1024 * 1024

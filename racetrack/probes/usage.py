@@ -13,8 +13,8 @@ import psutil
 from racetrack.clock import now_ms
 from racetrack.probes.thread import Probe
 from racetrack.process_tree import stat_fields
-from racetrack.run_record import CpuTime
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
+from racetrack.results.run import CpuTime
 
 BYTES_PER_GIB = 1024**3
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")

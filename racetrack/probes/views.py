@@ -5,9 +5,9 @@ from collections.abc import Callable
 from racetrack.engines.contract import Engine
 from racetrack.errors import EngineFailed
 from racetrack.probes.thread import Probe
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Stack
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 
 FILE, HEADER = "views.csv", "at_ms,view,partition,value\n"
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from racetrack.analysis import compare
-from racetrack.limit_record import LimitRecord
-from racetrack.record_part import Scalar
 from racetrack.report.collect import place_of, settings_of
 from racetrack.report.limits import describe_spread
+from racetrack.results.base import Scalar
+from racetrack.results.search import LimitRecord
 
 GENERATOR = "loadgen"  # as a service
 Settings = frozenset[tuple[str, Scalar]]

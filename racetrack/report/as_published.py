@@ -6,10 +6,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from racetrack.analysis.outcome import rate_missed
-from racetrack.published import Article
 from racetrack.report.collect import RULER, Run
 from racetrack.report.definitions import number
-from racetrack.results_record import VerdictKind
+from racetrack.results.figures import VerdictKind
+from racetrack.results.reference import Article
 from racetrack.screen import as_text
 
 WIDTH = 110

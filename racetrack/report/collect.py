@@ -4,15 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from racetrack import settings
+from racetrack import config as settings
 from racetrack.errors import UsageError
-from racetrack.limit_record import PAGEVIEWS, LimitRecord
-from racetrack.record_part import Scalar
 from racetrack.report.figures import figures_of, runtime_of, warnings_of
-from racetrack.run_record import RunRecord
-from racetrack.runfolder import read_record, read_run
-from racetrack.sweep_record import Sweep
-from racetrack.workload import on_what, workload_of
+from racetrack.results.base import Scalar
+from racetrack.results.folder import read_record, read_run
+from racetrack.results.run import RunRecord
+from racetrack.results.search import PAGEVIEWS, LimitRecord
+from racetrack.results.sweep import Sweep
+from racetrack.workloads.contract import on_what, workload_of
 
 # Where a run was made and how it is shut off from others says nothing about the engine.
 PLACE_ONLY = (

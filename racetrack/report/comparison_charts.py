@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from racetrack.published import Published
 from racetrack.report.chart import Chart, Line
 from racetrack.report.collect import Limit
 from racetrack.report.definitions import BY_KEY
 from racetrack.report.groups import Group, Table
+from racetrack.results.reference import Published
 
 FIGURES_BY_RATE = (
     *("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms"),

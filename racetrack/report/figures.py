@@ -4,10 +4,9 @@ import math
 from collections.abc import Sequence
 
 from racetrack.analysis import noise
-from racetrack.limit_record import LimitRecord
 from racetrack.report import verified
 from racetrack.report.definitions import FIGURES
-from racetrack.results_record import (
+from racetrack.results.figures import (
     Answers,
     Cost,
     NoiseFigures,
@@ -16,7 +15,8 @@ from racetrack.results_record import (
     Verdict,
     VerdictKind,
 )
-from racetrack.run_record import RunRecord
+from racetrack.results.run import RunRecord
+from racetrack.results.search import LimitRecord
 
 NATIVE, MADE_HERE = "native", "compose, images made here"
 # Services that every engine needs for its input beside broker and generator.

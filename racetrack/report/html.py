@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from racetrack import __version__
 from racetrack.analysis.compare import CONFIDENCE
-from racetrack.published import Published
 from racetrack.report import agreement, limits, verified
 from racetrack.report.collect import Collection, Run
 from racetrack.report.definitions import BY_KEY, COMPARED, FIGURES, SHOWN, number
@@ -19,8 +18,9 @@ from racetrack.report.draw import inline
 from racetrack.report.groups import Table
 from racetrack.report.plots import Plot
 from racetrack.report.tables import cost_lines, how, ratio_words, spread, warnings_of_runs
-from racetrack.results_record import Answers, Quantiles, ViewLag
-from racetrack.verified_record import Verified, WrongRow
+from racetrack.results.figures import Answers, Quantiles, ViewLag
+from racetrack.results.reference import Published
+from racetrack.results.verification import Verified, WrongRow
 
 SIGNS = {
     "kept up": "✓",

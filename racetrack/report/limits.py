@@ -4,7 +4,9 @@ import statistics
 from collections.abc import Sequence
 
 from racetrack.analysis import compare
-from racetrack.limit_record import (
+from racetrack.report.collect import Limit
+from racetrack.report.definitions import significant
+from racetrack.results.search import (
     Capacity,
     LimitRecord,
     LimitRun,
@@ -12,8 +14,6 @@ from racetrack.limit_record import (
     SaturationWindow,
     SustainableRate,
 )
-from racetrack.report.collect import Limit
-from racetrack.report.definitions import significant
 
 NOT_KNOWN = "n/a"
 # A bound that was widened by more than this fraction is named.

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from racetrack.published import Published
 from racetrack.report import comparison_charts, timeseries_charts
 from racetrack.report.chart import Chart
 from racetrack.report.collect import Collection
 from racetrack.report.draw import drawn
 from racetrack.report.groups import Table
+from racetrack.results.reference import Published
 
 
 @dataclass(frozen=True)

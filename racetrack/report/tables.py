@@ -7,12 +7,12 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from racetrack.analysis.compare import CONFIDENCE, Mean
-from racetrack.published import Published
 from racetrack.report import agreement, as_published
 from racetrack.report.collect import Collection, Limit
 from racetrack.report.definitions import BY_KEY, SHOWN, number, significant
 from racetrack.report.groups import Comparison, Table
 from racetrack.report.limits import bounds_of, describe_capacity, describe_sustained
+from racetrack.results.reference import Published
 
 STYLES = {"kept up": "green", "fell behind": "red"}
 # Where nobody looks (a pipe, a file) nothing is folded.

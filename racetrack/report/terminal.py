@@ -7,7 +7,7 @@ from racetrack.analysis import noise
 from racetrack.report import verified
 from racetrack.report.definitions import significant
 from racetrack.report.figures import NO_COST, SUPPORT, measurement_warnings
-from racetrack.results_record import (
+from racetrack.results.figures import (
     Answers,
     CdcWay,
     Cost,
@@ -21,9 +21,9 @@ from racetrack.results_record import (
     ViewLag,
     WindowWrites,
 )
-from racetrack.run_record import DoneFault, RunRecord
-from racetrack.runfolder import shown
-from racetrack.workload import on_what, workload_of
+from racetrack.results.folder import shown
+from racetrack.results.run import DoneFault, RunRecord
+from racetrack.workloads.contract import on_what, workload_of
 
 SHOWN_OF_AN_ERROR = 120
 NEXT = (

@@ -1,8 +1,8 @@
 """What a verification found, in words: for the terminal and the page."""
 
-from racetrack.record_part import Scalar
-from racetrack.run_record import RunRecord
-from racetrack.verified_record import (
+from racetrack.results.base import Scalar
+from racetrack.results.run import RunRecord
+from racetrack.results.verification import (
     CdcVerified,
     Miscounted,
     Row,

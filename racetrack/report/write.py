@@ -10,15 +10,15 @@ from typing import Any
 
 from racetrack.analysis.compare import CONFIDENCE
 from racetrack.clock import utc_now
-from racetrack.published import Published
 from racetrack.report import verified
 from racetrack.report.collect import Collection, Run
 from racetrack.report.definitions import FIGURES
 from racetrack.report.groups import Table
 from racetrack.report.html import page
 from racetrack.report.plots import plots
-from racetrack.run_record import RunRecord
-from racetrack.verified_record import Verified, ViewStatus
+from racetrack.results.reference import Published
+from racetrack.results.run import RunRecord
+from racetrack.results.verification import Verified, ViewStatus
 
 
 def write(

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from racetrack.clock import now_ms
-from racetrack.settings import REPO
+from racetrack.config import REPO
 
 PAUSE_S, ROW_EVERY_S = 0.02, 0.2
 

@@ -14,9 +14,9 @@ from rich.table import Table
 
 from racetrack import engines, interrupts, machine, plugins
 from racetrack.clock import utc_now
-from racetrack.flaw import Flaw
+from racetrack.config import Settings, load
+from racetrack.results.defects import Flaw
 from racetrack.screen import Screen, as_text
-from racetrack.settings import Settings, load
 from racetrack.stack.runtime import open_stack
 
 if TYPE_CHECKING:
@@ -152,8 +152,8 @@ def findings(folders: Sequence[Path]) -> list["Finding"]:
 def noisy(screen: Screen, guard: interrupts.Guard) -> "Finding":
     """The row of a run beside which another program uses a known share of a core."""
     from racetrack.analysis import ruler
+    from racetrack.results.folder import read_run
     from racetrack.run.burner import burning, burnt_pct
-    from racetrack.runfolder import read_run
 
     screen.heading(f"[noise] another program with {BURNT_CORES:.0%} of a core beside {NOISY}")
     with tempfile.TemporaryDirectory() as scratch:
@@ -180,8 +180,8 @@ def run_case(
     overrides: Mapping[str, str] | None = None,
 ) -> Path:
     """The folder of a fresh run of this case."""
+    from racetrack.results.run import RunArguments
     from racetrack.run.single import run_once
-    from racetrack.run_record import RunArguments
 
     asked = RunArguments(
         pageviews_per_s=case.pageviews_per_s, wait_s=case.wait_s, samples=case.samples, delay_s=1.0

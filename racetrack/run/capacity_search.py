@@ -13,9 +13,13 @@ from racetrack.analysis.capacity import Work
 from racetrack.analysis.noise import core_speed, why_window_is_void
 from racetrack.analysis.outcome import RATE_TOLERANCE
 from racetrack.analysis.spent import cpu_s_per_million
+from racetrack.config import Settings, for_record
 from racetrack.errors import RacetrackError
-from racetrack.json_file import write_json
-from racetrack.limit_record import (
+from racetrack.report import limits
+from racetrack.results.folder import RunFolder, named_folder
+from racetrack.results.json_file import write_json
+from racetrack.results.run import RunArguments
+from racetrack.results.search import (
     PAGEVIEWS,
     Capacity,
     LimitRecord,
@@ -25,7 +29,6 @@ from racetrack.limit_record import (
     SustainableRate,
     effective_bound_ms,
 )
-from racetrack.report import limits
 from racetrack.run import loads, search, trials
 from racetrack.run.experiment import describe_run
 from racetrack.run.loads import Load
@@ -33,10 +36,7 @@ from racetrack.run.readiness import make_ready, require_raced_on, services_of
 from racetrack.run.session import Session
 from racetrack.run.single import repeat_while_void
 from racetrack.run.trials import DURATIONS, PhaseDurations, Saturation
-from racetrack.run_record import RunArguments
-from racetrack.runfolder import RunFolder, named_folder
 from racetrack.screen import Screen
-from racetrack.settings import Settings, for_record
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import open_stack
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from racetrack.analysis import curves, views
 from racetrack.analysis.sequential import decide, looks_ms
 from racetrack.clock import now_ms
-from racetrack.results_record import VerdictKind
-from racetrack.run_record import Window
+from racetrack.results.figures import VerdictKind
+from racetrack.results.run import Window
 
 # A look is taken when every row up to then is written, so that it says the same afterwards.
 ROWS_WITHIN_MS = 1_000

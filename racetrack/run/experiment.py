@@ -6,22 +6,22 @@ from contextlib import ExitStack, contextmanager
 
 from racetrack import __version__, interrupts, machine
 from racetrack.analysis import figures, outcome
+from racetrack.config import for_record
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.report import terminal
-from racetrack.run import decision, faults, room
-from racetrack.run.session import Session
-from racetrack.run_record import (
+from racetrack.results.folder import RunFolder, read_run, shown
+from racetrack.results.run import (
     MarkedViewRecord,
     Measured,
     QuestionRecord,
     RunArguments,
 )
-from racetrack.runfolder import RunFolder, read_run, shown
+from racetrack.run import decision, faults, room
+from racetrack.run.session import Session
 from racetrack.screen import Screen
-from racetrack.settings import for_record
 from racetrack.stack.contract import Stack
-from racetrack.workload import Workload, find_workload, on_what
+from racetrack.workloads.contract import Workload, find_workload, on_what
 
 STEPS = (
     "start the stack and the load generator",

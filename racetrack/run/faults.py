@@ -10,14 +10,14 @@ from typing import Literal
 
 from racetrack import units
 from racetrack.clock import now_ms
+from racetrack.config import Settings
 from racetrack.engines.contract import Engine
 from racetrack.errors import UsageError
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import Meter
+from racetrack.results.run import DoneFault, FaultLog
 from racetrack.run.readiness import ALWAYS
-from racetrack.run_record import DoneFault, FaultLog
-from racetrack.settings import Settings
 from racetrack.stack.contract import Say, Stack
 
 _FORM = re.compile(r"(kill|pause):([a-z]+)@([\w.]+)(?:\+([\w.]+))?")

@@ -10,9 +10,9 @@ from racetrack.probes.reads import ReadsProbe
 from racetrack.probes.schemas import SchemasProbe
 from racetrack.probes.thread import Probe
 from racetrack.probes.views import ViewsProbe
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Stack
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 
 # Services → whether one of them is or was away on purpose since a time of the monotonic clock.
 ExcusedBy = Callable[..., Callable[[float], bool]]

@@ -14,14 +14,14 @@ from racetrack.analysis import capacity, cdc, curves, views
 from racetrack.analysis.capacity import Work
 from racetrack.analysis.curves import Curves
 from racetrack.analysis.lag import counted, throughput
+from racetrack.config import Settings
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, UsageError
-from racetrack.limit_record import PAGEVIEWS
+from racetrack.results.run import Window
+from racetrack.results.search import PAGEVIEWS
 from racetrack.run.rate_controller import LoadSample
 from racetrack.run.session import Session
-from racetrack.run_record import Window
-from racetrack.settings import Settings
-from racetrack.workload import MarkedView, Workload, find_workload
+from racetrack.workloads.contract import MarkedView, Workload, find_workload
 
 # Tracer events per second and partition that show which inserts a view has.
 MARKS_PER_PARTITION = 2

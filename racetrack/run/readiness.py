@@ -4,13 +4,13 @@ broker takes writes, and no service has died."""
 from collections.abc import Callable
 
 from racetrack import environment
+from racetrack.config import Settings
 from racetrack.engines.contract import Engine
 from racetrack.errors import EngineFailed, RacetrackError, UsageError
 from racetrack.probes import write_check
-from racetrack.settings import Settings
 from racetrack.stack import cores, heeded
 from racetrack.stack.contract import Say, Stack
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 
 # Where every engine's input comes from; an engine names what it needs beside them.
 ALWAYS = ("mysql", "broker", "loadgen")

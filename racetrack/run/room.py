@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from racetrack.config import Settings
 from racetrack.errors import RacetrackError
-from racetrack.run_record import RunArguments
-from racetrack.settings import Settings
+from racetrack.results.run import RunArguments
 from racetrack.stack import tmpfs
 from racetrack.stack.contract import DataFolder, Stack
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 
 LOOK_EVERY_S = 0.5
 # A broker that finds no room ends in a stack trace: a run ends before that.

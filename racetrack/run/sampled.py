@@ -5,8 +5,8 @@ from racetrack.probes.cgroup import CgroupProbe
 from racetrack.probes.noise import HarnessMeter, NoiseProbe, ServicesMeter
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import Meter, UsageProbe
+from racetrack.results.folder import RunFolder
 from racetrack.run.readiness import services_of
-from racetrack.runfolder import RunFolder
 from racetrack.stack.contract import Accounting, Stack
 
 

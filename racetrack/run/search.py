@@ -11,7 +11,7 @@ from typing import Protocol
 from racetrack.analysis import capacity
 from racetrack.analysis.capacity import Estimate, Work
 from racetrack.errors import RacetrackError
-from racetrack.limit_record import effective_bound_ms
+from racetrack.results.search import effective_bound_ms
 
 # Fractions of the first run's capacity that may be tried: 0.95, 0.90, … 0.05.
 SHARES = tuple(round(0.95 - 0.05 * step, 2) for step in range(19))

@@ -15,7 +15,6 @@ from racetrack.analysis import recovery
 from racetrack.clock import now_ms
 from racetrack.engines.contract import DemoError, Engine
 from racetrack.errors import EngineFailed, RacetrackError
-from racetrack.limit_record import PAGEVIEWS
 from racetrack.probes import live_heap, refused_input, top
 from racetrack.probes.broker import PublishedProbe, TopicOffsets
 from racetrack.probes.connector import ConnectorProbe
@@ -29,17 +28,18 @@ from racetrack.probes.settled import Settled, settle
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import Meter, cpu_times
 from racetrack.probes.views import ViewsProbe
+from racetrack.results.folder import RunFolder
+from racetrack.results.run import Counts, FaultLog, Measured, Window
+from racetrack.results.search import PAGEVIEWS
+from racetrack.results.verification import Verified
 from racetrack.run import followed, sampled
 from racetrack.run.faults import Away, Fault, FaultInjector
 from racetrack.run.rate_controller import LoadSample
 from racetrack.run.readiness import check_services, check_writes, services_of
 from racetrack.run.room import RoomWatch
-from racetrack.run_record import Counts, FaultLog, Measured, Window
-from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
 from racetrack.stack.contract import OnReady, Stack, ignore
-from racetrack.verified_record import Verified
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 
 FIRST_UPDATE_WITHIN_S = FIRST_ANSWER_WITHIN_S = 60.0
 DRAIN_WITHIN_S = 30.0

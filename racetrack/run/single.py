@@ -6,14 +6,14 @@ from typing import TypeVar
 
 from racetrack import engines, interrupts
 from racetrack.analysis.noise import is_void
+from racetrack.config import Settings
 from racetrack.engines.contract import Engine
+from racetrack.results.folder import RunFolder, read_run
+from racetrack.results.run import RunArguments
 from racetrack.run import faults
 from racetrack.run.experiment import Experiment
 from racetrack.run.readiness import make_ready, require_usable, services_of
-from racetrack.run_record import RunArguments
-from racetrack.runfolder import RunFolder, read_run
 from racetrack.screen import Screen
-from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import open_stack
 

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from racetrack import interrupts
+from racetrack.config import Settings, load
 from racetrack.engines import find_engine
 from racetrack.errors import UsageError
-from racetrack.json_file import write_json
-from racetrack.published import published
+from racetrack.results.folder import named_folder, read_record, read_run
+from racetrack.results.json_file import write_json
+from racetrack.results.reference import published
+from racetrack.results.run import RunArguments
+from racetrack.results.sweep import PlannedRun, Sweep
 from racetrack.run import single
 from racetrack.run.readiness import services_of
 from racetrack.run.single import run_once, run_until_not_void
-from racetrack.run_record import RunArguments
-from racetrack.runfolder import named_folder, read_record, read_run
 from racetrack.screen import Screen
-from racetrack.settings import Settings, load
 from racetrack.stack import heeded
 from racetrack.stack.runtime import open_stack
-from racetrack.sweep_record import PlannedRun, Sweep
 
 PLAN = "sweep.json"
 

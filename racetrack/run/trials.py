@@ -14,10 +14,10 @@ from racetrack.analysis.curves import Curves
 from racetrack.analysis.silence import rhythm_ms, update_times_ms
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
+from racetrack.results.run import Window
 from racetrack.run.loads import Load
 from racetrack.run.rate_controller import LEAST_S, TARGET_S, RateController, WarmUpDetector
 from racetrack.run.search import BOUNDS_MS, QUANTILE
-from racetrack.run_record import Window
 
 # Each check reads the whole recording.
 CHECK_LAG_EVERY_S = 10.0

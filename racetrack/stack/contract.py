@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from racetrack.settings import Settings
+from racetrack.config import Settings
 
 Say = Callable[[str], None]
 OnReady = Callable[[str], None]

@@ -5,9 +5,9 @@ import os
 from collections.abc import Sequence
 
 from racetrack import plugins
+from racetrack.config import Settings
 from racetrack.errors import UsageError
 from racetrack.machine import usable_cores
-from racetrack.settings import Settings
 
 # Nothing else of a stack is measured, so nothing else has cores of its own.
 SETTINGS = ("engine_cpus", "broker_cpus", "loadgen_cpus", "harness_cpus")

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from racetrack import plugins
+from racetrack.config import IMAGE_VERSIONS
 from racetrack.errors import UsageError
 from racetrack.install.versions import in_env_files, names
-from racetrack.settings import IMAGE_VERSIONS
 
 KAFKA = "the broker is Apache Kafka there: see KAFKA_HEAP"
 REDPANDA = "broker and registry are Redpanda there: see REDPANDA_MEMORY"

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from racetrack.config import Settings
 from racetrack.errors import SetupError, UsageError
-from racetrack.settings import Settings
 from racetrack.stack.contract import Say, Stack, Standing, Unmeasurable
 from racetrack.stack.native import leftovers
 from racetrack.stack.standing import StandingNote

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from racetrack.clock import utc_now
 from racetrack.errors import BusyError
-from racetrack.json_file import write_json
+from racetrack.results.json_file import write_json
 from racetrack.stack.contract import Standing
 
 

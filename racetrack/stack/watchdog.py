@@ -17,9 +17,9 @@ import sys
 import time
 from pathlib import Path
 
+from racetrack.config import REPO
 from racetrack.errors import BusyError
 from racetrack.machine_lock import private_folder
-from racetrack.settings import REPO
 from racetrack.stack.contract import Say
 
 CLEARS_WITHIN_S = 60.0  # it takes 3 s; more where the machine is busy

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from racetrack.errors import RacetrackError
-from racetrack.json_file import write_json
+from racetrack.results.json_file import write_json
 
 Clear = Callable[[str], str | None]
 

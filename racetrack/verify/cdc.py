@@ -12,7 +12,7 @@ from racetrack.errors import RacetrackError
 from racetrack.kafka_client import NotTold, ends, is_retriable
 from racetrack.stack.avro import Avro
 from racetrack.stack.contract import Stack
-from racetrack.workload import View, Workload
+from racetrack.workloads.contract import View, Workload
 
 if TYPE_CHECKING:
     from confluent_kafka import Message

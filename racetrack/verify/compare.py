@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from racetrack.verify import normal
-from racetrack.workload import ColumnType, View
+from racetrack.workloads.contract import ColumnType, View
 
 if TYPE_CHECKING:
     import duckdb

@@ -9,7 +9,7 @@ import pymysql.cursors
 
 from racetrack.errors import RacetrackError
 from racetrack.stack.contract import Stack
-from racetrack.workload import Workload
+from racetrack.workloads.contract import Workload
 
 ANSWER_WITHIN_S = 30
 Rows = tuple[tuple[Any, ...], ...]

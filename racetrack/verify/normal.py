@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from racetrack.errors import RacetrackError
-from racetrack.workload import ColumnType, View
+from racetrack.workloads.contract import ColumnType, View
 
 if TYPE_CHECKING:
     import duckdb

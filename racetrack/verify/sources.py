@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from racetrack.verify import normal
-from racetrack.workload import ColumnType, View, Workload
+from racetrack.workloads.contract import ColumnType, View, Workload
 
 # DuckDB's share of the machine's memory; what does not fit is put on the disk.
 MEMORY = "2GB"

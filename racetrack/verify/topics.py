@@ -20,7 +20,7 @@ from racetrack.errors import RacetrackError, SetupError
 from racetrack.kafka_client import is_retriable
 from racetrack.probes.broker import TopicOffsets
 from racetrack.verify.normal import short
-from racetrack.workload import SourceTopic, fault_of
+from racetrack.workloads.contract import SourceTopic, fault_of
 
 # Whatever is read, this is far beyond it; a broker that hangs must not hang the harness.
 READ_WITHIN_S = 600.0

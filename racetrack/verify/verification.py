@@ -18,8 +18,7 @@ from racetrack.clock import now_ms
 from racetrack.engines.contract import Engine, NoSuchView
 from racetrack.errors import RacetrackError
 from racetrack.probes.settled import Settled
-from racetrack.stack.contract import Stack
-from racetrack.verified_record import (
+from racetrack.results.verification import (
     CdcVerified,
     Miscounted,
     UnfitMessages,
@@ -28,10 +27,11 @@ from racetrack.verified_record import (
     ViewStatus,
     WrongRow,
 )
+from racetrack.stack.contract import Stack
 from racetrack.verify import mysql, normal, sources, topics
 from racetrack.verify.cdc import CdcTopics, open_topics
 from racetrack.verify.compare import RELATIVE_ERROR, Compared, Finding, compare
-from racetrack.workload import View, Workload, find_workload
+from racetrack.workloads.contract import View, Workload, find_workload
 
 # How long an engine may take to count what was there when the load was paused.
 DRAIN_WITHIN_S = 60.0

@@ -13,7 +13,7 @@ from numpy.random import Generator
 
 from racetrack.analysis.curves import Curves
 from racetrack.analysis.sequential import decide
-from racetrack.results_record import Verdict, VerdictKind
+from racetrack.results.figures import Verdict, VerdictKind
 from tests.analysis import synthetic, waves
 from tests.analysis.synthetic import START_MS, Race, Waves
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from racetrack.analysis import cdc
-from racetrack.run_record import Window
+from racetrack.results.run import Window
 
 START_MS, EVERY_MS, ROWS = 1_795_000_000_000, 100, 600
 BEFORE_THE_RACE = 1_000

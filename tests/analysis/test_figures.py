@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racetrack import runfolder
 from racetrack.analysis import figures, raw
+from racetrack.results import folder as runfolder
 from tests.analysis import synthetic
 from tests.report import folders
 from tests.report.folders import RunSpec

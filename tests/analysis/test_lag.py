@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from racetrack.analysis import curves, lag
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.lag import lag_series, throughput, trusted
-from racetrack.results_record import Throughput
+from racetrack.results.figures import Throughput
 from tests.analysis import synthetic
 from tests.analysis.synthetic import START_MS, Race
 

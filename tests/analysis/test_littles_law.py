@@ -7,7 +7,7 @@ import pytest
 
 from racetrack.analysis import littles_law, raw
 from racetrack.analysis.curves import Curve, Curves
-from racetrack.results_record import LittlesLaw
+from racetrack.results.figures import LittlesLaw
 from tests.analysis import synthetic
 from tests.analysis.synthetic import Race
 

@@ -13,8 +13,8 @@ from racetrack.analysis import noise, raw
 from racetrack.analysis.noise import Gate
 from racetrack.analysis.raw import RESOURCES, NoiseRow
 from racetrack.probes.noise import COLUMNS
-from racetrack.results_record import CoreSpeed, NoiseFigures
-from racetrack.run_record import Window
+from racetrack.results.figures import CoreSpeed, NoiseFigures
+from racetrack.results.run import Window
 from tests.records import NOISE_FIGURES, record
 
 START_MS, CORES = 1_790_000_000_000, 2

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from racetrack.analysis import reads
-from racetrack.json_file import write_json
-from racetrack.results_record import Answers
-from racetrack.run_record import MarkedViewRecord, Window
+from racetrack.results.figures import Answers
+from racetrack.results.json_file import write_json
+from racetrack.results.run import MarkedViewRecord, Window
 from tests.analysis.view_files import EVERY_MS, PARTITIONS, START_MS, write, write_reads
 from tests.records import run_json
 

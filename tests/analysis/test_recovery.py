@@ -7,7 +7,7 @@ import pytest
 
 from racetrack.analysis import cdc, recovery
 from racetrack.analysis.recovery import Series
-from racetrack.results_record import FaultRecovery, Recovery
+from racetrack.results.figures import FaultRecovery, Recovery
 
 RATE_SET_MS, FAULT_MS = 0.0, 20_000.0
 CALM_MS = 900.0

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from racetrack.analysis import ruler
-from racetrack.flaw import Flaw
+from racetrack.results.defects import Flaw
 from tests.records import VIEW, run_json
 
 NOISY = Flaw(capacity_per_s=8_000, noise_pct=10, pause_ms=500, pause_every_s=10)

@@ -12,7 +12,7 @@ from racetrack.analysis import sequential
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.sequential import decide, looks_ms
 from racetrack.analysis.transient import steady_from
-from racetrack.results_record import Verdict, VerdictKind
+from racetrack.results.figures import Verdict, VerdictKind
 from tests.analysis import kinds, synthetic, waves
 from tests.analysis.kinds import END_MS, KINDS, RATE_PER_S, SECONDS
 from tests.analysis.synthetic import START_MS, Floats, Race, Waves

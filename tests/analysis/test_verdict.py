@@ -15,7 +15,7 @@ from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.lag import Floats
 from racetrack.analysis.slope import growth, shortest_window_s
 from racetrack.analysis.verdict import judge
-from racetrack.results_record import Slope, Verdict, VerdictKind
+from racetrack.results.figures import Slope, Verdict, VerdictKind
 from tests.analysis import synthetic
 from tests.analysis.synthetic import START_MS, Race
 

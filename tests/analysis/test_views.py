@@ -10,8 +10,8 @@ from racetrack.analysis.age import age, quantiles_ms
 from racetrack.analysis.capacity import work
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.verdict import judge
-from racetrack.results_record import Verdict, VerdictKind
-from racetrack.run_record import MarkedViewRecord
+from racetrack.results.figures import Verdict, VerdictKind
+from racetrack.results.run import MarkedViewRecord
 from tests.analysis.view_files import EVERY_MS, PARTITIONS, START_MS, numbers_of, write
 
 PRODUCTS = MarkedViewRecord(name="sold.views", way="pageviews", turn=0, is_time=False)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from racetrack.analysis.window_writes import window_writes
-from racetrack.results_record import WindowWrites
+from racetrack.results.figures import WindowWrites
 from tests.analysis.synthetic import Race, curves
 
 LENGTH_MS = 10_000

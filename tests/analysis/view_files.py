@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from racetrack import poisson
-from racetrack.run_record import MarkedViewRecord
+from racetrack.results.run import MarkedViewRecord
 
 START_MS = 1_795_000_000_000
 PARTITIONS = 3

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from racetrack.results.sweep import Sweep
 from racetrack.run import sweep
-from racetrack.sweep_record import Sweep
 from tests.records import run_json
 
 Ended = Callable[[str], Path]

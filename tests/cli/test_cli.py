@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from racetrack import __version__, cli, engines
-from racetrack.settings import REPO
+from racetrack.config import REPO
 from tests.some_engines import EXAMPLE
 
 COMMANDS = cli.race.list_commands(click.Context(cli.race))

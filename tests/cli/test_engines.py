@@ -8,8 +8,8 @@ from pydantic import SecretStr
 
 from racetrack import cli, engines
 from racetrack.cli.engines import MASKED, Knob, comments_in, first_sentence, knobs
+from racetrack.config import every_setting
 from racetrack.install.versions import in_env_files
-from racetrack.settings import every_setting
 
 
 def shown(*arguments: str) -> str:

@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from racetrack import cli, plugins
+from racetrack.config import Settings
 from racetrack.machine_lock import machine_lock
+from racetrack.results.run import RunArguments
 from racetrack.run import single
-from racetrack.run_record import RunArguments
-from racetrack.settings import Settings
 from tests.cli.conftest import Ended
 from tests.some_engines import EXAMPLE
 

@@ -9,7 +9,8 @@ from click.testing import CliRunner
 
 from racetrack import cli
 from racetrack.errors import RacetrackError, UsageError
-from racetrack.limit_record import (
+from racetrack.results.run import Machine, Window
+from racetrack.results.search import (
     Capacity,
     LimitRecord,
     LimitRun,
@@ -18,7 +19,6 @@ from racetrack.limit_record import (
 )
 from racetrack.run import capacity_search
 from racetrack.run.trials import PhaseDurations
-from racetrack.run_record import Machine, Window
 from tests.some_engines import EXAMPLE, TWO
 
 

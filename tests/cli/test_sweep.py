@@ -6,9 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 from racetrack import cli, interrupts, plugins
-from racetrack.json_file import write_json
+from racetrack.results.json_file import write_json
+from racetrack.results.sweep import Sweep
 from racetrack.run import sweep
-from racetrack.sweep_record import Sweep
 from tests.some_engines import EXAMPLE, TWO
 
 

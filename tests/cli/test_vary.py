@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from racetrack import cli
-from racetrack.sweep_record import Sweep
+from racetrack.results.sweep import Sweep
 from tests.some_engines import EXAMPLE
 
 

@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 from racetrack import cli, engines
 from racetrack.errors import RacetrackError
 from racetrack.probes import broker, loadgen
+from racetrack.results.verification import Verified
 from racetrack.stack import runtime
 from racetrack.stack.contract import Standing
-from racetrack.verified_record import Verified
 from racetrack.verify import verification
 from tests.records import verified
 from tests.report.folders import ABSENT, RIGHT, WRONG

@@ -12,9 +12,9 @@ from typing import Any
 import psutil
 from confluent_kafka import Consumer, TopicPartition
 
+from racetrack.config import Settings
 from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
-from racetrack.settings import Settings
 from racetrack.stack.native import leftovers
 from racetrack.stack.native.stack import NativeStack
 from racetrack.stack.services import mysql

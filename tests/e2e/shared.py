@@ -17,14 +17,14 @@ import psutil
 import pytest
 from confluent_kafka import Producer
 
-from racetrack import runfolder
 from racetrack.analysis import noise, outcome, raw
+from racetrack.config import REPO, Settings, load
 from racetrack.report.figures import BUSY_PCT
-from racetrack.run_record import RunRecord
-from racetrack.settings import REPO, Settings, load
+from racetrack.results import folder as runfolder
+from racetrack.results.run import RunRecord
 from racetrack.stack.native import leftovers, net
 from racetrack.stack.services import mysql
-from racetrack.workload import Workload, find_workload
+from racetrack.workloads.contract import Workload, find_workload
 from tests.e2e.loadgen_stack import LoadgenStack
 from tests.run_json import read_run
 from tests.some_engines import EXAMPLE

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from racetrack.config import load
 from racetrack.machine_lock import private_folder
-from racetrack.settings import load
 
 PORTS_APART = 100
 # Files of which all tests use containers.

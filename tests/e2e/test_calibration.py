@@ -10,8 +10,8 @@ from rich.console import Console
 from racetrack import interrupts
 from racetrack.analysis import ruler
 from racetrack.engines import calibration_engine
-from racetrack.flaw import NO_PARTITION, SELDOM_MS, Flaw
 from racetrack.machine_lock import machine_lock
+from racetrack.results.defects import NO_PARTITION, SELDOM_MS, Flaw
 from racetrack.run.calibration import CASES, Case, run_case
 from racetrack.screen import Screen
 from tests.e2e.shared import skip_if_busy

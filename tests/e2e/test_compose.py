@@ -17,8 +17,8 @@ import psutil
 import pytest
 from jsonschema import Draft202012Validator
 
+from racetrack.config import REPO, Settings
 from racetrack.engines import example_engine
-from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
 from racetrack.stack.native.service import find_service
 from racetrack.stack.runtime import open_stack

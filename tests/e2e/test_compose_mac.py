@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from racetrack import cli
+from racetrack.config import Settings
 from racetrack.engines import example_engine
-from racetrack.settings import Settings
 from racetrack.stack.compose.cgroup import CGroup
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import standing_stack

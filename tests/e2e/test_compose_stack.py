@@ -9,10 +9,10 @@ import psutil
 import pytest
 from docker.models.containers import Container
 
+from racetrack.config import Settings, load
 from racetrack.errors import BusyError, RacetrackError, UsageError
 from racetrack.probes.loadgen import Control
 from racetrack.run import faults
-from racetrack.settings import Settings, load
 from racetrack.stack.compose.engine import find
 from racetrack.stack.compose.stack import ComposeStack
 from tests.docker_engine import Engine

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.settings import REPO, Settings
+from racetrack.config import REPO, Settings
 from racetrack.stack.native import leftovers
 from racetrack.stack.watchdog import Watchdog
 from tests.e2e.shared import LINE_WITHIN_S, Door, run_folder

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from racetrack.settings import Settings
+from racetrack.config import Settings
 from racetrack.stack.native import leftovers
 from tests.e2e.shared import Door, ended_well, run_folder
 from tests.run_json import read_run

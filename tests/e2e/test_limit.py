@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from racetrack import interrupts
+from racetrack.config import load
 from racetrack.engines import calibration_engine
-from racetrack.flaw import Flaw
-from racetrack.limit_record import LimitRecord
 from racetrack.machine_lock import machine_lock
+from racetrack.results.defects import Flaw
+from racetrack.results.search import LimitRecord
 from racetrack.run.capacity_search import CapacitySearch
 from racetrack.run.trials import DURATIONS
 from racetrack.screen import Screen, patient_console
-from racetrack.settings import load
 from tests.e2e.shared import skip_if_busy
 from tests.some_engines import CALIBRATION
 

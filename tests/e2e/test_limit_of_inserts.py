@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from racetrack import interrupts
+from racetrack.config import load
 from racetrack.machine_lock import machine_lock
 from racetrack.run import capacity_search
 from racetrack.run.capacity_search import CapacitySearch
 from racetrack.run.trials import DURATIONS
 from racetrack.screen import Screen, patient_console
-from racetrack.settings import load
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 from tests.some_engines import EXAMPLE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]

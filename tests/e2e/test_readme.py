@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.settings import REPO
+from racetrack.config import REPO
 from tests.e2e.loadgen_stack import LoadgenStack
 from tests.e2e.shared import EXPERIMENT, Door
 

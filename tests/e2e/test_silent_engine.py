@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from racetrack import cli
 from racetrack.engines import calibration_engine
-from racetrack.flaw import Flaw
+from racetrack.results.defects import Flaw
 from racetrack.run import session
 from tests.e2e.shared import Door, run_folder
 from tests.run_json import read_run

@@ -5,7 +5,7 @@ import pytest
 
 from racetrack import plugins
 from racetrack.engines import all_engines
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 from tests.e2e.shared import Door, ended_well, run_folder
 from tests.run_json import read_run
 from tests.some_engines import CALIBRATION, EXAMPLE

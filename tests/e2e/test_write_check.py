@@ -19,16 +19,16 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from rich.console import Console
 
 from racetrack import interrupts
+from racetrack.config import Settings, load
 from racetrack.engines import calibration_engine
 from racetrack.engines.contract import Engine
 from racetrack.machine_lock import machine_lock
 from racetrack.probes.write_check import TOPIC, WriteCheckError
+from racetrack.results.folder import RunFolder
+from racetrack.results.run import RunArguments
 from racetrack.run.experiment import STEPS, Experiment
 from racetrack.run.readiness import check_writes, make_ready
-from racetrack.run_record import RunArguments
-from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
-from racetrack.settings import Settings, load
 from racetrack.stack.contract import OnReady, Say, Stack, ignore
 from racetrack.stack.native.stack import NativeStack
 from tests.e2e.loadgen_stack import LoadgenStack

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from racetrack import images
+from racetrack.config import REPO
 from racetrack.images.build import VERSIONS
-from racetrack.settings import REPO
 from tests.docker_engine import Engine
 
 pytestmark = pytest.mark.e2e

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from racetrack import images, plugins
+from racetrack.config import REPO, every_setting, load
 from racetrack.images import contexts
 from racetrack.images.context import BuildContext
-from racetrack.settings import REPO, every_setting, load
 from tests import compose_files
 
 SHARED = "shared"  # the folder of what engines have in common
@@ -101,7 +101,7 @@ def test_an_image_knows_no_engine_but_its_own(name: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("name", RUN_SERVICES)
 def test_a_container_is_told_all_settings_that_its_code_asks_for(name: str, tmp_path: Path) -> None:
     told = compose_files.service(name, *compose_files.AIRGAP)["environment"]
-    run_in(code_of(name, tmp_path), "from racetrack.settings import load; load()", told)
+    run_in(code_of(name, tmp_path), "from racetrack.config import load; load()", told)
 
 
 def engine_of(image: str) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from racetrack.probes.cgroup import CgroupProbe
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 
 
 class Account:

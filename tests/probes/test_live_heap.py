@@ -13,7 +13,7 @@ import pytest
 from racetrack.analysis import raw
 from racetrack.probes import live_heap
 from racetrack.probes.live_heap import NotTold, is_jvm, live_bytes
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 
 MIB = 1 << 20
 LIVE_MIB, GARBAGE_MIB = 96, 300

@@ -12,7 +12,7 @@ import pytest
 from racetrack.analysis import raw
 from racetrack.probes.memory import MemoryFile, held_by
 from racetrack.probes.usage import usage_of
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 from racetrack.stack import tmpfs
 
 MIB = 1 << 20

@@ -19,7 +19,7 @@ from racetrack.probes.noise import (
     waited_s,
 )
 from racetrack.probes.usage import Meter
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 
 STAT = """\
 cpu  1000 100 500 8000 200 0 100 50 30 0

@@ -10,11 +10,11 @@ from typing import cast
 import pyarrow as pa
 import pytest
 
+from racetrack.config import REPO, Settings, load, revealed
 from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
 from racetrack.errors import RacetrackError
 from racetrack.probes.reader import NOTHING, Client, Job, held, known
-from racetrack.settings import REPO, Settings, load, revealed
-from racetrack.workload import MarkedView, Question
+from racetrack.workloads.contract import MarkedView, Question
 
 BY = MarkedView("sold", "orders", "item_id", "shop_items", "purchases")
 WHOLE, SOME, NOBODYS = Question("best"), Question("sold", by=BY), Question("missing")

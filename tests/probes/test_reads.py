@@ -6,10 +6,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from racetrack.config import load
 from racetrack.errors import RacetrackError
 from racetrack.probes.reads import FILE, ReadsProbe
-from racetrack.runfolder import RunFolder
-from racetrack.settings import load
+from racetrack.results.folder import RunFolder
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
 WITHIN_S = 20.0

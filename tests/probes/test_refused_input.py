@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from racetrack.probes import refused_input
 from racetrack.probes.refused_input import KafkaInput, Message
 from racetrack.stack.avro import Avro
-from racetrack.workload import fault_of, find_workload
+from racetrack.workloads.contract import fault_of, find_workload
 
 SHOP, ADS = find_workload("shop"), find_workload("ads")
 GOOD = {"user_id": 1, "url": "/products/7", "channel": "email", "received_at": 1_795_000_000_000}

@@ -7,7 +7,7 @@ import pytest
 
 from racetrack.errors import RacetrackError
 from racetrack.probes import top
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 
 PRINTED = """\
 top - 08:02:17 up 23 min,  0 user,  load average: 2.04, 1.55, 0.81

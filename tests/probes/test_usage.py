@@ -11,7 +11,7 @@ import pytest
 from racetrack.analysis import raw
 from racetrack.errors import RacetrackError
 from racetrack.probes.usage import Meter, UsageProbe, cpu_times, usage_of
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 
 BURN = "import time\nwhile time.process_time() < 0.3: pass"
 

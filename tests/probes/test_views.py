@@ -12,8 +12,8 @@ import pytest
 from racetrack.engines.contract import Seen
 from racetrack.errors import RacetrackError
 from racetrack.probes.views import ViewsProbe
-from racetrack.runfolder import RunFolder
-from racetrack.workload import MarkedView, find_workload
+from racetrack.results.folder import RunFolder
+from racetrack.workloads.contract import MarkedView, find_workload
 
 AT_MS = 1_795_000_000_000
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from racetrack import runfolder
+from racetrack.config import Settings, load
 from racetrack.engines.contract import Engine
 from racetrack.interrupts import Guard
 from racetrack.probes.noise import COLUMNS
-from racetrack.run import experiment
-from racetrack.run.experiment import Experiment
-from racetrack.run_record import (
+from racetrack.results import folder as runfolder
+from racetrack.results.folder import RunFolder
+from racetrack.results.run import (
     Counts,
     CpuTime,
     DoneFault,
@@ -25,11 +25,11 @@ from racetrack.run_record import (
     RunArguments,
     Window,
 )
-from racetrack.runfolder import RunFolder
+from racetrack.results.verification import Verified
+from racetrack.run import experiment
+from racetrack.run.experiment import Experiment
 from racetrack.screen import Screen
-from racetrack.settings import Settings, load
 from racetrack.stack.contract import DataFolder, Stack
-from racetrack.verified_record import Verified
 from tests.analysis import synthetic, view_files
 from tests.run_json import read_run
 

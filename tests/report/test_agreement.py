@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from racetrack import plugins, settings
-from racetrack.limit_record import LimitRecord, LimitRun
+from racetrack import config as settings
+from racetrack import plugins
 from racetrack.report import agreement
 from racetrack.report.collect import PLACE_ONLY
+from racetrack.results.search import LimitRecord, LimitRun
 
 
 def search(

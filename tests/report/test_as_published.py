@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.published import Article, published
 from racetrack.report import as_published
 from racetrack.report.collect import collect
+from racetrack.results.reference import Article, published
 from tests.report.folders import RunSpec, edit, run
 from tests.run_json import read_run
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from racetrack.published import published
 from racetrack.report.collect import collect
 from racetrack.report.groups import tables
 from racetrack.report.write import write
+from racetrack.results.reference import published
 from tests.report.folders import RunSpec, run
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

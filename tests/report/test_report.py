@@ -17,13 +17,13 @@ from rich.console import Console
 
 from racetrack.cli import race
 from racetrack.errors import UsageError
-from racetrack.limit_record import LimitRecord
-from racetrack.published import published
 from racetrack.report import limits
 from racetrack.report.collect import collect
 from racetrack.report.groups import Table, tables
 from racetrack.report.tables import show
 from racetrack.report.write import write
+from racetrack.results.reference import published
+from racetrack.results.search import LimitRecord
 from tests.report.folders import RunSpec, edit, run
 from tests.run_json import read_run
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from racetrack.run_record import SCHEMA_VERSION, schema
-from racetrack.runfolder import RunFolder
-from racetrack.settings import REPO
+from racetrack.config import REPO
+from racetrack.results.folder import RunFolder
+from racetrack.results.run import SCHEMA_VERSION, schema
 from tests.records import verified
 from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, RunSpec, edit, run
 from tests.run_json import read_run
@@ -20,7 +20,7 @@ VALIDATOR = Draft202012Validator(SCHEMA)
 
 def test_it_is_the_schema_of_what_the_code_writes() -> None:
     Draft202012Validator.check_schema(SCHEMA)
-    assert schema() == SCHEMA, "python -m racetrack.run_record > docs/run.schema.json"
+    assert schema() == SCHEMA, "python -m racetrack.results.run > docs/run.schema.json"
     assert SCHEMA["properties"]["schema_version"]["const"] == SCHEMA_VERSION
 
 

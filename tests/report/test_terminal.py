@@ -9,7 +9,7 @@ from racetrack.analysis.figures import spread
 from racetrack.report import terminal
 from racetrack.report.collect import collect
 from racetrack.report.definitions import significant
-from racetrack.run_record import RunRecord
+from racetrack.results.run import RunRecord
 from tests.records import COST, NOISE_FIGURES, VIEW, record
 from tests.report import folders
 from tests.run_json import read_run

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from racetrack import runfolder
 from racetrack.report import terminal
 from racetrack.report.collect import collect
 from racetrack.report.figures import warnings_of
 from racetrack.report.groups import tables
 from racetrack.report.verified import caveats, how_many, how_wrong
 from racetrack.report.write import write
-from racetrack.verified_record import Miscounted, ViewFinding, ViewStatus
+from racetrack.results import folder as runfolder
+from racetrack.results.verification import Miscounted, ViewFinding, ViewStatus
 from tests.records import record, verified
 from tests.report.folders import ABSENT, RIGHT, UNREADABLE, WRONG, RunSpec, run
 from tests.report.test_report import words

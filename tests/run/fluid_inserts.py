@@ -8,11 +8,11 @@ from typing import TextIO
 import numpy as np
 
 from racetrack.analysis.curves import HEADER
+from racetrack.config import load
+from racetrack.results.folder import RunFolder
 from racetrack.run.experiment import marked_views
 from racetrack.run.session import LatestCounters
-from racetrack.runfolder import RunFolder
-from racetrack.settings import load
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 from tests.run.fluid_session import START_MS, Clock, OnClock
 
 STEP_S = 0.1

@@ -10,9 +10,9 @@ from numpy.random import Generator
 
 from racetrack.analysis.curves import HEADER
 from racetrack.errors import RacetrackError
+from racetrack.results.folder import RunFolder
 from racetrack.run import capacity_search, loads, trials
 from racetrack.run.rate_controller import LoadSample
-from racetrack.runfolder import RunFolder
 from simulations.fluid import STEP_S, Queue, SimulatedEngine
 
 START_MS = 1_790_000_000_000
@@ -127,7 +127,9 @@ class FluidSession(OnClock):
             self._clock.now_s += STEP_S
             cold = queue.now_s < self.cold_s
             self._cpu_s += (queue.done - done) * CPU_S_EACH * (1 + cold * np.exp(-queue.now_s / 9))
-            self._usage.write(f"{self._clock.now_ms()},made-up,{self._cpu_s:.3f},{self._cpu_s:.3f},0.1\n")
+            self._usage.write(
+                f"{self._clock.now_ms()},made-up,{self._cpu_s:.3f},{self._cpu_s:.3f},0.1\n"
+            )
             self._write("due", queue.due)
             self._write("handed_over", queue.handed_over)
             self._write("published", queue.handed_over)

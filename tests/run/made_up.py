@@ -10,11 +10,11 @@ from typing import cast
 import pytest
 
 from racetrack.clock import now_ms
+from racetrack.config import Settings, load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import Engine, Progress, Summary
 from racetrack.errors import RacetrackError
 from racetrack.run.readiness import make_ready
-from racetrack.settings import Settings, load
 from racetrack.stack import heeded
 from racetrack.stack.contract import (
     DataFolder,

@@ -1,7 +1,7 @@
 """The cases of the calibration, each flaw alone, and the table of what was measured."""
 
 from racetrack.analysis.ruler import Finding
-from racetrack.flaw import NO_PARTITION
+from racetrack.results.defects import NO_PARTITION
 from racetrack.run import calibration
 from racetrack.run.calibration import CASES, NOISY
 

@@ -12,14 +12,14 @@ import pytest
 from rich.console import Console
 
 from racetrack import engines, interrupts
+from racetrack.config import load
 from racetrack.errors import RacetrackError
-from racetrack.limit_record import LimitRecord
+from racetrack.results.folder import RunFolder, read_run
+from racetrack.results.search import LimitRecord
 from racetrack.run import capacity_search
 from racetrack.run.capacity_search import CapacitySearch
 from racetrack.run.trials import DURATIONS
-from racetrack.runfolder import RunFolder, read_run
 from racetrack.screen import Screen
-from racetrack.settings import load
 from simulations.fluid import SimulatedEngine
 from tests.run.fluid_session import Clock, FluidSession
 from tests.run.made_up import MadeUpEngine, MadeUpStack

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from racetrack.results_record import VerdictKind
+from racetrack.results.figures import VerdictKind
+from racetrack.results.folder import read_run
+from racetrack.results.run import MarkedViewRecord, Window
 from racetrack.run import decision
-from racetrack.run_record import MarkedViewRecord, Window
-from racetrack.runfolder import read_run
 from tests.analysis import synthetic, view_files
 from tests.report import folders
 from tests.report.folders import RunSpec

@@ -6,14 +6,14 @@ from typing import Literal, cast
 
 import pytest
 
+from racetrack.config import load
 from racetrack.engines import calibration_engine, example_engine
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.usage import Meter
+from racetrack.results.run import DoneFault
 from racetrack.run import faults
 from racetrack.run.faults import Away, Fault, FaultInjector
-from racetrack.run_record import DoneFault
-from racetrack.settings import load
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
 TIMEOUT_S = 10.0

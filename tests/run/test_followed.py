@@ -6,11 +6,11 @@ from typing import cast
 
 import pytest
 
+from racetrack.config import load
 from racetrack.engines.contract import Engine
 from racetrack.probes.loadgen import ArrivalsProbe
+from racetrack.results.folder import RunFolder
 from racetrack.run import followed
-from racetrack.runfolder import RunFolder
-from racetrack.settings import load
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
 WITH_CDC, NO_CDC = MadeUpEngine(), MadeUpEngine()

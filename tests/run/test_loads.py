@@ -6,16 +6,16 @@ from typing import cast
 import psutil
 import pytest
 
+from racetrack.config import load
 from racetrack.errors import UsageError
-from racetrack.limit_record import PAGEVIEWS
+from racetrack.results.folder import RunFolder
+from racetrack.results.run import Window
+from racetrack.results.search import PAGEVIEWS
 from racetrack.run import loads
 from racetrack.run.loads import Inserts
 from racetrack.run.session import Session
 from racetrack.run.trials import DURATIONS, Saturation, drain, try_rate
-from racetrack.run_record import Window
-from racetrack.runfolder import RunFolder
-from racetrack.settings import load
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 from tests.run.fluid_inserts import FluidInserts
 from tests.run.fluid_session import Clock
 from tests.run.made_up import MadeUpEngine

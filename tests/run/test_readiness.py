@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from racetrack import plugins
+from racetrack.config import every_setting, load
 from racetrack.engines import calibration_engine, find_engine
 from racetrack.errors import UsageError
-from racetrack.flaw import Flaw
+from racetrack.results.defects import Flaw
 from racetrack.run import readiness
 from racetrack.run.readiness import OPTIONAL_RATES, services_of
-from racetrack.settings import every_setting, load
 from racetrack.stack import heeded
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 from tests.run.made_up import MakeReady, ready, refusal_of
 from tests.service_facts import FACTS, another_value
 from tests.some_engines import CALIBRATION, EXAMPLE

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from racetrack.config import load
+from racetrack.results.run import RunArguments
 from racetrack.run import room
 from racetrack.run.room import NoRoom, RoomWatch
-from racetrack.run_record import RunArguments
-from racetrack.settings import load
 from racetrack.stack.contract import DataFolder
 from tests.run.made_up import MadeUpStack
 

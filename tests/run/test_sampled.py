@@ -7,8 +7,8 @@ from typing import cast
 
 from racetrack.analysis import raw
 from racetrack.probes.usage import Meter
+from racetrack.results.folder import RunFolder
 from racetrack.run import sampled
-from racetrack.runfolder import RunFolder
 from racetrack.stack.compose.stack import ComposeStack
 from racetrack.stack.contract import Accounting, Stack
 from tests.run.made_up import MadeUpEngine, MadeUpStack

@@ -10,7 +10,7 @@ import pytest
 
 from racetrack.analysis.capacity import Work
 from racetrack.errors import RacetrackError
-from racetrack.limit_record import effective_bound_ms
+from racetrack.results.search import effective_bound_ms
 from racetrack.run.search import SHARES, Found, TrialResult, find
 from racetrack.run.trials import DURATIONS
 from simulations.fluid import SimulatedEngine, searched

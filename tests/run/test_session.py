@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from racetrack.config import load
 from racetrack.engines.contract import DemoError
 from racetrack.errors import RacetrackError
 from racetrack.probes.thread import Probe
+from racetrack.results.folder import RunFolder, read_run
 from racetrack.run import session
 from racetrack.run.readiness import services_of
 from racetrack.run.session import Session
-from racetrack.runfolder import RunFolder, read_run
 from racetrack.screen import Screen
-from racetrack.settings import load
 from racetrack.stack.contract import Stack
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 

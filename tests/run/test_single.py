@@ -7,12 +7,12 @@ import pytest
 from rich.console import Console
 
 from racetrack import engines, interrupts
+from racetrack.config import load
 from racetrack.errors import BusyError, UsageError
+from racetrack.results.folder import RunFolder
+from racetrack.results.run import RunArguments
 from racetrack.run import single
-from racetrack.run_record import RunArguments
-from racetrack.runfolder import RunFolder
 from racetrack.screen import Screen
-from racetrack.settings import load
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
 Once = Callable[..., Path]

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from racetrack import interrupts, plugins
+from racetrack.config import Settings, load
 from racetrack.errors import UsageError
+from racetrack.results.run import RunArguments
+from racetrack.results.sweep import Sweep
 from racetrack.run import sweep
-from racetrack.run_record import RunArguments
 from racetrack.screen import Screen
-from racetrack.settings import Settings, load
 from racetrack.stack.heeded import why_not
-from racetrack.sweep_record import Sweep
 from tests.records import run_json
 from tests.some_engines import CALIBRATION, EXAMPLE
 

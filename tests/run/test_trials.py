@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from racetrack.analysis import capacity, curves
+from racetrack.config import load
 from racetrack.errors import RacetrackError
+from racetrack.results.folder import RunFolder
+from racetrack.results.run import Window
 from racetrack.run.loads import Pageviews
 from racetrack.run.session import Session
 from racetrack.run.trials import DURATIONS, SATURATED_FOR_S, Saturation, drain, try_rate
-from racetrack.run_record import Window
-from racetrack.runfolder import RunFolder
-from racetrack.settings import load
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 from simulations.fluid import SimulatedEngine
 from tests.run.fluid_session import Clock, FluidSession
 

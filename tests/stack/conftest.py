@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from racetrack import settings as racetrack_settings
-from racetrack.settings import Settings
+from racetrack import config as racetrack_settings
+from racetrack.config import Settings
 from racetrack.stack.native.service import Context
 from tests.service_facts import FACTS
 

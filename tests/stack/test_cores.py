@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from racetrack import machine
+from racetrack.config import Settings, load
 from racetrack.errors import UsageError
-from racetrack.settings import Settings, load
 from racetrack.stack import cores
 
 HERE = sorted(machine.usable_cores())

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from racetrack.config import Settings, load
 from racetrack.errors import RacetrackError
-from racetrack.settings import Settings, load
 from racetrack.stack import runtime
 from racetrack.stack.compose import engine
 from racetrack.stack.compose import stack as compose

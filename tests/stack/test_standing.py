@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from racetrack.settings import Settings, load
+from racetrack.config import Settings, load
 from racetrack.stack import runtime
 from racetrack.stack.native import leftovers
 from racetrack.stack.native.stack import NativeStack

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from racetrack import settings
+from racetrack import config as settings
 from racetrack.stack import tmpfs
 from racetrack.stack.native import leftovers
 from racetrack.stack.native.stack import NativeStack

@@ -16,9 +16,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from racetrack.config import REPO
 from racetrack.errors import BusyError, RacetrackError
 from racetrack.machine_lock import private_folder
-from racetrack.settings import REPO
 from racetrack.stack import watchdog, watchdog_process
 from racetrack.stack.native import leftovers
 from racetrack.stack.watchdog import Watchdog
@@ -258,7 +258,7 @@ def test_the_watchdog_gives_no_more_grace_than_that(
 # What the harness runs beside its services, in a session of its own: each takes long.
 TOP = """
 from racetrack.probes import top
-from racetrack.runfolder import RunFolder
+from racetrack.results.folder import RunFolder
 folder = RunFolder.create(Path(folder), "steady", "1")
 top.take({"gone": [1]}, 600, 1.0, folder, name, lambda: None)
 """

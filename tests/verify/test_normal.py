@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from racetrack.verify import normal
-from racetrack.workload import DECIMAL, FLOAT, INTEGER, TEXT, TIME, ColumnType, View
+from racetrack.workloads.contract import DECIMAL, FLOAT, INTEGER, TEXT, TIME, ColumnType, View
 
 AT = datetime(2026, 3, 22, 5, 4, 28, 123_000, tzinfo=UTC)
 AT_MS = 1_774_155_868_123

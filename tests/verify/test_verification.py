@@ -14,17 +14,17 @@ import pytest
 
 from racetrack.analysis.outcome import wrong_views
 from racetrack.clock import now_ms
+from racetrack.config import load
 from racetrack.engines.contract import Engine, NoSuchView
 from racetrack.errors import RacetrackError
 from racetrack.probes.settled import Settled
-from racetrack.settings import load
+from racetrack.results.verification import Verified
 from racetrack.stack.contract import Stack
-from racetrack.verified_record import Verified
 from racetrack.verify import mysql, sources, topics, verification
 from racetrack.verify.cdc import CdcTopics
 from racetrack.verify.compare import compare
 from racetrack.verify.verification import Verification
-from racetrack.workload import View
+from racetrack.workloads.contract import View
 from racetrack.workloads.shop.catalogue import VIEWS
 from racetrack.workloads.shop.harness import WORKLOAD
 from racetrack.workloads.shop.tests import conftest, shop

@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from racetrack.settings import Count, Milliseconds, Settings, Size
+from racetrack.config import Count, Milliseconds, Settings, Size
 from racetrack.stack.heeded import Heed
 
 
 class Knobs(Settings):
-    """See `racetrack.settings`."""
+    """See `racetrack.config`."""
 
     apex_heap: Size
     apex_guarantee: Literal["at_least_once", "at_most_once"]

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from random import Random
 
-from racetrack.flaw import Flaw
+from racetrack.results.defects import Flaw
 
 # The shortest correlation time that is accepted is ten of these (racetrack/engines/cal/knobs.py).
 STEP_S = 0.05

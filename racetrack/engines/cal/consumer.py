@@ -27,7 +27,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
 from racetrack import clock
 from racetrack.engines.cal.capacity import Capacity
-from racetrack.flaw import NO_PARTITION, Flaw
+from racetrack.results.defects import NO_PARTITION, Flaw
 
 LOOK_EVERY_S = 0.01
 NOTE_EVERY_S = 1.0

@@ -20,9 +20,9 @@ from racetrack.engines.contract import (
     Summary,
 )
 from racetrack.engines.shared.progress_log import seen_in, updates_of
-from racetrack.flaw import NO_PARTITION, Flaw
+from racetrack.results.defects import NO_PARTITION, Flaw
 from racetrack.stack.contract import Stack
-from racetrack.workload import MarkedView, Question, find_workload
+from racetrack.workloads.contract import MarkedView, Question, find_workload
 
 if TYPE_CHECKING:
     import pyarrow

@@ -4,14 +4,14 @@ from typing import Annotated
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from racetrack.settings import Milliseconds, Rate, Seconds, Settings
+from racetrack.config import Milliseconds, Rate, Seconds, Settings
 from racetrack.stack.heeded import Heed
 
 NATIVE_ONLY = "the calibration engine runs natively only"
 
 
 class Knobs(Settings):
-    """See `racetrack.settings`."""
+    """See `racetrack.config`."""
 
     cal_delay_ms: Milliseconds
     cal_capacity_per_s: Rate

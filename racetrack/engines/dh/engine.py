@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from racetrack.config import Settings
 from racetrack.engines.contract import (
     Access,
     DemoError,
@@ -19,9 +20,8 @@ from racetrack.engines.contract import (
 from racetrack.engines.dh.knobs import Knobs
 from racetrack.engines.shared.progress_log import seen_in, updates_of
 from racetrack.errors import RacetrackError
-from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
-from racetrack.workload import MarkedView, find_workload
+from racetrack.workloads.contract import MarkedView, find_workload
 
 if TYPE_CHECKING:
     import pyarrow

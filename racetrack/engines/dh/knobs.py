@@ -5,11 +5,11 @@ from typing import Annotated
 
 from pydantic import Field, SecretStr
 
-from racetrack.settings import Milliseconds, Port, Settings, Size
+from racetrack.config import Milliseconds, Port, Settings, Size
 
 
 class Knobs(Settings):
-    """See `racetrack.settings`."""
+    """See `racetrack.config`."""
 
     deephaven_port: Port
     deephaven_heap: Size

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from racetrack.config import Settings
 from racetrack.engines.contract import DemoError, NoSuchView
 from racetrack.engines.flink import checkpoint, script, topics
 from racetrack.engines.flink.gateway import Gateway, Refused
@@ -15,7 +16,6 @@ from racetrack.engines.flink.knobs import Knobs
 from racetrack.engines.shared.upsert import views
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.engines.shared.upsert.topics import is_written, latest
-from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 
 if TYPE_CHECKING:

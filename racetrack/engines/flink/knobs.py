@@ -2,12 +2,12 @@
 
 from typing import Literal
 
-from racetrack.settings import Count, Milliseconds, Port, Settings, Size
+from racetrack.config import Count, Milliseconds, Port, Settings, Size
 from racetrack.stack.heeded import Heed
 
 
 class Knobs(Settings):
-    """See `racetrack.settings`."""
+    """See `racetrack.config`."""
 
     flink_port: Port
     flink_heap: Size

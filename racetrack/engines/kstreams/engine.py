@@ -2,10 +2,10 @@
 upsert topic, which is what users of Kafka Streams read."""
 
 from racetrack.clock import now_ms
+from racetrack.config import Settings
 from racetrack.engines.kstreams.knobs import EXACTLY_ONCE, Knobs
 from racetrack.engines.shared.upsert import totals
 from racetrack.engines.shared.upsert.engine import UpsertEngine
-from racetrack.settings import Settings
 
 ON_TRANSACTIONS = (
     "KSTREAMS_GUARANTEE=exactly_once_v2: Kafka says when a row was written, not when its"

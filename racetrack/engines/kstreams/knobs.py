@@ -4,14 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from racetrack.settings import Count, Mebibytes, Milliseconds, Settings, Size
+from racetrack.config import Count, Mebibytes, Milliseconds, Settings, Size
 from racetrack.stack.heeded import Heed
 
 EXACTLY_ONCE = "exactly_once_v2"
 
 
 class Knobs(Settings):
-    """See `racetrack.settings`."""
+    """See `racetrack.config`."""
 
     kstreams_heap: Size
     kstreams_threads: Count

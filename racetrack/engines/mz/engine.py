@@ -20,14 +20,14 @@ from urllib.parse import urlsplit
 import psutil
 
 from racetrack.clock import now_ms
+from racetrack.config import Settings
 from racetrack.engines.contract import Access, Engine, NoSuchView, Progress, Reader, Seen, Summary
 from racetrack.engines.mz.knobs import Knobs
 from racetrack.engines.shared.marks import only_more, value_in_sql
 from racetrack.engines.shared.pgwire import CopyOut, Poll, Server, wait_for
 from racetrack.errors import RacetrackError, SetupError, UsageError
-from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
-from racetrack.workload import MarkedView, find_workload
+from racetrack.workloads.contract import MarkedView, find_workload
 
 if TYPE_CHECKING:
     import psycopg

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from racetrack.settings import Count, Mebibytes, Port, Settings, text_that
+from racetrack.config import Count, Mebibytes, Port, Settings, text_that
 from racetrack.stack.heeded import Heed
 
 ELSEWHERE = "Materialize is not started there: it runs where MZ_URL says"
@@ -29,7 +29,7 @@ def _url_of_materialize(secret: SecretStr) -> SecretStr:
 
 
 class Knobs(Settings):
-    """See `racetrack.settings`."""
+    """See `racetrack.config`."""
 
     materialize_port: Port
     materialize_workers: Count

@@ -7,7 +7,7 @@ from racetrack.install.image import Image
 # What the feeder imports of the harness, and itself.
 FEED = (
     *(f"racetrack/{name}.py" for name in ("__init__", "environment", "errors", "plugins")),
-    *(f"racetrack/{name}.py" for name in ("settings", "units")),
+    *(f"racetrack/{name}.py" for name in ("config", "units")),
     *(f"racetrack/stack/{name}.py" for name in ("__init__", "avro", "contract")),
     *(f"racetrack/stack/native/{name}.py" for name in ("__init__", "net", "service")),
     *(f"racetrack/engines/{name}.py" for name in ("__init__", "pg/__init__")),

@@ -15,14 +15,14 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from racetrack.clock import now_ms
+from racetrack.config import Settings
 from racetrack.engines.contract import Access, Engine, NoSuchView, Progress, Reader, Seen, Summary
 from racetrack.engines.pg.knobs import Knobs
 from racetrack.engines.shared.marks import only_more, value_in_sql
 from racetrack.engines.shared.pgwire import Server
 from racetrack.errors import RacetrackError, UsageError
-from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
-from racetrack.workload import MarkedView, Workload, find_workload
+from racetrack.workloads.contract import MarkedView, Workload, find_workload
 
 if TYPE_CHECKING:
     import pyarrow

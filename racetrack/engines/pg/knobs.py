@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from racetrack.settings import Milliseconds, Port, Settings, Size
+from racetrack.config import Milliseconds, Port, Settings, Size
 from racetrack.stack.heeded import IN_MEMORY, Heed
 
 
@@ -14,7 +14,7 @@ def _postgres_size(size: str) -> str:
 
 
 class Knobs(Settings):
-    """See `racetrack.settings`."""
+    """See `racetrack.config`."""
 
     postgres_port: Port
     postgres_tmpfs: Size

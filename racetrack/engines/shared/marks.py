@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from racetrack.engines.contract import Seen
-from racetrack.workload import MarkedView
+from racetrack.workloads.contract import MarkedView
 
 
 def only_more(told: Iterable[Seen]) -> Iterator[Seen]:

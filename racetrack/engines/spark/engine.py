@@ -3,9 +3,9 @@ progress too, is an upsert topic, written once a micro-batch."""
 
 from collections.abc import Sequence
 
+from racetrack.config import Settings
 from racetrack.engines.shared.upsert.engine import UpsertEngine
-from racetrack.settings import Settings
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 
 # What Structured Streaming can't express; docs/engines.md says why.
 NOT_MADE = {

@@ -11,8 +11,8 @@ from typing import Any
 import psutil
 
 from racetrack import plugins
+from racetrack.config import REPO, Settings, revealed
 from racetrack.errors import RacetrackError, SetupError
-from racetrack.settings import REPO, Settings, revealed
 from racetrack.stack.compose import leftovers
 
 STARTED_BY = "racetrack.started-by"  # a label: who put a container up

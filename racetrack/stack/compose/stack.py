@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psutil
 
+from racetrack.config import Settings
 from racetrack.errors import BusyError, RacetrackError, SetupError
-from racetrack.settings import Settings
 from racetrack.stack import tmpfs
 from racetrack.stack.compose import engine, images, leftovers, memory_check
 from racetrack.stack.compose.cgroup import CGroup

@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from racetrack.config import Settings
 from racetrack.errors import SetupError
-from racetrack.settings import Settings
 
 # For an engine: a line for each time that it stood still to collect garbage, with when that ended.
 # `racetrack/analysis/pauses.py` reads it.

@@ -6,7 +6,7 @@ import socket
 import urllib.error
 import urllib.request
 
-from racetrack.settings import Settings
+from racetrack.config import Settings
 from racetrack.stack.native.service import NotReady
 
 # Peers listen on this machine: no proxy of the environment may stand between.

@@ -30,8 +30,8 @@ from pathlib import Path
 import tenacity
 
 from racetrack import environment
+from racetrack.config import REPO, Settings, every_setting, load
 from racetrack.errors import RacetrackError
-from racetrack.settings import REPO, Settings, every_setting, load
 from racetrack.stack.native import net
 from racetrack.stack.native.service import (
     Context,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from racetrack import environment, plugins
-from racetrack.settings import Settings
+from racetrack.config import Settings
 
 SERVICES = "racetrack.stack.services"
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from racetrack import environment, install
+from racetrack.config import REPO, Settings
 from racetrack.errors import RacetrackError
 from racetrack.process_tree import ProcessTree
-from racetrack.settings import REPO, Settings
 from racetrack.stack import cores, tmpfs
 from racetrack.stack.contract import (
     DataFolder,

@@ -12,8 +12,8 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from racetrack import environment
+from racetrack.config import Settings
 from racetrack.errors import RacetrackError
-from racetrack.settings import Settings
 from racetrack.stack.native import jvm, leftovers, net, prebuilt
 from racetrack.stack.native.archive import Archive, training
 from racetrack.stack.native.service import Context, Launch, NotReady

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pymysql
 
+from racetrack.config import Settings
 from racetrack.errors import RacetrackError
-from racetrack.settings import Settings
 from racetrack.stack.native import jvm, net
 from racetrack.stack.native.archive import Archive, training
 from racetrack.stack.native.service import Context, Launch, NotReady
 from racetrack.stack.services import mysql, registry
 from racetrack.stack.services.broker import LOG4J, MESSAGE_MAX_BYTES
-from racetrack.workload import CDC_PREFIX, Workload, find_workload
+from racetrack.workloads.contract import CDC_PREFIX, Workload, find_workload
 
 CONNECTOR_CLASS = "io.debezium.connector.mysql.MySqlConnector"
 # Connect reads it when it is needed, so that neither its REST API nor its log ever shows it.

@@ -4,10 +4,10 @@ import socket
 from collections.abc import Mapping
 
 from racetrack import plugins
-from racetrack.settings import REPO, Settings, own_names, revealed
+from racetrack.config import REPO, Settings, own_names, revealed
 from racetrack.stack.native import net
 from racetrack.stack.native.service import Context, Launch, NotReady
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 
 GREETING = b"LOADGEN Connected."
 # What PyPy allocates goes round in this much memory. It would take half of the cache's size in

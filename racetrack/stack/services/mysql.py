@@ -9,13 +9,13 @@ from pathlib import Path
 import pymysql
 
 from racetrack import environment
+from racetrack.config import Settings
 from racetrack.errors import RacetrackError
 from racetrack.install.apt import own_loader
 from racetrack.install.debian import MYSQL_LIBRARIES
-from racetrack.settings import Settings
 from racetrack.stack.native import leftovers, net, prebuilt
 from racetrack.stack.native.service import Context, Launch, NotReady
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 
 UNPRIVILEGED = "nobody"
 SOCKET = "mysql.sock"

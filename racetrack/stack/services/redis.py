@@ -3,8 +3,8 @@
 import socket
 from collections.abc import Mapping
 
+from racetrack.config import Settings
 from racetrack.install.apt import own_loader
-from racetrack.settings import Settings
 from racetrack.stack.native import net
 from racetrack.stack.native.service import Context, Launch, NotReady
 

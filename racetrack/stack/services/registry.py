@@ -5,7 +5,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from racetrack.settings import Settings
+from racetrack.config import Settings
 from racetrack.stack.native import jvm, net
 from racetrack.stack.native.archive import Archive, training
 from racetrack.stack.native.service import Context, Launch, NotReady

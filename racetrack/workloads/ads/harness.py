@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from racetrack.workload import INTEGER, TEXT, TIME, Question, SourceTopic, View, Workload
+from racetrack.workloads.contract import INTEGER, TEXT, TIME, Question, SourceTopic, View, Workload
 
 # kcat's own `-J` would give the value as text within JSON, to be parsed twice. Of an event only
 # those fields are taken that a view needs.

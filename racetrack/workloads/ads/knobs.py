@@ -1,10 +1,10 @@
 """Settings that only the ads heed; `.env` says what they do."""
 
-from racetrack.settings import Count, Settings
+from racetrack.config import Count, Settings
 
 
 class Knobs(Settings):
-    """See `racetrack.settings`."""
+    """See `racetrack.config`."""
 
     ads_campaigns: Count
     ads_per_campaign: Count

@@ -4,7 +4,7 @@ What a view holds is said in `scripts/demo.py`, and computed from the sources by
 `racetrack/workloads/shop/views/<view>.sql`.
 """
 
-from racetrack.workload import (
+from racetrack.workloads.contract import (
     DECIMAL,
     FLOAT,
     INTEGER,

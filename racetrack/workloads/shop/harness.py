@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from racetrack.workload import SourceTopic, Workload
+from racetrack.workloads.contract import SourceTopic, Workload
 from racetrack.workloads.shop.catalogue import MARKED, QUESTIONS, VIEWS
 
 # The target of a product's or a profile's url is a number; other urls are free.

@@ -1,10 +1,10 @@
 """Settings that only the shop heeds; `.env` says what they do."""
 
-from racetrack.settings import Count, Settings
+from racetrack.config import Count, Settings
 
 
 class Knobs(Settings):
-    """See `racetrack.settings`."""
+    """See `racetrack.config`."""
 
     shop_users: Count
     shop_items: Count

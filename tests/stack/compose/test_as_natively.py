@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from racetrack import plugins
-from racetrack.settings import REPO, Settings, load
+from racetrack.config import REPO, Settings, load
 from racetrack.stack.compose.project import Project
 from racetrack.stack.native.service import Context
 from racetrack.stack.services import debezium, loadgen, mysql, redis
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 from tests.compose_files import service
 
 # Which variables Connect may read for a connector.

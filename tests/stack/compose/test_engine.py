@@ -13,7 +13,7 @@ import docker
 import pytest
 from docker.errors import DockerException
 
-from racetrack.settings import REPO
+from racetrack.config import REPO
 from racetrack.stack.compose import engine, visible
 from tests.stack.compose.fake_docker import COMPOSE, Handler, Program, find_docker
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from racetrack import images
-from racetrack.settings import REPO, load
+from racetrack.config import REPO, load
 from racetrack.stack.compose.containers import VERSIONS
 from racetrack.stack.compose.project import HARNESS, STARTED_BY, Project, environment
 from tests.compose_files import (

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from racetrack import plugins
+from racetrack.config import REPO, load
 from racetrack.errors import UsageError
 from racetrack.install.versions import in_env_files
-from racetrack.settings import REPO, load
 from racetrack.stack.compose import published
 from racetrack.stack.compose.published import IMAGES
 from tests.compose_files import (

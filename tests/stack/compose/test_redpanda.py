@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from racetrack.config import REPO
 from racetrack.install.versions import parse_env_file
-from racetrack.settings import REPO
 from tests.stack.compose.conftest import Describe
 
 MIB = 1 << 20

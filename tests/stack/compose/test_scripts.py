@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.settings import REPO
+from racetrack.config import REPO
 
 RUNNING = '{"name":"shop","connector":{"state":"RUNNING"},"tasks":[{"id":0,"state":"RUNNING"}]}'
 SUBJECTS = '["mysql.shop.users-value","mysql.shop.items-value","mysql.shop.purchases-value"]'

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from racetrack import plugins
+from racetrack.config import every_setting, load
 from racetrack.install.recipes import parts, recipe
 from racetrack.install.versions import in_env_files, read_versions
-from racetrack.settings import every_setting, load
 from racetrack.stack import cores, heeded
 from racetrack.stack.compose import published
 from racetrack.stack.compose.project import environment

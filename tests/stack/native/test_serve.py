@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from racetrack.config import Settings
 from racetrack.errors import RacetrackError
-from racetrack.settings import Settings
 from racetrack.stack.native import serve
 from racetrack.stack.native.serve import Foreground
 from racetrack.stack.native.service import Context, Launch, NotReady

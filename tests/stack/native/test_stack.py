@@ -17,8 +17,8 @@ from typing import cast
 import psutil
 import pytest
 
+from racetrack.config import Settings, load
 from racetrack.errors import SetupError
-from racetrack.settings import Settings, load
 from racetrack.stack import tmpfs
 from racetrack.stack.contract import Say
 from racetrack.stack.native import leftovers

@@ -5,7 +5,7 @@ from pathlib import Path
 import psutil
 
 from racetrack import install
-from racetrack.settings import load
+from racetrack.config import load
 from racetrack.stack.native.service import Context, find_service
 from tests.redis_server import running_redis
 

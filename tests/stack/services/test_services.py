@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from racetrack.settings import Settings, every_setting
+from racetrack.config import Settings, every_setting
 from racetrack.stack.native.service import Context, Launch, find_service
 from tests.service_facts import FACTS, LAUNCHED
 

@@ -1,8 +1,8 @@
 """Apex' local mode, one process, with the application in it."""
 
+from racetrack.config import Settings
 from racetrack.engines.apex.knobs import Knobs
 from racetrack.engines.shared.java_program.service import REDIS, Program
-from racetrack.settings import Settings
 
 
 def heap(settings: Settings) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from racetrack.config import Settings
 from racetrack.engines.shared.tests import programs_e2e
-from racetrack.settings import Settings
 
 pytestmark = pytest.mark.e2e
 

@@ -4,11 +4,11 @@ import sys
 from collections.abc import Mapping
 from importlib.metadata import version
 
+from racetrack.config import REPO, Settings
 from racetrack.engines.cal.knobs import FLAWS
-from racetrack.settings import REPO, Settings
 from racetrack.stack.native import net
 from racetrack.stack.native.service import Context, Launch, NotReady
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 
 READY_FILE = "ready"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racetrack import settings as racetrack_settings
+from racetrack import config as racetrack_settings
 from racetrack.engines import calibration_engine, find_engine
 from racetrack.engines.cal.consumer import (
     Counting,
@@ -25,7 +25,7 @@ from racetrack.engines.cal.knobs import Knobs
 from racetrack.engines.cal.services.cal import READY_FILE, SERVICE
 from racetrack.engines.contract import Progress, Summary
 from racetrack.engines.shared.progress_log import updates_of
-from racetrack.flaw import Flaw
+from racetrack.results.defects import Flaw
 from racetrack.run import calibration
 from racetrack.stack.native.service import Context, NotReady
 from tests.stack.conftest import context, settings

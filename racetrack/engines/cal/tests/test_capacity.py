@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from racetrack import settings
+from racetrack import config as settings
 from racetrack.engines.cal.capacity import STEP_S, Capacity, stretches
 from racetrack.engines.cal.consumer import Counting
 from racetrack.engines.cal.knobs import Knobs
 from racetrack.engines.cal.services.cal import SERVICE
 from racetrack.errors import UsageError
-from racetrack.flaw import Flaw
+from racetrack.results.defects import Flaw
 from racetrack.stack.native.service import Context
 from tests.stack.conftest import context
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from racetrack.config import REPO, Settings
 from racetrack.engines.dh.knobs import Knobs
-from racetrack.settings import REPO, Settings
 from racetrack.stack.native import jvm, net, prebuilt
 from racetrack.stack.native.archive import Archive
 from racetrack.stack.native.service import Context, Launch, NotReady

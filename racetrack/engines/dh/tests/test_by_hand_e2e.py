@@ -16,12 +16,12 @@ from confluent_kafka import Producer
 from pydeephaven import Session
 
 from racetrack import cli
+from racetrack.config import REPO, Settings
 from racetrack.engines.dh import engine as dh
 from racetrack.engines.dh.knobs import Knobs
 from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
 from racetrack.probes.write_check import TOPIC
-from racetrack.settings import REPO, Settings
 from racetrack.stack.native import leftovers
 from racetrack.verify import verification
 from tests.e2e.shared import Door, nc, stack_up

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from racetrack.config import REPO, load
 from racetrack.engines.dh.published import DEEPHAVEN
-from racetrack.settings import REPO, load
 from racetrack.stack.compose.project import Project
 from racetrack.stack.native import jvm
 from tests import compose_files

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from racetrack.engines.dh.engine import with_decimals
-from racetrack.published import published
+from racetrack.results.reference import published
 
 BIG_DECIMAL = {b"deephaven:type": b"java.math.BigDecimal"}
 

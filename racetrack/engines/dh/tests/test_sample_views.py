@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from racetrack.config import load
 from racetrack.engines.dh import engine as dh
 from racetrack.engines.dh.tests.test_sample_dt import Server, Update, server
-from racetrack.settings import load
 
 __all__ = ["server"]  # a fixture
 

@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from racetrack.config import Settings
 from racetrack.engines.flink.knobs import Knobs
-from racetrack.settings import Settings
 from racetrack.stack.native import jvm, net
 from racetrack.stack.native.service import Context, Launch
 

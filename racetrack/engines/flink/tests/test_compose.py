@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from racetrack.config import load
 from racetrack.engines.flink.knobs import Knobs
 from racetrack.engines.flink.published import FLINK
 from racetrack.engines.flink.services import flink
-from racetrack.settings import load
 from racetrack.stack.compose.project import environment
 from racetrack.stack.native.service import Context
 from tests.compose_files import Only, image_of, service

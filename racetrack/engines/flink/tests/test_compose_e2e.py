@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
+from racetrack.config import Settings
 from racetrack.engines.flink.knobs import Knobs
-from racetrack.settings import Settings
 from tests.e2e.contained import check_every_view
 from tests.e2e.shared import Door
 

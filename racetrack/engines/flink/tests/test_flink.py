@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from racetrack import settings
+from racetrack import config as settings
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
 from racetrack.engines.flink import checkpoint, engine, script

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
+from racetrack.config import REPO, Settings
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError, NoSuchView
 from racetrack.engines.flink.gateway import Gateway
 from racetrack.engines.flink.knobs import Knobs
-from racetrack.settings import REPO, Settings
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import standing_stack
 from racetrack.workloads.shop.catalogue import VIEWS

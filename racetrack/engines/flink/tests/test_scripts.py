@@ -4,10 +4,10 @@ import re
 
 import pytest
 
+from racetrack.config import REPO
 from racetrack.engines import find_engine
 from racetrack.engines.flink import script
-from racetrack.settings import REPO
-from racetrack.workload import View, find_workload
+from racetrack.workloads.contract import View, find_workload
 
 SQL = {
     workload: (REPO / "scripts" / name).read_text()

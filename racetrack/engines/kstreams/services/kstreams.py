@@ -1,8 +1,8 @@
 """The program in which Kafka Streams keeps the views (see racetrack/engines/kstreams/program)."""
 
+from racetrack.config import Settings
 from racetrack.engines.kstreams.knobs import Knobs
 from racetrack.engines.shared.java_program.service import TABLES, Program
-from racetrack.settings import Settings
 
 
 def heap(settings: Settings) -> str:

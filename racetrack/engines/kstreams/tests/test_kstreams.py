@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from racetrack import settings
+from racetrack import config as settings
 from racetrack.clock import now_ms
 from racetrack.engines import find_engine
 from racetrack.engines.contract import NoSuchView, Progress, Seen, Summary

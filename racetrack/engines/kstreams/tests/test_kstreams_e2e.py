@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
-from racetrack.settings import Settings
+from racetrack.config import Settings
 from racetrack.stack.runtime import standing_stack
 from racetrack.workloads.shop.catalogue import VIEWS
 from tests.e2e.shared import (

@@ -8,10 +8,10 @@ import psycopg
 import pytest
 from sqlglot import exp
 
+from racetrack.config import REPO
 from racetrack.engines.mz.tests.test_demo_sql import created, known_kind, rows, statements
 from racetrack.engines.shared.tests.postgres import Postgres, running_postgres
-from racetrack.settings import REPO
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 
 SCRIPT = REPO / "scripts" / "ads.sql"
 WINDOW_MS = 10_000

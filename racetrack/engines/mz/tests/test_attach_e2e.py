@@ -17,9 +17,9 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from jsonschema import Draft202012Validator
 
 from racetrack.analysis import raw
+from racetrack.config import REPO, Settings, load
 from racetrack.engines.mz.tests.materialize import Materialize, Running, running_materialize
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
-from racetrack.settings import REPO, Settings, load
 from tests.e2e.shared import Door, run_folder
 from tests.run_json import read_run
 

@@ -2,7 +2,7 @@
 
 import json
 
-from racetrack.settings import REPO
+from racetrack.config import REPO
 from tests.compose_files import service
 
 

@@ -14,9 +14,9 @@ import pytest
 import sqlglot
 from sqlglot import TokenType, exp
 
+from racetrack.config import REPO
 from racetrack.engines.mz import engine as mz
 from racetrack.engines.shared.tests.postgres import Postgres, running_postgres
-from racetrack.settings import REPO
 from racetrack.workloads.shop.catalogue import VIEWS
 
 SCRIPT = REPO / "scripts" / "demo.sql"

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pytest
 
 from racetrack.clock import now_ms
+from racetrack.config import Settings, for_record, load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
 from racetrack.engines.mz import engine as mz
@@ -33,9 +34,8 @@ from racetrack.errors import RacetrackError, SetupError, UsageError
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.delay import DelayProbe
 from racetrack.probes.usage import usage_of
+from racetrack.results.folder import RunFolder
 from racetrack.run import sweep
-from racetrack.runfolder import RunFolder
-from racetrack.settings import Settings, for_record, load
 from racetrack.stack.contract import Inside, Stack
 from tests.run.made_up import MakeReady, ready, refusal_of
 

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Mapping
 from importlib.metadata import version
 
+from racetrack.config import REPO, Settings
 from racetrack.engines.pg.knobs import Knobs
 from racetrack.engines.pg.services import postgres
-from racetrack.settings import REPO, Settings
 from racetrack.stack.native import net
 from racetrack.stack.native.service import Context, Launch, NotReady
 from racetrack.stack.services import registry

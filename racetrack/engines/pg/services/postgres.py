@@ -9,10 +9,10 @@ from pathlib import Path
 import psycopg
 
 from racetrack import environment
+from racetrack.config import Settings
 from racetrack.engines.pg import recipe
 from racetrack.engines.pg.knobs import Knobs
 from racetrack.errors import RacetrackError
-from racetrack.settings import Settings
 from racetrack.stack.native import leftovers, net, prebuilt
 from racetrack.stack.native.service import Context, Launch, NotReady
 

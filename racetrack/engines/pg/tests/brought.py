@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import psycopg
 
+from racetrack.config import Settings
 from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.feed import consumer as feed
 from racetrack.engines.pg.feed import plan
-from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
 
 NOW_MS = 1_795_000_000_000

@@ -6,11 +6,11 @@ from typing import Any, cast
 import psycopg
 import pytest
 
+from racetrack.config import load
 from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.services import postgres
 from racetrack.engines.pg.tests.brought import OnlySettings
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
-from racetrack.settings import load
 from racetrack.stack.contract import Stack
 
 

@@ -17,7 +17,7 @@ from racetrack.engines.pg.services import postgres
 from racetrack.engines.pg.tests.brought import NOW_MS, Message, OnlySettings, bring, rows
 from racetrack.errors import UsageError
 from racetrack.stack.contract import Stack
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 
 WINDOW_MS = 10_000
 FIRST = NOW_MS // WINDOW_MS * WINDOW_MS

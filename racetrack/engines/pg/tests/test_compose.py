@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from racetrack.config import REPO, load
 from racetrack.engines.pg.airgap import FEED
 from racetrack.engines.pg.services import pgfeed, postgres
 from racetrack.images.context import BuildContext
-from racetrack.settings import REPO, load
 from racetrack.stack.compose.project import Project
 from racetrack.stack.native.service import Context
 from tests import compose_files

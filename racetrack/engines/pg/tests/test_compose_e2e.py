@@ -3,7 +3,7 @@ were killed."""
 
 import pytest
 
-from racetrack.settings import Settings
+from racetrack.config import Settings
 from tests.e2e.contained import check_every_view
 
 pytestmark = pytest.mark.e2e

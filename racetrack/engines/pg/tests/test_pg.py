@@ -9,6 +9,7 @@ from typing import Any, cast
 import psycopg
 import pytest
 
+from racetrack.config import load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
 from racetrack.engines.pg import engine as pg
@@ -28,9 +29,8 @@ from racetrack.engines.pg.tests.brought import (
 )
 from racetrack.engines.shared.tests.postgres import Postgres
 from racetrack.errors import RacetrackError, UsageError
-from racetrack.settings import load
 from racetrack.stack.contract import Stack
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 from racetrack.workloads.shop.catalogue import MARKED, VIEWS
 from tests.run.made_up import MakeReady, ready, refusal_of
 

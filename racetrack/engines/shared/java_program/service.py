@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from racetrack.settings import Settings
+from racetrack.config import Settings
 from racetrack.stack.native import jvm, net
 from racetrack.stack.native.service import Context, Launch, NotReady
 from racetrack.stack.services import registry

@@ -7,7 +7,7 @@ from typing import Any
 import psutil
 import pytest
 
-from racetrack.settings import Settings
+from racetrack.config import Settings
 from racetrack.stack.runtime import standing_stack
 from racetrack.workloads.ads.harness import VIEWS
 from tests.e2e.shared import Door, check_answers, ended_well, run_folder, stack_up

@@ -17,15 +17,15 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from racetrack import engines, interrupts
 from racetrack.clock import now_ms
+from racetrack.config import load
 from racetrack.engines.contract import Access, Engine, Progress, Reader, Summary
 from racetrack.engines.shared.redis_sink import progress, views
 from racetrack.machine_lock import machine_lock
+from racetrack.results.run import RunArguments
 from racetrack.run.single import run_once
-from racetrack.run_record import RunArguments
 from racetrack.screen import Screen
-from racetrack.settings import load
 from racetrack.stack.contract import Stack
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 
 if TYPE_CHECKING:
     import pyarrow

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from racetrack.config import Settings
 from racetrack.engines.shared.tests.programs import ENGINES
-from racetrack.settings import Settings
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 from tests.e2e.shared import Door, ended_well
 
 pytestmark = pytest.mark.e2e

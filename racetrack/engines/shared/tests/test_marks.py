@@ -2,7 +2,7 @@
 
 from racetrack.engines.contract import Seen
 from racetrack.engines.shared.marks import only_more, value_in_sql
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 
 AT_MS = 1_795_000_000_000
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from racetrack import install, settings
+from racetrack import config as settings
+from racetrack import install
 from racetrack.engines import find_engine
 from racetrack.engines.shared.tests.programs import ENGINES, WRITE_TO_REDIS, recipe_of, service_of
 from racetrack.stack.native.service import Context, NotReady

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from racetrack.config import load
 from racetrack.engines.shared.temurin import TEMURIN
 from racetrack.engines.shared.tests.programs import (
     ENGINES,
@@ -16,7 +17,6 @@ from racetrack.engines.shared.tests.programs import (
     told_otherwise,
 )
 from racetrack.install import java
-from racetrack.settings import load
 from racetrack.stack.compose.project import environment
 from tests.compose_files import dockerfile_of, image_of, service
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from racetrack.config import load
 from racetrack.engines.contract import Access, NoSuchView, Progress, Summary
 from racetrack.engines.shared.redis_sink.progress import PROGRESS, follow
 from racetrack.engines.shared.redis_sink.views import read, reader
 from racetrack.errors import RacetrackError
-from racetrack.settings import load
 from racetrack.stack.contract import Endpoints
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 from tests.redis_server import Server, running_redis
 
 WITHIN_S = 20.0

@@ -1,9 +1,9 @@
 """Of the rows in a view's topic those of marks are told, and no others."""
 
+from racetrack.config import load
 from racetrack.engines.contract import Seen
 from racetrack.engines.shared.upsert import marks
-from racetrack.settings import load
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 
 SETTINGS = load()
 MARKED = find_workload("shop").marked

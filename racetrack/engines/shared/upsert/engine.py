@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from racetrack.config import Settings
 from racetrack.engines.contract import (
     Access,
     Engine,
@@ -20,9 +21,8 @@ from racetrack.engines.contract import (
 from racetrack.engines.shared.marks import only_more
 from racetrack.engines.shared.upsert import marks, totals, views
 from racetrack.engines.shared.upsert.topics import Written, is_written, latest, names
-from racetrack.settings import Settings
 from racetrack.stack.contract import Stack
-from racetrack.workload import MarkedView, find_workload
+from racetrack.workloads.contract import MarkedView, find_workload
 
 if TYPE_CHECKING:
     import pyarrow

@@ -8,12 +8,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from racetrack.config import Settings
 from racetrack.engines.contract import Seen
 from racetrack.engines.shared.upsert import topics
 from racetrack.errors import RacetrackError
 from racetrack.kafka_client import is_retriable
-from racetrack.settings import Settings
-from racetrack.workload import MarkedView
+from racetrack.workloads.contract import MarkedView
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer

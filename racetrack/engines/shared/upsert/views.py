@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from racetrack.config import Settings
 from racetrack.engines.contract import Access, NoSuchView, Reader
 from racetrack.engines.shared.upsert import topics
 from racetrack.engines.shared.upsert.tables import Tables
-from racetrack.settings import Settings
-from racetrack.workload import ColumnType, find_workload
+from racetrack.workloads.contract import ColumnType, find_workload
 
 if TYPE_CHECKING:
     import pyarrow

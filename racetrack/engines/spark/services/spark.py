@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from racetrack.config import Settings
 from racetrack.engines.shared.java_program.service import TABLES, Program
 from racetrack.engines.spark import recipe
 from racetrack.engines.spark.knobs import Knobs
-from racetrack.settings import Settings
 
 
 def heap(settings: Settings) -> str:

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from racetrack import settings
+from racetrack import config as settings
 from racetrack.engines import find_engine
 from racetrack.engines.contract import NoSuchView, Progress, Summary
 from racetrack.engines.shared.upsert import engine, totals
 from racetrack.engines.shared.upsert.topics import Written
 from racetrack.engines.spark import recipe
 from racetrack.engines.spark.engine import NOT_MADE
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 
 SPARK = find_engine("spark")
 KAFKA = "127.0.0.1:54092"

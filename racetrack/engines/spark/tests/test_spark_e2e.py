@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
+from racetrack.config import Settings
 from racetrack.engines.spark.engine import NOT_MADE
-from racetrack.settings import Settings
 from racetrack.stack.runtime import standing_stack
-from racetrack.workload import find_workload
+from racetrack.workloads.contract import find_workload
 from tests.e2e.shared import (
     Door,
     check_answers,

@@ -1,8 +1,8 @@
 """Storm's local cluster, one process, with the topology in it."""
 
+from racetrack.config import Settings
 from racetrack.engines.shared.java_program.service import REDIS, Program
 from racetrack.engines.storm.knobs import Knobs
-from racetrack.settings import Settings
 
 
 def heap(settings: Settings) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from racetrack.verify import sources
 from racetrack.verify.compare import Compared, compare
-from racetrack.workload import View
+from racetrack.workloads.contract import View
 from racetrack.workloads.shop.harness import WORKLOAD
 from racetrack.workloads.shop.tests import shop
 from racetrack.workloads.shop.tests.shop import Shop

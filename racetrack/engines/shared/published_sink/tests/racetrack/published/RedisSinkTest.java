@@ -1,4 +1,4 @@
-package racetrack.published;
+package racetrack.results.reference;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;

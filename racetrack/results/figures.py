@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from racetrack.record_part import Endless, Part
+from racetrack.results.base import Endless, Part
 
 
 class Slope(Part):

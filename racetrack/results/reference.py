@@ -50,7 +50,7 @@ class Article(BaseModel):
 
 
 class Published(BaseModel):
-    """What `racetrack/engines/published_2022.json` holds: where it stands, notes, and results."""
+    """What `racetrack/engines/reference_2022.json` holds: where it stands, notes, and results."""
 
     title: str
     machine: str

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ValidationError
 
 from racetrack.clock import utc_now
 from racetrack.errors import UsageError
-from racetrack.json_file import write_whole
-from racetrack.run_record import SCHEMA_VERSION, RunRecord, Step
+from racetrack.results.json_file import write_whole
+from racetrack.results.run import SCHEMA_VERSION, RunRecord, Step
 
 Record = TypeVar("Record", bound=BaseModel)
 

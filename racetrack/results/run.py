@@ -1,6 +1,6 @@
 """What `run.json` holds, as one typed model; docs/run.schema.json is generated from it.
 
-    python -m racetrack.run_record > docs/run.schema.json
+    python -m racetrack.results.run > docs/run.schema.json
 
 Whatever writes or reads a run goes by these classes, and by those of `results_record.py` and
 `verified_record.py`. What a run has not come to is absent from the file and has its default here.
@@ -12,9 +12,9 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from racetrack.record_part import Part, Scalar, Utc
-from racetrack.results_record import Results
-from racetrack.verified_record import Verified
+from racetrack.results.base import Part, Scalar, Utc
+from racetrack.results.figures import Results
+from racetrack.results.verification import Verified
 
 SCHEMA_VERSION: Literal[3] = 3
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from racetrack.record_part import Part
+from racetrack.results.base import Part
 
 
 class PlannedRun(Part):

@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from racetrack.record_part import Endless, Part, Scalar
-from racetrack.results_record import CoreSpeed
-from racetrack.run_record import Machine, Window
+from racetrack.results.base import Endless, Part, Scalar
+from racetrack.results.figures import CoreSpeed
+from racetrack.results.run import Machine, Window
 
 PAGEVIEWS = "pageviews"  # the events of the main topic, whatever the workload
 

@@ -15,8 +15,8 @@ from enum import Enum
 from pathlib import Path
 
 from racetrack import plugins
+from racetrack.config import Settings
 from racetrack.errors import UsageError
-from racetrack.settings import Settings
 
 # Debezium's name for MySQL, with which its topics begin.
 CDC_PREFIX = "mysql"

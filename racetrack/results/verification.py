@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from racetrack.record_part import Part, Scalar
+from racetrack.results.base import Part, Scalar
 
 Row = dict[str, Scalar]
 

@@ -1,0 +1,1 @@
+"""The run folder, and the models of every record in it."""
