@@ -85,7 +85,7 @@ class Experiment:
                     with self._step(len(self._steps)):
                         self._session.stop()
             self._report(result)
-            if result == "ok":
+            if read_run(self._folder.path).results:
                 # All is stopped and reported, so a signal may end this.
                 guard.rearm()
                 self._stack.speed_up_next_start(self._screen.say)

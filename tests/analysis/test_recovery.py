@@ -75,8 +75,8 @@ def test_a_lag_without_end_is_none_in_the_record() -> None:
 def test_purchases_wait_from_when_they_were_due(tmp_path: Path) -> None:
     # 1,000 are from before the race; the topic stands still at the third row and is up at the last.
     due, captured = [0, 1, 2, 3, 4, 5, 5], [1000, 1001, 1001, 1001, 1001, 1003, 1005]
-    rows = [f"{1000 * s},{due[s]},0,{due[s]},{captured[s]}" for s in range(len(due))]
-    header = "at_ms,due,refused,done,captured"
+    rows = [f"{1000 * s},{due[s]},0,{due[s]},{captured[s]},0" for s in range(len(due))]
+    header = "at_ms,due,refused,done,captured,sent_ms"
     (tmp_path / cdc.FILE).write_text("\n".join([header, *rows]) + "\n")
     found = recovery.purchases(tmp_path)
     assert found
@@ -86,7 +86,7 @@ def test_purchases_wait_from_when_they_were_due(tmp_path: Path) -> None:
 def test_the_files_of_a_run_that_goes_on_are_read_up_to_their_last_whole_line(
     tmp_path: Path,
 ) -> None:
-    text = "at_ms,due,refused,done,captured\n1000,1,0,1,1001\n2000,3,1,2,1002\n3000,9,1"
+    text = "at_ms,due,refused,done,captured,sent_ms\n1000,1,0,1,1001,0\n2000,3,1,2,1002,0\n3000,9,1"
     (tmp_path / cdc.FILE).write_text(text)
     found = recovery.purchases(tmp_path)
     assert found

@@ -21,6 +21,7 @@ WHOLE, SOME, NOBODYS = Question("best"), Question("sold", by=BY), Question("miss
 ENDPOINTS: dict[str, str | int] = {
     "kafka": "127.0.0.1:1",
     "registry": "http://127.0.0.1:2",
+    "connect": "http://127.0.0.1:3",
     "mysql_host": "127.0.0.1",
     "mysql_port": 3,
     "loadgen_host": "127.0.0.1",

@@ -225,6 +225,9 @@ class NoStack:
     def data_folders(self) -> list[DataFolder]:
         return []
 
+    def speed_up_next_start(self, say: object) -> None:
+        """There is nothing to make."""
+
 
 @dataclass(frozen=True)
 class NamedEngine:
