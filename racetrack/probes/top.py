@@ -11,7 +11,7 @@ from racetrack.results.folder import RunFolder
 from racetrack.stack.native.leftovers import mark_command
 
 KIB_PER_GIB = 1024 * 1024
-LOOK_EVERY_S = 0.2
+LOOK_EVERY_S = 0.5
 MAX_PIDS = 20  # that top can be asked for
 
 

@@ -143,7 +143,7 @@ class NativeStack:
         ready = {service.name: threading.Event() for service in wanted}
         with (
             self._fetch(sorted(needed), _versions_of(self.settings), say) as parts,
-            ThreadPoolExecutor(max_workers=len(wanted)) as pool,
+            ThreadPoolExecutor(max_workers=max(1, len(wanted))) as pool,
             self._ended_on_error(),
         ):
             self._coming = parts
