@@ -1,4 +1,4 @@
-"""What all typed models of files share: strict parts, and values that JSON has no word for."""
+"""Base model and shared types of the records in the run folder."""
 
 import math
 from typing import Annotated
@@ -7,15 +7,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 Utc = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")]
 Scalar = str | int | float | bool | None
-# JSON has no infinity: a lag without end is null there.
-Endless = Annotated[
+# JSON has no infinity: an infinite lag is null there.
+InfinityAsNull = Annotated[
     float,
     BeforeValidator(lambda value: math.inf if value is None else value),
     WithJsonSchema({"type": ["number", "null"]}),
 ]
 
 
-class Part(BaseModel):
-    """A part of the record: nothing beside what is described, and nothing of another type."""
+class StrictModel(BaseModel):
+    """Base of all records: rejects unknown keys and writes infinity as null."""
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True, ser_json_inf_nan="null")

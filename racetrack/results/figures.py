@@ -9,10 +9,10 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from racetrack.results.base import Endless, Part
+from racetrack.results.base import InfinityAsNull, StrictModel
 
 
-class Slope(Part):
+class Slope(StrictModel):
     """Growth in percent of real time (1 % is 10 ms per second) with its interval."""
 
     pct: float = Field(description="Theil-Sen slope.")
@@ -20,23 +20,23 @@ class Slope(Part):
     high_pct: float = Field(description="Upper end.")
 
 
-class LagShare(Part):
+class LagShare(StrictModel):
     """One link's share of the processing lag."""
 
-    p50_ms: Endless = Field(description="Median, milliseconds.")
+    p50_ms: InfinityAsNull = Field(description="Median, milliseconds.")
     slope: Slope | None = Field(
         description="How it grows; null where the verdict did not depend on it."
     )
 
 
-class LagAtMost(Part):
+class LagAtMost(StrictModel):
     """A point of the lag's distribution over time."""
 
     share: float = Field(ge=0, le=1, description="Share of the window's time.")
-    lag_ms: Endless = Field(description="For so much of it, the lag was at most this.")
+    lag_ms: InfinityAsNull = Field(description="For so much of it, the lag was at most this.")
 
 
-class Lag(Part):
+class Lag(StrictModel):
     """The lag behind a verdict, milliseconds; null is without end.
 
     Lag is the age of the oldest pageview that is due and not counted, at every instant: what a
@@ -45,20 +45,20 @@ class Lag(Part):
     """
 
     slope: Slope = Field(description="Of the processing lag.")
-    lag_p50_ms: Endless = Field(description="Median over the window's time.")
-    lag_p90_ms: Endless = Field(description="90 % of the time at most this.")
-    lag_p99_ms: Endless = Field(description="99 % of the time at most this.")
-    lag_max_ms: Endless = Field(description="Largest.")
+    lag_p50_ms: InfinityAsNull = Field(description="Median over the window's time.")
+    lag_p90_ms: InfinityAsNull = Field(description="90 % of the time at most this.")
+    lag_p99_ms: InfinityAsNull = Field(description="99 % of the time at most this.")
+    lag_max_ms: InfinityAsNull = Field(description="Largest.")
     lag_distribution: tuple[LagAtMost, ...] = Field(description="By rising share.")
-    processing_lag_p50_ms: Endless = Field(description="Median.")
-    processing_lag_p99_ms: Endless = Field(description="99 % of the time at most this.")
-    processing_lag_max_ms: Endless = Field(description="Largest.")
+    processing_lag_p50_ms: InfinityAsNull = Field(description="Median.")
+    processing_lag_p99_ms: InfinityAsNull = Field(description="99 % of the time at most this.")
+    processing_lag_max_ms: InfinityAsNull = Field(description="Largest.")
     generator: LagShare
     broker: LagShare
     engine: LagShare
 
 
-class Throughput(Part):
+class Throughput(StrictModel):
     """Pageviews per second from the curves."""
 
     offered_per_s: float = Field(description="Due by the schedule.")
@@ -80,7 +80,7 @@ class VerdictKind(StrEnum):
     UNDECIDED = "undecided"
 
 
-class Verdict(Part):
+class Verdict(StrictModel):
     """Did it keep up? See docs/verdict.md."""
 
     kind: VerdictKind = Field(description="The verdict.")
@@ -111,7 +111,7 @@ class Verdict(Part):
     )
 
 
-class Spread(Part):
+class Spread(StrictModel):
     """Statistics over samples; null where there is no sample."""
 
     mean: float | None = Field(description="Mean.")
@@ -121,7 +121,7 @@ class Spread(Part):
     samples: tuple[float, ...] = Field(description="In order.")
 
 
-class TopStatistics(Part):
+class TopStatistics(StrictModel):
     """One service in the sampling window, as the published experiment measured it."""
 
     cpu_pct: Spread = Field(description="Samples of top, percent of one core.")
@@ -131,14 +131,14 @@ class TopStatistics(Part):
     )
 
 
-class MemoryMax(Part):
+class MemoryMax(StrictModel):
     """The most resident memory of a run, from when the demo was loaded until the load ended."""
 
     gib: float = Field(description="GiB.")
     at_s: float = Field(description="Seconds after the rate was set; below 0: before it.")
 
 
-class Cost(Part):
+class Cost(StrictModel):
     """CPU and memory of a service, or of all services of the engine, by the kernel's account."""
 
     cpu_mean_pct: float = Field(description="Mean CPU, percent of one core.")
@@ -175,7 +175,7 @@ class Cost(Part):
     )
 
 
-class Freshness(Part):
+class Freshness(StrictModel):
     """The published freshness: now minus the newest received_at seen, milliseconds."""
 
     mean: float | None = Field(description="Mean over updates.")
@@ -188,7 +188,7 @@ class Freshness(Part):
     )
 
 
-class CoreSpeed(Part):
+class CoreSpeed(StrictModel):
     """Speed of a core at a fixed piece of work, MiB of BLAKE2b per second of CPU time. A core that
     is shared with another machine is slower, for everything that runs on it."""
 
@@ -201,7 +201,7 @@ class CoreSpeed(Part):
         return 100 * self.mib_per_s / self.fastest_mib_per_s
 
 
-class NoiseFigures(Part):
+class NoiseFigures(StrictModel):
     """Means of what the machine did in an interval, the judged window in `results`; null: not
     known here. See docs/noise.md."""
 
@@ -235,7 +235,7 @@ class NoiseFigures(Part):
     )
 
 
-class Recovery(Part):
+class Recovery(StrictModel):
     """How a lag came back after a fault."""
 
     normal_ms: float = Field(description="What lag was at most before it, or 2 s if that is more.")
@@ -247,7 +247,7 @@ class Recovery(Part):
     )
 
 
-class FaultRecovery(Part):
+class FaultRecovery(StrictModel):
     """A fault that has passed."""
 
     fault: str = Field(description="As it was given.")
@@ -265,7 +265,7 @@ class FaultRecovery(Part):
         }
 
 
-class LittlesLaw(Part):
+class LittlesLaw(StrictModel):
     """What waits is the rate times its age: two records of one run held against each other. A run
     in which it does not hold says so among the verdict's warnings."""
 
@@ -282,7 +282,7 @@ class LittlesLaw(Part):
     holds: bool = Field(description="Whether they differ by no more.")
 
 
-class ViewLag(Part):
+class ViewLag(StrictModel):
     """How old a view was, told by its marks: the age of the oldest that was due and not in it, at
     every instant of the window, milliseconds; null is without end. See docs/views.md.
     """
@@ -293,20 +293,20 @@ class ViewLag(Part):
     updates: int = Field(description="How often the marks in it were seen to change.")
     kind: VerdictKind = Field(description="The verdict on this view alone.")
     reason: str = Field(description="In words, with numbers.")
-    lag_p50_ms: Endless = Field(description="Median over the window's time.")
-    lag_p90_ms: Endless = Field(description="90 % of the time at most this.")
-    lag_p99_ms: Endless = Field(description="99 % of the time at most this.")
-    lag_max_ms: Endless = Field(description="Largest.")
+    lag_p50_ms: InfinityAsNull = Field(description="Median over the window's time.")
+    lag_p90_ms: InfinityAsNull = Field(description="90 % of the time at most this.")
+    lag_p99_ms: InfinityAsNull = Field(description="99 % of the time at most this.")
+    lag_max_ms: InfinityAsNull = Field(description="Largest.")
 
 
-class Quantiles(Part):
+class Quantiles(StrictModel):
     """Over answers or instants, milliseconds; null is without end."""
 
-    p50_ms: Endless = Field(description="Median.")
-    p99_ms: Endless = Field(description="99 % of them at most this.")
+    p50_ms: InfinityAsNull = Field(description="Median.")
+    p99_ms: InfinityAsNull = Field(description="99 % of them at most this.")
 
 
-class CdcWay(Part):
+class CdcWay(StrictModel):
     """Age of the oldest insert of the watched table that was due and had not passed a stage of CDC,
     ten times a second, each up to 0.1 s too high."""
 
@@ -318,7 +318,7 @@ class CdcWay(Part):
     )
 
 
-class Answers(Part):
+class Answers(StrictModel):
     """What a client got who read a view on a schedule (READS_PER_SECOND), of those reads that were
     due in the window. See docs/views.md."""
 
@@ -343,24 +343,24 @@ class Answers(Part):
     )
 
 
-class WindowWrites(Part):
+class WindowWrites(StrictModel):
     """What Yahoo's benchmark published, of the windows of event time that end in the judged
     window, and what it hides. See docs/workloads.md."""
 
     length_ms: int = Field(description="Of a window.")
     windows: int = Field(description="How many there were.")
-    after_end_p50_ms: Endless = Field(
+    after_end_p50_ms: InfinityAsNull = Field(
         description="From a window's end until its last event was counted, median; below 0 if that"
         " was before."
     )
-    after_end_max_ms: Endless = Field(description="The most that it took in any of them.")
-    lag_max_ms: Endless = Field(
+    after_end_max_ms: InfinityAsNull = Field(description="The most that it took in any of them.")
+    lag_max_ms: InfinityAsNull = Field(
         description="The greatest lag at any instant from the judged window's start until the"
         " last of these was written."
     )
 
 
-class Results(Part):
+class Results(StrictModel):
     """Figures over the judged window."""
 
     offered_pageviews_per_s: float | None = Field(description="Due by the schedule.")

@@ -12,14 +12,14 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from racetrack.results.base import Part, Scalar, Utc
+from racetrack.results.base import Scalar, StrictModel, Utc
 from racetrack.results.figures import Results
 from racetrack.results.verification import Verified
 
 SCHEMA_VERSION: Literal[3] = 3
 
 
-class RunArguments(Part):
+class RunArguments(StrictModel):
     """What the command line asked for."""
 
     pageviews_per_s: int = Field(ge=0, description="Rate; 0: idle.")
@@ -41,7 +41,7 @@ class RunArguments(Part):
     )
 
 
-class Machine(Part):
+class Machine(StrictModel):
     """Where it ran."""
 
     cpu_model: str = Field(default="unknown CPU", description="As the kernel names it.")
@@ -63,7 +63,7 @@ class Machine(Part):
         return f"{self.cpu_model}{numbers}, {cores} cores, {memory_gib} GiB"
 
 
-class Step(Part):
+class Step(StrictModel):
     """A step."""
 
     name: str = Field(description="What was done.")
@@ -71,7 +71,7 @@ class Step(Part):
     ended_at: Utc | None = Field(description="UTC; null while it lasts.")
 
 
-class Window(Part):
+class Window(StrictModel):
     """The sampling window, epoch milliseconds."""
 
     start_ms: int = Field(description="First.")
@@ -83,7 +83,7 @@ class Window(Part):
         return (self.end_ms - self.start_ms) / 1000
 
 
-class CpuTime(Part):
+class CpuTime(StrictModel):
     """CPU seconds by mode."""
 
     user: float = Field(description="User mode.")
@@ -94,7 +94,7 @@ class CpuTime(Part):
         return CpuTime(user=self.user - earlier.user, system=self.system - earlier.system)
 
 
-class Counts(Part):
+class Counts(StrictModel):
     """Counts of generator, broker and engine after the load was paused."""
 
     paused_ms: int | None = Field(
@@ -133,7 +133,7 @@ class Measured(Counts):
     )
 
 
-class DoneFault(Part):
+class DoneFault(StrictModel):
     """A fault."""
 
     fault: str = Field(description="As it was given.")
@@ -155,7 +155,7 @@ class DoneFault(Part):
     )
 
 
-class FaultLog(Part):
+class FaultLog(StrictModel):
     """What was done to the stack on purpose (--fault)."""
 
     from_ms: int = Field(
@@ -164,7 +164,7 @@ class FaultLog(Part):
     done: tuple[DoneFault, ...] = Field(description="In the order in which they were done.")
 
 
-class MarkedViewRecord(Part):
+class MarkedViewRecord(StrictModel):
     """A view that was followed by marks. Mark n (0 for the first) is of partition n // 2 modulo
     their number. What its rows in views.csv say is of those marks of a partition that show in it.
     """
@@ -180,7 +180,7 @@ class MarkedViewRecord(Part):
     )
 
 
-class QuestionRecord(Part):
+class QuestionRecord(StrictModel):
     """What was asked where views were read."""
 
     name: str = Field(description="As in reads.csv.")
@@ -189,7 +189,7 @@ class QuestionRecord(Part):
     )
 
 
-class RunRecord(Part):
+class RunRecord(StrictModel):
     """The record of a run. The file is rewritten whole at every change: a run that broke off has
     what was known by then. Keys are only ever added within a version."""
 

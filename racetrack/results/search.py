@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from racetrack.results.base import Endless, Part, Scalar
+from racetrack.results.base import InfinityAsNull, Scalar, StrictModel
 from racetrack.results.figures import CoreSpeed
 from racetrack.results.run import Machine, Window
 
@@ -26,7 +26,7 @@ def effective_bound_ms(bound_ms: float, update_interval_ms: float) -> float:
 CORE = "Speed of the cores in the window."
 
 
-class SaturationWindow(Part):
+class SaturationWindow(StrictModel):
     """A window in which the engine always had a backlog."""
 
     window: Window
@@ -53,7 +53,7 @@ class SaturationWindow(Part):
     void: str | None = Field(default=None, description=VOID)
 
 
-class RateTrial(Part):
+class RateTrial(StrictModel):
     """A window at a constant rate."""
 
     per_s: int
@@ -64,8 +64,8 @@ class RateTrial(Part):
     )
     window: Window
     counted_before: int = Field(description=COUNTED_BEFORE)
-    lag_p50_ms: Endless
-    lag_p99_ms: Endless
+    lag_p50_ms: InfinityAsNull
+    lag_p99_ms: InfinityAsNull
     handed_over_per_s: float = Field(description="Rate that the generator gave its Kafka client.")
     ended_early: bool = Field(
         description="Whether the trial was stopped because the bound could no longer hold."
@@ -74,7 +74,7 @@ class RateTrial(Part):
     void: str | None = Field(default=None, description=VOID)
 
 
-class LimitRun(Part):
+class LimitRun(StrictModel):
     """One fresh run: warm-up, rate trials (second run only), saturation window. `tag` names its
     folder beside that of the search."""
 
@@ -94,15 +94,15 @@ class LimitRun(Part):
     saturation: tuple[SaturationWindow, ...] = ()
 
 
-class Capacity(Part):
+class Capacity(StrictModel):
     """Throughput at saturation with its 95 % interval."""
 
     per_s: float
-    low: Endless
-    high: Endless
+    low: InfinityAsNull
+    high: InfinityAsNull
 
 
-class SustainableRate(Part):
+class SustainableRate(StrictModel):
     """Highest rate at which the p99 of the lag stayed within a bound, and lowest rate above it at
     which it did not; null where there is none."""
 
@@ -111,7 +111,7 @@ class SustainableRate(Part):
     failed_per_s: int | None
 
 
-class LimitRecord(Part):
+class LimitRecord(StrictModel):
     """Result of a capacity search; rates are events per second, pageviews unless `of` differs."""
 
     engine: str

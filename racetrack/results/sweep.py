@@ -4,10 +4,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from racetrack.results.base import Part
+from racetrack.results.base import StrictModel
 
 
-class PlannedRun(Part):
+class PlannedRun(StrictModel):
     """One run of the plan; `tag` names its folder beside the sweep's, once it has been run."""
 
     engine: str
@@ -21,7 +21,7 @@ class PlannedRun(Part):
     outcome: str | None = None
 
 
-class Sweep(Part):
+class Sweep(StrictModel):
     """A plan, and how far it came. `vary` names a setting of `.env`, each run's `value` is what it
     is set to."""
 

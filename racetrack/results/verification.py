@@ -5,12 +5,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from racetrack.results.base import Part, Scalar
+from racetrack.results.base import Scalar, StrictModel
 
 Row = dict[str, Scalar]
 
 
-class WrongRow(Part):
+class WrongRow(StrictModel):
     """A row that is not right."""
 
     finding: Literal["missing", "extra", "different"] = Field(description="What is wrong.")
@@ -34,7 +34,7 @@ class ViewStatus(StrEnum):
     NOT_COMPARED = "not compared"
 
 
-class Miscounted(Part):
+class Miscounted(StrictModel):
     """What is wrong with a view that counts messages of the main topic, told in messages."""
 
     events: int = Field(ge=0, description="How many the sources have.")
@@ -46,7 +46,7 @@ class Miscounted(Part):
     )
 
 
-class ViewFinding(Part):
+class ViewFinding(StrictModel):
     """A view. `right`: every row is as the sources say, and no other is there. `wrong`: not so.
     `absent`: this engine's demo has no such view. `unreadable`: what the engine has could not be
     read or compared. `not compared`: what it should hold is beyond what the verifier can compute.
@@ -86,7 +86,7 @@ class ViewFinding(Part):
         return self.status in (ViewStatus.WRONG, ViewStatus.UNREADABLE)
 
 
-class CdcVerified(Part):
+class CdcVerified(StrictModel):
     """The tables as their topics have them against MySQL: what CDC delivered. In their rows,
     `engine` is what the topic has.
     """
@@ -114,14 +114,14 @@ class CdcVerified(Part):
         return sum(table.missing + table.extra + table.different for table in found)
 
 
-class UnfitMessages(Part):
+class UnfitMessages(StrictModel):
     """Messages of a topic that are none of its events. Views are computed without them."""
 
     count: int = Field(ge=1, description="How many there are.")
     first: tuple[str, ...] = Field(description="The first of them: where each is, and why.")
 
 
-class Verified(Part):
+class Verified(StrictModel):
     """The views against the sources, with the load paused, in two steps: the topics of CDC against
     MySQL, then the views against the topics. See racetrack/verify/."""
 
