@@ -1,4 +1,4 @@
-"""Was a known flaw measured as it was programmed? From run folders to findings."""
+"""Was a known defect measured as it was programmed? From run folders to findings."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 from racetrack.analysis import curves, figures, raw
 from racetrack.analysis.lag import lag_series, recorded_until_ms, throughput
 from racetrack.analysis.noise import is_void
-from racetrack.results.defects import Flaw
+from racetrack.results.defects import InjectedDefect
 from racetrack.results.figures import Lag, Verdict, VerdictKind
 from racetrack.results.folder import read_run
 from racetrack.results.run import RunRecord
@@ -40,51 +40,51 @@ class Finding:
     within: bool
 
 
-def delay(folder: Path, flaw: Flaw) -> Finding:
+def delay(folder: Path, defect: InjectedDefect) -> Finding:
     """The median lag of a run against the delay of its engine."""
     bound = f"± {LAG_WITHIN_MS:.0f} ms"
     judged = _judged(read_run(folder))
     if isinstance(judged, str):
-        return Finding(str(flaw), judged, bound, within=False)
+        return Finding(str(defect), judged, bound, within=False)
     p50_ms, p99_ms = judged.lag.lag_p50_ms, judged.lag.lag_p99_ms
     shown = f"median lag {p50_ms:,.0f} ms, p99 {p99_ms:,.0f} ms"
-    within = abs(p50_ms - flaw.delay_ms - flaw.cycle_ms / 2) <= LAG_WITHIN_MS
-    return Finding(str(flaw), shown, bound, within=within)
+    within = abs(p50_ms - defect.delay_ms - defect.cycle_ms / 2) <= LAG_WITHIN_MS
+    return Finding(str(defect), shown, bound, within=within)
 
 
-def sawtooth(folder: Path, flaw: Flaw) -> Finding:
+def sawtooth(folder: Path, defect: InjectedDefect) -> Finding:
     """The lag of an engine that tells seldom: from its delay to a cycle more, each as long. An
     update is there once the last of its partitions is stamped."""
-    lowest_ms = flaw.delay_ms + flaw.spread_ms
+    lowest_ms = defect.delay_ms + defect.spread_ms
     expected = {
-        "lag p50": (lowest_ms + 0.5 * flaw.cycle_ms, SAWTOOTH_WITHIN * flaw.cycle_ms),
-        "p99": (lowest_ms + 0.99 * flaw.cycle_ms, SAWTOOTH_P99_WITHIN * flaw.cycle_ms),
-        "processing lag p50": (lowest_ms, SAWTOOTH_WITHIN * flaw.cycle_ms),
+        "lag p50": (lowest_ms + 0.5 * defect.cycle_ms, SAWTOOTH_WITHIN * defect.cycle_ms),
+        "p99": (lowest_ms + 0.99 * defect.cycle_ms, SAWTOOTH_P99_WITHIN * defect.cycle_ms),
+        "processing lag p50": (lowest_ms, SAWTOOTH_WITHIN * defect.cycle_ms),
     }
     bound = ", ".join(f"{name} {ms:,.0f} ± {off:.0f}" for name, (ms, off) in expected.items())
     judged = _judged(read_run(folder))
     if isinstance(judged, str):
-        return Finding(str(flaw), judged, f"{bound} ms", within=False)
+        return Finding(str(defect), judged, f"{bound} ms", within=False)
     lag = judged.lag
     measured = (lag.lag_p50_ms, lag.lag_p99_ms, lag.processing_lag_p50_ms)
     seen = dict(zip(expected, measured, strict=True))
     return Finding(
-        str(flaw),
+        str(defect),
         ", ".join(f"{name} {ms:,.0f}" for name, ms in seen.items()) + " ms",
         f"{bound} ms",
         within=all(abs(seen[name] - ms) <= off for name, (ms, off) in expected.items()),
     )
 
 
-def waiting(folder: Path, flaw: Flaw) -> Finding:
+def waiting(folder: Path, defect: InjectedDefect) -> Finding:
     """How many pageviews waited in a run with a known delay: by the totals, and by rate × age."""
     run = read_run(folder)
     judged = _judged(run)
     bound = f"both ± {WAITING_WITHIN:.0%}, and one another as Little's law has it"
     if isinstance(judged, str):
-        return Finding(str(flaw), judged, bound, within=False)
-    expected = judged.asked_per_s * flaw.delay_ms / 1000
-    programmed = f"{flaw} × {judged.asked_per_s:,}/s: {expected:,.0f} pageviews wait"
+        return Finding(str(defect), judged, bound, within=False)
+    expected = judged.asked_per_s * defect.delay_ms / 1000
+    programmed = f"{defect} × {judged.asked_per_s:,}/s: {expected:,.0f} pageviews wait"
     law = run.results.littles_law if run.results else None
     if not law:
         return Finding(programmed, "Little's law could not be held against it", bound, within=False)
@@ -97,19 +97,19 @@ def waiting(folder: Path, flaw: Flaw) -> Finding:
     )
 
 
-def view(folder: Path, flaw: Flaw) -> Finding:
+def view(folder: Path, defect: InjectedDefect) -> Finding:
     """The lag of a view that trails its engine's count: a mark is in it so much later, and between
     two marks the older of them tells, so its age is lower by up to the time between them."""
     run = read_run(folder)
     bound = f"view lag p50 and p99 ± {LAG_WITHIN_MS:.0f} ms, and the time between two marks"
     judged = _judged(run)
     if isinstance(judged, str):
-        return Finding(str(flaw), judged, bound, within=False)
+        return Finding(str(defect), judged, bound, within=False)
     found = run.results.views if run.results else ()
     if not found:
-        return Finding(str(flaw), "no view was seen", bound, within=False)
+        return Finding(str(defect), "no view was seen", bound, within=False)
     (seen,) = found
-    expected_ms = flaw.delay_ms + flaw.view_behind_ms + flaw.cycle_ms / 2
+    expected_ms = defect.delay_ms + defect.view_behind_ms + defect.cycle_ms / 2
     between_ms = 1000 / seen.marks_per_s
     within = all(
         -between_ms - LAG_WITHIN_MS <= lag_ms - expected_ms <= LAG_WITHIN_MS
@@ -117,7 +117,7 @@ def view(folder: Path, flaw: Flaw) -> Finding:
     )
     count_ms = judged.lag.lag_p50_ms
     return Finding(
-        str(flaw),
+        str(defect),
         f"view lag p50 {seen.lag_p50_ms:,.0f} ms, p99 {seen.lag_p99_ms:,.0f} ms by"
         f" {seen.marks_per_s:g} marks/s, while that of the count is {count_ms:,.0f} ms",
         bound,
@@ -125,31 +125,31 @@ def view(folder: Path, flaw: Flaw) -> Finding:
     )
 
 
-def answer(folder: Path, flaw: Flaw) -> Finding:
+def answer(folder: Path, defect: InjectedDefect) -> Finding:
     """How long an answer took, and how old it was: as its view when it was asked for, and as long
     as it took."""
     run = read_run(folder)
     bound = f"medians ± {LAG_WITHIN_MS:.0f} ms, of the age and the time between two marks"
     found = run.results.reads if run.results else ()
     if not (found and run.results and run.results.views):
-        return Finding(str(flaw), "nothing was read", bound, within=False)
+        return Finding(str(defect), "nothing was read", bound, within=False)
     ((read,), (seen,)) = found, run.results.views
     if not (read.time and read.age):
-        return Finding(str(flaw), "nothing was answered", bound, within=False)
-    old_ms = flaw.delay_ms + flaw.view_behind_ms + flaw.cycle_ms / 2 + flaw.answer_ms
+        return Finding(str(defect), "nothing was answered", bound, within=False)
+    old_ms = defect.delay_ms + defect.view_behind_ms + defect.cycle_ms / 2 + defect.answer_ms
     between_ms = 1000 / seen.marks_per_s
     return Finding(
-        str(flaw),
+        str(defect),
         f"{read.answered} of {read.due} reads answered, in {read.time.p50_ms:,.0f} ms, when"
         f" {read.age.p50_ms:,.0f} ms old",
         bound,
         within=read.answered == read.due
-        and abs(read.time.p50_ms - flaw.answer_ms) <= LAG_WITHIN_MS
+        and abs(read.time.p50_ms - defect.answer_ms) <= LAG_WITHIN_MS
         and -between_ms - LAG_WITHIN_MS <= read.age.p50_ms - old_ms <= LAG_WITHIN_MS,
     )
 
 
-def stall(folder: Path, flaw: Flaw) -> Finding:
+def stall(folder: Path, defect: InjectedDefect) -> Finding:
     """How soon the lag showed a partition that stalled, which freshness does not show.
 
     The window has to lie within the stall, so that the verdict is on it alone.
@@ -160,15 +160,15 @@ def stall(folder: Path, flaw: Flaw) -> Finding:
     )
     judged = _judged(run)
     if isinstance(judged, str):
-        return Finding(str(flaw), judged, bound, within=False)
-    stalled_ms = _stalled_at_ms(folder, run, flaw.stalled_partition)
-    seen_s = _seen_after_s(folder, flaw.stalled_partition, stalled_ms)
+        return Finding(str(defect), judged, bound, within=False)
+    stalled_ms = _stalled_at_ms(folder, run, defect.stalled_partition)
+    seen_s = _seen_after_s(folder, defect.stalled_partition, stalled_ms)
     dt_ms = figures.delay(raw.delays(folder, run.engine), stalled_ms, judged.end_ms).p50
     kind, lag_ms = judged.verdict.kind, judged.lag.lag_max_ms
     seen = "never seen" if seen_s is None else f"seen after {seen_s:.2f} s"
     dt = "no dt_ms" if dt_ms is None else f"median dt_ms {dt_ms:,.0f} ms"
     return Finding(
-        str(flaw),
+        str(defect),
         f"{seen}, {kind}, {dt} while the lag grew to {lag_ms:,.0f} ms",
         bound,
         within=seen_s is not None
@@ -179,10 +179,10 @@ def stall(folder: Path, flaw: Flaw) -> Finding:
     )
 
 
-def capacity(below: Path, above: Path, flaw: Flaw) -> Finding:
+def capacity(below: Path, above: Path, defect: InjectedDefect) -> Finding:
     """A capacity between two rates, one of which was kept up with while the other was not."""
     runs = read_run(below), read_run(above)
-    per_s, what = flaw.capacity_per_s, str(flaw)
+    per_s, what = defect.capacity_per_s, str(defect)
     bound = f"{VerdictKind.KEPT_UP}, {VerdictKind.FELL_BEHIND}, counting ± {CAPACITY_WITHIN:.0%}"
     judged = [_judged(run) for run in runs]
     for each in judged:
@@ -223,10 +223,10 @@ def foreign(folder: Path, burnt_pct: float) -> Finding:
     )
 
 
-def work(folder: Path, flaw: Flaw) -> Finding:
+def work(folder: Path, defect: InjectedDefect) -> Finding:
     """The rate at which an overloaded engine worked, against the integral of its capacity over the
     same time, which the engine notes."""
-    run, what = read_run(folder), str(flaw)
+    run, what = read_run(folder), str(defect)
     bound = f"{VerdictKind.FELL_BEHIND}, counting ± {WORK_WITHIN:.0%} of what it was allowed"
     judged = _judged(run)
     if isinstance(judged, str):
@@ -246,7 +246,7 @@ def work(folder: Path, flaw: Flaw) -> Finding:
     return Finding(
         what,
         f"{kind}, counting {counted_per_s:,.0f}/s in {seconds:.0f} s, in which it was allowed"
-        f" {allowed_per_s:,.0f}/s (in the long run {flaw.mean_capacity_per_s:,.0f}/s)",
+        f" {allowed_per_s:,.0f}/s (in the long run {defect.mean_capacity_per_s:,.0f}/s)",
         bound,
         within=kind is VerdictKind.FELL_BEHIND
         and abs(counted_per_s - allowed_per_s) <= WORK_WITHIN * allowed_per_s,

@@ -34,7 +34,7 @@ def all_engines() -> "list[Engine]":
 
 
 def calibration_engine() -> "CalibrationEngine":
-    """The one whose flaws are known, by which the harness itself is measured."""
+    """The one whose defects are known, by which the harness itself is measured."""
     from racetrack.engines.contract import CalibrationEngine
 
     return next(engine for engine in all_engines() if isinstance(engine, CalibrationEngine))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from racetrack import plugins
 from racetrack.config import Settings
 from racetrack.errors import RacetrackError, UsageError
-from racetrack.results.defects import Flaw
+from racetrack.results.defects import InjectedDefect
 from racetrack.stack.contract import Endpoints, Stack
 from racetrack.workloads.contract import MarkedView, find_workload
 
@@ -247,8 +247,8 @@ class Engine(ABC):
 
 
 class CalibrationEngine(Engine):
-    """The engine by which the harness itself is measured: it is as flawed as it is told to be."""
+    """The engine by which the harness itself is measured: it is as defected as it is told to be."""
 
     @abstractmethod
-    def settings_of(self, flaw: Flaw) -> Mapping[str, str]:
-        """The settings, by their names in `.env`, that give it this flaw and no other."""
+    def settings_of(self, defect: InjectedDefect) -> Mapping[str, str]:
+        """The settings, by their names in `.env`, that give it this defect and no other."""

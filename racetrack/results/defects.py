@@ -1,26 +1,26 @@
-"""A known flaw of an engine: the calibration engine is given it, and the ruler has to find it."""
+"""Defects injected into the calibration engine, which the measurement has to find."""
 
 from dataclasses import dataclass
 
 NO_PARTITION = -1
-SELDOM_MS = 100  # a cycle that shows in the lag
+VISIBLE_CYCLE_MS = 100  # an update cycle this long shows in the lag
 
 
 @dataclass(frozen=True)
-class Flaw:
-    """How an engine falls short of one that counts at once.
+class InjectedDefect:
+    """How the calibration engine differs from one that counts at once.
 
-    What it has counted it tells every `cycle_ms`; the partitions of one update are stamped one
-    after another over `spread_ms`. A pageview is counted no sooner than `delay_ms` after its
-    `received_at`. `stalled_partition` (-1: none) is not counted from `stall_after_s` on, for
-    `stall_for_s` (0: for good), both in seconds since the start.
+    It reports its count every `cycle_ms`, and stamps the partitions of one update one after
+    another over `spread_ms`. It counts a pageview no sooner than `delay_ms` after its
+    `received_at`. It does not count `stalled_partition` (-1: none) from `stall_after_s` on, for
+    `stall_for_s` (0: until the end), both in seconds since its start.
 
-    At most `capacity_per_s` are counted (0: as many as come). This rate swings by a standard
-    deviation of `noise_pct` of itself, with a correlation time of `noise_tau_s`. It is 0 in pauses
-    of `pause_ms`, which begin at random, every `pause_every_s` on average. `seed` says which
-    swings and pauses these are (0: others at every start).
+    It counts at most `capacity_per_s` (0: no limit). This rate has a standard deviation of
+    `noise_pct` percent with a correlation time of `noise_tau_s`. It is 0 in pauses of `pause_ms`,
+    which start at random, every `pause_every_s` on average. `seed` seeds noise and pauses (0: a new
+    seed at every start).
 
-    A view of it holds what it had counted `view_behind_ms` ago. Who reads it gets the answer after
+    Its view holds what it had counted `view_behind_ms` earlier, and answers a query after
     `answer_ms`.
     """
 
@@ -41,7 +41,7 @@ class Flaw:
 
     @property
     def mean_capacity_per_s(self) -> float:
-        """What is counted per second in the long run while something waits; 0: no limit."""
+        """Mean rate with a backlog, pauses included, pageviews per second; 0: no limit."""
         return self.capacity_per_s * (1 - self.pause_ms / 1000 / self.pause_every_s)
 
     def __str__(self) -> str:
@@ -51,8 +51,8 @@ class Flaw:
             noise = f" ± {self.noise_pct:g} % (τ {self.noise_tau_s:g} s)" if self.noise_pct else ""
             pauses = f", pauses of {self.pause_ms:,} ms every {self.pause_every_s:g} s"
             return f"capacity of {self.capacity_per_s:,}/s{noise}{pauses if self.pause_ms else ''}"
-        seldom = f", told every {self.cycle_ms:,} ms" if self.cycle_ms >= SELDOM_MS else ""
+        cycle = f", updates every {self.cycle_ms:,} ms" if self.cycle_ms >= VISIBLE_CYCLE_MS else ""
         spread = f", stamped over {self.spread_ms} ms" if self.spread_ms else ""
-        trails = f", a view {self.view_behind_ms:,} ms behind" if self.view_behind_ms else ""
-        answers = f", an answer {self.answer_ms:,} ms long" if self.answer_ms else ""
-        return f"delay of {self.delay_ms:,} ms{seldom}{spread}{trails}{answers}"
+        behind = f", a view {self.view_behind_ms:,} ms behind" if self.view_behind_ms else ""
+        answer = f", answers after {self.answer_ms:,} ms" if self.answer_ms else ""
+        return f"delay of {self.delay_ms:,} ms{cycle}{spread}{behind}{answer}"

@@ -1,4 +1,4 @@
-"""Calibration: runs the calibration engine with known flaws and shows what was measured."""
+"""Calibration: runs the calibration engine with known defects and shows what was measured."""
 
 import os
 import tempfile
@@ -15,7 +15,7 @@ from rich.table import Table
 from racetrack import engines, interrupts, machine, plugins
 from racetrack.clock import utc_now
 from racetrack.config import Settings, load
-from racetrack.results.defects import Flaw
+from racetrack.results.defects import InjectedDefect
 from racetrack.screen import Screen, as_text
 from racetrack.stack.runtime import open_stack
 
@@ -30,12 +30,12 @@ TABLE_WIDTH = 100
 
 @dataclass(frozen=True)
 class Case:
-    """One run: the engine's flaw, and what is asked of it.
+    """One run: the engine's defect, and what is asked of it.
 
     The run takes `wait_s` to settle, `samples` of a second, and `drain_s` to catch up.
     """
 
-    flaw: Flaw
+    defect: InjectedDefect
     pageviews_per_s: int = 3_000
     wait_s: float = 4.0
     samples: int = 10
@@ -49,32 +49,32 @@ class Case:
         return START_AND_STOP_S + self.wait_s + self.samples + self.drain_s
 
     def __str__(self) -> str:
-        return f"{self.flaw} at {self.pageviews_per_s:,} pageviews/s"
+        return f"{self.defect} at {self.pageviews_per_s:,} pageviews/s"
 
 
 def _capacity(pageviews_per_s: int) -> Case:
     # Longer: what a moment's pause of the machine leaves behind is worked off at 5 % only.
-    return Case(Flaw(capacity_per_s=8_000), pageviews_per_s, wait_s=6.0, samples=20)
+    return Case(InjectedDefect(capacity_per_s=8_000), pageviews_per_s, wait_s=6.0, samples=20)
 
 
 # It stalls while things settle and goes on after the samples: so the window lies within the stall
 # on a slow machine too, and the engine can drain.
-_STALL = Flaw(stalled_partition=2, stall_after_s=3, stall_for_s=18)
+_STALL = InjectedDefect(stalled_partition=2, stall_after_s=3, stall_for_s=18)
 # With this seed the window's capacity is 4 % above that of the long run: what was programmed for
 # the window is measured, not the mean alone.
-_NOISY = Flaw(
+_NOISY = InjectedDefect(
     capacity_per_s=8_000, noise_pct=10, noise_tau_s=8, pause_ms=500, pause_every_s=10, seed=4
 )
 CASES = (
-    Case(Flaw(delay_ms=0)),
-    Case(Flaw(delay_ms=250)),
-    Case(Flaw(delay_ms=2_000), wait_s=6.0),
-    Case(Flaw(delay_ms=250, cycle_ms=1_000), samples=20),
+    Case(InjectedDefect(delay_ms=0)),
+    Case(InjectedDefect(delay_ms=250)),
+    Case(InjectedDefect(delay_ms=2_000), wait_s=6.0),
+    Case(InjectedDefect(delay_ms=250, cycle_ms=1_000), samples=20),
     # The partitions are stamped 3 ms apart.
-    Case(Flaw(delay_ms=250, cycle_ms=1_000, spread_ms=15), samples=20),
+    Case(InjectedDefect(delay_ms=250, cycle_ms=1_000, spread_ms=15), samples=20),
     Case(
         # At two reads a second, few wait for the answer to another.
-        Flaw(delay_ms=250, view_behind_ms=1_000, answer_ms=100),
+        InjectedDefect(delay_ms=250, view_behind_ms=1_000, answer_ms=100),
         samples=20,
         marks_per_s=24,
         reads_per_s=2,
@@ -85,7 +85,7 @@ CASES = (
     Case(_NOISY, 9_600, wait_s=6.0, samples=60, drain_s=14.0),
 )
 # Beside it another program uses a core's fifth: it has to be found, and to make the run void.
-NOISY, BURNT_CORES = Case(Flaw()), 0.2
+NOISY, BURNT_CORES = Case(InjectedDefect()), 0.2
 GATE = {"NOISE_GATE": "true", "FOREIGN_CPU_MAX_PCT": "5"}
 
 
@@ -98,7 +98,7 @@ def run(screen: Screen, guard: interrupts.Guard) -> Sequence["Finding"]:
     """
     began = time.monotonic()
     screen.heading(
-        f"Calibration: {len(CASES) + 1} runs of an engine whose flaws are known, about"
+        f"Calibration: {len(CASES) + 1} runs of an engine whose defects are known, about"
         f" {sum(case.takes_s for case in (*CASES, NOISY)) / 60:.1f} minutes"
     )
     prepare(screen)
@@ -123,7 +123,7 @@ def prepare(screen: Screen) -> None:
     """Install what is missing, where it can be seen: the runs say nothing here."""
     from racetrack.run.readiness import make_ready, services_of
 
-    settings, engine = settings_of(Flaw()), engines.calibration_engine()
+    settings, engine = settings_of(InjectedDefect()), engines.calibration_engine()
     stack = open_stack(settings, services_of(engine, settings), screen.say)
     make_ready(engine, stack, screen.say)
 
@@ -132,20 +132,31 @@ def findings(folders: Sequence[Path]) -> list["Finding"]:
     """The rows of the table, from the run folders of CASES."""
     from racetrack.analysis import ruler
 
-    flaws = [case.flaw for case in CASES]
+    defects = [case.defect for case in CASES]
     *delays, sawtooth, spread, trailing, stalled, below, above, noisy = folders
-    delay_flaws, others = flaws[: len(delays)], flaws[len(delays) :]
-    sawtooth_flaw, spread_flaw, trailing_flaw, stall_flaw, capacity_flaw, _, noisy_flaw = others
+    delay_defects, others = defects[: len(delays)], defects[len(delays) :]
+    (
+        sawtooth_defect,
+        spread_defect,
+        trailing_defect,
+        stall_defect,
+        capacity_defect,
+        _,
+        noisy_defect,
+    ) = others
     return [
-        *(ruler.delay(folder, flaw) for folder, flaw in zip(delays, delay_flaws, strict=True)),
-        ruler.waiting(delays[1], delay_flaws[1]),
-        ruler.sawtooth(sawtooth, sawtooth_flaw),
-        ruler.sawtooth(spread, spread_flaw),
-        ruler.view(trailing, trailing_flaw),
-        ruler.answer(trailing, trailing_flaw),
-        ruler.stall(stalled, stall_flaw),
-        ruler.capacity(below, above, capacity_flaw),
-        ruler.work(noisy, noisy_flaw),
+        *(
+            ruler.delay(folder, defect)
+            for folder, defect in zip(delays, delay_defects, strict=True)
+        ),
+        ruler.waiting(delays[1], delay_defects[1]),
+        ruler.sawtooth(sawtooth, sawtooth_defect),
+        ruler.sawtooth(spread, spread_defect),
+        ruler.view(trailing, trailing_defect),
+        ruler.answer(trailing, trailing_defect),
+        ruler.stall(stalled, stall_defect),
+        ruler.capacity(below, above, capacity_defect),
+        ruler.work(noisy, noisy_defect),
     ]
 
 
@@ -167,10 +178,10 @@ def noisy(screen: Screen, guard: interrupts.Guard) -> "Finding":
         return ruler.foreign(folder, burnt_pct(file, window.start_ms, window.end_ms))
 
 
-def settings_of(flaw: Flaw, overrides: Mapping[str, str] | None = None) -> Settings:
-    """Those of a run of the calibration engine with this flaw alone."""
+def settings_of(defect: InjectedDefect, overrides: Mapping[str, str] | None = None) -> Settings:
+    """Those of a run of the calibration engine with this defect alone."""
     given = {**SETTINGS, **(overrides or {})}
-    return load({**given, **engines.calibration_engine().settings_of(flaw)})
+    return load({**given, **engines.calibration_engine().settings_of(defect)})
 
 
 def run_case(
@@ -192,7 +203,7 @@ def run_case(
         "READS_PER_SECOND": str(case.reads_per_s),
     }
     given = {**rates, **(overrides or {})}
-    folder = run_once(name, asked, settings_of(case.flaw, given), screen, guard)
+    folder = run_once(name, asked, settings_of(case.defect, given), screen, guard)
     guard.rearm()
     return folder
 

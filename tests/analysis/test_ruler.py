@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from racetrack.analysis import ruler
-from racetrack.results.defects import Flaw
+from racetrack.results.defects import InjectedDefect
 from tests.records import VIEW, run_json
 
-NOISY = Flaw(capacity_per_s=8_000, noise_pct=10, pause_ms=500, pause_every_s=10)
+NOISY = InjectedDefect(capacity_per_s=8_000, noise_pct=10, pause_ms=500, pause_every_s=10)
 START_MS = 1_795_000_000_000
 STALL_MS = START_MS + 5_000
 END_MS = START_MS + 20_000
-STALL, CAPACITY = Flaw(stalled_partition=2), Flaw(capacity_per_s=8_000)
+STALL, CAPACITY = InjectedDefect(stalled_partition=2), InjectedDefect(capacity_per_s=8_000)
 
 
 def verdict(
@@ -70,7 +70,7 @@ def write(
 def test_a_delay_has_to_be_measured_as_it_was_programmed(
     tmp_path: Path, measured_ms: float, within: bool
 ) -> None:
-    found = ruler.delay(write(tmp_path, verdict(p50_ms=measured_ms)), Flaw(delay_ms=250))
+    found = ruler.delay(write(tmp_path, verdict(p50_ms=measured_ms)), InjectedDefect(delay_ms=250))
     assert (found.programmed, found.within) == ("delay of 250 ms", within)
     assert f"median lag {measured_ms:.0f} ms" in found.measured
 
@@ -88,14 +88,14 @@ def test_what_waits_is_the_delay_times_the_rate(
     tmp_path: Path, waiting: float, by_age: float, holds: bool, within: bool
 ) -> None:
     law = {"waiting": waiting, "rate_times_age": by_age, "ratio": 1, "tolerance": 9, "holds": holds}
-    found = ruler.waiting(write(tmp_path, verdict(), littles_law=law), Flaw(delay_ms=250))
+    found = ruler.waiting(write(tmp_path, verdict(), littles_law=law), InjectedDefect(delay_ms=250))
     assert "750 pageviews wait" in found.programmed
     assert f"{waiting} by the totals, {by_age} by rate × age" in found.measured
     assert found.within == within
 
 
 def test_a_run_without_littles_law_is_a_finding(tmp_path: Path) -> None:
-    assert not ruler.waiting(write(tmp_path, verdict()), Flaw(delay_ms=250)).within
+    assert not ruler.waiting(write(tmp_path, verdict()), InjectedDefect(delay_ms=250)).within
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_who_tells_once_a_second_has_to_be_as_late_as_its_reader_sees(
 ) -> None:
     judged = verdict()
     judged["measured"] |= lag
-    found = ruler.sawtooth(write(tmp_path, judged), Flaw(delay_ms=250, cycle_ms=1_000))
-    assert found.programmed == "delay of 250 ms, told every 1,000 ms"
+    found = ruler.sawtooth(write(tmp_path, judged), InjectedDefect(delay_ms=250, cycle_ms=1_000))
+    assert found.programmed == "delay of 250 ms, updates every 1,000 ms"
     assert found.bound == "lag p50 750 ± 100, p99 1,240 ± 250, processing lag p50 250 ± 100 ms"
     assert found.within == within
 
@@ -120,9 +120,9 @@ def test_who_tells_once_a_second_has_to_be_as_late_as_its_reader_sees(
 def test_an_update_that_is_stamped_over_a_time_is_there_at_its_end(tmp_path: Path) -> None:
     judged = verdict()
     judged["measured"] |= {"lag_p50_ms": 766, "lag_p99_ms": 1_256, "processing_lag_p50_ms": 266}
-    flaw = Flaw(delay_ms=250, cycle_ms=1_000, spread_ms=15)
-    found = ruler.sawtooth(write(tmp_path, judged), flaw)
-    assert found.programmed == "delay of 250 ms, told every 1,000 ms, stamped over 15 ms"
+    defect = InjectedDefect(delay_ms=250, cycle_ms=1_000, spread_ms=15)
+    found = ruler.sawtooth(write(tmp_path, judged), defect)
+    assert found.programmed == "delay of 250 ms, updates every 1,000 ms, stamped over 15 ms"
     assert found.bound == "lag p50 765 ± 100, p99 1,255 ± 250, processing lag p50 265 ± 100 ms"
     assert found.within
 
@@ -135,15 +135,15 @@ def test_a_view_is_as_old_as_it_trails_but_for_the_time_between_two_marks(
     tmp_path: Path, p50_ms: float, p99_ms: float, within: bool
 ) -> None:
     view = {**VIEW, "marks_per_s": 12.0, "lag_p50_ms": p50_ms, "lag_p99_ms": p99_ms}
-    flaw = Flaw(delay_ms=250, view_behind_ms=1_000)
-    found = ruler.view(write(tmp_path, verdict(p50_ms=255), views=[view]), flaw)
+    defect = InjectedDefect(delay_ms=250, view_behind_ms=1_000)
+    found = ruler.view(write(tmp_path, verdict(p50_ms=255), views=[view]), defect)
     assert found.programmed == "delay of 250 ms, a view 1,000 ms behind"
     assert "while that of the count is 255 ms" in found.measured
     assert found.within == within
 
 
 def test_a_view_that_nobody_saw_is_off(tmp_path: Path) -> None:
-    found = ruler.view(write(tmp_path, verdict()), Flaw(view_behind_ms=1_000))
+    found = ruler.view(write(tmp_path, verdict()), InjectedDefect(view_behind_ms=1_000))
     assert (found.measured, found.within) == ("no view was seen", False)
 
 
@@ -161,7 +161,7 @@ def test_a_view_that_nobody_saw_is_off(tmp_path: Path) -> None:
 def test_an_answer_takes_its_time_and_is_as_old_as_its_view_and_that(
     tmp_path: Path, time_ms: float, age_ms: float, answered: int, within: bool
 ) -> None:
-    flaw = Flaw(delay_ms=250, view_behind_ms=1_000, answer_ms=300)
+    defect = InjectedDefect(delay_ms=250, view_behind_ms=1_000, answer_ms=300)
     read = {
         "question": "a by b",
         "due": 20,
@@ -174,27 +174,27 @@ def test_an_answer_takes_its_time_and_is_as_old_as_its_view_and_that(
         "age": {"p50_ms": age_ms, "p99_ms": age_ms},
     }
     views = [{**VIEW, "marks_per_s": 12.0, "lag_p50_ms": 1_213, "lag_p99_ms": 1_254}]
-    found = ruler.answer(write(tmp_path, verdict(p50_ms=255), views=views, reads=[read]), flaw)
-    assert found.programmed.endswith("a view 1,000 ms behind, an answer 300 ms long")
+    found = ruler.answer(write(tmp_path, verdict(p50_ms=255), views=views, reads=[read]), defect)
+    assert found.programmed.endswith("a view 1,000 ms behind, answers after 300 ms")
     assert found.within == within
 
 
 def test_answers_that_nobody_asked_for_are_off(tmp_path: Path) -> None:
-    found = ruler.answer(write(tmp_path, verdict()), Flaw(answer_ms=300))
+    found = ruler.answer(write(tmp_path, verdict()), InjectedDefect(answer_ms=300))
     assert (found.measured, found.within) == ("nothing was read", False)
 
 
 def test_a_run_that_failed_is_off_and_says_why(tmp_path: Path) -> None:
     failed = write(tmp_path / "a", verdict(), outcome="broker ended in mid-run")
-    assert ruler.delay(failed, Flaw()).measured == "broker ended in mid-run"
+    assert ruler.delay(failed, InjectedDefect()).measured == "broker ended in mid-run"
     useless = write(tmp_path / "b", verdict() | {"measured": None, "reason": "too few updates"})
-    assert ruler.delay(useless, Flaw()).measured == "too few updates"
+    assert ruler.delay(useless, InjectedDefect()).measured == "too few updates"
     found = [
-        ruler.delay(failed, Flaw()),
+        ruler.delay(failed, InjectedDefect()),
         ruler.stall(failed, STALL),
         ruler.capacity(failed, failed, CAPACITY),
         ruler.work(failed, NOISY),
-        ruler.delay(useless, Flaw()),
+        ruler.delay(useless, InjectedDefect()),
     ]
     assert [finding.within for finding in found] == [False] * 5
 

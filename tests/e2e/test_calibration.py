@@ -11,7 +11,7 @@ from racetrack import interrupts
 from racetrack.analysis import ruler
 from racetrack.engines import calibration_engine
 from racetrack.machine_lock import machine_lock
-from racetrack.results.defects import NO_PARTITION, SELDOM_MS, Flaw
+from racetrack.results.defects import NO_PARTITION, VISIBLE_CYCLE_MS, InjectedDefect
 from racetrack.run.calibration import CASES, Case, run_case
 from racetrack.screen import Screen
 from tests.e2e.shared import skip_if_busy
@@ -19,14 +19,14 @@ from tests.run_json import read_run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
-STALLS = [case for case in CASES if case.flaw.stalled_partition != NO_PARTITION]
-SAWTEETH = [case for case in CASES if case.flaw.cycle_ms >= SELDOM_MS]
-NOISY = [case for case in CASES if case.flaw.noise_pct]
-TRAILING = [case for case in CASES if case.flaw.view_behind_ms]
+STALLS = [case for case in CASES if case.defect.stalled_partition != NO_PARTITION]
+SAWTEETH = [case for case in CASES if case.defect.cycle_ms >= VISIBLE_CYCLE_MS]
+NOISY = [case for case in CASES if case.defect.noise_pct]
+TRAILING = [case for case in CASES if case.defect.view_behind_ms]
 DELAYS = [
     case
     for case in CASES
-    if case not in (*STALLS, *SAWTEETH, *TRAILING) and not case.flaw.capacity_per_s
+    if case not in (*STALLS, *SAWTEETH, *TRAILING) and not case.defect.capacity_per_s
 ]
 
 
@@ -37,11 +37,11 @@ def guard() -> Iterator[interrupts.Guard]:
 
 
 def measured_as_programmed(
-    case: Case, find: Callable[[Path, Flaw], ruler.Finding], guard: interrupts.Guard
+    case: Case, find: Callable[[Path, InjectedDefect], ruler.Finding], guard: interrupts.Guard
 ) -> Path:
-    """The folder of a run of this case, in which its flaw was found."""
+    """The folder of a run of this case, in which its defect was found."""
     folder = run_case(case, Screen(Console()), guard)
-    found = find(folder, case.flaw)
+    found = find(folder, case.defect)
     if not found.within:
         skip_if_busy(folder)
     assert found.within, found
@@ -49,8 +49,8 @@ def measured_as_programmed(
 
 
 def test_there_is_something_to_measure() -> None:
-    assert [case.flaw.delay_ms for case in DELAYS] == [0, 250, 2_000]
-    assert [case.flaw.spread_ms for case in SAWTEETH] == [0, 15]
+    assert [case.defect.delay_ms for case in DELAYS] == [0, 250, 2_000]
+    assert [case.defect.spread_ms for case in SAWTEETH] == [0, 15]
     assert len(STALLS) == len(NOISY) == len(TRAILING) == 1
 
 
@@ -60,7 +60,7 @@ def test_a_programmed_delay_is_measured_as_lag(
 ) -> None:
     folder = measured_as_programmed(case, ruler.delay, guard)
     run = read_run(folder)
-    for name, value in calibration_engine().settings_of(case.flaw).items():
+    for name, value in calibration_engine().settings_of(case.defect).items():
         assert str(run["settings"][name.lower()]) == value
     # It is a delay, not a loss.
     assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"] > 20_000
@@ -81,7 +81,7 @@ def test_a_view_that_trails_its_count_is_as_old_as_it_trails_and_its_answers_as_
 ) -> None:
     folder = measured_as_programmed(case, ruler.view, guard)
     nothing_left()
-    answered = ruler.answer(folder, case.flaw)
+    answered = ruler.answer(folder, case.defect)
     if not answered.within:
         skip_if_busy(folder)
     assert answered.within, answered

@@ -11,7 +11,7 @@ from racetrack import interrupts
 from racetrack.config import load
 from racetrack.engines import calibration_engine
 from racetrack.machine_lock import machine_lock
-from racetrack.results.defects import Flaw
+from racetrack.results.defects import InjectedDefect
 from racetrack.results.search import LimitRecord
 from racetrack.run.capacity_search import CapacitySearch
 from racetrack.run.trials import DURATIONS
@@ -38,7 +38,7 @@ QUICK = replace(
 
 
 def test_a_programmed_capacity_is_found_and_nearly_all_of_it_is_sustained() -> None:
-    settings = load(calibration_engine().settings_of(Flaw(capacity_per_s=CAPACITY_PER_S)))
+    settings = load(calibration_engine().settings_of(InjectedDefect(capacity_per_s=CAPACITY_PER_S)))
     with (
         tempfile.TemporaryFile("w") as unseen,
         interrupts.guarded(print) as guard,

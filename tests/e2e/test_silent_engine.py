@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from racetrack import cli
 from racetrack.engines import calibration_engine
-from racetrack.results.defects import Flaw
+from racetrack.results.defects import InjectedDefect
 from racetrack.run import session
 from tests.e2e.shared import Door, run_folder
 from tests.run_json import read_run
@@ -23,15 +23,15 @@ pytestmark = pytest.mark.e2e
 Open = Callable[..., Door]
 # Its only partition stands still from before the rate has settled; the window is over long before
 # it goes on.
-STALLED = Flaw(stalled_partition=0, stall_after_s=4)
+STALLED = InjectedDefect(stalled_partition=0, stall_after_s=4)
 
 
 @pytest.fixture
 def stall_for_s(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     def stall(seconds: float) -> None:
         monkeypatch.setenv("PAGEVIEWS_PARTITIONS", "1")
-        flaw = replace(STALLED, stall_for_s=seconds)
-        for name, value in calibration_engine().settings_of(flaw).items():
+        defect = replace(STALLED, stall_for_s=seconds)
+        for name, value in calibration_engine().settings_of(defect).items():
             monkeypatch.setenv(name, value)
 
     return stall

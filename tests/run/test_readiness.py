@@ -9,7 +9,7 @@ from racetrack import plugins
 from racetrack.config import every_setting, load
 from racetrack.engines import calibration_engine, find_engine
 from racetrack.errors import UsageError
-from racetrack.results.defects import Flaw
+from racetrack.results.defects import InjectedDefect
 from racetrack.run import readiness
 from racetrack.run.readiness import OPTIONAL_RATES, services_of
 from racetrack.stack import heeded
@@ -20,7 +20,7 @@ from tests.some_engines import CALIBRATION, EXAMPLE
 
 __all__ = ["ready"]  # a fixture
 PORTS = {name.upper(): "1" for name in every_setting() if name.endswith("_port")}
-FLAWED = calibration_engine().settings_of(Flaw(delay_ms=7))
+FLAWED = calibration_engine().settings_of(InjectedDefect(delay_ms=7))
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""The calibration engine: counts pageviews with a programmed flaw."""
+"""The calibration engine: counts pageviews with a programmed defect."""

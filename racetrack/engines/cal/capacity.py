@@ -2,14 +2,14 @@
 
 Noise is an Ornstein–Uhlenbeck process around 1, held for STEP_S at a time and cut at 0 and 2, so
 that its mean is exactly 1. Pauses come after exponential distances, so that the long-run mean is
-`Flaw.mean_capacity_per_s`.
+`InjectedDefect.mean_capacity_per_s`.
 """
 
 import math
 from collections.abc import Iterator
 from random import Random
 
-from racetrack.results.defects import Flaw
+from racetrack.results.defects import InjectedDefect
 
 # The shortest correlation time that is accepted is ten of these (racetrack/engines/cal/knobs.py).
 STEP_S = 0.05
@@ -18,8 +18,8 @@ STEP_S = 0.05
 class Capacity:
     """How many pageviews could have been counted since the start if some had always waited."""
 
-    def __init__(self, flaw: Flaw, seed: int) -> None:
-        self._stretches = stretches(flaw, seed)
+    def __init__(self, defect: InjectedDefect, seed: int) -> None:
+        self._stretches = stretches(defect, seed)
         self._from_s, self._until_s, self._per_s = 0.0, 0.0, 0.0
         self._work = 0.0  # up to _from_s
 
@@ -33,25 +33,25 @@ class Capacity:
         return self._work + self._per_s * (at_s - self._from_s)
 
 
-def stretches(flaw: Flaw, seed: int) -> Iterator[tuple[float, float]]:
+def stretches(defect: InjectedDefect, seed: int) -> Iterator[tuple[float, float]]:
     """The capacity without end: (until so many seconds after the start, so many per second)."""
     # One source of chance each: pauses stay where they are whatever the noise.
-    pauses = _pauses(flaw, Random(f"{seed} pauses"))  # noqa: S311
+    pauses = _pauses(defect, Random(f"{seed} pauses"))  # noqa: S311
     at_s, (begins_s, ends_s) = 0.0, next(pauses)
-    for until_s, level in _noise(flaw, Random(f"{seed} noise")):  # noqa: S311
+    for until_s, level in _noise(defect, Random(f"{seed} noise")):  # noqa: S311
         while at_s < until_s:
             paused = at_s >= begins_s
             at_s = min(until_s, ends_s if paused else begins_s)
-            yield at_s, 0.0 if paused else level * flaw.capacity_per_s
+            yield at_s, 0.0 if paused else level * defect.capacity_per_s
             if at_s >= ends_s:
                 begins_s, ends_s = next(pauses)
 
 
-def _noise(flaw: Flaw, chance: Random) -> Iterator[tuple[float, float]]:
+def _noise(defect: InjectedDefect, chance: Random) -> Iterator[tuple[float, float]]:
     """(until, what the capacity is multiplied by)."""
-    if not flaw.noise_pct:
+    if not defect.noise_pct:
         yield math.inf, 1.0
-    sd, kept = flaw.noise_pct / 100, math.exp(-STEP_S / flaw.noise_tau_s)
+    sd, kept = defect.noise_pct / 100, math.exp(-STEP_S / defect.noise_tau_s)
     fresh = sd * math.sqrt(1 - kept**2)
     swing, step = chance.gauss(0, sd), 0
     while True:
@@ -60,13 +60,13 @@ def _noise(flaw: Flaw, chance: Random) -> Iterator[tuple[float, float]]:
         swing = kept * swing + chance.gauss(0, fresh)
 
 
-def _pauses(flaw: Flaw, chance: Random) -> Iterator[tuple[float, float]]:
+def _pauses(defect: InjectedDefect, chance: Random) -> Iterator[tuple[float, float]]:
     """(from, until), in order."""
-    if not flaw.pause_ms:
+    if not defect.pause_ms:
         yield math.inf, math.inf
-    pause_s = flaw.pause_ms / 1000
+    pause_s = defect.pause_ms / 1000
     ends_s = 0.0
     while True:
-        begins_s = ends_s + chance.expovariate(1 / (flaw.pause_every_s - pause_s))
+        begins_s = ends_s + chance.expovariate(1 / (defect.pause_every_s - pause_s))
         ends_s = begins_s + pause_s
         yield begins_s, ends_s

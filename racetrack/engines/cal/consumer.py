@@ -1,4 +1,4 @@
-"""The process of the engine `cal`: counts pageviews with a flaw that is known exactly.
+"""The process of the engine `cal`: counts pageviews with a defect that is known exactly.
 
     python -m racetrack.engines.cal.consumer
 
@@ -27,7 +27,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
 from racetrack import clock
 from racetrack.engines.cal.capacity import Capacity
-from racetrack.results.defects import NO_PARTITION, Flaw
+from racetrack.results.defects import NO_PARTITION, InjectedDefect
 
 LOOK_EVERY_S = 0.01
 NOTE_EVERY_S = 1.0
@@ -38,9 +38,9 @@ ANSWER_WITHIN_S = 10.0
 STAMP_DIGITS = 13
 
 
-def flaw_of(environment: Mapping[str, str]) -> Flaw:
+def defect_of(environment: Mapping[str, str]) -> InjectedDefect:
     """From the settings, under their names in `.env`."""
-    return Flaw(
+    return InjectedDefect(
         delay_ms=int(environment["CAL_DELAY_MS"]),
         capacity_per_s=int(environment["CAL_CAPACITY_PER_S"]),
         stalled_partition=int(environment["CAL_STALLED_PARTITION"]),
@@ -57,22 +57,22 @@ def flaw_of(environment: Mapping[str, str]) -> Flaw:
     )
 
 
-def stalled_at(flaw: Flaw, since_start_s: float) -> int:
+def stalled_at(defect: InjectedDefect, since_start_s: float) -> int:
     """The partition that stands still at this time, NO_PARTITION if none does."""
-    until_s = flaw.stall_after_s + (flaw.stall_for_s or math.inf)
-    stalls = flaw.stall_after_s <= since_start_s < until_s
-    return flaw.stalled_partition if stalls else NO_PARTITION
+    until_s = defect.stall_after_s + (defect.stall_for_s or math.inf)
+    stalls = defect.stall_after_s <= since_start_s < until_s
+    return defect.stalled_partition if stalls else NO_PARTITION
 
 
 class Counting:
     """Pageviews that were read and wait to be counted, and the counts, by partition."""
 
-    def __init__(self, partitions: int, flaw: Flaw) -> None:
+    def __init__(self, partitions: int, defect: InjectedDefect) -> None:
         self.total = [0] * partitions
         self.newest_ms = [-1] * partitions  # received_at of the newest that was counted
         self._waiting: list[deque[int]] = [deque() for _ in range(partitions)]
-        self._flaw = flaw
-        self._capacity = Capacity(flaw, flaw.seed)
+        self._defect = defect
+        self._capacity = Capacity(defect, defect.seed)
         self.allowed = 0.0  # what the capacity came to since the start
         self._used = 0.0  # how much of that was worked or lost
 
@@ -82,10 +82,10 @@ class Counting:
 
     def count(self, now_ms: int, since_start_s: float) -> None:
         """Count what may be counted by now, given in epoch milliseconds and since the start."""
-        until_ms = now_ms - self._flaw.delay_ms
-        stalled = stalled_at(self._flaw, since_start_s)
+        until_ms = now_ms - self._defect.delay_ms
+        stalled = stalled_at(self._defect, since_start_s)
         free = [partition for partition in range(len(self.total)) if partition != stalled]
-        if self._flaw.capacity_per_s:
+        if self._defect.capacity_per_s:
             self._count_oldest(free, until_ms, since_start_s)
         else:
             for partition in free:
@@ -227,35 +227,37 @@ def assigned(bootstrap: str, topic: str) -> tuple[Consumer, int]:
 class Notes:
     """What else its log holds: who stands still, and what the capacity came to."""
 
-    def __init__(self, flaw: Flaw) -> None:
-        self._flaw = flaw
+    def __init__(self, defect: InjectedDefect) -> None:
+        self._defect = defect
         self._stalled = NO_PARTITION
         self._next_s = 0.0
 
     def lines(self, counting: Counting, now_ms: int, since_start_s: float) -> list[str]:
         """What is new since the last call, or due again."""
         found = []
-        if (stalls := stalled_at(self._flaw, since_start_s)) != self._stalled:
+        if (stalls := stalled_at(self._defect, since_start_s)) != self._stalled:
             self._stalled = stalls
             found.append(f"RACETRACK stalled timestamp={now_ms}, partition={stalls}")
-        if self._flaw.capacity_per_s and since_start_s >= self._next_s:
+        if self._defect.capacity_per_s and since_start_s >= self._next_s:
             self._next_s = since_start_s + NOTE_EVERY_S
             found.append(
                 f"RACETRACK capacity timestamp={now_ms}, allowed={counting.allowed:.3f},"
-                f" seed={self._flaw.seed}"
+                f" seed={self._defect.seed}"
             )
         return found
 
 
-def run(consumer: Consumer, partitions: int, flaw: Flaw, field: str, *, has_marks: bool) -> None:
+def run(
+    consumer: Consumer, partitions: int, defect: InjectedDefect, field: str, *, has_marks: bool
+) -> None:
     """Count and tell to no end; a signal ends it."""
-    counting, notes = Counting(partitions, flaw), Notes(flaw)
-    trailing = Trailing(partitions, flaw.view_behind_ms) if has_marks else None
-    telling = Telling(partitions, flaw.spread_ms)
+    counting, notes = Counting(partitions, defect), Notes(defect)
+    trailing = Trailing(partitions, defect.view_behind_ms) if has_marks else None
+    telling = Telling(partitions, defect.spread_ms)
     start_s = tell_at_s = time.monotonic()
     while True:
         for partition, stamps in by_partition(
-            consumer.consume(BATCH, min(LOOK_EVERY_S, flaw.cycle_ms / 1000)), field
+            consumer.consume(BATCH, min(LOOK_EVERY_S, defect.cycle_ms / 1000)), field
         ).items():
             counting.add(partition, stamps)
         now_s, now_ms = time.monotonic(), clock.now_ms()
@@ -264,26 +266,26 @@ def run(consumer: Consumer, partitions: int, flaw: Flaw, field: str, *, has_mark
         if now_s >= tell_at_s:
             lines = telling.lines(counting, now_ms) + lines
             lines += trailing.lines(counting, now_ms) if trailing else []
-            time.sleep(flaw.spread_ms / 1000)  # nothing is said before its time
+            time.sleep(defect.spread_ms / 1000)  # nothing is said before its time
             # On the beat: a cycle that began late would make the next ones late, too.
-            tell_at_s = max(tell_at_s + flaw.cycle_ms / 1000, now_s)
+            tell_at_s = max(tell_at_s + defect.cycle_ms / 1000, now_s)
         if lines:
             os.write(1, "".join(f"{line}\n" for line in lines).encode())
 
 
 def main() -> None:
     """Read the environment, become ready, count."""
-    flaw = flaw_of(os.environ)
-    flaw = replace(flaw, seed=flaw.seed or 1 + secrets.randbelow(SEEDS))
+    defect = defect_of(os.environ)
+    defect = replace(defect, seed=defect.seed or 1 + secrets.randbelow(SEEDS))
     topic, field = os.environ["CAL_TOPIC"], os.environ["CAL_DUE"]
     consumer, partitions = assigned(os.environ["KAFKA_BOOTSTRAP"], topic)
-    if flaw.stalled_partition >= partitions:
+    if defect.stalled_partition >= partitions:
         raise SystemExit(
-            f"cal: CAL_STALLED_PARTITION={flaw.stalled_partition} can't be used:"
+            f"cal: CAL_STALLED_PARTITION={defect.stalled_partition} can't be used:"
             f" {topic} has the partitions 0 to {partitions - 1}."
         )
     Path(os.environ["CAL_READY_FILE"]).touch()
-    run(consumer, partitions, flaw, field, has_marks=float(os.environ["MARKS_PER_SECOND"]) > 0)
+    run(consumer, partitions, defect, field, has_marks=float(os.environ["MARKS_PER_SECOND"]) > 0)
 
 
 if __name__ == "__main__":

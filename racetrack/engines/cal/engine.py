@@ -1,5 +1,6 @@
-"""The calibration engine: counts pageviews with a programmed flaw, so that the harness can be held
-against something known. It has one view, which trails its counts, and no purchases reach it."""
+"""The calibration engine: counts pageviews with an injected defect, to check the measurement itself.
+
+It has one view, which trails its counts, and gets no purchases."""
 
 import threading
 import time
@@ -20,7 +21,7 @@ from racetrack.engines.contract import (
     Summary,
 )
 from racetrack.engines.shared.progress_log import seen_in, updates_of
-from racetrack.results.defects import NO_PARTITION, Flaw
+from racetrack.results.defects import NO_PARTITION, InjectedDefect
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import MarkedView, Question, find_workload
 
@@ -61,26 +62,26 @@ class Cal(CalibrationEngine):
     services = ("cal",)
     runtimes = ("native",)
 
-    def settings_of(self, flaw: Flaw) -> Mapping[str, str]:
+    def settings_of(self, defect: InjectedDefect) -> Mapping[str, str]:
         """When a partition stalls matters only if one does."""
         given: dict[str, float] = {
-            "CAL_DELAY_MS": flaw.delay_ms,
-            "CAL_CAPACITY_PER_S": flaw.capacity_per_s,
-            "CAL_STALLED_PARTITION": flaw.stalled_partition,
-            "CAL_CYCLE_MS": flaw.cycle_ms,
-            "CAL_SPREAD_MS": flaw.spread_ms,
-            "CAL_CAPACITY_NOISE_PCT": flaw.noise_pct,
-            "CAL_CAPACITY_NOISE_TAU_S": flaw.noise_tau_s,
-            "CAL_PAUSE_MS": flaw.pause_ms,
-            "CAL_PAUSE_EVERY_S": flaw.pause_every_s,
-            "CAL_SEED": flaw.seed,
-            "CAL_VIEW_BEHIND_MS": flaw.view_behind_ms,
-            "CAL_ANSWER_MS": flaw.answer_ms,
+            "CAL_DELAY_MS": defect.delay_ms,
+            "CAL_CAPACITY_PER_S": defect.capacity_per_s,
+            "CAL_STALLED_PARTITION": defect.stalled_partition,
+            "CAL_CYCLE_MS": defect.cycle_ms,
+            "CAL_SPREAD_MS": defect.spread_ms,
+            "CAL_CAPACITY_NOISE_PCT": defect.noise_pct,
+            "CAL_CAPACITY_NOISE_TAU_S": defect.noise_tau_s,
+            "CAL_PAUSE_MS": defect.pause_ms,
+            "CAL_PAUSE_EVERY_S": defect.pause_every_s,
+            "CAL_SEED": defect.seed,
+            "CAL_VIEW_BEHIND_MS": defect.view_behind_ms,
+            "CAL_ANSWER_MS": defect.answer_ms,
         }
-        if flaw.stalled_partition != NO_PARTITION:
+        if defect.stalled_partition != NO_PARTITION:
             given |= {
-                "CAL_STALL_AFTER_S": flaw.stall_after_s,
-                "CAL_STALL_FOR_S": flaw.stall_for_s,
+                "CAL_STALL_AFTER_S": defect.stall_after_s,
+                "CAL_STALL_FOR_S": defect.stall_for_s,
             }
         return {name: str(value) for name, value in given.items()}
 

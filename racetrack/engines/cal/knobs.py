@@ -1,4 +1,4 @@
-"""The flaws of the calibration engine; the `.env` beside this file says what they do."""
+"""The defects of the calibration engine; the `.env` beside this file says what they do."""
 
 from typing import Annotated
 
@@ -36,8 +36,8 @@ class Knobs(Settings):
         return every_s
 
 
-FLAWS = tuple(name.upper() for name in Knobs.__annotations__)
+DEFECTS = tuple(name.upper() for name in Knobs.__annotations__)
 HEED = Heed(
-    not_heeded={where: dict.fromkeys(FLAWS, NATIVE_ONLY) for where in ("compose", "airgap")},
-    changes_results_of=dict.fromkeys(FLAWS, "cal"),
+    not_heeded={where: dict.fromkeys(DEFECTS, NATIVE_ONLY) for where in ("compose", "airgap")},
+    changes_results_of=dict.fromkeys(DEFECTS, "cal"),
 )

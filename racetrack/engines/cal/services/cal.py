@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 
 from racetrack.config import REPO, Settings
-from racetrack.engines.cal.knobs import FLAWS
+from racetrack.engines.cal.knobs import DEFECTS
 from racetrack.stack.native import net
 from racetrack.stack.native.service import Context, Launch, NotReady
 from racetrack.workloads.contract import find_workload
@@ -27,7 +27,7 @@ class Cal:
     def launch(self, context: Context) -> Launch:
         settings = context.settings
         (context.work / READY_FILE).unlink(missing_ok=True)  # of one that was killed
-        knobs = {k.upper(): v for k, v in settings.model_dump().items() if k.upper() in FLAWS}
+        knobs = {k.upper(): v for k, v in settings.model_dump().items() if k.upper() in DEFECTS}
         topic = find_workload(settings.workload).topic
         return Launch(
             argv=[sys.executable, "-m", "racetrack.engines.cal.consumer"],

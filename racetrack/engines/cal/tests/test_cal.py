@@ -17,15 +17,15 @@ from racetrack.engines.cal.consumer import (
     Telling,
     Trailing,
     by_partition,
+    defect_of,
     due_ms,
-    flaw_of,
     stalled_at,
 )
 from racetrack.engines.cal.knobs import Knobs
 from racetrack.engines.cal.services.cal import READY_FILE, SERVICE
 from racetrack.engines.contract import Progress, Summary
 from racetrack.engines.shared.progress_log import updates_of
-from racetrack.results.defects import Flaw
+from racetrack.results.defects import InjectedDefect
 from racetrack.run import calibration
 from racetrack.stack.native.service import Context, NotReady
 from tests.stack.conftest import context, settings
@@ -64,8 +64,8 @@ def batch(*messages: FakeMessage) -> dict[int, list[int]]:
     return by_partition(given, "received_at")
 
 
-def test_without_a_flaw_all_that_came_is_counted_at_once() -> None:
-    counting = Counting(2, Flaw())
+def test_without_a_defect_all_that_came_is_counted_at_once() -> None:
+    counting = Counting(2, InjectedDefect())
     counting.add(0, [NOW_MS - 5, NOW_MS - 3, NOW_MS])
     counting.add(1, [NOW_MS - 4])
     counting.count(NOW_MS, 1.0)
@@ -73,7 +73,7 @@ def test_without_a_flaw_all_that_came_is_counted_at_once() -> None:
 
 
 def test_a_delay_is_exact_to_the_millisecond() -> None:
-    counting = Counting(1, Flaw(delay_ms=250))
+    counting = Counting(1, InjectedDefect(delay_ms=250))
     counting.add(0, [NOW_MS, NOW_MS + 1])
     totals = []
     for now_ms in (NOW_MS + 249, NOW_MS + 250, NOW_MS + 251):
@@ -86,7 +86,7 @@ def test_a_delay_is_exact_to_the_millisecond() -> None:
 def test_a_capacity_is_exact_over_time_while_something_waits(
     per_s: int, cycles_ms: list[int]
 ) -> None:
-    counting = Counting(3, Flaw(capacity_per_s=per_s))
+    counting = Counting(3, InjectedDefect(capacity_per_s=per_s))
     since_start_ms = 0
     for cycle_ms in cycles_ms:
         since_start_ms += cycle_ms
@@ -99,7 +99,7 @@ def test_a_capacity_is_exact_over_time_while_something_waits(
 
 
 def test_idle_time_is_lost_to_a_capacity() -> None:
-    counting = Counting(1, Flaw(capacity_per_s=100))
+    counting = Counting(1, InjectedDefect(capacity_per_s=100))
     counting.count(NOW_MS, 10.0)
     counting.add(0, [NOW_MS] * 1000)
     counting.count(NOW_MS + 1000, 11.0)
@@ -107,7 +107,7 @@ def test_idle_time_is_lost_to_a_capacity() -> None:
 
 
 def test_a_capacity_is_spent_on_the_oldest_whatever_its_partition() -> None:
-    counting = Counting(3, Flaw(capacity_per_s=1))
+    counting = Counting(3, InjectedDefect(capacity_per_s=1))
     counting.add(0, [NOW_MS + 2, NOW_MS + 5])
     counting.add(1, [NOW_MS + 1, NOW_MS + 6])
     counting.add(2, [NOW_MS + 3])
@@ -119,7 +119,7 @@ def test_a_capacity_is_spent_on_the_oldest_whatever_its_partition() -> None:
 
 
 def test_a_delay_holds_with_a_capacity_too() -> None:
-    counting = Counting(1, Flaw(delay_ms=10, capacity_per_s=1000))
+    counting = Counting(1, InjectedDefect(delay_ms=10, capacity_per_s=1000))
     counting.add(0, [NOW_MS] * 5)
     counting.count(NOW_MS + 9, 1.0)
     assert counting.total == [0]
@@ -129,8 +129,10 @@ def test_a_delay_holds_with_a_capacity_too() -> None:
 
 @pytest.mark.parametrize("capacity", [0, 1_000_000])
 def test_a_stalled_partition_stands_still_and_the_others_go_on(capacity: int) -> None:
-    flaw = Flaw(capacity_per_s=capacity, stalled_partition=1, stall_after_s=2.0, stall_for_s=3.0)
-    counting = Counting(2, flaw)
+    defect = InjectedDefect(
+        capacity_per_s=capacity, stalled_partition=1, stall_after_s=2.0, stall_for_s=3.0
+    )
+    counting = Counting(2, defect)
     totals = []
     for second in (1.0, 2.0, 4.0, 5.0):
         for partition in (0, 1):
@@ -141,13 +143,13 @@ def test_a_stalled_partition_stands_still_and_the_others_go_on(capacity: int) ->
 
 
 def test_a_stall_without_an_end_has_none() -> None:
-    flaw = Flaw(stalled_partition=0, stall_after_s=2.0)
-    assert [stalled_at(flaw, s) for s in (1.9, 2.0, 1e9)] == [-1, 0, 0]
-    assert stalled_at(Flaw(), 1e9) == -1
+    defect = InjectedDefect(stalled_partition=0, stall_after_s=2.0)
+    assert [stalled_at(defect, s) for s in (1.9, 2.0, 1e9)] == [-1, 0, 0]
+    assert stalled_at(InjectedDefect(), 1e9) == -1
 
 
 def test_what_it_tells_is_what_the_harness_reads(tmp_path: Path) -> None:
-    counting, telling = Counting(3, Flaw()), Telling(3)
+    counting, telling = Counting(3, InjectedDefect()), Telling(3)
     counting.add(0, [NOW_MS - 7, NOW_MS - 4])
     counting.add(2, [NOW_MS - 9])
     counting.count(NOW_MS, 1.0)
@@ -166,7 +168,7 @@ def test_what_it_tells_is_what_the_harness_reads(tmp_path: Path) -> None:
 def test_the_partitions_of_one_update_are_stamped_over_the_time_that_was_programmed(
     tmp_path: Path,
 ) -> None:
-    counting, telling = Counting(6, Flaw()), Telling(6, spread_ms=15)
+    counting, telling = Counting(6, InjectedDefect()), Telling(6, spread_ms=15)
     for partition in range(6):
         counting.add(partition, [NOW_MS])
     counting.count(NOW_MS, 1.0)
@@ -179,8 +181,10 @@ def test_the_partitions_of_one_update_are_stamped_over_the_time_that_was_program
 
 
 def test_it_notes_when_it_stalls_and_what_its_capacity_came_to() -> None:
-    flaw = Flaw(capacity_per_s=1_000, stalled_partition=0, stall_after_s=1, stall_for_s=1, seed=7)
-    counting, notes = Counting(2, flaw), Notes(flaw)
+    defect = InjectedDefect(
+        capacity_per_s=1_000, stalled_partition=0, stall_after_s=1, stall_for_s=1, seed=7
+    )
+    counting, notes = Counting(2, defect), Notes(defect)
     said = []
     for ms in range(0, 2_001, 500):
         counting.count(NOW_MS + ms, ms / 1000)
@@ -235,14 +239,14 @@ def test_an_error_of_the_broker_ends_it() -> None:
 
 
 def test_the_settings_reach_the_process(tmp_path: Path) -> None:
-    flawed = racetrack_settings.load().model_copy(
+    defected = racetrack_settings.load().model_copy(
         update={"cal_delay_ms": 250, "cal_stalled_partition": 3, "cal_stall_for_s": 1.5}
     )
-    context = Context(flawed, tmp_path, {})
+    context = Context(defected, tmp_path, {})
     launch = SERVICE.launch(context)
-    flaw = flaw_of(launch.env)
-    assert (flaw.delay_ms, flaw.stalled_partition, flaw.stall_for_s) == (250, 3, 1.5)
-    assert launch.env["KAFKA_BOOTSTRAP"] == f"127.0.0.1:{flawed.kafka_port}"
+    defect = defect_of(launch.env)
+    assert (defect.delay_ms, defect.stalled_partition, defect.stall_for_s) == (250, 3, 1.5)
+    assert launch.env["KAFKA_BOOTSTRAP"] == f"127.0.0.1:{defected.kafka_port}"
     with pytest.raises(NotReady, match="partitions"):
         SERVICE.check(context)
     Path(launch.env["CAL_READY_FILE"]).touch()
@@ -254,16 +258,16 @@ def test_it_needs_nothing_but_what_always_runs() -> None:
     assert (engine.name, tuple(engine.needs), tuple(engine.services)) == ("cal", (), ("cal",))
 
 
-def test_no_flaw_of_the_users_own_settings_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_defect_of_the_users_own_settings_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("CAL_DELAY_MS", "CAL_CAPACITY_PER_S", "CAL_STALLED_PARTITION"):
         monkeypatch.setenv(name, "3")
-    knobs = Knobs.of(calibration.settings_of(Flaw()))
+    knobs = Knobs.of(calibration.settings_of(InjectedDefect()))
     assert (knobs.cal_delay_ms, knobs.cal_capacity_per_s) == (0, 0)
     assert knobs.cal_stalled_partition == -1
 
 
-def test_a_flaw_reaches_the_engine_as_it_was_asked_for() -> None:
-    asked = Flaw(
+def test_a_defect_reaches_the_engine_as_it_was_asked_for() -> None:
+    asked = InjectedDefect(
         delay_ms=250,
         capacity_per_s=8_000,
         stalled_partition=2,
@@ -277,7 +281,7 @@ def test_a_flaw_reaches_the_engine_as_it_was_asked_for() -> None:
         pause_every_s=5,
         seed=3,
     )
-    assert flaw_of(calibration_engine().settings_of(asked)) == asked
+    assert defect_of(calibration_engine().settings_of(asked)) == asked
 
 
 def test_what_a_killed_consumer_said_does_not_count_for_the_next(context: Context) -> None:
@@ -288,7 +292,7 @@ def test_what_a_killed_consumer_said_does_not_count_for_the_next(context: Contex
 
 
 def test_its_view_holds_what_was_counted_a_known_time_ago() -> None:
-    counting, trailing = Counting(2, Flaw()), Trailing(2, behind_ms=100)
+    counting, trailing = Counting(2, InjectedDefect()), Trailing(2, behind_ms=100)
     told = []
     for step in range(30):
         now_ms = NOW_MS + 10 * step
@@ -304,7 +308,7 @@ def test_its_view_holds_what_was_counted_a_known_time_ago() -> None:
 
 
 def test_a_view_that_is_not_behind_holds_all_that_is_counted() -> None:
-    counting, trailing = Counting(1, Flaw()), Trailing(1, behind_ms=0)
+    counting, trailing = Counting(1, InjectedDefect()), Trailing(1, behind_ms=0)
     counting.add(0, [NOW_MS])
     counting.count(NOW_MS, 1.0)
     (told,) = trailing.lines(counting, NOW_MS)

@@ -15,30 +15,30 @@ from racetrack.engines.cal.consumer import Counting
 from racetrack.engines.cal.knobs import Knobs
 from racetrack.engines.cal.services.cal import SERVICE
 from racetrack.errors import UsageError
-from racetrack.results.defects import Flaw
+from racetrack.results.defects import InjectedDefect
 from racetrack.stack.native.service import Context
 from tests.stack.conftest import context
 
 __all__ = ["context"]  # a fixture
 
-NOISE = Flaw(capacity_per_s=8_000, noise_pct=10, noise_tau_s=8, seed=1)
-PAUSES = Flaw(capacity_per_s=8_000, pause_ms=500, pause_every_s=10, seed=1)
+NOISE = InjectedDefect(capacity_per_s=8_000, noise_pct=10, noise_tau_s=8, seed=1)
+PAUSES = InjectedDefect(capacity_per_s=8_000, pause_ms=500, pause_every_s=10, seed=1)
 BOTH = replace(NOISE, pause_ms=500, pause_every_s=10)
 LONG_S = 40_000
 
 
-def grown(flaw: Flaw, seed: int, every_s: float, until_s: float) -> NDArray[np.float64]:
+def grown(defect: InjectedDefect, seed: int, every_s: float, until_s: float) -> NDArray[np.float64]:
     """What could be counted in each of so many seconds."""
-    capacity = Capacity(flaw, seed)
+    capacity = Capacity(defect, seed)
     at_s = np.arange(0, until_s + every_s / 2, every_s)
     return np.diff([capacity.work_by(float(at)) for at in at_s])
 
 
-@pytest.mark.parametrize("flaw", [NOISE, PAUSES, BOTH], ids=str)
+@pytest.mark.parametrize("defect", [NOISE, PAUSES, BOTH], ids=str)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_mean_over_a_long_time_is_as_programmed(flaw: Flaw, seed: int) -> None:
-    counted_per_s = float(np.mean(grown(flaw, seed, 1.0, LONG_S)))
-    assert counted_per_s == pytest.approx(flaw.mean_capacity_per_s, rel=0.01)
+def test_the_mean_over_a_long_time_is_as_programmed(defect: InjectedDefect, seed: int) -> None:
+    counted_per_s = float(np.mean(grown(defect, seed, 1.0, LONG_S)))
+    assert counted_per_s == pytest.approx(defect.mean_capacity_per_s, rel=0.01)
 
 
 def test_the_swings_are_as_large_and_as_long_as_programmed() -> None:
@@ -72,15 +72,15 @@ def test_a_seed_says_which_swings_and_pauses_they_are() -> None:
 
 
 def test_without_noise_and_pauses_it_is_the_same_at_any_time() -> None:
-    assert grown(Flaw(capacity_per_s=8_000), 1, 0.7, 700) == pytest.approx(5_600)
+    assert grown(InjectedDefect(capacity_per_s=8_000), 1, 0.7, 700) == pytest.approx(5_600)
 
 
 @given(looks_ms=st.lists(st.integers(1, 400), min_size=1, max_size=60), seed=st.integers(1, 10_000))
 def test_while_something_waits_the_integral_of_the_capacity_is_counted(
     looks_ms: list[int], seed: int
 ) -> None:
-    flaw = replace(BOTH, capacity_per_s=1_000, pause_every_s=2, seed=seed)
-    counting, programmed, now_ms = Counting(2, flaw), Capacity(flaw, seed), 0
+    defect = replace(BOTH, capacity_per_s=1_000, pause_every_s=2, seed=seed)
+    counting, programmed, now_ms = Counting(2, defect), Capacity(defect, seed), 0
     for look_ms in looks_ms:
         now_ms += look_ms
         for partition in range(2):
@@ -91,8 +91,8 @@ def test_while_something_waits_the_integral_of_the_capacity_is_counted(
 
 
 def test_no_credit_is_gathered_while_nothing_waits() -> None:
-    flaw = replace(BOTH, capacity_per_s=1_000)
-    counting, programmed = Counting(1, flaw), Capacity(flaw, flaw.seed)
+    defect = replace(BOTH, capacity_per_s=1_000)
+    counting, programmed = Counting(1, defect), Capacity(defect, defect.seed)
     counting.count(100_000, 100.0)
     before = programmed.work_by(100.0)
     counting.add(0, [0] * 100_000)
