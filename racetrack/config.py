@@ -175,7 +175,7 @@ class Settings(BaseSettings):
     workload: Name
     purchases_per_second_start: Rate
     pageviews_per_second_start: Rate
-    marks_per_second: Rate
+    tracer_events_per_second: Rate
     reads_per_second: Rate
     updates_per_second: Rate
     deletes_per_second: Rate

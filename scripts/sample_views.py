@@ -6,7 +6,7 @@
 # when the view is through with its cycle. A value is a count, or the newest time, epoch
 # milliseconds.
 #
-# Load it after sample_dt.py, with `marked_views` set: for each (name, view, key column, first key,
+# Load it after sample_dt.py, with `traced_views` set: for each (name, view, key column, first key,
 # last key, column, whether it is a time).
 
 
@@ -27,7 +27,7 @@ def say_seen(name):
     return report
 
 
-for name, view, key, first, last, column, is_time in marked_views:
+for name, view, key, first, last, column, is_time in traced_views:
     sampling.append(
         listen(
             globals()[view]

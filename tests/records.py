@@ -43,8 +43,8 @@ NOISE_FIGURES: dict[str, Any] = {
 }
 VIEW: dict[str, Any] = {
     "name": "item_summary.orders",
-    "way": "purchases",
-    "marks_per_s": 12.0,
+    "source": "purchases",
+    "tracer_events_per_s": 12.0,
     "updates": 20,
     "kind": "fell behind",
     "reason": "Fell behind: its lag grows.",

@@ -15,7 +15,7 @@ from racetrack.analysis.lag import Floats, when
 from racetrack.analysis.quantiles import quantiles
 from racetrack.results.figures import Answers
 from racetrack.results.folder import read_run
-from racetrack.results.run import MarkedViewRecord, Window
+from racetrack.results.run import TracedViewRecord, Window
 
 READS_FILE = "reads.csv"
 BETWEEN = ";"
@@ -30,7 +30,7 @@ class Read:
     due_ms: int
     asked_ms: int
     answered_ms: int
-    question: str
+    query: str
     rows: int
     held: tuple[int, ...]
     error: str
@@ -43,7 +43,7 @@ def read(folder: Path) -> list[Read]:
             due_ms=int(row["due_ms"]),
             asked_ms=int(row["asked_ms"]),
             answered_ms=int(row["answered_ms"]),
-            question=row["question"],
+            query=row["query"],
             rows=int(row["rows"] or 0),
             held=tuple(map(int, filter(None, row["held"].split(BETWEEN)))),
             error=row["error"],
@@ -53,44 +53,44 @@ def read(folder: Path) -> list[Read]:
 
 
 def answers(folder: Path, partitions: int, window: Window) -> tuple[Answers, ...]:
-    """What became of those reads that were due in the window, by question. If none was ever
-    answered, nobody knows which were due: then each question has none."""
+    """What became of those reads that were due in the window, by query. If none was ever
+    answered, nobody knows which were due: then each query has none."""
     run, reads = read_run(folder), read(folder)
     per_s = run.settings.get("reads_per_second")
     if not (reads and isinstance(per_s, int | float)):
-        return tuple(_of(question.name, 0, (), np.empty(0)) for question in run.questions)
+        return tuple(_of(query.name, 0, (), np.empty(0)) for query in run.queries)
     marks = views.read(folder)
-    marked = {view.name: view for view in run.marked_views}
-    has = {one.question for one in reads}  # the engine may not have every view
+    traced = {view.name: view for view in run.traced_views}
+    has = {one.query for one in reads}  # the engine may not have every view
     due = Counter(_asked_in(reads, per_s, window))
     within = [one for one in reads if window.start_ms <= one.due_ms < window.end_ms]
     found = []
-    for question in run.questions:
-        mine = [one for one in within if one.question == question.name]
-        if question.name in has:
-            by = marked.get(question.marked or "")
+    for query in run.queries:
+        mine = [one for one in within if one.query == query.name]
+        if query.name in has:
+            by = traced.get(query.traced_view or "")
             aged_ms = ages_ms(by, marks, partitions, mine) if by and marks else np.empty(0)
-            found.append(_of(question.name, due[question.name], mine, aged_ms))
+            found.append(_of(query.name, due[query.name], mine, aged_ms))
     return tuple(found)
 
 
 def _asked_in(reads: Sequence[Read], per_s: float, window: Window) -> Iterator[str]:
-    """The question of each read that was due in the window, also of those that were never asked,
+    """The query of each read that was due in the window, also of those that were never asked,
     because an answer was waited for until the end of the run."""
-    turns = list(dict.fromkeys(one.question for one in reads))
+    turns = list(dict.fromkeys(one.query for one in reads))
     schedule = poisson.due_s(per_s)
     first_ms = reads[0].due_ms - 1000 * next(schedule)
     known = [one.due_ms for one in reads]
     later = (round(first_ms + 1000 * since_s) for since_s in islice(schedule, len(reads) - 1, None))
-    for due_ms, question in zip(chain(known, later), cycle(turns), strict=False):
+    for due_ms, query in zip(chain(known, later), cycle(turns), strict=False):
         if due_ms >= window.end_ms:
             return
         if due_ms >= window.start_ms:
-            yield question
+            yield query
 
 
 def ages_ms(
-    view: MarkedViewRecord, marks: views.Marks, partitions: int, reads: Sequence[Read]
+    view: TracedViewRecord, marks: views.Marks, partitions: int, reads: Sequence[Read]
 ) -> Floats:
     """How old each answer was when it was there: the age of the oldest mark that was due and not in
     it; 0 if there was none."""
@@ -112,7 +112,7 @@ def _of(name: str, due: int, reads: Sequence[Read], aged_ms: Floats) -> Answers:
     took_ms = np.full(due, np.inf)
     took_ms[: len(good)] = [one.answered_ms - one.due_ms for one in good]
     return Answers(
-        question=name,
+        query=name,
         due=due,
         answered=len(good),
         errors=len(failed),

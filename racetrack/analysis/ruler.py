@@ -110,7 +110,7 @@ def view(folder: Path, defect: InjectedDefect) -> Finding:
         return Finding(str(defect), "no view was seen", bound, within=False)
     (seen,) = found
     expected_ms = defect.delay_ms + defect.view_behind_ms + defect.cycle_ms / 2
-    between_ms = 1000 / seen.marks_per_s
+    between_ms = 1000 / seen.tracer_events_per_s
     within = all(
         -between_ms - LAG_WITHIN_MS <= lag_ms - expected_ms <= LAG_WITHIN_MS
         for lag_ms in (seen.lag_p50_ms, seen.lag_p99_ms)
@@ -119,7 +119,7 @@ def view(folder: Path, defect: InjectedDefect) -> Finding:
     return Finding(
         str(defect),
         f"view lag p50 {seen.lag_p50_ms:,.0f} ms, p99 {seen.lag_p99_ms:,.0f} ms by"
-        f" {seen.marks_per_s:g} marks/s, while that of the count is {count_ms:,.0f} ms",
+        f" {seen.tracer_events_per_s:g} marks/s, while that of the count is {count_ms:,.0f} ms",
         bound,
         within=within,
     )
@@ -137,7 +137,7 @@ def answer(folder: Path, defect: InjectedDefect) -> Finding:
     if not (read.time and read.age):
         return Finding(str(defect), "nothing was answered", bound, within=False)
     old_ms = defect.delay_ms + defect.view_behind_ms + defect.cycle_ms / 2 + defect.answer_ms
-    between_ms = 1000 / seen.marks_per_s
+    between_ms = 1000 / seen.tracer_events_per_s
     return Finding(
         str(defect),
         f"{read.answered} of {read.due} reads answered, in {read.time.p50_ms:,.0f} ms, when"

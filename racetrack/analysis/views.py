@@ -19,9 +19,9 @@ from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.lag import Floats, when
 from racetrack.results.figures import Verdict, VerdictKind, ViewLag
 from racetrack.results.folder import read_run
-from racetrack.results.run import MarkedViewRecord
+from racetrack.results.run import TracedViewRecord
 
-MARKS_FILE, VIEWS_FILE = "marks.csv", "views.csv"
+MARKS_FILE, VIEWS_FILE = "tracer_events.csv", "views.csv"
 SHARES = (0.5, 0.9, 0.99, 1.0)
 # The stamps of marks are whole milliseconds, and so are those by which they were recorded.
 STAMP_MS = 2.0
@@ -63,16 +63,16 @@ def read(folder: Path) -> Marks | None:
     return Marks(table[:, 0], table[:, 1], table[:, 2], dict(seen))
 
 
-def told(folder: Path, partitions: Sequence[int]) -> list[tuple[MarkedViewRecord, Curves]]:
-    """The curves of each marked view of the run that was seen; none without marks."""
+def told(folder: Path, partitions: Sequence[int]) -> list[tuple[TracedViewRecord, Curves]]:
+    """The curves of each traced view of the run that was seen; none without marks."""
     if not (marks := read(folder)):
         return []
-    marked = read_run(folder).marked_views
-    found = [(view, curves_of(view, marks, partitions)) for view in marked]
+    traced = read_run(folder).traced_views
+    found = [(view, curves_of(view, marks, partitions)) for view in traced]
     return [(view, curves) for view, curves in found if any(len(c.at_ms) for c in curves.processed)]
 
 
-def curves_of(view: MarkedViewRecord, marks: Marks, partitions: Sequence[int]) -> Curves:
+def curves_of(view: TracedViewRecord, marks: Marks, partitions: Sequence[int]) -> Curves:
     """The view's marks as curves: counts are of those that show in it, by partition.
 
     Generator and broker have no part in them, so the lag is all the engine's: what they add to it
@@ -104,13 +104,13 @@ def number_of(turn: int | None, nth: int, partition: int, partitions: int) -> in
     return 2 * (pair * partitions + partition) + which
 
 
-def due_curve(view: MarkedViewRecord, marks: Marks, partition: int, partitions: int) -> Curve:
+def due_curve(view: TracedViewRecord, marks: Marks, partition: int, partitions: int) -> Curve:
     """Such that number k of them is due exactly at its time (`lag.when` adds a half), and that it
     is known until the last row that no further one was."""
     every = np.arange(int(marks.newest[-1]))
     mine = every // 2 % partitions == partition
-    if view.turn is not None:
-        mine &= every % 2 == view.turn
+    if view.parity is not None:
+        mine &= every % 2 == view.parity
     numbers = every[mine] + 1
     due_ms = _when_due(marks, numbers)
     counts = np.arange(len(numbers)) + 0.5
@@ -147,7 +147,7 @@ def how_many(values: Floats, due: Curve, is_time: bool) -> Floats:
 
 
 def view_lag(
-    view: MarkedViewRecord, told: Curves, verdict: Verdict, start_ms: float, end_ms: float
+    view: TracedViewRecord, told: Curves, verdict: Verdict, start_ms: float, end_ms: float
 ) -> ViewLag:
     """Return a view's lag in the run's window, with the verdict on it, which may be of another
     window."""
@@ -155,8 +155,8 @@ def view_lag(
     at_most = dict(zip(SHARES, quantiles_ms(aged, SHARES), strict=True))
     return ViewLag(
         name=view.name,
-        way=view.way,
-        marks_per_s=round(verdict.throughput.offered_per_s, 2),
+        source=view.source,
+        tracer_events_per_s=round(verdict.throughput.offered_per_s, 2),
         updates=verdict.updates,
         kind=verdict.kind,
         reason=verdict.reason,

@@ -13,7 +13,7 @@ from racetrack.config import Settings
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.results.defects import InjectedDefect
 from racetrack.stack.contract import Endpoints, Stack
-from racetrack.workloads.contract import MarkedView, find_workload
+from racetrack.workloads.contract import TracedView, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
@@ -53,14 +53,14 @@ class Progress:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the row of a partition in a marked view said when it last changed, see
-    `racetrack.workloads.contract.MarkedView`: a count of marks, or a time in epoch milliseconds.
+    """What the row of a partition in a traced view said when it last changed, see
+    `racetrack.workloads.contract.TracedView`: a count of marks, or a time in epoch milliseconds.
 
     `timestamp_ms` is when who reads the view could see it, epoch milliseconds.
     """
 
     timestamp_ms: int
-    view: str  # `MarkedView.name`
+    view: str  # `TracedView.name`
     partition: int
     value: int
 
@@ -189,7 +189,7 @@ class Engine(ABC):
     def seen(
         self,
         stack: Stack,  # noqa: ARG002
-        marked: Sequence[MarkedView],  # noqa: ARG002
+        traced: Sequence[TracedView],  # noqa: ARG002
         stop: threading.Event,  # noqa: ARG002
     ) -> Iterator[Seen]:
         """Every change of the marks' rows in these views, by what the engine's users read them

@@ -156,9 +156,9 @@ def _behind(counts: dict[str, dict[str, Any]]) -> str:
 
 class ArrivalsProbe(Probe):
     """Follows the generator's `watch`, a line every 100 ms: `arrivals.csv` with
-    `at_ms,due,handed_over` over all partitions, the curves `due` and `handed_over`, and, if there
-    are marks, `marks.csv` with `at_ms,newest,due_ms,committed`: the number of the newest (1 for the
-    first), when it was due, and how many are in the database."""
+    `at_ms,due,handed_over` over all partitions, the curves `due` and `handed_over`, and, with
+    tracer events, `tracer_events.csv` with `at_ms,newest,due_ms,committed`: the number of the
+    newest (1 for the first), when it was due, and how many are in the database."""
 
     name = "What the load generator offers"
 
@@ -214,13 +214,13 @@ class ArrivalsProbe(Probe):
         self._csv.write(f"{at_ms},{self.due},{sum(handed_over)}\n")
         self._curves.write(at_ms, "due", enumerate(due))
         self._curves.write(at_ms, "handed_over", enumerate(handed_over))
-        if (marks := stats.get("marks")) and marks["newest"][0]:
+        if (marks := stats.get("tracer_events")) and marks["newest"][0]:
             self._take_marks(at_ms, marks, closing)
 
     def _take_marks(self, at_ms: int, marks: dict[str, Any], closing: ExitStack) -> None:
         """The file is there from the first mark on."""
         if not self._marks:
-            self._marks = closing.enter_context(self._folder.open_for_lines("marks.csv"))
+            self._marks = closing.enter_context(self._folder.open_for_lines("tracer_events.csv"))
             self._marks.write("at_ms,newest,due_ms,committed\n")
         newest, due_ms = marks["newest"]
         self._marks.write(f"{at_ms},{newest},{due_ms},{marks['done']}\n")

@@ -26,7 +26,7 @@ from racetrack.engines import find_engine
 from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
 from racetrack.errors import RacetrackError
 from racetrack.stack.contract import Endpoints
-from racetrack.workloads.contract import MarkedView, Question, find_workload
+from racetrack.workloads.contract import Query, TracedView, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # When it was due by the schedule, when it was asked, and when the answer was there (epoch ms); what
 # was asked; how many rows came; what they say of the marks of each partition in turn, as `Seen`
 # does; and why there was no answer.
-COLUMNS = ("due_ms", "asked_ms", "answered_ms", "question", "rows", "held", "error")
+COLUMNS = ("due_ms", "asked_ms", "answered_ms", "query", "rows", "held", "error")
 BETWEEN = ";"
 NOTHING = -1  # of a partition without a row
 
@@ -70,7 +70,7 @@ class Client:
         self._closing = ExitStack()
         self._reader: Reader | None = None
 
-    def ask(self, question: Question) -> "pyarrow.Table":
+    def ask(self, query: Query) -> "pyarrow.Table":
         """The rows that the engine has.
 
         Raises:
@@ -80,9 +80,9 @@ class Client:
         try:
             if not self._reader:
                 self._reader = self._closing.enter_context(self._engine.reader(self._access))
-            by = question.by
+            by = query.by
             keys = by.keys(self._access.settings) if by else []
-            return self._reader.rows(question.view, by.key if by else "", keys)
+            return self._reader.rows(query.view, by.key if by else "", keys)
         except NoSuchView:
             raise
         except RacetrackError:
@@ -97,7 +97,7 @@ class Client:
         self._closing.close()
 
 
-def held(table: "pyarrow.Table", by: MarkedView, keys: Sequence[int]) -> list[int]:
+def held(table: "pyarrow.Table", by: TracedView, keys: Sequence[int]) -> list[int]:
     """What the rows say of the marks of each partition; NOTHING where there is no row."""
     import pyarrow as pa
 
@@ -111,7 +111,7 @@ def held(table: "pyarrow.Table", by: MarkedView, keys: Sequence[int]) -> list[in
     return [found[key] for key in keys]
 
 
-def known(client: Client, questions: Sequence[Question]) -> list[Question]:
+def known(client: Client, queries: Sequence[Query]) -> list[Query]:
     """Those that the engine can answer. Each is asked once, so that the first one that counts finds
     an open connection.
 
@@ -119,14 +119,14 @@ def known(client: Client, questions: Sequence[Question]) -> list[Question]:
         RacetrackError: the engine does not answer, or can answer none.
     """
     found = []
-    for question in questions:
+    for query in queries:
         try:
-            client.ask(question)
+            client.ask(query)
         except NoSuchView:
             continue
-        found.append(question)
+        found.append(query)
     if not found:
-        raise RacetrackError(f"It has none of {', '.join(asked.name for asked in questions)}.")
+        raise RacetrackError(f"It has none of {', '.join(asked.name for asked in queries)}.")
     return found
 
 
@@ -151,22 +151,22 @@ def run(job: Job) -> None:
     client = Client(find_engine(job.engine), access)
     told = csv.writer(sys.stdout, lineterminator="\n")
     try:
-        questions = known(client, find_workload(access.settings.workload).questions)
+        queries = known(client, find_workload(access.settings.workload).queries)
         told.writerow(COLUMNS)
         sys.stdout.flush()  # by which it is known that reads begin
-        for due_ms, question in zip(due_times(job.per_s), cycle(questions), strict=False):
+        for due_ms, query in zip(due_times(job.per_s), cycle(queries), strict=False):
             asked_ms = now_ms()
             try:
-                table, error = client.ask(question), ""
+                table, error = client.ask(query), ""
             except RacetrackError as failure:
                 table, error = None, " ".join(str(failure).split())
             answered_ms = now_ms()
             rows, marks = "", ""
             if table is not None:
                 rows = str(table.num_rows)
-                if by := question.by:
+                if by := query.by:
                     marks = BETWEEN.join(map(str, held(table, by, by.keys(access.settings))))
-            told.writerow((due_ms, asked_ms, answered_ms, question.name, rows, marks, error))
+            told.writerow((due_ms, asked_ms, answered_ms, query.name, rows, marks, error))
             sys.stdout.flush()
     finally:
         client.close()

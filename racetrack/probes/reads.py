@@ -47,7 +47,7 @@ class ReadsProbe(Probe):
 
     @property
     def has_begun(self) -> bool:
-        """Whether every question has been asked once, and reads are due from now on."""
+        """Whether every query has been asked once, and reads are due from now on."""
         return self._file.stat().st_size > 0
 
     @property

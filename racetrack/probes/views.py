@@ -13,7 +13,7 @@ FILE, HEADER = "views.csv", "at_ms,view,partition,value\n"
 
 
 class ViewsProbe(Probe):
-    """Follows the workload's marked views into `views.csv`, a row for each change: epoch
+    """Follows the workload's traced views into `views.csv`, a row for each change: epoch
     milliseconds, the view, the partition, and what `racetrack.engines.contract.Seen` says of it."""
 
     failure_kind = EngineFailed
@@ -29,7 +29,7 @@ class ViewsProbe(Probe):
         self._excused = excused
         self.name = f"The views of {engine.title}"
         self._engine, self._stack = engine, stack
-        self._marked = find_workload(stack.settings.workload).marked
+        self._traced = find_workload(stack.settings.workload).traced_views
         self._csv = folder.open_for_lines(FILE)
         self.newest: dict[tuple[str, int], int] = {}  # by view and partition: what it said last
 
@@ -40,7 +40,7 @@ class ViewsProbe(Probe):
             self.follow(self._take_all, self._excused)
 
     def _take_all(self) -> None:
-        for seen in self._engine.seen(self._stack, self._marked, self.stopping):
+        for seen in self._engine.seen(self._stack, self._traced, self.stopping):
             self.newest[seen.view, seen.partition] = seen.value
             row = seen.timestamp_ms, seen.view, seen.partition, seen.value
             self._csv.write(",".join(map(str, row)) + "\n")

@@ -100,8 +100,8 @@ FIGURES = (
         "view lag p50",
         "ms",
         "{:,.0f}",
-        "View lag is the age of the oldest mark that is due and not in a view, at every instant, of"
-        " the view whose p99 is the highest (docs/views.md). Median over the window's time.",
+        "View lag is the age of the oldest tracer event that is due and not in a view, at every"
+        " instant, of the view whose p99 is the highest (docs/views.md). Median over time.",
     ),
     Figure(
         "view_lag_p99_ms",
@@ -116,29 +116,29 @@ FIGURES = (
         "ms",
         "{:,.0f}",
         "How long a client that reads a view waited for the answer, from when it was due, in the"
-        " question whose p99 is the highest (docs/views.md). Median.",
+        " query whose p99 is the highest (docs/views.md). Median.",
     ),
     Figure(
         "read_time_p99_ms",
         "read time p99",
         "ms",
         "{:,.0f}",
-        "99 % of the answers to that question took at most this.",
+        "99 % of the answers to that query took at most this.",
     ),
     Figure(
         "read_age_p50_ms",
         "read age p50",
         "ms",
         "{:,.0f}",
-        "The age of the oldest mark that was due and not in an answer when it was there, in the"
-        " question whose p99 is the highest. Median.",
+        "The age of the oldest tracer event that was due and not in an answer on arrival, of the"
+        " query whose p99 is the highest. Median.",
     ),
     Figure(
         "read_age_p99_ms",
         "read age p99",
         "ms",
         "{:,.0f}",
-        "99 % of the answers to that question were at most so old.",
+        "99 % of the answers to that query were at most so old.",
     ),
     Figure("lag_max_ms", "lag max", "ms", "{:,.0f}", "The largest lag in the window."),
     Figure(

@@ -215,7 +215,7 @@ def _view(view: ViewLag) -> dict[str, Any]:
 
 
 def _read(answers: Answers) -> dict[str, Any]:
-    """What was answered to a question; a time or an age without end is None."""
+    """What was answered to a query; a time or an age without end is None."""
     shown = answers.model_dump()
     for name in ("time", "age"):
         of = shown[name] or dict.fromkeys(Quantiles.model_fields, math.inf)

@@ -151,7 +151,7 @@ def _view(view: ViewLag) -> str:
         "view lag",
         f"{view.name}: median {_ms(view.lag_p50_ms)}, 99 % of the time at most"
         f" {_ms(view.lag_p99_ms)}, max {_ms(view.lag_max_ms)}, by"
-        f" {_number(view.marks_per_s, '{:g}')} {view.way} a second; {view.kind}",
+        f" {_number(view.tracer_events_per_s, '{:g}')} {view.source} a second; {view.kind}",
     )
 
 
@@ -179,7 +179,7 @@ def _windows(told: WindowWrites) -> str:
 
 def _read(answers: Answers) -> str:
     """How long they took and how old they were."""
-    told = f"  read        {answers.question}: {answers.answered} of {answers.due} answered"
+    told = f"  read        {answers.query}: {answers.answered} of {answers.due} answered"
     if answers.rows_max is not None:
         told += f" with up to {answers.rows_max:,} rows"
     for what, of in (("time", answers.time), ("age", answers.age)):

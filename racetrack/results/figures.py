@@ -283,14 +283,13 @@ class LittlesLaw(StrictModel):
 
 
 class ViewLag(StrictModel):
-    """How old a view was, told by its marks: the age of the oldest that was due and not in it, at
-    every instant of the window, milliseconds; null is without end. See docs/views.md.
-    """
+    """View lag: age of the oldest tracer event that is due and not in the view, at every instant
+    of the window, milliseconds; null is infinite. See docs/views.md."""
 
     name: str = Field(description="View and column.")
-    way: str = Field(description="What brings its marks: the main topic, or a table by CDC.")
-    marks_per_s: float = Field(description="Marks of this view that became due.")
-    updates: int = Field(description="How often the marks in it were seen to change.")
+    source: str = Field(description="Source of tracer events: the main topic, or a table by CDC.")
+    tracer_events_per_s: float = Field(description="Tracer events of this view that became due.")
+    updates: int = Field(description="Observed changes of the tracer events in it.")
     kind: VerdictKind = Field(description="The verdict on this view alone.")
     reason: str = Field(description="In words, with numbers.")
     lag_p50_ms: InfinityAsNull = Field(description="Median over the window's time.")
@@ -322,7 +321,7 @@ class Answers(StrictModel):
     """What a client got who read a view on a schedule (READS_PER_SECOND), of those reads that were
     due in the window. See docs/views.md."""
 
-    question: str = Field(description="View, and the column that it was asked by.")
+    query: str = Field(description="View, and the column that it was asked by.")
     due: int = Field(description="Reads that became due.")
     answered: int = Field(description="Of these, answered by the end of the run.")
     errors: int = Field(description="Of these, refused or failed.")
@@ -338,8 +337,8 @@ class Answers(StrictModel):
         " one.",
     )
     age: Quantiles | None = Field(
-        description="Age of the oldest mark that was due and not in the answer when it was there;"
-        " null where the view or the run has no marks, or there was no answer."
+        description="Age of the oldest tracer event that was due and not in the answer on arrival;"
+        " null without tracer events or without an answer."
     )
 
 
@@ -371,10 +370,10 @@ class Results(StrictModel):
     )
     verdict: Verdict
     views: tuple[ViewLag, ...] = Field(
-        default=(), description="Of each marked view; none where there were no marks."
+        default=(), description="One per traced view; empty without tracer events."
     )
     reads: tuple[Answers, ...] = Field(
-        default=(), description="Of each question; none where nobody read."
+        default=(), description="Of each query; none where nobody read."
     )
     cdc: CdcWay | None = Field(default=None, description="null where nobody followed it.")
     window_writes: WindowWrites | None = Field(

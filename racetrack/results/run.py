@@ -164,15 +164,17 @@ class FaultLog(StrictModel):
     done: tuple[DoneFault, ...] = Field(description="In the order in which they were done.")
 
 
-class MarkedViewRecord(StrictModel):
-    """A view that was followed by marks. Mark n (0 for the first) is of partition n // 2 modulo
-    their number. What its rows in views.csv say is of those marks of a partition that show in it.
-    """
+class TracedViewRecord(StrictModel):
+    """A view followed with tracer events. Tracer event n (from 0) is in partition n // 2 modulo the
+    number of partitions. A row of views.csv is about the tracer events of one partition that show
+    in the view."""
 
     name: str = Field(description="View and column, as in views.csv.")
-    way: str = Field(description="What brings its marks: the main topic, or a table by CDC.")
-    turn: int | None = Field(
-        description="Which marks show in it: 0 those of even n, 1 those of odd n, null both."
+    source: str = Field(
+        description="Source of its tracer events: the main topic, or a table by CDC."
+    )
+    parity: int | None = Field(
+        description="Tracer events that show in it: 0 those of even n, 1 those of odd n, null both."
     )
     is_time: bool = Field(
         description="Whether a row says when the newest was due, epoch milliseconds; else it counts"
@@ -180,12 +182,12 @@ class MarkedViewRecord(StrictModel):
     )
 
 
-class QuestionRecord(StrictModel):
-    """What was asked where views were read."""
+class QueryRecord(StrictModel):
+    """A query of the view reader."""
 
     name: str = Field(description="As in reads.csv.")
-    marked: str | None = Field(
-        description="The name of the marked view whose rows were asked for; null: all rows."
+    traced_view: str | None = Field(
+        description="The traced view whose rows of tracer events were read; null: all rows."
     )
 
 
@@ -233,11 +235,11 @@ class RunRecord(StrictModel):
         description="How much later than its progress the engine may tell its summary, or earlier,"
         " as its module says it: Little's law allows for that.",
     )
-    marked_views: tuple[MarkedViewRecord, ...] = Field(
-        default=(), description="By which view lag is told; none where there were no marks."
+    traced_views: tuple[TracedViewRecord, ...] = Field(
+        default=(), description="Views followed with tracer events; empty without them."
     )
-    questions: tuple[QuestionRecord, ...] = Field(
-        default=(), description="What was asked by turns; none where nobody read."
+    queries: tuple[QueryRecord, ...] = Field(
+        default=(), description="Queries of the view reader, in turn; empty without it."
     )
     event_window_ms: int | None = Field(
         default=None, description="Length of the workload's windows of event time, if it has any."

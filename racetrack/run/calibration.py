@@ -40,7 +40,7 @@ class Case:
     wait_s: float = 4.0
     samples: int = 10
     drain_s: float = 0.0
-    marks_per_s: int = 0
+    tracer_events_per_s: int = 0
     reads_per_s: int = 0
 
     @property
@@ -76,7 +76,7 @@ CASES = (
         # At two reads a second, few wait for the answer to another.
         InjectedDefect(delay_ms=250, view_behind_ms=1_000, answer_ms=100),
         samples=20,
-        marks_per_s=24,
+        tracer_events_per_s=24,
         reads_per_s=2,
     ),
     Case(_STALL, drain_s=8.0),
@@ -199,7 +199,7 @@ def run_case(
     )
     name = engines.calibration_engine().name
     rates = {
-        "MARKS_PER_SECOND": str(case.marks_per_s),
+        "TRACER_EVENTS_PER_SECOND": str(case.tracer_events_per_s),
         "READS_PER_SECOND": str(case.reads_per_s),
     }
     given = {**rates, **(overrides or {})}

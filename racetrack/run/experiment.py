@@ -12,10 +12,10 @@ from racetrack.errors import RacetrackError, SetupError
 from racetrack.report import terminal
 from racetrack.results.folder import RunFolder, read_run, shown
 from racetrack.results.run import (
-    MarkedViewRecord,
     Measured,
-    QuestionRecord,
+    QueryRecord,
     RunArguments,
+    TracedViewRecord,
 )
 from racetrack.run import decision, faults, room
 from racetrack.run.session import Session
@@ -198,21 +198,23 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, asked: RunArgu
         if engine.script_ending:
             run.workload_views = len(workload.views)
         run.absent_views = tuple(engine.absent_views(stack.settings))
-        if stack.settings.marks_per_second:
-            run.marked_views = marked_views(workload)
+        if stack.settings.tracer_events_per_second:
+            run.traced_views = traced_views(workload)
         if stack.settings.reads_per_second:
-            run.questions = tuple(
-                QuestionRecord(name=asked.name, marked=asked.by.name if asked.by else None)
-                for asked in workload.questions
+            run.queries = tuple(
+                QueryRecord(name=asked.name, traced_view=asked.by.name if asked.by else None)
+                for asked in workload.queries
             )
         run.event_window_ms = workload.event_window_ms
         run.machine = machine.describe()
         run.versions = {"racetrack": __version__, "python": platform.python_version()}
 
 
-def marked_views(workload: Workload) -> tuple[MarkedViewRecord, ...]:
+def traced_views(workload: Workload) -> tuple[TracedViewRecord, ...]:
     """The followed views as a run writes them down."""
     return tuple(
-        MarkedViewRecord(name=view.name, way=view.way, turn=view.turn, is_time=view.is_time)
-        for view in workload.marked
+        TracedViewRecord(
+            name=view.name, source=view.source, parity=view.parity, is_time=view.is_time
+        )
+        for view in workload.traced_views
     )

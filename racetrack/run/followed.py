@@ -29,7 +29,7 @@ def probes(
 ) -> Iterator[Probe]:
     """Those that the settings ask for; inserts also during faults, which they may suffer from."""
     settings = stack.settings
-    if settings.marks_per_second:
+    if settings.tracer_events_per_second:
         own = excused_by(*engine.services_in(settings))
         yield ViewsProbe(engine, stack, folder, own)
     if settings.reads_per_second:
@@ -38,7 +38,7 @@ def probes(
         yield SchemasProbe(engine, stack)
     workload = find_workload(settings.workload)
     table = workload.watched_table
-    if table and "debezium" in engine.needs and (settings.marks_per_second or has_faults):
+    if table and "debezium" in engine.needs and (settings.tracer_events_per_second or has_faults):
         topic, kinds = workload.cdc_topic(table), workload.watched_kinds
         kafka = stack.endpoints.kafka
         yield PurchasesProbe(kafka, topic, kinds, arrivals, folder, excused_by("broker"))

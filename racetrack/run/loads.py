@@ -21,7 +21,7 @@ from racetrack.results.run import Window
 from racetrack.results.search import PAGEVIEWS
 from racetrack.run.rate_controller import LoadSample
 from racetrack.run.session import Session
-from racetrack.workloads.contract import MarkedView, Workload, find_workload
+from racetrack.workloads.contract import TracedView, Workload, find_workload
 
 # Tracer events per second and partition that show which inserts a view has.
 MARKS_PER_PARTITION = 2
@@ -109,7 +109,7 @@ class Pageviews(Load):
         count, within = curves.read(self._folder), (window.start_ms, window.end_ms, batch_s)
         followed = {}
         for view, of in views.told(self._folder, count.partitions):
-            if view.way == self._workload.topic.name:
+            if view.source == self._workload.topic.name:
                 try:
                     followed[view.name] = capacity.work(views.as_pageviews(of, count), *within)
                 except ValueError as error:
@@ -153,7 +153,7 @@ class Inserts(Load):
         due = sum(told[kind]["due"] - told[kind]["refused"] for kind in self._kinds)
         self._known_ms.append(now_ms)
         self._known_due.append(due)
-        oldest_ms = min(now_ms, self._oldest_missing_ms(told["marks"], heard.seen))
+        oldest_ms = min(now_ms, self._oldest_missing_ms(told["tracer_events"], heard.seen))
         return LoadSample(
             at_s=time.monotonic(),
             due=due,
@@ -167,7 +167,7 @@ class Inserts(Load):
         """Return the due time of the oldest tracer event missing in a view (evenly spaced)."""
         newest, newest_ms = marks["newest"]
         missing = min(
-            views.number_of(view.turn, seen.get((view.name, each), 0), each, self._partitions)
+            views.number_of(view.parity, seen.get((view.name, each), 0), each, self._partitions)
             for view in self._views
             for each in range(self._partitions)
         )
@@ -180,7 +180,7 @@ class Inserts(Load):
             RacetrackError: none has shown a tracer event.
         """
         told = views.told(self._folder, range(self._partitions))
-        found = [of for view, of in told if view.way == self._table]
+        found = [of for view, of in told if view.source == self._table]
         if not found:
             raise RacetrackError(f"No view fed by {self._table} has shown a tracer event.")
         return found
@@ -235,8 +235,8 @@ def settings_for(of: str, engine: Engine, settings: Settings) -> Settings:
     if "debezium" not in engine.needs:
         raise UsageError(f"--of {of}: {engine.title} reads no table by CDC.")
     least = MARKS_PER_PARTITION * settings.pageviews_partitions
-    marks_per_s = max(settings.marks_per_second, least)
-    return settings.model_copy(update={"marks_per_second": marks_per_s})
+    tracer_events_per_s = max(settings.tracer_events_per_second, least)
+    return settings.model_copy(update={"tracer_events_per_second": tracer_events_per_s})
 
 
 def _with_bounded_broker(settings: Settings) -> Settings:
@@ -258,7 +258,7 @@ def kind_of(of: str) -> type[Load]:
     return Pageviews if of == PAGEVIEWS else Inserts
 
 
-def _traced_on_cdc_path(workload: Workload) -> list[MarkedView]:
+def _traced_on_cdc_path(workload: Workload) -> list[TracedView]:
     """Return the traced views fed by the CDC table that count tracer events."""
     way = workload.watched_table
-    return [view for view in workload.marked if view.way == way and not view.is_time]
+    return [view for view in workload.traced_views if view.source == way and not view.is_time]

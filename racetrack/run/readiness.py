@@ -15,7 +15,7 @@ from racetrack.workloads.contract import find_workload
 # Where every engine's input comes from; an engine names what it needs beside them.
 ALWAYS = ("mysql", "broker", "loadgen")
 # Of what a workload may have beside its main topic, and does not unless it is asked for.
-OPTIONAL_RATES = ("marks_per_second", "updates_per_second", "deletes_per_second")
+OPTIONAL_RATES = ("tracer_events_per_second", "updates_per_second", "deletes_per_second")
 
 
 def services_of(engine: Engine, settings: Settings) -> list[str]:

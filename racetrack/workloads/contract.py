@@ -101,21 +101,22 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class MarkedView:
-    """A view whose own rows say which marks it holds, and so how old it is (docs/views.md).
+class TracedView:
+    """A view whose rows show which tracer events it contains, and so its lag (docs/views.md).
 
     The row of a partition is the one whose `key` is as much above the setting `after` as the
-    partition's number plus one. Its greatest `column` is how many of the partition's marks it
-    holds; or, with `is_time`, when the newest of them was due. Mark n (0-based) is of partition
-    n // 2 % partitions; `turn` says which show there: 0 the even ones, 1 the odd ones, None both.
+    partition's number plus one. Its greatest `column` is the number of the partition's tracer
+    events in the view; or, with `is_time`, when the newest was due. Tracer event n (0-based) is
+    in partition n // 2 % partitions; `parity` selects those that show: 0 the even ones, 1 the odd
+    ones, None both.
     """
 
     view: str
     column: str
     key: str
     after: str
-    way: str  # what brings its marks: the main topic, or a table by CDC
-    turn: int | None = None
+    source: str  # of its tracer events: the main topic, or a table by CDC
+    parity: int | None = None
     is_time: bool = False
 
     @property
@@ -130,12 +131,12 @@ class MarkedView:
 
 
 @dataclass(frozen=True)
-class Question:
-    """What somebody who reads asks for: all rows of a view; or, `by` a marked view, those of its
+class Query:
+    """What somebody who reads asks for: all rows of a view; or, `by` a traced view, those of its
     rows in which marks show, so that the answer says how old it is (docs/views.md)."""
 
     view: str
-    by: MarkedView | None = None
+    by: TracedView | None = None
 
     @property
     def name(self) -> str:
@@ -163,14 +164,14 @@ class Workload:
     watched_table: str | None
     watched_kinds: tuple[str, ...]
     # The rates that its generator's side heeds, of those that are off unless they are asked for:
-    # settings, such as `marks_per_second`.
+    # settings, such as `tracer_events_per_second`.
     rates: tuple[str, ...]
     # In an order in which each comes after those that its SQL reads.
     views: tuple[View, ...]
-    # Those of them by which view lag is told.
-    marked: tuple[MarkedView, ...]
-    # What is asked, by turns, where views are read.
-    questions: tuple[Question, ...]
+    # Those of them that show tracer events, from which view lag is computed.
+    traced_views: tuple[TracedView, ...]
+    # Queries of the view reader, in turn.
+    queries: tuple[Query, ...]
     # The view that counts the main topic by `partition`: `total`, and `max_received_at`, when the
     # newest message was due (epoch ms); and the view of one row that sums these up.
     progress: str

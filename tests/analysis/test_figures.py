@@ -254,7 +254,7 @@ def test_a_run_with_marks_tells_how_old_its_views_were(tmp_path: Path) -> None:
     for view in results["views"]:
         assert view["kind"] == "kept up"
         assert view["lag_max_ms"] == pytest.approx(1_250, abs=5)
-        assert view["lag_p50_ms"] == pytest.approx(1_250 - 500 / view["marks_per_s"], abs=5)
+        assert view["lag_p50_ms"] == pytest.approx(1_250 - 500 / view["tracer_events_per_s"], abs=5)
     assert results["verdict"]["kind"] == "kept up"
     assert results["verdict"]["measured"]["lag_p50_ms"] < 1_000
 
@@ -269,4 +269,4 @@ def test_a_view_that_gets_ever_older_decides_though_the_count_is_current(tmp_pat
 
 def test_a_run_without_marks_has_no_views(tmp_path: Path) -> None:
     run = read_run(folders.run(tmp_path, RunSpec()))
-    assert run["results"].get("views", []) == run.get("marked_views", []) == []
+    assert run["results"].get("views", []) == run.get("traced_views", []) == []

@@ -9,13 +9,13 @@ import pytest
 from racetrack.analysis import reads
 from racetrack.results.figures import Answers
 from racetrack.results.json_file import write_json
-from racetrack.results.run import MarkedViewRecord, Window
+from racetrack.results.run import TracedViewRecord, Window
 from tests.analysis.view_files import EVERY_MS, PARTITIONS, START_MS, write, write_reads
 from tests.records import run_json
 
 WHOLE, SOME, OTHERS = "best", "sold by item_id", "seen by owner_id"
-PRODUCTS = MarkedViewRecord(name="sold.views", way="pageviews", turn=0, is_time=False)
-PROFILES = MarkedViewRecord(name="seen.at", way="pageviews", turn=1, is_time=True)
+PRODUCTS = TracedViewRecord(name="sold.views", source="pageviews", parity=0, is_time=False)
+PROFILES = TracedViewRecord(name="seen.at", source="pageviews", parity=1, is_time=True)
 ASKED = {WHOLE: None, SOME: PRODUCTS, OTHERS: PROFILES}
 PER_S = 2
 WINDOW = Window(start_ms=START_MS + 20_000, end_ms=START_MS + 80_000)
@@ -28,9 +28,10 @@ def folder(tmp_path: Path) -> Path:
     write_reads(tmp_path, ASKED, 1_250, 300, PER_S)
     run = {
         "settings": {"reads_per_second": PER_S},
-        "marked_views": [view.model_dump() for view in (PRODUCTS, PROFILES)],
-        "questions": [
-            {"name": name, "marked": view.name if view else None} for name, view in ASKED.items()
+        "traced_views": [view.model_dump() for view in (PRODUCTS, PROFILES)],
+        "queries": [
+            {"name": name, "traced_view": view.name if view else None}
+            for name, view in ASKED.items()
         ],
     }
     write_json(tmp_path / "run.json", run_json(run))
@@ -38,41 +39,41 @@ def folder(tmp_path: Path) -> Path:
 
 
 def answers(folder: Path, window: Window = WINDOW) -> dict[str, Answers]:
-    return {one.question: one for one in reads.answers(folder, PARTITIONS, window)}
+    return {one.query: one for one in reads.answers(folder, PARTITIONS, window)}
 
 
-def due_in_window(folder: Path, question: str) -> int:
+def due_in_window(folder: Path, query: str) -> int:
     """By the rows of the file."""
     rows = [line.split(",") for line in (folder / "reads.csv").read_text().splitlines()[1:]]
-    times_ms = [int(row[0]) for row in rows if row[3] == question]
+    times_ms = [int(row[0]) for row in rows if row[3] == query]
     return sum(WINDOW.start_ms <= due_ms < WINDOW.end_ms for due_ms in times_ms)
 
 
-def replace_lines(folder: Path, question: str, old: str, new: str) -> None:
-    """In the reads of one question."""
+def replace_lines(folder: Path, query: str, old: str, new: str) -> None:
+    """In the reads of one query."""
     file = folder / "reads.csv"
     lines = file.read_text().splitlines()
-    changed = [line.replace(old, new) if question in line else line for line in lines]
+    changed = [line.replace(old, new) if query in line else line for line in lines]
     file.write_text("\n".join(changed) + "\n")
 
 
 def test_each_question_is_told_of_with_the_time_that_its_answers_took(folder: Path) -> None:
     found = answers(folder)
     assert list(found) == list(ASKED)
-    for question, one in found.items():
-        assert one.due == one.answered == due_in_window(folder, question) > 30
+    for query, one in found.items():
+        assert one.due == one.answered == due_in_window(folder, query) > 30
         assert (one.errors, one.rows_max) == (0, 20)
         assert one.time
         assert one.time.p50_ms == one.time.p99_ms == 300
         assert one.service_time == one.time
 
 
-@pytest.mark.parametrize("question", [SOME, OTHERS])
+@pytest.mark.parametrize("query", [SOME, OTHERS])
 def test_an_answer_is_as_old_as_its_view_when_it_was_asked_and_as_it_took(
-    folder: Path, question: str
+    folder: Path, query: str
 ) -> None:
     """Between two marks the younger age is told: never more than the truth."""
-    age = answers(folder)[question].age
+    age = answers(folder)[query].age
     assert age
     for ms in (age.p50_ms, age.p99_ms):
         assert 1_550 - 2 * EVERY_MS <= ms <= 1_552
@@ -83,7 +84,7 @@ def test_of_a_view_without_marks_no_age_is_told(folder: Path) -> None:
 
 
 def test_without_marks_no_age_is_told(folder: Path) -> None:
-    (folder / "marks.csv").unlink()
+    (folder / "tracer_events.csv").unlink()
     assert all(one.age is None and one.time for one in answers(folder).values())
 
 
@@ -135,5 +136,5 @@ def test_where_none_was_ever_answered_every_question_says_so(folder: Path) -> No
 def test_where_nobody_read_there_is_nothing(folder: Path) -> None:
     (folder / "reads.csv").unlink()
     told = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps({**told, "questions": []}))
+    (folder / "run.json").write_text(json.dumps({**told, "queries": []}))
     assert answers(folder) == {}

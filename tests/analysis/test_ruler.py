@@ -134,7 +134,7 @@ def test_an_update_that_is_stamped_over_a_time_is_there_at_its_end(tmp_path: Pat
 def test_a_view_is_as_old_as_it_trails_but_for_the_time_between_two_marks(
     tmp_path: Path, p50_ms: float, p99_ms: float, within: bool
 ) -> None:
-    view = {**VIEW, "marks_per_s": 12.0, "lag_p50_ms": p50_ms, "lag_p99_ms": p99_ms}
+    view = {**VIEW, "tracer_events_per_s": 12.0, "lag_p50_ms": p50_ms, "lag_p99_ms": p99_ms}
     defect = InjectedDefect(delay_ms=250, view_behind_ms=1_000)
     found = ruler.view(write(tmp_path, verdict(p50_ms=255), views=[view]), defect)
     assert found.programmed == "delay of 250 ms, a view 1,000 ms behind"
@@ -163,7 +163,7 @@ def test_an_answer_takes_its_time_and_is_as_old_as_its_view_and_that(
 ) -> None:
     defect = InjectedDefect(delay_ms=250, view_behind_ms=1_000, answer_ms=300)
     read = {
-        "question": "a by b",
+        "query": "a by b",
         "due": 20,
         "answered": answered,
         "errors": 0,
@@ -173,7 +173,7 @@ def test_an_answer_takes_its_time_and_is_as_old_as_its_view_and_that(
         "service_time": {"p50_ms": time_ms, "p99_ms": time_ms},
         "age": {"p50_ms": age_ms, "p99_ms": age_ms},
     }
-    views = [{**VIEW, "marks_per_s": 12.0, "lag_p50_ms": 1_213, "lag_p99_ms": 1_254}]
+    views = [{**VIEW, "tracer_events_per_s": 12.0, "lag_p50_ms": 1_213, "lag_p99_ms": 1_254}]
     found = ruler.answer(write(tmp_path, verdict(p50_ms=255), views=views, reads=[read]), defect)
     assert found.programmed.endswith("a view 1,000 ms behind, answers after 300 ms")
     assert found.within == within

@@ -11,15 +11,15 @@ from racetrack.analysis.capacity import work
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.verdict import judge
 from racetrack.results.figures import Verdict, VerdictKind
-from racetrack.results.run import MarkedViewRecord
+from racetrack.results.run import TracedViewRecord
 from tests.analysis.view_files import EVERY_MS, PARTITIONS, START_MS, numbers_of, write
 
-PRODUCTS = MarkedViewRecord(name="sold.views", way="pageviews", turn=0, is_time=False)
-PROFILES = MarkedViewRecord(name="seen.at", way="pageviews", turn=1, is_time=True)
-ORDERS = MarkedViewRecord(name="sold.orders", way="purchases", turn=None, is_time=False)
+PRODUCTS = TracedViewRecord(name="sold.views", source="pageviews", parity=0, is_time=False)
+PROFILES = TracedViewRecord(name="seen.at", source="pageviews", parity=1, is_time=True)
+ORDERS = TracedViewRecord(name="sold.orders", source="purchases", parity=None, is_time=False)
 
 
-def curves(folder: Path, view: MarkedViewRecord) -> Curves:
+def curves(folder: Path, view: TracedViewRecord) -> Curves:
     marks = views.read(folder)
     assert marks
     return views.curves_of(view, marks, range(PARTITIONS))
@@ -28,20 +28,20 @@ def curves(folder: Path, view: MarkedViewRecord) -> Curves:
 @pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
 @pytest.mark.parametrize("partition", range(PARTITIONS))
 def test_the_marks_of_a_partition_are_numbered_as_they_come(
-    view: MarkedViewRecord, partition: int
+    view: TracedViewRecord, partition: int
 ) -> None:
-    found = [views.number_of(view.turn, nth, partition, PARTITIONS) + 1 for nth in range(50)]
+    found = [views.number_of(view.parity, nth, partition, PARTITIONS) + 1 for nth in range(50)]
     assert found == numbers_of(view, partition)[:50]
 
 
 @pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
 @pytest.mark.parametrize("delay_ms", [20, 1_250])
 def test_a_view_is_as_old_as_its_oldest_mark_that_is_missing(
-    tmp_path: Path, view: MarkedViewRecord, delay_ms: int
+    tmp_path: Path, view: TracedViewRecord, delay_ms: int
 ) -> None:
     """Its age rises to the delay, then falls by as much as marks are apart."""
     write(tmp_path, [view], delay_ms)
-    between_ms = EVERY_MS * (1 if view.turn is None else 2)
+    between_ms = EVERY_MS * (1 if view.parity is None else 2)
     told = age(curves(tmp_path, view), START_MS + 5_000, START_MS + 50_000)
     p50, most = quantiles_ms(told, (0.5, 1.0))
     assert most == pytest.approx(delay_ms, abs=2)
@@ -50,7 +50,7 @@ def test_a_view_is_as_old_as_its_oldest_mark_that_is_missing(
 
 
 @pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
-def test_a_view_that_gets_ever_older_fell_behind(tmp_path: Path, view: MarkedViewRecord) -> None:
+def test_a_view_that_gets_ever_older_fell_behind(tmp_path: Path, view: TracedViewRecord) -> None:
     write(tmp_path, [view], 500, growing=0.1)
     found = judge(curves(tmp_path, view), START_MS + 5_000, START_MS + 50_000)
     assert found.kind is VerdictKind.FELL_BEHIND
@@ -67,12 +67,12 @@ def test_a_view_that_does_not_is_kept_up_with(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
 def test_marks_from_before_the_recording_are_known_by_the_rate_of_those_after(
-    tmp_path: Path, view: MarkedViewRecord
+    tmp_path: Path, view: TracedViewRecord
 ) -> None:
     write(tmp_path, [view], 8_000)
     window = START_MS + 12_500, START_MS + 50_000
     whole = quantiles_ms(age(curves(tmp_path, view), *window), (0.5, 1.0))
-    marks = tmp_path / "marks.csv"
+    marks = tmp_path / "tracer_events.csv"
     header, *rows = marks.read_text().splitlines()
     marks.write_text("\n".join([header, *rows[120:]]) + "\n")
     late = quantiles_ms(age(curves(tmp_path, view), *window), (0.5, 1.0))
@@ -81,14 +81,14 @@ def test_marks_from_before_the_recording_are_known_by_the_rate_of_those_after(
 
 
 @pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
-def test_a_window_up_to_the_last_row_is_judged_too(tmp_path: Path, view: MarkedViewRecord) -> None:
+def test_a_window_up_to_the_last_row_is_judged_too(tmp_path: Path, view: TracedViewRecord) -> None:
     """Whatever has been seen of the last mark, it was not there before it was due."""
     write(tmp_path, [view], 5)
     for marks in range(400, 412):
-        rows = (tmp_path / "marks.csv").read_text().splitlines()[: marks + 1]
+        rows = (tmp_path / "tracer_events.csv").read_text().splitlines()[: marks + 1]
         folder = tmp_path / str(marks)
         folder.mkdir()
-        (folder / "marks.csv").write_text("\n".join(rows) + "\n")
+        (folder / "tracer_events.csv").write_text("\n".join(rows) + "\n")
         (folder / "views.csv").write_text((tmp_path / "views.csv").read_text())
         last_ms = int(rows[-1].split(",")[0])
         found = judge(curves(folder, view), START_MS + 5_000, last_ms)
@@ -98,7 +98,7 @@ def test_a_window_up_to_the_last_row_is_judged_too(tmp_path: Path, view: MarkedV
 @pytest.mark.parametrize("view", [PRODUCTS, PROFILES], ids=lambda view: view.name)
 @pytest.mark.parametrize("growing", [0.0, 0.25])
 def test_a_view_works_off_as_many_pageviews_as_were_due_before_what_it_lacks(
-    tmp_path: Path, view: MarkedViewRecord, growing: float
+    tmp_path: Path, view: TracedViewRecord, growing: float
 ) -> None:
     """Of 3,000/s it does all but as its lag grows."""
     write(tmp_path, [view], 10_000, growing=growing)
@@ -115,7 +115,7 @@ def test_a_view_works_off_as_many_pageviews_as_were_due_before_what_it_lacks(
 def test_a_line_that_is_still_being_written_is_left_out(tmp_path: Path) -> None:
     write(tmp_path, [PRODUCTS], 20)
     before = views.read(tmp_path)
-    for name, half in (("marks.csv", "17950001"), ("views.csv", "1795000100000,sold.vi")):
+    for name, half in (("tracer_events.csv", "17950001"), ("views.csv", "1795000100000,sold.vi")):
         with (tmp_path / name).open("a") as file:
             file.write(half)
     after = views.read(tmp_path)

@@ -1,4 +1,4 @@
-"""`marks.csv` and `views.csv` as a run writes them, of views whose truth is known."""
+"""`tracer_events.csv` and `views.csv` as a run writes them, of views whose truth is known."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from racetrack import poisson
-from racetrack.results.run import MarkedViewRecord
+from racetrack.results.run import TracedViewRecord
 
 START_MS = 1_795_000_000_000
 PARTITIONS = 3
@@ -20,19 +20,19 @@ def due_ms(number: int, from_ms: int = START_MS) -> float:
     return from_ms + EVERY_MS * number
 
 
-def numbers_of(view: MarkedViewRecord, partition: int, partitions: int = PARTITIONS) -> list[int]:
+def numbers_of(view: TracedViewRecord, partition: int, partitions: int = PARTITIONS) -> list[int]:
     """Of the marks that show in it."""
     every = range(1, MARKS + 1)
     return [
         n
         for n in every
-        if (n - 1) // 2 % partitions == partition and view.turn in (None, (n - 1) % 2)
+        if (n - 1) // 2 % partitions == partition and view.parity in (None, (n - 1) % 2)
     ]
 
 
 def write_reads(
     folder: Path,
-    asked: Mapping[str, MarkedViewRecord | None],
+    asked: Mapping[str, TracedViewRecord | None],
     delay_ms: float,
     took_ms: float,
     per_s: float,
@@ -40,11 +40,11 @@ def write_reads(
     partitions: int = PARTITIONS,
     count: int = 240,
 ) -> None:
-    """`reads.csv` of a client that asks these questions by turns, and gets each answer so much
+    """`reads.csv` of a client that asks these queries by turns, and gets each answer so much
     later; the views that it is asked of hold each mark `delay_ms` after it was due."""
-    lines = ["due_ms,asked_ms,answered_ms,question,rows,held,error"]
+    lines = ["due_ms,asked_ms,answered_ms,query,rows,held,error"]
     times_s = itertools.islice(poisson.due_s(per_s), count)
-    for since_s, (question, view) in zip(times_s, itertools.cycle(asked.items()), strict=False):
+    for since_s, (query, view) in zip(times_s, itertools.cycle(asked.items()), strict=False):
         asked_ms = from_ms + 10_000 + round(1000 * since_s)
         held = ""
         if view:
@@ -58,13 +58,13 @@ def write_reads(
             ]
             said = [due_ms(max(n, default=0), from_ms) if view.is_time else len(n) for n in there]
             held = ";".join(f"{value:.0f}" for value in said)
-        lines.append(f"{asked_ms},{asked_ms},{asked_ms + took_ms:.0f},{question},20,{held},")
+        lines.append(f"{asked_ms},{asked_ms},{asked_ms + took_ms:.0f},{query},20,{held},")
     (folder / "reads.csv").write_text("\n".join(lines) + "\n")
 
 
 def write(
     folder: Path,
-    views: Sequence[MarkedViewRecord],
+    views: Sequence[TracedViewRecord],
     delay_ms: float,
     growing: float = 0.0,
     from_ms: int = START_MS,
@@ -76,7 +76,7 @@ def write(
         newest = int((at_ms - from_ms) // EVERY_MS)
         if newest:
             rows.append(f"{at_ms:.0f},{newest},{due_ms(newest, from_ms):.0f},{newest}")
-    (folder / "marks.csv").write_text("\n".join(rows) + "\n")
+    (folder / "tracer_events.csv").write_text("\n".join(rows) + "\n")
     seen = []
     for view, partition in itertools.product(views, range(partitions)):
         for count, number in enumerate(numbers_of(view, partition, partitions), start=1):

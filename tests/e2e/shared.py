@@ -278,17 +278,19 @@ def check_views_after_a_kill(run: Mapping[str, Any], door: Door) -> None:
     assert door.process.returncode == (0 if run["outcome"] == "ok" else 1)
 
 
-def check_views_followed(run: Mapping[str, Any], folder: Path, marks_per_s: float) -> None:
+def check_views_followed(run: Mapping[str, Any], folder: Path, tracer_events_per_s: float) -> None:
     """Each view that shows marks, and that the engine makes, was seen to take them in, nearly all
     of them by the end of the run, and its lag is told."""
     found = {view["name"]: view for view in run["results"]["views"]}
     absent = run["absent_views"]
-    marked = [view for view in _workload(run).marked if view.view not in absent]
-    assert found.keys() == {view.name for view in marked}
-    newest, _, in_database = _last_row(folder / "marks.csv")
-    for view in marked:
-        told, share = found[view.name], 1 if view.turn is None else 0.5
-        assert told["marks_per_s"] == pytest.approx(share * marks_per_s, rel=0.3), told
+    traced = [view for view in _workload(run).traced_views if view.view not in absent]
+    assert found.keys() == {view.name for view in traced}
+    newest, _, in_database = _last_row(folder / "tracer_events.csv")
+    for view in traced:
+        told, share = found[view.name], 1 if view.parity is None else 0.5
+        assert told["tracer_events_per_s"] == pytest.approx(share * tracer_events_per_s, rel=0.3), (
+            told
+        )
         assert told["lag_p99_ms"] is not None, told
         assert 0 <= told["lag_p50_ms"] <= told["lag_p99_ms"] <= told["lag_max_ms"], told
         said = _said_of(folder / "views.csv", view.name)
@@ -302,20 +304,20 @@ def check_views_followed(run: Mapping[str, Any], folder: Path, marks_per_s: floa
             assert 0.9 * share * newest <= sum(values) <= share * newest + 1, (newest, values)
     assert in_database == newest
     way = run["results"]["cdc"]
-    assert way["inserts_per_s"] >= 0.8 * marks_per_s, way
+    assert way["inserts_per_s"] >= 0.8 * tracer_events_per_s, way
     for quantile in ("p50_ms", "p99_ms"):
         ages = [way[stage][quantile] for stage in ("in_database", "sent", "in_topic")]
         assert ages[0] >= 0 and ages == sorted(ages), way
 
 
 def check_answers(run: Mapping[str, Any]) -> None:
-    """Every question was asked and answered, if the engine makes the view, with a time, and an age
+    """Every query was asked and answered, if the engine makes the view, with a time, and an age
     where marks tell one; and what its reader used is nobody else's."""
-    reads = {read["question"]: read for read in run["results"]["reads"]}
+    reads = {read["query"]: read for read in run["results"]["reads"]}
     absent = run["absent_views"]
-    questions = [asked for asked in _workload(run).questions if asked.view not in absent]
-    assert list(reads) == [asked.name for asked in questions]
-    for asked in questions:
+    queries = [asked for asked in _workload(run).queries if asked.view not in absent]
+    assert list(reads) == [asked.name for asked in queries]
+    for asked in queries:
         read = reads[asked.name]
         assert read["answered"] > 0, read
         assert read["answered"] + read["errors"] <= read["due"], read
@@ -347,7 +349,7 @@ def _said_of(path: Path, name: str) -> list[list[tuple[int, int]]]:
 
 def purchases_without_marks(run: Mapping[str, Any], folder: Path) -> int:
     """How many were there when the views were verified."""
-    marks = folder / "marks.csv"
+    marks = folder / "tracer_events.csv"
     *_, in_database = _last_row(marks) if marks.exists() else [0]
     return int(run["verified"]["source_rows"]["purchases"]) - in_database
 

@@ -107,10 +107,10 @@ def test_marks_are_purchases_and_pageviews_of_what_is_reserved_for_their_partiti
 ) -> None:
     _, since = loadgen.pause()
     loadgen.ask("set pageviews_per_second 1000")
-    loadgen.ask("set marks_per_second 120")
-    wait_until(lambda: loadgen.stats()["marks"]["done"] >= 120, "120 marks")
+    loadgen.ask("set tracer_events_per_second 120")
+    wait_until(lambda: loadgen.stats()["tracer_events"]["done"] >= 120, "120 tracer events")
     loadgen.pause()
-    count, due_ms = loadgen.stats()["marks"]["newest"]
+    count, due_ms = loadgen.stats()["tracer_events"]["newest"]
     sent = loadgen.read(since)
     assert in_order(sent)
     marks = [message for message in sent if int(message.key) > 10_000]

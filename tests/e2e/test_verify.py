@@ -21,11 +21,11 @@ from tests.some_engines import EXAMPLE
 
 pytestmark = pytest.mark.e2e
 
-MARKS_PER_S = 12
+TRACER_EVENTS_PER_S = 12
 CHANGES = {
     "UPDATES_PER_SECOND": "30",
     "DELETES_PER_SECOND": "5",
-    "MARKS_PER_SECOND": str(MARKS_PER_S),
+    "TRACER_EVENTS_PER_SECOND": str(TRACER_EVENTS_PER_S),
     "READS_PER_SECOND": "6",
 }
 WITHIN_S = 600.0
@@ -62,7 +62,7 @@ def test_every_view_is_right_after_updates_and_deletions(finished: Door) -> None
 
 def test_its_views_are_followed_by_their_marks(finished: Door) -> None:
     folder = run_folder(finished.output)
-    check_views_followed(read_run(folder), folder, MARKS_PER_S)
+    check_views_followed(read_run(folder), folder, TRACER_EVENTS_PER_S)
     assert len(re.findall(r"^  view lag    \w+\.\w+: p50 ", finished.output, re.M)) == 3
 
 

@@ -14,10 +14,10 @@ from racetrack.config import REPO, Settings, load, revealed
 from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
 from racetrack.errors import RacetrackError
 from racetrack.probes.reader import NOTHING, Client, Job, held, known
-from racetrack.workloads.contract import MarkedView, Question
+from racetrack.workloads.contract import Query, TracedView
 
-BY = MarkedView("sold", "orders", "item_id", "shop_items", "purchases")
-WHOLE, SOME, NOBODYS = Question("best"), Question("sold", by=BY), Question("missing")
+BY = TracedView("sold", "orders", "item_id", "shop_items", "purchases")
+WHOLE, SOME, NOBODYS = Query("best"), Query("sold", by=BY), Query("missing")
 ENDPOINTS: dict[str, str | int] = {
     "kafka": "127.0.0.1:1",
     "registry": "http://127.0.0.1:2",

@@ -13,7 +13,7 @@ from racetrack.engines.contract import Seen
 from racetrack.errors import RacetrackError
 from racetrack.probes.views import ViewsProbe
 from racetrack.results.folder import RunFolder
-from racetrack.workloads.contract import MarkedView, find_workload
+from racetrack.workloads.contract import TracedView, find_workload
 
 AT_MS = 1_795_000_000_000
 
@@ -25,12 +25,12 @@ class Telling:
 
     def __init__(self, *answers: Seen | Exception) -> None:
         self._answers = list(answers)
-        self.asked: list[Sequence[MarkedView]] = []
+        self.asked: list[Sequence[TracedView]] = []
 
     def seen(
-        self, _stack: object, marked: Sequence[MarkedView], _stop: threading.Event
+        self, _stack: object, traced: Sequence[TracedView], _stop: threading.Event
     ) -> Iterator[Seen]:
-        self.asked.append(marked)
+        self.asked.append(traced)
         while self._answers:
             answer = self._answers.pop(0)
             if isinstance(answer, Exception):
@@ -68,7 +68,7 @@ def test_each_change_is_a_row(folder: RunFolder) -> None:
         f"{AT_MS},a.b,0,7",
         f"{AT_MS + 5},a.c,2,{AT_MS}",
     ]
-    assert engine.asked == [find_workload("shop").marked]
+    assert engine.asked == [find_workload("shop").traced_views]
 
 
 def test_an_engine_that_fails_is_not_listened_to_any_more(folder: RunFolder) -> None:

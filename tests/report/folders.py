@@ -96,14 +96,14 @@ class PlayedBack:
     def run_demo(self) -> None:
         synthetic.write(synthetic.curves(self._race, self._rng), self._folder)
         if (delay_ms := self._spec.view_delay_ms) is not None:
-            marked = runfolder.read_run(self._folder).marked_views
+            traced = runfolder.read_run(self._folder).traced_views
             from_ms = int(self._race.window[0] - synthetic.WARM_UP_MS)
             rest = delay_ms, self._spec.view_leak, from_ms, self._race.partitions
-            view_files.write(self._folder, marked, *rest)
+            view_files.write(self._folder, traced, *rest)
         if (read_ms := self._spec.read_ms) is not None:
             record = runfolder.read_run(self._folder)
-            marked_of = {view.name: view for view in record.marked_views}
-            asked = {one.name: marked_of.get(one.marked or "") for one in record.questions}
+            traced_of = {view.name: view for view in record.traced_views}
+            asked = {one.name: traced_of.get(one.traced_view or "") for one in record.queries}
             from_ms = int(self._race.window[0] - synthetic.WARM_UP_MS)
             how = self._spec.view_delay_ms or 0, read_ms, READS_PER_S
             view_files.write_reads(self._folder, asked, *how, from_ms, self._race.partitions)
@@ -295,7 +295,7 @@ def run(logs: Path, spec: RunSpec, tag: str | None = None) -> Path:
             **spec.asked,
         }
     )
-    marks = {} if spec.view_delay_ms is None else {"MARKS_PER_SECOND": "10"}
+    marks = {} if spec.view_delay_ms is None else {"TRACER_EVENTS_PER_SECOND": "10"}
     reads = {} if spec.read_ms is None else {"READS_PER_SECOND": str(READS_PER_S)}
     stack = NoStack(spec.runtime, load({**marks, **reads, **spec.settings}))
     with pytest.MonkeyPatch.context() as patch:

@@ -219,7 +219,7 @@ def test_a_fault_is_a_line_that_says_what_it_took() -> None:
 
 def test_the_answers_to_each_question_have_a_line() -> None:
     read = {
-        "question": "a by b",
+        "query": "a by b",
         "due": 20,
         "answered": 18,
         "errors": 2,
@@ -229,7 +229,7 @@ def test_the_answers_to_each_question_have_a_line() -> None:
         "service_time": {"p50_ms": 11.0, "p99_ms": 14.0},
         "age": {"p50_ms": 1_234.0, "p99_ms": 2_345.0},
     }
-    whole = {**read, "question": "all", "errors": 0, "first_error": None, "age": None}
+    whole = {**read, "query": "all", "errors": 0, "first_error": None, "age": None}
     shown = summary({**RESULTS, "reads": [read, whole]})
     assert (
         "  read        a by b: 18 of 20 answered with up to 6 rows, time p50 12 ms, p99"

@@ -8,7 +8,7 @@ import pytest
 
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import read_run
-from racetrack.results.run import MarkedViewRecord, Window
+from racetrack.results.run import TracedViewRecord, Window
 from racetrack.run import decision
 from tests.analysis import synthetic, view_files
 from tests.report import folders
@@ -95,13 +95,13 @@ def test_a_view_that_is_not_decided_is_watched_on(tmp_path: Path) -> None:
     folder = folders.run(
         tmp_path / "count", RunSpec(window_s=10, recorded_after_s=121, delay_ms=20)
     )
-    marked = MarkedViewRecord(name="sold.views", way="pageviews", turn=0, is_time=False)
-    folders.edit(folder, marked_views=[marked.model_dump()])
+    traced = TracedViewRecord(name="sold.views", source="pageviews", parity=0, is_time=False)
+    folders.edit(folder, traced_views=[traced.model_dump()])
     window = Window(start_ms=START_MS, end_ms=START_MS + 10_000)
     rate_set_ms = START_MS - 5_000
 
     def looked_until(growing: float, delay_ms: float) -> int:
-        view_files.write(folder, [marked], delay_ms, growing, START_MS - 5_000, 4)
+        view_files.write(folder, [traced], delay_ms, growing, START_MS - 5_000, 4)
         given = (folder, rate_set_ms, window, 4_000.0, 120.0, lambda *_: None)
         return decision.watch_until_decided(*given)
 

@@ -41,7 +41,7 @@ def test_nothing_is_followed_that_was_not_asked_for(tmp_path: Path) -> None:
 
 
 def test_marks_are_followed_in_views_and_on_their_way_through_cdc(tmp_path: Path) -> None:
-    assert names(tmp_path, MARKS_PER_SECOND="12") == ["ViewsProbe", "PurchasesProbe"]
+    assert names(tmp_path, TRACER_EVENTS_PER_SECOND="12") == ["ViewsProbe", "PurchasesProbe"]
 
 
 def test_reads_are_made_where_they_are_asked_for(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ class Drive:
         clock.rule(monkeypatch)
         self.folder = RunFolder.create(logs, "made-up", "way")
         self.way = FluidInserts(clock, self.folder, stages_per_s)
-        settings = load({"MARKS_PER_SECOND": "12"})
+        settings = load({"TRACER_EVENTS_PER_SECOND": "12"})
         workload = find_workload(settings.workload)
         session = cast(Session, self.way)
         self.load = Inserts(session, self.folder.path, workload, settings)
@@ -99,10 +99,10 @@ def test_what_is_counted_is_what_a_view_holds(
 
 def test_marks_are_turned_on_for_inserts_and_left_if_there_are_more() -> None:
     engine = MadeUpEngine()
-    assert loads.settings_for(PAGEVIEWS, engine, load({})).marks_per_second == 0
-    assert loads.settings_for(INSERTS, engine, load({})).marks_per_second == 12
-    more = load({"MARKS_PER_SECOND": "30"})
-    assert loads.settings_for(INSERTS, engine, more).marks_per_second == 30
+    assert loads.settings_for(PAGEVIEWS, engine, load({})).tracer_events_per_second == 0
+    assert loads.settings_for(INSERTS, engine, load({})).tracer_events_per_second == 12
+    more = load({"TRACER_EVENTS_PER_SECOND": "30"})
+    assert loads.settings_for(INSERTS, engine, more).tracer_events_per_second == 30
 
 
 def test_a_search_does_not_fill_the_memory_with_what_engines_have_read() -> None:

@@ -6,7 +6,7 @@ It prints its counts in the format of racetrack/engines/shared/progress_log.py, 
 CAL_CYCLE_MS. `RACETRACK stalled timestamp=<ms>, partition=<k>` says since when k stands still
 (-1: none does any more). `RACETRACK capacity timestamp=<ms>, allowed=<n>, seed=<n>` says every
 second how many it could have counted since its start if some had always waited. What its view holds
-it says in lines `RACETRACK seen`, if there are marks (MARKS_PER_SECOND).
+it says in lines `RACETRACK seen`, if there are marks (TRACER_EVENTS_PER_SECOND).
 
 From the environment come KAFKA_BOOTSTRAP, CAL_TOPIC, CAL_DUE (the field of its messages that says
 when one was due), CAL_READY_FILE (written once it reads all partitions), and the settings in the
@@ -285,7 +285,13 @@ def main() -> None:
             f" {topic} has the partitions 0 to {partitions - 1}."
         )
     Path(os.environ["CAL_READY_FILE"]).touch()
-    run(consumer, partitions, defect, field, has_marks=float(os.environ["MARKS_PER_SECOND"]) > 0)
+    run(
+        consumer,
+        partitions,
+        defect,
+        field,
+        has_marks=float(os.environ["TRACER_EVENTS_PER_SECOND"]) > 0,
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The calibration engine: counts pageviews with an injected defect, to check the measurement itself.
+"""The calibration engine: counts pageviews with an injected defect, to check measurements.
 
 It has one view, which trails its counts, and gets no purchases."""
 
@@ -23,7 +23,7 @@ from racetrack.engines.contract import (
 from racetrack.engines.shared.progress_log import seen_in, updates_of
 from racetrack.results.defects import NO_PARTITION, InjectedDefect
 from racetrack.stack.contract import Stack
-from racetrack.workloads.contract import MarkedView, Question, find_workload
+from racetrack.workloads.contract import Query, TracedView, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class LogReader:
     """Reader of the one view of this engine; see `racetrack.engines.contract.Reader`."""
 
-    def __init__(self, questions: Sequence[Question], answer_s: float) -> None:
-        self._by = {asked.view: asked.by for asked in questions if asked.by and asked.by.is_time}
+    def __init__(self, queries: Sequence[Query], answer_s: float) -> None:
+        self._by = {asked.view: asked.by for asked in queries if asked.by and asked.by.is_time}
         self._answer_s = answer_s
         self._newest: dict[int, int] = {}
 
@@ -93,12 +93,12 @@ class Cal(CalibrationEngine):
         return updates_of(stack.log_of("cal"), stop)
 
     def seen(
-        self, stack: Stack, marked: Sequence[MarkedView], stop: threading.Event
+        self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
         """It has one view, which says up to when it holds the pageviews; it stands for each of
         those that say that of them."""
         topic = find_workload(stack.settings.workload).topic.name
-        names = [view.name for view in marked if view.is_time and view.way == topic]
+        names = [view.name for view in traced if view.is_time and view.source == topic]
         for seen in seen_in(stack.log_of("cal"), stop):
             for name in names:
                 yield replace(seen, view=name)
@@ -109,7 +109,7 @@ class Cal(CalibrationEngine):
         stop = threading.Event()
         answer_s = Knobs.of(access.settings).cal_answer_ms / 1000
         with ThreadPoolExecutor(1) as following:
-            reader = LogReader(find_workload(access.settings.workload).questions, answer_s)
+            reader = LogReader(find_workload(access.settings.workload).queries, answer_s)
             taken = following.submit(reader.take_all, seen_in(access.logs["cal"], stop))
             try:
                 yield reader

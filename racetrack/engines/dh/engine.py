@@ -21,7 +21,7 @@ from racetrack.engines.dh.knobs import Knobs
 from racetrack.engines.shared.progress_log import seen_in, updates_of
 from racetrack.errors import RacetrackError
 from racetrack.stack.contract import Stack
-from racetrack.workloads.contract import MarkedView, find_workload
+from racetrack.workloads.contract import TracedView, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
@@ -56,8 +56,8 @@ class Deephaven(Engine):
         from pydeephaven import DHError
 
         scripts = {self.script(stack.settings).name: "", "sample_dt.py": ""}
-        if stack.settings.marks_per_second:
-            scripts["sample_views.py"] = f"marked_views = {_marked_views(stack.settings)!r}\n"
+        if stack.settings.tracer_events_per_second:
+            scripts["sample_views.py"] = f"traced_views = {_traced_views(stack.settings)!r}\n"
         session = connect(stack.settings)
         try:
             for script, before in scripts.items():
@@ -75,7 +75,7 @@ class Deephaven(Engine):
     def seen(
         self,
         stack: Stack,
-        marked: Sequence[MarkedView],  # noqa: ARG002  # the script has been told
+        traced: Sequence[TracedView],  # noqa: ARG002  # the script has been told
         stop: threading.Event,
     ) -> Iterator[Seen]:
         """What `sample_views.py` writes to the server's output: listeners on the views' rows."""
@@ -148,10 +148,10 @@ def _reader(settings: Settings) -> Iterator[TableReader]:
         raise RacetrackError(f"Deephaven does not speak with a client: {error}") from error
 
 
-def _marked_views(settings: Settings) -> list[tuple[str | int | bool, ...]]:
+def _traced_views(settings: Settings) -> list[tuple[str | int | bool, ...]]:
     """As `scripts/sample_views.py` wants them."""
     found: list[tuple[str | int | bool, ...]] = []
-    for view in find_workload(settings.workload).marked:
+    for view in find_workload(settings.workload).traced_views:
         keys = view.keys(settings)
         rows = view.view, view.key, keys[0], keys[-1]
         found.append((view.name, *rows, view.column, view.is_time))

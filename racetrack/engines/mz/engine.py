@@ -27,7 +27,7 @@ from racetrack.engines.shared.marks import only_more, value_in_sql
 from racetrack.engines.shared.pgwire import CopyOut, Poll, Server, wait_for
 from racetrack.errors import RacetrackError, SetupError, UsageError
 from racetrack.stack.contract import Stack
-from racetrack.workloads.contract import MarkedView, find_workload
+from racetrack.workloads.contract import TracedView, find_workload
 
 if TYPE_CHECKING:
     import psycopg
@@ -159,11 +159,11 @@ class Materialize(Engine):
                 wait_for([told.socket, summary.socket])
 
     def seen(
-        self, stack: Stack, marked: Sequence[MarkedView], stop: threading.Event
+        self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
         """What a SUBSCRIBE of each view tells, when its time is complete: no reader sees it
         earlier."""
-        return only_more(_marks_rows(stack.settings, marked, stop))
+        return only_more(_marks_rows(stack.settings, traced, stop))
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """All rows of a view or source of the demo."""
@@ -264,7 +264,7 @@ class MarksRows:
     """The marks' rows of one view, as a SUBSCRIBE of the view itself tells of them."""
 
     def __init__(
-        self, following: "psycopg.Connection[Any]", view: MarkedView, keys: list[int]
+        self, following: "psycopg.Connection[Any]", view: TracedView, keys: list[int]
     ) -> None:
         value = value_in_sql(view, view.column)
         query = f"SELECT {view.key}, {value} FROM {view.view}"  # noqa: S608  # the catalogue's
@@ -286,13 +286,13 @@ class MarksRows:
 
 
 def _marks_rows(
-    settings: Settings, marked: Sequence[MarkedView], stop: threading.Event
+    settings: Settings, traced: Sequence[TracedView], stop: threading.Event
 ) -> Iterator[Seen]:
     server = _demo(settings)
     with ExitStack() as closing:
         followed = [
             MarksRows(closing.enter_context(server.connect()), view, view.keys(settings))
-            for view in marked
+            for view in traced
         ]
         while not stop.is_set():
             for rows in followed:

@@ -22,7 +22,7 @@ from racetrack.engines.shared.marks import only_more, value_in_sql
 from racetrack.engines.shared.pgwire import Server
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.stack.contract import Stack
-from racetrack.workloads.contract import MarkedView, Workload, find_workload
+from racetrack.workloads.contract import TracedView, Workload, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
@@ -101,11 +101,11 @@ class PostgreSQL(Engine):
                     return
 
     def seen(
-        self, stack: Stack, marked: Sequence[MarkedView], stop: threading.Event
+        self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
         """What queries of the views answer, one after the other, at most every ASK_EVERY_S. They
         are computed then, and what that costs is PostgreSQL's."""
-        return only_more(_answers(stack.settings, marked, stop))
+        return only_more(_answers(stack.settings, traced, stop))
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """All rows of a view or table of the demo."""
@@ -129,7 +129,7 @@ class PostgreSQL(Engine):
         """What its figures leave out, and what they count twice."""
         read = [
             *([ON_READS] if settings.reads_per_second else []),
-            *([ON_MARKS] if settings.marks_per_second else []),
+            *([ON_MARKS] if settings.tracer_events_per_second else []),
         ]
         kept = [ON_TRIGGERS] if Knobs.of(settings).postgres_triggers else []
         return [*(read or [ON_READING]), *kept, SHARED]
@@ -144,12 +144,12 @@ class PostgreSQL(Engine):
 
 
 def _answers(
-    settings: Settings, marked: Sequence[MarkedView], stop: threading.Event
+    settings: Settings, traced: Sequence[TracedView], stop: threading.Event
 ) -> Iterator[Seen]:
     with _server(settings).connect() as connection:
         while not stop.is_set():
             next_s = time.monotonic() + ASK_EVERY_S
-            for view in marked:
+            for view in traced:
                 keys = view.keys(settings)
                 for key, value in _answer(connection, _rows_of(view, keys)):
                     yield Seen(now_ms(), view.name, keys.index(key), value)
@@ -163,7 +163,7 @@ def _answer(connection: "psycopg.Connection[Any]", query: bytes) -> list[tuple[i
         raise RacetrackError(f"PostgreSQL does not answer {query.decode()!r}: {error}") from error
 
 
-def _rows_of(view: MarkedView, keys: Sequence[int]) -> bytes:
+def _rows_of(view: TracedView, keys: Sequence[int]) -> bytes:
     """(key, value) of the marks' rows in a view."""
     value = value_in_sql(view, f"max({view.column})")
     among = ", ".join(map(str, keys))

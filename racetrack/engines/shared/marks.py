@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from racetrack.engines.contract import Seen
-from racetrack.workloads.contract import MarkedView
+from racetrack.workloads.contract import TracedView
 
 
 def only_more(told: Iterable[Seen]) -> Iterator[Seen]:
@@ -16,6 +16,6 @@ def only_more(told: Iterable[Seen]) -> Iterator[Seen]:
             yield seen
 
 
-def value_in_sql(view: MarkedView, value: str) -> str:
+def value_in_sql(view: TracedView, value: str) -> str:
     """A value of its column as `Seen` wants it, in PostgreSQL's SQL."""
     return f"(1000 * extract(epoch FROM {value}))::bigint" if view.is_time else value

@@ -36,7 +36,7 @@ def updates_of(log: Path, stop: threading.Event) -> Iterator[Summary | Progress]
 
 
 def seen_in(log: Path, stop: threading.Event) -> Iterator[Seen]:
-    """Every change of a marked view's row that the log tells of, as it comes, until `stop` is set.
+    """Every change of a traced view's row that the log tells of, as it comes, until `stop` is set.
 
     Raises:
         DemoError: the engine told that one of its views failed.

@@ -66,7 +66,7 @@ def environment(context: Context) -> dict[str, str]:
         "MYSQL_PASSWORD": settings.mysql_shop_password.get_secret_value(),
         "PURCHASES_PER_SECOND_START": str(settings.purchases_per_second_start),
         "PAGEVIEWS_PER_SECOND_START": str(settings.pageviews_per_second_start),
-        "MARKS_PER_SECOND": str(settings.marks_per_second),
+        "TRACER_EVENTS_PER_SECOND": str(settings.tracer_events_per_second),
         "UPDATES_PER_SECOND": str(settings.updates_per_second),
         "DELETES_PER_SECOND": str(settings.deletes_per_second),
         "PAGEVIEWS_PARTITIONS": str(settings.pageviews_partitions),

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from racetrack.workloads.contract import INTEGER, TEXT, TIME, Question, SourceTopic, View, Workload
+from racetrack.workloads.contract import INTEGER, TEXT, TIME, Query, SourceTopic, View, Workload
 
 # kcat's own `-J` would give the value as text within JSON, to be parsed twice. Of an event only
 # those fields are taken that a view needs.
@@ -65,8 +65,8 @@ WORKLOAD = Workload(
     watched_kinds=(),
     rates=(),
     views=VIEWS,
-    marked=(),
-    questions=(Question("campaign_windows"),),
+    traced_views=(),
+    queries=(Query("campaign_windows"),),
     progress="ad_events_progress",
     summary="ad_events_summary",
     scripts="ads",

@@ -11,8 +11,8 @@ from racetrack.workloads.contract import (
     TEXT,
     TIME,
     Best,
-    MarkedView,
-    Question,
+    Query,
+    TracedView,
     View,
 )
 
@@ -136,24 +136,24 @@ VIEWS = (
 
 # Marks are explained in `racetrack/workloads/shop/load/marks.py`: each is a purchase of its
 # partition's product, and a pageview, by turns of that product and of its partition's profile.
-MARKED = (
-    MarkedView("item_summary", "pageviews", "item_id", "shop_items", "pageviews", turn=0),
-    MarkedView("item_summary", "orders", "item_id", "shop_items", "purchases"),
-    MarkedView(
+TRACED_VIEWS = (
+    TracedView("item_summary", "pageviews", "item_id", "shop_items", "pageviews", parity=0),
+    TracedView("item_summary", "orders", "item_id", "shop_items", "purchases"),
+    TracedView(
         "profile_views_enriched",
         "received_at",
         "owner_id",
         "shop_users",
         "pageviews",
-        turn=1,
+        parity=1,
         is_time=True,
     ),
 )
-_PAGEVIEWS, _, _RECEIVED_AT = MARKED
+_PAGEVIEWS, _, _RECEIVED_AT = TRACED_VIEWS
 
 # A page of the best, one of some products, and one of who viewed some profiles.
-QUESTIONS = (
-    Question("top_viewed_items"),
-    Question(_PAGEVIEWS.view, by=_PAGEVIEWS),
-    Question(_RECEIVED_AT.view, by=_RECEIVED_AT),
+QUERIES = (
+    Query("top_viewed_items"),
+    Query(_PAGEVIEWS.view, by=_PAGEVIEWS),
+    Query(_RECEIVED_AT.view, by=_RECEIVED_AT),
 )

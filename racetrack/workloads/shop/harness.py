@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from racetrack.workloads.contract import SourceTopic, Workload
-from racetrack.workloads.shop.catalogue import MARKED, QUESTIONS, VIEWS
+from racetrack.workloads.shop.catalogue import QUERIES, TRACED_VIEWS, VIEWS
 
 # The target of a product's or a profile's url is a number; other urls are free.
 _URL = re.compile(r"/(products|profiles)/[0-9]{1,18}|(?!/products/|/profiles/).*", re.DOTALL)
@@ -68,11 +68,11 @@ WORKLOAD = Workload(
     database="shop",
     tables=("users", "items", "purchases"),
     watched_table="purchases",
-    watched_kinds=("purchases", "marks"),
-    rates=("marks_per_second", "updates_per_second", "deletes_per_second"),
+    watched_kinds=("purchases", "tracer_events"),
+    rates=("tracer_events_per_second", "updates_per_second", "deletes_per_second"),
     views=VIEWS,
-    marked=MARKED,
-    questions=QUESTIONS,
+    traced_views=TRACED_VIEWS,
+    queries=QUERIES,
     progress="pageviews_progress",
     summary="pageviews_summary",
     scripts="demo",

@@ -33,7 +33,7 @@ class Cal:
             argv=[sys.executable, "-m", "racetrack.engines.cal.consumer"],
             env={
                 **{name: str(value) for name, value in knobs.items()},
-                "MARKS_PER_SECOND": str(settings.marks_per_second),
+                "TRACER_EVENTS_PER_SECOND": str(settings.tracer_events_per_second),
                 "KAFKA_BOOTSTRAP": net.kafka(settings),
                 "CAL_TOPIC": topic.name,
                 "CAL_DUE": topic.due,

@@ -33,10 +33,10 @@ class Table:
 
 @pytest.fixture
 def listening(server: Server) -> dict[str, Any]:
-    """By what it is listened to: the listeners of the marked views."""
+    """By what it is listened to: the listeners of the traced views."""
     for name in ("item_summary", "profile_views_enriched"):
         server.variables[name] = Table(name)
-    server.variables["marked_views"] = dh._marked_views(load())
+    server.variables["traced_views"] = dh._traced_views(load())
     exec(compile(SCRIPT.read_text(), str(SCRIPT), "exec"), server.variables)  # noqa: S102
     return {table: told for table, (told, _) in server.listening.items() if ": " in table}
 

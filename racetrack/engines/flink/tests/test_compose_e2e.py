@@ -17,7 +17,7 @@ def test_every_view_is_right_and_as_old_as_its_mini_batches(
     contained: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the published measure they are fresh: it looks when one has just come."""
-    settings = {"FLINK_MINI_BATCH_MS": "5000", "MARKS_PER_SECOND": "12"}
+    settings = {"FLINK_MINI_BATCH_MS": "5000", "TRACER_EVENTS_PER_SECOND": "12"}
     run = check_every_view("flink", monkeypatch, **settings)
     fresh_ms = run["results"]["dt_ms"]["p50"]
     for view in run["results"]["views"]:

@@ -17,7 +17,7 @@ from racetrack.engines.contract import NoSuchView, Progress, Seen, Summary
 from racetrack.engines.kstreams import recipe
 from racetrack.engines.shared.upsert import engine, marks, totals
 from racetrack.engines.shared.upsert.topics import Written
-from racetrack.workloads.shop.catalogue import MARKED, VIEWS
+from racetrack.workloads.shop.catalogue import TRACED_VIEWS, VIEWS
 
 KSTREAMS = find_engine("kstreams")
 PROGRAM = recipe.SOURCES[0] / "racetrack" / "kstreams"
@@ -85,16 +85,16 @@ def test_what_a_transaction_wrote_counts_from_when_it_was_read(
     seen = Seen(1_700_000_000_100, "a.b", 0, 3)
     monkeypatch.setattr(marks, "follow", lambda *_: iter([seen]))
     before = now_ms()
-    written = {f"kstreams.{view.view}" for view in MARKED}
+    written = {f"kstreams.{view.view}" for view in TRACED_VIEWS}
     monkeypatch.setattr(engine, "names", lambda _: written)
     there = stack(KSTREAMS_GUARANTEE="exactly_once_v2")
     told = [*KSTREAMS.updates(there, threading.Event())]
-    told_seen = [*KSTREAMS.seen(there, MARKED, threading.Event())]
+    told_seen = [*KSTREAMS.seen(there, TRACED_VIEWS, threading.Event())]
     for each in (*told, *told_seen):
         assert before <= each.timestamp_ms <= now_ms()
     assert isinstance(told[1], Summary)
     assert told[1].dt_ms == told[1].timestamp_ms - 1_700_000_000_050
-    assert [*KSTREAMS.seen(stack(), MARKED, threading.Event())] == [seen]
+    assert [*KSTREAMS.seen(stack(), TRACED_VIEWS, threading.Event())] == [seen]
 
 
 def test_a_view_comes_back_without_loss(monkeypatch: pytest.MonkeyPatch) -> None:

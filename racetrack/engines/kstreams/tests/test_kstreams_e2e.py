@@ -24,11 +24,11 @@ from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e
 
-MARKS_PER_S = 12
+TRACER_EVENTS_PER_S = 12
 CHANGES = {
     "UPDATES_PER_SECOND": "30",
     "DELETES_PER_SECOND": "5",
-    "MARKS_PER_SECOND": str(MARKS_PER_S),
+    "TRACER_EVENTS_PER_SECOND": str(TRACER_EVENTS_PER_S),
     "READS_PER_SECOND": "6",
 }
 RUN = ("run_experiment.sh", "kstreams", "1000", "15", "10", "1.0", "--verify")
@@ -79,7 +79,7 @@ def test_every_view_is_right_after_updates_and_deletions(finished: Door) -> None
 
 def test_its_views_are_followed_by_their_marks(finished: Door) -> None:
     folder = run_folder(finished.output)
-    check_views_followed(read_run(folder), folder, MARKS_PER_S)
+    check_views_followed(read_run(folder), folder, TRACER_EVENTS_PER_S)
 
 
 def test_its_views_are_read_by_a_client_that_keeps_them(finished: Door) -> None:

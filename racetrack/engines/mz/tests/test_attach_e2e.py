@@ -124,7 +124,7 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("MZ_PID", str(postgres.pid))
-    monkeypatch.setenv("MARKS_PER_SECOND", "12")
+    monkeypatch.setenv("TRACER_EVENTS_PER_SECOND", "12")
     monkeypatch.setenv("READS_PER_SECOND", "6")
     with Bringing(postgres, f"{settings.reach_address}:{settings.kafka_port}"):
         run = mz_door("500", "3", "5", "1.0")
@@ -147,7 +147,7 @@ def test_a_run_elsewhere_counts_all_and_samples_the_processes_that_are_named(
     assert view["name"] == "profile_views_enriched.received_at"
     assert view["lag_p99_ms"] is not None
     # By a client of its own, which finds the schema of this run.
-    reads = {read["question"]: read for read in results["reads"]}
+    reads = {read["query"]: read for read in results["reads"]}
     profiles = reads["profile_views_enriched by owner_id"]
     assert profiles["answered"] > 0 and profiles["rows_max"] > 0 and profiles["age"], reads
     assert not any(read["errors"] for read in reads.values()), reads

@@ -31,7 +31,7 @@ from racetrack.engines.shared.tests.postgres import Postgres
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import find_workload
-from racetrack.workloads.shop.catalogue import MARKED, VIEWS
+from racetrack.workloads.shop.catalogue import TRACED_VIEWS, VIEWS
 from tests.run.made_up import MakeReady, ready, refusal_of
 
 __all__ = ["ready"]  # a fixture
@@ -261,7 +261,7 @@ def test_a_server_that_ends_is_told(
 def test_a_view_says_which_marks_it_holds_and_again_when_it_holds_more(
     loaded: "psycopg.Connection[Any]", stack: Stack
 ) -> None:
-    views = {view.name: view for view in MARKED}
+    views = {view.name: view for view in TRACED_VIEWS}
     wanted = [views["item_summary.pageviews"], views["profile_views_enriched.received_at"]]
     items, owners = (view.keys(stack.settings) for view in wanted)
     item, owner = f"/products/{items[2]}", f"/profiles/{owners[0]}"
@@ -284,7 +284,7 @@ def test_a_view_says_which_marks_it_holds_and_again_when_it_holds_more(
 
 def test_a_run_with_marks_does_not_say_that_nobody_read() -> None:
     assert any("read none" in told for told in pg.ENGINE.caveats(load()))
-    read = pg.ENGINE.caveats(load({"MARKS_PER_SECOND": "12"}))
+    read = pg.ENGINE.caveats(load({"TRACER_EVENTS_PER_SECOND": "12"}))
     assert not any("read none" in told for told in read)
     assert any("once a second" in told for told in read)
 

@@ -20,8 +20,8 @@ def test_what_is_no_more_than_before_is_left_out_for_each_row_by_itself() -> Non
 
 
 def test_a_count_is_told_as_it_is_and_a_time_in_epoch_milliseconds() -> None:
-    marked = {view.name: view for view in find_workload("shop").marked}
-    assert value_in_sql(marked["item_summary.orders"], "max(orders)") == "max(orders)"
-    newest = marked["profile_views_enriched.received_at"]
+    traced = {view.name: view for view in find_workload("shop").traced_views}
+    assert value_in_sql(traced["item_summary.orders"], "max(orders)") == "max(orders)"
+    newest = traced["profile_views_enriched.received_at"]
     in_sql = value_in_sql(newest, newest.column)
     assert in_sql == "(1000 * extract(epoch FROM received_at))::bigint"

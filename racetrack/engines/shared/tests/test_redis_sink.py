@@ -178,9 +178,9 @@ def test_a_reader_reads_the_same(server: Server) -> None:
     window(server, "summer", 20_000, 4)
     where = Endpoints("", "", "", "", 0, "", 0, server.endpoint)
     with reader(Access(load(), where, {}, "")) as client:
-        for question in find_workload("ads").questions:
-            found = client.rows(question.view, "", [])
-            assert found == read(server.endpoint, question.view)
+        for query in find_workload("ads").queries:
+            found = client.rows(query.view, "", [])
+            assert found == read(server.endpoint, query.view)
             assert found.num_rows == 1
 
 

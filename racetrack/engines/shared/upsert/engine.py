@@ -22,7 +22,7 @@ from racetrack.engines.shared.marks import only_more
 from racetrack.engines.shared.upsert import marks, totals, views
 from racetrack.engines.shared.upsert.topics import Written, is_written, latest, names
 from racetrack.stack.contract import Stack
-from racetrack.workloads.contract import MarkedView, find_workload
+from racetrack.workloads.contract import TracedView, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
@@ -61,11 +61,11 @@ class UpsertEngine(Engine):
                 yield _update_of(written, at_ms, is_summary=written.topic == summary)
 
     def seen(
-        self, stack: Stack, marked: Sequence[MarkedView], stop: threading.Event
+        self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
         """What it writes to the views' topics."""
         there = names(stack.endpoints.kafka)
-        written = [view for view in marked if self.topic_of(view.view) in there]
+        written = [view for view in traced if self.topic_of(view.view) in there]
         rows = marks.by_topic(written, stack.settings, self.topic_of)
         for seen in only_more(marks.follow(stack.endpoints.kafka, rows, stop)):
             at_ms = self.readable_ms(stack.settings, seen.timestamp_ms)

@@ -13,7 +13,7 @@ from racetrack.engines.contract import Seen
 from racetrack.engines.shared.upsert import topics
 from racetrack.errors import RacetrackError
 from racetrack.kafka_client import is_retriable
-from racetrack.workloads.contract import MarkedView
+from racetrack.workloads.contract import TracedView
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
@@ -28,7 +28,7 @@ class Rows:
     """The marks' rows of one topic: their keys, by which a row begins, and what is told of them."""
 
     keys: Mapping[bytes, int]  # the beginning of a row -> its partition
-    views: Sequence[MarkedView]
+    views: Sequence[TracedView]
 
     @property
     def beginnings(self) -> tuple[bytes, ...]:
@@ -44,12 +44,12 @@ class Rows:
 
 
 def by_topic(
-    marked: Sequence[MarkedView], settings: Settings, topic_of: Callable[[str], str]
+    traced: Sequence[TracedView], settings: Settings, topic_of: Callable[[str], str]
 ) -> dict[str, Rows]:
-    """The marks' rows of each topic that a marked view is written to. The key is its first
+    """The marks' rows of each topic that a traced view is written to. The key is its first
     column."""
-    found: dict[str, list[MarkedView]] = {}
-    for view in marked:
+    found: dict[str, list[TracedView]] = {}
+    for view in traced:
         found.setdefault(topic_of(view.view), []).append(view)
     return {
         topic: Rows(

@@ -49,7 +49,7 @@ class TopicReader:
 def reader(access: Access, columns_of: ColumnsOf, topic_of: TopicOf) -> Iterator[Reader]:
     """One that keeps the rows of all views that are asked for, if they are there."""
     there = topics.names(access.endpoints.kafka)
-    asked = {question.view for question in find_workload(access.settings.workload).questions}
+    asked = {query.view for query in find_workload(access.settings.workload).queries}
     views = sorted(view for view in asked if topic_of(view) in there)
     of = {view: columns_of(access.settings, view) for view in views}
     with Tables(access.endpoints.kafka, [topic_of(view) for view in views]) as tables:

@@ -25,11 +25,11 @@ pytestmark = pytest.mark.e2e
 
 WITHIN_S = 400
 RUN = ("run_experiment.sh", "spark", "500", "10", "10", "1.0", "--verify")
-MARKS_PER_S = 12
+TRACER_EVENTS_PER_S = 12
 CHANGES = {
     "UPDATES_PER_SECOND": "20",
     "DELETES_PER_SECOND": "2",
-    "MARKS_PER_SECOND": str(MARKS_PER_S),
+    "TRACER_EVENTS_PER_SECOND": str(TRACER_EVENTS_PER_S),
     "READS_PER_SECOND": "6",
 }
 
@@ -67,7 +67,7 @@ def test_the_shop_s_views_are_right_after_updates_and_deletions(shop: Door) -> N
 
 def test_the_views_that_it_makes_are_followed_by_their_marks(shop: Door) -> None:
     folder = run_folder(shop.output)
-    check_views_followed(read_run(folder), folder, MARKS_PER_S)
+    check_views_followed(read_run(folder), folder, TRACER_EVENTS_PER_S)
 
 
 def test_the_views_that_it_makes_are_read(shop: Door) -> None:

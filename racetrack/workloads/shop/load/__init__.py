@@ -37,7 +37,7 @@ class ShopLoad(Workload):
         shop = self._settings
         return [
             Purchases(shop, schedule(), shop.purchases_milli_per_s),
-            Marks(shop, schedule(), shop.marks_milli_per_s),
+            Marks(shop, schedule(), shop.tracer_events_milli_per_s),
             Updates(shop, schedule(), shop.updates_milli_per_s),
             Deletes(shop, schedule(), shop.deletes_milli_per_s),
         ]

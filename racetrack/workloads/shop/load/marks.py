@@ -65,7 +65,7 @@ class Reserved(NamedTuple):
 class Marks(Purchases):
     """The purchases that are marks, one piece each."""
 
-    name = "mark"
+    name = "tracer_event"
     told = "marks, by which the age of views is told"
     optional = True
 

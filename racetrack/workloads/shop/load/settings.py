@@ -22,7 +22,7 @@ class ShopSettings:
     items: int
     flagged_profiles: int
     purchases_milli_per_s: int
-    marks_milli_per_s: int
+    tracer_events_milli_per_s: int
     updates_milli_per_s: int
     deletes_milli_per_s: int
 
@@ -38,7 +38,7 @@ def load(config: Config, read: Reader) -> ShopSettings:
         items=read.whole("SHOP_ITEMS", 1_000, 1, MAX_ITEMS),
         flagged_profiles=read.whole("SHOP_FLAGGED_PROFILES", min(50, users), 1, users),
         purchases_milli_per_s=read.rate("PURCHASES_PER_SECOND_START", "3"),
-        marks_milli_per_s=read.rate("MARKS_PER_SECOND", "0"),
+        tracer_events_milli_per_s=read.rate("TRACER_EVENTS_PER_SECOND", "0"),
         updates_milli_per_s=read.rate("UPDATES_PER_SECOND", "0"),
         deletes_milli_per_s=read.rate("DELETES_PER_SECOND", "0"),
     )

@@ -93,7 +93,7 @@ def test_a_rate_that_is_heard_of_too_late_changes_no_order_and_loses_nothing(
     for partition, sent in enumerate(bench.broker.topic):
         assert all(a.stamp_ms <= b.stamp_ms for a, b in pairwise(sent))
         due = [what for _, what in bench.due(partition)]
-        for kind in ("scheduled", "purchase", "mark"):  # each in its own order, once
+        for kind in ("scheduled", "purchase", "tracer_event"):  # each in its own order, once
             mine = [m.what for m in sent if kind_of(m.what) == kind]
             assert mine == [what for what in due if kind_of(what) == kind]
 
@@ -103,7 +103,7 @@ def kind_of(what: Any) -> str:
     if not isinstance(what, tuple):
         return "scheduled"
     viewer, _ = what
-    return "mark" if viewer > SETTINGS.users else "purchase"
+    return "tracer_event" if viewer > SETTINGS.users else "purchase"
 
 
 def test_a_rate_that_nobody_can_follow_fills_no_memory(

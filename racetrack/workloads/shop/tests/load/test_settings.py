@@ -10,7 +10,7 @@ def test_defaults() -> None:
     loaded = load()
     assert loaded.purchases_milli_per_s == 3_000
     assert (loaded.updates_milli_per_s, loaded.deletes_milli_per_s) == (0, 0)
-    assert loaded.marks_milli_per_s == 0
+    assert loaded.tracer_events_milli_per_s == 0
     assert (loaded.users, loaded.items, loaded.partitions) == (10_000, 1_000, 6)
 
 
