@@ -288,7 +288,9 @@ def load(overrides: Mapping[str, str] | None = None) -> Settings:
 
 def known_names() -> frozenset[str]:
     """Return the names that may stand in `.env`: of settings, and of the versions of images."""
-    brought = (getattr(module, "HEED", None) for module in plugins.of_all("knobs").values())
+    brought = (
+        getattr(module, "APPLICABILITY", None) for module in plugins.of_all("knobs").values()
+    )
     images = {name for heed in brought if heed for name in heed.image_versions}
     return frozenset({name.upper() for name in every_setting()} | {*IMAGE_VERSIONS} | images)
 

@@ -18,9 +18,9 @@ from racetrack import install, plugins
 from racetrack.config import REPO
 from racetrack.engines import all_engines
 from racetrack.install.debian import COMPOSE_PLUGIN
+from racetrack.stack import jvm
 from racetrack.stack.compose.image_facts import Image
 from racetrack.stack.compose.published import IMAGES
-from racetrack.stack.native import jvm
 
 PUBLISHED = ("docker-compose.yml",)
 # As a person names them who has all engines (docker-compose.airgap.yml says how).

@@ -10,9 +10,9 @@ import redis
 
 from racetrack import install
 from racetrack.config import load
-from racetrack.stack.native import net
-from racetrack.stack.native.service import Context, find_service, spawn
-from racetrack.stack.native.startup import Running, wait_ready
+from racetrack.stack import net
+from racetrack.stack.native.startup import RunningService, wait_ready
+from racetrack.stack.service import Context, find_service, spawn
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def running_redis(work: Path) -> Iterator[Server]:
     with log.open("wb") as output:
         process = spawn(service.launch(context), output, {})
     try:
-        wait_ready(Running(service, process, log), context, lambda: None)
+        wait_ready(RunningService(service, process, log), context, lambda: None)
         with redis.Redis(port=settings.redis_port, decode_responses=True) as client:
             yield Server(settings.redis_port, client, process)
     finally:

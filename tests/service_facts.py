@@ -8,7 +8,7 @@ from importlib import import_module
 from racetrack import engines, plugins
 from racetrack.install.versions import in_env_files
 from racetrack.stack.compose import published
-from racetrack.stack.native.service import Context
+from racetrack.stack.service import Context
 
 Environment = Mapping[str, str]
 

@@ -12,7 +12,7 @@ import pytest
 
 from racetrack import environment
 from racetrack.errors import SetupError
-from racetrack.stack.native.service import Launch, spawn
+from racetrack.stack.service import Launch, spawn
 
 HOSTILE = {
     "_JAVA_OPTIONS": "-Xmx300m",

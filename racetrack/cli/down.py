@@ -15,13 +15,13 @@ def down() -> None:
         ./race down
     """
     from racetrack.screen import Screen
-    from racetrack.stack.runtime import stacks_that_may_stand
+    from racetrack.stack.runtime import possible_stacks
 
     screen = Screen()
     with guarded(screen):
         settings = load_settings()
         with machine_lock():
             said: list[str] = []
-            for stack in stacks_that_may_stand(settings):
+            for stack in possible_stacks(settings):
                 stack.stop(said.append)
     screen.say("\n".join(line.strip() for line in said) or "No stack is up.")

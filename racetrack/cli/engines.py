@@ -119,7 +119,7 @@ def _names(engine: str) -> list[str]:
     from racetrack import config as settings
 
     named = map(str.upper, settings.of_engine(engine))
-    heed = getattr(plugins.of_all("knobs").get(engine), "HEED", None)
+    heed = getattr(plugins.of_all("knobs").get(engine), "APPLICABILITY", None)
     return list(dict.fromkeys([*named, *(heed.image_versions if heed else ())]))
 
 

@@ -16,11 +16,11 @@ def status() -> None:
         ./race status
     """
     from racetrack.screen import Screen
-    from racetrack.stack.runtime import NO_STACK_IS_UP, standing_stack
+    from racetrack.stack.runtime import NO_STACK_IS_UP, running_stack
 
     screen = Screen()
     with guarded(screen):
-        found = standing_stack(load_settings())
+        found = running_stack(load_settings())
     if found is None:
         screen.say(NO_STACK_IS_UP)
         sys.exit(1)

@@ -59,14 +59,14 @@ def vary(
     """
     from racetrack.config import load
     from racetrack.results.sweep import Sweep
-    from racetrack.run.sweep import require_heeded
+    from racetrack.run.sweep import require_applicable
 
     each, fixed = values.split(","), overrides_of(workload)
     with errors_to_exit_codes():
         for value in each:
             # Refuse a bad value before the first run, not at its turn.
             load({**fixed, setting: value})
-        require_heeded(setting, engine, load(fixed))
+        require_applicable(setting, engine, load(fixed))
     plan = Sweep(
         engines=(engine,),
         rates=(rate,),

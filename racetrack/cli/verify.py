@@ -34,12 +34,12 @@ def verify() -> None:
     from racetrack.results.folder import named_folder, shown
     from racetrack.results.json_file import write_json
     from racetrack.screen import Screen
-    from racetrack.stack.runtime import NO_STACK_IS_UP, standing_stack
+    from racetrack.stack.runtime import NO_STACK_IS_UP, running_stack
 
     screen = Screen()
     with guarded(screen):
         settings = load_settings()
-        up = standing_stack(settings)
+        up = running_stack(settings)
         if up is None:
             raise UsageError(NO_STACK_IS_UP)
         with machine_lock():

@@ -22,7 +22,7 @@ from racetrack.images.contexts import Contexts
 from racetrack.install import cache, pip
 from racetrack.install.base import TAR
 from racetrack.install.image import Image
-from racetrack.stack.native.service import Context, find_service
+from racetrack.stack.service import Context, find_service
 
 Say = Callable[[str], None]
 CONTENT = "racetrack.content"  # label: the digest of what an image was made from

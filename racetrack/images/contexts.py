@@ -24,7 +24,8 @@ CODE = (
     *(f"racetrack/{name}.py" for name in ("config", "units", "clock")),
     *(f"racetrack/{name}.py" for name in ("results/__init__", "results/json_file")),
     "racetrack/workloads/contract.py",
-    *(f"racetrack/stack/{name}.py" for name in ("__init__", "contract", "heeded")),
+    *(f"racetrack/stack/{name}.py" for name in ("__init__", "contract", "applicability", "jvm")),
+    *(f"racetrack/stack/{name}.py" for name in ("net", "prebuilt", "processes", "service")),
 )
 CODE_FOLDERS = ("racetrack/stack/native", "racetrack/stack/services")
 # What those images do not hold, and what drives them from outside: a change of these is no reason

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from racetrack.errors import RacetrackError
 from racetrack.probes.thread import Probe
-from racetrack.stack.native.service import NotReady
+from racetrack.stack.service import NotReady
 from racetrack.stack.services import debezium
 
 LOOK_EVERY_S = 2.0

@@ -13,8 +13,7 @@ from racetrack.probes.reader import Job
 from racetrack.probes.thread import Probe
 from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Stack
-from racetrack.stack.last_words import last_words
-from racetrack.stack.native.leftovers import mark_command
+from racetrack.stack.processes import log_tail, mark_command
 
 FILE = "reads.csv"
 # As the run folder calls it, among the services.
@@ -77,7 +76,7 @@ class ReadsProbe(Probe):
         while not self.stopping.wait(LOOK_EVERY_S):
             if process.poll() is not None:
                 raise RacetrackError(
-                    f"it ended with exit code {process.returncode}:\n{last_words(self._log)}"
+                    f"it ended with exit code {process.returncode}:\n{log_tail(self._log)}"
                 )
         job.close()
         try:

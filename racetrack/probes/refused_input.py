@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from racetrack.stack.avro import Avro
-from racetrack.stack.native.service import NotReady
+from racetrack.stack.service import NotReady
 from racetrack.workloads.contract import Workload, fault_of
 
 # How much of a log is searched, from its end.

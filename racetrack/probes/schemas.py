@@ -8,10 +8,10 @@ from racetrack.engines.contract import Engine
 from racetrack.errors import EngineFailed, RacetrackError
 from racetrack.probes.refused_input import KafkaInput
 from racetrack.probes.thread import Probe
+from racetrack.stack import net
 from racetrack.stack.avro import id_of
 from racetrack.stack.contract import Stack
-from racetrack.stack.native import net
-from racetrack.stack.native.service import NotReady
+from racetrack.stack.service import NotReady
 from racetrack.workloads.contract import find_workload
 
 ASK_EVERY_S = 5.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from racetrack import environment
 from racetrack.errors import RacetrackError
 from racetrack.results.folder import RunFolder
-from racetrack.stack.native.leftovers import mark_command
+from racetrack.stack.processes import mark_command
 
 KIB_PER_GIB = 1024 * 1024
 LOOK_EVERY_S = 0.5

@@ -24,7 +24,7 @@ from racetrack.errors import RacetrackError
 from racetrack.probes.broker import OffsetsError, TopicOffsets
 from racetrack.probes.loadgen import Control
 from racetrack.stack.contract import Endpoints
-from racetrack.stack.last_words import last_words
+from racetrack.stack.processes import log_tail
 
 TOPIC = "racetrack-write-check"
 # Together less than 10 s.
@@ -72,7 +72,7 @@ def check_writes(
         _check_size_limit(where.kafka, topic)
         _check_arrivals(where, topic, meanwhile)
     except (WriteCheckError, OffsetsError) as error:
-        tail = f"The broker's last words:\n{last_words(broker_log)}"
+        tail = f"The broker's last words:\n{log_tail(broker_log)}"
         raise WriteCheckError(f"{error}\n{tail}") from error
 
 

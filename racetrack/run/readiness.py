@@ -8,7 +8,7 @@ from racetrack.config import Settings
 from racetrack.engines.contract import Engine
 from racetrack.errors import EngineFailed, RacetrackError, UsageError
 from racetrack.probes import write_check
-from racetrack.stack import cores, heeded
+from racetrack.stack import applicability, resources
 from racetrack.stack.contract import Say, Stack
 from racetrack.workloads.contract import find_workload
 
@@ -30,12 +30,12 @@ def require_usable(engine: Engine, stack: Stack) -> None:
     Raises:
         UsageError, SetupError: no; the message says what to do.
     """
-    heeded.require_all_heeded(
+    applicability.require_overrides_applicable(
         {*services_of(engine, stack.settings), *engine.services},
         stack.runtime,
         airgap=stack.settings.airgap,
     )
-    cores.require_there(stack.settings)
+    resources.require_cores(stack.settings)
     require_raced_on(engine, stack.settings)
     engine.check(stack)
 
@@ -50,7 +50,7 @@ def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
     if line := environment.ignored():
         say(line)
     require_usable(engine, stack)
-    cores.keep_harness_on_its_own(stack.settings)
+    resources.pin_harness(stack.settings)
     stack.prepare(services_of(engine, stack.settings), say)
 
 

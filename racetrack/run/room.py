@@ -9,7 +9,7 @@ from pathlib import Path
 from racetrack.config import Settings
 from racetrack.errors import RacetrackError
 from racetrack.results.run import RunArguments
-from racetrack.stack import tmpfs
+from racetrack.stack import resources
 from racetrack.stack.contract import DataFolder, Stack
 from racetrack.workloads.contract import find_workload
 
@@ -31,7 +31,7 @@ class RoomWatch:
         self._stack = stack
         self._logs = DataFolder(
             run_folder,
-            str(tmpfs.mount_point(run_folder)),
+            str(resources.mount_point(run_folder)),
             "Free some, or set LOGS_FOLDER to a folder on another disk",
         )
         self._looked_s = 0.0

@@ -18,7 +18,7 @@ from racetrack.run import single
 from racetrack.run.readiness import services_of
 from racetrack.run.single import run_once, run_until_not_void
 from racetrack.screen import Screen
-from racetrack.stack import heeded
+from racetrack.stack import applicability
 from racetrack.stack.runtime import open_stack
 
 PLAN = "sweep.json"
@@ -89,20 +89,20 @@ def require_possible(sweep: Sweep) -> None:
             single.require_possible(run.engine, _asked(run, sweep), load(_settings(run, sweep)))
 
 
-def require_heeded(setting: str, engine: str, settings: Settings) -> None:
+def require_applicable(setting: str, engine: str, settings: Settings) -> None:
     """Look whether to vary the setting does anything, before hours of runs show that it does not.
 
     Raises:
         UsageError: what the services would run as does not heed it, or only another workload does.
     """
-    if (of := heeded.workload_of(setting)) not in ("", settings.workload):
+    if (of := applicability.workload_of(setting)) not in ("", settings.workload):
         raise UsageError(
             f"{setting.upper()} does nothing: it is a setting of the workload {of}, and"
             f" {settings.workload} is raced on."
         )
     services = services_of(find_engine(engine), settings)
     stack = open_stack(settings, services, lambda _: None)
-    heeded.require_heeded(setting, stack.runtime, airgap=settings.airgap)
+    applicability.require_applicable(setting, stack.runtime, airgap=settings.airgap)
 
 
 def begin(sweep: Sweep) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 import fastavro
 from fastavro.types import Schema
 
-from racetrack.stack.native import net
+from racetrack.stack import net
 
 _HEAD = struct.Struct(">bI")
 

@@ -40,7 +40,7 @@ class Endpoints:
 
 
 @dataclass(frozen=True)
-class Inside:
+class InternalEndpoints:
     """Where the stack's own services find what an engine reads, as seen from where they run."""
 
     kafka: str  # host:port
@@ -69,7 +69,7 @@ class Unmeasurable:
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunningStack:
     """A stack that was put up on purpose: for which engine, on which workload, since when, and what
     lives of it."""
 
@@ -103,7 +103,7 @@ class Stack(Protocol):
         """Where the services listen, as seen from this machine."""
 
     @property
-    def inside(self) -> Inside:
+    def internal_endpoints(self) -> InternalEndpoints:
         """Where an engine's service finds its input, as it sees it."""
 
     def prepare(self, services: Sequence[str], say: Say) -> None:
@@ -198,5 +198,5 @@ class Stack(Protocol):
     def leave_running(self, engine: str) -> None:
         """Let the stack stand when this command ends."""
 
-    def standing(self) -> Standing | None:
+    def running(self) -> RunningStack | None:
         """The stack that `leave_running` left standing, if there is one."""

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from racetrack.config import Settings
 from racetrack.errors import SetupError, UsageError
-from racetrack.stack.contract import Say, Stack, Standing, Unmeasurable
-from racetrack.stack.native import leftovers
-from racetrack.stack.standing import StandingNote
+from racetrack.stack import processes
+from racetrack.stack.contract import RunningStack, Say, Stack, Unmeasurable
+from racetrack.stack.lifetime import UpFile
 
 NO_STACK_IS_UP = "No stack is up. Start one with `./race up ENGINE`."
 
@@ -67,24 +67,24 @@ def _native(settings: Settings) -> Stack:
     return NativeStack(settings)
 
 
-def standing_stack(settings: Settings) -> tuple[Stack, Standing] | None:
+def running_stack(settings: Settings) -> tuple[Stack, RunningStack] | None:
     """Return the stack that `./race up` left standing, in whatever runtime, and its description.
 
     Its workload is the one that it was put up with, whatever the settings say. Where none stands,
     nothing is looked for in Docker: the note that one stands is a file on this machine.
     """
-    runtime = StandingNote(leftovers.work_root(settings.stack_name)).runtime()
+    runtime = UpFile(processes.work_root(settings.stack_name)).runtime()
     if runtime is None:
         return None
     stack = _native(settings) if runtime == "native" else _compose(settings)
-    standing = stack.standing()
-    if standing is None:
+    running = stack.running()
+    if running is None:
         return None
-    stack.settings = settings.model_copy(update={"workload": standing.workload})
-    return stack, standing
+    stack.settings = settings.model_copy(update={"workload": running.workload})
+    return stack, running
 
 
-def stacks_that_may_stand(settings: Settings) -> list[Stack]:
+def possible_stacks(settings: Settings) -> list[Stack]:
     """Return a stack of each runtime that could have put one up under this name."""
     if settings.runtime == "native":
         return [_native(settings)]

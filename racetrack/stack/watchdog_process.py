@@ -22,12 +22,17 @@ QUIET_S = 0.5
 RETRIES_FOR_S = 30.0
 LOOK_EVERY_S = 0.1
 FAILURES = (RacetrackError, OSError, psutil.Error)
+# Runtime → the module that removes what a run left; only the one needed is imported.
+CLEANUPS = {
+    "native": "racetrack.stack.processes",
+    "compose": "racetrack.stack.compose.orphans",
+}
 OUTCOME = "the harness was killed"
 
 
 def main(runtime: str, stack_name: str, run_folder: str | None = None) -> None:
     """Sleep until standard input ends, then clear the stack of this name."""
-    clear: Clear = importlib.import_module(f"racetrack.stack.{runtime}.leftovers").clear_at_once
+    clear: Clear = importlib.import_module(CLEANUPS[runtime]).clear_at_once
     sys.stdin.buffer.read()
     began = time.monotonic()
     try:

@@ -30,6 +30,6 @@ class Stops:
 def test_every_stack_that_may_stand_is_stopped(
     monkeypatch: pytest.MonkeyPatch, stacks: list[Stops], says: str
 ) -> None:
-    monkeypatch.setattr(runtime, "stacks_that_may_stand", lambda _: stacks)
+    monkeypatch.setattr(runtime, "possible_stacks", lambda _: stacks)
     result = CliRunner().invoke(cli.race, ["down"])
     assert (result.exit_code, result.output) == (0, says)

@@ -13,7 +13,7 @@ from racetrack.errors import RacetrackError
 from racetrack.probes import broker, loadgen
 from racetrack.results.verification import Verified
 from racetrack.stack import runtime
-from racetrack.stack.contract import Standing
+from racetrack.stack.contract import RunningStack
 from racetrack.verify import verification
 from tests.records import verified
 from tests.report.folders import ABSENT, RIGHT, WRONG
@@ -73,11 +73,11 @@ def up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     Generator.did = []
     standing = (
         MadeUpStack(),
-        Standing("native", "made-up", "shop", "2026-11-22T08:00:00Z", [], {}),
+        RunningStack("native", "made-up", "shop", "2026-11-22T08:00:00Z", [], {}),
     )
     monkeypatch.setenv("LOGS_FOLDER", str(tmp_path))
     monkeypatch.setattr(engines, "find_engine", lambda _: MadeUpEngine())
-    monkeypatch.setattr(runtime, "standing_stack", lambda _: standing)
+    monkeypatch.setattr(runtime, "running_stack", lambda _: standing)
     monkeypatch.setattr(loadgen, "Control", Generator)
     monkeypatch.setattr(broker, "TopicOffsets", Broker)
     monkeypatch.setattr(verification, "Verification", Found)
@@ -117,7 +117,7 @@ def test_a_verification_that_fails_leaves_the_load_as_it_was(up: None) -> None:
 
 
 def test_without_a_stack_there_is_nothing_to_verify(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "standing_stack", lambda _: None)
+    monkeypatch.setattr(runtime, "running_stack", lambda _: None)
     result = verify(users=RIGHT)
     assert result.exit_code == 2
     assert "No stack is up" in result.output

@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, TopicPartition
 from racetrack.config import Settings
 from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
-from racetrack.stack.native import leftovers
+from racetrack.stack import processes
 from racetrack.stack.native.stack import NativeStack
 from racetrack.stack.services import mysql
 from tests.e2e.side_by_side import worker_number
@@ -63,8 +63,8 @@ class LoadgenStack:
     def down(self) -> None:
         """End them, and see to it that nothing is left."""
         self.native.stop(print)
-        assert leftovers.members(self.settings.stack_name) == []
-        assert not leftovers.work_root(self.settings.stack_name).exists()
+        assert processes.members(self.settings.stack_name) == []
+        assert not processes.work_root(self.settings.stack_name).exists()
 
     def control(self) -> Control:
         return Control(self.settings.bind_address, self.settings.loadgen_port)
@@ -125,7 +125,7 @@ class LoadgenStack:
     def kill(self, service: str) -> Callable[[], None]:
         """Kill all of a service at once; what starts it again."""
         self.native.kill([service])
-        members = leftovers.members(self.settings.stack_name)
+        members = processes.members(self.settings.stack_name)
         assert service not in {member.service for member in members}
         assert service not in self.native.died()
         return lambda: self.native.restart(service)

@@ -22,7 +22,7 @@ from racetrack.config import REPO, Settings, load
 from racetrack.report.figures import BUSY_PCT
 from racetrack.results import folder as runfolder
 from racetrack.results.run import RunRecord
-from racetrack.stack.native import leftovers, net
+from racetrack.stack import net, processes
 from racetrack.stack.services import mysql
 from racetrack.workloads.contract import Workload, find_workload
 from tests.e2e.loadgen_stack import LoadgenStack
@@ -113,7 +113,7 @@ class Door:
         found: list[str] = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-                if process.environ().get(DOOR_MARK) == self._mark and leftovers.lives(process):
+                if process.environ().get(DOOR_MARK) == self._mark and processes.lives(process):
                     found.append(process.name())
         return found
 
@@ -172,9 +172,9 @@ def nothing_left(settings: Settings) -> Callable[[], None]:
     """A check that no process, no port and no data of a stack is left."""
 
     def check() -> None:
-        left = leftovers.members(settings.stack_name)
+        left = processes.members(settings.stack_name)
         assert left == []
-        assert not leftovers.work_root(settings.stack_name).exists()
+        assert not processes.work_root(settings.stack_name).exists()
         ours = {port for name, port in settings.model_dump().items() if name.endswith("_port")}
         listening = {
             connection.laddr.port
@@ -200,7 +200,7 @@ def door(settings: Settings) -> Iterator[Callable[..., Door]]:
         if each.process.poll() is None:
             os.killpg(each.process.pid, signal.SIGKILL)
             each.process.wait()
-    leftovers.clear(settings.stack_name)
+    processes.clear(settings.stack_name)
 
 
 @pytest.fixture(scope="module")

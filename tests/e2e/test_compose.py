@@ -19,10 +19,10 @@ from jsonschema import Draft202012Validator
 
 from racetrack.config import REPO, Settings
 from racetrack.engines import example_engine
-from racetrack.stack.native import leftovers
-from racetrack.stack.native.service import find_service
+from racetrack.stack import processes
+from racetrack.stack.lifetime import Watchdog
 from racetrack.stack.runtime import open_stack
-from racetrack.stack.watchdog import Watchdog
+from racetrack.stack.service import find_service
 from tests.docker_engine import Engine
 from tests.e2e.shared import Door, ended_well, run_folder
 from tests.run_json import read_run
@@ -191,7 +191,7 @@ def test_what_a_killed_runner_leaves_is_ended_by_its_watchdog(
     assert run.wait() == -signal.SIGKILL
     Watchdog("compose", contained.stack_name).wait_for_last(print)
     nothing_left()
-    assert leftovers.members(contained.stack_name) == []
+    assert processes.members(contained.stack_name) == []
     wait_until(lambda: not run.programs(), "end of all that the runner had begun")
     assert read_run(run_folder(run.output))["outcome"] == "the harness was killed"
     assert re.search(r"^The harness was killed; ended \d+ containers? \(.*mysql", run.output, re.M)

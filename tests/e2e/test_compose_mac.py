@@ -10,9 +10,9 @@ from click.testing import CliRunner, Result
 from racetrack import cli
 from racetrack.config import Settings
 from racetrack.engines import example_engine
-from racetrack.stack.compose.cgroup import CGroup
+from racetrack.stack.compose.containers import CGroup
 from racetrack.stack.contract import Stack
-from racetrack.stack.runtime import standing_stack
+from racetrack.stack.runtime import running_stack
 from tests.e2e.shared import nc
 
 pytestmark = pytest.mark.e2e
@@ -55,7 +55,7 @@ def up(mac: None) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def stack(up: str, contained: Settings) -> Stack:
-    standing = standing_stack(contained)
+    standing = running_stack(contained)
     assert standing
     return standing[0]
 

@@ -128,9 +128,9 @@ def test_a_stack_that_stands_is_seen_by_others_and_not_cleared(
     stack: ComposeStack, opened: Callable[[], ComposeStack]
 ) -> None:
     other = opened()
-    assert other.standing() is None  # nobody has said that it is to stand
+    assert other.running() is None  # nobody has said that it is to stand
     stack.leave_running(EXAMPLE)
-    standing = other.standing()
+    standing = other.running()
     assert standing
     assert (standing.engine, set(standing.expected)) == (EXAMPLE, set(SERVICES))
     assert {name: list(pids)[:1] for name, pids in standing.services.items()} == {
@@ -165,4 +165,4 @@ def test_a_container_that_does_not_come_up_is_told_with_its_last_words(
         broken.stop(print)
     assert "loadgen did not start: exit code 2; its last words:" in str(failed.value)
     assert "SHOP_USERS" in str(failed.value)
-    assert opened().standing() is None
+    assert opened().running() is None

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from racetrack.config import REPO, Settings
-from racetrack.stack.native import leftovers
-from racetrack.stack.watchdog import Watchdog
+from racetrack.stack import processes
+from racetrack.stack.lifetime import Watchdog
 from tests.e2e.shared import LINE_WITHIN_S, Door, run_folder
 from tests.run_json import read_run
 from tests.some_engines import CALIBRATION, EXAMPLE
@@ -131,7 +131,7 @@ def test_a_killed_runner_without_a_watchdog_is_cleared_up_after_by_the_next(
     first = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
     first.until(r"^\[2/6\]")
     first.kill_with_watchdog()
-    assert leftovers.members(settings.stack_name)
+    assert processes.members(settings.stack_name)
     assert read_run(run_folder(first.output))["outcome"] == "unfinished"
     second = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
     second.until(r"Cleared what a run that was killed left behind: \d+ processes \(.*broker")
@@ -146,7 +146,7 @@ def test_a_broker_that_dies_in_mid_run_is_reported(
 ) -> None:
     run = door("run_experiment.sh", LIGHT, "1000", "60", "2", "1.0")
     run.until(r"^\[4/6\]")
-    (broker,) = [m for m in leftovers.members(settings.stack_name) if m.service == "broker"]
+    (broker,) = [m for m in processes.members(settings.stack_name) if m.service == "broker"]
     broker.process.kill()
     assert run.wait() == 1
     assert "broker ended in mid-run: killed by signal 9" in run.output

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from racetrack.config import Settings
-from racetrack.stack.native import leftovers
+from racetrack.stack import processes
 from tests.e2e.shared import Door, ended_well, run_folder
 from tests.run_json import read_run
 from tests.some_engines import CALIBRATION
@@ -83,9 +83,9 @@ def test_a_shell_of_the_user_s_changes_nothing_and_data_on_disk_is_said(
     (tmp_path / "procps/toprc").write_text("no configuration that top could read\n")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     words = (CALIBRATION, "1000", "5", "3", "1.0", "--verify")
-    run = mounted(leftovers.SHM, "64m", *words, before="umask 077 && ulimit -Sn 256")
+    run = mounted(processes.SHM, "64m", *words, before="umask 077 && ulimit -Sn 256")
     run.until(r"^\[4/7\]")
-    for member in leftovers.members(settings.stack_name):
+    for member in processes.members(settings.stack_name):
         given = member.process.environ()
         assert not given.keys() & HOSTILE.keys(), member.service
         assert given["LC_ALL"] == "C.UTF-8"
@@ -111,10 +111,10 @@ def test_too_low_a_limit_of_open_files_ends_it_before_anything_starts(
 def test_a_full_tmpfs_ends_the_run_with_the_reason(
     mounted: Mounted, nothing_left: NothingLeft
 ) -> None:
-    run = mounted(leftovers.SHM, str(ROOM), CALIBRATION, "300000", "30", "60", "1.0")
+    run = mounted(processes.SHM, str(ROOM), CALIBRATION, "300000", "30", "60", "1.0")
     run.until(r"remark: /dev/shm has 1\.1 GiB free: this load fills it in \d\d s")
     run.until(r"^\[4/6\]")
-    fill(seen_inside(run, leftovers.SHM) / "full", ROOM)
+    fill(seen_inside(run, processes.SHM) / "full", ROOM)
     ends_by_itself(run, "no room in /dev/shm: 1.1 GiB")
     outcome = read_run(run_folder(run.output))["outcome"]
     assert outcome.startswith("no room in /dev/shm")

@@ -13,7 +13,7 @@ from racetrack.analysis import raw
 from racetrack.probes.memory import MemoryFile, held_by
 from racetrack.probes.usage import usage_of
 from racetrack.results.folder import RunFolder
-from racetrack.stack import tmpfs
+from racetrack.stack import resources
 
 MIB = 1 << 20
 BIG_MIB = 64
@@ -41,7 +41,7 @@ sys.stdin.read()
 @pytest.fixture
 def in_memory() -> Iterator[Path]:
     """A folder on tmpfs."""
-    if not tmpfs.is_on_tmpfs(Path("/dev/shm")):
+    if not resources.is_on_tmpfs(Path("/dev/shm")):
         pytest.skip("/dev/shm is no tmpfs here")
     with TemporaryDirectory(dir="/dev/shm") as folder:
         yield Path(folder)

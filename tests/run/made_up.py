@@ -15,7 +15,7 @@ from racetrack.engines import find_engine
 from racetrack.engines.contract import Engine, Progress, Summary
 from racetrack.errors import RacetrackError
 from racetrack.run.readiness import make_ready
-from racetrack.stack import heeded
+from racetrack.stack import applicability
 from racetrack.stack.contract import (
     DataFolder,
     Endpoints,
@@ -159,7 +159,7 @@ def _noted(stack: Stack) -> list[tuple[str, str]]:
 @pytest.fixture
 def ready(monkeypatch: pytest.MonkeyPatch) -> MakeReady:
     """Whether a stack is prepared for an engine, with these variables in the environment."""
-    for name in heeded.changes_results_of():
+    for name in applicability.affected_services():
         monkeypatch.delenv(name, raising=False)
 
     def make(engine: str, runtime: str, **variables: str) -> bool:

@@ -12,7 +12,7 @@ from racetrack.errors import UsageError
 from racetrack.results.defects import InjectedDefect
 from racetrack.run import readiness
 from racetrack.run.readiness import OPTIONAL_RATES, services_of
-from racetrack.stack import heeded
+from racetrack.stack import applicability
 from racetrack.workloads.contract import find_workload
 from tests.run.made_up import MakeReady, ready, refusal_of
 from tests.service_facts import FACTS, another_value
@@ -66,7 +66,7 @@ def test_a_rate_that_the_workload_does_not_have_is_refused(
 def of_others(engine: str) -> dict[str, str]:
     """What changes the figures of services that this engine does without, with other values."""
     services = services_of(find_engine(engine), load())
-    settings = heeded.changes_results_of().items()
+    settings = applicability.affected_services().items()
     return {name: another_value(name) for name, service in settings if service not in services}
 
 

@@ -13,7 +13,7 @@ from racetrack.results.run import RunArguments
 from racetrack.results.sweep import Sweep
 from racetrack.run import sweep
 from racetrack.screen import Screen
-from racetrack.stack.heeded import why_not
+from racetrack.stack.applicability import why_ignored
 from tests.records import run_json
 from tests.some_engines import CALIBRATION, EXAMPLE
 
@@ -110,11 +110,11 @@ def test_an_engine_that_was_not_in_it_has_no_published_experiment() -> None:
 @pytest.mark.parametrize("setting", ["REDPANDA_MEMORY", "mysql_tmpfs"])
 def test_a_setting_that_would_do_nothing_is_not_varied(setting: str) -> None:
     with pytest.raises(UsageError, match=f"{setting.upper()} does nothing .* natively: "):
-        sweep.require_heeded(setting, EXAMPLE, load({"RUNTIME": "native"}))
+        sweep.require_applicable(setting, EXAMPLE, load({"RUNTIME": "native"}))
 
 
 def test_a_setting_that_does_something_is_varied() -> None:
-    sweep.require_heeded("CONNECT_HEAP", EXAMPLE, load({"RUNTIME": "native"}))
+    sweep.require_applicable("CONNECT_HEAP", EXAMPLE, load({"RUNTIME": "native"}))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_setting_that_does_something_is_varied() -> None:
     ],
 )
 def test_which_images_heed_a_setting(setting: str, airgap: bool, heeded: bool) -> None:
-    assert (why_not(setting, "compose", airgap=airgap) == "") == heeded
+    assert (why_ignored(setting, "compose", airgap=airgap) == "") == heeded
 
 
 def test_a_folder_without_a_plan_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from racetrack import config as racetrack_settings
 from racetrack.config import Settings
-from racetrack.stack.native.service import Context
+from racetrack.stack.service import Context
 from tests.service_facts import FACTS
 
 FILES = {part: files for facts in FACTS for part, files in facts.files.items()}

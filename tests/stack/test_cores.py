@@ -10,7 +10,7 @@ import pytest
 from racetrack import machine
 from racetrack.config import Settings, load
 from racetrack.errors import UsageError
-from racetrack.stack import cores
+from racetrack.stack import resources
 
 HERE = sorted(machine.usable_cores())
 ASK = [sys.executable, "-c", "import os; print(sorted(os.sched_getaffinity(0)))"]
@@ -27,14 +27,16 @@ def own_affinity() -> Iterator[None]:
 
 def seen_by(settings: Settings, service: str) -> str:
     """What a process of this service says that it may use."""
-    return subprocess.check_output(cores.command(settings, service, ASK), text=True).strip()
+    return subprocess.check_output(
+        resources.pinned_command(settings, service, ASK), text=True
+    ).strip()
 
 
 @pytest.mark.parametrize(
     ("text", "cpus"), [("", set()), ("1", {1}), ("0-2", {0, 1, 2}), ("0,2-3,7", {0, 2, 3, 7})]
 )
 def test_cores_are_written_as_taskset_and_docker_write_them(text: str, cpus: set[int]) -> None:
-    assert cores.parsed(text) == cpus
+    assert resources.parse_cores(text) == cpus
 
 
 @needs_two
@@ -49,19 +51,19 @@ def test_each_uses_its_own_and_the_others_all() -> None:
 @pytest.mark.usefixtures("own_affinity")
 def test_what_the_harness_starts_is_not_kept_on_the_harness_cores() -> None:
     settings = load({"HARNESS_CPUS": str(HERE[1])})
-    cores.keep_harness_on_its_own(settings)
+    resources.pin_harness(settings)
     assert os.sched_getaffinity(0) == {HERE[1]}
     assert machine.describe().cores == len(HERE)  # the machine has no fewer for that
     assert seen_by(settings, "broker") == str(HERE)
 
 
 def test_without_cores_of_ones_own_a_command_is_as_it_was() -> None:
-    assert cores.command(load(), "broker", ASK) == ASK
+    assert resources.pinned_command(load(), "broker", ASK) == ASK
 
 
 def test_a_core_that_is_not_there_is_refused_by_name() -> None:
     with pytest.raises(UsageError, match=r"ENGINE_CPUS=0,4000 can't be had: .* not 4000\."):
-        cores.require_there(load({"ENGINE_CPUS": "0,4000"}))
+        resources.require_cores(load({"ENGINE_CPUS": "0,4000"}))
 
 
 @pytest.mark.parametrize("text", ["a", "0-", "1,,2", "-1"])

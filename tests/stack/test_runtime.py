@@ -82,7 +82,7 @@ def test_a_service_that_has_no_container(chosen: Chosen) -> None:
 def test_what_may_stand(monkeypatch: pytest.MonkeyPatch, chosen: Chosen) -> None:
     def runtimes(setting: str) -> list[str]:
         settings: Settings = load({"RUNTIME": setting, "AIRGAP": "false"})
-        return [stack.runtime for stack in runtime.stacks_that_may_stand(settings)]
+        return [stack.runtime for stack in runtime.possible_stacks(settings)]
 
     chosen("auto", docker=True)
     assert runtimes("auto") == ["compose", "native"]
@@ -138,10 +138,10 @@ def test_what_may_stand_on_a_mac(
 ) -> None:
     settings: Settings = load({"RUNTIME": "auto", "AIRGAP": "false"})
     chosen("auto", docker=True, virtual=True, to_play=True)
-    assert [each.runtime for each in runtime.stacks_that_may_stand(settings)] == ["compose"]
+    assert [each.runtime for each in runtime.possible_stacks(settings)] == ["compose"]
     monkeypatch.setattr(engine, "find", raise_no_docker)
     with pytest.raises(RacetrackError, match="No Docker engine answers"):
-        runtime.stacks_that_may_stand(settings)
+        runtime.possible_stacks(settings)
 
 
 def raise_no_docker(**_: object) -> None:

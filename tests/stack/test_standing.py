@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from racetrack.config import Settings, load
-from racetrack.stack import runtime
-from racetrack.stack.native import leftovers
+from racetrack.stack import processes, runtime
 from racetrack.stack.native.stack import NativeStack
 
 
@@ -18,25 +17,25 @@ def settings() -> Iterator[Settings]:
     """Of a stack that is no other's."""
     settings = load({"STACK_NAME": f"test-{uuid.uuid4().hex[:8]}", "WORKLOAD": "ads"})
     yield settings
-    leftovers.clear(settings.stack_name, 0.1)
+    processes.clear(settings.stack_name, 0.1)
 
 
 def test_it_keeps_the_workload_that_it_was_put_up_with(settings: Settings) -> None:
-    assert runtime.standing_stack(settings) is None
-    leftovers.work_root(settings.stack_name).mkdir(parents=True)
-    environment = {**os.environ, **leftovers.mark(settings.stack_name, "mysql")}
+    assert runtime.running_stack(settings) is None
+    processes.work_root(settings.stack_name).mkdir(parents=True)
+    environment = {**os.environ, **processes.mark(settings.stack_name, "mysql")}
     with subprocess.Popen(["sleep", "60"], env=environment) as service:
         NativeStack(settings).leave_running("made-up")
-        found = runtime.standing_stack(settings.model_copy(update={"workload": "shop"}))
+        found = runtime.running_stack(settings.model_copy(update={"workload": "shop"}))
         service.kill()
     assert found
     stack, standing = found
     assert (standing.runtime, standing.engine, standing.workload) == ("native", "made-up", "ads")
     assert standing.services == {"mysql": [service.pid]}
     assert stack.settings.workload == "ads"
-    assert runtime.standing_stack(settings) is None  # nothing of it lives
+    assert runtime.running_stack(settings) is None  # nothing of it lives
 
 
 def test_nothing_is_looked_for_in_docker_where_no_stack_stands(settings: Settings) -> None:
     asked = settings.model_copy(update={"runtime": "compose"})
-    assert runtime.standing_stack(asked) is None
+    assert runtime.running_stack(asked) is None

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from racetrack import config as settings
-from racetrack.stack import tmpfs
-from racetrack.stack.native import leftovers
+from racetrack.stack import processes, resources
 from racetrack.stack.native.stack import NativeStack
 
 # Of a container: its own are the data, /tmp and /dev/shm.
@@ -32,16 +31,16 @@ MOUNTS = """\
 def test_a_containers_own_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "7").mkdir()
     (tmp_path / "7/mountinfo").write_text(MOUNTS)
-    monkeypatch.setattr(tmpfs, "PROC", tmp_path)
+    monkeypatch.setattr(resources, "PROC", tmp_path)
     root = tmp_path / "7/root"
-    assert tmpfs.seen_by(7) == [root / "dev/shm", root / "var/lib/mysql", root / "tmp"]
+    assert resources.tmpfs_of(7) == [root / "dev/shm", root / "var/lib/mysql", root / "tmp"]
 
 
 def test_a_process_that_has_just_ended_sees_none() -> None:
     with subprocess.Popen(["true"]) as process:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # and nobody has waited for it
-        assert tmpfs.seen_by(process.pid) == []
-    assert tmpfs.seen_by(process.pid) == []
+        assert resources.tmpfs_of(process.pid) == []
+    assert resources.tmpfs_of(process.pid) == []
 
 
 def test_a_folder_of_this_machine_is_told_by_its_device(
@@ -50,19 +49,19 @@ def test_a_folder_of_this_machine_is_told_by_its_device(
     device = tmp_path.stat().st_dev
     shown = f"{os.major(device)}:{os.minor(device)}"
     (tmp_path / "self").mkdir()
-    monkeypatch.setattr(tmpfs, "PROC", tmp_path)
+    monkeypatch.setattr(resources, "PROC", tmp_path)
     for kind, is_in_memory in (("tmpfs", True), ("ext4", False)):
         line = f"25 1 {shown} / /somewhere rw - {kind} {kind} rw\n"
         (tmp_path / "self/mountinfo").write_text(line)
-        assert tmpfs.is_on_tmpfs(tmp_path) == is_in_memory
+        assert resources.is_on_tmpfs(tmp_path) == is_in_memory
 
 
 def test_natively_it_is_the_services_own_folder(tmp_path: Path) -> None:
     stack = NativeStack(settings.load({"STACK_NAME": f"tmpfs-{os.getpid()}"}))
-    root = leftovers.work_root(stack.settings.stack_name)
+    root = processes.work_root(stack.settings.stack_name)
     (root / "broker").mkdir(parents=True)
     try:
-        expected = [root / "broker"] if tmpfs.is_on_tmpfs(root) else []
+        expected = [root / "broker"] if resources.is_on_tmpfs(root) else []
         assert stack.folders_in_memory("broker") == expected
         assert stack.folders_in_memory("elsewhere") == []
     finally:

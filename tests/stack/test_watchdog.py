@@ -19,23 +19,22 @@ import pytest
 from racetrack.config import REPO
 from racetrack.errors import BusyError, RacetrackError
 from racetrack.machine_lock import private_folder
-from racetrack.stack import watchdog, watchdog_process
-from racetrack.stack.native import leftovers
-from racetrack.stack.watchdog import Watchdog
+from racetrack.stack import lifetime, processes, watchdog_process
+from racetrack.stack.lifetime import Watchdog
 
 # A harness in small: a watchdog, a service, a child that is none and outlives it, then whatever.
 HARNESS = """
 import subprocess, sys
 from pathlib import Path
-from racetrack.stack.native import leftovers
-from racetrack.stack.native.service import Launch, spawn
-from racetrack.stack.watchdog import Watchdog
+from racetrack.stack import processes
+from racetrack.stack.service import Launch, spawn
+from racetrack.stack.lifetime import Watchdog
 
 name, folder, then = sys.argv[1:]
 dog = Watchdog("native", name)
 dog.begin(Path(folder), print)
-leftovers.work_root(name).mkdir()
-spawn(Launch(["sleep", "600"]), None, leftovers.mark(name, "broker"))
+processes.work_root(name).mkdir()
+spawn(Launch(["sleep", "600"]), None, processes.mark(name, "broker"))
 other = subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL, start_new_session=True)
 print(other.pid, flush=True)
 exec(then)
@@ -47,7 +46,7 @@ sys.stdin.read()
 def stack_name() -> Iterator[str]:
     name = f"test-{uuid.uuid4().hex[:8]}"
     yield name
-    leftovers.clear(name, 0.1)
+    processes.clear(name, 0.1)
     (private_folder() / f"watchdog-{name}").unlink(missing_ok=True)
 
 
@@ -105,11 +104,11 @@ def test_what_a_killed_harness_leaves_is_ended_and_its_run_says_so(
 ) -> None:
     (tmp_path / "run.json").write_text(json.dumps({"outcome": "unfinished", "engine": "steady"}))
     small = harness()
-    assert [member.service for member in leftovers.members(stack_name)] == ["broker"]
+    assert [member.service for member in processes.members(stack_name)] == ["broker"]
     (os.killpg if whole_group else os.kill)(small.process.pid, signal.SIGKILL)
     Watchdog("native", stack_name).wait_for_last(print)
-    assert leftovers.members(stack_name) == []
-    assert not leftovers.work_root(stack_name).exists()
+    assert processes.members(stack_name) == []
+    assert not processes.work_root(stack_name).exists()
     assert json.loads((tmp_path / "run.json").read_text()) == {
         "outcome": "the harness was killed",
         "engine": "steady",
@@ -140,7 +139,7 @@ def test_one_that_was_dismissed_leaves_all_alone(
     assert watchdogs(stack_name) == []
     small.process.kill()
     small.process.wait()
-    assert [member.service for member in leftovers.members(stack_name)] == ["broker"]
+    assert [member.service for member in processes.members(stack_name)] == ["broker"]
     assert not (tmp_path / "start.log").exists()
 
 
@@ -151,7 +150,7 @@ def test_an_end_without_a_word_is_no_good_end(
     small = harness("import os; os._exit(0)")
     assert small.process.wait() == 0
     Watchdog("native", stack_name).wait_for_last(print)
-    assert leftovers.members(stack_name) == []
+    assert processes.members(stack_name) == []
 
 
 @pytest.mark.slow
@@ -160,7 +159,7 @@ def test_the_next_waits_for_one_that_is_at_work_and_says_whom_for(
 ) -> None:
     harness()
     (at_work,) = watchdogs(stack_name)
-    monkeypatch.setattr(watchdog, "CLEARS_WITHIN_S", 0.2)
+    monkeypatch.setattr(lifetime, "CLEARS_WITHIN_S", 0.2)
     said: list[str] = []
     with pytest.raises(BusyError, match=rf"`kill -9 {at_work.pid}`"):
         Watchdog("native", stack_name).begin(None, said.append)
@@ -217,7 +216,7 @@ def test_a_failure_that_stays_is_told(
         raise RacetrackError("Docker does not answer.")
 
     monkeypatch.setattr(watchdog_process, "RETRIES_FOR_S", 0.05)
-    monkeypatch.setattr(leftovers, "clear_at_once", clear)
+    monkeypatch.setattr(processes, "clear_at_once", clear)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     (tmp_path / "run.json").write_text(json.dumps({"outcome": "unfinished"}))
     watchdog_process.main("native", "some", str(tmp_path))
@@ -231,14 +230,14 @@ def test_what_is_waited_for_leaves_room_in_5_s() -> None:
     # all has a bound: programs that do not heed SIGTERM, data into which somebody still writes,
     # and the quiet after the last find, with one more look. (SIGKILL needs no wait to speak of.)
     waits_s = (
-        leftovers.GRACE_AT_ONCE_S
-        + leftovers.REMOVED_WITHIN_S
+        processes.GRACE_AT_ONCE_S
+        + processes.REMOVED_WITHIN_S
         + watchdog_process.QUIET_S
         + watchdog_process.LOOK_EVERY_S
     )
     assert waits_s < 5
     # The next run waits for as long as the watchdog goes on trying, and for its last try.
-    assert watchdog_process.RETRIES_FOR_S <= watchdog.CLEARS_WITHIN_S / 2
+    assert watchdog_process.RETRIES_FOR_S <= lifetime.CLEARS_WITHIN_S / 2
 
 
 def test_the_watchdog_gives_no_more_grace_than_that(
@@ -246,13 +245,13 @@ def test_the_watchdog_gives_no_more_grace_than_that(
 ) -> None:
     graces_s: list[float] = []
 
-    def end(_name: str, grace_s: float) -> list[leftovers.Member]:
+    def end(_name: str, grace_s: float) -> list[processes.Member]:
         graces_s.append(grace_s)
         return []
 
-    monkeypatch.setattr(leftovers, "end", end)
-    leftovers.clear_at_once(stack_name)
-    assert graces_s == [leftovers.GRACE_AT_ONCE_S]
+    monkeypatch.setattr(processes, "end", end)
+    processes.clear_at_once(stack_name)
+    assert graces_s == [processes.GRACE_AT_ONCE_S]
 
 
 # What the harness runs beside its services, in a session of its own: each takes long.
@@ -286,7 +285,7 @@ def test_a_command_that_the_harness_was_running_is_ended_too(
     try:
         small.process.kill()
         Watchdog("native", stack_name).wait_for_last(print)
-        assert not leftovers.lives(left)
+        assert not processes.lives(left)
     finally:
         with contextlib.suppress(psutil.NoSuchProcess):
             left.kill()

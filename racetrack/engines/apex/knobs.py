@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from racetrack.config import Count, Milliseconds, Settings, Size
-from racetrack.stack.heeded import Heed
+from racetrack.stack.applicability import Applicability
 
 
 class Knobs(Settings):
@@ -19,4 +19,4 @@ class Knobs(Settings):
     apex_version: str
 
 
-HEED = Heed(image_versions=("APEX_IMAGE_VERSION",))
+APPLICABILITY = Applicability(image_versions=("APEX_IMAGE_VERSION",))

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, ValidationInfo, field_validator
 
 from racetrack.config import Milliseconds, Rate, Seconds, Settings
-from racetrack.stack.heeded import Heed
+from racetrack.stack.applicability import Applicability
 
 NATIVE_ONLY = "the calibration engine runs natively only"
 
@@ -37,7 +37,7 @@ class Knobs(Settings):
 
 
 DEFECTS = tuple(name.upper() for name in Knobs.__annotations__)
-HEED = Heed(
-    not_heeded={where: dict.fromkeys(DEFECTS, NATIVE_ONLY) for where in ("compose", "airgap")},
-    changes_results_of=dict.fromkeys(DEFECTS, "cal"),
+APPLICABILITY = Applicability(
+    ignored={where: dict.fromkeys(DEFECTS, NATIVE_ONLY) for where in ("compose", "airgap")},
+    affects=dict.fromkeys(DEFECTS, "cal"),
 )

@@ -99,7 +99,7 @@ class Deephaven(Engine):
         settings = Knobs.of(stack.settings)
         host = f"{settings.reach_address}:{settings.deephaven_port}"
         psk = settings.deephaven_psk.get_secret_value()
-        script = f"{stack.inside.scripts}/{self.script(settings).name}"
+        script = f"{stack.internal_endpoints.scripts}/{self.script(settings).name}"
         return [
             f"IDE: http://{host}/ide/?psk={psk}",
             f"In its console: exec(open('{script}').read())",

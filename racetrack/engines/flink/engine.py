@@ -169,7 +169,7 @@ def _gateway_address(settings: Settings) -> str:
 def _addresses(stack: Stack, sql: str) -> str:
     """A script's templates with this stack's addresses, a line each; the script's own then stay out
     of the way."""
-    kafka, registry = stack.inside.kafka, stack.inside.registry
+    kafka, registry = stack.internal_endpoints.kafka, stack.internal_endpoints.registry
     found = ""
     for name, options in re.findall(
         r"^CREATE TABLE IF NOT EXISTS (at_\w+) \(unused AS 1\) WITH \((.*?)^\);",

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from racetrack.config import Count, Milliseconds, Port, Settings, Size
-from racetrack.stack.heeded import Heed
+from racetrack.stack.applicability import Applicability
 
 
 class Knobs(Settings):
@@ -20,4 +20,4 @@ class Knobs(Settings):
     flink_kafka_version: str
 
 
-HEED = Heed(image_versions=("FLINK_IMAGE_VERSION",))
+APPLICABILITY = Applicability(image_versions=("FLINK_IMAGE_VERSION",))

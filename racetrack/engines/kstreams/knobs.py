@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from racetrack.config import Count, Mebibytes, Milliseconds, Settings, Size
-from racetrack.stack.heeded import Heed
+from racetrack.stack.applicability import Applicability
 
 EXACTLY_ONCE = "exactly_once_v2"
 
@@ -25,4 +25,4 @@ class Knobs(Settings):
     kstreams_version: str
 
 
-HEED = Heed(image_versions=("KSTREAMS_IMAGE_VERSION",))
+APPLICABILITY = Applicability(image_versions=("KSTREAMS_IMAGE_VERSION",))

@@ -325,11 +325,11 @@ def _demo(settings: Settings) -> Server:
 
 
 def _kafka(stack: Stack) -> str:
-    return Knobs.of(stack.settings).mz_kafka or stack.inside.kafka
+    return Knobs.of(stack.settings).mz_kafka or stack.internal_endpoints.kafka
 
 
 def _registry(stack: Stack) -> str:
-    return Knobs.of(stack.settings).mz_schema_registry_url or stack.inside.registry
+    return Knobs.of(stack.settings).mz_schema_registry_url or stack.internal_endpoints.registry
 
 
 def _own_processes(settings: Settings) -> list[int]:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, SecretStr
 
 from racetrack.config import Count, Mebibytes, Port, Settings, text_that
-from racetrack.stack.heeded import Heed
+from racetrack.stack.applicability import Applicability
 
 ELSEWHERE = "Materialize is not started there: it runs where MZ_URL says"
 SIZE = ("MATERIALIZE_WORKERS", "MATERIALIZE_MEMORY_MIB")
@@ -43,9 +43,9 @@ class Knobs(Settings):
     mz_pid: Annotated[str, text_that(r"(\d+(,\d+)*)?", "a list of pids such as 4711,4712")]
 
 
-HEED = Heed(
-    of_the_harness=("MZ_URL", "MZ_KAFKA", "MZ_SCHEMA_REGISTRY_URL", "MZ_PID"),
-    not_heeded={"native": HERE, "airgap": HERE},
-    changes_results_of=dict.fromkeys(SIZE, "materialized"),
+APPLICABILITY = Applicability(
+    harness_only=("MZ_URL", "MZ_KAFKA", "MZ_SCHEMA_REGISTRY_URL", "MZ_PID"),
+    ignored={"native": HERE, "airgap": HERE},
+    affects=dict.fromkeys(SIZE, "materialized"),
     image_versions=("MATERIALIZE_VERSION", "POSTGRES_IMAGE_VERSION"),  # the second brings psql
 )

@@ -9,7 +9,7 @@ FEED = (
     *(f"racetrack/{name}.py" for name in ("__init__", "environment", "errors", "plugins")),
     *(f"racetrack/{name}.py" for name in ("config", "units")),
     *(f"racetrack/stack/{name}.py" for name in ("__init__", "avro", "contract")),
-    *(f"racetrack/stack/native/{name}.py" for name in ("__init__", "net", "service")),
+    *(f"racetrack/stack/{name}.py" for name in ("net", "service")),
     *(f"racetrack/engines/{name}.py" for name in ("__init__", "pg/__init__")),
     *(
         f"racetrack/engines/pg/feed/{name}.py"

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, SecretStr
 
 from racetrack.config import Milliseconds, Port, Settings, Size
-from racetrack.stack.heeded import IN_MEMORY, Heed
+from racetrack.stack.applicability import IN_MEMORY, Applicability
 
 
 def _postgres_size(size: str) -> str:
@@ -24,9 +24,9 @@ class Knobs(Settings):
     postgres_password: SecretStr
 
 
-HEED = Heed(
-    of_the_harness=("POSTGRES_TRIGGERS",),  # which loads the script
-    not_heeded={"native": {"POSTGRES_TMPFS": IN_MEMORY}},
-    changes_results_of={"POSTGRES_TMPFS": "postgres"},
+APPLICABILITY = Applicability(
+    harness_only=("POSTGRES_TRIGGERS",),  # which loads the script
+    ignored={"native": {"POSTGRES_TMPFS": IN_MEMORY}},
+    affects={"POSTGRES_TMPFS": "postgres"},
     image_versions=("POSTGRES_IMAGE_VERSION",),
 )

@@ -18,7 +18,7 @@ from psycopg.pq.abc import PGconn, PGresult
 from racetrack import environment
 from racetrack.engines.contract import DemoError, NoSuchView
 from racetrack.errors import RacetrackError, UsageError
-from racetrack.stack.native.leftovers import mark_command
+from racetrack.stack.processes import mark_command
 
 if TYPE_CHECKING:
     import pyarrow

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from racetrack.config import Count, Milliseconds, Settings, Size
-from racetrack.stack.heeded import Heed
+from racetrack.stack.applicability import Applicability
 
 
 class Knobs(Settings):
@@ -20,4 +20,4 @@ class Knobs(Settings):
     spark_version: str
 
 
-HEED = Heed(image_versions=("SPARK_IMAGE_VERSION",))
+APPLICABILITY = Applicability(image_versions=("SPARK_IMAGE_VERSION",))

@@ -1,7 +1,9 @@
-"""What a service is called in docker-compose.yml, where that is not what the harness calls it."""
+"""The names of services in docker-compose.yml, and the labels by which containers are found."""
 
 from collections.abc import Sequence
 
+PROJECT = "com.docker.compose.project"
+SERVICE = "com.docker.compose.service"
 # Redpanda is the broker and the schema registry.
 CALLED = {"broker": "redpanda", "registry": "redpanda"}
 SHOWN = {"redpanda": "broker"}

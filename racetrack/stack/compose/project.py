@@ -1,4 +1,4 @@
-"""One compose project: the `docker compose` commands that act on it, and on nothing else."""
+"""A compose project: the `docker compose` commands that act on it."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ import psutil
 from racetrack import plugins
 from racetrack.config import REPO, Settings, revealed
 from racetrack.errors import RacetrackError, SetupError
-from racetrack.stack.compose import leftovers
+from racetrack.stack.compose import orphans
 
 STARTED_BY = "racetrack.started-by"  # a label: who put a container up
 HARNESS = "harness"
@@ -106,7 +106,7 @@ class Project:
         )
 
     def _environment(self) -> dict[str, str]:
-        return {**environment(self._settings), **leftovers.mark(self.name)}
+        return {**environment(self._settings), **orphans.mark(self.name)}
 
     def _run(self, *arguments: str) -> str:
         done = subprocess.run(

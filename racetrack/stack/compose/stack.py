@@ -10,18 +10,22 @@ import psutil
 
 from racetrack.config import Settings
 from racetrack.errors import BusyError, RacetrackError, SetupError
-from racetrack.stack import tmpfs
-from racetrack.stack.compose import engine, images, leftovers, memory_check
-from racetrack.stack.compose.cgroup import CGroup
-from racetrack.stack.compose.containers import Containers, Live, Unseen
-from racetrack.stack.compose.followers import Followers
+from racetrack.stack import resources
+from racetrack.stack.compose import engine, orphans, preparation
+from racetrack.stack.compose.containers import CGroup, Containers, Live, Unseen
 from racetrack.stack.compose.names import called, each_once, shown
 from racetrack.stack.compose.project import REDIS, Project, Service, end
-from racetrack.stack.compose.startup import READY_WITHIN_S, Startup
-from racetrack.stack.contract import DataFolder, Endpoints, Inside, OnReady, Say, Standing, ignore
-from racetrack.stack.native import ports
-from racetrack.stack.standing import StandingNote, require_none
-from racetrack.stack.watchdog import Watchdog
+from racetrack.stack.compose.startup import READY_WITHIN_S, Followers, Startup
+from racetrack.stack.contract import (
+    DataFolder,
+    Endpoints,
+    InternalEndpoints,
+    OnReady,
+    RunningStack,
+    Say,
+    ignore,
+)
+from racetrack.stack.lifetime import UpFile, Watchdog, require_not_running
 
 ROUNDS = 3
 HELPERS = ("dockerd", "containerd", "docker-proxy")
@@ -47,8 +51,8 @@ class ComposeStack:
         self._containers = Containers(
             docker.client, self._project.name, visible=docker.unmeasurable is None
         )
-        self._root = leftovers.work_root(self._project.name)
-        self._note = StandingNote(self._root)
+        self._root = orphans.work_root(self._project.name)
+        self._note = UpFile(self._root)
         self._watchdog = Watchdog(self.runtime, self._project.name)
         self._started: _Started | None = None
 
@@ -73,9 +77,9 @@ class ComposeStack:
         )
 
     @property
-    def inside(self) -> Inside:
+    def internal_endpoints(self) -> InternalEndpoints:
         """What a container sees; it is what the scripts take if nothing else is said."""
-        return Inside("redpanda:9092", "http://redpanda:8081", REDIS, "/scripts")
+        return InternalEndpoints("redpanda:9092", "http://redpanda:8081", REDIS, "/scripts")
 
     def missing(self, services: Sequence[str]) -> list[str]:
         """Those that docker-compose.yml does not have."""
@@ -94,8 +98,8 @@ class ComposeStack:
         described = self._project.services()
         wanted = {name: described[name] for name in each_once(services)}
         needed = {name: service.memory for name, service in wanted.items()}
-        memory_check.require(needed, self._docker.memory_bytes if self.unmeasurable else None)
-        ports.must_be_free(self.settings.bind_address, [self._ports(wanted.values())])
+        preparation.require_memory(needed, self._docker.memory_bytes if self.unmeasurable else None)
+        resources.require_free_ports(self.settings.bind_address, [self._ports(wanted.values())])
         self._get_images(wanted, say)
 
     def start(
@@ -152,7 +156,7 @@ class ComposeStack:
         """The tmpfs mounts of its container."""
         live = self._up.live.get(called(service))
         pids = live.pids() if live else []
-        return tmpfs.seen_by(pids[0]) if pids else []
+        return resources.tmpfs_of(pids[0]) if pids else []
 
     def data_folders(self) -> list[DataFolder]:
         """The tmpfs mounts of all containers that live."""
@@ -269,7 +273,7 @@ class ComposeStack:
         self._note.write(self.runtime, engine, self.settings.workload, services)
         self._watchdog.dismiss()
 
-    def standing(self) -> Standing | None:
+    def running(self) -> RunningStack | None:
         """The stack that `leave_running` left standing, if anything of it still lives."""
         running = [each for each in self._containers.all() if each.state in ("running", "paused")]
         services = {shown(each.service): self._containers.live(each.id).pids() for each in running}
@@ -282,13 +286,13 @@ class ComposeStack:
         return self._started
 
     def _clear_leftovers(self, say: Say) -> None:
-        require_none(self.standing())
+        require_not_running(self.running())
         if not all(each.started_by_harness for each in self._containers.all()):
             raise BusyError(
                 f"The compose project {self._project.name} was put up by hand. Take it down"
                 " (`./race down`), or set another STACK_NAME and other ports."
             )
-        leftovers.end_commands(self._project.name)
+        orphans.end_commands(self._project.name)
         if self._containers.anything_left():
             said: list[str] = []
             self.stop(said.append)
@@ -302,7 +306,7 @@ class ComposeStack:
 
     def _get_images(self, wanted: Mapping[str, Service], say: Say) -> None:
         client = self._docker.client
-        missing = [s.image for s in wanted.values() if not images.have(client, s.image)]
+        missing = [s.image for s in wanted.values() if not preparation.is_present(client, s.image)]
         if self.settings.airgap:
             if missing:
                 raise SetupError(
@@ -314,7 +318,7 @@ class ComposeStack:
         self._project.build(built_here, say)
         for service in wanted.values():
             if service.image in missing and not service.is_built_here:
-                images.pull(client, service.image, say)
+                preparation.pull(client, service.image, say)
 
 
 def _inside(folder: Path) -> str:

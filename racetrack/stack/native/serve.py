@@ -32,8 +32,8 @@ import tenacity
 from racetrack import environment
 from racetrack.config import REPO, Settings, every_setting, load
 from racetrack.errors import RacetrackError
-from racetrack.stack.native import net
-from racetrack.stack.native.service import (
+from racetrack.stack import net
+from racetrack.stack.service import (
     Context,
     FasterStart,
     Launch,

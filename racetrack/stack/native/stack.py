@@ -15,29 +15,27 @@ from racetrack import environment, install
 from racetrack.config import REPO, Settings
 from racetrack.errors import RacetrackError
 from racetrack.process_tree import ProcessTree
-from racetrack.stack import cores, tmpfs
+from racetrack.stack import net, processes, resources
 from racetrack.stack.contract import (
     DataFolder,
     Endpoints,
-    Inside,
+    InternalEndpoints,
     OnReady,
+    RunningStack,
     Say,
-    Standing,
     Unmeasurable,
     ignore,
 )
-from racetrack.stack.native import leftovers, net, ports
-from racetrack.stack.native.service import (
+from racetrack.stack.lifetime import UpFile, Watchdog, require_not_running
+from racetrack.stack.native.startup import CHECK_EVERY_S, RunningService, wait_ready
+from racetrack.stack.service import (
     Context,
     FasterStart,
     NativeService,
     find_service,
     spawn,
 )
-from racetrack.stack.native.startup import CHECK_EVERY_S, Running, wait_ready
 from racetrack.stack.services import debezium, registry
-from racetrack.stack.standing import StandingNote, require_none
-from racetrack.stack.watchdog import Watchdog
 
 # Class archives, each made by a service that uses a core.
 MADE_AT_A_TIME = 2
@@ -71,10 +69,10 @@ class NativeStack:
         self._faster: dict[str, FasterStart] = {}  # of the services that were started
         self._services: Sequence[str] = ()
         self._say: Say = lambda _line: None
-        self._root = leftovers.work_root(settings.stack_name)
-        self._note = StandingNote(self._root)
+        self._root = processes.work_root(settings.stack_name)
+        self._note = UpFile(self._root)
         self._logs = self._root / "logs"  # where those of a stack that stands are
-        self._running: dict[str, Running] = {}
+        self._running: dict[str, RunningService] = {}
         self._stopping = threading.Event()
         self._dead: list[subprocess.Popen[bytes]] = []
         self._watchdog = Watchdog(self.runtime, settings.stack_name)
@@ -82,7 +80,7 @@ class NativeStack:
     @property
     def data_in_memory(self) -> bool:
         """Whether there is a tmpfs that is large enough."""
-        return tmpfs.is_on_tmpfs(self._root.parent)
+        return resources.is_on_tmpfs(self._root.parent)
 
     @property
     def endpoints(self) -> Endpoints:
@@ -100,10 +98,10 @@ class NativeStack:
         )
 
     @property
-    def inside(self) -> Inside:
+    def internal_endpoints(self) -> InternalEndpoints:
         """The same, since an engine's service runs on this machine too."""
         where = self.endpoints
-        return Inside(where.kafka, where.registry, where.redis, str(REPO / "scripts"))
+        return InternalEndpoints(where.kafka, where.registry, where.redis, str(REPO / "scripts"))
 
     def prepare(self, services: Sequence[str], say: Say) -> None:
         """Clear what a killed run left behind; see that the ports are free.
@@ -115,11 +113,13 @@ class NativeStack:
         if not self.data_in_memory:
             say(_on_disk(self._root.parent))
         self._watchdog.wait_for_last(say)
-        require_none(self.standing())
-        if cleared := leftovers.clear(self.settings.stack_name):
+        require_not_running(self.running())
+        if cleared := processes.clear(self.settings.stack_name):
             say(f"Cleared what a run that was killed left behind: {cleared}.")
         wanted = [self._find(name) for name in services]
-        ports.must_be_free(self.settings.bind_address, [w.ports(self.settings) for w in wanted])
+        resources.require_free_ports(
+            self.settings.bind_address, [w.ports(self.settings) for w in wanted]
+        )
 
     def start(
         self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
@@ -177,11 +177,11 @@ class NativeStack:
     def folders_in_memory(self, service: str) -> list[Path]:
         """Its folder, if there is a tmpfs that is large enough for a stack."""
         folder = self._root / service
-        return [folder] if folder.exists() and tmpfs.is_on_tmpfs(folder) else []
+        return [folder] if folder.exists() and resources.is_on_tmpfs(folder) else []
 
     def data_folders(self) -> list[DataFolder]:
         """The one folder that holds all of it."""
-        where = tmpfs.mount_point(self._root.parent)
+        where = resources.mount_point(self._root.parent)
         enlarge = f"Enlarge it (`mount -o remount,size=8g {where}`, as root)"
         remedy = enlarge if self.data_in_memory else "Free some, or set TMPDIR to another disk"
         exists = self._root.exists()
@@ -217,18 +217,18 @@ class NativeStack:
         for service in services:
             self._running[service].was_killed = True
         for service in services:
-            leftovers.kill(self.settings.stack_name, service)
+            processes.kill(self.settings.stack_name, service)
             # Waited for only when the stack stops: the kernel would add its CPU time to that of
             # this process's children, which is the harness's own account.
             self._dead.append(self._running[service].process)
 
     def pause(self, service: str) -> None:
         """Stop all processes of a service (SIGSTOP); their connections stay open."""
-        leftovers.signal_service(self.settings.stack_name, service, signal.SIGSTOP)
+        processes.signal_service(self.settings.stack_name, service, signal.SIGSTOP)
 
     def resume(self, service: str) -> None:
         """Let a paused service go on (SIGCONT)."""
-        leftovers.signal_service(self.settings.stack_name, service, signal.SIGCONT)
+        processes.signal_service(self.settings.stack_name, service, signal.SIGCONT)
 
     def restart(self, service: str) -> None:
         """Start a killed service once more on the data it left; returns when it is ready.
@@ -256,7 +256,7 @@ class NativeStack:
         ended = [*self._dead, *(running.process for running in self._running.values())]
         self._dead.clear()
         self._running.clear()
-        cleared = leftovers.clear(self.settings.stack_name)
+        cleared = processes.clear(self.settings.stack_name)
         for process in ended:
             if process.poll() is None:  # seen once, of a JVM: it was not found by its mark
                 say(f"  ended {process.args!s:.80} (pid {process.pid}), which had been overlooked")
@@ -302,10 +302,10 @@ class NativeStack:
         self._note.write(self.runtime, engine, self.settings.workload, list(self._running))
         self._watchdog.dismiss()
 
-    def standing(self) -> Standing | None:
+    def running(self) -> RunningStack | None:
         """The stack that `leave_running` left standing, if anything of it still lives."""
         services: dict[str, list[int]] = {}
-        for member in leftovers.members(self.settings.stack_name):
+        for member in processes.members(self.settings.stack_name):
             services.setdefault(member.service, []).append(member.process.pid)
         return self._note.read(services)
 
@@ -316,7 +316,7 @@ class NativeStack:
             yield
         except BaseException:
             self._stopping.set()
-            leftovers.end(self.settings.stack_name)
+            processes.end(self.settings.stack_name)
             raise
 
     def _bring_up(
@@ -341,7 +341,7 @@ class NativeStack:
 
     def _launch(self, service: NativeService) -> None:
         log = self.log_of(service.name)
-        running = Running(service, self._spawn(service, log), log)
+        running = RunningService(service, self._spawn(service, log), log)
         self._running[service.name] = running
         wait_ready(
             running, self._context(service), self._check_not_stopping, self._all_parts_are_there
@@ -371,8 +371,10 @@ class NativeStack:
             self._faster[service.name] = launch.faster
         self._check_not_stopping()
         with log.open("ab") as output:
-            on_cores = replace(launch, argv=cores.command(self.settings, service.name, launch.argv))
-            return spawn(on_cores, output, leftovers.mark(self.settings.stack_name, service.name))
+            on_cores = replace(
+                launch, argv=resources.pinned_command(self.settings, service.name, launch.argv)
+            )
+            return spawn(on_cores, output, processes.mark(self.settings.stack_name, service.name))
 
     def _context(self, service: NativeService) -> Context:
         work = self._root / service.name
@@ -381,7 +383,7 @@ class NativeStack:
 
 
 def _on_disk(folder: Path) -> str:
-    shm, needed = leftovers.SHM, leftovers.ROOM_BYTES
+    shm, needed = processes.SHM, processes.ROOM_BYTES
     return (
         f"Data is on disk, in {folder}: {shm} is too small or not writable ({needed / 2**30:g} GiB"
         f" must be free). Such runs are not compared with runs in memory. Enlarge {shm}:"

@@ -9,8 +9,8 @@ from pathlib import Path
 import tenacity
 
 from racetrack.errors import RacetrackError
-from racetrack.stack.last_words import last_words
-from racetrack.stack.native.service import Context, NativeService, NotReady
+from racetrack.stack.processes import log_tail
+from racetrack.stack.service import Context, NativeService, NotReady
 
 CHECK_EVERY_S = 0.1
 
@@ -20,7 +20,7 @@ class ServiceError(RacetrackError):
 
 
 @dataclass
-class Running:
+class RunningService:
     """A service that was started, and its main process."""
 
     service: NativeService
@@ -38,11 +38,11 @@ class Running:
         code = self.process.poll()
         killed = code is not None and code < 0
         how = f"killed by signal {-code}" if killed and code else f"exit code {code}"
-        return f"{how}; its last words:\n{last_words(self.log)}"
+        return f"{how}; its last words:\n{log_tail(self.log)}"
 
 
 def wait_ready(
-    running: Running,
+    running: RunningService,
     context: Context,
     meanwhile: Callable[[], None],
     is_complete: Callable[[], bool] = lambda: True,
@@ -75,5 +75,5 @@ def wait_ready(
     except NotReady as still_missing:
         raise ServiceError(
             f"{service.name} was not ready within {service.ready_within_s:.0f} s:"
-            f" {still_missing}; its last words:\n{last_words(running.log)}"
+            f" {still_missing}; its last words:\n{log_tail(running.log)}"
         ) from None

@@ -14,9 +14,9 @@ from confluent_kafka.admin import AdminClient
 from racetrack import environment
 from racetrack.config import Settings
 from racetrack.errors import RacetrackError
-from racetrack.stack.native import jvm, leftovers, net, prebuilt
-from racetrack.stack.native.archive import Archive, training
-from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.stack import jvm, net, prebuilt, processes
+from racetrack.stack.prebuilt import Archive, training
+from racetrack.stack.service import Context, Launch, NotReady
 
 LOG4J = Path(__file__).with_name("log4j2.properties")
 ANSWER_S = 2.0
@@ -26,7 +26,7 @@ OUTSIDE_PORT = 19092  # as in Redpanda's own examples
 
 
 class Broker:
-    """See `racetrack.stack.native.service.NativeService`."""
+    """See `racetrack.stack.service.NativeService`."""
 
     name = "broker"
     parts = ("kafka",)
@@ -183,7 +183,7 @@ def _format_with_java(context: Context, configuration: Path, cluster_id: str) ->
     tool = [str(jvm.java()), "-cp", class_path(context), "kafka.tools.StorageTool", "format"]
     done = subprocess.run(
         [*tool, "-t", cluster_id, "-c", str(configuration)],
-        env=environment.of_program(leftovers.mark(context.settings.stack_name, "broker")),
+        env=environment.of_program(processes.mark(context.settings.stack_name, "broker")),
         capture_output=True,
         text=True,
         check=False,

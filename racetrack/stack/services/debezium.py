@@ -10,9 +10,9 @@ import pymysql
 
 from racetrack.config import Settings
 from racetrack.errors import RacetrackError
-from racetrack.stack.native import jvm, net
-from racetrack.stack.native.archive import Archive, training
-from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.stack import jvm, net
+from racetrack.stack.prebuilt import Archive, training
+from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.stack.services import mysql, registry
 from racetrack.stack.services.broker import LOG4J, MESSAGE_MAX_BYTES
 from racetrack.workloads.contract import CDC_PREFIX, Workload, find_workload
@@ -71,7 +71,7 @@ def _in_short(trace: str) -> str:
 
 
 class Debezium:
-    """See `racetrack.stack.native.service.NativeService`."""
+    """See `racetrack.stack.service.NativeService`."""
 
     name = "debezium"
     parts = ("kafka", "debezium")

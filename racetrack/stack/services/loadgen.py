@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from racetrack import plugins
 from racetrack.config import REPO, Settings, own_names, revealed
-from racetrack.stack.native import net
-from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.stack import net
+from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.workloads.contract import find_workload
 
 GREETING = b"LOADGEN Connected."
@@ -17,7 +17,7 @@ PYPY = {"PYPY_GC_NURSERY": "4MB"}
 
 
 class Loadgen:
-    """See `racetrack.stack.native.service.NativeService`."""
+    """See `racetrack.stack.service.NativeService`."""
 
     name = "loadgen"
     # It gives up on MySQL and the broker after two minutes, so their parts come first.

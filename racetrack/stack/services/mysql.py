@@ -13,8 +13,8 @@ from racetrack.config import Settings
 from racetrack.errors import RacetrackError
 from racetrack.install.apt import own_loader
 from racetrack.install.debian import MYSQL_LIBRARIES
-from racetrack.stack.native import leftovers, net, prebuilt
-from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.stack import net, prebuilt, processes
+from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.workloads.contract import find_workload
 
 UNPRIVILEGED = "nobody"
@@ -28,7 +28,7 @@ DEBEZIUM_RIGHTS = (
 
 
 class Mysql:
-    """See `racetrack.stack.native.service.NativeService`."""
+    """See `racetrack.stack.service.NativeService`."""
 
     name = "mysql"
     parts = ("mysql",)
@@ -180,7 +180,7 @@ def _make_data(context: Context) -> None:
     _give_away(context.work)
     done = subprocess.run(
         _server(context, "--initialize-insecure"),
-        env=environment.of_program(leftovers.mark(context.settings.stack_name, "mysql")),
+        env=environment.of_program(processes.mark(context.settings.stack_name, "mysql")),
         capture_output=True,
         text=True,
         check=False,

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 
 from racetrack.config import Settings
 from racetrack.install.apt import own_loader
-from racetrack.stack.native import net
-from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.stack import net
+from racetrack.stack.service import Context, Launch, NotReady
 
 PONG = b"+PONG"
 
 
 class Redis:
-    """See `racetrack.stack.native.service.NativeService`."""
+    """See `racetrack.stack.service.NativeService`."""
 
     name = "redis"
     parts = ("redis",)

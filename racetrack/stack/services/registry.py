@@ -1,4 +1,8 @@
-"""The schema registry: Apicurio, in memory, behind nginx: Confluent's API is at the root."""
+"""The schema registry: Apicurio, in memory, behind nginx, which serves Confluent's API at the root.
+
+One engine's client drops the path of the URL it is given, so the API must be at the root, as it is
+in Redpanda. Apicurio serves it under a path.
+"""
 
 import shlex
 import socket
@@ -6,16 +10,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from racetrack.config import Settings
-from racetrack.stack.native import jvm, net
-from racetrack.stack.native.archive import Archive, training
-from racetrack.stack.native.service import Context, Launch, NotReady
-from racetrack.stack.services import nginx
+from racetrack.install.apt import own_loader
+from racetrack.stack import jvm, net
+from racetrack.stack.prebuilt import Archive, training
+from racetrack.stack.service import Context, Launch, NotReady
 
 PROCESS_ID = "com.arjuna.ats.internal.arjuna.utils.MBeanProcessId"
 # Where Apicurio listens, on a port that was free: this machine's outgoing connections come from
 # 127.0.0.1, so that none of them can take that port before Apicurio does.
 BEHIND = "127.0.0.2"
 BEHIND_FILE = "apicurio.port"
+API = "/apis/ccompat/v7"
+TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
 def url(settings: Settings) -> str:
@@ -41,7 +47,7 @@ def subjects(settings: Settings) -> set[str]:
 
 
 class Registry:
-    """See `racetrack.stack.native.service.NativeService`."""
+    """See `racetrack.stack.service.NativeService`."""
 
     name = "registry"
     parts = ("registry", "nginx")
@@ -57,7 +63,7 @@ class Registry:
         archive = Archive(self.name, "registry", str(jar), training(_apicurio), _answers)
         apicurio = _apicurio(context, archive.option(context))
         settings = context.settings
-        front = nginx.command(
+        front = nginx_command(
             context.parts["nginx"],
             context.work,
             net.endpoint(settings.bind_address, settings.schema_registry_port),
@@ -106,11 +112,54 @@ def _behind(context: Context) -> str:
 
 def _answers(context: Context) -> None:
     """A training has no nginx."""
-    net.get_json(f"http://{_behind(context)}{nginx.API}/subjects")
+    net.get_json(f"http://{_behind(context)}{API}/subjects")
 
 
 def _jar(context: Context) -> Path:
     return next(context.parts["registry"].glob("apicurio-registry-app-*-runner.jar"))
+
+
+def nginx_command(part: Path, work: Path, listen: str, upstream: str) -> list[str]:
+    """Write the configuration into `work`; how to start nginx in the foreground.
+
+    `listen` and `upstream` are `host:port`.
+    """
+    file = work / "nginx.conf"
+    file.write_text(nginx_configuration(work, listen, upstream))
+    # With -e, or it tries to open the log that was compiled in.
+    return [*own_loader(part, "usr/sbin/nginx"), "-e", "stderr", "-p", f"{work}/", "-c", str(file)]
+
+
+def nginx_configuration(work: Path, listen: str, upstream: str) -> str:
+    """nginx.conf. Nothing is buffered, so that it needs no file."""
+    folders = "\n".join(f"    {name}_temp_path {work}/nginx-{name};" for name in TEMPORARY)
+    return f"""\
+daemon off;
+# One process: a master writes its title over its environment, and so over the mark by which the
+# stack finds what it has to end.
+master_process off;
+pid {work}/nginx.pid;
+# It is no error that Apicurio is not up yet: whoever waits for it asks again.
+error_log stderr crit;
+events {{ worker_connections 512; }}
+http {{
+    access_log off;
+{folders}
+    client_max_body_size 0;
+    proxy_request_buffering off;
+    proxy_buffering off;
+    proxy_http_version 1.1;
+    proxy_set_header Connection "";
+    proxy_set_header Host $http_host;
+    upstream apicurio {{ server {upstream}; keepalive 8; }}
+    server {{
+        listen {listen};
+        # With $request_uri, a %2F in a subject's name stays what it is.
+        location / {{ proxy_pass http://apicurio{API}$request_uri; }}
+        location /apis/ {{ proxy_pass http://apicurio; }}
+    }}
+}}
+"""
 
 
 SERVICE = Registry()

@@ -11,7 +11,7 @@ import pytest
 from racetrack import plugins
 from racetrack.config import REPO, Settings, load
 from racetrack.stack.compose.project import Project
-from racetrack.stack.native.service import Context
+from racetrack.stack.service import Context
 from racetrack.stack.services import debezium, loadgen, mysql, redis
 from racetrack.workloads.contract import find_workload
 from tests.compose_files import service

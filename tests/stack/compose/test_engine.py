@@ -14,7 +14,7 @@ import pytest
 from docker.errors import DockerException
 
 from racetrack.config import REPO
-from racetrack.stack.compose import engine, visible
+from racetrack.stack.compose import engine
 from tests.stack.compose.fake_docker import COMPOSE, Handler, Program, find_docker
 
 __all__ = ["find_docker"]  # a fixture
@@ -134,17 +134,17 @@ def test_one_in_a_virtual_machine_may_have_this_kernel(
 def test_one_outside_of_the_container_that_racetrack_runs_in(
     find_docker: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visible, "listener_is_seen", lambda _: False)
+    monkeypatch.setattr(engine, "listener_is_visible", lambda _: False)
     assert "Racetrack runs in a container itself" in find_docker()
 
 
 def test_whether_who_listens_is_seen(tmp_path: Path) -> None:
     """Asked from here, and from a process that has process ids of its own."""
     with socketserver.UnixStreamServer(str(tmp_path / "socket"), Handler):
-        assert visible.listener_is_seen(str(tmp_path / "socket"))
+        assert engine.listener_is_visible(str(tmp_path / "socket"))
         ask = (
-            "from racetrack.stack.compose import visible;"
-            f"print(visible.listener_is_seen({str(tmp_path / 'socket')!r}))"
+            "from racetrack.stack.compose import engine;"
+            f"print(engine.listener_is_visible({str(tmp_path / 'socket')!r}))"
         )
         apart = subprocess.run(
             ["unshare", "--user", "--map-root-user", "--pid", "--fork", sys.executable, "-c", ask],

@@ -8,7 +8,7 @@ import pytest
 from docker.errors import APIError
 
 from racetrack.errors import SetupError
-from racetrack.stack.compose import images
+from racetrack.stack.compose import preparation
 
 
 class Registry:
@@ -29,7 +29,7 @@ class Registry:
 def pulled(*events: dict[str, Any] | Exception) -> list[str]:
     said: list[str] = []
     client: docker.DockerClient = Registry(*events)  # type: ignore[assignment]
-    images.pull(client, "registry.example/mysql:8.4.10", said.append)
+    preparation.pull(client, "registry.example/mysql:8.4.10", said.append)
     return said
 
 
@@ -39,7 +39,7 @@ def downloading(layer: str, here: int, of: int) -> dict[str, Any]:
 
 
 def test_it_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(images, "TELL_EVERY_S", -1.0)
+    monkeypatch.setattr(preparation, "TELL_EVERY_S", -1.0)
     said = pulled(
         {"status": "Pulling from mysql", "id": "8.4.10"},
         downloading("a", 1_000_000, 30_000_000),

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.stack.native import prebuilt
-from racetrack.stack.native.archive import Archive
-from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.stack import prebuilt
+from racetrack.stack.prebuilt import Archive
+from racetrack.stack.service import Context, Launch, NotReady
 
 # Says that it is there, writes its file when told to end, as a JVM does.
 WRITES_AT_EXIT = """

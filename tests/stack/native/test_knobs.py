@@ -13,10 +13,10 @@ from racetrack import plugins
 from racetrack.config import every_setting, load
 from racetrack.install.recipes import parts, recipe
 from racetrack.install.versions import in_env_files, read_versions
-from racetrack.stack import cores, heeded
+from racetrack.stack import applicability, resources
 from racetrack.stack.compose import published
 from racetrack.stack.compose.project import environment
-from racetrack.stack.native.service import Context, Launch, find_service
+from racetrack.stack.service import Context, Launch, find_service
 from racetrack.stack.services import broker
 from tests.service_facts import FACTS, LAUNCHED, another_value
 from tests.stack.compose.conftest import Describe, compose_plugin, described
@@ -55,7 +55,7 @@ def after(name: str) -> Knobs:
 
 def heeding(runtime: str) -> list[str]:
     """The knobs that a runtime is said to heed."""
-    unheeded = heeded.not_heeded(runtime).keys() | heeded.of_the_harness()
+    unheeded = applicability.ignored_settings(runtime).keys() | applicability.harness_settings()
     return [name for name in KNOBS if name not in unheeded]
 
 
@@ -94,7 +94,7 @@ def test_a_knob_reaches_the_images_that_are_made_here(name: str, given: Given) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(heeded.not_heeded("compose")))
+@pytest.mark.parametrize("name", sorted(applicability.ignored_settings("compose")))
 def test_what_is_said_not_to_reach_the_published_images_does_not(name: str, given: Given) -> None:
     assert given(PUBLISHED, before(name)) == given(PUBLISHED, after(name))
 
@@ -164,7 +164,7 @@ class Native:
     def _launched(self, name: str, context: Context) -> list[str]:
         launch, work = self._launch(name, context), context.work / name
         files = [path for path in sorted(work.rglob("*")) if path.is_file()]
-        on_cores = cores.command(context.settings, name, launch.argv)
+        on_cores = resources.pinned_command(context.settings, name, launch.argv)
         told = [
             " ".join(on_cores[:3]).replace(" ", "_"),
             *launch.argv,
@@ -191,8 +191,8 @@ def test_a_heap_is_that_of_a_native_service_s_jvm(name: str, native: Native) -> 
 
 
 def test_only_knobs_are_said_not_to_be_heeded() -> None:
-    said = {name for where in RUNTIMES for name in heeded.not_heeded(where)}
-    assert said | heeded.of_the_harness() <= KNOBS.keys()
+    said = {name for where in RUNTIMES for name in applicability.ignored_settings(where)}
+    assert said | applicability.harness_settings() <= KNOBS.keys()
 
 
 def test_every_setting_stands_in_env() -> None:
@@ -201,6 +201,6 @@ def test_every_setting_stands_in_env() -> None:
 
 
 def test_of_each_knob_that_is_not_heeded_it_is_said_whether_results_depend_on_it() -> None:
-    said = {name for where in RUNTIMES for name in heeded.not_heeded(where)}
+    said = {name for where in RUNTIMES for name in applicability.ignored_settings(where)}
     tuning = {name for name in said if not name.endswith(("_PORT", "_VERSION"))}
-    assert tuning == heeded.changes_results_of().keys()
+    assert tuning == applicability.affected_services().keys()

@@ -15,7 +15,7 @@ from racetrack.config import Settings
 from racetrack.errors import RacetrackError
 from racetrack.stack.native import serve
 from racetrack.stack.native.serve import Foreground
-from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.stack.service import Context, Launch, NotReady
 
 WAITS = "import pathlib, signal; pathlib.Path('up').touch(); signal.pause()"
 DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + WAITS

@@ -19,12 +19,11 @@ import pytest
 
 from racetrack.config import Settings, load
 from racetrack.errors import SetupError
-from racetrack.stack import tmpfs
+from racetrack.stack import processes, resources
 from racetrack.stack.contract import Say
-from racetrack.stack.native import leftovers
-from racetrack.stack.native.service import Context, Launch, NativeService, NotReady
 from racetrack.stack.native.stack import NativeStack
-from racetrack.stack.native.startup import Running
+from racetrack.stack.native.startup import RunningService
+from racetrack.stack.service import Context, Launch, NativeService, NotReady
 
 WITHIN_S = 10.0
 
@@ -165,7 +164,7 @@ def test_a_part_that_can_not_be_had_ends_what_was_started(name: str, parts: Part
     parts.come("a")
     with pytest.raises(SetupError, match="b did not come"):
         stack.start(["first", "second"], None, print)
-    assert leftovers.members(name) == []
+    assert processes.members(name) == []
     stack.stop(print)
 
 
@@ -183,7 +182,7 @@ def test_what_makes_a_start_faster_is_made_after_the_end(name: str, parts: Parts
     stack.speed_up_next_start(said.append)
     ((peer,),) = faster.peers_up
     assert not psutil.pid_exists(peer)
-    assert leftovers.members(name) == []
+    assert processes.members(name) == []
     assert "it" in said[0]
     assert "Ctrl-C leaves it for the next run" in said[0]
     said.clear()
@@ -196,7 +195,7 @@ def test_what_is_not_found_by_its_mark_is_ended_all_the_same(name: str) -> None:
     stack = NativeStack(load({"STACK_NAME": name}))
     code = "import sys; sys.stdin.read()"
     unmarked = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
-    stack._running["any"] = Running(cast(NativeService, None), unmarked, Path("its.log"))
+    stack._running["any"] = RunningService(cast(NativeService, None), unmarked, Path("its.log"))
     said: list[str] = []
     stack.stop(said.append)
     assert unmarked.returncode == -signal.SIGKILL
@@ -206,13 +205,13 @@ def test_what_is_not_found_by_its_mark_is_ended_all_the_same(name: str) -> None:
 def test_data_on_disk_is_said_and_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(leftovers, "SHM", tmp_path / "missing")
+    monkeypatch.setattr(processes, "SHM", tmp_path / "missing")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     stack = NativeStack(load({"STACK_NAME": f"test-{uuid.uuid4().hex[:8]}"}))
-    assert stack.data_in_memory == tmpfs.is_on_tmpfs(tmp_path)
+    assert stack.data_in_memory == resources.is_on_tmpfs(tmp_path)
     (folder,) = stack.data_folders()
     assert folder.path == tmp_path
-    assert folder.name == str(tmpfs.mount_point(tmp_path))
+    assert folder.name == str(resources.mount_point(tmp_path))
     if not stack.data_in_memory:
         stack.prepare([], print)
         assert f"Data is on disk, in {tmp_path}: {tmp_path}/missing is too small" in (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.stack.native.service import Context, find_service
+from racetrack.stack.service import Context, find_service
 from racetrack.stack.services import broker, mysql
 from tests.service_facts import LAUNCHED
 

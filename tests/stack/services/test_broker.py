@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from racetrack.stack.native.service import Context, NotReady
+from racetrack.stack.service import Context, NotReady
 from racetrack.stack.services import broker
 from tests.stack.conftest import Answer
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from racetrack.errors import RacetrackError
-from racetrack.stack.native.service import Context, NotReady, find_service
+from racetrack.stack.service import Context, NotReady, find_service
 from racetrack.stack.services import debezium, registry
 from tests.stack.conftest import Answer, http
 

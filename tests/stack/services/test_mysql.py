@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from racetrack.errors import RacetrackError
-from racetrack.stack.native.service import Context
+from racetrack.stack.service import Context
 from racetrack.stack.services import mysql
 
 

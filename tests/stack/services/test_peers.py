@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.stack.native import net
-from racetrack.stack.native.service import Context, find_service
-from racetrack.stack.services import broker, debezium, nginx, registry
+from racetrack.stack import net
+from racetrack.stack.service import Context, find_service
+from racetrack.stack.services import broker, debezium, registry
 
 PEERS = {
     "bind_address": "0.0.0.0",  # noqa: S104
@@ -60,7 +60,7 @@ def test_settings_for_containers_are_no_part_of_a_record(inside: Context) -> Non
 
 
 def test_nginx_gives_the_api_at_the_root_and_apicurio_s_paths_as_they_are(tmp_path: Path) -> None:
-    text = nginx.configuration(tmp_path, "127.0.0.1:8081", "127.0.0.2:4711")
+    text = registry.nginx_configuration(tmp_path, "127.0.0.1:8081", "127.0.0.2:4711")
     assert "listen 127.0.0.1:8081;" in text
     assert "server 127.0.0.2:4711;" in text
     assert "location / { proxy_pass http://apicurio/apis/ccompat/v7$request_uri; }" in text

@@ -6,7 +6,7 @@ import psutil
 
 from racetrack import install
 from racetrack.config import load
-from racetrack.stack.native.service import Context, find_service
+from racetrack.stack.service import Context, find_service
 from tests.redis_server import running_redis
 
 

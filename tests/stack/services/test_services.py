@@ -7,7 +7,7 @@ import pytest
 from pydantic import SecretStr
 
 from racetrack.config import Settings, every_setting
-from racetrack.stack.native.service import Context, Launch, find_service
+from racetrack.stack.service import Context, Launch, find_service
 from tests.service_facts import FACTS, LAUNCHED
 
 SECRETS = [name for name, field in every_setting().items() if field.annotation is SecretStr]

@@ -6,15 +6,15 @@ from importlib.metadata import version
 
 from racetrack.config import REPO, Settings
 from racetrack.engines.cal.knobs import DEFECTS
-from racetrack.stack.native import net
-from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.stack import net
+from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.workloads.contract import find_workload
 
 READY_FILE = "ready"
 
 
 class Cal:
-    """See `racetrack.stack.native.service.NativeService`."""
+    """See `racetrack.stack.service.NativeService`."""
 
     name = "cal"
     parts = ()

@@ -27,7 +27,7 @@ from racetrack.engines.contract import Progress, Summary
 from racetrack.engines.shared.progress_log import updates_of
 from racetrack.results.defects import InjectedDefect
 from racetrack.run import calibration
-from racetrack.stack.native.service import Context, NotReady
+from racetrack.stack.service import Context, NotReady
 from tests.stack.conftest import context, settings
 
 __all__ = ["context", "settings"]  # fixtures

@@ -16,7 +16,7 @@ from racetrack.engines.cal.knobs import Knobs
 from racetrack.engines.cal.services.cal import SERVICE
 from racetrack.errors import UsageError
 from racetrack.results.defects import InjectedDefect
-from racetrack.stack.native.service import Context
+from racetrack.stack.service import Context
 from tests.stack.conftest import context
 
 __all__ = ["context"]  # a fixture

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from racetrack.config import REPO, Settings
 from racetrack.engines.dh.knobs import Knobs
-from racetrack.stack.native import jvm, net, prebuilt
-from racetrack.stack.native.archive import Archive
-from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.stack import jvm, net, prebuilt
+from racetrack.stack.prebuilt import Archive
+from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.stack.services import registry
 
 LAUNCHER = Path(__file__).parents[1] / "server.py"
 
 
 class Deephaven:
-    """See `racetrack.stack.native.service.NativeService`."""
+    """See `racetrack.stack.service.NativeService`."""
 
     name = "deephaven"
     parts = ("deephaven",)

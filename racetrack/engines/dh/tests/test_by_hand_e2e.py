@@ -22,7 +22,7 @@ from racetrack.engines.dh.knobs import Knobs
 from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
 from racetrack.probes.write_check import TOPIC
-from racetrack.stack.native import leftovers
+from racetrack.stack import processes
 from racetrack.verify import verification
 from tests.e2e.shared import Door, nc, stack_up
 
@@ -192,7 +192,7 @@ def wrong(found: dict[str, Any]) -> set[str]:
 def database(settings: Settings, *, unseen: bool = False) -> "Iterator[pymysql.cursors.Cursor]":
     """A cursor on the shop; with `unseen`, its changes are kept from everyone downstream."""
     connection = pymysql.connect(
-        unix_socket=str(leftovers.work_root(settings.stack_name) / "mysql" / "mysql.sock"),
+        unix_socket=str(processes.work_root(settings.stack_name) / "mysql" / "mysql.sock"),
         user="root",
         password=settings.mysql_root_password.get_secret_value(),
         database="shop",

@@ -8,8 +8,8 @@ import pytest
 
 from racetrack.config import REPO, load
 from racetrack.engines.dh.published import DEEPHAVEN
+from racetrack.stack import jvm
 from racetrack.stack.compose.project import Project
-from racetrack.stack.native import jvm
 from tests import compose_files
 from tests.compose_files import service
 

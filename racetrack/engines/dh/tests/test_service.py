@@ -3,7 +3,7 @@
 import pytest
 
 from racetrack.engines.dh.knobs import Knobs
-from racetrack.stack.native.service import Context, NotReady, find_service
+from racetrack.stack.service import Context, NotReady, find_service
 from tests.stack.conftest import Answer, answer, context, http, settings
 from tests.stack.services.test_peers import inside
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from racetrack.config import Settings
 from racetrack.engines.flink.knobs import Knobs
-from racetrack.stack.native import jvm, net
-from racetrack.stack.native.service import Context, Launch
+from racetrack.stack import jvm, net
+from racetrack.stack.service import Context, Launch
 
 GATEWAY = "org.apache.flink.table.gateway.SqlGateway"
 LOG4J = Path(__file__).parents[1] / "log4j2.properties"
 # With few cores, G1, Java's default, takes too much CPU from the job.
 COLLECTOR = "-XX:+UseParallelGC"
-# Inside itself it needs nobody from outside.
+# InternalEndpoints itself it needs nobody from outside.
 WITHIN = "127.0.0.1"
 # What Flink's own start scripts open to it.
 OPENED = (
@@ -25,7 +25,7 @@ OPENED = (
 
 
 class Flink:
-    """See `racetrack.stack.native.service.NativeService`."""
+    """See `racetrack.stack.service.NativeService`."""
 
     name = "flink"
     parts = ("flink",)

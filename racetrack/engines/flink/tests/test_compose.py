@@ -11,7 +11,7 @@ from racetrack.engines.flink.knobs import Knobs
 from racetrack.engines.flink.published import FLINK
 from racetrack.engines.flink.services import flink
 from racetrack.stack.compose.project import environment
-from racetrack.stack.native.service import Context
+from racetrack.stack.service import Context
 from tests.compose_files import Only, image_of, service
 
 START = Path(flink.__file__).parents[1] / "start.sh"

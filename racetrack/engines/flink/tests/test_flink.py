@@ -20,7 +20,7 @@ from racetrack.engines.flink.gateway import Gateway, root_cause
 from racetrack.engines.flink.job import JobLog
 from racetrack.engines.flink.knobs import Knobs
 from racetrack.engines.shared.upsert import topics, totals
-from racetrack.stack.heeded import why_not
+from racetrack.stack.applicability import why_ignored
 from tests.fake_server import serve_in_background
 
 FLINK = find_engine("flink")
@@ -43,7 +43,7 @@ CAUSE = "SqlValidatorException: Object 'nowhere' not found\nDid you mean 'elsewh
 def stack() -> Any:
     return SimpleNamespace(
         settings=settings.load(),
-        inside=SimpleNamespace(kafka=KAFKA, registry=REGISTRY),
+        internal_endpoints=SimpleNamespace(kafka=KAFKA, registry=REGISTRY),
         endpoints=SimpleNamespace(kafka=KAFKA),
         program=lambda service, name: f"/parts/{service}/bin/{name}",
     )
@@ -296,4 +296,4 @@ def test_a_failed_job_is_found_in_the_log(tmp_path: Path) -> None:
 
 
 def test_the_published_image_heeds_its_settings() -> None:
-    assert why_not("FLINK_PARALLELISM", "compose", airgap=False) == ""
+    assert why_ignored("FLINK_PARALLELISM", "compose", airgap=False) == ""

@@ -14,7 +14,7 @@ from racetrack.engines.contract import DemoError, NoSuchView
 from racetrack.engines.flink.gateway import Gateway
 from racetrack.engines.flink.knobs import Knobs
 from racetrack.stack.contract import Stack
-from racetrack.stack.runtime import standing_stack
+from racetrack.stack.runtime import running_stack
 from racetrack.workloads.shop.catalogue import VIEWS
 from tests.e2e.shared import (
     Door,
@@ -148,7 +148,7 @@ def test_a_refused_statement_comes_with_its_cause(up: Door, settings: Settings) 
 
 
 def test_it_listens_on_loopback_only(up: Door, settings: Settings) -> None:
-    found = standing_stack(settings)
+    found = running_stack(settings)
     assert found
     listening = {
         connection.laddr.ip
@@ -180,7 +180,7 @@ def test_the_script_can_be_pasted_into_flinks_own_client(
     )
     assert "[ERROR]" not in done.stdout, done.stdout
     assert "Job ID" in done.stdout, done.stdout
-    found = standing_stack(settings)
+    found = running_stack(settings)
     assert found
     wait_until(lambda: rows(found[0], "item_summary") > 900, "items", WITHIN_S)
     verified = Door("race", "verify")

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from racetrack.config import Settings
-from racetrack.stack.runtime import standing_stack
+from racetrack.stack.runtime import running_stack
 from racetrack.workloads.shop.catalogue import VIEWS
 from tests.e2e.shared import (
     Door,
@@ -112,7 +112,7 @@ def up() -> Iterator[Door]:
 
 
 def test_it_listens_on_nothing(up: Door, settings: Settings) -> None:
-    found = standing_stack(settings)
+    found = running_stack(settings)
     assert found
     assert [
         connection.laddr

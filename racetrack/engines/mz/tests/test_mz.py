@@ -36,7 +36,7 @@ from racetrack.probes.delay import DelayProbe
 from racetrack.probes.usage import usage_of
 from racetrack.results.folder import RunFolder
 from racetrack.run import sweep
-from racetrack.stack.contract import Inside, Stack
+from racetrack.stack.contract import InternalEndpoints, Stack
 from tests.run.made_up import MakeReady, ready, refusal_of
 
 __all__ = ["ready"]  # a fixture
@@ -50,8 +50,10 @@ class NoStack:
 
     settings: Settings
     runtime: str = "native"
-    inside: Inside = field(
-        default_factory=lambda: Inside("inside:9092", "http://inside:8081", "", "/scripts")
+    internal_endpoints: InternalEndpoints = field(
+        default_factory=lambda: InternalEndpoints(
+            "inside:9092", "http://inside:8081", "", "/scripts"
+        )
     )
 
 
@@ -601,4 +603,4 @@ def test_the_size_of_one_that_runs_elsewhere_is_refused(ready: MakeReady) -> Non
 
 def test_its_size_is_not_varied_where_it_is_not_started() -> None:
     with pytest.raises(UsageError, match=r"MATERIALIZE_WORKERS does nothing .* natively: "):
-        sweep.require_heeded("MATERIALIZE_WORKERS", mz.ENGINE.name, load({"RUNTIME": "native"}))
+        sweep.require_applicable("MATERIALIZE_WORKERS", mz.ENGINE.name, load({"RUNTIME": "native"}))

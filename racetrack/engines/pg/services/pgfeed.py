@@ -8,15 +8,15 @@ from importlib.metadata import version
 from racetrack.config import REPO, Settings
 from racetrack.engines.pg.knobs import Knobs
 from racetrack.engines.pg.services import postgres
-from racetrack.stack.native import net
-from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.stack import net
+from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.stack.services import registry
 
 READY_FILE = "ready"
 
 
 class PgFeed:
-    """See `racetrack.stack.native.service.NativeService`."""
+    """See `racetrack.stack.service.NativeService`."""
 
     name = "pgfeed"
     parts = ()

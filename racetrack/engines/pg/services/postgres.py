@@ -13,8 +13,8 @@ from racetrack.config import Settings
 from racetrack.engines.pg import recipe
 from racetrack.engines.pg.knobs import Knobs
 from racetrack.errors import RacetrackError
-from racetrack.stack.native import leftovers, net, prebuilt
-from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.stack import net, prebuilt, processes
+from racetrack.stack.service import Context, Launch, NotReady
 
 USER = DATABASE = "shop"
 UNPRIVILEGED = "nobody"
@@ -25,7 +25,7 @@ NOT_COPIED = ("bitcode", "pgxs", "doc", "man", "locale", "made", "*.a")
 
 
 class Postgres:
-    """See `racetrack.stack.native.service.NativeService`."""
+    """See `racetrack.stack.service.NativeService`."""
 
     name = "postgres"
     parts = ("postgres",)
@@ -147,7 +147,7 @@ def _do(context: Context, prefix: Path, command: Sequence[str], what: str, stdin
         env=environment.of_program(
             {
                 **_environment(prefix),
-                **leftovers.mark(context.settings.stack_name, "postgres"),
+                **processes.mark(context.settings.stack_name, "postgres"),
             }
         ),
         cwd=context.work,

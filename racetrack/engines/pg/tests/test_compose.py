@@ -12,7 +12,7 @@ from racetrack.engines.pg.airgap import FEED
 from racetrack.engines.pg.services import pgfeed, postgres
 from racetrack.images.context import BuildContext
 from racetrack.stack.compose.project import Project
-from racetrack.stack.native.service import Context
+from racetrack.stack.service import Context
 from tests import compose_files
 from tests.compose_files import dockerfile_of, image_of, service
 

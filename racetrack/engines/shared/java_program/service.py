@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from racetrack.config import Settings
-from racetrack.stack.native import jvm, net
-from racetrack.stack.native.service import Context, Launch, NotReady
+from racetrack.stack import jvm, net
+from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.stack.services import registry
 
 READY_FILE = "ready"
@@ -40,7 +40,7 @@ def _only_warnings(_part: Path) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class Program:
-    """See `racetrack.stack.native.service.NativeService`. Its part is called as it is."""
+    """See `racetrack.stack.service.NativeService`. Its part is called as it is."""
 
     name: str
     jar: str  # the one whose version is the engine's

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from racetrack import install
 from racetrack.install.java import COMPILER, FLAGS
-from racetrack.stack.native import jvm
+from racetrack.stack import jvm
 
 
 def compiled(engine: str, sources: Sequence[Path], classes: Path) -> str:

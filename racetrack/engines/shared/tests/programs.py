@@ -9,7 +9,7 @@ from racetrack.config import load
 from racetrack.engines import all_engines, engine_names
 from racetrack.engines.shared.java_program.service import Program
 from racetrack.engines.shared.redis_sink.engine import WritesToRedis
-from racetrack.stack.native.service import find_service
+from racetrack.stack.service import find_service
 from tests.service_facts import another_value
 
 

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from racetrack.config import Settings
-from racetrack.stack.runtime import standing_stack
+from racetrack.stack.runtime import running_stack
 from racetrack.workloads.ads.harness import VIEWS
 from tests.e2e.shared import Door, check_answers, ended_well, run_folder, stack_up
 from tests.run_json import read_run
@@ -65,7 +65,7 @@ def up(engine: str) -> Iterator[None]:
 
 def listening(engine: str, settings: Settings) -> list[str]:
     """The addresses on which its processes listen."""
-    found = standing_stack(settings)
+    found = running_stack(settings)
     assert found
     return [
         connection.laddr.ip.removeprefix("::ffff:")

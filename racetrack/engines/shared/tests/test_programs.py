@@ -12,7 +12,7 @@ from racetrack import config as settings
 from racetrack import install
 from racetrack.engines import find_engine
 from racetrack.engines.shared.tests.programs import ENGINES, WRITE_TO_REDIS, recipe_of, service_of
-from racetrack.stack.native.service import Context, NotReady
+from racetrack.stack.service import Context, NotReady
 
 every = pytest.mark.parametrize("engine", ENGINES)
 

@@ -9,7 +9,7 @@ import pytest
 
 from racetrack.config import Settings
 from racetrack.engines.spark.engine import NOT_MADE
-from racetrack.stack.runtime import standing_stack
+from racetrack.stack.runtime import running_stack
 from racetrack.workloads.contract import find_workload
 from tests.e2e.shared import (
     Door,
@@ -97,7 +97,7 @@ def up() -> Iterator[Door]:
 
 def test_nobody_else_can_reach_what_it_listens_on(up: Door, settings: Settings) -> None:
     """Spark's driver listens for executors, even where there are none."""
-    found = standing_stack(settings)
+    found = running_stack(settings)
     assert found
     listened_on = [
         ipaddress.ip_address(connection.laddr.ip)

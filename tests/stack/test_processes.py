@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.stack.native import leftovers
+from racetrack.stack import processes
 
 WITH_CHILD = """
 import subprocess, sys
@@ -32,7 +32,7 @@ sys.stdin.read()
 def stack_name() -> Iterator[str]:
     name = f"test-{uuid.uuid4().hex[:8]}"
     yield name
-    leftovers.clear(name)
+    processes.clear(name)
 
 
 def start(code: str, marks: dict[str, str]) -> subprocess.Popen[str]:
@@ -49,42 +49,42 @@ def start(code: str, marks: dict[str, str]) -> subprocess.Popen[str]:
 
 
 def test_a_process_and_its_child_are_ended(stack_name: str) -> None:
-    start(WITH_CHILD, leftovers.mark(stack_name, "loadgen"))
-    assert [member.service for member in leftovers.members(stack_name)] == ["loadgen"] * 2
-    leftovers.work_root(stack_name).mkdir()
-    said = leftovers.clear(stack_name)
+    start(WITH_CHILD, processes.mark(stack_name, "loadgen"))
+    assert [member.service for member in processes.members(stack_name)] == ["loadgen"] * 2
+    processes.work_root(stack_name).mkdir()
+    said = processes.clear(stack_name)
     assert said is not None
     assert "2 processes (loadgen)" in said
-    assert leftovers.members(stack_name) == []
-    assert not leftovers.work_root(stack_name).exists()
+    assert processes.members(stack_name) == []
+    assert not processes.work_root(stack_name).exists()
 
 
 def test_an_orphan_is_found_though_its_parent_is_gone(stack_name: str) -> None:
-    parent = start(WITH_CHILD, leftovers.mark(stack_name, "broker"))
+    parent = start(WITH_CHILD, processes.mark(stack_name, "broker"))
     parent.kill()
     parent.wait()
-    assert len(leftovers.members(stack_name)) == 1
-    assert "1 processes (broker)" in (leftovers.clear(stack_name) or "")
+    assert len(processes.members(stack_name)) == 1
+    assert "1 processes (broker)" in (processes.clear(stack_name) or "")
 
 
 def test_a_child_that_writes_over_its_environment_is_found_by_its_parent(stack_name: str) -> None:
-    start(WITH_CHILD_UNMARKED, leftovers.mark(stack_name, "database"))
-    assert [member.service for member in leftovers.members(stack_name)] == ["database"] * 2
+    start(WITH_CHILD_UNMARKED, processes.mark(stack_name, "database"))
+    assert [member.service for member in processes.members(stack_name)] == ["database"] * 2
 
 
 def test_one_that_ignores_sigterm_is_killed(stack_name: str) -> None:
-    process = start(STUBBORN, leftovers.mark(stack_name, "engine"))
-    leftovers.end(stack_name, grace_s=0.3)
+    process = start(STUBBORN, processes.mark(stack_name, "engine"))
+    processes.end(stack_name, grace_s=0.3)
     assert process.wait(timeout=5) == -signal.SIGKILL
 
 
 def test_a_stack_of_another_name_is_left_alone(stack_name: str) -> None:
-    other = start(STUBBORN, leftovers.mark(f"{stack_name}-b", "engine"))
+    other = start(STUBBORN, processes.mark(f"{stack_name}-b", "engine"))
     try:
-        assert leftovers.clear(stack_name) is None
+        assert processes.clear(stack_name) is None
         assert other.poll() is None
     finally:
-        leftovers.end(f"{stack_name}-b", grace_s=0.1)
+        processes.end(f"{stack_name}-b", grace_s=0.1)
 
 
 def test_data_goes_though_somebody_else_removes_it_too(
@@ -101,9 +101,9 @@ def test_data_goes_though_somebody_else_removes_it_too(
         unlink(path, **options)  # who comes second finds it gone
 
     monkeypatch.setattr(os, "unlink", after_another)
-    assert leftovers.remove(data)
+    assert processes.remove(data)
     assert not data.exists()
-    assert not leftovers.remove(data)
+    assert not processes.remove(data)
 
 
 def test_data_goes_though_somebody_writes_into_it_at_first(
@@ -120,7 +120,7 @@ def test_data_goes_though_somebody_writes_into_it_at_first(
         rmdir(path, **options)  # ENOTEMPTY, as long as somebody writes
 
     monkeypatch.setattr(os, "rmdir", after_a_writer)
-    assert leftovers.remove(data)
+    assert processes.remove(data)
     assert not data.exists()
 
 
@@ -131,10 +131,10 @@ def test_data_that_stays_is_an_error_in_the_end(
         raise OSError(errno.ENOTEMPTY, "somebody goes on writing")
 
     monkeypatch.setattr(shutil, "rmtree", refused)
-    monkeypatch.setattr(leftovers, "REMOVED_WITHIN_S", 0.05)
+    monkeypatch.setattr(processes, "REMOVED_WITHIN_S", 0.05)
     with pytest.raises(OSError, match="somebody goes on writing"):
-        leftovers.remove(tmp_path)
+        processes.remove(tmp_path)
 
 
 def test_nothing_left_is_said_as_nothing(stack_name: str) -> None:
-    assert leftovers.clear(stack_name) is None
+    assert processes.clear(stack_name) is None

@@ -17,29 +17,29 @@ NO_IMAGE = "no published image is used there"
 
 
 @dataclass(frozen=True)
-class Heed:
+class Applicability:
     """What heeds some settings, by their names in `.env`. An engine's stands in its `knobs.py`."""
 
     # Settings that the harness itself reads, in every runtime: what it starts services with, where
     # it writes, how it names things, which workload it runs, and the address of an engine that it
     # does not start.
-    of_the_harness: Collection[str] = ()
+    harness_only: Collection[str] = ()
     # Runtime (airgap: containers of images made here) → setting → why it does nothing there.
-    not_heeded: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    ignored: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Setting → the service whose figures it changes: whoever sets one for a run expects that. Ports
     # and versions are not among them: people export those for several stacks at once.
-    changes_results_of: Mapping[str, str] = field(default_factory=dict)
+    affects: Mapping[str, str] = field(default_factory=dict)
     # Versions of published images.
     image_versions: Collection[str] = ()
 
 
-STACK = Heed(
-    of_the_harness=(
+STACK = Applicability(
+    harness_only=(
         *("RUNTIME", "AIRGAP", "LOGS_FOLDER", "STACK_NAME", "WORKLOAD", "HARNESS_CPUS"),
         *("NOISE_GATE", "FOREIGN_CPU_MAX_PCT", "STEAL_MAX_PCT", "CORE_SPEED_MIN_PCT"),
         "READS_PER_SECOND",
     ),
-    not_heeded={
+    ignored={
         "native": {
             "REDPANDA_SMP": KAFKA,
             "REDPANDA_MEMORY": KAFKA,
@@ -58,7 +58,7 @@ STACK = Heed(
             "KAFKA_CONTROLLER_PORT": "it is not published",
         },
     },
-    changes_results_of={
+    affects={
         **dict.fromkeys(
             ("REDPANDA_SMP", "REDPANDA_MEMORY", "REDPANDA_TMPFS", "KAFKA_HEAP"), "broker"
         ),
@@ -69,26 +69,26 @@ STACK = Heed(
 )
 
 
-def of_the_harness() -> frozenset[str]:
+def harness_settings() -> frozenset[str]:
     """The settings that are for the harness itself."""
-    return frozenset(name for heed in _all() for name in heed.of_the_harness)
+    return frozenset(name for each in _all() for name in each.harness_only)
 
 
-def not_heeded(runtime: str) -> dict[str, str]:
+def ignored_settings(runtime: str) -> dict[str, str]:
     """Setting → why `native`, `compose` or `airgap` does not heed it."""
     found: dict[str, str] = {}
     if runtime == "airgap":
         found |= dict.fromkeys(names(), BUILT_IN)
-    for heed in _all():
-        found |= heed.not_heeded.get(runtime, {})
+    for each in _all():
+        found |= each.ignored.get(runtime, {})
         if runtime != "compose":
-            found |= dict.fromkeys(heed.image_versions, NO_IMAGE)
+            found |= dict.fromkeys(each.image_versions, NO_IMAGE)
     return found
 
 
-def changes_results_of() -> dict[str, str]:
+def affected_services() -> dict[str, str]:
     """Setting → the service whose figures it changes."""
-    return {name: service for heed in _all() for name, service in heed.changes_results_of.items()}
+    return {name: service for each in _all() for name, service in each.affects.items()}
 
 
 def workload_of(setting: str) -> str:
@@ -98,25 +98,25 @@ def workload_of(setting: str) -> str:
     return next(found, "")
 
 
-def why_not(setting: str, runtime: str, *, airgap: bool) -> str:
+def why_ignored(setting: str, runtime: str, *, airgap: bool) -> str:
     """Why this runtime does not heed the setting; empty if it does."""
     where = "airgap" if runtime == "compose" and airgap else runtime
-    return not_heeded(where).get(setting.upper(), "")
+    return ignored_settings(where).get(setting.upper(), "")
 
 
-def require_heeded(setting: str, runtime: str, *, airgap: bool, remedy: str = "") -> None:
+def require_applicable(setting: str, runtime: str, *, airgap: bool, remedy: str = "") -> None:
     """
     Raises:
         UsageError: this runtime does not heed the setting; `remedy` says what to do.
     """
-    if why := why_not(setting, runtime, airgap=airgap):
+    if why := why_ignored(setting, runtime, airgap=airgap):
         how = "in containers" if runtime == "compose" else "natively"
         raise UsageError(
             f"{setting.upper()} does nothing to a stack that runs {how}: {why}. {remedy}".rstrip()
         )
 
 
-def require_all_heeded(services: Collection[str], runtime: str, *, airgap: bool) -> None:
+def require_overrides_applicable(services: Collection[str], runtime: str, *, airgap: bool) -> None:
     """Check that each setting for these services does something if the environment changes it from
     what `.env` says. Whoever changes it would take the result for one with that setting.
 
@@ -125,14 +125,14 @@ def require_all_heeded(services: Collection[str], runtime: str, *, airgap: bool)
     """
     in_file = in_env_files()
     given = {name.upper(): value.strip() for name, value in os.environ.items()}
-    for setting, service in changes_results_of().items():
+    for setting, service in affected_services().items():
         if service in services and given.get(setting, in_file[setting]) != in_file[setting]:
             remedy = "Unset it in the environment, or choose another runtime (RUNTIME, AIRGAP)."
-            require_heeded(setting, runtime, airgap=airgap, remedy=remedy)
+            require_applicable(setting, runtime, airgap=airgap, remedy=remedy)
 
 
-def _all() -> Iterator[Heed]:
+def _all() -> Iterator[Applicability]:
     yield STACK
     for module in plugins.of_all("knobs").values():
-        if heed := getattr(module, "HEED", None):
-            yield heed
+        if found := getattr(module, "APPLICABILITY", None):
+            yield found

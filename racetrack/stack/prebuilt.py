@@ -1,11 +1,12 @@
-"""Archives of loaded classes (class data sharing), which halve the start of a Java service.
+"""Results that are made once per part and speed up every later start, such as class archives.
 
-An archive is made by a training, after the first run: the service is started once more, on scratch
-data, until it answers, and writes what classes it loaded when it is told to end. It is kept beside
-the part. A JVM that finds an archive unfit for itself says so in its log and starts without.
+They are kept in the part's folder and removed with it. A user who may not write there runs
+without them.
 """
 
+import contextlib
 import hashlib
+import os
 import shutil
 import signal
 import subprocess
@@ -14,14 +15,58 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from racetrack.stack.native import jvm, net, prebuilt
-from racetrack.stack.native.leftovers import mark
-from racetrack.stack.native.service import Context, Launch, NotReady, spawn
+import psutil
+
+from racetrack.stack import jvm, net
+from racetrack.stack.processes import mark
+from racetrack.stack.service import Context, Launch, NotReady, spawn
 
 TRAINING_S = 180.0
 ASK_EVERY_S = 0.1
 # A JVM says 143, and so does a shell; Python says the signal itself.
 ENDED_BY_SIGTERM = (143, -signal.SIGTERM)
+
+
+def path_in(part: Path, name: str) -> Path:
+    """Where a thing of that name is kept, whether it is there or not."""
+    return part / "made" / name
+
+
+def keep(source: Path, target: Path) -> bool:
+    """Copy a file or folder to where `path_in` says: whole or not at all. False if there is no way
+    to write there; whoever asked does without, only slower."""
+    unfinished = target.with_name(f".{os.getpid()}-{target.name}")
+    try:
+        target.parent.mkdir(exist_ok=True)
+        _remove_half_made(target)
+        if source.is_dir():
+            shutil.copytree(source, unfinished)
+        else:
+            shutil.copyfile(source, unfinished)
+        # A JVM dies of an archive that a power cut has shortened.
+        os.sync()
+        unfinished.rename(target)
+    except OSError:
+        _remove(unfinished)
+        # Where another run was faster, a folder stands already, and it serves as well.
+        return target.exists()
+    return True
+
+
+def _remove_half_made(target: Path) -> None:
+    """What runs left that were killed while they copied."""
+    for path in target.parent.glob(f".*-{target.name}"):
+        pid = path.name[1:].partition("-")[0]
+        if pid.isdecimal() and not psutil.pid_exists(int(pid)):
+            _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 @dataclass(frozen=True)
@@ -44,7 +89,7 @@ class Archive:
 
     def file(self, parts: Mapping[str, Path]) -> Path:
         """Return where the archive is, or will be."""
-        return prebuilt.path_in(parts[self.part], f"{self.service}-{self._fits()}.jsa")
+        return path_in(parts[self.part], f"{self.service}-{self._fits()}.jsa")
 
     def exists(self, parts: Mapping[str, Path]) -> bool:
         """Return whether it has been made."""
@@ -64,7 +109,7 @@ class Archive:
             settings = net.elsewhere(context.settings, *self.ports)
             training = replace(context, work=scratch, settings=settings)
             if self._run(training, self.train(training, dumped)) and dumped.exists():
-                prebuilt.keep(dumped, self.file(context.parts))
+                keep(dumped, self.file(context.parts))
         finally:
             shutil.rmtree(scratch)
 

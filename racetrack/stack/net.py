@@ -7,7 +7,7 @@ import urllib.error
 import urllib.request
 
 from racetrack.config import Settings
-from racetrack.stack.native.service import NotReady
+from racetrack.stack.service import NotReady
 
 # Peers listen on this machine: no proxy of the environment may stand between.
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from racetrack.stack.compose import leftovers
-from racetrack.stack.native import leftovers as processes
+from racetrack.stack import processes
+from racetrack.stack.compose import orphans
 
 Start = Callable[[Mapping[str, str]], "subprocess.Popen[bytes]"]
 
@@ -40,12 +40,12 @@ def test_every_command_of_the_harness_is_ended_and_no_native_service(
     commands = [
         start(processes.mark_command(stack_name, "top")),
         start(processes.mark_command(stack_name, "psql")),
-        start(leftovers.mark(stack_name)),
+        start(orphans.mark(stack_name)),
     ]
     service = start(processes.mark(stack_name, "broker"))
     others = start(processes.mark_command(f"{stack_name}-b", "top"))
-    assert leftovers.clear_at_once(stack_name) == "`docker compose`, `psql`, `top`"
+    assert orphans.clear_at_once(stack_name) == "`docker compose`, `psql`, `top`"
     assert [each.wait(30) for each in commands] == [-9, -9, -9]
     assert service.poll() is None
     assert others.poll() is None
-    assert leftovers.clear_at_once(stack_name) is None
+    assert orphans.clear_at_once(stack_name) is None

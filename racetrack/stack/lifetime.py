@@ -1,26 +1,20 @@
-"""Sees to it that a stack does not outlive its harness, even one that is killed (SIGKILL).
-
-A small process in a session of its own (`racetrack.stack.watchdog_process`) reads from a pipe whose
-only writing end this process holds. Nobody ever writes: the kernel closes the pipe when the harness
-ends, however it ends. A run that ends in good order, or leaves its stack running on purpose, ends
-the watchdog first.
-
-PR_SET_PDEATHSIG, by which the kernel signals a child when its parent dies, would not do: it reaches
-neither grandchildren nor containers nor data, and comes already when the thread that started the
-child ends, as those do that start services here.
-"""
+"""The lifetime of a stack: it ends with its harness, unless `./race up` leaves it running."""
 
 import fcntl
+import json
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from racetrack.clock import utc_now
 from racetrack.config import REPO
 from racetrack.errors import BusyError
 from racetrack.machine_lock import private_folder
-from racetrack.stack.contract import Say
+from racetrack.results.json_file import write_json
+from racetrack.stack.contract import RunningStack, Say
 
 CLEARS_WITHIN_S = 60.0  # it takes 3 s; more where the machine is busy
 LOOK_EVERY_S = 0.05
@@ -106,3 +100,39 @@ class Watchdog:
                     " run clears what is left."
                 )
             time.sleep(LOOK_EVERY_S)
+
+
+class UpFile:
+    """The file `up.json` in the folder where a stack's data is: gone with it."""
+
+    def __init__(self, root: Path) -> None:
+        self._file = root / "up.json"
+
+    def write(self, runtime: str, engine: str, workload: str, services: Sequence[str]) -> None:
+        """From now on the stack stands, for this engine and workload, with these services."""
+        what = {"runtime": runtime, "engine": engine, "workload": workload}
+        write_json(self._file, {**what, "since": utc_now(), "expected": sorted(services)})
+
+    def runtime(self) -> str | None:
+        """Return the runtime that the stack of the note was put up in; None if there is no note."""
+        if not self._file.exists():
+            return None
+        return str(json.loads(self._file.read_text())["runtime"])
+
+    def read(self, services: Mapping[str, Sequence[int]]) -> RunningStack | None:
+        """The stack of the note, if anything of it still lives: `services` is what does."""
+        if not services or not self._file.exists():
+            return None
+        return RunningStack(services=services, **json.loads(self._file.read_text()))
+
+
+def require_not_running(up: RunningStack | None) -> None:
+    """
+    Raises:
+        BusyError: a stack of this name stands, and is left alone.
+    """
+    if up:
+        raise BusyError(
+            f"A stack is up since {up.since} (`./race up {up.engine}`)."
+            " Take it down with `./race down`, or set another STACK_NAME and other ports."
+        )

@@ -1,10 +1,11 @@
-"""Which images are here, and getting those that are not: a start must not wait for a network."""
+"""Conditions for starting containers: the images are present and there is enough memory."""
 
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import docker
+import psutil
 from docker.errors import APIError, DockerException, ImageNotFound
 
 from racetrack.errors import SetupError
@@ -12,9 +13,11 @@ from racetrack.stack.contract import Say
 
 TELL_EVERY_S = 10.0
 MB = 1_000_000
+GIB = 1 << 30
+UNITS = {"m": 1 << 20, "g": GIB}
 
 
-def have(client: docker.DockerClient, image: str) -> bool:
+def is_present(client: docker.DockerClient, image: str) -> bool:
     """Whether the engine has it."""
     try:
         client.images.get(image)
@@ -71,3 +74,29 @@ def _progress(layers: Mapping[str, tuple[int, int]]) -> str:
         (sum(column) for column in zip(*layers.values(), strict=True)) if layers else (0, 0)
     )
     return f"{here / MB:,.0f} of {total / MB:,.0f} MB"
+
+
+def require_memory(needed: Mapping[str, str], virtual_bytes: int | None = None) -> None:
+    """Look, before anything starts. `needed` says of each service what may come together, such as
+    `4g 300m`; `virtual_bytes` is what the virtual machine has that they run in, if they do.
+
+    Raises:
+        SetupError: there is too little.
+    """
+    sizes = {name: sum(map(_bytes, told.split())) for name, told in needed.items()}
+    here = "are available. Stop something"
+    if virtual_bytes:
+        here = "are what Docker's virtual machine has. Give it more"
+    available = virtual_bytes or psutil.virtual_memory().available
+    if sum(sizes.values()) > available:
+        by_size = sorted(sizes.items(), key=lambda item: -item[1])
+        largest = ", ".join(f"{name} {size / GIB:.1f}" for name, size in by_size)
+        raise SetupError(
+            f"Not enough memory: the services may use {sum(sizes.values()) / GIB:.1f} GiB"
+            f" ({largest}), and {available / GIB:.1f} GiB {here}, or lower their heaps, memory and"
+            " tmpfs in .env."
+        )
+
+
+def _bytes(size: str) -> int:
+    return int(size[:-1]) * UNITS[size[-1].lower()]

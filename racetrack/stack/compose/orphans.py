@@ -12,11 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from racetrack.errors import RacetrackError
-from racetrack.stack.compose.names import shown
-from racetrack.stack.native import leftovers as processes
+from racetrack.stack import processes
+from racetrack.stack.compose.names import PROJECT, SERVICE, shown
 
-PROJECT = "com.docker.compose.project"
-SERVICE = "com.docker.compose.service"
 COMMAND = "docker compose"
 # How each kind of thing is listed, its id first, and removed; what the others use comes first.
 KINDS = (

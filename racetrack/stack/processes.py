@@ -27,6 +27,7 @@ GRACE_S, KILL_ROUNDS, LOOK_EVERY_S = 8.0, 3, 0.05
 GRACE_AT_ONCE_S = REMOVED_WITHIN_S = 2.0
 SHM = Path("/dev/shm")  # noqa: S108  # the folder below it is private
 ROOM_BYTES = 1 << 30
+TAIL_LINES = 12
 
 
 @dataclass(frozen=True)
@@ -206,3 +207,9 @@ def _signal_all(targets: Iterable[psutil.Process], number: signal.Signals) -> No
     for process in targets:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.send_signal(number)
+
+
+def log_tail(log: Path) -> str:
+    """Return the last lines of a log, indented."""
+    lines = log.read_text(errors="replace").splitlines()[-TAIL_LINES:]
+    return "\n".join(f"    {line}" for line in lines) or "    (it is empty)"
