@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from racetrack import install, interrupts
+from racetrack import install, terminal
 from racetrack.config import load
 from racetrack.errors import RacetrackError
 from racetrack.machine_lock import machine_lock
@@ -21,7 +21,7 @@ def main() -> int:
     arguments = [sys.executable, str(BENCH), *sys.argv[1:]]
     if {"--help", "-h"} & set(sys.argv[1:]):
         return subprocess.run(arguments, check=False).returncode
-    with interrupts.guarded(tell) as guard, machine_lock(), tempfile.TemporaryDirectory() as logs:
+    with terminal.guarded(tell) as guard, machine_lock(), tempfile.TemporaryDirectory() as logs:
         stack = NativeStack(load())
         # With clients the load generator itself is measured, as it runs.
         with_clients = any(word.endswith("clients") for word in sys.argv)
@@ -62,5 +62,5 @@ if __name__ == "__main__":
     except RacetrackError as error:
         tell(f"Error: {error}")
         sys.exit(error.exit_code)
-    except interrupts.Interrupted as interrupted:
+    except terminal.Interrupted as interrupted:
         sys.exit(interrupted.exit_code)

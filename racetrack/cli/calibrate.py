@@ -21,7 +21,7 @@ def calibrate() -> None:
         ./race calibrate
     """
     from racetrack.run import calibration
-    from racetrack.screen import Screen
+    from racetrack.terminal import Screen
 
     screen = Screen()
     with guarded(screen) as guard:

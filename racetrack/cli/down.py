@@ -14,8 +14,8 @@ def down() -> None:
     Example:
         ./race down
     """
-    from racetrack.screen import Screen
     from racetrack.stack.runtime import possible_stacks
+    from racetrack.terminal import Screen
 
     screen = Screen()
     with guarded(screen):

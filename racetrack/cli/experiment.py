@@ -66,7 +66,7 @@ def experiment(
     from racetrack.results.run import RunArguments
     from racetrack.run.experiment import TOP_SUMMARY
     from racetrack.run.single import require_possible, run_once
-    from racetrack.screen import Screen
+    from racetrack.terminal import Screen
 
     screen = Screen()
     with guarded(screen) as guard:

@@ -18,7 +18,7 @@ def images() -> None:
         ./race images && AIRGAP=true ./run_experiment.sh dh 1000 10 10 1.0
     """
     from racetrack.images.build import build
-    from racetrack.screen import Screen
+    from racetrack.terminal import Screen
 
     screen = Screen()
     with guarded(screen):

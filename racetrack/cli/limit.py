@@ -22,7 +22,7 @@ from racetrack.machine_lock import machine_lock
 
 if TYPE_CHECKING:
     from racetrack.run.capacity_search import CapacitySearch
-    from racetrack.screen import Screen
+    from racetrack.terminal import Screen
 
 PAGEVIEWS = "pageviews"
 
@@ -102,7 +102,7 @@ def limit(
     from racetrack.report import agreement
     from racetrack.run.capacity_search import CapacitySearch, settings_to_search
     from racetrack.run.trials import DURATIONS
-    from racetrack.screen import Screen
+    from racetrack.terminal import Screen
 
     screen = Screen()
     bounds_ms = tuple(sorted({1000 * bound_s for bound_s in bounds})) or DURATIONS.bounds_ms

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from racetrack import interrupts
+from racetrack import terminal
 from racetrack.cli.parameters import Duration, guarded, load_settings
 from racetrack.machine_lock import machine_lock
 
 if TYPE_CHECKING:
     from racetrack.results.sweep import Sweep
-    from racetrack.screen import Screen
+    from racetrack.terminal import Screen
 
 WAIT_OPTION = click.option(
     "--wait",
@@ -42,7 +42,7 @@ def carry_out_plan(plan: "Sweep", resume: Path | None) -> None:
     code."""
     from racetrack.results.folder import shown
     from racetrack.run.sweep import begin, carry_out, read, require_possible
-    from racetrack.screen import Screen
+    from racetrack.terminal import Screen
 
     screen = Screen()
     with guarded(screen) as guard:
@@ -52,7 +52,7 @@ def carry_out_plan(plan: "Sweep", resume: Path | None) -> None:
             folder = resume or begin(plan)
             try:
                 all_ok = carry_out(folder, screen, guard)
-            except interrupts.Interrupted:
+            except terminal.Interrupted:
                 screen.say(f"To go on later: ./race sweep --resume {shown(folder)}")
                 raise
         if (read(folder) if resume else plan).as_published:

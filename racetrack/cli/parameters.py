@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from racetrack import interrupts, plugins, units
+from racetrack import plugins, terminal, units
 from racetrack.errors import RacetrackError
 
 if TYPE_CHECKING:
     from racetrack.config import Settings
-    from racetrack.screen import Screen
+    from racetrack.terminal import Screen
 
 # Where exit codes are documented: the help of every command ends with this.
 EXIT_CODES = """
@@ -136,9 +136,9 @@ ENGINES = OneOf(plugins.engine_names())
 
 
 @contextmanager
-def guarded(screen: "Screen") -> Iterator[interrupts.Guard]:
+def guarded(screen: "Screen") -> Iterator[terminal.Guard]:
     """Signals go to the guard, errors become exit codes."""
-    with errors_to_exit_codes(), interrupts.guarded(screen.say) as guard:
+    with errors_to_exit_codes(), terminal.guarded(screen.say) as guard:
         yield guard
 
 
@@ -167,7 +167,7 @@ def errors_to_exit_codes() -> Iterator[None]:
             err=True,
         )
         sys.exit(1)
-    except interrupts.Interrupted as interrupted:
+    except terminal.Interrupted as interrupted:
         click.echo(f"{interrupted}", err=True)
         sys.exit(interrupted.exit_code)
 

@@ -15,8 +15,8 @@ def status() -> None:
     Example:
         ./race status
     """
-    from racetrack.screen import Screen
     from racetrack.stack.runtime import NO_STACK_IS_UP, running_stack
+    from racetrack.terminal import Screen
 
     screen = Screen()
     with guarded(screen):

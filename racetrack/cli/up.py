@@ -34,8 +34,8 @@ def up(engine: str, workload: str | None) -> None:
         require_usable,
         services_of,
     )
-    from racetrack.screen import Screen
     from racetrack.stack.runtime import open_stack
+    from racetrack.terminal import Screen
 
     screen = Screen()
     with guarded(screen) as guard:

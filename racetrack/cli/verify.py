@@ -12,8 +12,8 @@ from racetrack.machine_lock import machine_lock
 if TYPE_CHECKING:
     from racetrack.engines.contract import Engine
     from racetrack.results.verification import Verified
-    from racetrack.screen import Screen
     from racetrack.stack.contract import Stack
+    from racetrack.terminal import Screen
 
 
 @click.command(cls=Command)
@@ -33,8 +33,8 @@ def verify() -> None:
     from racetrack.report import verified
     from racetrack.results.folder import named_folder, shown
     from racetrack.results.json_file import write_json
-    from racetrack.screen import Screen
     from racetrack.stack.runtime import NO_STACK_IS_UP, running_stack
+    from racetrack.terminal import Screen
 
     screen = Screen()
     with guarded(screen):

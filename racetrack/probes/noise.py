@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from racetrack.clock import now_ms
+from racetrack.host import ProcessTree, stat_fields
 from racetrack.probes.core_speed import CoresSpeed
 from racetrack.probes.thread import Probe
 from racetrack.probes.usage import TICKS_PER_S, Meter, cpu_s_of, harness_cpu_s, ticks_in
-from racetrack.process_tree import ProcessTree, stat_fields
 from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Accounting
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import psutil
 
 from racetrack.clock import now_ms
+from racetrack.host import stat_fields
 from racetrack.probes.thread import Probe
-from racetrack.process_tree import stat_fields
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import CpuTime
 

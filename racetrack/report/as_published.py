@@ -10,7 +10,7 @@ from racetrack.report.collect import RULER, Run
 from racetrack.report.definitions import number
 from racetrack.results.figures import VerdictKind
 from racetrack.results.reference import Article
-from racetrack.screen import as_text
+from racetrack.terminal import as_text
 
 WIDTH = 110
 FIGURES = ("cpu_mean_pct", "rss_max_gib")

@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from racetrack import engines, interrupts, machine, plugins
+from racetrack import engines, host, plugins, terminal
 from racetrack.clock import utc_now
 from racetrack.config import Settings, load
 from racetrack.results.defects import InjectedDefect
-from racetrack.screen import Screen, as_text
 from racetrack.stack.runtime import open_stack
+from racetrack.terminal import Screen, as_text
 
 if TYPE_CHECKING:
     from racetrack.analysis.ruler import Finding
@@ -89,7 +89,7 @@ NOISY, BURNT_CORES = Case(InjectedDefect()), 0.2
 GATE = {"NOISE_GATE": "true", "FOREIGN_CPU_MAX_PCT": "5"}
 
 
-def run(screen: Screen, guard: interrupts.Guard) -> Sequence["Finding"]:
+def run(screen: Screen, guard: terminal.Guard) -> Sequence["Finding"]:
     """Run all cases, show the table and return its rows.
 
     Raises:
@@ -102,7 +102,7 @@ def run(screen: Screen, guard: interrupts.Guard) -> Sequence["Finding"]:
         f" {sum(case.takes_s for case in (*CASES, NOISY)) / 60:.1f} minutes"
     )
     prepare(screen)
-    where = machine.describe()
+    where = host.describe()
     load_before = os.getloadavg()[0]
     folders = [_run_case(number, screen, guard) for number in range(len(CASES))]
     found = [*findings(folders), noisy(screen, guard)]
@@ -160,7 +160,7 @@ def findings(folders: Sequence[Path]) -> list["Finding"]:
     ]
 
 
-def noisy(screen: Screen, guard: interrupts.Guard) -> "Finding":
+def noisy(screen: Screen, guard: terminal.Guard) -> "Finding":
     """The row of a run beside which another program uses a known share of a core."""
     from racetrack.analysis import ruler
     from racetrack.results.folder import read_run
@@ -187,7 +187,7 @@ def settings_of(defect: InjectedDefect, overrides: Mapping[str, str] | None = No
 def run_case(
     case: Case,
     screen: Screen,
-    guard: interrupts.Guard,
+    guard: terminal.Guard,
     overrides: Mapping[str, str] | None = None,
 ) -> Path:
     """The folder of a fresh run of this case."""
@@ -217,7 +217,7 @@ def table(found: Sequence["Finding"]) -> str:
     return as_text(shown, TABLE_WIDTH)
 
 
-def _run_case(number: int, screen: Screen, guard: interrupts.Guard) -> Path:
+def _run_case(number: int, screen: Screen, guard: terminal.Guard) -> Path:
     left_s = sum(case.takes_s for case in CASES[number:])
     what = f"[{number + 1}/{len(CASES)}] {CASES[number]}"
     screen.heading(f"{what}; about {left_s:.0f} s left")

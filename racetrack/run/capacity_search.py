@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TypeVar
 
-from racetrack import engines, interrupts, machine
+from racetrack import engines, host, terminal
 from racetrack.analysis import raw
 from racetrack.analysis.capacity import Work
 from racetrack.analysis.noise import core_speed, why_window_is_void
@@ -36,9 +36,9 @@ from racetrack.run.readiness import make_ready, require_raced_on, services_of
 from racetrack.run.session import Session
 from racetrack.run.single import repeat_while_void
 from racetrack.run.trials import DURATIONS, PhaseDurations, Saturation
-from racetrack.screen import Screen
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import open_stack
+from racetrack.terminal import Screen
 
 Watched = TypeVar("Watched", SaturationWindow, RateTrial)
 
@@ -62,7 +62,7 @@ class CapacitySearch:
         engine_name: str,
         settings: Settings,
         screen: Screen,
-        guard: interrupts.Guard,
+        guard: terminal.Guard,
         durations: PhaseDurations = DURATIONS,
         start_per_s: int | None = None,
         of: str = PAGEVIEWS,
@@ -78,7 +78,7 @@ class CapacitySearch:
             engine=engine_name,
             of=of,
             runtime=runtime,
-            machine=machine.describe(),
+            machine=host.describe(),
             settings=for_record(settings),
         )
         self._began_s = time.monotonic()
@@ -128,7 +128,7 @@ class CapacitySearch:
         session = Session(self._engine, stack, folder, self._screen, 1.0)
         outcome = "unfinished"
         try:
-            with interrupts.unwrapped():
+            with terminal.unwrapped():
                 session.start_stack()
                 session.run_demo()
                 load = loads.load_of(self._of, session, folder.path, self._settings)

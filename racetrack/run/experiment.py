@@ -4,12 +4,12 @@ import platform
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from racetrack import __version__, interrupts, machine
+from racetrack import __version__, host, terminal
 from racetrack.analysis import figures, outcome
 from racetrack.config import for_record
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, SetupError
-from racetrack.report import terminal
+from racetrack.report import summary
 from racetrack.results.folder import RunFolder, read_run, shown
 from racetrack.results.run import (
     Measured,
@@ -19,8 +19,8 @@ from racetrack.results.run import (
 )
 from racetrack.run import decision, faults, room
 from racetrack.run.session import Session
-from racetrack.screen import Screen
 from racetrack.stack.contract import Stack
+from racetrack.terminal import Screen
 from racetrack.workloads.contract import Workload, find_workload, on_what
 
 STEPS = (
@@ -53,7 +53,7 @@ class Experiment:
         )
         self._steps = (*STEPS[:-1], *([VERIFY] if asked.verify else []), STEPS[-1])
 
-    def run(self, guard: interrupts.Guard) -> str:
+    def run(self, guard: terminal.Guard) -> str:
         """Do the steps; returns the outcome, which `run.json` holds too: `ok` or what failed.
 
         Raises:
@@ -64,7 +64,7 @@ class Experiment:
             self._announce()
             result = "unfinished"
             try:
-                with interrupts.unwrapped():
+                with terminal.unwrapped():
                     result = self._do_steps()
                     guard.disarm()
             except SetupError as error:
@@ -175,8 +175,8 @@ class Experiment:
         run = read_run(self._folder.path)
         if run.results:
             with self._folder.open_for_lines(TOP_SUMMARY) as file:
-                file.writelines(f"{line}\n" for line in terminal.sample_lines(run.results))
-            for line in terminal.summary(run, self._folder.path):
+                file.writelines(f"{line}\n" for line in summary.format_samples(run.results))
+            for line in summary.describe_run(run, self._folder.path):
                 self._screen.say(line)
         elif result != "ok":
             self._screen.say(f"The experiment failed: {result}\nLogs: {shown(self._folder.path)}")
@@ -206,7 +206,7 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, asked: RunArgu
                 for asked in workload.queries
             )
         run.event_window_ms = workload.event_window_ms
-        run.machine = machine.describe()
+        run.machine = host.describe()
         run.versions = {"racetrack": __version__, "python": platform.python_version()}
 
 

@@ -37,8 +37,8 @@ from racetrack.run.faults import Away, Fault, FaultInjector
 from racetrack.run.rate_controller import LoadSample
 from racetrack.run.readiness import check_services, check_writes, services_of
 from racetrack.run.room import RoomWatch
-from racetrack.screen import Screen
 from racetrack.stack.contract import OnReady, Stack, ignore
+from racetrack.terminal import Screen
 from racetrack.workloads.contract import find_workload
 
 FIRST_UPDATE_WITHIN_S = FIRST_ANSWER_WITHIN_S = 60.0

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from racetrack import engines, interrupts
+from racetrack import engines, terminal
 from racetrack.analysis.noise import is_void
 from racetrack.config import Settings
 from racetrack.engines.contract import Engine
@@ -13,9 +13,9 @@ from racetrack.results.run import RunArguments
 from racetrack.run import faults
 from racetrack.run.experiment import Experiment
 from racetrack.run.readiness import make_ready, require_usable, services_of
-from racetrack.screen import Screen
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import open_stack
+from racetrack.terminal import Screen
 
 REPEATS = 3
 Made = TypeVar("Made")
@@ -25,7 +25,7 @@ def repeat_while_void(
     once: Callable[[], Made],
     why_void: Callable[[Made], str | None],
     screen: Screen,
-    guard: interrupts.Guard,
+    guard: terminal.Guard,
 ) -> Made:
     """Do something afresh, and again for as long as it is void, REPEATS times at most; what the
     last made, which may be void too. It is said each time.
@@ -43,7 +43,7 @@ def repeat_while_void(
     return made
 
 
-def run_until_not_void(once: Callable[[], Path], screen: Screen, guard: interrupts.Guard) -> Path:
+def run_until_not_void(once: Callable[[], Path], screen: Screen, guard: terminal.Guard) -> Path:
     """The same for a run whose `run.json` says whether it is void; `once` returns its folder."""
 
     def why_void(folder: Path) -> str | None:
@@ -58,7 +58,7 @@ def run_once(
     asked: RunArguments,
     settings: Settings,
     screen: Screen,
-    guard: interrupts.Guard,
+    guard: terminal.Guard,
 ) -> Path:
     """Run one experiment afresh; its folder, whose `run.json` holds the outcome.
 

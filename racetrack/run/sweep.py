@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from racetrack import interrupts
+from racetrack import terminal
 from racetrack.config import Settings, load
 from racetrack.engines import find_engine
 from racetrack.errors import UsageError
@@ -17,9 +17,9 @@ from racetrack.results.sweep import PlannedRun, Sweep
 from racetrack.run import single
 from racetrack.run.readiness import services_of
 from racetrack.run.single import run_once, run_until_not_void
-from racetrack.screen import Screen
 from racetrack.stack import applicability
 from racetrack.stack.runtime import open_stack
+from racetrack.terminal import Screen
 
 PLAN = "sweep.json"
 
@@ -124,7 +124,7 @@ def read(folder: Path) -> Sweep:
         raise UsageError(f"{folder} holds no {PLAN}: it is not the folder of a sweep.") from None
 
 
-def carry_out(folder: Path, screen: Screen, guard: interrupts.Guard) -> bool:
+def carry_out(folder: Path, screen: Screen, guard: terminal.Guard) -> bool:
     """Run what has not been run; True if every run of the plan ended with outcome `ok`.
 
     Raises:
@@ -147,7 +147,7 @@ def carry_out(folder: Path, screen: Screen, guard: interrupts.Guard) -> bool:
 
 
 def _run(
-    run: PlannedRun, sweep: Sweep, logs_folder: Path, screen: Screen, guard: interrupts.Guard
+    run: PlannedRun, sweep: Sweep, logs_folder: Path, screen: Screen, guard: terminal.Guard
 ) -> PlannedRun:
     """Its folder goes beside the sweep's, where a report looks for it, whatever is set today."""
     here = {"LOGS_FOLDER": str(logs_folder.resolve())}

@@ -11,7 +11,7 @@ import psutil
 from racetrack import plugins
 from racetrack.config import Settings
 from racetrack.errors import BusyError, UsageError
-from racetrack.machine import usable_cores
+from racetrack.host import usable_cores
 
 # Nothing else of a stack is measured, so nothing else has cores of its own.
 SETTINGS = ("engine_cpus", "broker_cpus", "loadgen_cpus", "harness_cpus")

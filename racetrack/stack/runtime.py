@@ -50,16 +50,16 @@ def open_stack(
 
 def _must_be_compose(settings: Settings) -> bool:
     """Whether plain processes are no way out: by the setting, or because of the machine."""
-    from racetrack import machine
+    from racetrack import host
 
-    return settings.runtime == "compose" or not machine.runs_native()
+    return settings.runtime == "compose" or not host.runs_native()
 
 
 def _native(settings: Settings) -> Stack:
-    from racetrack import machine
+    from racetrack import host
     from racetrack.stack.native.stack import NativeStack
 
-    if not machine.runs_native():
+    if not host.runs_native():
         raise SetupError(
             "RUNTIME=native takes its programs from Debian, and this is no Linux. Use Docker"
             " (RUNTIME=compose)."
@@ -108,18 +108,18 @@ def _compose(settings: Settings) -> Stack:
 
 class _NotThere(UsageError):
     def __init__(self, why: str) -> None:
-        from racetrack import machine
+        from racetrack import host
 
-        native = "Set RUNTIME=native" if machine.runs_native() else "Run it on Linux"
+        native = "Set RUNTIME=native" if host.runs_native() else "Run it on Linux"
         super().__init__(f"{why}. {native}, or describe the service there.")
         self.why = why
 
 
 class _NotMeasured(SetupError):
     def __init__(self, unmeasurable: Unmeasurable) -> None:
-        from racetrack import machine
+        from racetrack import host
 
-        native = ", or set RUNTIME=native" if machine.runs_native() else ""
+        native = ", or set RUNTIME=native" if host.runs_native() else ""
         super().__init__(
             f"{unmeasurable.why}: CPU and memory can't be measured, and nothing has been started."
             f" {unmeasurable.remedy}{native}. To play without measuring: `./race up ENGINE`."

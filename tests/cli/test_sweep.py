@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from racetrack import cli, interrupts, plugins
+from racetrack import cli, plugins, terminal
 from racetrack.results.json_file import write_json
 from racetrack.results.sweep import Sweep
 from racetrack.run import sweep
@@ -62,7 +62,7 @@ def test_whoever_breaks_it_off_is_told_how_to_go_on(
 
     def carry_out(folder: Path, *_: object) -> bool:
         taken_up.append(folder)
-        raise interrupts.Interrupted(2)
+        raise terminal.Interrupted(2)
 
     monkeypatch.setattr(sweep, "carry_out", carry_out)
     write_json(tmp_path / "sweep.json", Sweep(engines=(EXAMPLE,)).model_dump(mode="json"))

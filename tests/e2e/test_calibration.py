@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from racetrack import interrupts
+from racetrack import terminal
 from racetrack.analysis import ruler
 from racetrack.engines import calibration_engine
 from racetrack.machine_lock import machine_lock
 from racetrack.results.defects import NO_PARTITION, VISIBLE_CYCLE_MS, InjectedDefect
 from racetrack.run.calibration import CASES, Case, run_case
-from racetrack.screen import Screen
+from racetrack.terminal import Screen
 from tests.e2e.shared import skip_if_busy
 from tests.run_json import read_run
 
@@ -31,13 +31,13 @@ DELAYS = [
 
 
 @pytest.fixture
-def guard() -> Iterator[interrupts.Guard]:
-    with machine_lock(), interrupts.guarded(print) as guard:
+def guard() -> Iterator[terminal.Guard]:
+    with machine_lock(), terminal.guarded(print) as guard:
         yield guard
 
 
 def measured_as_programmed(
-    case: Case, find: Callable[[Path, InjectedDefect], ruler.Finding], guard: interrupts.Guard
+    case: Case, find: Callable[[Path, InjectedDefect], ruler.Finding], guard: terminal.Guard
 ) -> Path:
     """The folder of a run of this case, in which its defect was found."""
     folder = run_case(case, Screen(Console()), guard)
@@ -56,7 +56,7 @@ def test_there_is_something_to_measure() -> None:
 
 @pytest.mark.parametrize("case", DELAYS, ids=str)
 def test_a_programmed_delay_is_measured_as_lag(
-    case: Case, guard: interrupts.Guard, nothing_left: Callable[[], None]
+    case: Case, guard: terminal.Guard, nothing_left: Callable[[], None]
 ) -> None:
     folder = measured_as_programmed(case, ruler.delay, guard)
     run = read_run(folder)
@@ -69,7 +69,7 @@ def test_a_programmed_delay_is_measured_as_lag(
 
 @pytest.mark.parametrize("case", SAWTEETH, ids=str)
 def test_an_engine_that_tells_once_a_second_is_as_late_as_its_reader_sees(
-    case: Case, guard: interrupts.Guard, nothing_left: Callable[[], None]
+    case: Case, guard: terminal.Guard, nothing_left: Callable[[], None]
 ) -> None:
     measured_as_programmed(case, ruler.sawtooth, guard)
     nothing_left()
@@ -77,7 +77,7 @@ def test_an_engine_that_tells_once_a_second_is_as_late_as_its_reader_sees(
 
 @pytest.mark.parametrize("case", TRAILING, ids=str)
 def test_a_view_that_trails_its_count_is_as_old_as_it_trails_and_its_answers_as_they_take(
-    case: Case, guard: interrupts.Guard, nothing_left: Callable[[], None]
+    case: Case, guard: terminal.Guard, nothing_left: Callable[[], None]
 ) -> None:
     folder = measured_as_programmed(case, ruler.view, guard)
     nothing_left()
@@ -89,7 +89,7 @@ def test_a_view_that_trails_its_count_is_as_old_as_it_trails_and_its_answers_as_
 
 @pytest.mark.parametrize("case", STALLS, ids=str)
 def test_a_stalled_partition_is_seen_though_freshness_hides_it(
-    case: Case, guard: interrupts.Guard, nothing_left: Callable[[], None]
+    case: Case, guard: terminal.Guard, nothing_left: Callable[[], None]
 ) -> None:
     folder = measured_as_programmed(case, ruler.stall, guard)
     assert read_run(folder)["measured"]["engine_drained"]
@@ -98,7 +98,7 @@ def test_a_stalled_partition_is_seen_though_freshness_hides_it(
 
 @pytest.mark.parametrize("case", NOISY, ids=str)
 def test_an_overloaded_engine_is_seen_to_count_what_its_noisy_capacity_allows(
-    case: Case, guard: interrupts.Guard, nothing_left: Callable[[], None]
+    case: Case, guard: terminal.Guard, nothing_left: Callable[[], None]
 ) -> None:
     folder = measured_as_programmed(case, ruler.work, guard)
     assert read_run(folder)["measured"]["engine_drained"]

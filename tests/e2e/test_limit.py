@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from racetrack import interrupts
+from racetrack import terminal
 from racetrack.config import load
 from racetrack.engines import calibration_engine
 from racetrack.machine_lock import machine_lock
@@ -15,7 +15,7 @@ from racetrack.results.defects import InjectedDefect
 from racetrack.results.search import LimitRecord
 from racetrack.run.capacity_search import CapacitySearch
 from racetrack.run.trials import DURATIONS
-from racetrack.screen import Screen, patient_console
+from racetrack.terminal import Screen, patient_console
 from tests.e2e.shared import skip_if_busy
 from tests.some_engines import CALIBRATION
 
@@ -41,7 +41,7 @@ def test_a_programmed_capacity_is_found_and_nearly_all_of_it_is_sustained() -> N
     settings = load(calibration_engine().settings_of(InjectedDefect(capacity_per_s=CAPACITY_PER_S)))
     with (
         tempfile.TemporaryFile("w") as unseen,
-        interrupts.guarded(print) as guard,
+        terminal.guarded(print) as guard,
         machine_lock(),
     ):
         screen = Screen(patient_console(unseen))

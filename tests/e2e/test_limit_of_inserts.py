@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from racetrack import interrupts
+from racetrack import terminal
 from racetrack.config import load
 from racetrack.machine_lock import machine_lock
 from racetrack.run import capacity_search
 from racetrack.run.capacity_search import CapacitySearch
 from racetrack.run.trials import DURATIONS
-from racetrack.screen import Screen, patient_console
+from racetrack.terminal import Screen, patient_console
 from racetrack.workloads.contract import find_workload
 from tests.some_engines import EXAMPLE
 
@@ -39,7 +39,7 @@ def test_inserts_are_raised_until_they_wait_and_worked_off_again(
     raised = find_workload(settings.workload).watched_kinds[0]
     with (
         tempfile.TemporaryFile("w") as unseen,
-        interrupts.guarded(print) as guard,
+        terminal.guarded(print) as guard,
         machine_lock(),
     ):
         screen = Screen(patient_console(unseen))

@@ -18,7 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 from rich.console import Console
 
-from racetrack import interrupts
+from racetrack import terminal
 from racetrack.config import Settings, load
 from racetrack.engines import calibration_engine
 from racetrack.engines.contract import Engine
@@ -28,9 +28,9 @@ from racetrack.results.folder import RunFolder
 from racetrack.results.run import RunArguments
 from racetrack.run.experiment import STEPS, Experiment
 from racetrack.run.readiness import check_writes, make_ready
-from racetrack.screen import Screen
 from racetrack.stack.contract import OnReady, Say, Stack, ignore
 from racetrack.stack.native.stack import NativeStack
+from racetrack.terminal import Screen
 from tests.e2e.loadgen_stack import LoadgenStack
 from tests.run_json import read_run
 
@@ -79,13 +79,13 @@ class Refusing(NativeStack):
 
 
 @pytest.fixture
-def guard() -> Iterator[interrupts.Guard]:
-    with machine_lock(), interrupts.guarded(print) as guard:
+def guard() -> Iterator[terminal.Guard]:
+    with machine_lock(), terminal.guarded(print) as guard:
         yield guard
 
 
 def outcome(
-    engine: Engine, stack: Stack, logs: Path, guard: interrupts.Guard
+    engine: Engine, stack: Stack, logs: Path, guard: terminal.Guard
 ) -> tuple[Mapping[str, Any], str]:
     """What the run says of itself: `run.json`, and what it ended with."""
     make_ready(engine, stack, print)
@@ -101,7 +101,7 @@ def steps_done(run: Mapping[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("limit", [NONE_FITS, ONE_FITS])
 def test_a_broker_that_drops_the_load_ends_the_run_when_the_rate_is_set(
-    limit: str, tmp_path: Path, guard: interrupts.Guard, nothing_left: Callable[[], None]
+    limit: str, tmp_path: Path, guard: terminal.Guard, nothing_left: Callable[[], None]
 ) -> None:
     stack = NativeStack(load())
     run, said = outcome(tampering(limit), stack, tmp_path, guard)
@@ -114,7 +114,7 @@ def test_a_broker_that_drops_the_load_ends_the_run_when_the_rate_is_set(
 
 
 def test_a_broker_that_refuses_ends_the_run_before_the_demo(
-    settings: Settings, tmp_path: Path, guard: interrupts.Guard, nothing_left: Callable[[], None]
+    settings: Settings, tmp_path: Path, guard: terminal.Guard, nothing_left: Callable[[], None]
 ) -> None:
     run, said = outcome(calibration_engine(), Refusing(settings), tmp_path, guard)
     assert steps_done(run) == [STEPS[0], STEPS[-1]]

@@ -12,7 +12,6 @@ from rich.console import Console
 
 from racetrack.config import Settings, load
 from racetrack.engines.contract import Engine
-from racetrack.interrupts import Guard
 from racetrack.probes.noise import COLUMNS
 from racetrack.results import folder as runfolder
 from racetrack.results.folder import RunFolder
@@ -28,8 +27,8 @@ from racetrack.results.run import (
 from racetrack.results.verification import Verified
 from racetrack.run import experiment
 from racetrack.run.experiment import Experiment
-from racetrack.screen import Screen
 from racetrack.stack.contract import DataFolder, Stack
+from racetrack.terminal import Guard, Screen
 from tests.analysis import synthetic, view_files
 from tests.run_json import read_run
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.report import terminal
+from racetrack.report import summary
 from racetrack.report.collect import collect
 from racetrack.report.figures import warnings_of
 from racetrack.report.groups import tables
@@ -43,7 +43,7 @@ def test_a_run_that_did_not_ask_has_six_steps(tmp_path: Path) -> None:
 
 
 def test_the_terminal_names_view_and_row(folder: Path) -> None:
-    told = "\n".join(terminal.summary(runfolder.read_run(folder), folder))
+    told = "\n".join(summary.describe_run(runfolder.read_run(folder), folder))
     assert "1 of 3 right (3 of 4 views): 14 rows compared with 34 of 2 sources" in told
     assert "WRONG       item_summary: 1 different" in told
     assert "source  item_id=7, revenue=12.5" in told
@@ -93,7 +93,7 @@ def test_an_engine_that_lacks_views_is_told_with_how_many_it_has() -> None:
     some = record({"workload_views": 17, "absent_views": ["hvu_test", "items"]})
     (caveat,) = caveats(some)
     assert "has 15 of 17 views, not hvu_test, items" in caveat
-    assert caveat in "\n".join(terminal.summary(some, Path("logs/some")))
+    assert caveat in "\n".join(summary.describe_run(some, Path("logs/some")))
     assert caveat in warnings_of(some)
     verified_too = record({"workload_views": 4, "verified": FOUND, "absent_views": ["hvu_test"]})
     assert how_many(verified_too) == (3, 4)
@@ -132,7 +132,7 @@ def test_cdc_and_engine_are_told_apart_and_long_values_cut(tmp_path: Path) -> No
     told = read_run(folder)["outcome"]
     assert told.startswith("CDC delivered 20 rows that differ from MySQL, in users;")
     assert told.endswith("Messages are unfit: pageviews (7)")
-    said = terminal.summary(runfolder.read_run(folder), folder)
+    said = summary.describe_run(runfolder.read_run(folder), folder)
     text = "\n".join(said)
     assert "CDC         1 of 2 topics equal MySQL" in text
     assert "DIFFERS     users: 20 different" in text

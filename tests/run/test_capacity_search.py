@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from racetrack import engines, interrupts
+from racetrack import engines, terminal
 from racetrack.config import load
 from racetrack.errors import RacetrackError
 from racetrack.results.folder import RunFolder, read_run
@@ -19,7 +19,7 @@ from racetrack.results.search import LimitRecord
 from racetrack.run import capacity_search
 from racetrack.run.capacity_search import CapacitySearch
 from racetrack.run.trials import DURATIONS
-from racetrack.screen import Screen
+from racetrack.terminal import Screen
 from simulations.fluid import SimulatedEngine
 from tests.run.fluid_session import Clock, FluidSession
 from tests.run.made_up import MadeUpEngine, MadeUpStack
@@ -59,7 +59,7 @@ def search(made_up: MadeUp, tmp_path: Path) -> Search:
     settings = load({"LOGS_FOLDER": str(tmp_path)})
 
     def run() -> LimitRecord:
-        guard = interrupts.Guard(print)
+        guard = terminal.Guard(print)
         screen = Screen(Console(quiet=True))
         return CapacitySearch("made-up", settings, screen, guard, DURATIONS).run()
 
@@ -140,10 +140,10 @@ def test_a_search_that_is_interrupted_before_it_saw_anything_leaves_a_record(
     """Or the report on all folders would refuse its."""
 
     def interrupted(_: FluidSession) -> None:
-        raise interrupts.Interrupted(signal.SIGINT)
+        raise terminal.Interrupted(signal.SIGINT)
 
     made_up.change = interrupted
-    with pytest.raises(interrupts.Interrupted):
+    with pytest.raises(terminal.Interrupted):
         search()
     assert held(tmp_path)["outcome"] == "unfinished"
 

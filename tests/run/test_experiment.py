@@ -10,13 +10,12 @@ from rich.console import Console
 
 from racetrack.analysis import figures, outcome
 from racetrack.errors import RacetrackError, SetupError
-from racetrack.interrupts import Guard, Interrupted
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import Counts, Measured, RunArguments, Window
 from racetrack.results.verification import Verified
 from racetrack.run import experiment
 from racetrack.run.experiment import STEPS, VERIFY, Experiment
-from racetrack.screen import Screen
+from racetrack.terminal import Guard, Interrupted, Screen
 from tests.records import verified
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 

@@ -18,8 +18,8 @@ from racetrack.results.folder import RunFolder, read_run
 from racetrack.run import session
 from racetrack.run.readiness import services_of
 from racetrack.run.session import Session
-from racetrack.screen import Screen
 from racetrack.stack.contract import Stack
+from racetrack.terminal import Screen
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from racetrack import engines, interrupts
+from racetrack import engines, terminal
 from racetrack.config import load
 from racetrack.errors import BusyError, UsageError
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import RunArguments
 from racetrack.run import single
-from racetrack.screen import Screen
+from racetrack.terminal import Screen
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
 Once = Callable[..., Path]
@@ -34,7 +34,7 @@ def once(stack: MadeUpStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
         def __init__(self, *_: object) -> None: ...
 
-        def run(self, guard: interrupts.Guard) -> None:
+        def run(self, guard: terminal.Guard) -> None:
             stack.did.append(("run", "experiment"))
 
     monkeypatch.setattr(single, "Experiment", Experiment)
@@ -43,7 +43,7 @@ def once(stack: MadeUpStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         asked = RunArguments(pageviews_per_s=500, wait_s=1, samples=1, delay_s=1, faults=faults)
         settings = load({"LOGS_FOLDER": str(tmp_path / "logs")})
         screen = Screen(Console(quiet=True))
-        return single.run_once("made-up", asked, settings, screen, interrupts.Guard(print))
+        return single.run_once("made-up", asked, settings, screen, terminal.Guard(print))
 
     return run
 
@@ -100,7 +100,7 @@ def test_a_void_run_is_repeated_three_times_at_most_and_it_is_said(
 
     screen = Screen(Console(quiet=True))
     with screen.copied_to((tmp_path / "said").open("w")):
-        last = single.run_until_not_void(once, screen, interrupts.Guard(print))
+        last = single.run_until_not_void(once, screen, terminal.Guard(print))
     assert (last, len(done)) == (done[-1], runs)
     said = (tmp_path / "said").read_text().splitlines()
     assert len(said) == runs - 1

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from racetrack import interrupts, plugins
+from racetrack import plugins, terminal
 from racetrack.config import Settings, load
 from racetrack.errors import UsageError
 from racetrack.results.run import RunArguments
 from racetrack.results.sweep import Sweep
 from racetrack.run import sweep
-from racetrack.screen import Screen
 from racetrack.stack.applicability import why_ignored
+from racetrack.terminal import Screen
 from tests.records import run_json
 from tests.some_engines import CALIBRATION, EXAMPLE
 
@@ -27,11 +27,11 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int,
     runs: list[tuple[str, int, str]] = []
 
     def run_once(
-        engine: str, asked: RunArguments, settings: Settings, _screen: Any, guard: interrupts.Guard
+        engine: str, asked: RunArguments, settings: Settings, _screen: Any, guard: terminal.Guard
     ) -> Path:
         if len(runs) == 3 and "interrupt" not in str(runs[-1]):
             runs.append(("interrupted", 0, ""))
-            raise interrupts.Interrupted(2)
+            raise terminal.Interrupted(2)
         runs.append((engine, asked.pageviews_per_s, settings.connect_heap))
         folder = tmp_path / f"run{len(runs)}"
         folder.mkdir()
@@ -44,7 +44,7 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int,
 
 
 def carry_out(folder: Path) -> bool:
-    with interrupts.guarded(print) as guard:
+    with terminal.guarded(print) as guard:
         return sweep.carry_out(folder, Screen(), guard)
 
 
@@ -58,7 +58,7 @@ def test_a_sweep_that_was_broken_off_goes_on_with_what_is_missing(
     ran: list[tuple[str, int, str]],
 ) -> None:
     folder = sweep.begin(PLAN)
-    with pytest.raises(interrupts.Interrupted):
+    with pytest.raises(terminal.Interrupted):
         carry_out(folder)
     done = sweep.read(folder).runs
     assert [run.tag for run in done] == ["run1", "run2", "run3", *[None] * 5]

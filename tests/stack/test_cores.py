@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from racetrack import machine
+from racetrack import host
 from racetrack.config import Settings, load
 from racetrack.errors import UsageError
 from racetrack.stack import resources
 
-HERE = sorted(machine.usable_cores())
+HERE = sorted(host.usable_cores())
 ASK = [sys.executable, "-c", "import os; print(sorted(os.sched_getaffinity(0)))"]
 needs_two = pytest.mark.skipif(len(HERE) < 2, reason="this machine has one core")
 
@@ -53,7 +53,7 @@ def test_what_the_harness_starts_is_not_kept_on_the_harness_cores() -> None:
     settings = load({"HARNESS_CPUS": str(HERE[1])})
     resources.pin_harness(settings)
     assert os.sched_getaffinity(0) == {HERE[1]}
-    assert machine.describe().cores == len(HERE)  # the machine has no fewer for that
+    assert host.describe().cores == len(HERE)  # the machine has no fewer for that
     assert seen_by(settings, "broker") == str(HERE)
 
 

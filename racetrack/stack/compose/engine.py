@@ -17,7 +17,7 @@ import docker
 from docker.context import ContextAPI
 from docker.errors import DockerException
 
-from racetrack import machine
+from racetrack import host
 from racetrack.errors import SetupError
 from racetrack.stack.contract import Unmeasurable
 
@@ -37,7 +37,7 @@ class NoDocker(SetupError):
     """Containers can't be started here: `why`, and what to do, in one line."""
 
     def __init__(self, why: str, remedy: str) -> None:
-        native = ", or set RUNTIME=native" if machine.runs_native() else ""
+        native = ", or set RUNTIME=native" if host.runs_native() else ""
         super().__init__(f"{why[0].upper()}{why[1:]}. {remedy}{native}.")
         self.why = why
 

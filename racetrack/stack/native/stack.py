@@ -14,7 +14,7 @@ from pathlib import Path
 from racetrack import environment, install
 from racetrack.config import REPO, Settings
 from racetrack.errors import RacetrackError
-from racetrack.process_tree import ProcessTree
+from racetrack.host import ProcessTree
 from racetrack.stack import net, processes, resources
 from racetrack.stack.contract import (
     DataFolder,

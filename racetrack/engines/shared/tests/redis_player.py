@@ -15,7 +15,7 @@ import pytest
 import redis
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from racetrack import engines, interrupts
+from racetrack import engines, terminal
 from racetrack.clock import now_ms
 from racetrack.config import load
 from racetrack.engines.contract import Access, Engine, Progress, Reader, Summary
@@ -23,8 +23,8 @@ from racetrack.engines.shared.redis_sink import progress, views
 from racetrack.machine_lock import machine_lock
 from racetrack.results.run import RunArguments
 from racetrack.run.single import run_once
-from racetrack.screen import Screen
 from racetrack.stack.contract import Stack
+from racetrack.terminal import Screen
 from racetrack.workloads.contract import find_workload
 
 if TYPE_CHECKING:
@@ -161,6 +161,6 @@ def race(player: Player, per_s: int, seconds: int, **settings: str) -> Path:
 
     with pytest.MonkeyPatch.context() as patch, machine_lock():
         patch.setattr(engines, "find_engine", find_engine)
-        with interrupts.guarded(print) as guard:
+        with terminal.guarded(print) as guard:
             given = load({"WORKLOAD": "ads", **settings})
             return run_once(player.name, asked, given, Screen(), guard)

@@ -32,7 +32,7 @@ NEXT = (
 )
 
 
-def sample_lines(results: Results) -> list[str]:
+def format_samples(results: Results) -> list[str]:
     """Return top's samples in the published format: `name=…, tag=CPU_PCT, mean=…, sd=…, sem=…,
     samples=[…]` and `RES_GiB`, for each service but those of the support."""
     lines = []
@@ -43,7 +43,7 @@ def sample_lines(results: Results) -> list[str]:
     return lines
 
 
-def summary(run: RunRecord, folder: Path) -> list[str]:
+def describe_run(run: RunRecord, folder: Path) -> list[str]:
     """Return what a person wants to know at a glance of a run that has results, a line each."""
     results, asked = run.results, run.asked
     if not (results and asked):
@@ -57,7 +57,7 @@ def summary(run: RunRecord, folder: Path) -> list[str]:
         *([_cdc(results.cdc)] if results.cdc else []),
         *map(_read, results.reads),
         *([_windows(results.window_writes)] if results.window_writes else []),
-        *fault_lines(run),
+        *describe_faults(run),
         _delay(results.dt_ms),
         _rate(asked.pageviews_per_s, results),
         *_costs(run, results),
@@ -210,7 +210,7 @@ def _noise(found: NoiseFigures | None) -> list[str]:
     ]
 
 
-def fault_lines(run: RunRecord) -> list[str]:
+def describe_faults(run: RunRecord) -> list[str]:
     """What was done on purpose, how long it took to undo, and when lag was normal again."""
     if not (run.faults and run.results):
         return []

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from racetrack.analysis.figures import spread
-from racetrack.report import terminal
 from racetrack.report.collect import collect
 from racetrack.report.definitions import significant
+from racetrack.report.summary import describe_faults, describe_run, format_samples
 from racetrack.results.run import RunRecord
 from tests.records import COST, NOISE_FIGURES, VIEW, record
 from tests.report import folders
@@ -59,13 +59,13 @@ def run_with(results: dict[str, Any], **more: Any) -> RunRecord:
 
 
 def summary(results: dict[str, Any], **more: Any) -> list[str]:
-    return terminal.summary(run_with(results, **more), Path("logs/x"))
+    return describe_run(run_with(results, **more), Path("logs/x"))
 
 
 def sample_lines(results: dict[str, Any]) -> list[str]:
     found = run_with(results).results
     assert found
-    return terminal.sample_lines(found)
+    return format_samples(found)
 
 
 def test_the_sample_lines_are_the_published_ones() -> None:
@@ -204,7 +204,7 @@ def test_a_fault_is_a_line_that_says_what_it_took() -> None:
         {"fault": "", "pageviews": lost},
     ]
     run = run_with({"faults": recovered}, faults={"from_ms": 0, "done": [done, done]})
-    assert terminal.fault_lines(run) == [
+    assert describe_faults(run) == [
         (
             "  fault       kill:engine@10s: up again in 6.2 s, demo loaded again in 4.0 s,"
             " lag of pageviews normal again after 12.3 s (at most 8,123 ms),"
@@ -279,7 +279,7 @@ def test_the_lag_of_each_followed_view_has_a_line() -> None:
 
 def test_a_run_at_rate_0_has_no_verdict_and_no_cost_of_an_event(tmp_path: Path) -> None:
     folder = folders.run(tmp_path, folders.RunSpec(rate=0))
-    shown = "\n".join(terminal.summary(RunRecord.model_validate(read_run(folder)), folder))
+    shown = "\n".join(describe_run(RunRecord.model_validate(read_run(folder)), folder))
     assert "No verdict at rate 0: the run measures what the engine costs when idle" in shown
     assert "CPU 40.0 % of a core" in shown
     assert "per million" not in shown and "would probably decide" not in shown

@@ -1,0 +1,101 @@
+"""Facts about this machine: its hardware, and the tree of its processes."""
+
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+if TYPE_CHECKING:
+    from racetrack.results.run import Machine
+
+CPUINFO = Path("/proc/cpuinfo")
+PROCESSES = Path("/proc")
+# Of x86, and of ARM.
+CPU_NUMBERS = ("cpu family", "model", "CPU implementer", "CPU part")
+
+
+def runs_native() -> bool:
+    """Return whether the native runtime can run here: its programs are built for Linux."""
+    return platform.system() == "Linux"
+
+
+@cache
+def usable_cores() -> frozenset[int]:
+    """Return the cores that this program could use at its start, even if it was pinned since."""
+    return frozenset(os.sched_getaffinity(0))
+
+
+def describe() -> "Machine":
+    """Return CPU model, cores, memory, kernel and distribution of this machine."""
+    from racetrack.results.run import Machine  # heavy; most commands do not need it
+
+    cpu = _fields(CPUINFO)
+    return Machine(
+        cpu_model=cpu.get("model name") or platform.processor(),
+        cpu_numbers=cpu_numbers(cpu),
+        cores=len(usable_cores()),
+        memory_gib=round(psutil.virtual_memory().total / 2**30, 2),
+        kernel=platform.release(),
+        os=platform.freedesktop_os_release().get("PRETTY_NAME", platform.system()),
+    )
+
+
+def cpu_numbers(cpu: Mapping[str, str]) -> str:
+    """Return family and model, which tell apart processors that a cloud gives the same name, though
+    one may be half as fast again as another (docs/noise.md)."""
+    return ", ".join(f"{name.split()[-1]} {cpu[name]}" for name in CPU_NUMBERS if cpu.get(name))
+
+
+def _fields(cpuinfo: Path) -> dict[str, str]:
+    """Return the fields of the first processor."""
+    first = cpuinfo.read_text().partition("\n\n")[0]
+    pairs = (line.partition(":") for line in first.splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+class ProcessTree:
+    """All processes at one moment, by parent.
+
+    psutil reads all of `/proc` for each process whose children are requested; this reads it once
+    for all of them.
+    """
+
+    def __init__(self, parents: Mapping[int, int]) -> None:
+        self._parents = parents
+        self._children: dict[int, list[int]] = {}
+        for pid, parent in sorted(parents.items()):
+            self._children.setdefault(parent, []).append(pid)
+
+    @classmethod
+    def now(cls, processes: Path = PROCESSES) -> "ProcessTree":
+        """Read the current processes; one that ends meanwhile is left out."""
+        names = os.listdir(processes)  # noqa: PTH208  # Path objects would double the time
+        found = {int(n): stat_fields(f"{processes}/{n}/stat") for n in names if n.isdigit()}
+        return cls({pid: int(fields[1]) for pid, fields in found.items() if fields})
+
+    def children(self, pid: int) -> Sequence[int]:
+        """Return the direct children of a process."""
+        return self._children.get(pid, [])
+
+    def with_descendants(self, pid: int) -> list[int]:
+        """Return the process and all its descendants; nothing if it has ended."""
+        found = [pid] if pid in self._parents else []
+        for each in found:
+            found += self.children(each)
+        return found
+
+
+def stat_fields(stat: str) -> list[bytes]:
+    """Return the fields of `/proc/<pid>/stat` from the state on; nothing if the process has ended.
+
+    It is read for every process every second: Path and text would take half as long again.
+    """
+    try:
+        with open(stat, "rb") as file:  # noqa: PTH123
+            return file.read().rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []

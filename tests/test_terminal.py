@@ -1,0 +1,145 @@
+"""Output survives the terminal, and signals end the work once, never the clean-up."""
+
+import contextlib
+import io
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+import pytest
+
+from racetrack import terminal
+from racetrack.terminal import Screen, patient_console
+
+
+@pytest.fixture
+def gone() -> Iterator[TextIO]:
+    """A pipe that nobody reads any more."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    file = os.fdopen(writer, "w", buffering=1)
+    yield file
+    with contextlib.suppress(BrokenPipeError):  # what was never written is still tried at the end
+        file.close()
+
+
+def test_every_line_goes_to_the_screen_and_the_log(tmp_path: Path) -> None:
+    shown = io.StringIO()
+    screen = Screen(patient_console(shown))
+    with screen.copied_to((tmp_path / "start.log").open("w")):
+        screen.heading("[1/6] start")
+        screen.say("samples=[1, 2]")
+    screen.say("not for the log")
+    assert shown.getvalue() == "[1/6] start\nsamples=[1, 2]\nnot for the log\n"
+    assert (tmp_path / "start.log").read_text() == "[1/6] start\nsamples=[1, 2]\n"
+
+
+def test_a_remark_is_told_from_what_every_run_says() -> None:
+    shown = io.StringIO()
+    Screen(patient_console(shown)).remark("the broker is slow")
+    assert shown.getvalue() == "  remark: the broker is slow\n"
+
+
+def test_a_pipe_that_has_gone_ends_nothing_and_the_log_goes_on(
+    tmp_path: Path, gone: TextIO
+) -> None:
+    screen = Screen(patient_console(gone))
+    with screen.copied_to((tmp_path / "start.log").open("w")):
+        screen.say("one")
+        screen.say("two")
+    assert (tmp_path / "start.log").read_text() == "one\ntwo\n"
+
+
+def test_a_full_disk_ends_the_log_and_not_the_run() -> None:
+    out = io.StringIO()
+    screen = Screen(patient_console(out))
+    with Path("/dev/full").open("w", buffering=1) as log, screen.copied_to(log):
+        screen.say("one")
+        screen.say("two")
+    assert out.getvalue() == "one\n  start.log ends here: No space left on device\ntwo\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_first_signal_ends_the_work_and_later_ones_do_not(number: signal.Signals) -> None:
+    said: list[str] = []
+    cleaned = False
+    with terminal.guarded(said.append):
+        with pytest.raises(terminal.Interrupted, match=number.name) as raised:
+            os.kill(os.getpid(), number)
+        os.kill(os.getpid(), number)
+        cleaned = True
+    assert cleaned
+    assert raised.value.exit_code == 128 + number
+    assert len(said) == 1
+
+
+def test_a_disarmed_guard_only_reassures() -> None:
+    said: list[str] = []
+    with terminal.guarded(said.append) as guard:
+        guard.disarm()
+        os.kill(os.getpid(), signal.SIGINT)
+    assert "cleaning up" in said[0]
+
+
+def test_a_signal_that_came_during_cleaning_up_ends_what_would_follow() -> None:
+    with terminal.guarded(lambda _line: None) as guard:
+        guard.disarm()
+        guard.rearm()
+        guard.disarm()
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(terminal.Interrupted, match="SIGTERM"):
+            guard.rearm()
+
+
+class Finalized:
+    """While it is finalized a signal comes: whatever is raised there is forgotten."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0)
+
+
+def test_a_signal_that_comes_where_nothing_can_be_raised_still_ends_the_work() -> None:
+    said: list[str] = []
+    with terminal.guarded(said.append), pytest.raises(terminal.Interrupted, match="SIGINT"):
+        Finalized()
+        threading.Event().wait(30)
+    assert said == []
+
+
+def test_what_a_library_in_c_made_of_a_signal_still_ends_the_work() -> None:
+    with pytest.raises(terminal.Interrupted, match="SIGTERM"), terminal.guarded(print):
+        # As CPython does where the library goes on and hands over what it made.
+        found = terminal.Interrupted(signal.SIGTERM)
+        raise SystemError("returned a result with an exception set") from found
+
+
+def test_a_fault_of_a_library_in_c_stays_one() -> None:
+    with pytest.raises(SystemError, match="a fault"), terminal.guarded(print):
+        raise SystemError("a fault")
+
+
+def test_nothing_is_sent_again_to_what_comes_after() -> None:
+    with terminal.guarded(print):
+        Finalized()
+    threading.Event().wait(2 * terminal.AGAIN_AFTER_S)
+
+
+def test_nohup_stays_nohup() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with terminal.guarded(print):
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_the_handlers_before_it_are_restored() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with terminal.guarded(print):
+        assert signal.getsignal(signal.SIGTERM) != before
+    assert signal.getsignal(signal.SIGTERM) == before
