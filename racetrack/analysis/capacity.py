@@ -1,4 +1,4 @@
-"""Capacity: throughput at saturation. Pure functions."""
+"""Capacity: throughput at saturation, and the CPU time that it takes."""
 
 import math
 import statistics
@@ -8,10 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from racetrack.analysis import compare
-from racetrack.analysis.age import age
-from racetrack.analysis.curves import Curves
-from racetrack.analysis.lag import Floats, counted, recorded_until_ms, trusted
-from racetrack.analysis.silence import update_times_ms
+from racetrack.analysis.curves import (
+    Curves,
+    Floats,
+    counted,
+    recorded_until_ms,
+    trusted,
+    update_times_ms,
+)
+from racetrack.analysis.lag import age
+from racetrack.analysis.raw import Reading
 
 # Idle time up to this fraction is within the resolution of the samples.
 IDLE_SHARE = 0.01
@@ -115,3 +121,22 @@ def estimate(sessions: Sequence[Work]) -> Estimate:
     means = [session.per_s for session in sessions]
     mean = statistics.fmean(means)
     return Estimate(mean, min(mean - half, *means), max(mean + half, *means))
+
+
+def cpu_s_per_million(
+    usage: Mapping[str, Sequence[Reading]], start_ms: float, end_ms: float, counted: float
+) -> dict[str, float]:
+    """CPU seconds of each service between two times, by so many millions as were counted meanwhile;
+    none if nothing was. Between two readings a service is taken to use the same all the time."""
+    if counted <= 0:
+        return {}
+    return {
+        service: round(_cpu_s(readings, start_ms, end_ms) / (counted / 1e6), 3)
+        for service, readings in usage.items()
+    }
+
+
+def _cpu_s(readings: Sequence[Reading], start_ms: float, end_ms: float) -> float:
+    at_ms, cpu_s = [one.at_ms for one in readings], [one.cpu_s for one in readings]
+    first, last = np.interp([start_ms, end_ms], at_ms, cpu_s)
+    return float(last - first)

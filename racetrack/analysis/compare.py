@@ -1,9 +1,13 @@
-"""Means over repeats, and ratios between engines, with their intervals: pure functions, no I/O.
+"""Statistics over runs: means and ratios with intervals, and base and marginal cost.
 
-A mean's interval is Student's t: runs are afresh, so repeats are independent. A ratio is that of
-the geometric means, its interval Welch's t on the logarithms (unequal variances, Welch 1947), as
-costs and lags are positive and vary in proportion: it is the same whichever engine comes first
-(1/ratio), and it has an end wherever it can be computed, which Fieller's (1954) has not.
+The interval of a mean is Student's t: each repeat is a fresh run, so repeats are independent. A
+ratio is that of the geometric means, its interval Welch's t on the logarithms (unequal variances,
+Welch 1947), because costs and lags are positive and vary in proportion. It does not depend on which
+engine comes first, and it is bounded, unlike Fieller's (1954).
+
+At low rates most CPU time is base load, so CPU seconds per million pageviews say little about the
+work per pageview. Hence a line through runs at several rates: its intercept is the base load, its
+slope the marginal cost.
 """
 
 import math
@@ -16,6 +20,7 @@ from scipy import stats
 CONFIDENCE = 0.95
 # Repeats whose logarithms are this close differ by rounding only.
 ALIKE = 1e-9
+FEWEST_RUNS, FEWEST_RATES = 3, 2
 
 
 @dataclass(frozen=True)
@@ -88,3 +93,38 @@ def ratio(of: Sequence[float], to: Sequence[float]) -> Ratio | None:
     )
     half = math.sqrt(sum(errors)) * float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
     return Ratio(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
+
+
+@dataclass(frozen=True)
+class CostLine:
+    """CPU = `base_pct` (percent of a core) + `per_million_s` (CPU-seconds per million pageviews)
+    times the rate; each with half its 95 % interval (Student's t)."""
+
+    base_pct: float
+    base_half_pct: float
+    per_million_s: float
+    per_million_half_s: float
+    runs: int
+    from_per_s: float  # the lowest and the highest rate that was counted
+    to_per_s: float
+
+
+def fit_cost(processed_per_s: Sequence[float], cores: Sequence[float]) -> CostLine | None:
+    """The least-squares line through runs, given as pageviews counted per second and cores used;
+    None where too few runs or rates make none."""
+    if (
+        len(cores) < FEWEST_RUNS
+        or len({round(rate, -1) for rate in processed_per_s}) < FEWEST_RATES
+    ):
+        return None
+    found = stats.linregress([rate / 1e6 for rate in processed_per_s], cores)
+    t = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(cores) - 2))
+    return CostLine(
+        base_pct=100 * float(found.intercept),
+        base_half_pct=100 * t * float(found.intercept_stderr),
+        per_million_s=float(found.slope),
+        per_million_half_s=t * float(found.stderr),
+        runs=len(cores),
+        from_per_s=min(processed_per_s),
+        to_per_s=max(processed_per_s),
+    )

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from racetrack.analysis import cdc, curves, littles_law, noise, raw, reads, recovery, views
+from racetrack.analysis import curves, noise, raw, recovery, views
 from racetrack.analysis.curves import Curves
-from racetrack.analysis.sequential import decide
-from racetrack.analysis.verdict import judge
-from racetrack.analysis.window_writes import window_writes
+from racetrack.analysis.lag import window_writes
+from racetrack.analysis.outcome import littles_law, littles_law_warning
+from racetrack.analysis.verdict import decide, judge
 from racetrack.results.figures import (
     Cost,
     Freshness,
@@ -61,8 +61,8 @@ def results(folder: Path) -> Results:
         processed_pageviews=measured.engine_total,
         verdict=verdict,
         views=found_views,
-        cdc=cdc.way(folder, window),
-        reads=reads.answers(folder, len(told.partitions), window),
+        cdc=views.cdc_path(folder, window),
+        reads=views.read_answers(folder, len(told.partitions), window),
         window_writes=(
             window_writes(told, start_ms, end_ms, run.event_window_ms)
             if run.event_window_ms
@@ -75,13 +75,18 @@ def results(folder: Path) -> Results:
         noise=noise.over(raw.noise(folder), start_ms, end_ms),
     )
     if run.faults:
-        found.faults = recovery.of_run(folder, run.faults)
+        found.faults = recovery.recoveries(folder, run.faults)
         return found
-    found.littles_law = littles_law.check(
-        *(told, arrivals, delays, start_ms, end_ms), summary_after_ms=run.summary_after_ms
+    found.littles_law = littles_law(
+        told,
+        arrivals,
+        delays,
+        start_ms,
+        end_ms,
+        summary_after_ms=run.summary_after_ms,
     )
     if found.littles_law and not found.littles_law.holds:
-        found.verdict = _warned(found.verdict, littles_law.warning(found.littles_law))
+        found.verdict = _warned(found.verdict, littles_law_warning(found.littles_law))
     return found
 
 
@@ -102,7 +107,7 @@ def judged(
     verdict = _verdict(count, asked_per_s, measured)
     seen = [
         (view, told, _verdict(told, None, measured))
-        for view, told in views.told(folder, count.partitions)
+        for view, told in views.traced_curves(folder, count.partitions)
     ]
     of_views = {view.name: found for view, _, found in seen}
     if name := views.deciding(verdict, of_views):

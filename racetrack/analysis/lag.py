@@ -1,46 +1,42 @@
-"""From curves to processing lag: pure functions, no I/O. What the words mean is in docs/verdict.md.
+"""Lag of an engine: the age of the oldest pageview that is due and not counted. docs/verdict.md
+defines the terms.
 
-Processing lag is the lag right after an update of the engine: what its work takes, without the wait
-for the next update. Lag itself, at every instant, is in `age.py`.
-
-The n-th message of a partition is taken for the n-th that was due: the generator sees to it.
+`age` is the lag at every instant; `lag_series` is the processing lag, right after each update.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from racetrack.analysis.curves import NAMES, SAMPLED, Curve, Curves
-from racetrack.analysis.silence import LONG_MS, rhythm_ms, update_steps, update_times_ms
-from racetrack.results.figures import Throughput
+from racetrack.analysis.curves import (
+    LONG_GAP_MS,
+    Curve,
+    Curves,
+    Floats,
+    counted,
+    recorded_until_ms,
+    trusted,
+    update_interval_ms,
+    update_steps,
+    when,
+)
+from racetrack.results.figures import Quantiles, WindowWrites
 
-Floats = NDArray[np.float64]
-
-# Going back by less is two writers of one log out of order, not a clock that was set. It moves the
-# slope over 30 s by at most 0.1 % of real time (1.5 x step / window), a tenth of the threshold.
-CLOCK_STEP_MS = 20.0
 # Silent is who says nothing for two of its usual gaps; but 2 s is normal for a 1 s cycle with a
 # hiccup. Fewer than 3 updates in a window have no usual gap: then those before it say.
 SILENT_GAPS = 2.0
-SILENT_MIN_MS, SILENT_MAX_MS = 2_000.0, LONG_MS
+SILENT_MIN_MS, SILENT_MAX_MS = 2_000.0, LONG_GAP_MS
 FEW_UPDATES = 3
 SILENT_GRID_MS = 1_000.0
 # Engines count in cycles of about a second: a shorter bin would see the cycle, not the lag. With
 # more than 60 of them only the work grows.
 BIN_MS, MAX_BINS = 1_000.0, 60
-
-
-@dataclass(frozen=True)
-class ClockStep:
-    """A clock that was set back: a curve's rows went from `from_ms` to the earlier `to_ms`."""
-
-    curve: str
-    partition: int
-    from_ms: float
-    to_ms: float
+# Where the distribution is told: ever finer towards the end, where what is rare stands.
+SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 1.0)
+ROUNDING_MS = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,64 +64,10 @@ class LagSeries:
     early_ms: float
 
 
-@dataclass(frozen=True, eq=False)
-class Trusted(Curves):
-    """Curves whose times never decrease, cut where `step` set a clock back."""
-
-    step: ClockStep | None
-
-
-def trusted(curves: Curves) -> Trusted:
-    """The curves up to where a clock was first set back.
-
-    After a step what was due and what was counted are on two clocks, and a lag smaller than the
-    step would read as none at all. So nothing after it is used, in any curve.
-    """
-    if isinstance(curves, Trusted):
-        return curves
-    steps = [step for name in NAMES for step in _steps(name, curves)]
-    first = min(steps, key=lambda step: step.to_ms, default=None)
-    until_ms = first.to_ms if first else np.inf
-
-    def cut(curve: Curve, only_grows: bool) -> Curve:
-        end = int(np.append(_backwards(curve) + 1, len(curve.at_ms))[0])
-        at_ms = np.maximum.accumulate(curve.at_ms[:end])
-        end = int(np.searchsorted(at_ms, until_ms, "right"))
-        # A pageview taken back (refused after all) makes a dip; what an engine counts may fall.
-        count = np.maximum.accumulate(curve.count) if only_grows else curve.count
-        return Curve(at_ms[:end], count[:end])
-
-    def cuts(name: str) -> tuple[Curve, ...]:
-        return tuple(cut(curve, name in SAMPLED) for curve in getattr(curves, name))
-
-    due, handed_over, published, processed = map(cuts, NAMES)
-    return Trusted(curves.partitions, due, handed_over, published, processed, first)
-
-
-def _backwards(curve: Curve) -> NDArray[np.intp]:
-    """The rows after which time goes back."""
-    return np.flatnonzero(curve.at_ms[1:] - curve.at_ms[:-1] < -CLOCK_STEP_MS)
-
-
-def _steps(name: str, curves: Curves) -> list[ClockStep]:
-    found = []
-    for partition, curve in zip(curves.partitions, getattr(curves, name), strict=True):
-        for row in _backwards(curve):
-            from_ms, to_ms = curve.at_ms[row : row + 2]
-            found.append(ClockStep(name, partition, float(from_ms), float(to_ms)))
-    return found
-
-
-def recorded_until_ms(curves: Curves) -> float:
-    """Up to when all sampled curves of all partitions are known; -inf if one has no row."""
-    sampled = (curve for name in SAMPLED for curve in getattr(curves, name))
-    return float(min(c.at_ms[-1] if len(c.at_ms) else -np.inf for c in sampled))
-
-
 def lag_series(curves: Curves, start_ms: float, end_ms: float) -> LagSeries:
     """The lag after every update of the engine in the window, and every second while it is silent.
 
-    What one update brought for several partitions is one point (`silence.update_steps`).
+    What one update brought for several partitions is one point (`update_steps`).
 
     The window ends early where the recording does, or where a clock was set back (`trusted`).
     """
@@ -186,27 +128,6 @@ def quantile_ms(series: LagSeries, values_ms: Floats, q: float) -> float:
     return float(values_ms[order][min(found, len(order) - 1)])
 
 
-def throughput(curves: Curves, start_ms: float, end_ms: float) -> Throughput:
-    """Rates over the window, from each curve's count at both ends, linear between its rows."""
-    curves = trusted(curves)
-    end_ms = min(end_ms, recorded_until_ms(curves))
-    ends = np.array([start_ms, end_ms])
-
-    def per_s(parts: tuple[Curve, ...]) -> float:
-        counts = [np.interp(ends, c.at_ms, c.count) for c in parts if len(c.at_ms)]
-        grown = sum(float(count[1] - count[0]) for count in counts)
-        return grown / (end_ms - start_ms) * 1000 if end_ms > start_ms else 0.0
-
-    told = update_times_ms(curves)
-    silent = not np.any((told >= start_ms) & (told <= end_ms))
-    return Throughput(
-        offered_per_s=per_s(curves.due),
-        handed_over_per_s=per_s(curves.handed_over),
-        published_per_s=per_s(curves.published),
-        processed_per_s=None if silent else per_s(curves.processed),
-    )
-
-
 def _points(
     curves: Curves, start_ms: float, end_ms: float
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -217,7 +138,7 @@ def _points(
     if end_ms <= start_ms:
         return begun, updates, np.zeros(len(updates), dtype=np.bool_)
     if len(updates) < FEW_UPDATES:
-        usual_ms = rhythm_ms(every, start_ms) or 0.0
+        usual_ms = update_interval_ms(every, start_ms) or 0.0
     else:
         usual_ms = float(np.median(np.diff(updates)))
     limit_ms = float(np.clip(SILENT_GAPS * usual_ms, SILENT_MIN_MS, SILENT_MAX_MS))
@@ -231,28 +152,6 @@ def _points(
     order = np.argsort(at_ms)
     silent = (np.arange(len(at_ms)) >= len(updates))[order]
     return np.concatenate([begun, grid])[order], at_ms[order], silent
-
-
-def when(curve: Curve) -> Callable[[Floats], Floats]:
-    """When number n (1-based) came: linear between samples; -inf before the record, inf after.
-
-    A sample of count k means "k to k + 1": half a pageview is added, so that the error (up to half
-    a sampling interval at a few pageviews per second) has no sign.
-    """
-
-    def at(number: Floats) -> Floats:
-        if not len(curve.at_ms):
-            return np.full(number.shape, np.inf)
-        known = np.interp(number, curve.count + 0.5, curve.at_ms, left=-np.inf, right=np.inf)
-        return np.asarray(known, dtype=np.float64)
-
-    return at
-
-
-def counted(processed: Curve, at_ms: Floats, side: str) -> Floats:
-    """How many the engine had counted at these times: the last row's count, 0 before the first."""
-    rows = np.searchsorted(processed.at_ms, at_ms, "left" if side == "left" else "right")
-    return np.concatenate([[0.0], processed.count])[rows]
 
 
 def _early(due: Curve, counts: Floats, at_ms: Floats) -> float:
@@ -280,3 +179,117 @@ def _parts(
         there_ms = np.clip(when(curves.published[row])(number[mine]), handed_ms, at_ms[mine])
         generator_ms[mine], broker_ms[mine] = handed_ms - due_ms, there_ms - handed_ms
     return generator_ms, broker_ms
+
+
+@dataclass(frozen=True, eq=False)
+class Age:
+    """Stretches of time one after another, epoch milliseconds; arrays of one length.
+
+    From `from_ms` to `until_ms`, the oldest pageview that was not counted was due at `oldest_ms`:
+    -inf if that was before the recording began, inf if none was due by its end.
+    """
+
+    from_ms: Floats
+    until_ms: Floats
+    oldest_ms: Floats
+
+    @property
+    def lowest_ms(self) -> Floats:
+        """The age at the beginning of each stretch."""
+        return np.maximum(self.from_ms - self.oldest_ms, 0)
+
+    @property
+    def highest_ms(self) -> Floats:
+        """The age at its end, just before the update that ends it."""
+        return np.maximum(self.until_ms - self.oldest_ms, 0)
+
+    def quantiles_ms(self, shares: Sequence[float]) -> list[float]:
+        """Return for each share of the time: the age not exceeded for that share, milliseconds.
+
+        Exact: within a stretch, the time at an age of at most `a` is 0 up to the lowest age, and
+        then grows with `a` up to the length of the stretch. 0 where the window is empty.
+        """
+        total_ms = float(np.sum(self.until_ms - self.from_ms))
+        if total_ms <= 0:
+            return [0.0 for _ in shares]
+        known = np.isfinite(self.highest_ms)
+        infinite_ms = float(np.sum((self.until_ms - self.from_ms)[~known]))
+        lowest, highest = self.lowest_ms[known], self.highest_ms[known]
+        time_at_zero_ms = total_ms - infinite_ms - float(np.sum(highest - lowest))
+        ages = np.concatenate([lowest, highest])
+        order = np.argsort(ages, kind="stable")
+        ages = ages[order]
+        stretches = np.cumsum(np.repeat([1.0, -1.0], len(lowest))[order])  # that have such an age
+        at_most_ms = time_at_zero_ms + np.concatenate(
+            [[0.0], np.cumsum(stretches[:-1] * np.diff(ages))]
+        )
+
+        def quantile_ms(wanted_ms: float) -> float:
+            if wanted_ms > total_ms - infinite_ms + ROUNDING_MS:
+                return np.inf
+            row = int(np.searchsorted(at_most_ms, wanted_ms, "left"))
+            if row in (0, len(ages)):
+                return float(ages[min(row, len(ages) - 1)])
+            around = slice(row - 1, row + 1)
+            return float(np.interp(wanted_ms, at_most_ms[around], ages[around]))
+
+        return [quantile_ms(share * total_ms) for share in shares]
+
+
+def age(curves: Curves, start_ms: float, end_ms: float) -> Age:
+    """The age over the window, which ends early where the recording does, or where a clock was set
+    back (`trusted`)."""
+    curves = trusted(curves)
+    end_ms = max(start_ms, min(end_ms, recorded_until_ms(curves)))
+    rows_ms = np.unique(np.concatenate([curve.at_ms for curve in curves.processed]))
+    inside = rows_ms[(rows_ms > start_ms) & (rows_ms < end_ms)]
+    from_ms = np.concatenate([[start_ms], inside])
+    oldest_ms = np.full(len(from_ms), np.inf)
+    for due, processed in zip(curves.due, curves.processed, strict=True):
+        oldest_ms = np.minimum(oldest_ms, when(due)(counted(processed, from_ms, "right") + 1))
+    return Age(from_ms, np.concatenate([inside, [end_ms]]), oldest_ms)
+
+
+def quantiles(values_ms: Floats) -> Quantiles | None:
+    """The least of the values that so large a share of them is at most; None if there is none."""
+    if not len(values_ms):
+        return None
+    p50_ms, p99_ms = np.quantile(values_ms, (0.5, 0.99), method="inverted_cdf")
+    return Quantiles(p50_ms=float(p50_ms), p99_ms=float(p99_ms))
+
+
+def window_writes(
+    curves: Curves, start_ms: float, end_ms: float, length_ms: int
+) -> WindowWrites | None:
+    """Over the windows of event time that end between two times; None if there is none, or nothing
+    was due in any."""
+    curves = trusted(curves)
+    first_ms = (np.floor(start_ms / length_ms) + 1) * length_ms
+    ends_ms = np.arange(first_ms, end_ms + 1, length_ms)
+    written_ms = np.full(len(ends_ms), -np.inf)
+    for due, processed in zip(curves.due, curves.processed, strict=True):
+        written_ms = np.maximum(written_ms, _last_written_ms(due, processed, ends_ms, length_ms))
+    known = written_ms > -np.inf
+    if not known.any():
+        return None
+    after_ms = (written_ms - ends_ms)[known]
+    until_ms = min(float(written_ms[known].max()), recorded_until_ms(curves))
+    (lag_max_ms,) = age(curves, start_ms, until_ms).quantiles_ms((1.0,))
+    return WindowWrites(
+        length_ms=length_ms,
+        windows=len(after_ms),
+        after_end_p50_ms=float(np.quantile(after_ms, 0.5, method="inverted_cdf")),
+        after_end_max_ms=float(after_ms.max()),
+        lag_max_ms=lag_max_ms,
+    )
+
+
+def _last_written_ms(due: Curve, processed: Curve, ends_ms: Floats, length_ms: int) -> Floats:
+    """When a partition's last event of each window was counted: -inf if it had none there, inf if
+    that was never told."""
+    by_end = np.floor(np.interp(ends_ms, due.at_ms, due.count))
+    by_start = np.floor(np.interp(ends_ms - length_ms, due.at_ms, due.count))
+    counts = np.maximum.accumulate(processed.count)
+    rows = np.searchsorted(counts, by_end, "left")
+    told_ms = np.append(processed.at_ms, np.inf)[rows]
+    return np.where(by_end > by_start, told_ms, -np.inf)

@@ -1,12 +1,10 @@
-"""Reads the raw lines of a run folder back, each kind into a small value."""
+"""Raw files of a run folder, read row by row; the last line may still be incomplete."""
 
 import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-from racetrack.analysis.csv_rows import whole_rows
 
 _DT_LINE = re.compile(
     r"timestamp=(\d+), total=(\d+), max_received_at=(-?\d+), dt_ms=(-?[\d.]+(?:e[+-]?\d+)?)"
@@ -112,7 +110,7 @@ def usage(folder: Path) -> dict[str, list[Reading]]:
 
 def noise(folder: Path) -> list[NoiseRow]:
     """Return the rows of `noise.csv`; none where the runtime has no such file."""
-    return [_noise_row(row) for row in whole_rows(folder / "noise.csv")]
+    return [_noise_row(row) for row in complete_rows(folder / "noise.csv")]
 
 
 def _noise_row(row: Mapping[str, str]) -> NoiseRow:
@@ -134,7 +132,7 @@ def _noise_row(row: Mapping[str, str]) -> NoiseRow:
 def memory(folder: Path) -> dict[str, list[MemoryReading]]:
     """Return the rows of `memory.csv`, by service."""
     found: dict[str, list[MemoryReading]] = {}
-    for row in whole_rows(folder / "memory.csv"):
+    for row in complete_rows(folder / "memory.csv"):
         pss_gib, tmpfs_gib = (_known(row[name]) for name in ("pss_gib", "tmpfs_gib"))
         reading = MemoryReading(int(row["at_ms"]), pss_gib, tmpfs_gib)
         found.setdefault(row["service"], []).append(reading)
@@ -144,7 +142,7 @@ def memory(folder: Path) -> dict[str, list[MemoryReading]]:
 def live_heaps(folder: Path) -> dict[str, float | None]:
     """GiB by service from `live_heap.csv`, all its JVMs added up; None if one did not say."""
     found: dict[str, float | None] = {}
-    for row in whole_rows(folder / "live_heap.csv"):
+    for row in complete_rows(folder / "live_heap.csv"):
         before, gib = found.get(row["service"], 0.0), _known(row["live_heap_gib"])
         found[row["service"]] = None if before is None or gib is None else before + gib
     return found
@@ -162,3 +160,10 @@ def top_samples(folder: Path) -> dict[str, TopSamples]:
         samples.cpu_pct.append(float(cpu_pct))
         samples.rss_gib.append(float(rss_gib))
     return found
+
+
+def complete_rows(path: Path) -> list[dict[str, str]]:
+    """The rows by their titles, without a last line that is still being written; none where there
+    is no such file."""
+    text = path.read_text() if path.exists() else ""
+    return list(csv.DictReader(text[: text.rfind("\n") + 1].splitlines()))

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from racetrack.analysis import cdc, curves, lag
-from racetrack.analysis.lag import Floats
+from racetrack.analysis import curves, views
+from racetrack.analysis.curves import Floats, recorded_until_ms, trusted
+from racetrack.analysis.lag import lag_series
 from racetrack.results.figures import FaultRecovery, Recovery
 from racetrack.results.run import FaultLog
 
@@ -24,14 +25,14 @@ FLOOR_MS = 2_000.0
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
+class LagHistory:
     """Lag over time: epoch milliseconds and milliseconds, of one length."""
 
     at_ms: Floats
     lag_ms: Floats
 
 
-def recovery(series: Series, from_ms: float, at_ms: float, until_ms: float) -> Recovery:
+def recovery(series: LagHistory, from_ms: float, at_ms: float, until_ms: float) -> Recovery:
     """How lag came back after a fault from `at_ms` to `until_ms`, at a rate set at `from_ms`."""
     before = (series.at_ms >= max(from_ms, at_ms - BEFORE_S * 1000)) & (series.at_ms < at_ms)
     # Without end is what was due before the recording began: how late that was, nobody knows.
@@ -58,25 +59,25 @@ def recovery(series: Series, from_ms: float, at_ms: float, until_ms: float) -> R
     )
 
 
-def pageviews(folder: Path, from_ms: float) -> Series:
+def pageviews(folder: Path, from_ms: float) -> LagHistory:
     """The lag of pageviews since a time, from `curves.csv`."""
-    told = lag.trusted(curves.read(folder))
-    series = lag.lag_series(told, from_ms, lag.recorded_until_ms(told))
-    return Series(series.at_ms, np.maximum(series.lag_ms, series.stale_ms))
+    told = trusted(curves.read(folder))
+    series = lag_series(told, from_ms, recorded_until_ms(told))
+    return LagHistory(series.at_ms, np.maximum(series.lag_ms, series.stale_ms))
 
 
-def purchases(folder: Path) -> Series | None:
+def purchases(folder: Path) -> LagHistory | None:
     """The lag of purchases in their topic; None in a run that did not follow them."""
-    told = cdc.read(folder)
-    return None if told is None else Series(told.at_ms, told.lag_in_topic_ms)
+    told = views.read_inserts(folder)
+    return None if told is None else LagHistory(told.at_ms, told.lag_in_topic_ms)
 
 
 def is_over(recoveries: Sequence[FaultRecovery]) -> bool:
-    """Whether all lags of `of_run` are back."""
+    """Whether all lags of `recoveries` are back."""
     return all(lag.after_s is not None for each in recoveries for lag in each.lags.values())
 
 
-def of_run(folder: Path, faults: FaultLog) -> tuple[FaultRecovery, ...]:
+def recoveries(folder: Path, faults: FaultLog) -> tuple[FaultRecovery, ...]:
     """For each fault of `run.json` that has passed: the fault, and how both lags came back."""
     series = {"pageviews": pageviews(folder, faults.from_ms), "purchases": purchases(folder)}
     return tuple(

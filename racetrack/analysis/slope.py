@@ -1,4 +1,4 @@
-"""How a lag grows: a robust slope, and an interval that knows that neighbours resemble each other.
+"""Growth of a lag: a robust slope with an interval for correlated noise, and the transient before.
 
 The slope is Theil-Sen's, the interval a moving-block bootstrap's (Kuensch 1989); docs/verdict.md
 has the reasons and the measured errors.
@@ -11,7 +11,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from racetrack.analysis.lag import MAX_BINS, Floats
+from racetrack.analysis.curves import Floats
+from racetrack.analysis.lag import MAX_BINS
 from racetrack.results.figures import Slope
 
 # An engine that lags 1 % of real time more and more is 36 s behind after an hour.
@@ -27,6 +28,11 @@ MIN_BINS, TRY_S = 8, 30.0
 # Where a lag's ends are 4 robust standard deviations off its line, it is no line. (The median
 # absolute deviation of normal noise is 0.6745 sigma.)
 ENDS_SIGMAS, MAD_TO_SIGMA = 4.0, 1 / 0.6745
+# What is left out must leave the slope at least so much better known (its variance, as a share).
+# Noise alone, left out here and there, gains less.
+TRANSIENT_GAIN = 0.5
+# No more than this share is left out: then something else than a beginning was odd.
+TRANSIENT_MAX = 0.5
 
 
 @dataclass(frozen=True)
@@ -153,3 +159,26 @@ def _block_length(residuals: Floats) -> int:
     rho = min(max(found + (1 + 4 * found) / n, 0.0), 0.95)
     length: float = (math.sqrt(6) * rho / (1 - rho * rho)) ** (2 / 3) * n ** (1 / 3)
     return min(max(round(length), 2), n // 3)
+
+
+def transient_length(times_ms: Floats, values_ms: Floats) -> int:
+    """The number of values at the beginning that don't belong to the line that the others follow.
+
+    MSER (White 1997) leaves out as much as makes the mean of the rest known best. Here it is the
+    slope that is wanted, and so the beginning is left out that makes the slope known best: what is
+    dropped has to spoil the line more than its length is worth.
+    """
+    most = min(int(len(times_ms) * TRANSIENT_MAX), len(times_ms) - MIN_BINS)
+    if most <= 0:
+        return 0
+    errors = np.array([_slope_variance(times_ms[n:], values_ms[n:]) for n in range(most + 1)])
+    best = int(np.argmin(errors))
+    return best if errors[best] < TRANSIENT_GAIN * errors[0] else 0
+
+
+def _slope_variance(times_ms: Floats, values_ms: Floats) -> float:
+    """The variance of a least-squares slope if the noise were independent."""
+    since, values = times_ms - times_ms.mean(), values_ms - values_ms.mean()
+    spread = float(since @ since)
+    left = float(values @ values) - float(since @ values) ** 2 / spread
+    return max(left, 0.0) / (len(since) - 2) / spread

@@ -8,36 +8,45 @@ bootstrap, Kuensch 1989), and an interval that contains the threshold is no verd
 """
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
 
-from racetrack.analysis import verdict_words
-from racetrack.analysis.age import SHARES, age, quantiles_ms
-from racetrack.analysis.curves import Curve, Curves
-from racetrack.analysis.lag import (
-    SILENT_GAPS,
+from racetrack.analysis import verdict_reasons
+from racetrack.analysis.curves import (
     ClockStep,
+    Curve,
+    Curves,
     Floats,
-    LagSeries,
-    binned,
-    lag_series,
-    quantile_ms,
+    UpdateGaps,
     recorded_until_ms,
     throughput,
     trusted,
+    update_gaps,
 )
-from racetrack.analysis.outcome import RATE_TOLERANCE
-from racetrack.analysis.silence import Silence, around
+from racetrack.analysis.lag import (
+    SHARES,
+    SILENT_GAPS,
+    LagSeries,
+    age,
+    binned,
+    lag_series,
+    quantile_ms,
+)
 from racetrack.analysis.slope import (
     MIN_BINS,
+    ONE_SIDED,
     THRESHOLD_PCT,
     TRY_S,
     Precision,
     growth,
     shortest_window_s,
+    transient_length,
 )
-from racetrack.analysis.verdict_words import Shortfalls
+from racetrack.analysis.verdict_reasons import Shortfalls
 from racetrack.results.figures import (
     Lag,
     LagAtMost,
@@ -48,6 +57,8 @@ from racetrack.results.figures import (
     VerdictKind,
 )
 
+# A generator that missed the rate asked for by more has not offered it.
+RATE_TOLERANCE = 0.01
 # Rate: as the outcome of a run, plus what sampling every 100 ms can misplace at the ends.
 SAMPLE_MS = 100.0
 # A part that is later than an engine's usual cycle, and is most of the lag, hides the engine.
@@ -56,6 +67,23 @@ LATE_MS, LATE_SHARE = 1_000.0, 0.5
 EARLY_MS = 100.0
 PLAIN = Precision()
 IDLE = "No verdict at rate 0: the run measures what the engine costs when idle"
+# Seconds since the rate was set. Whoever watches for longer goes on by doubling the last two.
+LOOKS_S = (10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0)
+# Each side of a slope's interval may err in 1 % of the runs, an eighth of it at each look. Fewer
+# and longer bins are less alike, and a look costs milliseconds.
+PRECISION = Precision(one_sided=1 - (1 - ONE_SIDED) / len(LOOKS_S), most_bins=30)
+# Lag is never negative: one that is less than this share of what the threshold would have added
+# since the rate was set has grown by less than this share of the threshold.
+LEVEL_SHARE = 0.5
+# A wave of 90 s has turned in a window of this length. In a shorter one a falling lag may be the
+# end of a transient, or one side of a wave: a steady one falls by no more than this many thresholds
+# either.
+LONG_S = 100.0
+FALLS_AT_MOST = 2.0
+# From so many seconds on, the least of the last third has to be above the greatest of the first by
+# so many milliseconds. 4 s are more than what a pause of 5 s leaves between the thirds of 10 s or
+# more, 1.5 s more than what one side of a wave of 4 s does in 90 s.
+NEW_HIGHS = ((LONG_S, 0.0), (60.0, 1_500.0), (0.0, 4_000.0))
 
 
 def judge(
@@ -82,39 +110,39 @@ def judge(
     asked = rates.offered_per_s if asked_per_s is None else asked_per_s
     window_s = _window_s(series)
     short = _shortfalls(rates, asked, window_s)
-    silence = around(curves, start_ms, end_ms, recorded_until_ms(curves))
+    gaps = update_gaps(curves, start_ms, end_ms, recorded_until_ms(curves))
     updates = int(np.count_nonzero(~series.silent))
     measured, kind, longer_s = None, VerdictKind.UNDECIDED, None
-    reason = _useless(curves, series, rates, step) or _ended(series, silence, updates)
+    reason = _why_not_judged(curves, series, rates, step) or _ended(series, gaps, updates)
     if asked_per_s == 0:  # purchases may bring a few pageviews
         reason = IDLE
     bins = len(binned(series, series.lag_ms, precision.most_bins)[0]) if reason is None else 0
     if reason is None and bins < MIN_BINS:
-        cycles_s = MIN_BINS * (silence.rhythm_ms or 0.0) / 1000
+        cycles_s = MIN_BINS * (gaps.interval_ms or 0.0) / 1000
         longer_s = max(TRY_S, math.ceil(window_s * MIN_BINS / max(bins, 1)), math.ceil(cycles_s))
-        reason = verdict_words.too_few_updates(window_s)
+        reason = verdict_reasons.too_few_updates(window_s)
     if reason is None:
         measured = _measure(curves, series, threshold_pct, precision)
         kind = _decide(measured, short, threshold_pct)
-        reason = verdict_words.reason_of(kind, measured, short, threshold_pct, window_s)
-        rhythm_s = _rhythm_s(measured, silence, updates)
-        if rhythm_s and kind in (VerdictKind.FELL_BEHIND, VerdictKind.UNDECIDED):
-            kind, longer_s = VerdictKind.UNDECIDED, math.ceil(MIN_BINS * rhythm_s)
-            reason = verdict_words.slow_rhythm(measured, rhythm_s, updates, window_s)
+        reason = verdict_reasons.reason_of(kind, measured, short, threshold_pct, window_s)
+        interval_s = _interval_s(measured, gaps, updates)
+        if interval_s and kind in (VerdictKind.FELL_BEHIND, VerdictKind.UNDECIDED):
+            kind, longer_s = VerdictKind.UNDECIDED, math.ceil(MIN_BINS * interval_s)
+            reason = verdict_reasons.long_interval(measured, interval_s, updates, window_s)
         elif kind is VerdictKind.UNDECIDED:
             longer_s = shortest_window_s(measured.slope, window_s, threshold_pct)
         elif kind is VerdictKind.FELL_BEHIND and not updates:
-            reason = verdict_words.silent(series, silence, window_s)
+            reason = verdict_reasons.silent(series, gaps, window_s)
     return Verdict(
         kind=kind,
         reason=reason,
-        warnings=verdict_words.warnings_of(series, step, end_ms, kind, short),
+        warnings=verdict_reasons.warnings_of(series, step, end_ms, kind, short),
         threshold_pct=threshold_pct,
         from_ms=round(start_ms),
         until_ms=round(end_ms),
         window_s=window_s,
         updates=updates,
-        next_update_s=silence.next_update_s,
+        next_update_s=gaps.next_update_s,
         asked_per_s=asked,
         throughput=rates,
         measured=measured,
@@ -160,7 +188,7 @@ def _measure(curves: Curves, series: LagSeries, threshold_pct: float, precision:
 def _over_time(curves: Curves, series: LagSeries) -> dict[str, Any]:
     """The lag itself, as the fields of `Lag` that are about it."""
     told = age(curves, series.start_ms, series.end_ms)
-    at_most = dict(zip(SHARES, quantiles_ms(told, SHARES), strict=True))
+    at_most = dict(zip(SHARES, told.quantiles_ms(SHARES), strict=True))
     return {
         "lag_p50_ms": at_most[0.5],
         "lag_p90_ms": at_most[0.9],
@@ -223,13 +251,15 @@ def _held_up_by(measured: Lag, short: Shortfalls, threshold_pct: float) -> Verdi
     return VerdictKind.BROKER_BOUND if holds(measured.broker, short.broker) else None
 
 
-def _useless(
+def _why_not_judged(
     curves: Curves, series: LagSeries, rates: Throughput, step: ClockStep | None
 ) -> str | None:
     """Why nothing can be computed at all, if so."""
     if series.end_ms <= series.start_ms:
         if step:
-            return f"A clock was set back by {verdict_words.ago(step)} before the window: run again"
+            return (
+                f"A clock was set back by {verdict_reasons.ago(step)} before the window: run again"
+            )
         return "The recording ends before the window begins: run again"
     if rates.offered_per_s <= 0:
         return "No pageview was due in the window: ask for a rate"
@@ -260,23 +290,173 @@ def _end(curve: Curve) -> float:
     return float(curve.count[-1]) if len(curve.count) else 0.0
 
 
-def _ended(series: LagSeries, silence: Silence, updates: int) -> str | None:
+def _ended(series: LagSeries, gaps: UpdateGaps, updates: int) -> str | None:
     """Return why there is no verdict on an engine that reported nothing any more, if so."""
-    if updates or not silence.is_for_good:
+    if updates or not gaps.updates_ended:
         return None
-    return verdict_words.ended(_window_s(series), silence.recorded_s)
+    return verdict_reasons.ended(_window_s(series), gaps.recorded_s)
 
 
-def _rhythm_s(measured: Lag, silence: Silence, updates: int) -> float | None:
+def _interval_s(measured: Lag, gaps: UpdateGaps, updates: int) -> float | None:
     """The time between two updates before the window, if that alone makes it look like falling
     behind: between them every view gets staler. Without any update in the window, that explains a
     lag of two such times, and no more."""
-    if silence.rhythm_ms is None or updates >= MIN_BINS:
+    if gaps.interval_ms is None or updates >= MIN_BINS:
         return None
-    most_ms = SILENT_GAPS * silence.rhythm_ms
-    explained = silence.longest_ms <= most_ms and (updates or measured.lag_max_ms <= most_ms)
-    return silence.rhythm_ms / 1000 if explained else None
+    most_ms = SILENT_GAPS * gaps.interval_ms
+    explained = gaps.longest_ms <= most_ms and (updates or measured.lag_max_ms <= most_ms)
+    return gaps.interval_ms / 1000 if explained else None
 
 
 def _window_s(series: LagSeries) -> float:
     return (series.end_ms - series.start_ms) / 1000
+
+
+def looks_ms(rate_set_ms: float, first_ms: float, until_ms: float) -> list[float]:
+    """When to look, epoch milliseconds: at `first_ms`, and at each set time from there to
+    `until_ms`. None if that is before the first."""
+    found = [first_ms] if first_ms <= until_ms else []
+    for seconds in _looks_s():
+        at_ms = rate_set_ms + 1000 * seconds
+        if at_ms > until_ms:
+            break
+        if at_ms > first_ms:
+            found.append(at_ms)
+    return found
+
+
+def _looks_s() -> Iterator[float]:
+    yield from LOOKS_S
+    for doubling in count(1):
+        yield from (seconds * 2.0**doubling for seconds in LOOKS_S[-2:])
+
+
+def decide(
+    curves: Curves,
+    rate_set_ms: float,
+    now_ms: float,
+    asked_per_s: float | None = None,
+    threshold_pct: float = THRESHOLD_PCT,
+    first_ms: float | None = None,
+) -> Verdict:
+    """The verdict at the first look until `now_ms` that decides; that of the last if none does.
+
+    Until `now_ms` the rate has to be the one that was set at `rate_set_ms`. `first_ms`: no look
+    before this (a run is judged by all of its sampling window); None: the first set time. Before
+    the first look the verdict is that of now, undecided.
+    """
+    curves = trusted(curves)
+    if first_ms is None:
+        first_ms = rate_set_ms + 1000 * LOOKS_S[0]
+    found = None
+    for at_ms in looks_ms(rate_set_ms, first_ms, now_ms):
+        found = look(curves, rate_set_ms, at_ms, asked_per_s, threshold_pct)
+        if found.kind is not VerdictKind.UNDECIDED:
+            return found
+    if found is None:
+        early = look(curves, rate_set_ms, now_ms, asked_per_s, threshold_pct)
+        why = verdict_reasons.too_early((first_ms - rate_set_ms) / 1000)
+        found = early.model_copy(update={"kind": VerdictKind.UNDECIDED, "reason": why})
+    return found
+
+
+def look(
+    curves: Curves,
+    rate_set_ms: float,
+    at_ms: float,
+    asked_per_s: float | None = None,
+    threshold_pct: float = THRESHOLD_PCT,
+) -> Verdict:
+    """What one look says: `judge` from the transient's end to `at_ms` (epoch milliseconds), held to
+    what a wave can't feign, or to the level of the lag."""
+    seen = _steady_part(curves, rate_set_ms, at_ms)
+    found = judge(curves, seen.start_ms, at_ms, asked_per_s, threshold_pct, PRECISION)
+    if found.measured is None:
+        return found
+    slope, by_slope = found.measured.slope, found.kind
+    if by_slope is VerdictKind.FELL_BEHIND:
+        needed_ms = next(ms for s, ms in NEW_HIGHS if seen.window_s >= s)
+        if seen.rise_ms <= needed_ms:
+            why = verdict_reasons.no_new_high(
+                found.measured,
+                rise_ms=seen.rise_ms,
+                needed_ms=needed_ms,
+                window_s=found.window_s,
+            )
+            return _changed(found, VerdictKind.UNDECIDED, why)
+    elif by_slope in (VerdictKind.KEPT_UP, VerdictKind.UNDECIDED):
+        if found.updates >= MIN_BINS and seen.is_low(slope, threshold_pct):
+            why = verdict_reasons.low_level(
+                most_ms=seen.recent_max_ms,
+                since_s=seen.since_rate_s,
+                threshold_pct=threshold_pct,
+                window_s=found.window_s,
+            )
+            return _changed(found, VerdictKind.KEPT_UP, why)
+        if by_slope is VerdictKind.KEPT_UP and not seen.is_steady(slope, threshold_pct):
+            why = verdict_reasons.still_falling(found.measured, found.window_s)
+            return _changed(found, VerdictKind.UNDECIDED, why)
+    return found
+
+
+def _changed(found: Verdict, kind: VerdictKind, reason: str) -> Verdict:
+    undecided = kind is VerdictKind.UNDECIDED
+    # Past LONG_S nothing but new highs can be missing; how long they take nobody knows.
+    longer_s = LONG_S if undecided and found.window_s < LONG_S else None
+    return found.model_copy(update={"kind": kind, "reason": reason, "shortest_window_s": longer_s})
+
+
+@dataclass(frozen=True)
+class _Transient:
+    """What a look sees of the processing lag's bins: since when it is steady, by how much the least
+    of the last third is above the greatest of the first from there on, and the greatest in the last
+    third of the time since the rate was set. It ends early where the recording does."""
+
+    start_ms: float
+    window_s: float
+    since_rate_s: float
+    rise_ms: float
+    recent_max_ms: float
+
+    def is_low(self, slope: Slope, threshold_pct: float) -> bool:
+        """Whether the lag's level alone bounds its growth, and its slope does not say otherwise."""
+        most_ms = LEVEL_SHARE * threshold_pct / 100 * 1000 * self.since_rate_s
+        return self.recent_max_ms <= most_ms and slope.low_pct <= threshold_pct
+
+    def is_steady(self, slope: Slope, threshold_pct: float) -> bool:
+        """Whether what does not rise is known not to fall either, or was watched for long."""
+        return self.window_s >= LONG_S or slope.low_pct > -FALLS_AT_MOST * threshold_pct
+
+
+def _steady_part(curves: Curves, rate_set_ms: float, at_ms: float) -> _Transient:
+    series = _known_series(curves, rate_set_ms, at_ms)
+    since_rate_s = (series.end_ms - rate_set_ms) / 1000
+    if not len(series.at_ms) or not np.isfinite(series.lag_ms).all():
+        return _Transient(rate_set_ms, since_rate_s, since_rate_s, 0.0, np.inf)
+    times, lags = binned(series, series.lag_ms, PRECISION.most_bins)
+    first = transient_length(times, lags)
+    # Halfway between the last bin that was left out and the first that was not.
+    since_ms = float(times[first - 1] + times[first]) / 2 if first else 0.0
+    return _Transient(
+        start_ms=series.start_ms + since_ms,
+        window_s=(series.end_ms - series.start_ms - since_ms) / 1000,
+        since_rate_s=since_rate_s,
+        rise_ms=_rise(times[first:], lags[first:]),
+        recent_max_ms=float(lags[times >= times[0] + (times[-1] - times[0]) * 2 / 3].max()),
+    )
+
+
+def _known_series(curves: Curves, rate_set_ms: float, at_ms: float) -> LagSeries:
+    """The lag from where it is known: an engine that has just begun may be at pageviews that were
+    due before the recording began. All since the rate was set if it is not known at the end."""
+    series = lag_series(curves, rate_set_ms, at_ms)
+    unknown = np.flatnonzero(~np.isfinite(series.lag_ms))
+    if not len(unknown) or unknown[-1] == len(series.at_ms) - 1:
+        return series
+    return lag_series(curves, float(series.at_ms[unknown[-1] + 1]), at_ms)
+
+
+def _rise(times: Floats, lags: Floats) -> float:
+    span = times[-1] - times[0]
+    first, last = times <= times[0] + span / 3, times >= times[0] + span * 2 / 3
+    return float(lags[last].min() - lags[first].max())

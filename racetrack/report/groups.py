@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from racetrack.analysis.compare import Mean, Ratio, mean, ratio
-from racetrack.analysis.cost import Cost, fitted
+from racetrack.analysis.compare import CostLine, Mean, Ratio, fit_cost, mean, ratio
 from racetrack.report.collect import WINDOW, Run
 from racetrack.report.definitions import COMPARED, FIGURES
 
@@ -77,12 +76,12 @@ class Table:
         return tuple(sorted({group.rate for group in self.groups}))
 
     @property
-    def costs(self) -> dict[str, Cost]:
+    def costs(self) -> dict[str, CostLine]:
         """Base and marginal CPU of each engine that was measured at several rates and held them."""
         found = {label: self._cost(label) for label in self.labels}
         return {label: cost for label, cost in found.items() if cost}
 
-    def _cost(self, label: str) -> Cost | None:
+    def _cost(self, label: str) -> CostLine | None:
         runs = [
             run
             for group in self.groups
@@ -93,7 +92,7 @@ class Table:
         of = ("processed_pageviews_per_s", "cpu_mean_pct")
         pairs = [(run.figures[of[0]], run.figures[of[1]]) for run in runs]
         known = [(rate, pct) for rate, pct in pairs if rate and pct is not None]
-        return fitted([rate for rate, _ in known], [pct / 100 for _, pct in known])
+        return fit_cost([rate for rate, _ in known], [pct / 100 for _, pct in known])
 
     @property
     def warnings(self) -> tuple[str, ...]:

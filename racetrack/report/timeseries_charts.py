@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from racetrack.analysis import age, lag, raw
 from racetrack.analysis import curves as curve_files
+from racetrack.analysis import lag, raw
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.analysis.figures import window_of
 from racetrack.report.chart import Chart, Floats, Line, Mark, thinned
@@ -34,7 +34,7 @@ def charts(run: Run) -> tuple[list[Chart], list[str]]:
     window = window_of(results.verdict) if results else run.record.measured.window
     start_ms, end_ms = float(window.start_ms), float(window.end_ms)
     try:
-        told = lag.trusted(curve_files.read(run.path))
+        told = curve_files.trusted(curve_files.read(run.path))
         made += [_counts(run, told, start_ms, end_ms), _lag(run, told, start_ms, end_ms)]
     except curve_files.CurvesError as error:
         missing.append(f"No curves and no lag over time: {error}")
@@ -80,7 +80,7 @@ def _line(
 def _counts(run: Run, told: Curves, start_ms: float, end_ms: float) -> Chart:
     """All partitions together, above what stood when the window began: else the curves of a rate
     could not be told from one another."""
-    until_ms = lag.recorded_until_ms(told)
+    until_ms = curve_files.recorded_until_ms(told)
     first_ms = max(parts[0].at_ms[0] for parts in (told.due, told.published))
     every_ms = max(GRID_MS, np.ceil((until_ms - first_ms) / INSTANTS / GRID_MS) * GRID_MS)
     at_ms = np.arange(first_ms, until_ms + 1, every_ms)
@@ -116,7 +116,7 @@ def _sum(parts: Sequence[Curve], at_ms: Floats) -> Floats:
 
 def _lag(run: Run, told: Curves, start_ms: float, end_ms: float) -> Chart:
     begins = [curve.at_ms[0] for curve in told.processed if len(curve.at_ms)]
-    series = lag.lag_series(told, min([start_ms, *begins]), lag.recorded_until_ms(told))
+    series = lag.lag_series(told, min([start_ms, *begins]), curve_files.recorded_until_ms(told))
     finite = np.isfinite(series.lag_ms)
     at_ms = series.at_ms[finite]
     parts: dict[str, Floats] = {
@@ -125,7 +125,7 @@ def _lag(run: Run, told: Curves, start_ms: float, end_ms: float) -> Chart:
         "broker's part": series.broker_ms,
     }
     lines = [
-        _line("lag", *_sawtooth(age.age(told, series.start_ms, series.end_ms)), start_ms, 0),
+        _line("lag", *_sawtooth(lag.age(told, series.start_ms, series.end_ms)), start_ms, 0),
         *(
             _line(title, at_ms, values[finite], start_ms, look)
             for look, (title, values) in enumerate(parts.items(), start=1)
@@ -155,7 +155,7 @@ def _lag(run: Run, told: Curves, start_ms: float, end_ms: float) -> Chart:
     )
 
 
-def _sawtooth(told: age.Age) -> tuple[Floats, Floats]:
+def _sawtooth(told: lag.Age) -> tuple[Floats, Floats]:
     """The lag just after each update and just before the next: times, and milliseconds."""
     known = np.isfinite(told.highest_ms)
     times = np.stack([told.from_ms[known], told.until_ms[known]], axis=1).ravel()

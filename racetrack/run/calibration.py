@@ -20,7 +20,7 @@ from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen, as_text
 
 if TYPE_CHECKING:
-    from racetrack.analysis.ruler import Finding
+    from racetrack.analysis.calibration import Finding
 
 # Whatever stands in .env, so that every machine is held against the same.
 SETTINGS = {"PAGEVIEWS_PARTITIONS": "6", "WORKLOAD": plugins.default_workload()}
@@ -113,8 +113,8 @@ def run(screen: Screen, guard: terminal.Guard) -> Sequence["Finding"]:
     )
     if not all(finding.within for finding in found):
         screen.say(
-            "The ruler is off here. If the machine has other work, stop that and try again; the"
-            " runs above hold what was recorded."
+            "The measurement is off here. If the machine runs other programs, stop them and try"
+            " again. The folders of the runs above hold the raw data."
         )
     return found
 
@@ -130,7 +130,7 @@ def prepare(screen: Screen) -> None:
 
 def findings(folders: Sequence[Path]) -> list["Finding"]:
     """The rows of the table, from the run folders of CASES."""
-    from racetrack.analysis import ruler
+    from racetrack.analysis import calibration
 
     defects = [case.defect for case in CASES]
     *delays, sawtooth, spread, trailing, stalled, below, above, noisy = folders
@@ -146,23 +146,23 @@ def findings(folders: Sequence[Path]) -> list["Finding"]:
     ) = others
     return [
         *(
-            ruler.delay(folder, defect)
+            calibration.delay(folder, defect)
             for folder, defect in zip(delays, delay_defects, strict=True)
         ),
-        ruler.waiting(delays[1], delay_defects[1]),
-        ruler.sawtooth(sawtooth, sawtooth_defect),
-        ruler.sawtooth(spread, spread_defect),
-        ruler.view(trailing, trailing_defect),
-        ruler.answer(trailing, trailing_defect),
-        ruler.stall(stalled, stall_defect),
-        ruler.capacity(below, above, capacity_defect),
-        ruler.work(noisy, noisy_defect),
+        calibration.waiting(delays[1], delay_defects[1]),
+        calibration.sawtooth(sawtooth, sawtooth_defect),
+        calibration.sawtooth(spread, spread_defect),
+        calibration.view(trailing, trailing_defect),
+        calibration.answer(trailing, trailing_defect),
+        calibration.stall(stalled, stall_defect),
+        calibration.capacity(below, above, capacity_defect),
+        calibration.work(noisy, noisy_defect),
     ]
 
 
 def noisy(screen: Screen, guard: terminal.Guard) -> "Finding":
     """The row of a run beside which another program uses a known share of a core."""
-    from racetrack.analysis import ruler
+    from racetrack.analysis import calibration
     from racetrack.results.folder import read_run
     from racetrack.run.burner import burning, burnt_pct
 
@@ -173,9 +173,9 @@ def noisy(screen: Screen, guard: terminal.Guard) -> "Finding":
             folder = run_case(NOISY, Screen(Console(quiet=True)), guard, GATE)
         screen.say(f"  {folder}")
         if not (measured := read_run(folder).measured):
-            return ruler.foreign(folder, 100 * BURNT_CORES)
+            return calibration.foreign(folder, 100 * BURNT_CORES)
         window = measured.window
-        return ruler.foreign(folder, burnt_pct(file, window.start_ms, window.end_ms))
+        return calibration.foreign(folder, burnt_pct(file, window.start_ms, window.end_ms))
 
 
 def settings_of(defect: InjectedDefect, overrides: Mapping[str, str] | None = None) -> Settings:

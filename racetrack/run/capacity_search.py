@@ -9,10 +9,9 @@ from typing import TypeVar
 
 from racetrack import engines, host, terminal
 from racetrack.analysis import raw
-from racetrack.analysis.capacity import Work
+from racetrack.analysis.capacity import Work, cpu_s_per_million
 from racetrack.analysis.noise import core_speed, why_window_is_void
-from racetrack.analysis.outcome import RATE_TOLERANCE
-from racetrack.analysis.spent import cpu_s_per_million
+from racetrack.analysis.verdict import RATE_TOLERANCE
 from racetrack.config import Settings, for_record
 from racetrack.errors import RacetrackError
 from racetrack.report import limits

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from racetrack.analysis import curves, views
-from racetrack.analysis.sequential import decide, looks_ms
+from racetrack.analysis.verdict import decide, looks_ms
 from racetrack.clock import now_ms
 from racetrack.results.figures import VerdictKind
 from racetrack.results.run import Window
@@ -35,7 +35,7 @@ def watch_until_decided(
         told = curves.read(folder)
         found = decide(told, rate_set_ms, at_ms, asked_per_s, first_ms=first_ms)
         kinds = [found.kind]
-        for _, view in views.told(folder, told.partitions):
+        for _, view in views.traced_curves(folder, told.partitions):
             kinds.append(decide(view, rate_set_ms, at_ms, first_ms=first_ms).kind)
         if VerdictKind.UNDECIDED not in kinds or VerdictKind.FELL_BEHIND in kinds:
             break

@@ -144,7 +144,7 @@ class Experiment:
         results = figures.results(self._folder.path)
         with self._folder.recording() as run:
             run.results = results
-        return outcome.of(read_run(self._folder.path))
+        return outcome.run_outcome(read_run(self._folder.path))
 
     def _watch_until_decided(self, measured: Measured) -> Measured:
         """A fault is no steady state: with one, the window alone is judged."""

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import psutil
 
-from racetrack.analysis import capacity, cdc, curves, views
+from racetrack.analysis import capacity, curves, views
 from racetrack.analysis.capacity import Work
-from racetrack.analysis.curves import Curves
-from racetrack.analysis.lag import counted, throughput
+from racetrack.analysis.curves import Curves, counted, throughput
 from racetrack.config import Settings
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, UsageError
@@ -101,14 +100,14 @@ class Pageviews(Load):
     def lags(self) -> list[Curves]:
         """See `Load.lags`: the count, and each traced view."""
         count = curves.read(self._folder)
-        return [count, *(of for _, of in views.told(self._folder, count.partitions))]
+        return [count, *(of for _, of in views.traced_curves(self._folder, count.partitions))]
 
     def work(self, window: Window, batch_s: float) -> MeasuredWork:
         """See `Load.work`: of the count, or of a slower traced view. Views fed by CDC are left out,
         because this load gives them no backlog."""
         count, within = curves.read(self._folder), (window.start_ms, window.end_ms, batch_s)
         followed = {}
-        for view, of in views.told(self._folder, count.partitions):
+        for view, of in views.traced_curves(self._folder, count.partitions):
             if view.source == self._workload.topic.name:
                 try:
                     followed[view.name] = capacity.work(views.as_pageviews(of, count), *within)
@@ -179,7 +178,7 @@ class Inserts(Load):
         Raises:
             RacetrackError: none has shown a tracer event.
         """
-        told = views.told(self._folder, range(self._partitions))
+        told = views.traced_curves(self._folder, range(self._partitions))
         found = [of for view, of in told if view.source == self._table]
         if not found:
             raise RacetrackError(f"No view fed by {self._table} has shown a tracer event.")
@@ -188,11 +187,13 @@ class Inserts(Load):
     def work(self, window: Window, batch_s: float) -> MeasuredWork:
         """See `Load.work`: of the slowest view on the CDC path, with the stages of its backlog."""
         told, within = self._inserts(), (window.start_ms, window.end_ms)
-        held = [cdc.in_view(told, of) for of in self.lags()]
-        works = [capacity.work(cdc.as_curves(told, one), *within, batch_s) for one in held]
+        held = [views.inserts_in_view(told, of) for of in self.lags()]
+        works = [
+            capacity.work(views.inserts_as_curves(told, one), *within, batch_s) for one in held
+        ]
         slowest = min(range(len(works)), key=lambda number: works[number].per_s)
         return MeasuredWork(
-            works[slowest], None, cdc.backlog_by_stage(told, held[slowest], *within)
+            works[slowest], None, views.backlog_by_stage(told, held[slowest], *within)
         )
 
     def handed_over_per_s(self, window: Window) -> float:
@@ -204,12 +205,14 @@ class Inserts(Load):
     def counted_by(self, at_ms: int) -> int:
         """See `Load.counted_by`: of the slowest view on the CDC path."""
         told, at = self._inserts(), np.array([float(at_ms)])
-        return int(min(counted(cdc.in_view(told, of), at, "right")[0] for of in self.lags()))
+        held = [views.inserts_in_view(told, of) for of in self.lags()]
+        return int(min(counted(one, at, "right")[0] for one in held))
 
-    def _inserts(self) -> cdc.Inserts:
-        told = cdc.read(self._folder)
+    def _inserts(self) -> views.Inserts:
+        told = views.read_inserts(self._folder)
         if told is None:
-            raise RacetrackError(f"{self._folder / cdc.FILE} is empty: inserts were not recorded.")
+            path = self._folder / views.INSERTS_FILE
+            raise RacetrackError(f"{path} is empty: inserts were not recorded.")
         return told
 
 

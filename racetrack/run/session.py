@@ -264,7 +264,7 @@ class Session:
                     continue
                 if give_up is None:
                     give_up = time.monotonic() + NORMAL_WITHIN_S
-                if recovery.is_over(recovery.of_run(self._folder.path, self._faults.record())):
+                if recovery.is_over(recovery.recoveries(self._folder.path, self._faults.record())):
                     return
 
     def _let_pass(self, seconds: float) -> None:

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from racetrack.analysis import curves
-from racetrack.analysis.age import age, quantiles_ms
-from racetrack.analysis.curves import Curves
-from racetrack.analysis.silence import rhythm_ms, update_times_ms
+from racetrack.analysis.curves import Curves, update_interval_ms, update_times_ms
+from racetrack.analysis.lag import age
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
 from racetrack.results.run import Window
@@ -134,7 +133,7 @@ class Saturation:
         start_ms, self._since_s = now_ms(), None
         self._offer_low_rate("measuring the update interval")
         updates = update_times_ms(curves.read(self._folder))
-        return rhythm_ms(updates[updates >= start_ms], now_ms()) or 0.0
+        return update_interval_ms(updates[updates >= start_ms], now_ms()) or 0.0
 
     def measure(self) -> Window:
         """Return a window at saturation. It begins when the engine has been saturated for
@@ -219,7 +218,7 @@ def try_rate(load: Load, per_s: int, bound_ms: float, durations: PhaseDurations)
     window = Window(start_ms=start_ms, end_ms=now_ms())
     session.watch(ROWS_WITHIN_S, "watching the lag")
     ages = (age(told, window.start_ms, window.end_ms) for told in load.lags())
-    p50_ms, p99_ms = max((quantiles_ms(one, (0.5, QUANTILE)) for one in ages), key=itemgetter(1))
+    p50_ms, p99_ms = max((one.quantiles_ms((0.5, QUANTILE)) for one in ages), key=itemgetter(1))
     return TrialLag(
         window=window,
         lag_p50_ms=p50_ms,

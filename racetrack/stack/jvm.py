@@ -10,7 +10,6 @@ from racetrack.config import Settings
 from racetrack.errors import SetupError
 
 # For an engine: a line for each time that it stood still to collect garbage, with when that ended.
-# `racetrack/analysis/pauses.py` reads it.
 TELLS_OF_PAUSES = "-Xlog:gc:stdout:timemillis,tags"
 # In Turkish, the upper case of "classic" is no name of a protocol.
 LANGUAGE = ("-Duser.language=en", "-Duser.country=US")

@@ -1,4 +1,4 @@
-"""Kinds of runs with a known truth, and how often `sequential.decide` is wrong about each.
+"""Kinds of runs with a known truth, and how often `verdicts.decide` is wrong about each.
 
 python -m tests.analysis.kinds 1000 [NAME...]    prints the rows of docs/verdict-appendix.md's table
 """
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 
 from racetrack.analysis.curves import Curves
-from racetrack.analysis.sequential import decide
+from racetrack.analysis.verdict import decide
 from racetrack.results.figures import Verdict, VerdictKind
 from tests.analysis import synthetic, waves
 from tests.analysis.synthetic import START_MS, Race, Waves

@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from racetrack.analysis import silence
-from racetrack.analysis.age import Age, age, quantiles_ms
-from racetrack.analysis.curves import Curve, Curves
-from racetrack.analysis.lag import Floats, lag_series, quantile_ms
-from racetrack.analysis.silence import update_times_ms
+from racetrack.analysis import curves as curve_module
+from racetrack.analysis.curves import Curve, Curves, Floats, update_times_ms
+from racetrack.analysis.lag import Age, age, lag_series, quantile_ms
 from racetrack.analysis.verdict import judge
 from tests.analysis import synthetic
 from tests.analysis.synthetic import START_MS, Race
@@ -32,7 +30,7 @@ def looked_at(told: Age, every_ms: float) -> Floats:
 
 
 def test_updates_once_a_second_show_ages_from_the_delay_to_a_second_more() -> None:
-    p10, p50, p90, p99, most = quantiles_ms(age(curves_of(SAWTOOTH), *SAWTOOTH.window), SHARES)
+    p10, p50, p90, p99, most = age(curves_of(SAWTOOTH), *SAWTOOTH.window).quantiles_ms(SHARES)
     assert p10 == pytest.approx(135 + 100, abs=20)
     assert p50 == pytest.approx(135 + 500, abs=20)
     assert p90 == pytest.approx(135 + 900, abs=20)
@@ -51,7 +49,7 @@ def test_two_engines_of_the_same_delay_rank_by_what_a_reader_sees() -> None:
 
 def test_a_partition_that_stalls_is_as_old_as_its_oldest_pageview() -> None:
     race = replace(SAWTOOTH, cycle_ms=100, stalled_partition=2, stalled_at_ms=10_000)
-    (most,) = quantiles_ms(age(curves_of(race), *race.window), (1.0,))
+    (most,) = age(curves_of(race), *race.window).quantiles_ms((1.0,))
     assert most == pytest.approx(20_135, abs=150)
 
 
@@ -59,14 +57,14 @@ def test_what_is_not_due_yet_is_not_late() -> None:
     at = np.arange(0, 10_001, 100.0)
     due = Curve(at, np.minimum(at, 5_000))  # nothing is due after 5 s
     told = Curves((0,), (due,), (due,), (due,), (Curve(np.array([5_500.0]), np.array([5_000.0])),))
-    assert quantiles_ms(age(told, 6_000, 9_000), (0.5, 1.0)) == [0, 0]
+    assert age(told, 6_000, 9_000).quantiles_ms((0.5, 1.0)) == [0, 0]
 
 
 def test_what_was_due_before_the_recording_began_is_without_end() -> None:
     at = np.arange(1_000, 10_001, 100.0)
     due = Curve(at, at)
     told = Curves((0,), (due,), (due,), (due,), (Curve(np.array([1_500.0]), np.array([500.0])),))
-    assert quantiles_ms(age(told, 2_000, 9_000), (0.5, 1.0)) == [np.inf, np.inf]
+    assert age(told, 2_000, 9_000).quantiles_ms((0.5, 1.0)) == [np.inf, np.inf]
 
 
 @given(
@@ -86,7 +84,7 @@ def test_quantiles_are_those_of_a_look_at_every_instant(
     race = replace(race, pause_at_ms=8_000.0 if pause_ms else None)
     told = age(curves_of(race, seed), *race.window)
     seen = looked_at(told, 0.5)
-    for share, exact in zip(SHARES, quantiles_ms(told, SHARES), strict=True):
+    for share, exact in zip(SHARES, told.quantiles_ms(SHARES), strict=True):
         low, high = np.quantile(seen, [max(0, share - 1e-4), min(1, share + 1e-4)])
         assert low - 1 <= exact <= high + 1
 
@@ -104,7 +102,7 @@ def test_an_update_whose_partitions_come_a_millisecond_apart_is_one_step() -> No
     for told in (whole, spread):
         series = lag_series(told, *SAWTOOTH.window)
         assert quantile_ms(series, series.lag_ms, 0.5) == pytest.approx(135, abs=5)
-        (p50,) = quantiles_ms(age(told, *SAWTOOTH.window), (0.5,))
+        (p50,) = age(told, *SAWTOOTH.window).quantiles_ms((0.5,))
         assert p50 == pytest.approx(635, abs=20)
 
 
@@ -125,7 +123,7 @@ def test_without_that_rule_the_same_rows_give_another_processing_lag(
     last_ms = apart_ms * (SAWTOOTH.partitions - 1)
     assert processing_lag_p50_ms() == pytest.approx(135 + last_ms, abs=5)
     # Each row taken for an update: the first of them finds the other partitions a cycle old.
-    monkeypatch.setattr(silence, "STEP_MS", 0.0)
+    monkeypatch.setattr(curve_module, "STEP_MS", 0.0)
     assert processing_lag_p50_ms() == pytest.approx(135 + 1_000, abs=20)
 
 

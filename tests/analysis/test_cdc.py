@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.analysis import cdc
+from racetrack.analysis import views
 from racetrack.results.run import Window
 
 START_MS, EVERY_MS, ROWS = 1_795_000_000_000, 100, 600
@@ -27,7 +27,7 @@ def write(
         at_ms = START_MS + EVERY_MS * row
         sent = 0 if sent_ms is None else at_ms - (topic_ms - sent_ms)
         lines.append(",".join(map(str, (at_ms, *counts, sent))))
-    (folder / cdc.FILE).write_text("\n".join(lines) + "\n")
+    (folder / views.INSERTS_FILE).write_text("\n".join(lines) + "\n")
 
 
 WINDOW = Window(start_ms=START_MS + 10_000, end_ms=START_MS + 50_000)
@@ -38,7 +38,7 @@ def test_each_stage_is_as_old_as_its_oldest_insert_that_is_missing(
     tmp_path: Path, per_row: int
 ) -> None:
     write(tmp_path, per_row, 300, 1_200)
-    found = cdc.way(tmp_path, WINDOW)
+    found = views.cdc_path(tmp_path, WINDOW)
     assert found
     assert found.inserts_per_s == pytest.approx(9 * per_row, rel=0.01)
     for seen, true_ms in ((found.in_database, 300), (found.in_topic, 1_200)):
@@ -48,7 +48,7 @@ def test_each_stage_is_as_old_as_its_oldest_insert_that_is_missing(
 
 def test_the_broker_is_told_from_who_sends_to_it(tmp_path: Path) -> None:
     write(tmp_path, 10, 300, 1_200, sent_ms=700)
-    found = cdc.way(tmp_path, WINDOW)
+    found = views.cdc_path(tmp_path, WINDOW)
     assert found
     for seen, true_ms in ((found.in_database, 300), (found.sent, 700), (found.in_topic, 1_200)):
         assert true_ms <= seen.p50_ms <= seen.p99_ms <= true_ms + EVERY_MS
@@ -56,10 +56,10 @@ def test_the_broker_is_told_from_who_sends_to_it(tmp_path: Path) -> None:
 
 def test_what_is_there_at_once_has_no_age(tmp_path: Path) -> None:
     write(tmp_path, 10, 0, 0)
-    found = cdc.way(tmp_path, WINDOW)
+    found = views.cdc_path(tmp_path, WINDOW)
     assert found
     assert found.in_topic.p99_ms == 0
 
 
 def test_a_run_that_did_not_follow_it_has_none(tmp_path: Path) -> None:
-    assert cdc.way(tmp_path, WINDOW) is None
+    assert views.cdc_path(tmp_path, WINDOW) is None

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racetrack.analysis import curves, lag
-from racetrack.analysis.curves import Curve, Curves
-from racetrack.analysis.lag import lag_series, throughput, trusted
+from racetrack.analysis import curves
+from racetrack.analysis.curves import Curve, Curves, throughput, trusted
+from racetrack.analysis.lag import lag_series
 from racetrack.results.figures import Throughput
 from tests.analysis import synthetic
 from tests.analysis.synthetic import START_MS, Race
@@ -253,5 +253,5 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str | None, says: 
 def test_the_recording_ends_with_its_shortest_curve() -> None:
     told = one_partition(curve((1, 1)))
     shorter = replace(told, published=(curve((0, 0), (700, 600)),))
-    assert lag.recorded_until_ms(told) == 10_000
-    assert lag.recorded_until_ms(shorter) == 700
+    assert curves.recorded_until_ms(told) == 10_000
+    assert curves.recorded_until_ms(shorter) == 700

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from racetrack.analysis import littles_law, raw
+from racetrack.analysis import outcome, raw
 from racetrack.analysis.curves import Curve, Curves
 from racetrack.results.figures import LittlesLaw
 from tests.analysis import synthetic
@@ -37,7 +37,7 @@ def checked(
         rows = np.searchsorted(curve.at_ms, times, "right")
         counted += np.concatenate([[0.0], curve.count])[rows]
     delays = [raw.Delay(int(t), int(n), 0, 0.0) for t, n in zip(times, counted, strict=True)]
-    return littles_law.check(
+    return outcome.littles_law(
         *(told, arrivals, delays, *race.window), summary_after_ms=summary_after_ms
     )
 
@@ -117,11 +117,11 @@ def test_the_warning_has_both_sides() -> None:
     wrong = replace(told, processed=tuple(later(c, 300) for c in told.processed))
     found = checked(wrong, LATE, totals_of=told)
     assert found
-    said = littles_law.warning(found)
+    said = outcome.littles_law_warning(found)
     assert f"{found.waiting:,.0f} pageviews waited" in said
     assert f"says {found.rate_times_age:,.0f}" in said
 
 
 def test_nothing_is_said_of_a_window_without_a_record() -> None:
     told = curves(LATE)
-    assert littles_law.check(told, [], [], *LATE.window) is None
+    assert outcome.littles_law(told, [], [], *LATE.window) is None

@@ -16,22 +16,22 @@ GATE = {
 
 
 def test_a_good_run_is_ok() -> None:
-    assert outcome.of(record()) == "ok"
+    assert outcome.run_outcome(record()) == "ok"
 
 
 def test_an_engine_that_is_behind_is_no_failure_of_the_run() -> None:
-    assert outcome.of(record({"results": {"processed_pageviews": 12}})) == "ok"
+    assert outcome.run_outcome(record({"results": {"processed_pageviews": 12}})) == "ok"
 
 
 def test_an_engine_that_told_nothing_in_the_window_but_did_later_is_no_failure() -> None:
     silent = {"updates": 0, "next_update_s": 17.5}
-    assert outcome.of(record({"results": {"dt_ms": silent, "verdict": silent}})) == "ok"
+    assert outcome.run_outcome(record({"results": {"dt_ms": silent, "verdict": silent}})) == "ok"
 
 
 def test_an_engine_that_is_offered_nothing_has_nothing_to_report() -> None:
     silent = {"updates": 0, "next_update_s": None}
     idle = {"dt_ms": silent, "verdict": silent, "achieved_pageviews_per_s": 0.0}
-    assert outcome.of(record({"asked": {"pageviews_per_s": 0}, "results": idle})) == "ok"
+    assert outcome.run_outcome(record({"asked": {"pageviews_per_s": 0}, "results": idle})) == "ok"
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_an_engine_that_is_offered_nothing_has_nothing_to_report() -> None:
     ],
 )
 def test_each_reason_is_said(where: str, key: str, value: object, says: str) -> None:
-    assert says in outcome.of(record({where: {key: value}}))
+    assert says in outcome.run_outcome(record({where: {key: value}}))
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,12 @@ def test_a_run_that_others_disturbed_is_void_with_an_exit_code_of_its_own(
     figures: dict[str, float], says: str
 ) -> None:
     noise = {"noise": {**NOISE_FIGURES, **figures}}
-    found = outcome.of(record({"results": noise, "settings": GATE}))
+    found = outcome.run_outcome(record({"results": noise, "settings": GATE}))
     assert found == f"Void: in the measured window {says}."
     codes = [outcome.exit_code(of) for of in ("ok", found, "The generator achieved 3/s")]
     assert codes == [0, 5, 1]
     off = {**GATE, "noise_gate": False}
-    assert outcome.of(record({"results": noise, "settings": off})) == "ok"
+    assert outcome.run_outcome(record({"results": noise, "settings": off})) == "ok"
 
 
 def test_a_rate_that_was_missed_because_of_others_is_void_and_a_wrong_view_is_wrong() -> None:
@@ -76,9 +76,9 @@ def test_a_rate_that_was_missed_because_of_others_is_void_and_a_wrong_view_is_wr
         "achieved_pageviews_per_s": 4900.0,
     }
     told: dict[str, Any] = {"results": results, "settings": GATE}
-    assert outcome.of(record(told)).startswith("Void: ")
+    assert outcome.run_outcome(record(told)).startswith("Void: ")
     found = verified(items=WRONG) | {"drained_after_s": 1.0}
-    assert outcome.of(record({**told, "verified": found})) == "Views are wrong: items"
+    assert outcome.run_outcome(record({**told, "verified": found})) == "Views are wrong: items"
 
 
 RIGHT, WRONG, ABSENT = {"status": "right"}, {"status": "wrong"}, {"status": "absent"}
@@ -98,4 +98,4 @@ def test_a_wrong_view_is_named(
     views: dict[str, Any], drained_after_s: float | None, says: str
 ) -> None:
     found = verified(**views) | {"drained_after_s": drained_after_s}
-    assert outcome.of(record({"verified": found})).startswith(says)
+    assert outcome.run_outcome(record({"verified": found})).startswith(says)

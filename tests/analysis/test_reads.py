@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.analysis import reads
+from racetrack.analysis import views
 from racetrack.results.figures import Answers
 from racetrack.results.json_file import write_json
 from racetrack.results.run import TracedViewRecord, Window
@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def answers(folder: Path, window: Window = WINDOW) -> dict[str, Answers]:
-    return {one.query: one for one in reads.answers(folder, PARTITIONS, window)}
+    return {one.query: one for one in views.read_answers(folder, PARTITIONS, window)}
 
 
 def due_in_window(folder: Path, query: str) -> int:

@@ -5,24 +5,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from racetrack.analysis import cdc, recovery
-from racetrack.analysis.recovery import Series
+from racetrack.analysis import recovery, views
+from racetrack.analysis.recovery import LagHistory
 from racetrack.results.figures import FaultRecovery, Recovery
 
 RATE_SET_MS, FAULT_MS = 0.0, 20_000.0
 CALM_MS = 900.0
 
 
-def series(*episodes: tuple[float, float, float], until_ms: float = 60_000.0) -> Series:
+def series(*episodes: tuple[float, float, float], until_ms: float = 60_000.0) -> LagHistory:
     """A point a second with a calm lag, but for episodes (from_ms, to_ms without it, lag_ms)."""
     at_ms = np.arange(0.0, until_ms + 1, 1000.0)
     lag_ms = np.full(len(at_ms), CALM_MS)
     for from_ms, to_ms, value in episodes:
         lag_ms[(at_ms >= from_ms) & (at_ms < to_ms)] = value
-    return Series(at_ms, lag_ms)
+    return LagHistory(at_ms, lag_ms)
 
 
-def after_s(of: Series, until_ms: float = FAULT_MS) -> float | None:
+def after_s(of: LagHistory, until_ms: float = FAULT_MS) -> float | None:
     return recovery.recovery(of, RATE_SET_MS, FAULT_MS, until_ms).after_s
 
 
@@ -77,7 +77,7 @@ def test_purchases_wait_from_when_they_were_due(tmp_path: Path) -> None:
     due, captured = [0, 1, 2, 3, 4, 5, 5], [1000, 1001, 1001, 1001, 1001, 1003, 1005]
     rows = [f"{1000 * s},{due[s]},0,{due[s]},{captured[s]},0" for s in range(len(due))]
     header = "at_ms,due,refused,done,captured,sent_ms"
-    (tmp_path / cdc.FILE).write_text("\n".join([header, *rows]) + "\n")
+    (tmp_path / views.INSERTS_FILE).write_text("\n".join([header, *rows]) + "\n")
     found = recovery.purchases(tmp_path)
     assert found
     assert list(found.lag_ms) == [0, 0, 0, 1000, 2000, 1000, 0]
@@ -87,7 +87,7 @@ def test_the_files_of_a_run_that_goes_on_are_read_up_to_their_last_whole_line(
     tmp_path: Path,
 ) -> None:
     text = "at_ms,due,refused,done,captured,sent_ms\n1000,1,0,1,1001,0\n2000,3,1,2,1002,0\n3000,9,1"
-    (tmp_path / cdc.FILE).write_text(text)
+    (tmp_path / views.INSERTS_FILE).write_text(text)
     found = recovery.purchases(tmp_path)
     assert found
     assert list(found.lag_ms) == [0, 0]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from racetrack.analysis import ruler
+from racetrack.analysis import calibration
 from racetrack.results.defects import InjectedDefect
 from tests.records import VIEW, run_json
 
@@ -70,7 +70,9 @@ def write(
 def test_a_delay_has_to_be_measured_as_it_was_programmed(
     tmp_path: Path, measured_ms: float, within: bool
 ) -> None:
-    found = ruler.delay(write(tmp_path, verdict(p50_ms=measured_ms)), InjectedDefect(delay_ms=250))
+    found = calibration.delay(
+        write(tmp_path, verdict(p50_ms=measured_ms)), InjectedDefect(delay_ms=250)
+    )
     assert (found.programmed, found.within) == ("delay of 250 ms", within)
     assert f"median lag {measured_ms:.0f} ms" in found.measured
 
@@ -88,14 +90,16 @@ def test_what_waits_is_the_delay_times_the_rate(
     tmp_path: Path, waiting: float, by_age: float, holds: bool, within: bool
 ) -> None:
     law = {"waiting": waiting, "rate_times_age": by_age, "ratio": 1, "tolerance": 9, "holds": holds}
-    found = ruler.waiting(write(tmp_path, verdict(), littles_law=law), InjectedDefect(delay_ms=250))
+    found = calibration.waiting(
+        write(tmp_path, verdict(), littles_law=law), InjectedDefect(delay_ms=250)
+    )
     assert "750 pageviews wait" in found.programmed
     assert f"{waiting} by the totals, {by_age} by rate × age" in found.measured
     assert found.within == within
 
 
 def test_a_run_without_littles_law_is_a_finding(tmp_path: Path) -> None:
-    assert not ruler.waiting(write(tmp_path, verdict()), InjectedDefect(delay_ms=250)).within
+    assert not calibration.waiting(write(tmp_path, verdict()), InjectedDefect(delay_ms=250)).within
 
 
 @pytest.mark.parametrize(
@@ -111,7 +115,9 @@ def test_who_tells_once_a_second_has_to_be_as_late_as_its_reader_sees(
 ) -> None:
     judged = verdict()
     judged["measured"] |= lag
-    found = ruler.sawtooth(write(tmp_path, judged), InjectedDefect(delay_ms=250, cycle_ms=1_000))
+    found = calibration.sawtooth(
+        write(tmp_path, judged), InjectedDefect(delay_ms=250, cycle_ms=1_000)
+    )
     assert found.programmed == "delay of 250 ms, updates every 1,000 ms"
     assert found.bound == "lag p50 750 ± 100, p99 1,240 ± 250, processing lag p50 250 ± 100 ms"
     assert found.within == within
@@ -121,7 +127,7 @@ def test_an_update_that_is_stamped_over_a_time_is_there_at_its_end(tmp_path: Pat
     judged = verdict()
     judged["measured"] |= {"lag_p50_ms": 766, "lag_p99_ms": 1_256, "processing_lag_p50_ms": 266}
     defect = InjectedDefect(delay_ms=250, cycle_ms=1_000, spread_ms=15)
-    found = ruler.sawtooth(write(tmp_path, judged), defect)
+    found = calibration.sawtooth(write(tmp_path, judged), defect)
     assert found.programmed == "delay of 250 ms, updates every 1,000 ms, stamped over 15 ms"
     assert found.bound == "lag p50 765 ± 100, p99 1,255 ± 250, processing lag p50 265 ± 100 ms"
     assert found.within
@@ -136,14 +142,14 @@ def test_a_view_is_as_old_as_it_trails_but_for_the_time_between_two_marks(
 ) -> None:
     view = {**VIEW, "tracer_events_per_s": 12.0, "lag_p50_ms": p50_ms, "lag_p99_ms": p99_ms}
     defect = InjectedDefect(delay_ms=250, view_behind_ms=1_000)
-    found = ruler.view(write(tmp_path, verdict(p50_ms=255), views=[view]), defect)
+    found = calibration.view(write(tmp_path, verdict(p50_ms=255), views=[view]), defect)
     assert found.programmed == "delay of 250 ms, a view 1,000 ms behind"
     assert "while that of the count is 255 ms" in found.measured
     assert found.within == within
 
 
 def test_a_view_that_nobody_saw_is_off(tmp_path: Path) -> None:
-    found = ruler.view(write(tmp_path, verdict()), InjectedDefect(view_behind_ms=1_000))
+    found = calibration.view(write(tmp_path, verdict()), InjectedDefect(view_behind_ms=1_000))
     assert (found.measured, found.within) == ("no view was seen", False)
 
 
@@ -174,27 +180,29 @@ def test_an_answer_takes_its_time_and_is_as_old_as_its_view_and_that(
         "age": {"p50_ms": age_ms, "p99_ms": age_ms},
     }
     views = [{**VIEW, "tracer_events_per_s": 12.0, "lag_p50_ms": 1_213, "lag_p99_ms": 1_254}]
-    found = ruler.answer(write(tmp_path, verdict(p50_ms=255), views=views, reads=[read]), defect)
+    found = calibration.answer(
+        write(tmp_path, verdict(p50_ms=255), views=views, reads=[read]), defect
+    )
     assert found.programmed.endswith("a view 1,000 ms behind, answers after 300 ms")
     assert found.within == within
 
 
 def test_answers_that_nobody_asked_for_are_off(tmp_path: Path) -> None:
-    found = ruler.answer(write(tmp_path, verdict()), InjectedDefect(answer_ms=300))
+    found = calibration.answer(write(tmp_path, verdict()), InjectedDefect(answer_ms=300))
     assert (found.measured, found.within) == ("nothing was read", False)
 
 
 def test_a_run_that_failed_is_off_and_says_why(tmp_path: Path) -> None:
     failed = write(tmp_path / "a", verdict(), outcome="broker ended in mid-run")
-    assert ruler.delay(failed, InjectedDefect()).measured == "broker ended in mid-run"
+    assert calibration.delay(failed, InjectedDefect()).measured == "broker ended in mid-run"
     useless = write(tmp_path / "b", verdict() | {"measured": None, "reason": "too few updates"})
-    assert ruler.delay(useless, InjectedDefect()).measured == "too few updates"
+    assert calibration.delay(useless, InjectedDefect()).measured == "too few updates"
     found = [
-        ruler.delay(failed, InjectedDefect()),
-        ruler.stall(failed, STALL),
-        ruler.capacity(failed, failed, CAPACITY),
-        ruler.work(failed, NOISY),
-        ruler.delay(useless, InjectedDefect()),
+        calibration.delay(failed, InjectedDefect()),
+        calibration.stall(failed, STALL),
+        calibration.capacity(failed, failed, CAPACITY),
+        calibration.work(failed, NOISY),
+        calibration.delay(useless, InjectedDefect()),
     ]
     assert [finding.within for finding in found] == [False] * 5
 
@@ -216,7 +224,7 @@ def test_a_capacity_has_to_lie_between_what_was_kept_up_with_and_what_not(
 ) -> None:
     below = write(tmp_path / "a", verdict(kinds[0]), low)
     above = verdict(kinds[1], counted_per_s=counted_per_s)
-    found = ruler.capacity(below, write(tmp_path / "b", above, high), CAPACITY)
+    found = calibration.capacity(below, write(tmp_path / "b", above, high), CAPACITY)
     assert (found.programmed, found.within) == ("capacity of 8,000/s", within)
 
 
@@ -252,7 +260,7 @@ def overloaded(folder: Path, counts_of_allowed: float, kind: str = "fell behind"
 def test_an_overloaded_engine_has_to_be_seen_counting_what_it_was_allowed(
     tmp_path: Path, share: float, kind: str, within: bool
 ) -> None:
-    found = ruler.work(overloaded(tmp_path, share, kind), NOISY)
+    found = calibration.work(overloaded(tmp_path, share, kind), NOISY)
     # From 6.3 s to 19.3 s after the start: 5,000 + 100 x 12.8.
     counted = f"{kind}, counting {6_280 * share:,.0f}/s in 13 s, in which it was allowed 6,280/s"
     assert found.measured.startswith(counted)
@@ -294,7 +302,7 @@ def stalled(
 
 
 def test_a_stall_is_seen_once_the_lag_passes_a_second(tmp_path: Path) -> None:
-    found = ruler.stall(stalled(tmp_path), STALL)
+    found = calibration.stall(stalled(tmp_path), STALL)
     assert found.within
     assert "seen after 1.00 s, fell behind, median dt_ms 5 ms" in found.measured
 
@@ -312,7 +320,7 @@ def test_a_stall_is_seen_once_the_lag_passes_a_second(tmp_path: Path) -> None:
 def test_a_stall_that_was_not_seen_in_time_or_not_by_lag_alone_is_off(
     tmp_path: Path, wrong: dict[str, Any], says: str
 ) -> None:
-    found = ruler.stall(stalled(tmp_path, **wrong), STALL)
+    found = calibration.stall(stalled(tmp_path, **wrong), STALL)
     assert not found.within
     assert says in found.measured
 
@@ -321,11 +329,11 @@ def test_an_engine_that_does_not_say_when_it_stalled_is_no_ruler(tmp_path: Path)
     folder = stalled(tmp_path)
     (folder / "stack" / "swiftd.log").write_text("nothing\n")
     with pytest.raises(ValueError, match="partition 2"):
-        ruler.stall(folder, STALL)
+        calibration.stall(folder, STALL)
 
 
 def test_an_engine_that_does_not_note_its_capacity_is_no_ruler(tmp_path: Path) -> None:
     folder = overloaded(tmp_path, 1.0)
     (folder / "stack" / "swiftd.log").write_text("nothing\n")
     with pytest.raises(ValueError, match="did not note its capacity"):
-        ruler.work(folder, NOISY)
+        calibration.work(folder, NOISY)

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from racetrack.analysis import sequential
+from racetrack.analysis import verdict as verdicts
 from racetrack.analysis.curves import Curve, Curves
-from racetrack.analysis.sequential import decide, looks_ms
-from racetrack.analysis.transient import steady_from
+from racetrack.analysis.slope import transient_length
+from racetrack.analysis.verdict import decide, looks_ms
 from racetrack.results.figures import Verdict, VerdictKind
 from tests.analysis import kinds, synthetic, waves
 from tests.analysis.kinds import END_MS, KINDS, RATE_PER_S, SECONDS
@@ -131,11 +131,11 @@ def test_what_is_left_out_at_the_beginning_is_found() -> None:
     times: Floats = 1000 * np.arange(60.0)
     noise = RNG(1).normal(0, 100, 60)
     dying = 5_000 * np.exp(-times / 4_000)
-    assert steady_from(times, noise) == 0
-    assert steady_from(times, noise + 0.05 * times) == 0
-    assert 5 <= steady_from(times, noise + dying) <= 20
-    assert 5 <= steady_from(times, noise + dying + 0.05 * times) <= 20
-    assert steady_from(times[:8], dying[:8]) == 0
+    assert transient_length(times, noise) == 0
+    assert transient_length(times, noise + 0.05 * times) == 0
+    assert 5 <= transient_length(times, noise + dying) <= 20
+    assert 5 <= transient_length(times, noise + dying + 0.05 * times) <= 20
+    assert transient_length(times[:8], dying[:8]) == 0
 
 
 def test_a_slow_rhythm_is_not_judged_by_a_few_updates() -> None:
@@ -205,5 +205,5 @@ def test_waves_are_bounded_as_told() -> None:
 
 
 def test_the_errors_of_the_looks_add_up_to_that_of_one() -> None:
-    errors = len(sequential.LOOKS_S) * (1 - sequential.PRECISION.one_sided)
+    errors = len(verdicts.LOOKS_S) * (1 - verdicts.PRECISION.one_sided)
     assert errors == pytest.approx(0.01)

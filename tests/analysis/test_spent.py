@@ -2,8 +2,8 @@
 
 import pytest
 
+from racetrack.analysis.capacity import cpu_s_per_million
 from racetrack.analysis.raw import Reading
-from racetrack.analysis.spent import cpu_s_per_million
 
 
 def account(cores: float, *, until_s: int = 200) -> list[Reading]:

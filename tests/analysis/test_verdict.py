@@ -11,8 +11,7 @@ import pytest
 from numpy.random import Generator
 from scipy import stats
 
-from racetrack.analysis.curves import Curve, Curves
-from racetrack.analysis.lag import Floats
+from racetrack.analysis.curves import Curve, Curves, Floats
 from racetrack.analysis.slope import growth, shortest_window_s
 from racetrack.analysis.verdict import judge
 from racetrack.results.figures import Slope, Verdict, VerdictKind

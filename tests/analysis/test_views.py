@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from racetrack.analysis import views
-from racetrack.analysis.age import age, quantiles_ms
 from racetrack.analysis.capacity import work
 from racetrack.analysis.curves import Curve, Curves
+from racetrack.analysis.lag import age
 from racetrack.analysis.verdict import judge
 from racetrack.results.figures import Verdict, VerdictKind
 from racetrack.results.run import TracedViewRecord
@@ -20,7 +20,7 @@ ORDERS = TracedViewRecord(name="sold.orders", source="purchases", parity=None, i
 
 
 def curves(folder: Path, view: TracedViewRecord) -> Curves:
-    marks = views.read(folder)
+    marks = views.read_tracer_events(folder)
     assert marks
     return views.curves_of(view, marks, range(PARTITIONS))
 
@@ -43,7 +43,7 @@ def test_a_view_is_as_old_as_its_oldest_mark_that_is_missing(
     write(tmp_path, [view], delay_ms)
     between_ms = EVERY_MS * (1 if view.parity is None else 2)
     told = age(curves(tmp_path, view), START_MS + 5_000, START_MS + 50_000)
-    p50, most = quantiles_ms(told, (0.5, 1.0))
+    p50, most = told.quantiles_ms((0.5, 1.0))
     assert most == pytest.approx(delay_ms, abs=2)
     expected_ms = delay_ms - between_ms / 2 if delay_ms > between_ms else 0
     assert p50 == pytest.approx(expected_ms, abs=2)
@@ -71,11 +71,11 @@ def test_marks_from_before_the_recording_are_known_by_the_rate_of_those_after(
 ) -> None:
     write(tmp_path, [view], 8_000)
     window = START_MS + 12_500, START_MS + 50_000
-    whole = quantiles_ms(age(curves(tmp_path, view), *window), (0.5, 1.0))
+    whole = age(curves(tmp_path, view), *window).quantiles_ms((0.5, 1.0))
     marks = tmp_path / "tracer_events.csv"
     header, *rows = marks.read_text().splitlines()
     marks.write_text("\n".join([header, *rows[120:]]) + "\n")
-    late = quantiles_ms(age(curves(tmp_path, view), *window), (0.5, 1.0))
+    late = age(curves(tmp_path, view), *window).quantiles_ms((0.5, 1.0))
     assert late == pytest.approx(whole, abs=1)
     assert late[1] == pytest.approx(8_000, abs=2)
 
@@ -114,18 +114,18 @@ def test_a_view_works_off_as_many_pageviews_as_were_due_before_what_it_lacks(
 
 def test_a_line_that_is_still_being_written_is_left_out(tmp_path: Path) -> None:
     write(tmp_path, [PRODUCTS], 20)
-    before = views.read(tmp_path)
+    before = views.read_tracer_events(tmp_path)
     for name, half in (("tracer_events.csv", "17950001"), ("views.csv", "1795000100000,sold.vi")):
         with (tmp_path / name).open("a") as file:
             file.write(half)
-    after = views.read(tmp_path)
+    after = views.read_tracer_events(tmp_path)
     assert before and after
     assert after.seen == before.seen
     assert len(after.at_ms) == len(before.at_ms)
 
 
 def test_without_marks_there_is_nothing_to_read(tmp_path: Path) -> None:
-    assert views.read(tmp_path) is None
+    assert views.read_tracer_events(tmp_path) is None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from racetrack.analysis.window_writes import window_writes
+from racetrack.analysis.lag import window_writes
 from racetrack.results.figures import WindowWrites
 from tests.analysis.synthetic import Race, curves
 

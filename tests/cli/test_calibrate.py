@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from racetrack import cli
-from racetrack.analysis.ruler import Finding
+from racetrack.analysis.calibration import Finding
 from racetrack.run import calibration
 from racetrack.run.calibration import CASES
 
@@ -36,4 +36,4 @@ def test_it_succeeds_only_if_every_row_is_within_its_bound(
     result = CliRunner().invoke(cli.race, ["calibrate"])
     assert result.exit_code == code, result.output
     assert tuple(ran) == CASES
-    assert ("The ruler is off" in result.output) == bool(code)
+    assert ("The measurement is off" in result.output) == bool(code)

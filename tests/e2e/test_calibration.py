@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from racetrack import terminal
-from racetrack.analysis import ruler
+from racetrack.analysis import calibration
 from racetrack.engines import calibration_engine
 from racetrack.machine_lock import machine_lock
 from racetrack.results.defects import NO_PARTITION, VISIBLE_CYCLE_MS, InjectedDefect
@@ -37,7 +37,7 @@ def guard() -> Iterator[terminal.Guard]:
 
 
 def measured_as_programmed(
-    case: Case, find: Callable[[Path, InjectedDefect], ruler.Finding], guard: terminal.Guard
+    case: Case, find: Callable[[Path, InjectedDefect], calibration.Finding], guard: terminal.Guard
 ) -> Path:
     """The folder of a run of this case, in which its defect was found."""
     folder = run_case(case, Screen(Console()), guard)
@@ -58,7 +58,7 @@ def test_there_is_something_to_measure() -> None:
 def test_a_programmed_delay_is_measured_as_lag(
     case: Case, guard: terminal.Guard, nothing_left: Callable[[], None]
 ) -> None:
-    folder = measured_as_programmed(case, ruler.delay, guard)
+    folder = measured_as_programmed(case, calibration.delay, guard)
     run = read_run(folder)
     for name, value in calibration_engine().settings_of(case.defect).items():
         assert str(run["settings"][name.lower()]) == value
@@ -71,7 +71,7 @@ def test_a_programmed_delay_is_measured_as_lag(
 def test_an_engine_that_tells_once_a_second_is_as_late_as_its_reader_sees(
     case: Case, guard: terminal.Guard, nothing_left: Callable[[], None]
 ) -> None:
-    measured_as_programmed(case, ruler.sawtooth, guard)
+    measured_as_programmed(case, calibration.sawtooth, guard)
     nothing_left()
 
 
@@ -79,9 +79,9 @@ def test_an_engine_that_tells_once_a_second_is_as_late_as_its_reader_sees(
 def test_a_view_that_trails_its_count_is_as_old_as_it_trails_and_its_answers_as_they_take(
     case: Case, guard: terminal.Guard, nothing_left: Callable[[], None]
 ) -> None:
-    folder = measured_as_programmed(case, ruler.view, guard)
+    folder = measured_as_programmed(case, calibration.view, guard)
     nothing_left()
-    answered = ruler.answer(folder, case.defect)
+    answered = calibration.answer(folder, case.defect)
     if not answered.within:
         skip_if_busy(folder)
     assert answered.within, answered
@@ -91,7 +91,7 @@ def test_a_view_that_trails_its_count_is_as_old_as_it_trails_and_its_answers_as_
 def test_a_stalled_partition_is_seen_though_freshness_hides_it(
     case: Case, guard: terminal.Guard, nothing_left: Callable[[], None]
 ) -> None:
-    folder = measured_as_programmed(case, ruler.stall, guard)
+    folder = measured_as_programmed(case, calibration.stall, guard)
     assert read_run(folder)["measured"]["engine_drained"]
     nothing_left()
 
@@ -100,6 +100,6 @@ def test_a_stalled_partition_is_seen_though_freshness_hides_it(
 def test_an_overloaded_engine_is_seen_to_count_what_its_noisy_capacity_allows(
     case: Case, guard: terminal.Guard, nothing_left: Callable[[], None]
 ) -> None:
-    folder = measured_as_programmed(case, ruler.work, guard)
+    folder = measured_as_programmed(case, calibration.work, guard)
     assert read_run(folder)["measured"]["engine_drained"]
     nothing_left()

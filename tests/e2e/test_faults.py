@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from racetrack.analysis import curves, raw
-from racetrack.analysis.csv_rows import whole_rows as rows_of
+from racetrack.analysis.raw import complete_rows as rows_of
 from racetrack.engines import find_engine
 from tests.e2e.shared import Door, check_views_after_a_kill, run_folder
 from tests.run_json import read_run

@@ -1,6 +1,6 @@
 """The cases of the calibration, each defect alone, and the table of what was measured."""
 
-from racetrack.analysis.ruler import Finding
+from racetrack.analysis.calibration import Finding
 from racetrack.results.defects import NO_PARTITION
 from racetrack.run import calibration
 from racetrack.run.calibration import CASES, NOISY

@@ -7,8 +7,8 @@ from itertools import accumulate, cycle
 import numpy as np
 import pytest
 
-from racetrack.analysis.age import age, quantiles_ms
 from racetrack.analysis.curves import Curve, Curves
+from racetrack.analysis.lag import age
 from racetrack.engines.shared.upsert.topics import Span, Written
 from racetrack.engines.shared.upsert.totals import EVERY_S, FEW, Known, look
 
@@ -139,8 +139,8 @@ def test_an_age_from_samples_is_never_too_low_and_at_most_so_much_too_high(
     full, sampled = (curves(topic, rows) for rows in (topic.written, samples(topic, EVERY)))
     window = (START_MS + 6_000, START_MS + 11_000)
     shares = (0.0, 0.1, 0.5, 0.9, 0.99, 1.0)
-    true = quantiles_ms(age(full, *window), shares)
-    seen = quantiles_ms(age(sampled, *window), shares)
+    true = age(full, *window).quantiles_ms(shares)
+    seen = age(sampled, *window).quantiles_ms(shares)
     for at_most_ms, seen_ms in zip(true, seen, strict=True):
         assert at_most_ms - 1 <= seen_ms <= at_most_ms + 1_000 * EVERY_S * as_fast + 10
 

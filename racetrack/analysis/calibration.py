@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from racetrack.analysis import curves, figures, raw
-from racetrack.analysis.lag import lag_series, recorded_until_ms, throughput
+from racetrack.analysis.curves import recorded_until_ms, throughput
+from racetrack.analysis.lag import lag_series
 from racetrack.analysis.noise import is_void
 from racetrack.results.defects import InjectedDefect
 from racetrack.results.figures import Lag, Verdict, VerdictKind

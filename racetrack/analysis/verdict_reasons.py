@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from racetrack.analysis.lag import BIN_MS, ClockStep, LagSeries
-from racetrack.analysis.silence import Silence
+from racetrack.analysis.curves import ClockStep, UpdateGaps
+from racetrack.analysis.lag import BIN_MS, LagSeries
 from racetrack.results.figures import Lag, VerdictKind
 
 
@@ -78,18 +78,18 @@ def too_few_updates(window_s: float) -> str:
     return f"Undecided: too few updates of the engine to see a trend, {_judged(window_s)}"
 
 
-def slow_rhythm(measured: Lag, rhythm_s: float, updates: int, window_s: float) -> str:
+def long_interval(measured: Lag, interval_s: float, updates: int, window_s: float) -> str:
     """Return why an engine with a long update interval can't be judged."""
     count = "no update" if not updates else "1 update" if updates == 1 else f"{updates} updates"
     return (
         f"Undecided: {count} in {window_s:.0f} s are too few to see a trend (the engine updates"
-        f" every {rhythm_s:.1f} s); lag was at most {measured.lag_max_ms / 1000:.1f} s"
+        f" every {interval_s:.1f} s); lag was at most {measured.lag_max_ms / 1000:.1f} s"
     )
 
 
-def silent(series: LagSeries, silence: Silence, window_s: float) -> str:
+def silent(series: LagSeries, gaps: UpdateGaps, window_s: float) -> str:
     """Return the reason of an engine without an update in the window, that went on later."""
-    after_s = silence.next_update_s
+    after_s = gaps.next_update_s
     then = "" if after_s is None else f"; its next update came {after_s:.1f} s later"
     return (
         f"Fell behind: no update of the engine in {window_s:.0f} s, at whose end the oldest"
