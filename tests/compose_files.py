@@ -19,8 +19,7 @@ from racetrack.config import REPO
 from racetrack.engines import all_engines
 from racetrack.install.debian import COMPOSE_PLUGIN
 from racetrack.stack import jvm
-from racetrack.stack.compose.image_facts import Image
-from racetrack.stack.compose.published import IMAGES
+from tests.image_facts import IMAGES, Image
 
 PUBLISHED = ("docker-compose.yml",)
 # As a person names them who has all engines (docker-compose.airgap.yml says how).

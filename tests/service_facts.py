@@ -7,8 +7,8 @@ from importlib import import_module
 
 from racetrack import engines, plugins
 from racetrack.install.versions import in_env_files
-from racetrack.stack.compose import published
 from racetrack.stack.service import Context
+from tests import image_facts
 
 Environment = Mapping[str, str]
 
@@ -89,7 +89,7 @@ STACK = Facts(
         "SCHEMA_REGISTRY_HEAP": "registry",
         "CONNECT_HEAP": "debezium",
     },
-    image_of={"CONNECT_HEAP": ("debezium", published.DEBEZIUM.name)},
+    image_of={"CONNECT_HEAP": ("debezium", image_facts.DEBEZIUM.name)},
 )
 
 

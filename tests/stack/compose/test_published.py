@@ -11,8 +11,7 @@ from racetrack import plugins
 from racetrack.config import REPO, load
 from racetrack.errors import UsageError
 from racetrack.install.versions import in_env_files
-from racetrack.stack.compose import published
-from racetrack.stack.compose.published import IMAGES
+from tests import image_facts
 from tests.compose_files import (
     OF_ENGINES,
     OF_THE_STACK,
@@ -23,6 +22,7 @@ from tests.compose_files import (
     image_of,
     java_starts_with,
 )
+from tests.image_facts import IMAGES
 from tests.stack.compose.conftest import Describe
 
 # Files that containers of published images are given.
@@ -34,8 +34,8 @@ GIVEN = {
 }
 SERVICES = (*OF_THE_STACK, *OF_ENGINES)
 SCRIPTS = {
-    "debezium": (published.DEBEZIUM, ("healthy.sh", "register.sh", "start.sh")),
-    "loadgen": (published.PYPY, ("healthy.sh",)),
+    "debezium": (image_facts.DEBEZIUM, ("healthy.sh", "register.sh", "start.sh")),
+    "loadgen": (image_facts.PYPY, ("healthy.sh",)),
 }
 # libpq's, of whatever program is linked to it.
 LIBPQ = ("PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD")
@@ -78,9 +78,9 @@ def test_every_fact_has_a_source_that_can_be_looked_up() -> None:
         facts = [image.programs, image.user, image.data, image.variables, image.health, image.jvm]
         for fact in (*facts, *image.defaults.values()):
             if fact is not None:
-                assert re.fullmatch(r"[\w.-]+/[\w.-]+", fact.source.repository), fact
-                assert fact.source.path, fact
-                assert fact.source.at, fact
+                assert re.fullmatch(r"[\w.-]+/[\w.-]+", fact.repository), fact
+                assert fact.path, fact
+                assert fact.at, fact
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -112,12 +112,12 @@ def test_scripts_in_an_image_call_programs_that_it_has(name: str, script: str, o
 
 def test_what_mysql_runs_calls_programs_that_it_has(only: Only) -> None:
     passwords = {"MYSQL_ROOT_PASSWORD": "a", "MYSQL_DEBEZIUM_PASSWORD": "b"}
-    only.run(published.MYSQL, "bash", str(REPO / "debezium/mysql-user.sh"), **passwords)
+    only.run(image_facts.MYSQL, "bash", str(REPO / "debezium/mysql-user.sh"), **passwords)
 
 
 def test_a_program_that_an_image_lacks_is_found(only: Only) -> None:
     with pytest.raises(AssertionError, match="curl"):
-        only.run(published.PYPY, "sh", "-c", "curl --fail http://localhost/")
+        only.run(image_facts.PYPY, "sh", "-c", "curl --fail http://localhost/")
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -176,7 +176,7 @@ def test_a_jvm_starts_with_the_image_s_flags_and_ours(name: str, services: dict[
 
 
 def test_flags_that_a_jvm_does_not_start_with_are_found() -> None:
-    kafka = published.DEBEZIUM.jvm
+    kafka = image_facts.DEBEZIUM.jvm
     assert kafka
     with pytest.raises(AssertionError, match="Multiple garbage collectors"):
         java_starts_with(" ".join(each.otherwise for each in kafka.value) + " -XX:+UseSerialGC")
@@ -189,7 +189,7 @@ def test_a_jvm_takes_heaps_as_the_settings_do(heap: str) -> None:
 
 
 def test_memory_of_redpanda_is_taken_only_as_seastar_reads_it() -> None:
-    known = published.REDPANDA.defaults["suffixes of --memory"].value
+    known = image_facts.REDPANDA.defaults["suffixes of --memory"].value
     for suffix in "kKmMgGtT":
         try:
             memory = load({"REDPANDA_MEMORY": f"9{suffix}", "REDPANDA_SMP": "1"}).redpanda_memory
@@ -199,7 +199,7 @@ def test_memory_of_redpanda_is_taken_only_as_seastar_reads_it() -> None:
 
 
 def test_the_least_memory_of_a_core_is_redpanda_s() -> None:
-    least = int(published.REDPANDA.defaults["least memory of a core, in bytes"].value)
+    least = int(image_facts.REDPANDA.defaults["least memory of a core, in bytes"].value)
     mib = least >> 20
     load({"REDPANDA_MEMORY": f"{2 * mib}M", "REDPANDA_SMP": "2"})
     with pytest.raises(UsageError, match="REDPANDA_SMP"):

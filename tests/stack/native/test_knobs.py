@@ -14,10 +14,10 @@ from racetrack.config import every_setting, load
 from racetrack.install.recipes import parts, recipe
 from racetrack.install.versions import in_env_files, read_versions
 from racetrack.stack import applicability, resources
-from racetrack.stack.compose import published
 from racetrack.stack.compose.project import environment
 from racetrack.stack.service import Context, Launch, find_service
 from racetrack.stack.services import broker
+from tests.image_facts import IMAGES
 from tests.service_facts import FACTS, LAUNCHED, another_value
 from tests.stack.compose.conftest import Describe, compose_plugin, described
 
@@ -102,7 +102,7 @@ def test_what_is_said_not_to_reach_the_published_images_does_not(name: str, give
 @pytest.mark.parametrize("name", [n for n in heeding("compose") if n.endswith("_HEAP")])
 def test_a_heap_is_that_of_a_published_image_s_jvm(name: str, given: Given) -> None:
     service, image_name = IMAGE_OF[name]
-    image = published.IMAGES[image_name]
+    image = IMAGES[image_name]
     assert image.jvm
     told = given(PUBLISHED, after(name))[service]["environment"]
     jvm = " ".join(told.get(each.variable, each.otherwise) for each in image.jvm.value)

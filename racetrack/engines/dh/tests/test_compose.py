@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from racetrack.config import REPO, load
-from racetrack.engines.dh.published import DEEPHAVEN
 from racetrack.stack import jvm
 from racetrack.stack.compose.project import Project
 from tests import compose_files
 from tests.compose_files import service
+from tests.image_facts import IMAGES
 
 ARGUMENTS = "/tmp/racetrack.args"  # of its JVM
 
@@ -39,7 +39,7 @@ def test_its_key_is_in_no_argument(tmp_path: Path) -> None:
     (script,) = described["command"]
     assert key not in script
     assert key not in told["START_OPTS"]
-    start = DEEPHAVEN.defaults["entry point"].value
+    start = IMAGES["ghcr.io/deephaven/server"].defaults["entry point"].value
     assert script.endswith(f"exec {start}")
     script = script.replace(start, "true").replace(ARGUMENTS, str(file)).replace("$$", "$")
     variables = {**os.environ, "DEEPHAVEN_PSK": told["DEEPHAVEN_PSK"]}

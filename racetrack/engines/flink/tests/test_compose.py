@@ -8,11 +8,11 @@ import pytest
 
 from racetrack.config import load
 from racetrack.engines.flink.knobs import Knobs
-from racetrack.engines.flink.published import FLINK
 from racetrack.engines.flink.services import flink
 from racetrack.stack.compose.project import environment
 from racetrack.stack.service import Context
 from tests.compose_files import Only, image_of, service
+from tests.image_facts import IMAGES
 
 START = Path(flink.__file__).parents[1] / "start.sh"
 KNOBS = ("PORT", "HEAP", "PARALLELISM", "STATE_BACKEND", "UPSERT_MATERIALIZE")
@@ -59,10 +59,10 @@ def test_all_of_its_heap_is_there_at_once_in_both_runtimes(tmp_path: Path) -> No
 
 def test_its_script_calls_programs_that_the_image_has(tmp_path: Path) -> None:
     needed = {f"FLINK_{knob}": "1" for knob in (*KNOBS, "MINI_BATCH_MS", "CHECKPOINT_MS")}
-    Only(tmp_path).run(FLINK, "bash", str(START), "bash", "-c", "true", **needed)
+    Only(tmp_path).run(IMAGES["flink"], "bash", str(START), "bash", "-c", "true", **needed)
 
 
 def test_its_image_is_built_here_on_the_published_one() -> None:
     described = service("flink")
     assert "build" in described
-    assert image_of(described) is FLINK
+    assert image_of(described) is IMAGES["flink"]

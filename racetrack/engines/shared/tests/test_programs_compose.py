@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from racetrack.config import load
-from racetrack.engines.shared.temurin import TEMURIN
 from racetrack.engines.shared.tests.programs import (
     ENGINES,
     dockerfile,
@@ -19,6 +18,7 @@ from racetrack.engines.shared.tests.programs import (
 from racetrack.install import java
 from racetrack.stack.compose.project import environment
 from tests.compose_files import dockerfile_of, image_of, service
+from tests.image_facts import IMAGES
 
 every = pytest.mark.parametrize("engine", ENGINES)
 
@@ -50,7 +50,7 @@ def test_it_is_told_the_same_as_natively(engine: str, is_set_otherwise: bool) ->
 def test_its_image_is_built_here_on_the_published_one(engine: str) -> None:
     described = service(engine)
     assert "build" in described
-    assert image_of(described) is TEMURIN
+    assert image_of(described) is IMAGES["eclipse-temurin"]
     assert dockerfile_of(described) == dockerfile(engine)
 
 

@@ -1,5 +1,0 @@
-"""The published image that Spark' is made from."""
-
-from racetrack.engines.shared.temurin import TEMURIN
-
-IMAGES = (TEMURIN,)

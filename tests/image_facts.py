@@ -1,0 +1,85 @@
+"""Facts about the published images, from image_facts.yaml."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import yaml
+
+Value = TypeVar("Value")
+FILE = Path(__file__).with_suffix(".yaml")
+
+
+@dataclass(frozen=True)
+class Fact(Generic[Value]):
+    """A value, and the file of a public GitHub repository where it was read."""
+
+    value: Value
+    repository: str
+    path: str
+    at: str  # a commit or a tag
+    ran: bool  # also seen on a stand-in; else only read
+
+
+@dataclass(frozen=True)
+class User:
+    """The user that the image's program runs as. One that starts as root owns its data folder."""
+
+    name: str
+    uid: int
+    starts_as_root: bool
+
+
+@dataclass(frozen=True)
+class Flags:
+    """Arguments of the JVM: the content of a variable, or else what the start script has."""
+
+    variable: str = ""
+    otherwise: str = ""
+
+
+@dataclass(frozen=True)
+class Image:
+    """One image, by its name without a tag."""
+
+    name: str
+    holds_for: str  # the beginning of the tags that its facts hold for
+    programs: Fact[frozenset[str]]  # those that this repository calls
+    user: Fact[User] | None = None
+    data: Fact[str] | None = None  # the folder of its data
+    variables: Fact[frozenset[str]] | None = None  # those that it uses; may end in *
+    health: Fact[str] | None = None  # its own health check
+    jvm: Fact[Sequence[Flags]] | None = None  # in the order of its start script
+    defaults: Mapping[str, Fact[str]] = field(default_factory=dict)
+
+
+def _fact(described: Mapping[str, Any], make: Any = str) -> Fact[Any]:
+    repository, path, at = described["source"].split(" ", 2)
+    value = make(described["value"])
+    return Fact(value, repository, path, at, ran=described.get("ran", False))
+
+
+def _image(name: str, described: Mapping[str, Any]) -> Image:
+    makers = {
+        "programs": frozenset,
+        "user": lambda value: User(**value),
+        "data": str,
+        "variables": frozenset,
+        "health": str,
+        "jvm": lambda value: tuple(Flags(**each) for each in value),
+    }
+    facts: dict[str, Any] = {
+        key: _fact(described[key], make) for key, make in makers.items() if key in described
+    }
+    defaults = {key: _fact(each) for key, each in described.get("defaults", {}).items()}
+    return Image(name, described["holds_for"], defaults=defaults, **facts)
+
+
+IMAGES: Mapping[str, Image] = {
+    name: _image(name, described) for name, described in yaml.safe_load(FILE.read_text()).items()
+}
+DEBEZIUM = IMAGES["quay.io/debezium/connect"]
+MYSQL = IMAGES["mysql"]
+PYPY = IMAGES["pypy"]
+REDPANDA = IMAGES["docker.redpanda.com/redpandadata/redpanda"]
