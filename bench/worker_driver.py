@@ -44,9 +44,9 @@ class Driver:
         self.clock = Clock.anchored_now()
         self.selector = selectors.DefaultSelector()
         self.schedules = partition_schedules(self.clock.now_ns(), self.weights)
-        no_extras = [Schedule.starting(self.clock.now_ns(), 0, 1) for _ in workload.extras_of]
+        no_derived = [Schedule.starting(self.clock.now_ns(), 0, 1) for _ in workload.derived_from]
         self.pool = WorkerPool(
-            config, self.clock, self.selector, self.schedules, no_extras, self._log
+            config, self.clock, self.selector, self.schedules, no_derived, self._log
         )
 
     def rate(self, milli_per_s: int) -> int:

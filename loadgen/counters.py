@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 # One block a partition, written by the partition's one producer.
-# From NEXT_EXTRA on there is one number for each kind of extras: room for five.
-POSITION, HANDED, REFUSED, NEXT_EXTRA = 0, 1, 2, 3
+# From NEXT_DERIVED on there is one number for each kind of extras: room for five.
+POSITION, HANDED, REFUSED, NEXT_DERIVED = 0, 1, 2, 3
 _PARTITION_WORDS = 8
 # One block a worker.
 QUEUED, CPU_NS = 0, 1
@@ -86,7 +86,7 @@ class Counters:
         return int(self.word[self.worker(number) + which])
 
     def column(self, which: int) -> list[int]:
-        """One of POSITION, HANDED, REFUSED, NEXT_EXTRA + kind for every partition."""
+        """One of POSITION, HANDED, REFUSED, NEXT_DERIVED + kind for every partition."""
         return [self.word[p * _PARTITION_WORDS + which] for p in range(self.partitions)]
 
     def late(self, number: int, lateness_us: int, count: int) -> None:

@@ -18,7 +18,7 @@ from loadgen.commands import PAGEVIEWS, Load
 from loadgen.config import Config, show_rate
 from loadgen.control import listen
 from loadgen.control_process import ControlProcess
-from loadgen.extras import every_extra
+from loadgen.derived import all_derived
 from loadgen.mysql import Database
 from loadgen.rdkafka import KafkaError
 from loadgen.report import Report, noun
@@ -71,18 +71,18 @@ class Generator(Load):
         self._weights = events.weights
         self._schedules = partition_schedules(self._started_ns, self._weights)
         # By them extras are counted as due; workers find and send them themselves.
-        self._extras = every_extra(workload, events, self._started_ns)
-        self._due_extras = [0] * len(self._weights)
+        self._derived = all_derived(workload, events, self._started_ns)
+        self._due_derived = [0] * len(self._weights)
         self._workers = WorkerPool(
             config,
             self._clock,
             self._selector,
             self._schedules,
-            [extras.schedule for extras in self._extras],
+            [derived.schedule for derived in self._derived],
             log,
         )
         sources = workload.sources(self._no_rate_yet)
-        self._extras_of = tuple(workload.extras_of)
+        self._derived_from = tuple(workload.derived_from)
         self._sources: dict[str, Source] = {source.key: source for source in sources}
         self._writer = Writer(config, self._clock, sources, database, log)
         self._milli = dict.fromkeys([PAGEVIEWS, *self._sources], 0)
@@ -121,8 +121,8 @@ class Generator(Load):
                 )
                 self._sample()
                 control.poll()
-                report.maybe(self._done(), sum(self._workers.refused()))
-                self._writer.say_refused()
+                report.log_if_due(self._done(), sum(self._workers.refused()))
+                self._writer.log_refused()
         self._end(control)
 
     def _wait_for_workers(self) -> None:
@@ -202,8 +202,8 @@ class Generator(Load):
     # What the control socket steers.
 
     def rates(self) -> dict[str, str]:
-        told = {key: f"the same for {source.told}" for key, source in self._sources.items()}
-        return {PAGEVIEWS: "change the rate; 0 pauses (up to three decimals)", **told}
+        helps = {key: f"the same for {source.help_text}" for key, source in self._sources.items()}
+        return {PAGEVIEWS: "change the rate; 0 pauses (up to three decimals)", **helps}
 
     def get_rate_milli(self, key: str) -> int:
         return self._milli[key]
@@ -221,10 +221,10 @@ class Generator(Load):
         at_ns = self._clock.now_ns() + RATE_LEAD_NS
         if key in self._sources:
             self._sources[key].schedule.change(at_ns, milli)
-            if self._sources[key].name in self._extras_of:
-                kind = self._extras_of.index(self._sources[key].name)
-                self._extras[kind].schedule.change(at_ns, milli)
-                self._workers.change_extra_rate(kind, at_ns, milli)
+            if self._sources[key].name in self._derived_from:
+                kind = self._derived_from.index(self._sources[key].name)
+                self._derived[kind].schedule.change(at_ns, milli)
+                self._workers.change_derived_rate(kind, at_ns, milli)
             return
         for schedule, weight in zip(self._schedules, self._weights):
             schedule.change(at_ns, milli * weight)
@@ -235,8 +235,8 @@ class Generator(Load):
         # Counts first, then the time: so what was handed over is never more than what was due.
         handed, refused = self._workers.handed(), self._workers.refused()
         now_ns = self._clock.now_ns()
-        self._count_extras(now_ns)
-        due = [s.due_by(now_ns) + n for s, n in zip(self._schedules, self._due_extras)]
+        self._count_derived(now_ns)
+        due = [s.due_by(now_ns) + n for s, n in zip(self._schedules, self._due_derived)]
         return stats.to_line(
             {
                 "now_ms": now_ns // NS_PER_MS,
@@ -277,10 +277,10 @@ class Generator(Load):
 
         self._workers.flush(f"flush/{self._flush_count}", FLUSH_WITHIN_S, answer)
 
-    def _count_extras(self, now_ns: int) -> None:
-        for extras in self._extras:
-            for extra in extras.take(now_ns, MAX_COUNTED):
-                self._due_extras[extra.partition] += 1
+    def _count_derived(self, now_ns: int) -> None:
+        for derived in self._derived:
+            for event in derived.take(now_ns, MAX_COUNTED):
+                self._due_derived[event.partition] += 1
 
     def _sample(self) -> None:
         now_ns = self._clock.now_ns()
@@ -290,7 +290,7 @@ class Generator(Load):
             self._windows[key].add(stats.Sample(now_ns, done, lateness[key]))
         for schedule, position in zip(self._schedules, self._workers.positions()):
             schedule.forget(position)
-        self._count_extras(now_ns)
-        for extras in self._extras:
-            settled = self._workers.next_extra(extras.kind)
-            extras.schedule.forget(min(extras.next, settled))
+        self._count_derived(now_ns)
+        for derived in self._derived:
+            settled = self._workers.next_derived(derived.kind)
+            derived.schedule.forget(min(derived.next, settled))

@@ -162,7 +162,7 @@ def wait_and_seed(
     `deadline_s` is a time of time.monotonic().
     """
     where = f"MySQL at {config.mysql_host}:{config.mysql_port}"
-    said_s = time.monotonic()
+    logged_s = time.monotonic()
     while True:
         try:
             database.seed(log)
@@ -178,8 +178,8 @@ def wait_and_seed(
                     f"{where} did not answer in {config.start_timeout_s} s: {error}. "
                     "Start it, or set MYSQL_HOST and MYSQL_PORT."
                 ) from error
-            if time.monotonic() - said_s > 5:
-                said_s = time.monotonic()
+            if time.monotonic() - logged_s > 5:
+                logged_s = time.monotonic()
                 log(f"Waiting for {where}: {error}")
             time.sleep(0.1)  # between two attempts to connect, which is the condition
 

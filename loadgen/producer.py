@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple
 
 from loadgen import counters as c
 from loadgen.clock import NS_PER_MS, Clock
-from loadgen.extras import Extra
+from loadgen.derived import DerivedEvent
 from loadgen.rdkafka import Client
 from loadgen.schedule import Schedule
 from loadgen.workload import Renderer
@@ -26,13 +26,13 @@ BATCHES_PER_TURN = 8
 
 class Group(NamedTuple):
     """Events of the batch at hand that have one stamp: how many, when the first was due, the stamp,
-    and whether it is an extra.
+    and whether it is an event.
     """
 
     size: int
     due_ns: int
     stamp_ms: int
-    is_extra: bool
+    is_derived: bool
 
 
 class PartitionState:
@@ -44,14 +44,14 @@ class PartitionState:
         schedule: Schedule,
         share: Any,
         position: int,
-        next_extra: list[int],
+        next_derived: list[int],
     ) -> None:
         self.partition = partition
         self.schedule = schedule
         self.share = share  # as Renderer.share makes it
         self.position = position  # scheduled events that are settled: handed over or refused
-        self.extras: deque[Extra] = deque()  # due, and not settled
-        self.next_extra = next_extra  # by kind: earlier ones are settled or in `extras`
+        self.derived: deque[DerivedEvent] = deque()  # due, and not settled
+        self.next_derived = next_derived  # by kind: earlier ones are settled or in `derived`
         self.stamp_ms = 0  # of the newest that is settled
         self.full_since_ns = 0
         self.released = False
@@ -80,11 +80,11 @@ class Producer:
 
     def turn(self, state: PartitionState, now_ns: int, until_ns: int) -> None:
         """Hand over what is due in a partition by `until_ns`, up to its share of a turn. All its
-        extras up to then have been given to it.
+        derived up to then have been given to it.
         """
         due = state.schedule.due_by(until_ns)
         for _ in range(BATCHES_PER_TURN):
-            if not (state.position < due or state.extras) or not self._hand_over(state, due):
+            if not (state.position < due or state.derived) or not self._hand_over(state, due):
                 break
         if state.full_since_ns and now_ns - state.full_since_ns > self._give_up_ns:
             self._give_up(state, now_ns - self._give_up_ns)
@@ -106,23 +106,23 @@ class Producer:
         """Fill the batch. A stamp is the time at which an event was due; but where a worker hears
         of a higher rate too late, the next may have been due before the last: then the last one's.
         """
-        renderer, schedule, extras = self._renderer, state.schedule, state.extras
+        renderer, schedule, derived = self._renderer, state.schedule, state.derived
         position, taken, stamp_ms = state.position, 0, state.stamp_ms
         while renderer.count < limit:
-            extra = extras[taken] if taken < len(extras) else None
+            event = derived[taken] if taken < len(derived) else None
             first_ns = schedule.due_at(position + 1) if position < due else None
-            if extra is not None and (first_ns is None or extra.due_ns <= first_ns):
-                stamp_ms = max(stamp_ms, extra.due_ns // NS_PER_MS)
-                renderer.one(extra.event, stamp_ms)
-                self._groups.append(Group(1, extra.due_ns, stamp_ms, True))
+            if event is not None and (first_ns is None or event.due_ns <= first_ns):
+                stamp_ms = max(stamp_ms, event.due_ns // NS_PER_MS)
+                renderer.one(event.content, stamp_ms)
+                self._groups.append(Group(1, event.due_ns, stamp_ms, True))
                 taken += 1
                 continue
             if first_ns is None:
                 return
             stamp_ms = max(stamp_ms, first_ns // NS_PER_MS)
             last_ns = (stamp_ms + 1) * NS_PER_MS - 1
-            if extra is not None:
-                last_ns = min(last_ns, extra.due_ns - 1)
+            if event is not None:
+                last_ns = min(last_ns, event.due_ns - 1)
             same_stamp = schedule.due_by(last_ns) - position
             in_block = (1 << 32) - (position & 0xFFFFFFFF)
             room = limit - renderer.count
@@ -156,8 +156,8 @@ class Producer:
             used -= count
             self._counters.late(self._number, (now_ns - group.due_ns) // 1000, count)
             state.stamp_ms = group.stamp_ms
-            if group.is_extra:
-                state.extras.popleft()
+            if group.is_derived:
+                state.derived.popleft()
             else:
                 state.position += count
 
@@ -165,9 +165,9 @@ class Producer:
         """Write down how far the partition has come: from there another worker can go on."""
         word, base = self._counters.word, self._counters.partition(state.partition)
         word[base + c.POSITION] = state.position
-        for kind, next_one in enumerate(state.next_extra):
-            waiting = (extra.number for extra in state.extras if extra.kind == kind)
-            word[base + c.NEXT_EXTRA + kind] = next(waiting, next_one)
+        for kind, next_one in enumerate(state.next_derived):
+            waiting = (event.number for event in state.derived if event.kind == kind)
+            word[base + c.NEXT_DERIVED + kind] = next(waiting, next_one)
 
     def _give_up(self, state: PartitionState, until_ns: int) -> None:
         """The queue has been full for long: refuse what was due by `until_ns`, so that what waits
@@ -177,7 +177,7 @@ class Producer:
         position = max(state.position, state.schedule.due_by(until_ns))
         refused = position - state.position
         state.position = position
-        while state.extras and state.extras[0].due_ns <= until_ns:
-            state.extras.popleft()
+        while state.derived and state.derived[0].due_ns <= until_ns:
+            state.derived.popleft()
             refused += 1
         self._counters.word[base + c.REFUSED] += refused

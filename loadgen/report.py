@@ -22,7 +22,7 @@ class Report:
         self._counts: dict[str, int] = {}
         self._refused = 0
 
-    def maybe(self, done: dict[str, int], refused: int) -> None:
+    def log_if_due(self, done: dict[str, int], refused: int) -> None:
         """Write it if ten seconds have passed; counts are totals since the start, by key."""
         now_s = time.monotonic()
         elapsed_s = now_s - self._since_s

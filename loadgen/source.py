@@ -26,7 +26,7 @@ class Source:
     """One kind of event, at its own rate. Number n (0-based) is a function of the seed and n."""
 
     name = ""  # of one of them
-    told = ""  # what the control port's help says of its rate
+    help_text = ""  # what the control port's help says of its rate
     # Off as a rule: while it is, the log has nothing to say of it.
     optional = False
 

@@ -11,7 +11,7 @@ from loadgen.config import Config, ConfigError
 from loadgen.rdkafka import Client, KafkaError, Library, deadline_ms, producer_settings
 from loadgen.workload import Topic, Workload
 
-SAY_EVERY_S = 5.0
+LOG_EVERY_S = 5.0
 
 
 def prepare(
@@ -77,7 +77,7 @@ class _Topics:
     def _partitions(self, topic: str) -> int:
         """A topic's number of partitions, 0 if it does not exist. Waits for the broker."""
         where = f"Kafka at {self._config.kafka_bootstrap}"
-        said_s = time.monotonic()
+        logged_s = time.monotonic()
         while True:
             try:
                 return self._client.partition_count(topic, self._ask_ms()) or 0
@@ -87,8 +87,8 @@ class _Topics:
                         f"{where} did not answer in {self._config.start_timeout_s} s: {error}. "
                         "Start it, or set KAFKA_BOOTSTRAP."
                     ) from error
-                if time.monotonic() - said_s > SAY_EVERY_S:
-                    said_s = time.monotonic()
+                if time.monotonic() - logged_s > LOG_EVERY_S:
+                    logged_s = time.monotonic()
                     self._log(f"Waiting for {where}: {error}")
 
     def fill(self, topic: Topic, library: Library) -> None:

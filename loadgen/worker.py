@@ -18,7 +18,7 @@ from loadgen import config as settings
 from loadgen import counters as c
 from loadgen.clock import NS_PER_MS, Clock
 from loadgen.control_link import ControlLink
-from loadgen.extras import Feed, every_extra
+from loadgen.derived import Feed, all_derived
 from loadgen.producer import BATCH, PartitionState, Producer
 from loadgen.rdkafka import Client, KafkaError, Library, producer_settings
 from loadgen.schedule import Schedule
@@ -34,7 +34,7 @@ FLUSH_SLICE_MS = 10
 RELEASE_WITHIN_S = 1.0
 NOTE_EVERY_NS = 100 * NS_PER_MS
 PURGE_WITHIN_S = 0.5
-SAY_ERRORS_EVERY_S = 5.0
+LOG_ERRORS_EVERY_S = 5.0
 # Longer than between two attempts to connect: the broker is taken for back.
 QUIET_S = 3.0
 # A schedule as an order brings it: "denominator" and "segments".
@@ -71,15 +71,15 @@ class Worker:
         )
         self._states: dict[int, PartitionState] = {}
         # Whoever assigns a partition says what the schedules of extras are.
-        self._feed = Feed(every_extra(workload, self._events, clock.now_ns()))
+        self._feed = Feed(all_derived(workload, self._events, clock.now_ns()))
         self._control = control
         # Flushes under way: (token, monotonic seconds to give up at).
         self._flushes: list[tuple[str, float]] = []
         self._leave_by_s = float("inf")
         self._noted_ns = 0
-        self._errors_said_s = float("-inf")
+        self._errors_logged_s = float("-inf")
         self._errors_seen_s = 0.0
-        self._errors_unsaid = 0
+        self._errors_unlogged = 0
 
     def run(self) -> int:
         """Work until told to stop, or until the control process is gone. Returns the number of
@@ -158,20 +158,20 @@ class Worker:
             self._counters.word[base + c.HANDED] -= 1
             self._counters.word[base + c.REFUSED] += 1
         if errors:
-            self._say_errors(errors)
+            self._log_errors(errors)
 
-    def _say_errors(self, errors: list[str]) -> None:
+    def _log_errors(self, errors: list[str]) -> None:
         """One line for librdkafka's errors every few seconds: it tries to connect, and fails, many
         times a second.
         """
-        self._errors_unsaid += len(errors)
+        self._errors_unlogged += len(errors)
         self._errors_seen_s = time.monotonic()
-        if time.monotonic() > self._errors_said_s + SAY_ERRORS_EVERY_S:
-            more = self._errors_unsaid - 1
+        if time.monotonic() > self._errors_logged_s + LOG_ERRORS_EVERY_S:
+            more = self._errors_unlogged - 1
             self._control.log(
                 f"Kafka: {errors[0]}" + (f" (and {more} more errors)" if more else "")
             )
-            self._errors_said_s, self._errors_unsaid = time.monotonic(), 0
+            self._errors_logged_s, self._errors_unlogged = time.monotonic(), 0
 
     def _note(self, now_ns: int) -> None:
         """Tell of CPU time, and let schedules forget what is settled."""
@@ -217,9 +217,9 @@ class Worker:
         """Sleep until something can be due, within the bounds above; not at all if behind."""
         now_ns = self._clock.now_ns()
         wake_ns = now_ns + MAX_SLEEP_NS
-        next_extra_ns = self._feed.next_due_ns()
-        if self._states and next_extra_ns is not None and next_extra_ns < wake_ns:
-            wake_ns = next_extra_ns
+        next_derived_ns = self._feed.next_due_ns()
+        if self._states and next_derived_ns is not None and next_derived_ns < wake_ns:
+            wake_ns = next_derived_ns
         full = False
         for state in self._states.values():
             full = full or state.full_since_ns != 0
@@ -238,16 +238,16 @@ class Worker:
             return False
         return True
 
-    def _do_assign(self, partition: int, events: Form, extras: list[Form]) -> None:
+    def _do_assign(self, partition: int, events: Form, derived: list[Form]) -> None:
         word, base = self._counters.word, self._counters.partition(partition)
         state = PartitionState(
             partition,
             _schedule(events),
             self._renderer.share(partition),
             position=word[base + c.POSITION],
-            next_extra=[word[base + c.NEXT_EXTRA + kind] for kind in range(len(extras))],
+            next_derived=[word[base + c.NEXT_DERIVED + kind] for kind in range(len(derived))],
         )
-        schedules = [_schedule(form) for form in extras]
+        schedules = [_schedule(form) for form in derived]
         self._feed.join(state, self._states, schedules, self._clock.now_ns())
         self._states[partition] = state
 
@@ -259,7 +259,7 @@ class Worker:
         for partition, state in self._states.items():
             state.schedule.change(at_ns, milli * self._events.weights[partition])
 
-    def _do_extra_rate(self, kind: int, at_ns: int, milli: int) -> None:
+    def _do_derived_rate(self, kind: int, at_ns: int, milli: int) -> None:
         self._feed.change(kind, at_ns, milli)
 
     def _do_flush(self, token: str, within_s: float) -> None:

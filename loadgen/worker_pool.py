@@ -36,13 +36,15 @@ class WorkerPool:
         clock: Clock,
         selector: selectors.BaseSelector,
         schedules: list[Schedule],
-        extras: Sequence[Schedule],
+        derived: Sequence[Schedule],
         log: Callable[[str], None],
     ) -> None:
         self._config, self._clock, self._log = config, clock, log
-        self._schedules, self._extras = schedules, extras
+        self._schedules, self._derived = schedules, derived
         count = min(config.max_workers, config.partitions)
-        self._workers = [WorkerProcess(number, selector, self._hear) for number in range(count)]
+        self._workers = [
+            WorkerProcess(number, selector, self._on_message) for number in range(count)
+        ]
         self._fd = c.create_fd(config.partitions, count)
         self.counters = c.Counters(self._fd, config.partitions, count)
         self._wanted = 1
@@ -63,13 +65,13 @@ class WorkerPool:
         """Tell every worker of a rate that holds from `at_ns` on. The schedules given to this pool
         must have been changed already: who gets a partition later gets its schedule.
         """
-        self._tell_all(do="rate", at_ns=at_ns, milli=milli_per_s)
+        self._send_all(do="rate", at_ns=at_ns, milli=milli_per_s)
 
-    def change_extra_rate(self, kind: int, at_ns: int, milli_per_s: int) -> None:
+    def change_derived_rate(self, kind: int, at_ns: int, milli_per_s: int) -> None:
         """The same for the extras of a kind."""
-        self._tell_all(do="extra_rate", kind=kind, at_ns=at_ns, milli=milli_per_s)
+        self._send_all(do="derived_rate", kind=kind, at_ns=at_ns, milli=milli_per_s)
 
-    def _tell_all(self, **order: Any) -> None:
+    def _send_all(self, **order: Any) -> None:
         for worker in self._workers:
             if worker.working:
                 worker.send(**order)
@@ -119,9 +121,9 @@ class WorkerPool:
         """Pageviews given up, by partition."""
         return self.counters.column(c.REFUSED)
 
-    def next_extra(self, kind: int) -> int:
+    def next_derived(self, kind: int) -> int:
         """The number of the first extra of a kind that may not be settled."""
-        return min(self.counters.column(c.NEXT_EXTRA + kind))
+        return min(self.counters.column(c.NEXT_DERIVED + kind))
 
     def positions(self) -> list[int]:
         """How many scheduled pageviews are settled, by partition."""
@@ -151,12 +153,12 @@ class WorkerPool:
         """Notice deaths, start what is missing, move partitions to where they belong."""
         for worker in self._workers:
             if not worker.empty and not worker.alive:
-                self._bury(worker)
+                self._handle_exit(worker)
             worker.push()
         if not self._stopping:
             self._start_missing()
             self._place_partitions()
-            self._send_home()
+            self._stop_unneeded()
 
     def _start_missing(self) -> None:
         for worker in self._workers[: self._wanted]:
@@ -177,22 +179,22 @@ class WorkerPool:
 
     def _assign(self, partition: int, worker: WorkerProcess) -> None:
         self._owner[partition] = worker.number
-        events, extras = _form(self._schedules[partition]), list(map(_form, self._extras))
-        worker.send(do="assign", partition=partition, events=events, extras=extras)
+        events, derived = _form(self._schedules[partition]), list(map(_form, self._derived))
+        worker.send(do="assign", partition=partition, events=events, derived=derived)
 
-    def _send_home(self) -> None:
+    def _stop_unneeded(self) -> None:
         """A worker that the rate no longer needs goes, once its partitions have other owners."""
         for worker in self._workers[self._wanted :]:
             if worker.working and worker.number not in self._owner:
                 worker.stop(STOP_FLUSH_S)
 
-    def _bury(self, worker: WorkerProcess) -> None:
+    def _handle_exit(self, worker: WorkerProcess) -> None:
         """A worker has ended: say so unless it was told to, and free its partitions."""
-        told_to = worker.leaving
-        code = worker.bury()
+        was_expected = worker.stopping
+        code = worker.clean_up()
         queued = self.counters.of_worker(worker.number, c.QUEUED)
         how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-        if not told_to:
+        if not was_expected:
             self._log(
                 f"Worker {worker.pid} died ({how}); up to about {queued} pageviews in its queue "
                 f"are lost. Restarting it in {worker.backoff_s:.1f} s; its partitions go on from "
@@ -212,7 +214,7 @@ class WorkerPool:
         ]:
             self._flushes.pop(token).done(None)
 
-    def _hear(self, worker: WorkerProcess, message: dict[str, Any]) -> None:
+    def _on_message(self, worker: WorkerProcess, message: dict[str, Any]) -> None:
         """Take what a worker says."""
         getattr(self, "_on_" + message.pop("say"))(worker, **message)
 

@@ -24,20 +24,20 @@ FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.2, 5.0
 class WorkerProcess:
     """The worker process number `number`, and its successors after deaths.
 
-    `hear(worker, message)` is called with everything a worker says, from within the selector.
+    `on_message(worker, message)` is called with everything a worker says, from within the selector.
     """
 
     def __init__(
         self,
         number: int,
         selector: selectors.BaseSelector,
-        hear: Callable[[WorkerProcess, dict[str, Any]], None],
+        on_message: Callable[[WorkerProcess, dict[str, Any]], None],
     ) -> None:
         self.number = number
         self.ready = False
-        self.leaving = False
+        self.stopping = False
         self.pid = 0
-        self._selector, self._hear = selector, hear
+        self._selector, self._on_message = selector, on_message
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None
         self._outbox: deque[bytes] = deque()
@@ -58,7 +58,7 @@ class WorkerProcess:
     @property
     def working(self) -> bool:
         """Whether it takes orders and is to stay."""
-        return self.ready and not self.leaving
+        return self.ready and not self.stopping
 
     @property
     def may_start(self) -> bool:
@@ -100,7 +100,7 @@ class WorkerProcess:
 
     def stop(self, within_s: float) -> None:
         """Tell it to flush and end."""
-        self.leaving = True
+        self.stopping = True
         self.send(do="stop", within_s=within_s)
 
     def kill(self) -> None:
@@ -109,7 +109,7 @@ class WorkerProcess:
             self._process.kill()
             self._process.wait()
 
-    def bury(self) -> int:
+    def clean_up(self) -> int:
         """Clear away a process that has ended; its exit code, negative for a signal. A successor
         may start after `backoff_s`.
         """
@@ -120,12 +120,12 @@ class WorkerProcess:
         self._close_channel()
         self._outbox.clear()
         lived_s = time.monotonic() - self._started_s
-        if lived_s > STEADY_S or self.leaving:
+        if lived_s > STEADY_S or self.stopping:
             self.backoff_s = 0.0
         else:
             self.backoff_s = min(max(self.backoff_s * 2, FIRST_BACKOFF_S), MAX_BACKOFF_S)
         self._not_before_s = time.monotonic() + self.backoff_s
-        self._process, self.ready, self.leaving = None, False, False
+        self._process, self.ready, self.stopping = None, False, False
         return code
 
     def _receive(self) -> None:
@@ -137,7 +137,7 @@ class WorkerProcess:
             except ConnectionError:
                 packet = b""
             if packet:
-                self._hear(self, json.loads(packet))
+                self._on_message(self, json.loads(packet))
             else:  # it has ended or is about to
                 self._close_channel()
 

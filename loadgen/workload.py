@@ -50,7 +50,7 @@ class Renderer:
         raise NotImplementedError
 
     def one(self, event: Any, due_ms: int) -> None:
-        """Append an extra, as `Events.extra` gave it."""
+        """Append an extra, as `Events.derived` gave it."""
         raise NotImplementedError
 
 
@@ -64,9 +64,9 @@ class Events:
         """What a worker renders with."""
         raise NotImplementedError
 
-    def extra(self, source: str, n: int) -> tuple[int, Any]:
+    def derived(self, source: str, n: int) -> tuple[int, Any]:
         """(partition, event) of extra n (0-based): what comes with event n of this source, one of
-        `extras_of`."""
+        `derived_from`."""
         raise NotImplementedError
 
 
@@ -83,7 +83,7 @@ class Workload:
     # The others.
     topics: Sequence[Topic]
     # The names of the sources whose events each bring an extra one into the main topic.
-    extras_of: Sequence[str] = ()
+    derived_from: Sequence[str] = ()
 
     def database(self) -> Database:
         """The database, not yet connected."""

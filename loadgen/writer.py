@@ -43,8 +43,8 @@ class Writer:
         self._waiting: deque[Order] = deque()
         self._changed = threading.Condition()
         self._stopping = False
-        self._away_since_s = 0.0
-        self._refused_said = {source.name: 0 for source in sources}
+        self._down_since_s = 0.0
+        self._refused_logged = {source.name: 0 for source in sources}
         self._thread = threading.Thread(target=self._write_all, name="writer", daemon=True)
 
     def start(self) -> None:
@@ -67,16 +67,16 @@ class Writer:
                 self._waiting.append(order)
                 self._changed.notify()
 
-    def say_refused(self) -> None:
+    def log_refused(self) -> None:
         """Log how many were refused since the last call, if any."""
         for source in self._sources:
-            refused, said = source.refused, self._refused_said[source.name]
+            refused, said = source.refused, self._refused_logged[source.name]
             if refused > said:
                 self._log(
                     f"Refused {refused - said} {source.name}s: {self._config.backlog}"
                     " changes wait for MySQL already, or there is no row left to change"
                 )
-                self._refused_said[source.name] = refused
+                self._refused_logged[source.name] = refused
 
     def stop(self, within_s: float) -> None:
         """Write what is waiting, for up to `within_s`; what is left then is refused."""
@@ -102,9 +102,9 @@ class Writer:
             if not batch:
                 return
             try:
-                in_vain = batch[0].source.write(self._database, [order.work for order in batch])
+                unchanged = batch[0].source.write(self._database, [order.work for order in batch])
             except MySqlError as error:
-                self._mourn(error, backoff_s)
+                self._log_failure(error, backoff_s)
                 with self._changed:
                     self._changed.wait_for(lambda: self._stopping, timeout=backoff_s)
                     if self._stopping:
@@ -112,8 +112,8 @@ class Writer:
                 backoff_s = min(backoff_s * 2, MAX_BACKOFF_S)
                 continue
             backoff_s = FIRST_BACKOFF_S
-            self._rejoice()
-            self._count(batch, in_vain)
+            self._log_recovery()
+            self._count(batch, unchanged)
             batch = []
 
     def _next_batch(self) -> list[Order]:
@@ -127,7 +127,7 @@ class Writer:
                 itertools.takewhile(lambda order: order.source is self._waiting[0].source, oldest)
             )
 
-    def _count(self, batch: list[Order], in_vain: int) -> None:
+    def _count(self, batch: list[Order], unchanged: int) -> None:
         now_ns = self._clock.now_ns()
         with self._changed:
             for order in batch:
@@ -136,26 +136,26 @@ class Writer:
             if self._waiting:  # else stop() has given them up meanwhile
                 for _ in batch:
                     self._waiting.popleft()
-                source.done += len(batch) - in_vain
-                source.refused += in_vain
+                source.done += len(batch) - unchanged
+                source.refused += unchanged
 
-    def _mourn(self, error: MySqlError, backoff_s: float) -> None:
-        if not self._away_since_s:
-            self._away_since_s = time.monotonic()
+    def _log_failure(self, error: MySqlError, backoff_s: float) -> None:
+        if not self._down_since_s:
+            self._down_since_s = time.monotonic()
         self._log(
             f"MySQL at {self._config.mysql_host}:{self._config.mysql_port} fails: {error}. "
-            f"Trying again in {backoff_s:.1f} s; {self._waiting_for_it()}."
+            f"Trying again in {backoff_s:.1f} s; {self._waiting_text()}."
         )
 
-    def _rejoice(self) -> None:
-        if self._away_since_s:
+    def _log_recovery(self) -> None:
+        if self._down_since_s:
             self._log(
-                f"MySQL is back after {time.monotonic() - self._away_since_s:.1f} s; "
-                f"{self._waiting_for_it()}."
+                f"MySQL is back after {time.monotonic() - self._down_since_s:.1f} s; "
+                f"{self._waiting_text()}."
             )
-            self._away_since_s = 0.0
+            self._down_since_s = 0.0
 
-    def _waiting_for_it(self) -> str:
+    def _waiting_text(self) -> str:
         with self._changed:
             count = {source.name: 0 for source in self._sources}
             for order in self._waiting:

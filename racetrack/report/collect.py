@@ -12,7 +12,7 @@ from racetrack.results.folder import read_record, read_run
 from racetrack.results.run import RunRecord
 from racetrack.results.search import PAGEVIEWS, LimitRecord
 from racetrack.results.sweep import Sweep
-from racetrack.workloads.contract import on_what, workload_of
+from racetrack.workloads.contract import run_label, workload_of
 
 # Where a run was made and how it is shut off from others says nothing about the engine.
 PLACE_ONLY = (
@@ -103,7 +103,7 @@ class Limit:
 
 def place_of(described: RunRecord | LimitRecord) -> tuple[str, str]:
     """Return runtime with workload and place of data, and machine, of a run or a limit."""
-    runtime = on_what(runtime_of(described), workload_of(described.settings))
+    runtime = run_label(runtime_of(described), workload_of(described.settings))
     where = runtime if described.data_in_memory else f"{runtime}, data on disk"
     return where, str(described.machine)
 

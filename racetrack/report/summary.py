@@ -23,7 +23,7 @@ from racetrack.results.figures import (
 )
 from racetrack.results.folder import shown
 from racetrack.results.run import DoneFault, RunRecord
-from racetrack.workloads.contract import on_what, workload_of
+from racetrack.workloads.contract import run_label, workload_of
 
 SHOWN_OF_AN_ERROR = 120
 NEXT = (
@@ -48,7 +48,7 @@ def describe_run(run: RunRecord, folder: Path) -> list[str]:
     results, asked = run.results, run.asked
     if not (results and asked):
         return []
-    on = on_what(run.runtime, workload_of(run.settings))
+    on = run_label(run.runtime, workload_of(run.settings))
     lines = [
         f"{run.engine} at {asked.pageviews_per_s:,} pageviews/s ({on}): {run.outcome}",
         _line("verdict", results.verdict.reason),

@@ -21,7 +21,7 @@ from racetrack.run import decision, faults, room
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
-from racetrack.workloads.contract import Workload, find_workload, on_what
+from racetrack.workloads.contract import Workload, find_workload, run_label
 
 STEPS = (
     "start the stack and the load generator",
@@ -95,7 +95,7 @@ class Experiment:
     def _announce(self) -> None:
         describe_run(self._folder, self._engine, self._stack, self._asked)
         asked = self._asked
-        on = on_what(self._stack.runtime, self._stack.settings.workload)
+        on = run_label(self._stack.runtime, self._stack.settings.workload)
         self._screen.heading(
             f"{self._engine.title} at {asked.pageviews_per_s:,} pageviews/s"
             f" ({on}), into {shown(self._folder.path)}"

@@ -131,13 +131,13 @@ def _wanted(view: View) -> str:
     within the limit, as many as there is room for, those first that the engine has chosen."""
     if view.window:
         return f'engine IS NOT NULL OR source."{view.window}_least" > 0'
-    if not view.best:
+    if not view.top_n:
         return "true"
-    groups = ["source.place", *([f'source."{view.best.of}"'] if view.best.of else [])]
+    groups = ["source.place", *([f'source."{view.top_n.per}"'] if view.top_n.per else [])]
     order = ["engine IS NULL", *(f'source."{name}"' for name in view.key)]
     return (
         f"row_number() OVER (PARTITION BY {', '.join(groups)} ORDER BY {', '.join(order)})"
-        f" <= {view.best.limit} - source.place + 1"
+        f" <= {view.top_n.limit} - source.place + 1"
     )
 
 

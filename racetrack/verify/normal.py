@@ -70,7 +70,7 @@ def of_sources(db: "duckdb.DuckDBPyConnection", table: str, view: View, name: st
     import duckdb
 
     kinds = {column: kind for column, kind in view.columns.items() if column != view.window}
-    if view.best:
+    if view.top_n:
         kinds["place"] = ColumnType.INTEGER
     if view.window:
         kinds |= {

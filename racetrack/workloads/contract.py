@@ -38,15 +38,15 @@ INTEGER, TEXT, DECIMAL, FLOAT, TIME = ColumnType
 
 
 @dataclass(frozen=True)
-class Best:
-    """The view holds the first `limit` rows by `by`, descending, nulls last; of each `of` if any.
+class TopN:
+    """The view holds the first `limit` rows by `by`, descending, nulls last; of each `per` if any.
 
     Which of equals are among them is left open, though the demo's scripts do decide it.
     """
 
     limit: int
     by: str
-    of: str | None = None
+    per: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class View:
     name: str
     key: tuple[str, ...]
     columns: Mapping[str, ColumnType]
-    best: Best | None = None
+    top_n: TopN | None = None
     window: str | None = None
     counts: str | None = None
 
@@ -239,7 +239,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
 
 
-def on_what(runtime: str, workload: str) -> str:
+def run_label(runtime: str, workload: str) -> str:
     """A runtime as people read it, with the workload where it is not the one that goes without
     saying."""
     return runtime if workload == plugins.default_workload() else f"{runtime}, {workload}"

@@ -13,7 +13,7 @@ import pytest
 from racetrack.clock import now_ms
 from racetrack.probes.loadgen import LoadgenError
 from racetrack.workloads.shop.knobs import Knobs
-from racetrack.workloads.shop.load.marks import Reserved
+from racetrack.workloads.shop.load.tracers import Reserved
 from tests.e2e.loadgen_stack import LoadgenStack, Message
 
 pytestmark = pytest.mark.e2e

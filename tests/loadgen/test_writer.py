@@ -124,10 +124,10 @@ def test_beyond_the_backlog_purchases_are_refused_and_it_is_said() -> None:
     bench.writer.start()
     bench.tick(1.05)
     assert bench.counts(1.05)["refused"] == 5
-    bench.writer.say_refused()
+    bench.writer.log_refused()
     [line] = bench.logged
     assert line.startswith("Refused 5 purchases: 5 changes wait for MySQL already")
-    bench.writer.say_refused()
+    bench.writer.log_refused()
     assert len(bench.logged) == 1
     bench.shop.go_on.set()
     wait_until(lambda: bench.purchases.done == 5, "the backlog's end")
@@ -175,7 +175,7 @@ def test_a_change_that_finds_no_row_is_refused_and_it_is_said() -> None:
     bench.writer.start()
     bench.tick(1.05)
     bench.writer.stop(TIMEOUT_S)
-    bench.writer.say_refused()
+    bench.writer.log_refused()
     assert (bench.deletes.done, bench.deletes.refused) == (0, 10)
     assert any("no row left to change" in line for line in bench.logged)
 

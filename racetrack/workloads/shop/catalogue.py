@@ -10,8 +10,8 @@ from racetrack.workloads.contract import (
     INTEGER,
     TEXT,
     TIME,
-    Best,
     Query,
+    TopN,
     TracedView,
     View,
 )
@@ -94,8 +94,8 @@ VIEWS = (
         counts="pageviews",
     ),
     View("item_summary", ("item_id",), _ITEM),
-    View("top_viewed_items", ("item_id",), _ITEM, Best(20, "pageviews")),
-    View("top_converting_items", ("item_id",), _ITEM, Best(20, "conversion_rate")),
+    View("top_viewed_items", ("item_id",), _ITEM, TopN(20, "pageviews")),
+    View("top_converting_items", ("item_id",), _ITEM, TopN(20, "conversion_rate")),
     View(
         "profile_views_per_minute_last_10",
         ("user_id", "received_at_minute"),
@@ -106,13 +106,13 @@ VIEWS = (
         "profile_views",
         ("partition", "offset"),
         _PROFILE_VIEW,
-        Best(10, "received_at", of="owner_id"),
+        TopN(10, "received_at", per="owner_id"),
     ),
     View(
         "profile_views_enriched",
         ("partition", "offset"),
         {**_PROFILE_VIEW, "owner_email": TEXT, "viewer_email": TEXT},
-        Best(10, "received_at", of="owner_id"),
+        TopN(10, "received_at", per="owner_id"),
     ),
     View("dd_flagged_profiles", ("user_id",), {"user_id": INTEGER}),
     View(
@@ -134,8 +134,8 @@ VIEWS = (
     View("hvu_test", ("id",), _HIGH_VALUE_USER),
 )
 
-# Marks are explained in `racetrack/workloads/shop/load/marks.py`: each is a purchase of its
-# partition's product, and a pageview, by turns of that product and of its partition's profile.
+# See `racetrack/workloads/shop/load/tracers.py`: each tracer event is a purchase of its partition's
+# product, and a pageview, alternately of that product and of its partition's profile.
 TRACED_VIEWS = (
     TracedView("item_summary", "pageviews", "item_id", "shop_items", "pageviews", parity=0),
     TracedView("item_summary", "orders", "item_id", "shop_items", "purchases"),
@@ -151,7 +151,7 @@ TRACED_VIEWS = (
 )
 _PAGEVIEWS, _, _RECEIVED_AT = TRACED_VIEWS
 
-# A page of the best, one of some products, and one of who viewed some profiles.
+# The top 20 products, some products, and the viewers of some profiles.
 QUERIES = (
     Query("top_viewed_items"),
     Query(_PAGEVIEWS.view, by=_PAGEVIEWS),

@@ -29,8 +29,8 @@ def commands(settings: AdsSettings) -> Iterator[list[str]]:
 def encoded(command: list[str]) -> bytes:
     """A command in Redis' protocol: an array of strings, each after its length."""
     words = [word.encode() for word in command]
-    told = [b"$%d\r\n%b\r\n" % (len(word), word) for word in words]
-    return b"".join([b"*%d\r\n" % len(words), *told])
+    parts = [b"$%d\r\n%b\r\n" % (len(word), word) for word in words]
+    return b"".join([b"*%d\r\n" % len(words), *parts])
 
 
 def wait_and_seed(

@@ -13,17 +13,17 @@ from loadgen.workload import Workload
 from racetrack.workloads.shop.load import settings
 from racetrack.workloads.shop.load.changes import Deletes, Updates
 from racetrack.workloads.shop.load.database import Shop
-from racetrack.workloads.shop.load.marks import Marks, Reserved
 from racetrack.workloads.shop.load.pageviews import Pageviews
 from racetrack.workloads.shop.load.purchases import Purchases
 from racetrack.workloads.shop.load.topics import topics
+from racetrack.workloads.shop.load.tracers import Reserved, TracerEvents
 
 
 class ShopLoad(Workload):
     """See `loadgen.workload.Workload`."""
 
     name = "shop"
-    extras_of = (Purchases.name, Marks.name)
+    derived_from = (Purchases.name, TracerEvents.name)
 
     def __init__(self, config: Config, shop: settings.ShopSettings) -> None:
         self._config, self._settings = config, shop
@@ -37,7 +37,7 @@ class ShopLoad(Workload):
         shop = self._settings
         return [
             Purchases(shop, schedule(), shop.purchases_milli_per_s),
-            Marks(shop, schedule(), shop.tracer_events_milli_per_s),
+            TracerEvents(shop, schedule(), shop.tracer_events_milli_per_s),
             Updates(shop, schedule(), shop.updates_milli_per_s),
             Deletes(shop, schedule(), shop.deletes_milli_per_s),
         ]

@@ -108,7 +108,7 @@ class Updates(Source):
     """Changed rows: of items, users and purchases in turn."""
 
     name = "update"
-    told = "updates: item prices, VIP flags, purchases' status"
+    help_text = "updates: item prices, VIP flags, purchases' status"
     optional = True
     kinds: tuple[Decide, ...] = (new_price, other_vip_flag, next_status)
 
@@ -129,5 +129,5 @@ class Deletes(Updates):
     """Cancelled purchases: their rows go."""
 
     name = "delete"
-    told = "cancelled purchases, whose rows are deleted"
+    help_text = "cancelled purchases, whose rows are deleted"
     kinds = (cancellation,)

@@ -10,8 +10,8 @@ from loadgen.mysql import Database, Seed
 
 from racetrack.workloads.shop.load import tables
 from racetrack.workloads.shop.load.changes import Change, Statement
-from racetrack.workloads.shop.load.marks import Reserved
 from racetrack.workloads.shop.load.settings import ShopSettings
+from racetrack.workloads.shop.load.tracers import Reserved
 
 
 class Shop(Database):
@@ -34,7 +34,7 @@ class Shop(Database):
         seed, users, items = self._settings.seed, self._settings.users, self._settings.items
         customers, products = tables.seed_users(seed, users), tables.seed_items(seed, items)
         reserved = Reserved.of(self._settings)
-        more_customers, more_products = tables.mark_users(reserved), tables.mark_items(reserved)
+        more_customers, more_products = tables.tracer_users(reserved), tables.tracer_items(reserved)
         return (
             Seed(customers.and_rows(more_customers), "SHOP_USERS", len(more_customers)),
             Seed(products.and_rows(more_products), "SHOP_ITEMS", len(more_products)),
@@ -84,6 +84,6 @@ class Shop(Database):
                 statement = self._decided[number]
                 if statement is not None:
                     cursor.execute(*statement)
-        in_vain = self._decided.count(None)
+        unchanged = self._decided.count(None)
         self._decided = []
-        return in_vain
+        return unchanged

@@ -10,10 +10,10 @@ from typing import Any
 from loadgen.sequence import Stream
 from loadgen.workload import Events
 
-from racetrack.workloads.shop.load.marks import Marks, Reserved, page_of_mark
 from racetrack.workloads.shop.load.render import Renderer
 from racetrack.workloads.shop.load.sequence import CHANNELS, purchase
 from racetrack.workloads.shop.load.settings import ShopSettings
+from racetrack.workloads.shop.load.tracers import Reserved, TracerEvents, page_of_tracer
 
 
 class Pageviews(Events):
@@ -38,10 +38,10 @@ class Pageviews(Events):
     def renderer(self, capacity: int) -> Renderer:
         return Renderer(self._ffi, self._reserved, capacity, self._settings.seed, self._users)
 
-    def extra(self, source: str, n: int) -> tuple[int, tuple[int, int]]:
+    def derived(self, source: str, n: int) -> tuple[int, tuple[int, int]]:
         """The pageview of purchase or mark n: its partition, and what `Renderer.one` takes."""
-        if source == Marks.name:
-            partition, page = page_of_mark(self._reserved, n)
+        if source == TracerEvents.name:
+            partition, page = page_of_tracer(self._reserved, n)
             return partition, (self._viewers[partition], page)
         buy = purchase(self._stream, n, self._settings.items, self._settings.users)
         page = (buy.item_id - 1) * len(CHANNELS) + buy.channel

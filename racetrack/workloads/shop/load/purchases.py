@@ -20,7 +20,7 @@ class Purchases(Source):
     """Makes purchases."""
 
     name = "purchase"
-    told = "purchases"
+    help_text = "purchases"
 
     def __init__(
         self, settings: ShopSettings, schedule: Schedule, start_milli_per_s: int = 0

@@ -17,8 +17,8 @@ from loadgen import workload
 from loadgen.pieces import Pieces
 from loadgen.sequence import Stream, mix32
 
-from racetrack.workloads.shop.load.marks import Reserved
 from racetrack.workloads.shop.load.sequence import CHANNELS, page_url
+from racetrack.workloads.shop.load.tracers import Reserved
 
 _HEAD_WORDS, _PAGE_WORDS, _STAMP_WORDS, _KEY_WORDS = 3, 10, 2, 2
 _STAMP_BYTES = 14  # thirteen digits and the closing brace: right from 2001 to 2286

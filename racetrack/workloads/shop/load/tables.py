@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from loadgen.mysql import Insert
 from loadgen.sequence import Stream, pick
 
-from racetrack.workloads.shop.load.marks import Reserved
 from racetrack.workloads.shop.load.sequence import (
     CATEGORIES,
     MAX_INVENTORY,
@@ -21,6 +20,7 @@ from racetrack.workloads.shop.load.sequence import (
     MIN_PRICE_CENTS,
     purchase,
 )
+from racetrack.workloads.shop.load.tracers import Reserved
 
 # A history of purchases, by few customers, so that some of them are worth more than 10,000 from the
 # beginning: at three purchases a second among 10,000 users it would take an hour until the first
@@ -142,17 +142,17 @@ def seed_items(seed: int, items: int) -> Insert:
     return Insert(f"{DATABASE}.items", ("id", "name", "category", "price", "inventory"), rows)
 
 
-def mark_users(reserved: Reserved) -> list[tuple[object, ...]]:
+def tracer_users(reserved: Reserved) -> list[tuple[object, ...]]:
     """The rows of the users who are reserved for marks, columns as in `seed_users`."""
     ids = range(reserved.users + 1, reserved.last_user + 1)
-    return [(user, email(f"mark.{user}", is_vip=False), 0) for user in ids]
+    return [(user, email(f"tracer.{user}", is_vip=False), 0) for user in ids]
 
 
-def mark_items(reserved: Reserved) -> list[tuple[object, ...]]:
+def tracer_items(reserved: Reserved) -> list[tuple[object, ...]]:
     """The rows of the products that are reserved for marks, columns as in `seed_items`."""
     ids = range(reserved.items + 1, reserved.last_item + 1)
     price = decimal_text(MIN_PRICE_CENTS)
-    return [(item, f"mark {item}", CATEGORIES[0], price, MAX_INVENTORY) for item in ids]
+    return [(item, f"tracer {item}", CATEGORIES[0], price, MAX_INVENTORY) for item in ids]
 
 
 def purchase_rows(buys: Sequence[tuple[int, int, int]]) -> Insert:

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 from loadgen import counters as c
 from loadgen.clock import NS_PER_MS, NS_PER_S
-from loadgen.extras import Extras, Feed
+from loadgen.derived import DerivedEvents, Feed
 from loadgen.generator import RATE_LEAD_NS, partition_schedules
 from loadgen.producer import PartitionState, Producer
 from loadgen.rdkafka import Accepted
 from loadgen.schedule import Schedule
-from racetrack.workloads.shop.load.marks import Marks, Reserved
 from racetrack.workloads.shop.load.pageviews import Pageviews
 from racetrack.workloads.shop.load.purchases import Purchases
+from racetrack.workloads.shop.load.tracers import Reserved, TracerEvents
 from racetrack.workloads.shop.tests.load.shop_settings import load
 
 SETTINGS = load(SHOP_USERS="20", SHOP_ITEMS="7", PAGEVIEWS_PARTITIONS="3")
@@ -21,14 +21,14 @@ LAST_USER = Reserved.of(SETTINGS).last_user
 ALL_USERS = [[user for user in range(1, LAST_USER + 1) if user % 3 == p] for p in range(3)]
 USERS = [[user for user in users if user <= SETTINGS.users] for users in ALL_USERS]
 PAGEVIEWS = Pageviews(SETTINGS, ALL_USERS)
-SOURCES = (Purchases.name, Marks.name)
+SOURCES = (Purchases.name, TracerEvents.name)
 START_NS = 1_700_000_000 * NS_PER_S
 EVERYTHING = 10**9
 
 
-def views(source: str, schedule: Schedule) -> Extras:
+def views(source: str, schedule: Schedule) -> DerivedEvents:
     """The pageviews of purchases, or those of marks."""
-    return Extras(schedule, partial(PAGEVIEWS.extra, source), SOURCES.index(source))
+    return DerivedEvents(schedule, partial(PAGEVIEWS.derived, source), SOURCES.index(source))
 
 
 class Sent(NamedTuple):
@@ -90,12 +90,12 @@ class FakeWorker:
             log=print,
         )
 
-    def join(self, partition: int, pageviews: Schedule, extras: list[Schedule]) -> None:
+    def join(self, partition: int, pageviews: Schedule, derived: list[Schedule]) -> None:
         word, base = self._counters.word, self._counters.partition(partition)
         position = word[base + c.POSITION]
-        next_extra = [word[base + c.NEXT_EXTRA + kind] for kind in range(len(extras))]
-        state = PartitionState(partition, copy(pageviews), None, position, next_extra)
-        self.feed.join(state, self.states, list(map(copy, extras)), self._now.ns)
+        next_derived = [word[base + c.NEXT_DERIVED + kind] for kind in range(len(derived))]
+        state = PartitionState(partition, copy(pageviews), None, position, next_derived)
+        self.feed.join(state, self.states, list(map(copy, derived)), self._now.ns)
         self.states[partition] = state
 
     def turn(self) -> None:
@@ -116,16 +116,16 @@ class Bench:
         self.now = SimpleNamespace(ns=START_NS)
         self.broker = Broker()
         self.pageviews = partition_schedules(START_NS, [len(users) for users in USERS])
-        self.extras = [Schedule.starting(START_NS, 0, 1000 * NS_PER_S) for _ in SOURCES]
+        self.derived = [Schedule.starting(START_NS, 0, 1000 * NS_PER_S) for _ in SOURCES]
         # These forget nothing.
         self.true_pageviews = [copy(schedule) for schedule in self.pageviews]
-        self.true_extras = list(map(copy, self.extras))
+        self.true_derived = list(map(copy, self.derived))
         self.workers = [FakeWorker(self.broker, counters, self.now) for _ in range(2)]
         for partition in range(len(USERS)):
             self._join(partition, 0)
 
     def _join(self, partition: int, worker: int) -> None:
-        self.workers[worker].join(partition, self.pageviews[partition], self.extras)
+        self.workers[worker].join(partition, self.pageviews[partition], self.derived)
 
     def go_on(self, ms: int) -> None:
         """Time passes, and then both have a turn."""
@@ -136,8 +136,8 @@ class Bench:
             self.pageviews, self.counters.column(c.POSITION), strict=True
         ):
             schedule.forget(position)
-        for kind, extras in enumerate(self.extras):
-            extras.forget(min(self.counters.column(c.NEXT_EXTRA + kind)))
+        for kind, derived in enumerate(self.derived):
+            derived.forget(min(self.counters.column(c.NEXT_DERIVED + kind)))
 
     def pageview_rate(self, per_s: int, late_ms: int = 0) -> None:
         at_ns = self.now.ns + RATE_LEAD_NS
@@ -150,14 +150,14 @@ class Bench:
                 state.schedule.change(at_ns, per_s * 1000 * len(USERS[p]))
 
     def purchase_rate(self, per_s: int, late_ms: int = 0) -> None:
-        self._extra_rate(0, per_s, late_ms)
+        self._derived_rate(0, per_s, late_ms)
 
     def mark_rate(self, per_s: int, late_ms: int = 0) -> None:
-        self._extra_rate(1, per_s, late_ms)
+        self._derived_rate(1, per_s, late_ms)
 
-    def _extra_rate(self, kind: int, per_s: int, late_ms: int) -> None:
+    def _derived_rate(self, kind: int, per_s: int, late_ms: int) -> None:
         at_ns = self.now.ns + RATE_LEAD_NS
-        for schedule in (self.extras[kind], self.true_extras[kind]):
+        for schedule in (self.derived[kind], self.true_derived[kind]):
             schedule.change(at_ns, per_s * 1000)
         self._pass(late_ms)
         for worker in self.workers:
@@ -202,9 +202,9 @@ class Bench:
         found: list[tuple[int, int, Any]] = [
             (true.due_at(n + 1), len(SOURCES), n) for n in range(true.due_by(end_ns))
         ]
-        for source, schedule in zip(SOURCES, self.true_extras, strict=True):
+        for source, schedule in zip(SOURCES, self.true_derived, strict=True):
             every = views(source, schedule).take(end_ns, EVERYTHING)
-            found += [(v.due_ns, v.kind, v.event) for v in every if v.partition == partition]
+            found += [(v.due_ns, v.kind, v.content) for v in every if v.partition == partition]
         return [(at_ns, what) for at_ns, _, what in sorted(found, key=lambda each: each[:2])]
 
 

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadgen import counters as c
-from loadgen import extras
+from loadgen import derived
 from loadgen.clock import NS_PER_MS, NS_PER_S
 from loadgen.schedule import Schedule
-from racetrack.workloads.shop.load.marks import Marks, Reserved
 from racetrack.workloads.shop.load.purchases import Purchases
 from racetrack.workloads.shop.load.sequence import CHANNELS, page_url
+from racetrack.workloads.shop.load.tracers import Reserved, TracerEvents
 from racetrack.workloads.shop.tests.load.bench import (
     ALL_USERS,
     EVERYTHING,
@@ -109,7 +109,7 @@ def kind_of(what: Any) -> str:
 def test_a_rate_that_nobody_can_follow_fills_no_memory(
     counters: c.Counters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(extras, "MAX_WAITING", 100)
+    monkeypatch.setattr(derived, "MAX_WAITING", 100)
     bench = Bench(counters)
     bench.broker_takes(0)
     bench.pageview_rate(1_000)
@@ -117,7 +117,7 @@ def test_a_rate_that_nobody_can_follow_fills_no_memory(
     for _ in range(50):
         bench.go_on(10)
     states = bench.workers[0].states.values()
-    assert max(len(state.extras) for state in states) == 100
+    assert max(len(state.derived) for state in states) == 100
     bench.finish()
     for _ in range(200):
         bench.go_on(1)
@@ -130,7 +130,7 @@ def test_a_purchase_s_pageview_is_of_the_product_by_the_customer() -> None:
     rows = Purchases(SETTINGS, schedule)
     for view in views(Purchases.name, schedule).take(START_NS + NS_PER_S // 10):
         user, item, _ = rows.make(view.number, 0)
-        viewer, page = view.event
+        viewer, page = view.content
         assert (viewer, page // len(CHANNELS) + 1) == (user, item)
         assert user in USERS[view.partition]
         assert view.due_ns == START_NS + (view.number + 1) * NS_PER_MS
@@ -138,14 +138,14 @@ def test_a_purchase_s_pageview_is_of_the_product_by_the_customer() -> None:
 
 def test_a_mark_is_a_purchase_and_a_pageview_of_what_is_reserved_for_its_partition() -> None:
     schedule = Schedule.starting(START_NS, 1_000_000, 1000 * NS_PER_S)
-    reserved, rows = Reserved.of(SETTINGS), Marks(SETTINGS, schedule)
+    reserved, rows = Reserved.of(SETTINGS), TracerEvents(SETTINGS, schedule)
     seen: dict[int, list[str]] = {}
-    for view in views(Marks.name, schedule).take(START_NS + NS_PER_S // 10):
+    for view in views(TracerEvents.name, schedule).take(START_NS + NS_PER_S // 10):
         partition = view.number // 2 % len(USERS)
         assert view.partition == partition
         user, item, pieces = rows.make(view.number, 0)
         assert (user, item, pieces) == (21 + partition, 8 + partition, 1)
-        viewer, page = view.event
+        viewer, page = view.content
         assert viewer in ALL_USERS[partition]
         assert viewer > user
         seen.setdefault(partition, []).append(page_url(page, reserved.last_item))

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadgen.sequence import Stream, mix32
-from racetrack.workloads.shop.load.marks import Reserved
 from racetrack.workloads.shop.load.render import Renderer, Share, stamp_piece, to_json
 from racetrack.workloads.shop.load.sequence import (
     CHANNELS,
@@ -18,6 +17,7 @@ from racetrack.workloads.shop.load.sequence import (
     pageview,
     purchase,
 )
+from racetrack.workloads.shop.load.tracers import Reserved
 
 USERS, ITEMS, CAPACITY = 300, 40, 64
 STAMP_MS = 1_763_712_000_123

@@ -8,14 +8,14 @@ from typing import Any
 from cffi import FFI  # type: ignore[import-untyped]
 
 from loadgen.clock import NS_PER_S
-from loadgen.extras import Extras
+from loadgen.derived import DerivedEvents
 from loadgen.schedule import Schedule
 from racetrack.workloads.shop.load import tables
 from racetrack.workloads.shop.load.changes import Deletes, Updates
-from racetrack.workloads.shop.load.marks import Reserved
 from racetrack.workloads.shop.load.pageviews import Pageviews
 from racetrack.workloads.shop.load.purchases import Purchases
 from racetrack.workloads.shop.load.topics import flagged_profiles
+from racetrack.workloads.shop.load.tracers import Reserved
 from racetrack.workloads.shop.tests.load.shop_settings import load
 
 SHOP = load()
@@ -68,15 +68,15 @@ def test_pageviews_byte_for_byte() -> None:
         " char *key; size_t key_len; int64_t offset; void *_private; } rd_kafka_message_t;"
     )
     pageviews = Pageviews(SHOP, USERS, ffi)
-    place = partial(pageviews.extra, Purchases.name)
-    extras = Extras(schedule(), place).take(schedule().due_at(1000), 1000)
+    place = partial(pageviews.derived, Purchases.name)
+    derived = DerivedEvents(schedule(), place).take(schedule().due_at(1000), 1000)
     renderer = pageviews.renderer(1000)
     found = []
     for partition in range(6):
         renderer.clear()
         renderer.events(renderer.share(partition), 5, 900, STAMP_MS)
-        for extra in extras[:50]:
-            renderer.one(extra.event, STAMP_MS + 1)
+        for event in derived[:50]:
+            renderer.one(event.content, STAMP_MS + 1)
         sent = (renderer.messages[n] for n in range(renderer.count))
         bytes_of = [
             (ffi.buffer(m.key, m.key_len)[:], ffi.buffer(m.payload, m.len)[:]) for m in sent

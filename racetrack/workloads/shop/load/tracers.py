@@ -1,14 +1,15 @@
-"""Marks: single purchases and pageviews by which the age of a view is told. They are of customers,
-products and profiles that nobody else has to do with, so a view's own row says how many of them it
-holds, and each is due at a time that is known.
+"""Tracer events: purchases and pageviews of reserved customers, products and profiles.
 
-Mark n (0-based) is of partition n // 2 % partitions. It is a purchase, and in the same moment a
-pageview in that partition: by turns of its product (n even) and of its profile (n odd), so that
-both come evenly. What is reserved follows the ids of the ordinary ones:
+Nothing else uses the reserved rows, so the row of a view shows how many tracer events it contains;
+each is due at a known time, which gives the view's lag (docs/views.md).
+
+Tracer event n (0-based) is in partition n // 2 % partitions. It is a purchase, and a pageview at
+the same moment: of the partition's product (n even) or profile (n odd). Reserved ids follow the
+ordinary ones:
 
     items + 1 + p    the product of partition p
-    users + 1 + p    who buys it; the profile that is viewed in partition p
-    above that       viewers, of whom the first one is taken whose pageviews go to partition p
+    users + 1 + p    the buyer, and the viewed profile, of partition p
+    above that       viewers; the first whose pageviews go to partition p is used
 """
 
 from __future__ import annotations
@@ -22,13 +23,12 @@ from racetrack.workloads.shop.load.purchases import Buy, Purchases
 from racetrack.workloads.shop.load.sequence import CHANNELS
 from racetrack.workloads.shop.load.settings import ShopSettings
 
-# Enough that there is a viewer for each partition: of this many for each, none is missing but once
-# in 10^13.
-VIEWERS_A_PARTITION = 30
+# Enough to find a viewer for each partition: with this many, one is missing once in 10^13.
+VIEWERS_PER_PARTITION = 30
 
 
 class Reserved(NamedTuple):
-    """How many ids of a shop are reserved, and which is which."""
+    """Reserved ids of a shop."""
 
     users: int
     items: int
@@ -46,27 +46,27 @@ class Reserved(NamedTuple):
     @property
     def last_user(self) -> int:
         """The highest id of a user."""
-        return self.users + self.partitions * (1 + VIEWERS_A_PARTITION)
+        return self.users + self.partitions * (1 + VIEWERS_PER_PARTITION)
 
     def product(self, partition: int) -> int:
-        """The id of the product that is a partition's."""
+        """Return the id of a partition's product."""
         return self.items + 1 + partition
 
     def profile(self, partition: int) -> int:
-        """The id of the user whose profile is a partition's."""
+        """Return the id of a partition's buyer, who also owns its profile."""
         return self.users + 1 + partition
 
     def viewers(self, users_by_partition: Sequence[Sequence[int]]) -> list[int]:
-        """By partition, from all users' ids by partition: whose pageviews are its marks."""
+        """Return the viewer of each partition, given all user ids by partition."""
         first = self.users + self.partitions + 1
         return [next(user for user in users if user >= first) for users in users_by_partition]
 
 
-class Marks(Purchases):
-    """The purchases that are marks, one piece each."""
+class TracerEvents(Purchases):
+    """Makes the purchases of tracer events, one item each."""
 
     name = "tracer_event"
-    told = "marks, by which the age of views is told"
+    help_text = "tracer events, which show how fresh views are"
     optional = True
 
     def __init__(
@@ -80,8 +80,8 @@ class Marks(Purchases):
         return self._reserved.profile(partition), self._reserved.product(partition), 1
 
 
-def page_of_mark(reserved: Reserved, n: int) -> tuple[int, int]:
-    """(partition, number of a (page, channel) pair) of the pageview of mark n (0-based)."""
+def page_of_tracer(reserved: Reserved, n: int) -> tuple[int, int]:
+    """Return (partition, number of a (page, channel) pair) of the pageview of tracer event n."""
     partition, is_profile = n // 2 % reserved.partitions, n % 2
     product, profile = reserved.product(partition), reserved.profile(partition)
     page = reserved.last_item + profile if is_profile else product
