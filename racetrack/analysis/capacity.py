@@ -126,8 +126,10 @@ def estimate(sessions: Sequence[Work]) -> Estimate:
 def cpu_s_per_million(
     usage: Mapping[str, Sequence[Reading]], start_ms: float, end_ms: float, counted: float
 ) -> dict[str, float]:
-    """CPU seconds of each service between two times, by so many millions as were counted meanwhile;
-    none if nothing was. Between two readings a service is taken to use the same all the time."""
+    """Return the CPU seconds of each service between two times, per million `counted` events.
+
+    CPU time is interpolated linearly between readings. Empty if nothing was counted.
+    """
     if counted <= 0:
         return {}
     return {

@@ -18,8 +18,8 @@ import numpy as np
 from scipy import stats
 
 CONFIDENCE = 0.95
-# Repeats whose logarithms are this close differ by rounding only.
-ALIKE = 1e-9
+# Logarithms closer than this differ by rounding only.
+ROUNDING = 1e-9
 FEWEST_RUNS, FEWEST_RATES = 3, 2
 
 
@@ -34,24 +34,24 @@ class Mean:
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as much; `low` and `high` are None where repeats are too few, or all alike."""
+    """Ratio of two means with its interval; None without repeats, or if all are equal."""
 
     ratio: float
     low: float | None
     high: float | None
 
     @property
-    def says(self) -> str:
-        """What may be concluded."""
+    def conclusion(self) -> str:
+        """Conclusion from the interval."""
         if self.low is None or self.high is None:
-            return "no interval: too few repeats, or all alike"
+            return "no interval: too few repeats, or all equal"
         if self.low <= 1 <= self.high:
             return "no difference shown"
         return "more" if self.low > 1 else "less"
 
 
 def mean(values: Sequence[float]) -> Mean:
-    """The mean and half its t-interval (CONFIDENCE).
+    """Return the mean and half its t-interval (CONFIDENCE).
 
     Raises:
         ValueError: there are no values.
@@ -66,8 +66,8 @@ def mean(values: Sequence[float]) -> Mean:
     return Mean(found, error * float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)), n)
 
 
-def apart(values: Sequence[float]) -> float:
-    """How far the least and the greatest are from the middle between them, as a part of it.
+def half_range(values: Sequence[float]) -> float:
+    """Return the half-range as a fraction of the midpoint.
 
     Raises:
         ValueError: there are no values.
@@ -76,17 +76,17 @@ def apart(values: Sequence[float]) -> float:
 
 
 def ratio(of: Sequence[float], to: Sequence[float]) -> Ratio | None:
-    """The geometric mean of `of` over that of `to`, with its interval (CONFIDENCE).
+    """Return the geometric mean of `of` over that of `to`, with its interval (CONFIDENCE).
 
-    None where a value is not above 0 (then there is no ratio worth the name) or a side is empty.
+    None if a value is not positive, or a side is empty.
     """
     if not of or not to or min(*of, *to) <= 0:
         return None
     a, b = np.log(of), np.log(to)
     middle = float(np.mean(a) - np.mean(b))
-    if min(len(a), len(b)) < 2 or float(np.ptp(a) + np.ptp(b)) < ALIKE:
+    if min(len(a), len(b)) < 2 or float(np.ptp(a) + np.ptp(b)) < ROUNDING:
         return Ratio(math.exp(middle), None, None)
-    # scipy's own Welch warns where the repeats of one side are all alike, as memory often is.
+    # Not scipy's Welch test: it warns if the repeats of one side are equal, as memory often is.
     errors = [float(np.var(side, ddof=1)) / len(side) for side in (a, b)]
     freedom = sum(errors) ** 2 / sum(
         error**2 / (len(side) - 1) for error, side in zip(errors, (a, b), strict=True)
@@ -97,21 +97,21 @@ def ratio(of: Sequence[float], to: Sequence[float]) -> Ratio | None:
 
 @dataclass(frozen=True)
 class CostLine:
-    """CPU = `base_pct` (percent of a core) + `per_million_s` (CPU-seconds per million pageviews)
-    times the rate; each with half its 95 % interval (Student's t)."""
+    """CPU use as a line: `base_pct` (percent of a core) + `per_million_s` (CPU seconds per million
+    pageviews) x rate; each with half its 95 % interval (Student's t)."""
 
     base_pct: float
     base_half_pct: float
     per_million_s: float
     per_million_half_s: float
     runs: int
-    from_per_s: float  # the lowest and the highest rate that was counted
+    from_per_s: float  # lowest and highest processed rate
     to_per_s: float
 
 
 def fit_cost(processed_per_s: Sequence[float], cores: Sequence[float]) -> CostLine | None:
-    """The least-squares line through runs, given as pageviews counted per second and cores used;
-    None where too few runs or rates make none."""
+    """Return the least-squares line through runs, from pageviews per second and cores used; None
+    with too few runs or rates."""
     if (
         len(cores) < FEWEST_RUNS
         or len({round(rate, -1) for rate in processed_per_s}) < FEWEST_RATES

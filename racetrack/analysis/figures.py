@@ -1,7 +1,7 @@
 """From the raw files of a run folder to the figures of `run.json`'s `results`.
 
-Every figure is of the window that the verdict judged, unless its description in `results_record.py`
-names another one.
+Every figure is of the window that the verdict judged, unless its description in
+`racetrack/results/figures.py` names another one.
 """
 
 import statistics
@@ -28,7 +28,7 @@ from racetrack.results.figures import (
 from racetrack.results.folder import read_run
 from racetrack.results.run import Measured, RunRecord, Window
 
-# With fewer events, a cost per million is the base cost divided by next to nothing.
+# With fewer events, the cost per million is mostly base load.
 FEWEST_EVENTS = 1_000
 
 
@@ -45,13 +45,13 @@ def results(folder: Path) -> Results:
     asked, measured = run.asked, run.measured
     if not (asked and measured):
         raise ValueError(f"{folder} has no sampling window")
-    told = curves.read(folder)
-    verdict, found_views = judged(folder, told, asked.pageviews_per_s, measured)
+    count = curves.read(folder)
+    verdict, found_views = judged(folder, count, asked.pageviews_per_s, measured)
     window = window_of(verdict)
     start_ms, end_ms = window.start_ms, window.end_ms
     arrivals, delays = raw.arrivals(folder), raw.delays(folder, run.engine)
     offered_per_s, achieved_per_s = rates(arrivals, start_ms, end_ms)
-    # None counted: not known, so there is no cost of each.
+    # An unknown count is treated as 0, which gives no cost per million.
     counted = (verdict.throughput.processed_per_s or 0) * verdict.window_s
     engine, processes = costs(folder, run, measured, window, counted)
     found = Results(
@@ -62,9 +62,9 @@ def results(folder: Path) -> Results:
         verdict=verdict,
         views=found_views,
         cdc=views.cdc_path(folder, window),
-        reads=views.read_answers(folder, len(told.partitions), window),
+        reads=views.read_answers(folder, len(count.partitions), window),
         window_writes=(
-            window_writes(told, start_ms, end_ms, run.event_window_ms)
+            window_writes(count, start_ms, end_ms, run.event_window_ms)
             if run.event_window_ms
             else None
         ),
@@ -78,7 +78,7 @@ def results(folder: Path) -> Results:
         found.faults = recovery.recoveries(folder, run.faults)
         return found
     found.littles_law = littles_law(
-        told,
+        count,
         arrivals,
         delays,
         start_ms,
@@ -105,11 +105,11 @@ def judged(
     """Return the verdict on the count or on the view that decides the run, and the lag of each
     traced view in the same window."""
     verdict = _verdict(count, asked_per_s, measured)
-    seen = [
-        (view, told, _verdict(told, None, measured))
-        for view, told in views.traced_curves(folder, count.partitions)
+    traced = [
+        (view, view_curves, _verdict(view_curves, None, measured))
+        for view, view_curves in views.traced_curves(folder, count.partitions)
     ]
-    of_views = {view.name: found for view, _, found in seen}
+    of_views = {view.name: found for view, _, found in traced}
     if name := views.deciding(verdict, of_views):
         own = of_views[name]
         verdict = judge(count, own.from_ms, own.until_ms, asked_per_s).model_copy(
@@ -120,18 +120,21 @@ def judged(
             }
         )
     start_ms, end_ms = verdict.from_ms, verdict.until_ms
-    lags = (views.view_lag(view, told, found, start_ms, end_ms) for view, told, found in seen)
-    return verdict, tuple(lags)
+    lags = tuple(
+        views.view_lag(view, view_curves, found, start_ms, end_ms)
+        for view, view_curves, found in traced
+    )
+    return verdict, lags
 
 
-def _verdict(told: Curves, asked_per_s: float | None, measured: Measured) -> Verdict:
+def _verdict(recorded: Curves, asked_per_s: float | None, measured: Measured) -> Verdict:
     """Return the verdict at the look that decided, or on the sampling window if the run was not
     watched beyond it."""
     window = measured.window
     if measured.watched_until_ms is None:
-        return judge(told, window.start_ms, window.end_ms, asked_per_s)
+        return judge(recorded, window.start_ms, window.end_ms, asked_per_s)
     return decide(
-        told,
+        recorded,
         measured.rate_set_ms,
         measured.watched_until_ms,
         asked_per_s,
@@ -142,7 +145,7 @@ def _verdict(told: Curves, asked_per_s: float | None, measured: Measured) -> Ver
 def rates(
     arrivals: Sequence[raw.Arrival], start_ms: int, end_ms: int
 ) -> tuple[float | None, float | None]:
-    """Pageviews per second that were due, and that were handed over, in the window."""
+    """Return the pageviews per second due and handed over in the window; None with too few rows."""
     within = [arrival for arrival in arrivals if start_ms <= arrival.at_ms <= end_ms]
     if len(within) < 2:
         return None, None
@@ -155,9 +158,8 @@ def rates(
 
 
 def delay(delays: Sequence[raw.Delay], start_ms: int, end_ms: int) -> Freshness:
-    """Mean, median and maximum of the published freshness over the engine's updates in the
-    window, in milliseconds; how many updates there were, and how many seconds after the window the
-    next came."""
+    """Return mean, median and maximum of freshness over the engine's updates in the window
+    (milliseconds), their number, and the seconds from the window's end to the next update."""
     within = [d.dt_ms for d in delays if start_ms <= d.timestamp_ms <= end_ms]
     later_ms = min((d.timestamp_ms for d in delays if d.timestamp_ms > end_ms), default=None)
     return Freshness(
@@ -172,8 +174,8 @@ def delay(delays: Sequence[raw.Delay], start_ms: int, end_ms: int) -> Freshness:
 def costs(
     folder: Path, run: RunRecord, measured: Measured, window: Window, counted: float
 ) -> tuple[Cost | None, dict[str, Cost]]:
-    """Return the cost of the engine as a whole, None where none of its processes is known, and that
-    of each service. `counted` is how many pageviews the engine counted in the window."""
+    """Return the cost of the engine, None if its processes are unknown, and that of each service.
+    `counted` is the number of pageviews that the engine counted in the window."""
     usage, memory = raw.usage(folder), raw.memory(folder)
     heaps = raw.live_heaps(folder)
 
@@ -194,7 +196,7 @@ def costs(
 
 
 def together(services: Sequence[Sequence[raw.Reading]]) -> list[raw.Reading]:
-    """Return the readings of several services added up: those at the same instants."""
+    """Return the sums of the readings of several services at the same instants."""
     by_time: dict[int, list[raw.Reading]] = {}
     for reading in (reading for of in services for reading in of):
         by_time.setdefault(reading.at_ms, []).append(reading)
@@ -213,8 +215,8 @@ def together(services: Sequence[Sequence[raw.Reading]]) -> list[raw.Reading]:
 def process(
     readings: Sequence[raw.Reading], window: Window, measured: Measured, counted: float
 ) -> Cost:
-    """Return what a service cost in the window, by the kernel's account. Between two readings its
-    CPU is taken to be even. The maximum of memory is that of the whole run under load."""
+    """Return the cost of a service in the window by the kernel's account, with CPU time
+    interpolated linearly. The maximum of memory is that of the whole run under load."""
     cpu_s = used_in([(one.at_ms, one.cpu_s) for one in readings], window)
     user_s = used_in([(one.at_ms, one.cpu_user_s) for one in readings], window)
     millions = counted / 1e6 if counted >= FEWEST_EVENTS else None
@@ -233,14 +235,14 @@ def process(
 
 
 def used_in(account: Sequence[tuple[int, float]], window: Window) -> float:
-    """Return how much an account of (epoch ms, seconds so far) grew in a window."""
+    """Return the growth of an account of (epoch milliseconds, seconds so far) in a window."""
     at_ms, seconds = zip(*account, strict=True)
     first, last = np.interp([window.start_ms, window.end_ms], at_ms, seconds)
     return float(last - first)
 
 
 def memory_max(readings: Sequence[raw.Reading], measured: Measured) -> MemoryMax | None:
-    """Return the most memory at any reading until the load was paused, and when that was."""
+    """Return the largest memory reading until the load was paused, and its time."""
     until_ms = measured.paused_ms or measured.watched_until_ms or measured.window.end_ms
     under_load = [one for one in readings if one.at_ms <= until_ms]
     if not under_load:

@@ -18,23 +18,23 @@ from racetrack.analysis.curves import (
     Floats,
     counted,
     recorded_until_ms,
+    times_of,
     trusted,
     update_interval_ms,
     update_steps,
-    when,
 )
 from racetrack.results.figures import Quantiles, WindowWrites
 
-# Silent is who says nothing for two of its usual gaps; but 2 s is normal for a 1 s cycle with a
-# hiccup. Fewer than 3 updates in a window have no usual gap: then those before it say.
+# Silent: no update for two typical intervals, but at least 2 s, since an update of a 1 s cycle may
+# be late. With fewer than 3 updates in a window, the interval is that before the window.
 SILENT_GAPS = 2.0
 SILENT_MIN_MS, SILENT_MAX_MS = 2_000.0, LONG_GAP_MS
 FEW_UPDATES = 3
 SILENT_GRID_MS = 1_000.0
-# Engines count in cycles of about a second: a shorter bin would see the cycle, not the lag. With
-# more than 60 of them only the work grows.
+# Engines update about once a second: a shorter bin would show the cycle, not the lag. More than 60
+# bins add computation, but no precision.
 BIN_MS, MAX_BINS = 1_000.0, 60
-# Where the distribution is told: ever finer towards the end, where what is rare stands.
+# Shares of time for the lag distribution: finer towards the rare high lags.
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 1.0)
 ROUNDING_MS = 1e-6
 
@@ -44,11 +44,11 @@ class LagSeries:
     """Lag over time: arrays of one length, times in epoch milliseconds, the rest in milliseconds.
 
     `lag_ms` (processing lag) right after each update = `generator_ms + broker_ms + engine_ms`, all
-    of the partition that decides. `stale_ms` is the lag just before the update. `silent` marks
-    points that no update made. A lag is infinite where the oldest uncounted pageview was due before
-    the recording began. `early_ms` is how long before it was due a pageview was counted: above 0
-    the clocks, or the origins of the counts, disagree. The series covers `start_ms` to `end_ms`;
-    where that is empty, there is nothing to judge.
+    of the partition with the largest lag. `stale_ms` is the lag just before the update. `silent` is
+    true for points in a gap without updates. A lag is infinite if the oldest uncounted pageview was
+    due before the recording began. `early_ms` is the longest time by which a pageview was counted
+    before it was due: above 0, the clocks or the origins of the counts disagree. The series covers
+    `start_ms` to `end_ms`, which may be empty.
     """
 
     start_ms: float
@@ -65,30 +65,28 @@ class LagSeries:
 
 
 def lag_series(curves: Curves, start_ms: float, end_ms: float) -> LagSeries:
-    """The lag after every update of the engine in the window, and every second while it is silent.
+    """Return the lag after every update of the engine in the window, and every second while the
+    engine is silent.
 
-    What one update brought for several partitions is one point (`update_steps`).
-
-    The window ends early where the recording does, or where a clock was set back (`trusted`).
+    An update is one point, for all partitions (`update_steps`). The window ends early where the
+    recording ends or a clock was set back (`trusted`).
     """
     curves = trusted(curves)
     end_ms = max(start_ms, min(end_ms, recorded_until_ms(curves)))
-    begun_ms, at_ms, silent = _points(curves, start_ms, end_ms)
+    began_ms, at_ms, silent = _points(curves, start_ms, end_ms)
     ages = np.empty((len(curves.partitions), len(at_ms)))
     counts, stale = np.empty_like(ages), np.empty_like(ages)
     early_ms = 0.0
     for row, (due, processed) in enumerate(zip(curves.due, curves.processed, strict=True)):
-        due_at = when(due)
         counts[row] = counted(processed, at_ms, "right")
-        ages[row] = np.maximum(at_ms - due_at(counts[row] + 1), 0)
-        before = counted(processed, begun_ms, "left")
-        stale[row] = np.maximum(begun_ms - due_at(before + 1), 0)
+        ages[row] = np.maximum(at_ms - times_of(due, counts[row] + 1), 0)
+        before = counted(processed, began_ms, "left")
+        stale[row] = np.maximum(began_ms - times_of(due, before + 1), 0)
         early_ms = max(early_ms, _early(due, counts[row], at_ms))
-    # A silent point is no update, and before it is as after it.
     deciding = np.argmax(ages, axis=0) if len(at_ms) else np.empty(0, dtype=np.int64)
     lag_ms = ages[deciding, np.arange(len(at_ms))]
-    next_one = counts[deciding, np.arange(len(at_ms))] + 1
-    generator_ms, broker_ms = _parts(curves, deciding, next_one, at_ms, lag_ms)
+    next_number = counts[deciding, np.arange(len(at_ms))] + 1
+    generator_ms, broker_ms = _parts(curves, deciding, next_number, at_ms, lag_ms)
     return LagSeries(
         start_ms=start_ms,
         end_ms=end_ms,
@@ -105,9 +103,8 @@ def lag_series(curves: Curves, start_ms: float, end_ms: float) -> LagSeries:
 
 
 def binned(series: LagSeries, values_ms: Floats, most: int = MAX_BINS) -> tuple[Floats, Floats]:
-    """Means over equal bins of a series that is not empty in time: (ms since its start, values).
-
-    Bins without a point are left out.
+    """Return the means over equal bins of a series with start before end: (milliseconds since its
+    start, values). Empty bins are left out.
     """
     span_ms = series.end_ms - series.start_ms
     count = max(1, min(most, int(span_ms // BIN_MS)))
@@ -120,7 +117,7 @@ def binned(series: LagSeries, values_ms: Floats, most: int = MAX_BINS) -> tuple[
 
 
 def quantile_ms(series: LagSeries, values_ms: Floats, q: float) -> float:
-    """The q-quantile over time: each point weighs as long as the time since the one before."""
+    """Return the q-quantile over time: each point counts for the time since the one before."""
     weights = np.diff(series.at_ms, prepend=series.start_ms)
     order = np.argsort(values_ms)
     reached = np.cumsum(weights[order])
@@ -131,34 +128,32 @@ def quantile_ms(series: LagSeries, values_ms: Floats, q: float) -> float:
 def _points(
     curves: Curves, start_ms: float, end_ms: float
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """When each update began and ended, and which of these are only a look at one who is silent."""
-    begun, every = update_steps(curves)
+    """Return when each update began and was complete, and which points are in silent gaps."""
+    began, every = update_steps(curves)
     within = (every >= start_ms) & (every <= end_ms)
-    begun, updates = begun[within], every[within]
+    began, updates = began[within], every[within]
     if end_ms <= start_ms:
-        return begun, updates, np.zeros(len(updates), dtype=np.bool_)
+        return began, updates, np.zeros(len(updates), dtype=np.bool_)
     if len(updates) < FEW_UPDATES:
-        usual_ms = update_interval_ms(every, start_ms) or 0.0
+        interval_ms = update_interval_ms(every, start_ms) or 0.0
     else:
-        usual_ms = float(np.median(np.diff(updates)))
-    limit_ms = float(np.clip(SILENT_GAPS * usual_ms, SILENT_MIN_MS, SILENT_MAX_MS))
+        interval_ms = float(np.median(np.diff(updates)))
+    limit_ms = float(np.clip(SILENT_GAPS * interval_ms, SILENT_MIN_MS, SILENT_MAX_MS))
     edges = np.concatenate([[start_ms], updates, [end_ms]])
     gaps = [(a, b) for a, b in pairwise(edges) if b - a > limit_ms]
-    looks = [np.arange(a + SILENT_GRID_MS, b, SILENT_GRID_MS) for a, b in gaps]
+    points = [np.arange(a + SILENT_GRID_MS, b, SILENT_GRID_MS) for a, b in gaps]
     if gaps and gaps[-1][1] == end_ms:
-        looks.append(np.array([end_ms]))
-    grid = np.setdiff1d(np.concatenate(looks), updates) if looks else np.empty(0)
+        points.append(np.array([end_ms]))
+    grid = np.setdiff1d(np.concatenate(points), updates) if points else np.empty(0)
     at_ms = np.concatenate([updates, grid])
     order = np.argsort(at_ms)
     silent = (np.arange(len(at_ms)) >= len(updates))[order]
-    return np.concatenate([begun, grid])[order], at_ms[order], silent
+    return np.concatenate([began, grid])[order], at_ms[order], silent
 
 
 def _early(due: Curve, counts: Floats, at_ms: Floats) -> float:
-    """The longest time by which a count surely came before it was due.
-
-    Surely: by the last sample that shows fewer due, so that sampling can't feign it.
-    """
+    """Return the longest time by which a count was before its due time, milliseconds; by the last
+    sample with fewer due, so sampling cannot cause it."""
     before = np.searchsorted(due.count, counts, "left") - 1
     known = (before >= 0) & (counts > 0)
     return float(np.max((due.at_ms[before] - at_ms)[known], initial=0.0))
@@ -167,26 +162,27 @@ def _early(due: Curve, counts: Floats, at_ms: Floats) -> float:
 def _parts(
     curves: Curves, deciding: NDArray[np.int64], number: Floats, at_ms: Floats, lag_ms: Floats
 ) -> tuple[Floats, Floats]:
-    """How much of each lag went by before the generator, then the broker, had done its part.
+    """Return the shares of the generator and of the broker in each lag, milliseconds.
 
-    Samples lie between the truths they bracket, so the times are forced into their order.
+    Sampled times have errors, so they are clipped into their causal order.
     """
     generator_ms, broker_ms = np.zeros_like(lag_ms), np.zeros_like(lag_ms)
     for row in np.unique(deciding):
         mine = (deciding == row) & np.isfinite(lag_ms)
         due_ms = at_ms[mine] - lag_ms[mine]
-        handed_ms = np.clip(when(curves.handed_over[row])(number[mine]), due_ms, at_ms[mine])
-        there_ms = np.clip(when(curves.published[row])(number[mine]), handed_ms, at_ms[mine])
+        handed_ms = np.clip(times_of(curves.handed_over[row], number[mine]), due_ms, at_ms[mine])
+        there_ms = np.clip(times_of(curves.published[row], number[mine]), handed_ms, at_ms[mine])
         generator_ms[mine], broker_ms[mine] = handed_ms - due_ms, there_ms - handed_ms
     return generator_ms, broker_ms
 
 
 @dataclass(frozen=True, eq=False)
 class Age:
-    """Stretches of time one after another, epoch milliseconds; arrays of one length.
+    """Lag at every instant, in consecutive stretches without an update; arrays of one length.
 
-    From `from_ms` to `until_ms`, the oldest pageview that was not counted was due at `oldest_ms`:
-    -inf if that was before the recording began, inf if none was due by its end.
+    From `from_ms` to `until_ms` (epoch milliseconds), the oldest uncounted pageview was due at
+    `oldest_ms`: -inf if that was before the recording began, inf if none was due by its end. The
+    age rises by 1 ms per millisecond within a stretch, and falls at an update.
     """
 
     from_ms: Floats
@@ -195,12 +191,12 @@ class Age:
 
     @property
     def lowest_ms(self) -> Floats:
-        """The age at the beginning of each stretch."""
+        """Age at the start of each stretch."""
         return np.maximum(self.from_ms - self.oldest_ms, 0)
 
     @property
     def highest_ms(self) -> Floats:
-        """The age at its end, just before the update that ends it."""
+        """Age at its end, just before the next update."""
         return np.maximum(self.until_ms - self.oldest_ms, 0)
 
     def quantiles_ms(self, shares: Sequence[float]) -> list[float]:
@@ -237,8 +233,10 @@ class Age:
 
 
 def age(curves: Curves, start_ms: float, end_ms: float) -> Age:
-    """The age over the window, which ends early where the recording does, or where a clock was set
-    back (`trusted`)."""
+    """Return the largest age over the partitions, at every instant of the window.
+
+    The window ends early where the recording ends or a clock was set back (`trusted`).
+    """
     curves = trusted(curves)
     end_ms = max(start_ms, min(end_ms, recorded_until_ms(curves)))
     rows_ms = np.unique(np.concatenate([curve.at_ms for curve in curves.processed]))
@@ -246,12 +244,12 @@ def age(curves: Curves, start_ms: float, end_ms: float) -> Age:
     from_ms = np.concatenate([[start_ms], inside])
     oldest_ms = np.full(len(from_ms), np.inf)
     for due, processed in zip(curves.due, curves.processed, strict=True):
-        oldest_ms = np.minimum(oldest_ms, when(due)(counted(processed, from_ms, "right") + 1))
+        oldest_ms = np.minimum(oldest_ms, times_of(due, counted(processed, from_ms, "right") + 1))
     return Age(from_ms, np.concatenate([inside, [end_ms]]), oldest_ms)
 
 
 def quantiles(values_ms: Floats) -> Quantiles | None:
-    """The least of the values that so large a share of them is at most; None if there is none."""
+    """Return the median and the 99th percentile (inverted CDF); None without values."""
     if not len(values_ms):
         return None
     p50_ms, p99_ms = np.quantile(values_ms, (0.5, 0.99), method="inverted_cdf")
@@ -261,8 +259,13 @@ def quantiles(values_ms: Floats) -> Quantiles | None:
 def window_writes(
     curves: Curves, start_ms: float, end_ms: float, length_ms: int
 ) -> WindowWrites | None:
-    """Over the windows of event time that end between two times; None if there is none, or nothing
-    was due in any."""
+    """Return Yahoo's published latency for the event-time windows that end between two times: the
+    time from the end of a window to its last write, and the lag in the same time.
+
+    A window is last written when the engine has counted the last event due in it. Lag that the
+    engine has caught up by then does not show (docs/workloads.md). None if no window ends, or no
+    event was due in any.
+    """
     curves = trusted(curves)
     first_ms = (np.floor(start_ms / length_ms) + 1) * length_ms
     ends_ms = np.arange(first_ms, end_ms + 1, length_ms)
@@ -285,11 +288,11 @@ def window_writes(
 
 
 def _last_written_ms(due: Curve, processed: Curve, ends_ms: Floats, length_ms: int) -> Floats:
-    """When a partition's last event of each window was counted: -inf if it had none there, inf if
-    that was never told."""
+    """Return when the last event of each window was counted in a partition: -inf without an event
+    there, inf if it was never counted."""
     by_end = np.floor(np.interp(ends_ms, due.at_ms, due.count))
     by_start = np.floor(np.interp(ends_ms - length_ms, due.at_ms, due.count))
     counts = np.maximum.accumulate(processed.count)
     rows = np.searchsorted(counts, by_end, "left")
-    told_ms = np.append(processed.at_ms, np.inf)[rows]
-    return np.where(by_end > by_start, told_ms, -np.inf)
+    written_ms = np.append(processed.at_ms, np.inf)[rows]
+    return np.where(by_end > by_start, written_ms, -np.inf)

@@ -1,6 +1,6 @@
-"""How quiet the machine was: from the rows of `noise.csv` to figures, and to what makes a run void.
+"""Noise of the machine: figures from `noise.csv`, and the gate that makes a run void.
 
-Functions of the folder alone. docs/noise.md says what is measured, and what the thresholds mean.
+docs/noise.md describes the measurement and the thresholds.
 """
 
 import itertools
@@ -16,20 +16,20 @@ from racetrack.results.figures import CoreSpeed, NoiseFigures
 from racetrack.results.run import RunRecord, Window
 
 VOID = "Void: "
-# The rows have to reach so near to both ends of the time that is asked about.
+# Largest distance of the rows from the ends of an interval.
 REACH_MS = 2_000
-# Accounts and `/proc/stat` tell hundredths of a second, and are read one after the other.
+# CPU accounts have a resolution of 0.01 s, and are read one after the other.
 READ_WITHIN_S = 0.05
-# A core that nobody shares is within a few percent of its fastest second (docs/noise.md).
-CORE_SPEED_WITHOUT_A_WORD_PCT = 90.0
-# A machine with room has nobody wait for memory; one that ran out of it was at 4 % before it stood.
-MEMORY_WITHIN_PCT = 1.0
+# An unshared core stays within a few percent of its fastest second (docs/noise.md).
+CORE_SPEED_WARNING_PCT = 90.0
+# With enough memory, memory pressure is zero; a machine that ran out of it had 4 % before it hung.
+MEMORY_WARNING_PCT = 1.0
 
 
 @dataclass(frozen=True)
 class Gate:
-    """How much of the machine others may use before a run is void, and the least core speed; the
-    defaults are those of `.env`."""
+    """Largest use of the machine by others, and least core speed, of a valid run; with the defaults
+    of `.env`."""
 
     steal_pct: float = 1.0
     foreign_cpu_pct: float = 5.0
@@ -37,7 +37,7 @@ class Gate:
 
     @classmethod
     def of(cls, settings: Mapping[str, Scalar]) -> "Gate | None":
-        """Return the gate of a run by its settings; None where it was off."""
+        """Return the gate by the settings of a run; None if it was off."""
         if not settings.get("noise_gate"):
             return None
         return cls(
@@ -47,7 +47,7 @@ class Gate:
         )
 
     def exceeded_by(self, figures: NoiseFigures) -> list[str]:
-        """In words, with numbers."""
+        """Return which limits were exceeded, as text."""
         found = []
         foreign, stolen = figures.foreign_cpu_pct, figures.steal_pct
         if foreign is not None and foreign > self.foreign_cpu_pct:
@@ -62,14 +62,14 @@ class Gate:
             )
         if figures.core and figures.core.pct < self.core_speed_pct:
             found.append(
-                f"a core did known work at {figures.core.pct:.0f} % of its fastest"
+                f"a core ran at {figures.core.pct:.0f} % of its fastest"
                 f" (less than {self.core_speed_pct:g} %)"
             )
         return found
 
 
 def over(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigures | None:
-    """The means over a time; None where the rows do not cover it."""
+    """Return the means over an interval (epoch milliseconds); None if the rows do not cover it."""
     if len(rows) < 2 or rows[0].at_ms > start_ms + REACH_MS or rows[-1].at_ms < end_ms - REACH_MS:
         return None
     ends_ms = np.clip([start_ms, end_ms], rows[0].at_ms, rows[-1].at_ms)
@@ -113,7 +113,7 @@ def over(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigur
 
 
 def _core_speed(within: Sequence[NoiseRow], rows: Sequence[NoiseRow]) -> CoreSpeed | None:
-    """The mean within a time, and the fastest of all; None where nobody looked."""
+    """Return the mean within the interval, and the fastest of the run; None if not measured."""
     known = [row.core_mib_per_s for row in within if row.core_mib_per_s is not None]
     if not known:
         return None
@@ -122,10 +122,10 @@ def _core_speed(within: Sequence[NoiseRow], rows: Sequence[NoiseRow]) -> CoreSpe
 
 
 def _programs_s(rows: Sequence[NoiseRow]) -> list[float | None]:
-    """What all programs have used by each row, seconds; None where that is not known.
+    """Return the CPU seconds used by all programs by each row; None where unknown.
 
-    A process for whose end nobody waits takes its account with it. Where all together used less
-    than services and harness alone, what the cores were busy stands for it.
+    The account of a process is lost if no parent waits for its end. Where all programs together
+    used less than services and harness, the busy time of the cores is used instead.
     """
     if any(row.programs_s is None for row in rows):
         return [None] * len(rows)
@@ -139,46 +139,46 @@ def _programs_s(rows: Sequence[NoiseRow]) -> list[float | None]:
 
 
 def _ours_s(row: NoiseRow) -> float | None:
-    """Of the services and the harness; None where the engine's processes are not known."""
+    """Return the CPU seconds of services and harness; None if those of the engine are unknown."""
     return None if row.services_s is None else row.services_s + row.harness_s
 
 
 def why_void(figures: NoiseFigures | None, gate: Gate | None) -> str | None:
-    """Return why the figures of an interval are not the engine's alone; None if they are, or if
-    that was not measured."""
-    return f"{VOID}{told}." if gate and (told := exceeded(figures, gate)) else None
+    """Return why the figures of an interval are void: others used the machine. None if they are
+    valid, or noise was not measured."""
+    return f"{VOID}{reasons}." if gate and (reasons := exceeded(figures, gate)) else None
 
 
 def why_window_is_void(
     rows: Sequence[NoiseRow], window: Window, settings: Mapping[str, Scalar]
 ) -> str | None:
-    """Return the same for a window of a run."""
+    """Return why a window of a run is void, by the gate in its settings; None if it is valid."""
     return why_void(over(rows, window.start_ms, window.end_ms), Gate.of(settings))
 
 
 def core_speed(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> CoreSpeed | None:
-    """Return the speed of a core in an interval; None where it was not measured."""
+    """Return the core speed in an interval; None if it was not measured."""
     found = over(rows, start_ms, end_ms)
     return found.core if found else None
 
 
 def exceeded(figures: NoiseFigures | None, gate: Gate) -> str:
-    """Return what was above the gate; empty if nothing was."""
+    """Return which limits of the gate were exceeded, as text; empty if none."""
     reasons = gate.exceeded_by(figures) if figures else []
     return f"in the measured window {' and '.join(reasons)}" if reasons else ""
 
 
 def is_void(outcome: str) -> bool:
-    """Whether an outcome says that others used the machine, so that the run is to be repeated."""
+    """Return whether an outcome is void: others used the machine, so the run must be repeated."""
     return outcome.startswith(VOID)
 
 
 def warnings(run: RunRecord) -> list[str]:
-    """What to know before believing the figures of a run that is not void."""
+    """Return warnings about noise in a run that is not void."""
     found: list[str] = []
     results = run.results
-    if results and not Gate.of(run.settings) and (told := exceeded(results.noise, Gate())):
-        found.append(f"Noisy machine: {told}. The gate was off (NOISE_GATE).")
+    if results and not Gate.of(run.settings) and (reasons := exceeded(results.noise, Gate())):
+        found.append(f"Noisy machine: {reasons}. The gate was off (NOISE_GATE).")
     if results and results.noise:
         about = (_short_of_memory(results.noise), _shared_cores(results.noise))
         found += [warning for warning in about if warning]
@@ -187,16 +187,16 @@ def warnings(run: RunRecord) -> list[str]:
 
 def _short_of_memory(figures: NoiseFigures) -> str:
     waited_pct = figures.waited_for_memory_pct
-    if waited_pct is None or waited_pct <= MEMORY_WITHIN_PCT:
+    if waited_pct is None or waited_pct <= MEMORY_WARNING_PCT:
         return ""
     return (
-        f"The machine was short of memory: something waited for it {waited_pct:.1f} % of the time."
-        " The broker's data is in memory, too (KAFKA_RETENTION_BYTES)."
+        f"The machine was short of memory: processes waited for it {waited_pct:.1f} % of the time."
+        " The broker keeps its data in memory, too (KAFKA_RETENTION_BYTES)."
     )
 
 
 def _shared_cores(figures: NoiseFigures) -> str:
-    if not figures.core or figures.core.pct >= CORE_SPEED_WITHOUT_A_WORD_PCT:
+    if not figures.core or figures.core.pct >= CORE_SPEED_WARNING_PCT:
         return ""
     return (
         f"The cores ran at {figures.core.pct:.0f} % of the speed of the run's fastest second:"

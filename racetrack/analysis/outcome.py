@@ -10,8 +10,8 @@ from racetrack.analysis.curves import (
     Floats,
     counted,
     recorded_until_ms,
+    times_of,
     trusted,
-    when,
 )
 from racetrack.analysis.verdict import RATE_TOLERANCE
 from racetrack.results.figures import LittlesLaw, Results
@@ -19,16 +19,16 @@ from racetrack.results.run import Counts, RunArguments, RunRecord
 from racetrack.results.verification import Verified, ViewStatus
 
 VOID_EXIT_CODE = 5
-# Of what waits: as much as a rate may be off (outcome.py). An engine that is seconds behind works
-# at its views in turn, and was seen to have one of them 0.6 % behind another.
-SHARE = 0.01
-# Times are whole milliseconds, and the rows of one update come within a few.
+# Relative tolerance. An engine that is seconds behind updates its views in turn, and had one view
+# 0.6 % behind another.
+LITTLES_LAW_TOLERANCE = 0.01
+# Times are whole milliseconds, and the rows of one update are within STEP_MS.
 STAMPS_WITHIN_MS = STEP_MS + 1.0
 HALF = 0.5
 
 
 def run_outcome(run: RunRecord) -> str:
-    """`ok`, or the first reason why the figures of a finished `run.json` can't be trusted."""
+    """Return `ok`, or the first reason why the figures of a finished run cannot be trusted."""
     if not (run.asked and run.measured and run.results):
         return "unfinished"
     reasons = (
@@ -38,7 +38,7 @@ def run_outcome(run: RunRecord) -> str:
         _silent(run.results) if run.asked.pageviews_per_s else None,
         _overcounted(run.results),
         wrong_views(run.verified) if run.verified else None,
-        # These a repetition on a quiet machine may mend; and noise may be why a rate was missed.
+        # A repetition on a quiet machine may help here. Noise may be why the rate was missed.
         noise.why_void(run.results.noise, noise.Gate.of(run.settings)),
         rate_missed(run.asked, run.results),
     )
@@ -46,7 +46,7 @@ def run_outcome(run: RunRecord) -> str:
 
 
 def exit_code(outcome: str) -> int:
-    """What a command ends with that made one run."""
+    """Return the exit code of a command that made one run."""
     if outcome == "ok":
         return 0
     return VOID_EXIT_CODE if noise.is_void(outcome) else 1
@@ -61,7 +61,7 @@ def _lost(measured: Counts) -> str | None:
         for number, (given, there) in enumerate(zip(handed, published, strict=True))
         if given != there
     ]
-    return "What the generator handed over is not what was published: " + "; ".join(differences)
+    return "Handed-over and published pageviews differ: " + "; ".join(differences)
 
 
 def _refused(measured: Counts) -> str | None:
@@ -70,7 +70,7 @@ def _refused(measured: Counts) -> str | None:
 
 
 def rate_missed(asked: RunArguments, results: Results) -> str | None:
-    """Return how far the generator was below the rate that was asked for, if it was."""
+    """Return by how much the generator missed the requested rate, if it did."""
     achieved = results.achieved_pageviews_per_s
     if achieved is None:
         return "The judged window is too short to measure the rate: take more samples"
@@ -78,13 +78,13 @@ def rate_missed(asked: RunArguments, results: Results) -> str | None:
         return None
     return (
         f"The generator achieved {achieved:,.1f} pageviews/s of the {asked.pageviews_per_s:,}"
-        " asked for"
+        " requested"
     )
 
 
 def _silent(results: Results) -> str | None:
-    """Return why an engine without any update, in the window or later, was not measured. One that
-    reports later is behind, and that is a result."""
+    """Return why an engine without any update, in the window or later, was not measured. An update
+    after the window is a result: the engine is behind."""
     dt_ms, verdict = results.dt_ms, results.verdict
     reported = dt_ms.updates or dt_ms.next_update_s is not None
     judged = verdict.updates or verdict.next_update_s is not None
@@ -108,7 +108,7 @@ def _overcounted(results: Results) -> str | None:
 
 
 def wrong_views(verified: Verified) -> str | None:
-    """Return what is wrong with the views of an engine, and with what it was given."""
+    """Return what is wrong with the views of an engine, or with its input."""
     found = (_wrong(verified), _differing(verified), _not_compared(verified), _unfit(verified))
     if reasons := [reason for reason in found if reason]:
         return "; ".join(reasons)
@@ -155,9 +155,16 @@ def littles_law(
     *,
     summary_after_ms: float = 0.0,
 ) -> LittlesLaw | None:
-    """Both sides over the window; None where one is not known: nothing was recorded in it, or the
-    oldest pageview was due before the recording began. The engine may tell its total by so much
-    later than its progress."""
+    """Compare the number of waiting pageviews with rate x age, from two independent records.
+
+    The number is that of all partitions: due by the generator's account (`arrivals.csv`) minus the
+    total in the engine's summary (its freshness log). The age is that of each partition in
+    `curves.csv`. With rate r, evenly spaced, between r*A and r*A + 1 pageviews of a partition wait
+    while the oldest has age A, so the sampled counts give r*A + 1/2.
+
+    `summary_after_ms` is how much later the engine may report its total than its progress. None if
+    a side is unknown: nothing was recorded, or the oldest pageview was due before the recording.
+    """
     curves = trusted(curves)
     end_ms = min(end_ms, recorded_until_ms(curves), arrivals[-1].at_ms if arrivals else -np.inf)
     if end_ms <= start_ms or not delays:
@@ -172,7 +179,9 @@ def littles_law(
     )
     rate_per_ms = grown / (end_ms - start_ms)
     apart_ms = STAMPS_WITHIN_MS + summary_after_ms
-    tolerance = HALF * len(pairs) + rate_per_ms * apart_ms + SHARE * max(waiting, by_age)
+    tolerance = (
+        HALF * len(pairs) + rate_per_ms * apart_ms + LITTLES_LAW_TOLERANCE * max(waiting, by_age)
+    )
     return LittlesLaw(
         waiting=round(waiting, 2),
         rate_times_age=round(by_age, 2),
@@ -183,27 +192,27 @@ def littles_law(
 
 
 def littles_law_warning(found: LittlesLaw) -> str:
-    """What to say of a run in which it does not hold."""
+    """Return the warning for a run in which Little's law does not hold."""
     return (
         f"Little's law does not hold: {found.waiting:,.0f} pageviews waited on average, by the"
-        f" totals of generator and engine, but rate × age of the partitions says"
-        f" {found.rate_times_age:,.0f} (± {found.tolerance:,.0f}). So the lag of this run is wrong,"
-        " or the engine's total is: compare curves.csv with the log of freshness"
+        f" totals of generator and engine, but rate × age of the partitions is"
+        f" {found.rate_times_age:,.0f} (± {found.tolerance:,.0f}). Either the lag of this run or"
+        " the engine's total is wrong: compare curves.csv with the freshness log"
     )
 
 
 def _waiting(
     arrivals: list[raw.Arrival], delays: list[raw.Delay], start_ms: float, end_ms: float
 ) -> float:
-    """The window's mean of due − counted, by the totals."""
+    """Return the mean of due minus counted in the window, by the totals."""
     due = Curve(
         np.array([row.at_ms for row in arrivals], dtype=np.float64),
         np.array([row.due for row in arrivals], dtype=np.float64),
     )
-    told = sorted(delays, key=lambda row: row.timestamp_ms)
+    updates = sorted(delays, key=lambda row: row.timestamp_ms)
     total = Curve(
-        np.array([row.timestamp_ms for row in told], dtype=np.float64),
-        np.array([row.total for row in told], dtype=np.float64),
+        np.array([row.timestamp_ms for row in updates], dtype=np.float64),
+        np.array([row.total for row in updates], dtype=np.float64),
     )
     from_ms, until_ms = _stretches(total.at_ms, start_ms, end_ms)
     held = float(np.sum(counted(total, from_ms, "right") * (until_ms - from_ms)))
@@ -213,26 +222,25 @@ def _waiting(
 
 
 def _rate_times_age(due: Curve, processed: Curve, start_ms: float, end_ms: float) -> float:
-    """The window's mean of what became due within the age of a partition: the age, times the rate
-    at which it did."""
+    """Return the mean number that became due within the age of a partition: rate x age."""
     from_ms, until_ms = _stretches(processed.at_ms, start_ms, end_ms)
-    oldest_ms = when(due)(counted(processed, from_ms, "right") + 1)
+    oldest_ms = times_of(due, counted(processed, from_ms, "right") + 1)
     if not np.isfinite(np.minimum(oldest_ms, end_ms)).all():
         return np.inf
     waits_from_ms = np.clip(oldest_ms, from_ms, until_ms)  # an age below 0 is none
-    became = np.interp(np.minimum(oldest_ms, until_ms), due.at_ms, due.count)
-    area = _area(due, waits_from_ms, until_ms) - became * (until_ms - waits_from_ms)
+    due_by_then = np.interp(np.minimum(oldest_ms, until_ms), due.at_ms, due.count)
+    area = _area(due, waits_from_ms, until_ms) - due_by_then * (until_ms - waits_from_ms)
     return float(np.sum(area)) / (end_ms - start_ms)
 
 
 def _stretches(at_ms: Floats, start_ms: float, end_ms: float) -> tuple[Floats, Floats]:
-    """The window cut at these times: where each piece begins, and where it ends."""
+    """Return the starts and ends of the pieces of the window, cut at these times."""
     inside = np.unique(at_ms[(at_ms > start_ms) & (at_ms < end_ms)])
     return np.concatenate([[start_ms], inside]), np.concatenate([inside, [end_ms]])
 
 
 def _area(curve: Curve, from_ms: Floats, until_ms: Floats) -> Floats:
-    """The area below a curve that is linear between its rows, from and to each of these times."""
+    """Return the areas under a curve, linear between its rows, between these times."""
     edges = np.unique(np.concatenate([curve.at_ms, from_ms, until_ms]))
     level = np.interp(edges, curve.at_ms, curve.count)
     pieces = (level[1:] + level[:-1]) / 2 * np.diff(edges)

@@ -34,7 +34,7 @@ class Delay:
 
 @dataclass(frozen=True)
 class Reading:
-    """The kernel's account of a service at an instant: CPU seconds so far, GiB of memory."""
+    """Account of the kernel for a service at an instant: CPU seconds so far, memory in GiB."""
 
     at_ms: int
     cpu_s: float
@@ -44,10 +44,11 @@ class Reading:
 
 @dataclass(frozen=True)
 class NoiseRow:
-    """What the machine had done by an instant: seconds since it or the services began, but for the
-    load average, the frequency and how fast a core did known work. None: not known there.
+    """State of the machine at an instant. Fields in seconds are cumulative since the machine or the
+    services started; None: unknown.
 
-    `machine_s` is the time of all cores that has passed, `waited_s` is by resource.
+    `machine_s` is the elapsed time of all cores, `waited_s` the time of processes waiting, by
+    resource.
     """
 
     at_ms: int
@@ -65,7 +66,7 @@ class NoiseRow:
 
 @dataclass(frozen=True)
 class MemoryReading:
-    """What a service held at an instant, each page once, GiB; None where it could not be read."""
+    """Memory of a service at an instant, shared pages counted once, GiB; None if unreadable."""
 
     at_ms: int
     pss_gib: float | None
@@ -74,14 +75,14 @@ class MemoryReading:
 
 @dataclass(frozen=True)
 class TopSamples:
-    """The samples of one service, in order: percent of a core, and GiB."""
+    """Samples of top for one service, in order: percent of a core, and GiB."""
 
     cpu_pct: list[float]
     rss_gib: list[float]
 
 
 def arrivals(folder: Path) -> list[Arrival]:
-    """The rows of `arrivals.csv`."""
+    """Return the rows of `arrivals.csv`."""
     with (folder / "arrivals.csv").open(newline="") as file:
         return [
             Arrival(int(row["at_ms"]), int(row["due"]), int(row["handed_over"]))
@@ -90,7 +91,7 @@ def arrivals(folder: Path) -> list[Arrival]:
 
 
 def delays(folder: Path, engine: str) -> list[Delay]:
-    """The lines of `<engine>_sample_dt.log`."""
+    """Return the lines of `<engine>_sample_dt.log`."""
     text = (folder / f"{engine}_sample_dt.log").read_text()
     return [
         Delay(int(at), int(total), int(newest), float(dt))
@@ -99,7 +100,7 @@ def delays(folder: Path, engine: str) -> list[Delay]:
 
 
 def usage(folder: Path) -> dict[str, list[Reading]]:
-    """The rows of `usage.csv`, by service."""
+    """Return the rows of `usage.csv`, by service."""
     found: dict[str, list[Reading]] = {}
     with (folder / "usage.csv").open(newline="") as file:
         for row in csv.DictReader(file):
@@ -109,7 +110,7 @@ def usage(folder: Path) -> dict[str, list[Reading]]:
 
 
 def noise(folder: Path) -> list[NoiseRow]:
-    """Return the rows of `noise.csv`; none where the runtime has no such file."""
+    """Return the rows of `noise.csv`; none if the runtime does not write it."""
     return [_noise_row(row) for row in complete_rows(folder / "noise.csv")]
 
 
@@ -119,13 +120,13 @@ def _noise_row(row: Mapping[str, str]) -> NoiseRow:
         machine_s=float(row["machine_s"]),
         busy_s=float(row["busy_s"]),
         steal_s=float(row["steal_s"]),
-        programs_s=_known(row["programs_s"]),
-        services_s=_known(row["services_s"]),
+        programs_s=_optional(row["programs_s"]),
+        services_s=_optional(row["services_s"]),
         harness_s=float(row["harness_s"]),
         load_1_min=float(row["load_1_min"]),
-        mhz=_known(row["mhz"]),
-        waited_s={name: _known(row[f"waited_for_{name}_s"]) for name in RESOURCES},
-        core_mib_per_s=_known(row["core_mib_per_s"]),
+        mhz=_optional(row["mhz"]),
+        waited_s={name: _optional(row[f"waited_for_{name}_s"]) for name in RESOURCES},
+        core_mib_per_s=_optional(row["core_mib_per_s"]),
     )
 
 
@@ -133,27 +134,27 @@ def memory(folder: Path) -> dict[str, list[MemoryReading]]:
     """Return the rows of `memory.csv`, by service."""
     found: dict[str, list[MemoryReading]] = {}
     for row in complete_rows(folder / "memory.csv"):
-        pss_gib, tmpfs_gib = (_known(row[name]) for name in ("pss_gib", "tmpfs_gib"))
+        pss_gib, tmpfs_gib = (_optional(row[name]) for name in ("pss_gib", "tmpfs_gib"))
         reading = MemoryReading(int(row["at_ms"]), pss_gib, tmpfs_gib)
         found.setdefault(row["service"], []).append(reading)
     return found
 
 
 def live_heaps(folder: Path) -> dict[str, float | None]:
-    """GiB by service from `live_heap.csv`, all its JVMs added up; None if one did not say."""
+    """Return GiB by service from `live_heap.csv`, summed over its JVMs; None if one is unknown."""
     found: dict[str, float | None] = {}
     for row in complete_rows(folder / "live_heap.csv"):
-        before, gib = found.get(row["service"], 0.0), _known(row["live_heap_gib"])
+        before, gib = found.get(row["service"], 0.0), _optional(row["live_heap_gib"])
         found[row["service"]] = None if before is None or gib is None else before + gib
     return found
 
 
-def _known(value: str) -> float | None:
+def _optional(value: str) -> float | None:
     return float(value) if value else None
 
 
 def top_samples(folder: Path) -> dict[str, TopSamples]:
-    """The lines of `top_samples.log`, by service."""
+    """Return the samples of `top_samples.log`, by service."""
     found: dict[str, TopSamples] = {}
     for name, cpu_pct, rss_gib in _TOP_LINE.findall((folder / "top_samples.log").read_text()):
         samples = found.setdefault(name, TopSamples([], []))
@@ -163,7 +164,7 @@ def top_samples(folder: Path) -> dict[str, TopSamples]:
 
 
 def complete_rows(path: Path) -> list[dict[str, str]]:
-    """The rows by their titles, without a last line that is still being written; none where there
-    is no such file."""
+    """Return the rows of a CSV file by column, without an incomplete last line; none if the file is
+    missing."""
     text = path.read_text() if path.exists() else ""
     return list(csv.DictReader(text[: text.rfind("\n") + 1].splitlines()))

@@ -1,11 +1,10 @@
-"""When was lag back to normal after a fault: pure functions, and the files that they need.
+"""Recovery of lag after a fault.
 
-Normal is what lag was at most in the BEFORE_S seconds before the fault (no earlier than the rate
-was set), or FLOOR_MS if that is more. It is back at the first moment from which it stays normal
-until HOLD_S seconds have passed with the service running again. Lag is the age of the oldest that
-is due and not there yet: of pageviews, not counted by the engine (as in docs/verdict.md, just
-before each update, which is when it is largest); of purchases, not in the topic that Debezium
-writes.
+Normal is the largest lag in the BEFORE_S seconds before the fault (not before the rate was set), or
+FLOOR_MS if that is more. Lag has recovered at the first time from which it stays normal until
+HOLD_S seconds have passed with the service running again. The lag of pageviews is that of
+docs/verdict.md, just before each update, where it is largest; the lag of purchases is the age of
+the oldest that is due and not in Debezium's topic.
 """
 
 from collections.abc import Sequence
@@ -33,9 +32,10 @@ class LagHistory:
 
 
 def recovery(series: LagHistory, from_ms: float, at_ms: float, until_ms: float) -> Recovery:
-    """How lag came back after a fault from `at_ms` to `until_ms`, at a rate set at `from_ms`."""
+    """Return the recovery from a fault between `at_ms` and `until_ms`, at a rate set at `from_ms`;
+    epoch milliseconds."""
     before = (series.at_ms >= max(from_ms, at_ms - BEFORE_S * 1000)) & (series.at_ms < at_ms)
-    # Without end is what was due before the recording began: how late that was, nobody knows.
+    # A lag is infinite if the pageview was due before the recording began.
     known = before & np.isfinite(series.lag_ms)
     normal_ms = float(np.max(series.lag_ms[known], initial=FLOOR_MS))
     after = series.at_ms >= at_ms
@@ -60,25 +60,25 @@ def recovery(series: LagHistory, from_ms: float, at_ms: float, until_ms: float) 
 
 
 def pageviews(folder: Path, from_ms: float) -> LagHistory:
-    """The lag of pageviews since a time, from `curves.csv`."""
-    told = trusted(curves.read(folder))
-    series = lag_series(told, from_ms, recorded_until_ms(told))
+    """Return the lag of pageviews since a time, from `curves.csv`."""
+    recorded = trusted(curves.read(folder))
+    series = lag_series(recorded, from_ms, recorded_until_ms(recorded))
     return LagHistory(series.at_ms, np.maximum(series.lag_ms, series.stale_ms))
 
 
 def purchases(folder: Path) -> LagHistory | None:
-    """The lag of purchases in their topic; None in a run that did not follow them."""
-    told = views.read_inserts(folder)
-    return None if told is None else LagHistory(told.at_ms, told.lag_in_topic_ms)
+    """Return the lag of purchases in their topic; None if the run did not record them."""
+    inserts = views.read_inserts(folder)
+    return None if inserts is None else LagHistory(inserts.at_ms, inserts.lag_in_topic_ms)
 
 
-def is_over(recoveries: Sequence[FaultRecovery]) -> bool:
-    """Whether all lags of `recoveries` are back."""
-    return all(lag.after_s is not None for each in recoveries for lag in each.lags.values())
+def is_over(faults: Sequence[FaultRecovery]) -> bool:
+    """Return whether all lags have recovered."""
+    return all(lag.after_s is not None for each in faults for lag in each.lags.values())
 
 
 def recoveries(folder: Path, faults: FaultLog) -> tuple[FaultRecovery, ...]:
-    """For each fault of `run.json` that has passed: the fault, and how both lags came back."""
+    """Return the recovery of both lags from each fault of `run.json` that is over."""
     series = {"pageviews": pageviews(folder, faults.from_ms), "purchases": purchases(folder)}
     return tuple(
         FaultRecovery(

@@ -15,36 +15,36 @@ from racetrack.analysis.curves import Floats
 from racetrack.analysis.lag import MAX_BINS
 from racetrack.results.figures import Slope
 
-# An engine that lags 1 % of real time more and more is 36 s behind after an hour.
+# A lag that grows by 1 % of real time is 36 s after an hour.
 THRESHOLD_PCT = 1.0
-# Each side of the interval may err once in a hundred: then, where noise is independent, not even a
-# true slope right at the threshold makes more than 1 % false verdicts.
+# With a 1 % error on each side and independent noise, even a true slope at the threshold gives at
+# most 1 % false verdicts.
 ONE_SIDED = 0.99
-# 200 resamples know the standard error to 5 %; a fixed seed makes the verdict a function of data.
+# 200 resamples give the standard error to 5 %; the fixed seed makes the verdict reproducible.
 RESAMPLES, SEED = 200, 20261121
-# With fewer bins the correlation of the noise can't be estimated. Where the noise is not known, the
-# window to try is the one that resolves 1 % under 100 ms of noise at one update per second.
+# Fewer bins cannot show the correlation of the noise. With unknown noise, suggest the window that
+# resolves 1 % under 100 ms of noise at one update per second.
 MIN_BINS, TRY_S = 8, 30.0
-# Where a lag's ends are 4 robust standard deviations off its line, it is no line. (The median
-# absolute deviation of normal noise is 0.6745 sigma.)
+# A lag whose ends are 4 robust standard deviations off its line does not follow the line. (The
+# median absolute deviation of normal noise is 0.6745 sigma.)
 ENDS_SIGMAS, MAD_TO_SIGMA = 4.0, 1 / 0.6745
-# What is left out must leave the slope at least so much better known (its variance, as a share).
-# Noise alone, left out here and there, gains less.
+# Dropping a transient must reduce the variance of the slope to this fraction. Dropping mere noise
+# reduces it by less.
 TRANSIENT_GAIN = 0.5
-# No more than this share is left out: then something else than a beginning was odd.
+# Largest fraction to drop: a longer anomaly is not a transient.
 TRANSIENT_MAX = 0.5
 
 
 @dataclass(frozen=True)
 class Precision:
-    """How sure each side of a slope's interval is, and into how many bins lag goes at most."""
+    """Confidence of each side of a slope's interval, and the largest number of bins of lag."""
 
     one_sided: float = ONE_SIDED
     most_bins: int = MAX_BINS
 
     @property
     def confidence(self) -> float:
-        """That of both sides together."""
+        """Two-sided confidence."""
         return 2 * self.one_sided - 1
 
 
@@ -54,13 +54,12 @@ def growth(
     threshold_pct: float = THRESHOLD_PCT,
     one_sided: float = ONE_SIDED,
 ) -> Slope:
-    """The Theil-Sen slope of at least MIN_BINS values over time, with its interval, of which each
-    side holds the truth with a probability of `one_sided`.
+    """Return the Theil-Sen slope of at least MIN_BINS values over time, with an interval, each side
+    of which is correct with probability `one_sided`.
 
-
-    Where the values follow no line (their level rose from the first to the last tenth by something
-    else than the slope says), the interval is stretched to that rise: a robust slope ignores what
-    happens in the last quarter, and an engine that stops there must not look good.
+    If the values do not follow a line (the rise from the first to the last tenth differs from the
+    slope), the interval is extended to that rise: a robust slope ignores the last quarter, and
+    would miss an engine that stops there.
     """
     pct = 100 * _theil_sen(times_ms, values_ms)
     residuals = values_ms - pct / 100 * times_ms
@@ -78,11 +77,11 @@ def growth(
 
 
 def shortest_window_s(slope: Slope, window_s: float, threshold_pct: float) -> float:
-    """How long a window decides if slope and noise stay as they are (whole seconds, an estimate).
+    """Estimate how long a window would decide at the same slope and noise, in whole seconds.
 
-    A slope's error falls with the window to the power of 3/2. Half the interval has to fit twice
-    between slope and threshold: once for the interval, once for the slope's own scatter. The
-    distance is that of the slope measured, or, where noise hides it, of no growth at all.
+    The error of a slope falls with the window to the power of 3/2. Half the interval has to fit
+    twice between slope and threshold: once for the interval, once for the scatter of the slope. The
+    distance is that of the measured slope, or of a slope of 0 where noise hides it.
     """
     half_pct = max(slope.high_pct - slope.pct, slope.pct - slope.low_pct)
     distance_pct = max(abs(slope.pct - threshold_pct), min(threshold_pct, half_pct / 2))
@@ -97,7 +96,7 @@ def _pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 @lru_cache(maxsize=32)
 def _resamples(n: int, block: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """RESAMPLES rows of n indices in blocks, and for each pair whether both are the same one."""
+    """Return RESAMPLES rows of n indices in blocks, and for each pair whether both are equal."""
     starts = np.random.default_rng(SEED).integers(0, n - block + 1, (RESAMPLES, -(-n // block)))
     drawn = (starts[:, :, None] + np.arange(block)).reshape(RESAMPLES, -1)[:, :n]
     first, second = _pairs(n)
@@ -105,19 +104,19 @@ def _resamples(n: int, block: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]
 
 
 def _theil_sen(times: Floats, values: Floats) -> float:
-    """The median slope of all pairs; `scipy.stats.theilslopes` without its interval, which assumes
-    independent values."""
+    """Return the median slope of all pairs: `scipy.stats.theilslopes` without its interval, which
+    assumes independent values."""
     first, second = _pairs(len(times))
     slopes = (values[second] - values[first]) / (times[second] - times[first])
     return float(np.median(slopes))
 
 
 def _half_width(times: Floats, residuals: Floats, one_sided: float) -> float:
-    """Half the interval of the slope, from resampled blocks of residuals.
+    """Return half the interval of the slope, from resampled blocks of residuals.
 
-    Theil-Sen moves with the line (slope of line + noise = slope of line + slope of noise), so the
-    noise alone is resampled. t-quantile: overlapping blocks know the error with 1.5 times as many
-    degrees of freedom as there are blocks (Meketon & Schmeiser 1984).
+    The Theil-Sen slope of a line with noise is the sum of the slopes of line and noise, so only the
+    noise is resampled. Overlapping blocks give 1.5 times as many degrees of freedom as there are
+    blocks (Meketon & Schmeiser 1984).
     """
     n = len(times)
     block = _block_length(residuals)
@@ -127,11 +126,11 @@ def _half_width(times: Floats, residuals: Floats, one_sided: float) -> float:
     slopes = np.take(noise, second, axis=1) - np.take(noise, first, axis=1)
     apart = (times[second] - times[first]).astype(np.float32)
     slopes /= apart
-    # A residual drawn twice makes a pair of slope 0, and so many of them would make the median
-    # look up to a fifth surer than it is: half of them count as steep up, half as steep down.
+    # A residual drawn twice gives a pair of slope 0. These would narrow the interval by up to a
+    # fifth, so half of them count as steep up, half as steep down.
     steep = np.abs(slopes).max() * np.where(np.arange(len(first)) % 2, 1, -1).astype(np.float32)
     np.copyto(slopes, steep, where=twice)
-    # It takes half a second to import, for which the start of a run would wait.
+    # Imported here because it takes half a second, which would delay every run.
     from scipy import special
 
     error = float(np.std(_medians(slopes), ddof=1)) * math.sqrt(n / (n - 2))
@@ -139,18 +138,17 @@ def _half_width(times: Floats, residuals: Floats, one_sided: float) -> float:
 
 
 def _medians(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The median of each row, reordering the rows; four times as fast as `np.median`."""
+    """Return the median of each row, reordering the rows; four times as fast as `np.median`."""
     upper, lower = rows.shape[1] // 2, (rows.shape[1] - 1) // 2
     rows.partition((lower, upper), axis=1)
     return np.asarray((rows[:, lower] + rows[:, upper]) / 2, dtype=np.float32)
 
 
 def _block_length(residuals: Floats) -> int:
-    """How many neighbours are drawn together: Carlstein's (1986) length for AR(1) noise, as it is
-    for overlapping blocks.
+    """Return the block length: Carlstein's (1986) for AR(1) noise, with overlapping blocks.
 
-    The correlation of a short series is estimated too low; the correction is Kendall's (1954).
-    At least 2, so that a little correlation is never ignored, and at least three blocks.
+    Kendall's (1954) correction is applied, because a short series underestimates correlation. The
+    length is at least 2, so weak correlation is not ignored, and there are at least three blocks.
     """
     n = len(residuals)
     centred = residuals - residuals.mean()
@@ -162,11 +160,10 @@ def _block_length(residuals: Floats) -> int:
 
 
 def transient_length(times_ms: Floats, values_ms: Floats) -> int:
-    """The number of values at the beginning that don't belong to the line that the others follow.
+    """Return the number of leading values that are off the line of the remaining ones.
 
-    MSER (White 1997) leaves out as much as makes the mean of the rest known best. Here it is the
-    slope that is wanted, and so the beginning is left out that makes the slope known best: what is
-    dropped has to spoil the line more than its length is worth.
+    MSER (White 1997) truncates the series where the error of the mean is smallest. Here the
+    criterion is the error of the slope.
     """
     most = min(int(len(times_ms) * TRANSIENT_MAX), len(times_ms) - MIN_BINS)
     if most <= 0:
@@ -177,7 +174,7 @@ def transient_length(times_ms: Floats, values_ms: Floats) -> int:
 
 
 def _slope_variance(times_ms: Floats, values_ms: Floats) -> float:
-    """The variance of a least-squares slope if the noise were independent."""
+    """Return the variance of a least-squares slope, assuming independent noise."""
     since, values = times_ms - times_ms.mean(), values_ms - values_ms.mean()
     spread = float(since @ since)
     left = float(values @ values) - float(since @ values) ** 2 / spread

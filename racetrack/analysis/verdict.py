@@ -1,10 +1,15 @@
-"""Did the engine keep up? The rule, as pure functions without I/O; its reasons in docs/verdict.md.
+"""Verdict: whether the engine kept up. docs/verdict.md has the reasons.
 
 Sustainable throughput (Karimov et al., "Benchmarking Distributed Stream Data Processing Systems",
 ICDE 2018) is the highest load without a continuously growing event-time latency. As in Theodolite
-(Henning & Hasselbring, 2021) the growth is the slope of a line through the lag after warm-up, held
-against a threshold. Here the line is robust (Theil-Sen), the slope has an interval (moving-block
-bootstrap, Kuensch 1989), and an interval that contains the threshold is no verdict.
+(Henning & Hasselbring, 2021), the growth is the slope of a line through the lag after warm-up,
+compared with a threshold. Here the line is robust (Theil-Sen), the slope has an interval
+(moving-block bootstrap, Kuensch 1989), and an interval that contains the threshold means
+"undecided".
+
+`judge` applies the rule to one window. `decide` applies it at set times (looks), with the error
+split among them, and returns the first verdict that is not "undecided". It gives the same verdict
+during a run and from its folder, because a look uses only data from before it.
 """
 
 import math
@@ -57,32 +62,32 @@ from racetrack.results.figures import (
     VerdictKind,
 )
 
-# A generator that missed the rate asked for by more has not offered it.
+# Largest shortfall of the generator, as a fraction of the requested rate.
 RATE_TOLERANCE = 0.01
-# Rate: as the outcome of a run, plus what sampling every 100 ms can misplace at the ends.
+# Sampling every 100 ms adds this error at the ends of a window.
 SAMPLE_MS = 100.0
-# A part that is later than an engine's usual cycle, and is most of the lag, hides the engine.
+# A generator or broker share of more than this, and of most of the lag, hides the engine.
 LATE_MS, LATE_SHARE = 1_000.0, 0.5
-# Counted earlier than due by more than one sample can explain: the clocks disagree.
+# A pageview counted earlier than due by more than a sampling interval: the clocks disagree.
 EARLY_MS = 100.0
 PLAIN = Precision()
 IDLE = "No verdict at rate 0: the run measures what the engine costs when idle"
-# Seconds since the rate was set. Whoever watches for longer goes on by doubling the last two.
+# Seconds since the rate was set; later looks double the last two.
 LOOKS_S = (10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0)
-# Each side of a slope's interval may err in 1 % of the runs, an eighth of it at each look. Fewer
-# and longer bins are less alike, and a look costs milliseconds.
+# The error of 1 % on each side of the interval is split among the looks. Fewer and longer bins are
+# less correlated.
 PRECISION = Precision(one_sided=1 - (1 - ONE_SIDED) / len(LOOKS_S), most_bins=30)
-# Lag is never negative: one that is less than this share of what the threshold would have added
-# since the rate was set has grown by less than this share of the threshold.
+# A lag lower than this fraction of (threshold x time since the rate was set) has grown by less than
+# this fraction of the threshold, since lag is never negative.
 LEVEL_SHARE = 0.5
-# A wave of 90 s has turned in a window of this length. In a shorter one a falling lag may be the
-# end of a transient, or one side of a wave: a steady one falls by no more than this many thresholds
-# either.
+# A window of this length contains both sides of a wave of 90 s. In a shorter one, a falling lag may
+# be the end of a transient or one side of a wave, so a steady lag may fall by at most this many
+# thresholds.
 LONG_S = 100.0
 FALLS_AT_MOST = 2.0
-# From so many seconds on, the least of the last third has to be above the greatest of the first by
-# so many milliseconds. 4 s are more than what a pause of 5 s leaves between the thirds of 10 s or
-# more, 1.5 s more than what one side of a wave of 4 s does in 90 s.
+# (window in seconds, milliseconds): from this window on, the minimum of the last third must exceed
+# the maximum of the first by this much. In windows of 10 s or more, a pause of 5 s raises it by
+# less than 4 s; one side of a wave of 4 s raises it by less than 1.5 s in 90 s.
 NEW_HIGHS = ((LONG_S, 0.0), (60.0, 1_500.0), (0.0, 4_000.0))
 
 
@@ -94,12 +99,13 @@ def judge(
     threshold_pct: float = THRESHOLD_PCT,
     precision: Precision = PLAIN,
 ) -> Verdict:
-    """The verdict over the window from `start_ms` to `end_ms` (epoch ms), warm-up excluded.
+    """Return the verdict over the window from `start_ms` to `end_ms` (epoch milliseconds), warm-up
+    excluded.
 
-    `asked_per_s` is the rate asked for, one rate over the whole window; None: what was due.
+    `asked_per_s` is the requested rate, constant over the window; None: the offered rate.
 
     Raises:
-        ValueError: the window does not end after it starts, or the threshold is not above 0.
+        ValueError: the window is empty, or the threshold is not positive.
     """
     if end_ms <= start_ms or threshold_pct <= 0:
         raise ValueError(f"no verdict on {start_ms}..{end_ms} ms, threshold {threshold_pct} %")
@@ -114,7 +120,7 @@ def judge(
     updates = int(np.count_nonzero(~series.silent))
     measured, kind, longer_s = None, VerdictKind.UNDECIDED, None
     reason = _why_not_judged(curves, series, rates, step) or _ended(series, gaps, updates)
-    if asked_per_s == 0:  # purchases may bring a few pageviews
+    if asked_per_s == 0:  # there may be a few pageviews, from purchases
         reason = IDLE
     bins = len(binned(series, series.lag_ms, precision.most_bins)[0]) if reason is None else 0
     if reason is None and bins < MIN_BINS:
@@ -151,7 +157,7 @@ def judge(
 
 
 def _measure(curves: Curves, series: LagSeries, threshold_pct: float, precision: Precision) -> Lag:
-    """All numbers; the growth of a part only where the verdict can depend on it."""
+    """Return all figures; the slope of a share only if the verdict can depend on it."""
 
     def grown(values: Floats) -> Slope:
         bins = binned(series, values, precision.most_bins)
@@ -159,7 +165,7 @@ def _measure(curves: Curves, series: LagSeries, threshold_pct: float, precision:
 
     slope = grown(series.lag_ms)
 
-    # What never reached threshold x window can't have grown by as much over it.
+    # A share that stays below threshold x window cannot have grown by the threshold.
     matters_ms = threshold_pct / 100 * (series.end_ms - series.start_ms)
 
     def part(values: Floats, needed: bool) -> LagShare:
@@ -186,9 +192,9 @@ def _measure(curves: Curves, series: LagSeries, threshold_pct: float, precision:
 
 
 def _over_time(curves: Curves, series: LagSeries) -> dict[str, Any]:
-    """The lag itself, as the fields of `Lag` that are about it."""
-    told = age(curves, series.start_ms, series.end_ms)
-    at_most = dict(zip(SHARES, told.quantiles_ms(SHARES), strict=True))
+    """Return the fields of `Lag` about the lag at every instant."""
+    ages = age(curves, series.start_ms, series.end_ms)
+    at_most = dict(zip(SHARES, ages.quantiles_ms(SHARES), strict=True))
     return {
         "lag_p50_ms": at_most[0.5],
         "lag_p90_ms": at_most[0.9],
@@ -219,13 +225,13 @@ def _shortfalls(rates: Throughput, asked_per_s: float, window_s: float) -> Short
 
 
 def _decide(measured: Lag, short: Shortfalls, threshold_pct: float) -> VerdictKind:
-    """The rule. Who holds up the engine is asked before the engine is praised, and before it is
-    blamed unless its own part of the lag alone grows beyond the threshold."""
+    """Apply the rule. A bottleneck in generator or broker takes precedence, unless the engine's own
+    share of the lag grows beyond the threshold."""
     grows = measured.slope.low_pct > threshold_pct
     if grows and _above(measured.engine, threshold_pct):
         return VerdictKind.FELL_BEHIND
-    if culprit := _held_up_by(measured, short, threshold_pct):
-        return culprit
+    if bottleneck := _bottleneck_before_engine(measured, short, threshold_pct):
+        return bottleneck
     if measured.slope.high_pct < threshold_pct:
         return VerdictKind.KEPT_UP
     if not grows:
@@ -237,24 +243,26 @@ def _decide(measured: Lag, short: Shortfalls, threshold_pct: float) -> VerdictKi
     return VerdictKind.GENERATOR_BOUND if by_generator >= by_broker else VerdictKind.BROKER_BOUND
 
 
-def _held_up_by(measured: Lag, short: Shortfalls, threshold_pct: float) -> VerdictKind | None:
-    """Generator or broker, if one of them delivered too little, ever later, or very late."""
+def _bottleneck_before_engine(
+    measured: Lag, short: Shortfalls, threshold_pct: float
+) -> VerdictKind | None:
+    """Return generator or broker if it delivered too little, ever later, or very late."""
 
-    def holds(part: LagShare, missing: str | None) -> bool:
+    def limits(part: LagShare, missing: str | None) -> bool:
         late = part.p50_ms >= LATE_MS and part.p50_ms > LATE_SHARE * measured.processing_lag_p50_ms
         return missing is not None or late or _above(part, threshold_pct)
 
-    # A generator that waits for a broker is late too: its queue to the broker is then full.
+    # With a slow broker the generator is late, too, because its send queue is full.
     waits = measured.broker.p50_ms >= LATE_MS
-    if holds(measured.generator, short.generator):
+    if limits(measured.generator, short.generator):
         return VerdictKind.BROKER_BOUND if waits else VerdictKind.GENERATOR_BOUND
-    return VerdictKind.BROKER_BOUND if holds(measured.broker, short.broker) else None
+    return VerdictKind.BROKER_BOUND if limits(measured.broker, short.broker) else None
 
 
 def _why_not_judged(
     curves: Curves, series: LagSeries, rates: Throughput, step: ClockStep | None
 ) -> str | None:
-    """Why nothing can be computed at all, if so."""
+    """Return why nothing can be computed, if so."""
     if series.end_ms <= series.start_ms:
         if step:
             return (
@@ -266,19 +274,19 @@ def _why_not_judged(
     if series.early_ms > EARLY_MS:
         return _too_early(curves, series)
     if not np.isfinite(series.lag_ms).all():
-        return "The engine was at pageviews due before the recording began: let it warm up longer"
+        return "The engine was at pageviews due before the recording began: use a longer warm-up"
     return None
 
 
 def _too_early(curves: Curves, series: LagSeries) -> str:
-    """Why pageviews were counted before they were due: in the end there are more than there were,
-    or else nobody knows."""
+    """Return why pageviews were counted before they were due: some were counted twice, or the
+    reason is unknown."""
     pairs = zip(curves.processed, curves.published, strict=True)
     twice = sum(max(0.0, _end(counted) - _end(published)) for counted, published in pairs)
     if twice:
         return (
             f"The engine counted {twice:,.0f} of {sum(map(_end, curves.published)):,.0f} pageviews"
-            " twice: how old the oldest is that it has not counted can't be told"
+            " twice: the age of the oldest uncounted pageview is unknown"
         )
     return (
         f"Pageviews were counted {series.early_ms:,.0f} ms before they were due: the clocks of"
@@ -291,16 +299,16 @@ def _end(curve: Curve) -> float:
 
 
 def _ended(series: LagSeries, gaps: UpdateGaps, updates: int) -> str | None:
-    """Return why there is no verdict on an engine that reported nothing any more, if so."""
+    """Return why there is no verdict on an engine whose updates ended, if they did."""
     if updates or not gaps.updates_ended:
         return None
     return verdict_reasons.ended(_window_s(series), gaps.recorded_s)
 
 
 def _interval_s(measured: Lag, gaps: UpdateGaps, updates: int) -> float | None:
-    """The time between two updates before the window, if that alone makes it look like falling
-    behind: between them every view gets staler. Without any update in the window, that explains a
-    lag of two such times, and no more."""
+    """Return the update interval before the window in seconds, if it explains the growth of the
+    lag, which grows between two updates. Without an update in the window, it explains a lag of at
+    most two intervals."""
     if gaps.interval_ms is None or updates >= MIN_BINS:
         return None
     most_ms = SILENT_GAPS * gaps.interval_ms
@@ -313,16 +321,16 @@ def _window_s(series: LagSeries) -> float:
 
 
 def looks_ms(rate_set_ms: float, first_ms: float, until_ms: float) -> list[float]:
-    """When to look, epoch milliseconds: at `first_ms`, and at each set time from there to
-    `until_ms`. None if that is before the first."""
-    found = [first_ms] if first_ms <= until_ms else []
+    """Return the times of the looks, epoch milliseconds: `first_ms`, and each set time between it
+    and `until_ms`. Empty if `until_ms` is before `first_ms`."""
+    times_ms = [first_ms] if first_ms <= until_ms else []
     for seconds in _looks_s():
         at_ms = rate_set_ms + 1000 * seconds
         if at_ms > until_ms:
             break
         if at_ms > first_ms:
-            found.append(at_ms)
-    return found
+            times_ms.append(at_ms)
+    return times_ms
 
 
 def _looks_s() -> Iterator[float]:
@@ -339,25 +347,25 @@ def decide(
     threshold_pct: float = THRESHOLD_PCT,
     first_ms: float | None = None,
 ) -> Verdict:
-    """The verdict at the first look until `now_ms` that decides; that of the last if none does.
+    """Return the verdict at the first look up to `now_ms` that decides, or at the last look.
 
-    Until `now_ms` the rate has to be the one that was set at `rate_set_ms`. `first_ms`: no look
-    before this (a run is judged by all of its sampling window); None: the first set time. Before
-    the first look the verdict is that of now, undecided.
+    The rate must not change between `rate_set_ms` and `now_ms`. `first_ms` is the time of the first
+    look (a run has its whole sampling window before it); None: the first set time. Before the first
+    look the verdict is "undecided".
     """
     curves = trusted(curves)
     if first_ms is None:
         first_ms = rate_set_ms + 1000 * LOOKS_S[0]
-    found = None
+    verdict = None
     for at_ms in looks_ms(rate_set_ms, first_ms, now_ms):
-        found = look(curves, rate_set_ms, at_ms, asked_per_s, threshold_pct)
-        if found.kind is not VerdictKind.UNDECIDED:
-            return found
-    if found is None:
+        verdict = look(curves, rate_set_ms, at_ms, asked_per_s, threshold_pct)
+        if verdict.kind is not VerdictKind.UNDECIDED:
+            return verdict
+    if verdict is None:
         early = look(curves, rate_set_ms, now_ms, asked_per_s, threshold_pct)
         why = verdict_reasons.too_early((first_ms - rate_set_ms) / 1000)
-        found = early.model_copy(update={"kind": VerdictKind.UNDECIDED, "reason": why})
-    return found
+        verdict = early.model_copy(update={"kind": VerdictKind.UNDECIDED, "reason": why})
+    return verdict
 
 
 def look(
@@ -367,33 +375,33 @@ def look(
     asked_per_s: float | None = None,
     threshold_pct: float = THRESHOLD_PCT,
 ) -> Verdict:
-    """What one look says: `judge` from the transient's end to `at_ms` (epoch milliseconds), held to
-    what a wave can't feign, or to the level of the lag."""
-    seen = _steady_part(curves, rate_set_ms, at_ms)
-    found = judge(curves, seen.start_ms, at_ms, asked_per_s, threshold_pct, PRECISION)
+    """Return the verdict of one look at `at_ms` (epoch milliseconds): `judge` from the end of the
+    transient on, with checks that a wave cannot pass, or by the level of the lag."""
+    steady = _steady_part(curves, rate_set_ms, at_ms)
+    found = judge(curves, steady.start_ms, at_ms, asked_per_s, threshold_pct, PRECISION)
     if found.measured is None:
         return found
     slope, by_slope = found.measured.slope, found.kind
     if by_slope is VerdictKind.FELL_BEHIND:
-        needed_ms = next(ms for s, ms in NEW_HIGHS if seen.window_s >= s)
-        if seen.rise_ms <= needed_ms:
+        needed_ms = next(ms for s, ms in NEW_HIGHS if steady.window_s >= s)
+        if steady.rise_ms <= needed_ms:
             why = verdict_reasons.no_new_high(
                 found.measured,
-                rise_ms=seen.rise_ms,
+                rise_ms=steady.rise_ms,
                 needed_ms=needed_ms,
                 window_s=found.window_s,
             )
             return _changed(found, VerdictKind.UNDECIDED, why)
     elif by_slope in (VerdictKind.KEPT_UP, VerdictKind.UNDECIDED):
-        if found.updates >= MIN_BINS and seen.is_low(slope, threshold_pct):
+        if found.updates >= MIN_BINS and steady.is_low(slope, threshold_pct):
             why = verdict_reasons.low_level(
-                most_ms=seen.recent_max_ms,
-                since_s=seen.since_rate_s,
+                most_ms=steady.recent_max_ms,
+                since_s=steady.since_rate_s,
                 threshold_pct=threshold_pct,
                 window_s=found.window_s,
             )
             return _changed(found, VerdictKind.KEPT_UP, why)
-        if by_slope is VerdictKind.KEPT_UP and not seen.is_steady(slope, threshold_pct):
+        if by_slope is VerdictKind.KEPT_UP and not steady.is_steady(slope, threshold_pct):
             why = verdict_reasons.still_falling(found.measured, found.window_s)
             return _changed(found, VerdictKind.UNDECIDED, why)
     return found
@@ -401,16 +409,18 @@ def look(
 
 def _changed(found: Verdict, kind: VerdictKind, reason: str) -> Verdict:
     undecided = kind is VerdictKind.UNDECIDED
-    # Past LONG_S nothing but new highs can be missing; how long they take nobody knows.
+    # Beyond LONG_S only new highs can be missing, and their time cannot be estimated.
     longer_s = LONG_S if undecided and found.window_s < LONG_S else None
     return found.model_copy(update={"kind": kind, "reason": reason, "shortest_window_s": longer_s})
 
 
 @dataclass(frozen=True)
-class _Transient:
-    """What a look sees of the processing lag's bins: since when it is steady, by how much the least
-    of the last third is above the greatest of the first from there on, and the greatest in the last
-    third of the time since the rate was set. It ends early where the recording does."""
+class _SteadyPart:
+    """Processing lag after the transient, as of a look.
+
+    `rise_ms` is the minimum of the last third minus the maximum of the first. `recent_max_ms` is
+    the maximum in the last third of the time since the rate was set.
+    """
 
     start_ms: float
     window_s: float
@@ -419,25 +429,25 @@ class _Transient:
     recent_max_ms: float
 
     def is_low(self, slope: Slope, threshold_pct: float) -> bool:
-        """Whether the lag's level alone bounds its growth, and its slope does not say otherwise."""
+        """Return whether the level of the lag bounds its growth, and the slope agrees."""
         most_ms = LEVEL_SHARE * threshold_pct / 100 * 1000 * self.since_rate_s
         return self.recent_max_ms <= most_ms and slope.low_pct <= threshold_pct
 
     def is_steady(self, slope: Slope, threshold_pct: float) -> bool:
-        """Whether what does not rise is known not to fall either, or was watched for long."""
+        """Return whether the lag does not fall either, or the window is long."""
         return self.window_s >= LONG_S or slope.low_pct > -FALLS_AT_MOST * threshold_pct
 
 
-def _steady_part(curves: Curves, rate_set_ms: float, at_ms: float) -> _Transient:
+def _steady_part(curves: Curves, rate_set_ms: float, at_ms: float) -> _SteadyPart:
     series = _known_series(curves, rate_set_ms, at_ms)
     since_rate_s = (series.end_ms - rate_set_ms) / 1000
     if not len(series.at_ms) or not np.isfinite(series.lag_ms).all():
-        return _Transient(rate_set_ms, since_rate_s, since_rate_s, 0.0, np.inf)
+        return _SteadyPart(rate_set_ms, since_rate_s, since_rate_s, 0.0, np.inf)
     times, lags = binned(series, series.lag_ms, PRECISION.most_bins)
     first = transient_length(times, lags)
-    # Halfway between the last bin that was left out and the first that was not.
+    # Halfway between the last bin of the transient and the first steady one.
     since_ms = float(times[first - 1] + times[first]) / 2 if first else 0.0
-    return _Transient(
+    return _SteadyPart(
         start_ms=series.start_ms + since_ms,
         window_s=(series.end_ms - series.start_ms - since_ms) / 1000,
         since_rate_s=since_rate_s,
@@ -447,8 +457,8 @@ def _steady_part(curves: Curves, rate_set_ms: float, at_ms: float) -> _Transient
 
 
 def _known_series(curves: Curves, rate_set_ms: float, at_ms: float) -> LagSeries:
-    """The lag from where it is known: an engine that has just begun may be at pageviews that were
-    due before the recording began. All since the rate was set if it is not known at the end."""
+    """Return the lag from where it is finite: an engine that has just started may be at pageviews
+    due before the recording began. All since the rate was set if the last lag is infinite."""
     series = lag_series(curves, rate_set_ms, at_ms)
     unknown = np.flatnonzero(~np.isfinite(series.lag_ms))
     if not len(unknown) or unknown[-1] == len(series.at_ms) - 1:

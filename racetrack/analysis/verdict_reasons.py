@@ -1,4 +1,4 @@
-"""The reason of a verdict: one sentence with the numbers that decided it."""
+"""Reasons of verdicts: one sentence each, with the figures that decided."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from racetrack.results.figures import Lag, VerdictKind
 
 @dataclass(frozen=True)
 class Shortfalls:
-    """What the generator did not hand over of the offered load, and the broker did not take."""
+    """Shortfalls of generator and broker, as text; None without one."""
 
     generator: str | None
     broker: str | None
@@ -20,7 +20,7 @@ class Shortfalls:
 def reason_of(
     kind: VerdictKind, measured: Lag, short: Shortfalls, threshold_pct: float, window_s: float
 ) -> str:
-    """Return the reason of a verdict that the slope decided, or left open."""
+    """Return the reason of a verdict by the slope."""
     grows, judged = _growth(measured), _judged(window_s)
     limit = f"limit {threshold_pct:g} %"
     if kind is VerdictKind.KEPT_UP:
@@ -44,7 +44,7 @@ def reason_of(
 
 
 def low_level(most_ms: float, since_s: float, threshold_pct: float, window_s: float) -> str:
-    """Return the reason of a lag that is too low to have grown by the limit."""
+    """Return the reason if the lag is too low to have grown by the threshold."""
     return (
         f"Kept up: lag stays low (at most {most_ms:,.0f} ms {since_s:.0f} s after the rate was set,"
         f" so it grew by less than {threshold_pct:g} % of real time), {_judged(window_s)}"
@@ -52,16 +52,16 @@ def low_level(most_ms: float, since_s: float, threshold_pct: float, window_s: fl
 
 
 def no_new_high(measured: Lag, rise_ms: float, needed_ms: float, window_s: float) -> str:
-    """Return why a growth may yet be a wave."""
+    """Return the reason if a growing lag may be a wave."""
     return (
         f"Undecided: lag grows by {_growth(measured)} of real time, but that may be a passing wave"
-        f" (it rose by {rise_ms:,.0f} ms; so short a time needs more than {needed_ms:,.0f} ms),"
+        f" (it rose by {rise_ms:,.0f} ms; a window this short needs {needed_ms:,.0f} ms),"
         f" {_judged(window_s)}"
     )
 
 
 def still_falling(measured: Lag, window_s: float) -> str:
-    """Return why a falling lag may yet rise."""
+    """Return the reason if a falling lag may settle or rise again."""
     return (
         f"Undecided: lag is still falling (grows by {_growth(measured)} of real time), and may"
         f" settle or rise again, {_judged(window_s)}"
@@ -69,17 +69,17 @@ def still_falling(measured: Lag, window_s: float) -> str:
 
 
 def too_early(first_s: float) -> str:
-    """Return why there is no verdict before the first look."""
+    """Return the reason before the first look."""
     return f"Undecided: too early; the first look is {first_s:g} s after the rate was set"
 
 
 def too_few_updates(window_s: float) -> str:
-    """Return why there is no slope."""
+    """Return the reason if the updates are too few for a slope."""
     return f"Undecided: too few updates of the engine to see a trend, {_judged(window_s)}"
 
 
 def long_interval(measured: Lag, interval_s: float, updates: int, window_s: float) -> str:
-    """Return why an engine with a long update interval can't be judged."""
+    """Return the reason if the engine updates too rarely for the window."""
     count = "no update" if not updates else "1 update" if updates == 1 else f"{updates} updates"
     return (
         f"Undecided: {count} in {window_s:.0f} s are too few to see a trend (the engine updates"
@@ -88,7 +88,7 @@ def long_interval(measured: Lag, interval_s: float, updates: int, window_s: floa
 
 
 def silent(series: LagSeries, gaps: UpdateGaps, window_s: float) -> str:
-    """Return the reason of an engine without an update in the window, that went on later."""
+    """Return the reason if the engine had no update in the window, but one later."""
     after_s = gaps.next_update_s
     then = "" if after_s is None else f"; its next update came {after_s:.1f} s later"
     return (
@@ -98,8 +98,7 @@ def silent(series: LagSeries, gaps: UpdateGaps, window_s: float) -> str:
 
 
 def ended(window_s: float, recorded_s: float) -> str:
-    """Return why an engine that was never heard of again can't be judged: it may have counted all
-    that there was."""
+    """Return the reason if the engine never reported again: it may have counted everything."""
     return (
         f"Undecided: no update of the engine in {window_s:.0f} s, nor in the {recorded_s:.0f} s"
         " after them: it has ended or hangs, or its count can no longer be read"
@@ -107,31 +106,31 @@ def ended(window_s: float, recorded_s: float) -> str:
 
 
 def ago(step: ClockStep) -> str:
-    """Return by how much a clock was set back, and where that was seen."""
+    """Return by how much a clock was set back, and in which rows."""
     return f"{step.from_ms - step.to_ms:,.0f} ms (rows of {step.curve}/{step.partition})"
 
 
 def warnings_of(
     series: LagSeries, step: ClockStep | None, end_ms: float, kind: VerdictKind, short: Shortfalls
 ) -> tuple[str, ...]:
-    """Return what a reader has to know before believing the verdict."""
+    """Return the warnings of a verdict."""
     found = []
     if step and step.to_ms < end_ms:
-        found.append(f"A clock was set back by {ago(step)}: only what was before it is judged")
+        found.append(f"A clock was set back by {ago(step)}: only the time before is judged")
     elif end_ms - series.end_ms > BIN_MS:
         found.append(
             f"The recording ends {(end_ms - series.end_ms) / 1000:.1f} s before the window"
         )
     if kind is VerdictKind.FELL_BEHIND and short.generator:
         found.append(
-            f"It fell behind at a lower rate than asked for: the generator {short.generator}"
+            f"It fell behind at less than the requested rate: the generator {short.generator}"
         )
     if series.silent.any():
         ends_ms = [series.start_ms, *series.at_ms[~series.silent], series.end_ms]
-        silence_s = float(np.max(np.diff(ends_ms))) / 1000
+        gap_s = float(np.max(np.diff(ends_ms))) / 1000
         found.append(
-            f"The engine's longest gap between two updates was {silence_s:.1f} s: more than two of"
-            " its usual intervals"
+            f"The engine's longest gap between two updates was {gap_s:.1f} s: more than two"
+            " typical intervals"
         )
     return tuple(found)
 
@@ -142,7 +141,7 @@ def _growth(measured: Lag) -> str:
 
 
 def _signed(pct: float) -> str:
-    """Return a percentage with a minus sign that is no hyphen, and without a negative zero."""
+    """Return a percentage with a typographic minus sign, and 0.00 instead of -0.00."""
     shown = f"{pct:.2f}"
     return "0.00" if shown == "-0.00" else shown.replace("-", "−")
 

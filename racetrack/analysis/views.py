@@ -1,8 +1,8 @@
-"""How old views are: traced views, reads by a client, and inserts on the CDC path. docs/views.md
-defines the terms.
+"""Age of views: traced views, query answers, and inserts on the CDC path. docs/views.md defines the
+terms.
 
 Tracer events are turned into curves like those of pageviews, so the same rules give the lag and the
-verdict of a view: due is when a tracer event was due, processed is how many the view held.
+verdict of a view: `due` counts the tracer events due, `processed` those that the view holds.
 """
 
 from collections import Counter, defaultdict
@@ -15,16 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from racetrack import poisson
-from racetrack.analysis.curves import Curve, Curves, Floats, counted, when
+from racetrack.analysis.curves import Curve, Curves, Floats, counted, times_of
 from racetrack.analysis.lag import age, quantiles
 from racetrack.analysis.raw import complete_rows
 from racetrack.results.figures import Answers, CdcWay, Verdict, VerdictKind, ViewLag
 from racetrack.results.folder import read_run
 from racetrack.results.run import TracedViewRecord, Window
 
-MARKS_FILE, VIEWS_FILE = "tracer_events.csv", "views.csv"
+TRACER_EVENTS_FILE, VIEWS_FILE = "tracer_events.csv", "views.csv"
+READS_FILE, INSERTS_FILE = "reads.csv", "purchases.csv"
 SHARES = (0.5, 0.9, 0.99, 1.0)
-# The stamps of marks are whole milliseconds, and so are those by which they were recorded.
+# Tracer events have timestamps in whole milliseconds, and so do their records.
 STAMP_MS = 2.0
 # Worst first.
 ORDER = (
@@ -34,133 +35,134 @@ ORDER = (
     VerdictKind.UNDECIDED,
     VerdictKind.KEPT_UP,
 )
-READS_FILE = "reads.csv"
+# Separates the partitions in a cell of `reads.csv`.
 SEPARATOR = ";"
-INSERTS_FILE = "purchases.csv"
-# What an insert waits for, one after the other.
+# Stages of the CDC path in order, each with its own backlog.
 STAGES = ("database", "cdc", "broker", "engine")
 
 
 @dataclass(frozen=True, eq=False)
 class TracerEvents:
-    """What was recorded of the marks.
+    """Records of tracer events.
 
-    `at_ms`, `newest` and `due_ms` are of one length: at each time, the number of the newest mark
-    (1 for the first), and when that was due; epoch milliseconds. `seen` has, by view and partition,
-    what its row said: (at_ms, value), in order.
+    `at_ms`, `newest` and `due_ms` have one length: at each time, the number of the newest tracer
+    event (1 for the first) and its due time; epoch milliseconds. `view_rows` has the rows (at_ms,
+    value) by view and partition, in order.
     """
 
     at_ms: Floats
     newest: Floats
     due_ms: Floats
-    seen: dict[tuple[str, int], list[tuple[int, int]]]
+    view_rows: dict[tuple[str, int], list[tuple[int, int]]]
 
 
 def read_tracer_events(folder: Path) -> TracerEvents | None:
-    """The marks of a run folder; None where there were none."""
-    rows = [(r["at_ms"], r["newest"], r["due_ms"]) for r in complete_rows(folder / MARKS_FILE)]
+    """Return the tracer events of a run folder; None if there were none."""
+    rows = complete_rows(folder / TRACER_EVENTS_FILE)
     if not rows:
         return None
-    table = np.array(rows, dtype=np.float64)
-    seen: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+    columns = ("at_ms", "newest", "due_ms")
+    table = np.array([[row[name] for name in columns] for row in rows], dtype=np.float64)
+    view_rows: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
     for row in complete_rows(folder / VIEWS_FILE):
-        told = int(row["at_ms"]), int(row["value"])
-        seen[row["view"], int(row["partition"])].append(told)
-    return TracerEvents(table[:, 0], table[:, 1], table[:, 2], dict(seen))
+        key = row["view"], int(row["partition"])
+        view_rows[key].append((int(row["at_ms"]), int(row["value"])))
+    return TracerEvents(table[:, 0], table[:, 1], table[:, 2], dict(view_rows))
 
 
 def traced_curves(folder: Path, partitions: Sequence[int]) -> list[tuple[TracedViewRecord, Curves]]:
-    """The curves of each traced view of the run that was seen; none without marks."""
-    if not (marks := read_tracer_events(folder)):
+    """Return the curves of each traced view that showed a tracer event."""
+    if not (events := read_tracer_events(folder)):
         return []
-    traced = read_run(folder).traced_views
-    found = [(view, curves_of(view, marks, partitions)) for view in traced]
+    views = read_run(folder).traced_views
+    found = [(view, curves_of(view, events, partitions)) for view in views]
     return [(view, curves) for view, curves in found if any(len(c.at_ms) for c in curves.processed)]
 
 
-def curves_of(view: TracedViewRecord, marks: TracerEvents, partitions: Sequence[int]) -> Curves:
-    """The view's marks as curves: counts are of those that show in it, by partition.
+def curves_of(view: TracedViewRecord, events: TracerEvents, partitions: Sequence[int]) -> Curves:
+    """Return the tracer events of a view as curves, by partition.
 
-    Generator and broker have no part in them, so the lag is all the engine's: what they add to it
-    stands in the verdict on the count.
+    Handed-over and published equal due, so the whole lag is that of the engine. The delays of
+    generator and broker are in the verdict on the count.
     """
     due = tuple(
-        due_curve(view, marks, number, len(partitions)) for number in range(len(partitions))
+        due_curve(view, events, number, len(partitions)) for number in range(len(partitions))
     )
-    held = tuple(
-        _held(marks.seen.get((view.name, partition), []), curve, view.is_time)
+    processed = tuple(
+        _held_curve(events.view_rows.get((view.name, partition), []), curve, view.is_time)
         for partition, curve in zip(partitions, due, strict=True)
     )
-    return Curves(tuple(partitions), due, due, due, held)
+    return Curves(tuple(partitions), due, due, due, processed)
 
 
 def as_pageviews(view: Curves, count: Curves) -> Curves:
-    """The curves of the count with a view's in place of `processed`: at each update the view holds
-    those pageviews of a partition that were due before the oldest mark that it lacks."""
-    held = []
-    for marks, seen, due in zip(view.due, view.processed, count.due, strict=True):
-        oldest_ms = np.minimum(when(marks)(seen.count + 1), seen.at_ms)
-        held.append(Curve(seen.at_ms, np.interp(oldest_ms, due.at_ms, due.count)))
-    return replace(count, processed=tuple(held))
+    """Return the curves of the count with `processed` replaced by that of a view: at each update,
+    the view holds the pageviews due before its oldest missing tracer event."""
+    processed = []
+    for events, held, due in zip(view.due, view.processed, count.due, strict=True):
+        oldest_ms = np.minimum(times_of(events, held.count + 1), held.at_ms)
+        processed.append(Curve(held.at_ms, np.interp(oldest_ms, due.at_ms, due.count)))
+    return replace(count, processed=tuple(processed))
 
 
-def number_of(turn: int | None, nth: int, partition: int, partitions: int) -> int:
-    """The number (0-based) of the nth mark (0-based) that shows in a view's row of a partition."""
-    pair, which = divmod(nth, 2) if turn is None else (nth, turn)
+def number_of(parity: int | None, nth: int, partition: int, partitions: int) -> int:
+    """Return the number (0-based) of the nth tracer event (0-based) of a view's partition."""
+    pair, which = divmod(nth, 2) if parity is None else (nth, parity)
     return 2 * (pair * partitions + partition) + which
 
 
 def due_curve(
-    view: TracedViewRecord, marks: TracerEvents, partition: int, partitions: int
+    view: TracedViewRecord, events: TracerEvents, partition: int, partitions: int
 ) -> Curve:
-    """Such that number k of them is due exactly at its time (`lag.when` adds a half), and that it
-    is known until the last row that no further one was."""
-    every = np.arange(int(marks.newest[-1]))
+    """Return the due times of a partition's tracer events as a curve, exact for
+    `curves.times_of`, which adds half a count. It ends at the last row, with no further event."""
+    every = np.arange(int(events.newest[-1]))
     mine = every // 2 % partitions == partition
     if view.parity is not None:
         mine &= every % 2 == view.parity
     numbers = every[mine] + 1
-    due_ms = _when_due(marks, numbers)
+    due_ms = _due_times_ms(events, numbers)
     counts = np.arange(len(numbers)) + 0.5
-    end_ms = max(float(marks.at_ms[-1]), float(np.max(due_ms, initial=0.0)))
-    not_quite = np.nextafter(len(numbers) + 0.5, 0.0)
-    return Curve(np.append(due_ms, end_ms), np.append(counts, not_quite))
+    end_ms = max(float(events.at_ms[-1]), float(np.max(due_ms, initial=0.0)))
+    just_below_next = np.nextafter(len(numbers) + 0.5, 0.0)
+    return Curve(np.append(due_ms, end_ms), np.append(counts, just_below_next))
 
 
-def _when_due(marks: TracerEvents, numbers: NDArray[np.int64]) -> Floats:
-    """Of one rate the numbers grow evenly with time, so those between two rows are told exactly;
-    and those before the first one too, since the rate was one until then."""
-    first, first_ms = marks.newest[0], marks.due_ms[0]
-    later = marks.newest > first
+def _due_times_ms(events: TracerEvents, numbers: NDArray[np.int64]) -> Floats:
+    """Return the due times of tracer events. The rate is constant, so interpolation is exact, also
+    before the first row."""
+    first, first_ms = events.newest[0], events.due_ms[0]
+    later = events.newest > first
     if not later.any():
         return np.where(numbers < first, -np.inf, first_ms)
     row = int(np.argmax(later))
-    between_ms = (marks.due_ms[row] - first_ms) / (marks.newest[row] - first)
+    between_ms = (events.due_ms[row] - first_ms) / (events.newest[row] - first)
     before_ms = first_ms - (first - numbers) * between_ms
-    known_ms = np.interp(numbers, marks.newest, marks.due_ms)
+    known_ms = np.interp(numbers, events.newest, events.due_ms)
     return np.where(numbers < first, before_ms, known_ms)
 
 
-def _held(seen: list[tuple[int, int]], due: Curve, is_time: bool) -> Curve:
-    table = np.array(seen, dtype=np.float64).reshape(-1, 2)
-    return Curve(table[:, 0], how_many(table[:, 1], due, is_time))
+def _held_curve(rows: list[tuple[int, int]], due: Curve, is_time: bool) -> Curve:
+    table = np.array(rows, dtype=np.float64).reshape(-1, 2)
+    return Curve(table[:, 0], events_held(table[:, 1], due, is_time))
 
 
-def how_many(values: Floats, due: Curve, is_time: bool) -> Floats:
-    """TracerEvents that a row held, by what it said (`racetrack.engines.contract.Seen`)."""
+def events_held(values: Floats, due: Curve, is_time: bool) -> Floats:
+    """Return the number of tracer events that a row holds, by its value: that number itself, or the
+    newest due time (`racetrack.engines.contract.Seen`)."""
     if not is_time:
         return values
-    # The last row of `due` is no mark.
+    # The last row of `due` is not a tracer event.
     return np.searchsorted(due.at_ms[:-1], values + STAMP_MS, "right").astype(np.float64)
 
 
 def view_lag(
-    view: TracedViewRecord, told: Curves, verdict: Verdict, start_ms: float, end_ms: float
+    view: TracedViewRecord, curves: Curves, verdict: Verdict, start_ms: float, end_ms: float
 ) -> ViewLag:
-    """Return a view's lag in the run's window, with the verdict on it, which may be of another
+    """Return a view's lag in the window of the run, with its verdict, which may have another
     window."""
-    aged = age(told, start_ms, end_ms)
-    at_most = dict(zip(SHARES, aged.quantiles_ms(SHARES), strict=True))
+    ages = age(curves, start_ms, end_ms)
+    at_most = dict(zip(SHARES, ages.quantiles_ms(SHARES), strict=True))
     return ViewLag(
         name=view.name,
         source=view.source,
@@ -176,8 +178,9 @@ def view_lag(
 
 
 def deciding(count: Verdict, views: Mapping[str, Verdict]) -> str | None:
-    """Return the view that decides a run: the worst of those with a worse verdict than the count;
-    None if the count does. Where generator or broker was the bottleneck, the count does."""
+    """Return the view that decides a run: the one with the worst verdict, if it is worse than that
+    of the count. None if the count decides, as it does if generator or broker was the bottleneck.
+    """
     if count.kind in (VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND):
         return None
     worst = min(views, key=lambda name: ORDER.index(views[name].kind), default=None)
@@ -188,9 +191,8 @@ def deciding(count: Verdict, views: Mapping[str, Verdict]) -> str | None:
 
 @dataclass(frozen=True)
 class Read:
-    """A row of `reads.csv`: when it was due, asked and answered, epoch milliseconds. `held` is what
-    the answer says of the marks of each partition in turn: none without marks, or without an
-    answer."""
+    """Row of `reads.csv`; due, asked and answered in epoch milliseconds. `held` has the value of
+    each partition in the answer, empty without tracer events or without an answer."""
 
     due_ms: int
     asked_ms: int
@@ -202,7 +204,7 @@ class Read:
 
 
 def read_reads(folder: Path) -> list[Read]:
-    """The reads of a run folder in their order; none where nobody read."""
+    """Return the reads of a run folder in order; empty if no client read."""
     return [
         Read(
             due_ms=int(row["due_ms"]),
@@ -218,36 +220,36 @@ def read_reads(folder: Path) -> list[Read]:
 
 
 def read_answers(folder: Path, partitions: int, window: Window) -> tuple[Answers, ...]:
-    """What became of those reads that were due in the window, by query. If none was ever
-    answered, nobody knows which were due: then each query has none."""
+    """Return the answers to the reads due in the window, by query. If no read was ever answered,
+    the due times are unknown, and each query has 0 reads due."""
     run, reads = read_run(folder), read_reads(folder)
     per_s = run.settings.get("reads_per_second")
     if not (reads and isinstance(per_s, int | float)):
         return tuple(_answers_to(query.name, 0, (), np.empty(0)) for query in run.queries)
-    marks = read_tracer_events(folder)
+    events = read_tracer_events(folder)
     traced = {view.name: view for view in run.traced_views}
-    has = {one.query for one in reads}  # the engine may not have every view
-    due = Counter(_asked_in(reads, per_s, window))
-    within = [one for one in reads if window.start_ms <= one.due_ms < window.end_ms]
+    answerable = {read.query for read in reads}  # the engine may lack a view
+    due = Counter(_queries_due(reads, per_s, window))
+    within = [read for read in reads if window.start_ms <= read.due_ms < window.end_ms]
     found = []
     for query in run.queries:
-        mine = [one for one in within if one.query == query.name]
-        if query.name in has:
-            by = traced.get(query.traced_view or "")
-            aged_ms = ages_ms(by, marks, partitions, mine) if by and marks else np.empty(0)
+        if query.name in answerable:
+            mine = [read for read in within if read.query == query.name]
+            view = traced.get(query.traced_view or "")
+            aged_ms = ages_ms(view, events, partitions, mine) if view and events else np.empty(0)
             found.append(_answers_to(query.name, due[query.name], mine, aged_ms))
     return tuple(found)
 
 
-def _asked_in(reads: Sequence[Read], per_s: float, window: Window) -> Iterator[str]:
-    """The query of each read that was due in the window, also of those that were never asked,
-    because an answer was waited for until the end of the run."""
-    turns = list(dict.fromkeys(one.query for one in reads))
+def _queries_due(reads: Sequence[Read], per_s: float, window: Window) -> Iterator[str]:
+    """Yield the query of each read due in the window, including those never sent because the client
+    waited for an answer until the end of the run."""
+    queries = list(dict.fromkeys(read.query for read in reads))
     schedule = poisson.due_s(per_s)
     first_ms = reads[0].due_ms - 1000 * next(schedule)
-    known = [one.due_ms for one in reads]
+    known = [read.due_ms for read in reads]
     later = (round(first_ms + 1000 * since_s) for since_s in islice(schedule, len(reads) - 1, None))
-    for due_ms, query in zip(chain(known, later), cycle(turns), strict=False):
+    for due_ms, query in zip(chain(known, later), cycle(queries), strict=False):
         if due_ms >= window.end_ms:
             return
         if due_ms >= window.start_ms:
@@ -255,144 +257,152 @@ def _asked_in(reads: Sequence[Read], per_s: float, window: Window) -> Iterator[s
 
 
 def ages_ms(
-    view: TracedViewRecord, marks: TracerEvents, partitions: int, reads: Sequence[Read]
+    view: TracedViewRecord, events: TracerEvents, partitions: int, reads: Sequence[Read]
 ) -> Floats:
-    """How old each answer was when it was there: the age of the oldest mark that was due and not in
-    it; 0 if there was none."""
-    there = [one for one in reads if one.held]
-    answered_ms = np.array([one.answered_ms for one in there], dtype=np.float64)
-    oldest_ms = np.full(len(there), np.inf)
+    """Return the age of each answer on arrival, milliseconds: that of the oldest tracer event due
+    and missing; 0 without one."""
+    answered = [read for read in reads if read.held]
+    answered_ms = np.array([read.answered_ms for read in answered], dtype=np.float64)
+    oldest_ms = np.full(len(answered), np.inf)
     for partition in range(partitions):
-        due = due_curve(view, marks, partition, partitions)
-        said = np.array([one.held[partition] for one in there], dtype=np.float64)
-        held = np.maximum(how_many(said, due, view.is_time), 0)
-        oldest_ms = np.minimum(oldest_ms, when(due)(held + 1))
+        due = due_curve(view, events, partition, partitions)
+        values = np.array([read.held[partition] for read in answered], dtype=np.float64)
+        held = np.maximum(events_held(values, due, view.is_time), 0)
+        oldest_ms = np.minimum(oldest_ms, times_of(due, held + 1))
     found: Floats = np.maximum(answered_ms - oldest_ms, 0)
     return found
 
 
 def _answers_to(name: str, due: int, reads: Sequence[Read], aged_ms: Floats) -> Answers:
-    good = [one for one in reads if not one.error]
-    failed = [one.error for one in reads if one.error]
+    good = [read for read in reads if not read.error]
+    errors = [read.error for read in reads if read.error]
     took_ms = np.full(due, np.inf)
-    took_ms[: len(good)] = [one.answered_ms - one.due_ms for one in good]
+    took_ms[: len(good)] = [read.answered_ms - read.due_ms for read in good]
     return Answers(
         query=name,
         due=due,
         answered=len(good),
-        errors=len(failed),
-        first_error=failed[0] if failed else None,
-        rows_max=max((one.rows for one in good), default=None),
+        errors=len(errors),
+        first_error=errors[0] if errors else None,
+        rows_max=max((read.rows for read in good), default=None),
         time=quantiles(took_ms),
-        service_time=quantiles(np.array([one.answered_ms - one.asked_ms for one in good])),
+        service_time=quantiles(np.array([read.answered_ms - read.asked_ms for read in good])),
         age=quantiles(aged_ms),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Inserts:
-    """Counts by time since the race began, ten rows a second; arrays of one length."""
+    """Cumulative inserts of the watched table at each stage of the CDC path; arrays of one length,
+    ten rows per second."""
 
     at_ms: Floats
-    due: Floats  # and not refused
-    done: Floats
-    sent: Floats  # by CDC, to the broker
+    due: Floats  # without refused ones
+    done: Floats  # committed in the database
+    sent: Floats  # by Debezium to the broker
     captured: Floats  # in the topic
 
     @property
     def lag_in_topic_ms(self) -> Floats:
-        """The age of the oldest that is due and not in the topic that the engine reads."""
-        return stage_age_min_ms(self.at_ms, self.due, self.captured)
+        """Age of the oldest insert that is due and not in the topic."""
+        return oldest_age_min_ms(self.at_ms, self.due, self.captured)
 
 
 def read_inserts(folder: Path) -> Inserts | None:
-    """Those of a run folder; None in a run that did not follow them."""
+    """Return the inserts of a run folder; None if the run did not record them."""
     rows = complete_rows(folder / INSERTS_FILE)
     if not rows:
         return None
     columns = {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
     due = columns["due"] - columns["refused"]
-    # The topic has those of before the race, too: as many as make it never more than what was due.
+    # The topic has rows from before the run: subtract as many as needed to never exceed due.
     captured = columns["captured"] - np.max(columns["captured"] - due, initial=0.0)
-    sent = _sent_by_row(columns["at_ms"], captured, columns["sent_ms"])
+    sent = _sent(columns["at_ms"], captured, columns["sent_ms"])
     return Inserts(
-        columns["at_ms"], due, columns["done"], np.minimum(sent, columns["done"]), captured
+        at_ms=columns["at_ms"],
+        due=due,
+        done=columns["done"],
+        sent=np.minimum(sent, columns["done"]),
+        captured=captured,
     )
 
 
-def _sent_by_row(at_ms: Floats, captured: Floats, sent_ms: Floats) -> Floats:
-    """Return how many CDC had sent at each row, by when it sent the newest that was seen; as many
-    as were captured where it sent none."""
+def _sent(at_ms: Floats, captured: Floats, sent_ms: Floats) -> Floats:
+    """Return the number that Debezium had sent at each row, by the time at which it sent the newest
+    captured one; `captured` if that time is unknown."""
     if not sent_ms.any():
         return captured
     known = sent_ms > 0
     return np.maximum(captured, np.interp(at_ms, sent_ms[known], captured[known]))
 
 
-def stage_age_min_ms(at_ms: Floats, due: Floats, there: Floats) -> Floats:
-    """The age of the oldest that is due and not there, at each row: up to a row's time too low."""
-    waits, first = _oldest(due, there)
+def oldest_age_min_ms(at_ms: Floats, due: Floats, arrived: Floats) -> Floats:
+    """Return the age of the oldest insert due and not arrived, at each row: up to the time between
+    two rows too low."""
+    waits, first = _oldest(due, arrived)
     return np.where(waits, at_ms - at_ms[first], 0.0) if len(at_ms) else at_ms
 
 
-def stage_age_max_ms(at_ms: Floats, due: Floats, there: Floats) -> Floats:
-    """The same, up to a row's time too high: it became due after the row before."""
-    waits, first = _oldest(due, there)
+def oldest_age_max_ms(at_ms: Floats, due: Floats, arrived: Floats) -> Floats:
+    """Return the same, up to the time between two rows too high: it became due after the row
+    before."""
+    waits, first = _oldest(due, arrived)
     return np.where(waits, at_ms - at_ms[np.maximum(first - 1, 0)], 0.0) if len(at_ms) else at_ms
 
 
-def inserts_in_view(told: Inserts, view: Curves) -> Curve:
-    """How many inserts a view held after each of its updates, by its marks: those that were due
-    before the oldest mark that it lacked."""
-    rows_ms = np.unique(np.concatenate([seen.at_ms for seen in view.processed]))
+def _oldest(due: Floats, arrived: Floats) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Return whether an insert waits at each row, and the first row at which the oldest was due."""
+    first = np.searchsorted(due, arrived, "right")
+    return arrived < due, np.minimum(first, len(due) - 1)
+
+
+def inserts_in_view(inserts: Inserts, view: Curves) -> Curve:
+    """Return the number of inserts in a view after each update: those due before its oldest missing
+    tracer event."""
+    rows_ms = np.unique(np.concatenate([held.at_ms for held in view.processed]))
     oldest_ms = rows_ms
-    for marks, seen in zip(view.due, view.processed, strict=True):
-        oldest_ms = np.minimum(oldest_ms, when(marks)(counted(seen, rows_ms, "right") + 1))
-    return Curve(rows_ms, np.interp(oldest_ms, told.at_ms, told.due))
+    for events, held in zip(view.due, view.processed, strict=True):
+        missing = counted(held, rows_ms, "right") + 1
+        oldest_ms = np.minimum(oldest_ms, times_of(events, missing))
+    return Curve(rows_ms, np.interp(oldest_ms, inserts.at_ms, inserts.due))
 
 
-def inserts_as_curves(told: Inserts, held: Curve) -> Curves:
-    """What was due, and what a view held of it: one way with nothing in between, so that all of its
-    stages are judged as one."""
-    due = (Curve(told.at_ms, told.due),)
+def inserts_as_curves(inserts: Inserts, held: Curve) -> Curves:
+    """Return due inserts and those in a view as curves of one partition, with all stages as one."""
+    due = (Curve(inserts.at_ms, inserts.due),)
     return Curves((0,), due, due, due, (held,))
 
 
 def backlog_by_stage(
-    told: Inserts, held: Curve, start_ms: float, end_ms: float
+    inserts: Inserts, held: Curve, start_ms: float, end_ms: float
 ) -> dict[str, float]:
     """Return the share of the backlog before each stage of the CDC path; empty without a backlog.
     The largest share is before the stage that limits the path."""
-    within = (told.at_ms >= start_ms) & (told.at_ms <= end_ms)
-    viewed = counted(held, told.at_ms, "right")
-    come = [stage[within] for stage in (told.due, told.done, told.sent, told.captured, viewed)]
-    waiting = [float(np.maximum(before - after, 0).sum()) for before, after in pairwise(come)]
+    within = (inserts.at_ms >= start_ms) & (inserts.at_ms <= end_ms)
+    in_view = counted(held, inserts.at_ms, "right")
+    stages = (inserts.due, inserts.done, inserts.sent, inserts.captured, in_view)
+    counts = [stage[within] for stage in stages]
+    waiting = [float(np.maximum(before - after, 0).sum()) for before, after in pairwise(counts)]
     if not any(waiting):
         return {}
-    return {of: each / sum(waiting) for of, each in zip(STAGES, waiting, strict=True)}
-
-
-def _oldest(due: Floats, there: Floats) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """At each row: whether one waits, and the first row at which the oldest that does was due."""
-    first = np.searchsorted(due, there, "right")
-    return there < due, np.minimum(first, len(due) - 1)
+    return {stage: each / sum(waiting) for stage, each in zip(STAGES, waiting, strict=True)}
 
 
 def cdc_path(folder: Path, window: Window) -> CdcWay | None:
-    """How old the stages of the way were in the window; None in a run that did not follow them."""
-    told = read_inserts(folder)
-    if told is None:
+    """Return the ages at the stages of the CDC path in the window; None if the run did not record
+    them."""
+    inserts = read_inserts(folder)
+    if inserts is None:
         return None
-    within = (told.at_ms >= window.start_ms) & (told.at_ms <= window.end_ms)
+    within = (inserts.at_ms >= window.start_ms) & (inserts.at_ms <= window.end_ms)
     if np.count_nonzero(within) < 2:
         return None
-    at_ms, due = told.at_ms[within], told.due[within]
+    at_ms, due = inserts.at_ms[within], inserts.due[within]
     per_s = 1000 * float(due[-1] - due[0]) / float(at_ms[-1] - at_ms[0])
-    stages = (
-        quantiles(stage_age_max_ms(told.at_ms, told.due, there)[within])
-        for there in (told.done, told.sent, told.captured)
+    in_database, sent, in_topic = (
+        quantiles(oldest_age_max_ms(inserts.at_ms, inserts.due, arrived)[within])
+        for arrived in (inserts.done, inserts.sent, inserts.captured)
     )
-    in_database, sent, in_topic = stages
     if not (in_database and sent and in_topic):
         return None
     return CdcWay(

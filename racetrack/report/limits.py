@@ -142,5 +142,5 @@ def _sustained_line(found: LimitRecord, one: SustainableRate) -> str:
 
 def describe_spread(values: Sequence[float]) -> str:
     """Format minimum and maximum with the half-range in percent of the midpoint."""
-    within_pct = 100 * compare.apart(values)
+    within_pct = 100 * compare.half_range(values)
     return f"{min(values):,.0f} to {max(values):,.0f}, half-range {within_pct:.1f} % of midpoint"

@@ -80,7 +80,7 @@ def ratio_words(comparison: Comparison) -> tuple[str, str, str]:
     if found is None:
         return "", "", f"not compared ({comparison.why_not})"
     interval = "" if found.low is None else f"{found.low:.2f} to {found.high:.2f}"
-    return f"{found.ratio:.2f}", interval, found.says
+    return f"{found.ratio:.2f}", interval, found.conclusion
 
 
 def how(table: Table) -> str:

@@ -125,7 +125,7 @@ def _json(
                     for group in table.groups
                 ],
                 "ratios": [
-                    {**asdict(one), "says": one.ratio.says if one.ratio else "not compared"}
+                    {**asdict(one), "says": one.ratio.conclusion if one.ratio else "not compared"}
                     for one in table.comparisons
                 ],
                 "costs": {label: asdict(cost) for label, cost in table.costs.items()},

@@ -34,7 +34,7 @@ def test_the_ratio_is_welchs_on_logarithms() -> None:
     # Equal spread, n = 2 each: 2 degrees of freedom, standard error sqrt(2 * (ln 2)^2 / 2 / 2).
     half = 4.30265 * math.log(2) / math.sqrt(2)
     assert math.log(found.low) == pytest.approx(math.log(2) - half, rel=1e-5)
-    assert found.says == "no difference shown"
+    assert found.conclusion == "no difference shown"
 
 
 def test_the_ratios_interval_is_scipys_welch() -> None:
@@ -64,13 +64,13 @@ def test_what_has_no_ratio_or_no_interval() -> None:
     assert single.ratio == pytest.approx(1.907, abs=0.001)
     alike = ratio([2.0, 2.0], [1.0, 1.0])
     assert alike is not None and alike.low is None
-    assert "no interval" in alike.says
+    assert "no interval" in alike.conclusion
 
 
 def test_what_an_interval_says() -> None:
-    assert Ratio(2.0, 1.5, 2.5).says == "more"
-    assert Ratio(0.5, 0.4, 0.6).says == "less"
-    assert Ratio(1.1, 0.9, 1.3).says == "no difference shown"
+    assert Ratio(2.0, 1.5, 2.5).conclusion == "more"
+    assert Ratio(0.5, 0.4, 0.6).conclusion == "less"
+    assert Ratio(1.1, 0.9, 1.3).conclusion == "no difference shown"
 
 
 def test_the_intervals_miss_the_truth_about_once_in_twenty() -> None:

@@ -235,8 +235,8 @@ def test_a_line_that_was_cut_is_left_out(tmp_path: Path) -> None:
     ("text", "says"),
     [
         (None, "recorded no curves"),
-        ("", "does not begin with"),
-        ("at_ms,due\n", "does not begin with"),
+        ("", "does not start with"),
+        ("at_ms,due\n", "does not start with"),
         (f"at_ms,curve,partition,count\n{ROWS}2,due,zero,1\n", "line 5: '2,due,zero,1'"),
         (f"at_ms,curve,partition,count\n{ROWS}2,eaten,0,1\n", "eaten"),
         ("at_ms,curve,partition,count\n", "lacks any row"),

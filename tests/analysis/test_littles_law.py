@@ -119,7 +119,7 @@ def test_the_warning_has_both_sides() -> None:
     assert found
     said = outcome.littles_law_warning(found)
     assert f"{found.waiting:,.0f} pageviews waited" in said
-    assert f"says {found.rate_times_age:,.0f}" in said
+    assert f"is {found.rate_times_age:,.0f}" in said
 
 
 def test_nothing_is_said_of_a_window_without_a_record() -> None:

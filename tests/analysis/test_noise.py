@@ -215,7 +215,7 @@ def test_a_least_core_speed_makes_runs_on_shared_cores_void() -> None:
     assert noise.why_void(found, Gate.of({**settings, "core_speed_min_pct": 0.0})) is None
     assert noise.why_void(found, Gate.of({**settings, "core_speed_min_pct": 75.0})) is None
     why = noise.why_void(found, Gate.of({**settings, "core_speed_min_pct": 93.0}))
-    assert "a core did known work at 75 % of its fastest (less than 93 %)" in str(why)
+    assert "a core ran at 75 % of its fastest (less than 93 %)" in str(why)
 
 
 def test_without_a_gate_the_noise_is_a_warning() -> None:
@@ -231,4 +231,4 @@ def test_a_machine_that_was_short_of_memory_is_told(waited_pct: float | None, sa
     figures = {**NOISE_FIGURES, "waited_for_memory_pct": waited_pct}
     found = noise.warnings(record({"results": {"noise": figures}}))
     assert len(found) == says
-    assert all("short of memory: something waited for it 3.2 %" in line for line in found)
+    assert all("short of memory: processes waited for it 3.2 %" in line for line in found)

@@ -144,13 +144,13 @@ def test_a_view_is_as_old_as_it_trails_but_for_the_time_between_two_marks(
     defect = InjectedDefect(delay_ms=250, view_behind_ms=1_000)
     found = calibration.view(write(tmp_path, verdict(p50_ms=255), views=[view]), defect)
     assert found.programmed == "delay of 250 ms, a view 1,000 ms behind"
-    assert "while that of the count is 255 ms" in found.measured
+    assert "lag of the count 255 ms" in found.measured
     assert found.within == within
 
 
 def test_a_view_that_nobody_saw_is_off(tmp_path: Path) -> None:
     found = calibration.view(write(tmp_path, verdict()), InjectedDefect(view_behind_ms=1_000))
-    assert (found.measured, found.within) == ("no view was seen", False)
+    assert (found.measured, found.within) == ("no view was traced", False)
 
 
 @pytest.mark.parametrize(
@@ -262,9 +262,9 @@ def test_an_overloaded_engine_has_to_be_seen_counting_what_it_was_allowed(
 ) -> None:
     found = calibration.work(overloaded(tmp_path, share, kind), NOISY)
     # From 6.3 s to 19.3 s after the start: 5,000 + 100 x 12.8.
-    counted = f"{kind}, counting {6_280 * share:,.0f}/s in 13 s, in which it was allowed 6,280/s"
+    counted = f"{kind}, counting {6_280 * share:,.0f}/s in 13 s with a capacity of 6,280/s"
     assert found.measured.startswith(counted)
-    assert found.measured.endswith("(in the long run 7,600/s)")
+    assert found.measured.endswith("(long-run mean 7,600/s)")
     assert found.within == within
 
 
@@ -304,15 +304,15 @@ def stalled(
 def test_a_stall_is_seen_once_the_lag_passes_a_second(tmp_path: Path) -> None:
     found = calibration.stall(stalled(tmp_path), STALL)
     assert found.within
-    assert "seen after 1.00 s, fell behind, median dt_ms 5 ms" in found.measured
+    assert "detected after 1.00 s, fell behind, median dt_ms 5 ms" in found.measured
 
 
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"stalls": 1}, "never seen"),  # another one than was programmed
-        ({"stalls": -1}, "never seen"),
-        ({"tells_after_ms": 2_500}, "seen after 2.50 s"),
+        ({"stalls": 1}, "not detected"),  # another one than was programmed
+        ({"stalls": -1}, "not detected"),
+        ({"tells_after_ms": 2_500}, "detected after 2.50 s"),
         ({"dt_ms": 101}, "median dt_ms 101 ms"),
         ({"kind": "kept up"}, "kept up"),
     ],
@@ -335,5 +335,5 @@ def test_an_engine_that_does_not_say_when_it_stalled_is_no_ruler(tmp_path: Path)
 def test_an_engine_that_does_not_note_its_capacity_is_no_ruler(tmp_path: Path) -> None:
     folder = overloaded(tmp_path, 1.0)
     (folder / "stack" / "swiftd.log").write_text("nothing\n")
-    with pytest.raises(ValueError, match="did not note its capacity"):
+    with pytest.raises(ValueError, match="did not log its capacity"):
         calibration.work(folder, NOISY)

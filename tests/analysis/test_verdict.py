@@ -210,7 +210,7 @@ def test_a_rate_that_was_not_offered_is_no_success() -> None:
 def test_falling_behind_less_than_was_asked_is_still_falling_behind() -> None:
     found = verdict(Race(leak=0.3), asked_per_s=5_000)
     assert found.kind is VerdictKind.FELL_BEHIND
-    assert any("lower rate than asked for" in warning for warning in found.warnings)
+    assert any("less than the requested rate" in warning for warning in found.warnings)
 
 
 def test_a_generator_that_waits_for_the_broker_is_the_brokers_fault() -> None:

@@ -42,7 +42,7 @@ def lines(tmp_path: Path) -> list[str]:
         run(logs, RunSpec(engine="steady", rate=4_000), tag="2026.03.22.05.09.00_UTC_slow"),
     ]
     asked = read_run(folders[2])["asked"] | {"pageviews_per_s": 90_000}
-    why = "The generator achieved 4,000.0 pageviews/s of the 90,000 asked for"
+    why = "The generator achieved 4,000.0 pageviews/s of the 90,000 requested"
     edit(folders[2], asked=asked, outcome=why)
     return as_published.lines(ARTICLE, collect(folders).runs)
 
