@@ -83,6 +83,7 @@ STACK = Facts(
     changed_from={
         "REDPANDA_SMP": {"REDPANDA_MEMORY": "9G"},
         **{name: {name: "1"} for name in CORES},
+        "JVM_OPTIONS": {"JVM_OPTIONS": "-Dracetrack.before=1"},
     },
     jvm_of={
         "KAFKA_HEAP": "broker",
