@@ -28,7 +28,7 @@ from racetrack.stack.processes import log_tail
 
 TOPIC = "racetrack-write-check"
 # Together less than 10 s.
-ACKNOWLEDGED_WITHIN_S, LIMIT_WITHIN_S, ARRIVED_WITHIN_S = 3.0, 1.0, 4.0
+ACKNOWLEDGED_WITHIN_S, LIMIT_WITHIN_S, ARRIVED_WITHIN_S = 5.0, 0.5, 3.0
 CHECK_EVERY_S = 0.05
 # Largest batch of the generator's client (LOADGEN_BATCH_BYTES).
 BATCH_BYTES = 1_000_000
