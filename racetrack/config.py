@@ -1,7 +1,7 @@
 """`.env` and the environment become one frozen Settings; nothing else reads either.
 
-An engine's own settings are the class `Knobs` in `racetrack/engines/<engine>/knobs.py`, with their
-defaults in `racetrack/engines/<engine>/.env`. `load` combines all of them.
+An engine's own settings are the class derived from `Settings` in its `settings.py`, with their
+defaults in the `.env` beside it. `load` combines all of them.
 """
 
 import difflib
@@ -123,8 +123,8 @@ ShellWords = Annotated[str, AfterValidator(_shell_words)]
 
 
 class Settings(BaseSettings):
-    """Every knob of `.env` but the engines', under its own name in lower case; the environment wins
-    over the file.
+    """Every setting in `.env` but the engines', under its own name in lower case; the environment
+    wins over the file.
 
     Ports are TCP ports; rates, durations and sizes are as `racetrack.units` reads them.
     """
@@ -208,10 +208,10 @@ class Settings(BaseSettings):
 
     @classmethod
     def of(cls, settings: "Settings") -> Self:
-        """The same settings, known to have the knobs of this class.
+        """Return the same settings, with the type of this class.
 
         Raises:
-            TypeError: they have not; only `load` makes settings that have the knobs of all engines.
+            TypeError: they lack its fields; only `load` makes settings with those of all engines.
         """
         if not isinstance(settings, cls):
             raise TypeError(f"These settings lack those of {cls.__module__}.")
@@ -230,9 +230,9 @@ class Settings(BaseSettings):
 
 @cache
 def _whole() -> type[Settings]:
-    """Settings with the knobs of all engines and workloads."""
-    modules = {**plugins.of_all_workloads("knobs"), **plugins.of_all("knobs")}
-    bases = (*(module.Knobs for module in modules.values()), Settings)
+    """Return the class of the settings of all engines and workloads."""
+    modules = {**plugins.of_all_workloads("settings"), **plugins.of_all("settings")}
+    bases: tuple[type[Settings], ...] = (*map(class_in, modules.values()), Settings)
     return create_model("WholeSettings", __base__=bases)
 
 
@@ -241,16 +241,28 @@ def every_setting() -> Mapping[str, FieldInfo]:
     return _whole().model_fields
 
 
-def own_names(knobs: ModuleType | None) -> tuple[str, ...]:
-    """Names in lower case of the settings that a `knobs.py` adds, if there is one."""
-    named = knobs.Knobs.model_fields if knobs else ()
+def class_in(module: ModuleType) -> type[Settings]:
+    """Return the class of settings that a `settings.py` of an engine or a workload defines."""
+    (found,) = (
+        each
+        for each in vars(module).values()
+        if isinstance(each, type)
+        and issubclass(each, Settings)
+        and each.__module__ == module.__name__
+    )
+    return found
+
+
+def own_names(module: ModuleType | None) -> tuple[str, ...]:
+    """Return the names in lower case of the settings that a `settings.py` adds, if there is one."""
+    named = class_in(module).model_fields if module else ()
     return tuple(name for name in named if name not in Settings.model_fields)
 
 
 @cache
 def of_engine(engine: str) -> tuple[str, ...]:
-    """Names in lower case of the settings that only this engine heeds: its `knobs.py` has them."""
-    return own_names(plugins.of_all("knobs").get(engine))
+    """Return the names in lower case of the settings in the engine's `settings.py`."""
+    return own_names(plugins.of_all("settings").get(engine))
 
 
 def of_other_engines(engine: str) -> frozenset[str]:
@@ -289,7 +301,7 @@ def load(overrides: Mapping[str, str] | None = None) -> Settings:
 def known_names() -> frozenset[str]:
     """Return the names that may stand in `.env`: of settings, and of the versions of images."""
     brought = (
-        getattr(module, "APPLICABILITY", None) for module in plugins.of_all("knobs").values()
+        getattr(module, "APPLICABILITY", None) for module in plugins.of_all("settings").values()
     )
     images = {name for heed in brought if heed for name in heed.image_versions}
     return frozenset({name.upper() for name in every_setting()} | {*IMAGE_VERSIONS} | images)

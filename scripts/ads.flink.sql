@@ -11,7 +11,7 @@
 -- - Topics must be there before: `./race up flink --workload ads` makes them. They are `flink.` and the
 --   name of the view.
 -- - How Flink runs (parallelism, mini-batches, state, checkpoints) is not set here but in its
---   configuration: the knobs FLINK_*.
+--   configuration: the settings FLINK_*.
 
 -- ---- Where Kafka and the registry are -------------------------------------------------------------
 -- All addresses stand in these templates; no query reads them. Where there is a table of that name

@@ -12,7 +12,7 @@
 -- - Topics must be there before. `./race up flink` makes them, or set the broker to make what it is
 --   asked for (auto.create.topics.enable). They are `flink.` and the name of the view.
 -- - How Flink runs (parallelism, mini-batches, state, checkpoints) is not set here but in its
---   configuration: the knobs FLINK_* in .env. One thing should never be set:
+--   configuration: the settings FLINK_* in .env. One thing should never be set:
 --   table.exec.sink.upsert-materialize=NONE. It makes Flink fast and wrong: see the end.
 
 -- ---- Where Kafka and the registry are -------------------------------------------------------------

@@ -45,7 +45,7 @@ def test_a_bad_value_is_refused_by_name(
 
 
 @pytest.mark.parametrize(
-    ("knobs", "why"),
+    ("overrides", "why"),
     [
         ({"REDPANDA_MEMORY": "1023M"}, "make it 1G or more"),
         ({"REDPANDA_MEMORY": "512m"}, "make it 1G or more"),
@@ -54,10 +54,10 @@ def test_a_bad_value_is_refused_by_name(
     ],
 )
 def test_memory_that_redpanda_would_not_start_with_is_refused(
-    knobs: dict[str, str], why: str
+    overrides: dict[str, str], why: str
 ) -> None:
     with pytest.raises(UsageError, match=rf"REDPANDA_MEMORY: .*{why}"):
-        settings.load(knobs)
+        settings.load(overrides)
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def test_variables_of_other_programs_are_no_settings() -> None:
 def test_clients_of_the_broker_are_sent_where_the_settings_say(
     bind: str, advertised: str, told: str
 ) -> None:
-    knobs = {"BIND_ADDRESS": bind, "KAFKA_ADVERTISED_ADDRESS": advertised}
-    assert settings.load(knobs).advertised_address == told
+    overrides = {"BIND_ADDRESS": bind, "KAFKA_ADVERTISED_ADDRESS": advertised}
+    assert settings.load(overrides).advertised_address == told
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ SENTENCE = re.compile(r".*?[.](?=\s|$)")
 
 
 @dataclass(frozen=True)
-class Knob:
+class EngineSetting:
     """One setting of an engine: what it is now, what the file says, and why."""
 
     name: str
@@ -68,11 +68,11 @@ def list_engines(name: str | None) -> None:
         found = [engines.find_engine(name)] if name else engines.all_engines()
         screen = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
         for engine in found:
-            _show(screen, engine, knobs(engine.name), whole=bool(name))
+            _show(screen, engine, engine_settings(engine.name), whole=bool(name))
 
 
-def knobs(engine: str) -> list[Knob]:
-    """Every setting that only this engine heeds, in the order of its `knobs.py`; then those of its
+def engine_settings(engine: str) -> list[EngineSetting]:
+    """Return the engine's own settings, in the order of its `settings.py`; then the versions of its
     published images, which are in no field."""
     from racetrack import config as settings
 
@@ -88,7 +88,7 @@ def knobs(engine: str) -> list[Knob]:
             # A secret that differs is still told from the default.
             now = now and (MASKED if now == default else f"{MASKED} (another)")
             default = default and MASKED
-        found.append(Knob(name, now, default, explained.get(name, ())))
+        found.append(EngineSetting(name, now, default, explained.get(name, ())))
     return found
 
 
@@ -119,18 +119,22 @@ def _names(engine: str) -> list[str]:
     from racetrack import config as settings
 
     named = map(str.upper, settings.of_engine(engine))
-    heed = getattr(plugins.of_all("knobs").get(engine), "APPLICABILITY", None)
+    heed = getattr(plugins.of_all("settings").get(engine), "APPLICABILITY", None)
     return list(dict.fromkeys([*named, *(heed.image_versions if heed else ())]))
 
 
-def _show(screen: "Console", engine: "Engine", of_engine: Sequence[Knob], *, whole: bool) -> None:
+def _show(
+    screen: "Console", engine: "Engine", of_engine: Sequence[EngineSetting], *, whole: bool
+) -> None:
     """Print one engine. Text from files and the environment is never taken for markup."""
     from rich.text import Text
 
     screen.print(Text(f"{engine.name}  {engine.title}", style="bold"))
     for label, value in _facts(engine, of_engine):
         screen.print(Text(f"  {label:<11}{value}"))
-    if rest := [knob for knob in of_engine if not knob.is_version or (whole and knob.comment)]:
+    if rest := [
+        setting for setting in of_engine if not setting.is_version or (whole and setting.comment)
+    ]:
         if screen.is_terminal:
             screen.print(_table(rest, whole=whole))
         else:
@@ -138,27 +142,30 @@ def _show(screen: "Console", engine: "Engine", of_engine: Sequence[Knob], *, who
     screen.print()
 
 
-def _facts(engine: "Engine", of_engine: Sequence[Knob]) -> Iterator[tuple[str, str]]:
+def _facts(engine: "Engine", of_engine: Sequence[EngineSetting]) -> Iterator[tuple[str, str]]:
     versions = [
-        f"{knob.name}={knob.now}" + (f" (default {knob.default})" if knob.is_changed else "")
-        for knob in of_engine
-        if knob.is_version
+        f"{setting.name}={setting.now}"
+        + (f" (default {setting.default})" if setting.is_changed else "")
+        for setting in of_engine
+        if setting.is_version
     ]
     scripts = [f"{workload} (scripts/{script})" for workload, script in engine.scripts.items()]
     yield "versions", ", ".join(versions) or "none to choose"
     yield "runtimes", ", ".join(engine.runtimes)
     yield "workloads", ", ".join(scripts) or "it counts the main topic only"
-    if all(knob.is_version for knob in of_engine):
+    if all(setting.is_version for setting in of_engine):
         yield "settings", "none"
 
 
-def _rows(of_engine: Sequence[Knob], *, whole: bool) -> Iterator[tuple[str, str, str, str, str]]:
-    for knob in of_engine:
-        said = "\n".join(knob.comment) if whole else first_sentence(knob.comment)
-        yield ("*" if knob.is_changed else "", knob.name, knob.now, knob.default, said)
+def _rows(
+    of_engine: Sequence[EngineSetting], *, whole: bool
+) -> Iterator[tuple[str, str, str, str, str]]:
+    for setting in of_engine:
+        said = "\n".join(setting.comment) if whole else first_sentence(setting.comment)
+        yield ("*" if setting.is_changed else "", setting.name, setting.now, setting.default, said)
 
 
-def _table(of_engine: Sequence[Knob], *, whole: bool) -> "Table":
+def _table(of_engine: Sequence[EngineSetting], *, whole: bool) -> "Table":
     """For a terminal, where the last column is folded."""
     from rich import box
     from rich.table import Table
@@ -174,7 +181,7 @@ def _table(of_engine: Sequence[Knob], *, whole: bool) -> "Table":
     return table
 
 
-def _aligned(of_engine: Sequence[Knob], *, whole: bool) -> Iterator[str]:
+def _aligned(of_engine: Sequence[EngineSetting], *, whole: bool) -> Iterator[str]:
     """For a pipe or a file, where nothing is folded."""
     rows = [COLUMNS, *_rows(of_engine, whole=whole)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS) - 1)]

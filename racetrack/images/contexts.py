@@ -33,7 +33,7 @@ CODE_FOLDERS = ("racetrack/stack/native", "racetrack/stack/services")
 NOT_IN_IMAGES = ("loadgen", "stack")
 # Of an engine's folder, as far as it is there. Its `engine.py` makes it known, and is not imported.
 OF_ENGINE_RECIPES = ("__init__.py", "recipe.py")
-OF_ENGINE = (*OF_ENGINE_RECIPES, "knobs.py", "services")
+OF_ENGINE = (*OF_ENGINE_RECIPES, "settings.py", "services")
 MARKER = "engine.py"
 UV_LOCK = "requirements/uv.lock"
 

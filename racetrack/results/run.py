@@ -212,7 +212,7 @@ class RunRecord(StrictModel):
     )
     settings: dict[str, Scalar] = Field(
         default_factory=dict,
-        description="Every knob of `.env` in lower case; secrets are masked.",
+        description="Every setting in `.env` in lower case; secrets are masked.",
     )
     engine_services: tuple[str, ...] = Field(
         default=(), description="Of the services in `processes`, those that are the engine's own."

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from racetrack import plugins
-from racetrack.config import IMAGE_VERSIONS
+from racetrack.config import IMAGE_VERSIONS, own_names
 from racetrack.errors import UsageError
 from racetrack.install.versions import in_env_files, names
 
@@ -18,7 +18,7 @@ NO_IMAGE = "no published image is used there"
 
 @dataclass(frozen=True)
 class Applicability:
-    """What heeds some settings, by their names in `.env`. An engine's stands in its `knobs.py`."""
+    """Which runtime uses a setting, by name in `.env`. An engine's is in its `settings.py`."""
 
     # Settings that the harness itself reads, in every runtime: what it starts services with, where
     # it writes, how it names things, which workload it runs, and the address of an engine that it
@@ -93,8 +93,8 @@ def affected_services() -> dict[str, str]:
 
 def workload_of(setting: str) -> str:
     """The workload that alone heeds a setting; empty if it is not a workload's."""
-    modules = plugins.of_all_workloads("knobs").items()
-    found = (name for name, of in modules if setting.lower() in of.Knobs.__annotations__)
+    modules = plugins.of_all_workloads("settings").items()
+    found = (name for name, module in modules if setting.lower() in own_names(module))
     return next(found, "")
 
 
@@ -133,6 +133,6 @@ def require_overrides_applicable(services: Collection[str], runtime: str, *, air
 
 def _all() -> Iterator[Applicability]:
     yield STACK
-    for module in plugins.of_all("knobs").values():
+    for module in plugins.of_all("settings").values():
         if found := getattr(module, "APPLICABILITY", None):
             yield found

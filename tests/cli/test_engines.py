@@ -7,7 +7,13 @@ from click.testing import CliRunner
 from pydantic import SecretStr
 
 from racetrack import cli, engines
-from racetrack.cli.engines import MASKED, Knob, comments_in, first_sentence, knobs
+from racetrack.cli.engines import (
+    MASKED,
+    EngineSetting,
+    comments_in,
+    engine_settings,
+    first_sentence,
+)
 from racetrack.config import every_setting
 from racetrack.install.versions import in_env_files
 
@@ -19,13 +25,17 @@ def shown(*arguments: str) -> str:
     return result.output
 
 
-def every_knob() -> list[tuple[str, Knob]]:
-    return [(name, knob) for name in engines.engine_names() for knob in knobs(name)]
+def every_setting_of_engines() -> list[tuple[str, EngineSetting]]:
+    return [(name, setting) for name in engines.engine_names() for setting in engine_settings(name)]
 
 
-def a_port() -> tuple[str, Knob]:
+def a_port() -> tuple[str, EngineSetting]:
     """Some engine's port, which takes any number that is one."""
-    return next((name, knob) for name, knob in every_knob() if knob.name.endswith("_PORT"))
+    return next(
+        (name, setting)
+        for name, setting in every_setting_of_engines()
+        if setting.name.endswith("_PORT")
+    )
 
 
 def test_every_engine_is_listed_with_all_that_it_says_of_itself() -> None:
@@ -35,12 +45,12 @@ def test_every_engine_is_listed_with_all_that_it_says_of_itself() -> None:
         assert f"  runtimes   {', '.join(engine.runtimes)}\n" in output
         for workload, script in engine.scripts.items():
             assert f"{workload} (scripts/{script})" in output
-        for knob in knobs(engine.name):
-            assert knob.name in output
+        for setting in engine_settings(engine.name):
+            assert setting.name in output
 
 
 def test_settings_that_only_engines_heed_are_all_there() -> None:
-    listed = {knob.name.lower() for _, knob in every_knob()}
+    listed = {setting.name.lower() for _, setting in every_setting_of_engines()}
     named_in_files = {name.lower() for name in in_env_files()}
     assert listed <= named_in_files
     assert "kafka_port" not in listed
@@ -52,15 +62,15 @@ def test_one_engine_is_shown_alone_with_its_whole_comments(name: str) -> None:
     output = shown(name)
     others = [engine.title for engine in engines.all_engines() if engine.name != name]
     assert not [title for title in others if re.search(rf"^\w+  {title}$", output, re.M)]
-    for knob in knobs(name):
-        assert all(line in output for line in knob.comment)
+    for setting in engine_settings(name):
+        assert all(line in output for line in setting.comment)
 
 
 def test_nothing_is_changed_unless_the_environment_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for _, knob in every_knob():
-        monkeypatch.delenv(knob.name, raising=False)
+    for _, setting in every_setting_of_engines():
+        monkeypatch.delenv(setting.name, raising=False)
     assert not [line for line in shown().splitlines() if line.startswith("*")]
 
 
@@ -73,9 +83,9 @@ def test_what_the_environment_changes_is_marked(monkeypatch: pytest.MonkeyPatch)
 
 def test_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     secrets = [
-        knob
-        for _, knob in every_knob()
-        if (field := every_setting().get(knob.name.lower())) and field.annotation is SecretStr
+        setting
+        for _, setting in every_setting_of_engines()
+        if (field := every_setting().get(setting.name.lower())) and field.annotation is SecretStr
     ]
     assert secrets
     monkeypatch.setenv(secrets[0].name, "s3cret")
@@ -83,7 +93,7 @@ def test_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "s3cret" not in output
     assert f"{MASKED} (another)" in output
     files = in_env_files()
-    assert not [knob for knob in secrets if files[knob.name] and knob.default != MASKED]
+    assert not [setting for setting in secrets if files[setting.name] and setting.default != MASKED]
 
 
 def test_an_unknown_name_ends_with_the_list() -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from racetrack.clock import now_ms
 from racetrack.probes.loadgen import LoadgenError
-from racetrack.workloads.shop.knobs import Knobs
 from racetrack.workloads.shop.load.tracers import Reserved
+from racetrack.workloads.shop.settings import ShopSettings
 from tests.e2e.loadgen_stack import LoadgenStack, Message
 
 pytestmark = pytest.mark.e2e
@@ -36,7 +36,7 @@ def first_second(loadgen: LoadgenStack) -> list[Message]:
 def test_the_shop_is_seeded(loadgen: LoadgenStack) -> None:
     ids = {t: loadgen.sql(f"SELECT id FROM {t} ORDER BY id") for t in ("users", "items")}  # noqa: S608
     settings = loadgen.settings
-    shop = Knobs.of(settings)
+    shop = ShopSettings.of(settings)
     reserved = Reserved(shop.shop_users, shop.shop_items, settings.pageviews_partitions)
     assert (reserved.users, reserved.items) == (10_000, 1_000)
     assert ids["users"] == [(n,) for n in range(1, reserved.last_user + 1)]

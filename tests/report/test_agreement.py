@@ -109,7 +109,7 @@ def test_searches_with_other_settings_stand_apart_and_say_which_they_are() -> No
 def test_settings_that_only_other_engines_heed_set_no_search_apart() -> None:
     engine, other = [name for name in plugins.engine_names() if settings.of_engine(name)][:2]
     own, of_other = (
-        next(knob for knob in settings.of_engine(name) if not knob.endswith(PLACE_ONLY))
+        next(name for name in settings.of_engine(name) if not name.endswith(PLACE_ONLY))
         for name in (engine, other)
     )
 

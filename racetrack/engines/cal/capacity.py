@@ -11,7 +11,7 @@ from random import Random
 
 from racetrack.results.defects import InjectedDefect
 
-# The shortest correlation time that is accepted is ten of these (racetrack/engines/cal/knobs.py).
+# The shortest correlation time that settings.py accepts is ten of these.
 STEP_S = 0.05
 
 

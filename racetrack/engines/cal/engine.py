@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from racetrack.engines.cal.knobs import Knobs
+from racetrack.engines.cal.settings import CalibrationSettings
 from racetrack.engines.contract import (
     Access,
     CalibrationEngine,
@@ -107,7 +107,7 @@ class Cal(CalibrationEngine):
     def reader(self, access: Access) -> Iterator[Reader]:
         """One that takes its time, and answers what the view had said when it was asked."""
         stop = threading.Event()
-        answer_s = Knobs.of(access.settings).cal_answer_ms / 1000
+        answer_s = CalibrationSettings.of(access.settings).cal_answer_ms / 1000
         with ThreadPoolExecutor(1) as following:
             reader = LogReader(find_workload(access.settings.workload).queries, answer_s)
             taken = following.submit(reader.take_all, seen_in(access.logs["cal"], stop))

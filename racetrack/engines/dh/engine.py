@@ -17,7 +17,7 @@ from racetrack.engines.contract import (
     Seen,
     Summary,
 )
-from racetrack.engines.dh.knobs import Knobs
+from racetrack.engines.dh.settings import DeephavenSettings
 from racetrack.engines.shared.progress_log import seen_in, updates_of
 from racetrack.errors import RacetrackError
 from racetrack.stack.contract import Stack
@@ -92,11 +92,11 @@ class Deephaven(Engine):
 
     def clock_slack_ms(self, settings: Settings) -> int:
         """Time is that of a cycle's start: a cycle ago, and as long as the cycle took."""
-        return 2 * Knobs.of(settings).deephaven_cycle_ms
+        return 2 * DeephavenSettings.of(settings).deephaven_cycle_ms
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """The IDE's address, and what to paste there."""
-        settings = Knobs.of(stack.settings)
+        settings = DeephavenSettings.of(stack.settings)
         host = f"{settings.reach_address}:{settings.deephaven_port}"
         psk = settings.deephaven_psk.get_secret_value()
         script = f"{stack.internal_endpoints.scripts}/{self.script(settings).name}"
@@ -162,12 +162,12 @@ def connect(settings: Settings) -> "Session":
     """A session on the server of these settings; the tables it makes outlive it."""
     from pydeephaven import Session
 
-    knobs = Knobs.of(settings)
+    own = DeephavenSettings.of(settings)
     return Session(
         host=settings.reach_address,
-        port=knobs.deephaven_port,
+        port=own.deephaven_port,
         auth_type=_PSK_HANDLER,
-        auth_token=knobs.deephaven_psk.get_secret_value(),
+        auth_token=own.deephaven_psk.get_secret_value(),
     )
 
 

@@ -12,7 +12,7 @@ from racetrack.engines.contract import DemoError, NoSuchView
 from racetrack.engines.flink import checkpoint, script, topics
 from racetrack.engines.flink.gateway import Gateway, Refused
 from racetrack.engines.flink.job import JobLog
-from racetrack.engines.flink.knobs import Knobs
+from racetrack.engines.flink.settings import FlinkSettings
 from racetrack.engines.shared.upsert import views
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.engines.shared.upsert.topics import is_written, latest
@@ -95,16 +95,16 @@ class Flink(UpsertEngine):
 
     def clock_slack_ms(self, settings: Settings) -> int:
         """Its window moves by whole seconds, at a tick each 200 ms, through a few mini-batches."""
-        return 2_000 + 4 * Knobs.of(settings).flink_mini_batch_ms
+        return 2_000 + 4 * FlinkSettings.of(settings).flink_mini_batch_ms
 
     def caveats(self, settings: Settings) -> list[str]:
         """Settings that make it another engine than the default one."""
         found = []
-        if Knobs.of(settings).flink_upsert_materialize == "NONE":
+        if FlinkSettings.of(settings).flink_upsert_materialize == "NONE":
             found.append(
                 "FLINK_UPSERT_MATERIALIZE=NONE: rows of joined views may be wrong or missing."
             )
-        if not Knobs.of(settings).flink_checkpoint_ms:
+        if not FlinkSettings.of(settings).flink_checkpoint_ms:
             found.append("Flink ran without checkpoints: a job that fails is not restored.")
         return found
 
@@ -163,7 +163,7 @@ def _statements(stack: Stack, path: Path) -> list[str]:
 
 
 def _gateway_address(settings: Settings) -> str:
-    return f"{settings.reach_address}:{Knobs.of(settings).flink_port}"
+    return f"{settings.reach_address}:{FlinkSettings.of(settings).flink_port}"
 
 
 def _addresses(stack: Stack, sql: str) -> str:

@@ -3,7 +3,7 @@ upsert topic, which is what users of Kafka Streams read."""
 
 from racetrack.clock import now_ms
 from racetrack.config import Settings
-from racetrack.engines.kstreams.knobs import EXACTLY_ONCE, Knobs
+from racetrack.engines.kstreams.settings import EXACTLY_ONCE, KafkaStreamsSettings
 from racetrack.engines.shared.upsert import totals
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 
@@ -29,19 +29,19 @@ class KafkaStreams(UpsertEngine):
 
     def readable_ms(self, settings: Settings, at_ms: int) -> int:
         """At once; or, within a transaction, by when it has been read at the latest."""
-        is_transaction = Knobs.of(settings).kstreams_guarantee == EXACTLY_ONCE
+        is_transaction = KafkaStreamsSettings.of(settings).kstreams_guarantee == EXACTLY_ONCE
         return now_ms() if is_transaction else at_ms
 
     def clock_slack_ms(self, settings: Settings) -> int:
         """Its window moves by whole seconds, at a tick each 200 ms."""
-        return 2_000 + 4 * Knobs.of(settings).kstreams_commit_ms
+        return 2_000 + 4 * KafkaStreamsSettings.of(settings).kstreams_commit_ms
 
     def caveats(self, settings: Settings) -> list[str]:
         """Settings that make it another engine than the default one, or harder to measure."""
-        knobs = Knobs.of(settings)
+        own = KafkaStreamsSettings.of(settings)
         return [
-            *([ON_TRANSACTIONS] if knobs.kstreams_guarantee == EXACTLY_ONCE else []),
-            *([ON_CHANGELOGS] if knobs.kstreams_changelog == "off" else []),
+            *([ON_TRANSACTIONS] if own.kstreams_guarantee == EXACTLY_ONCE else []),
+            *([ON_CHANGELOGS] if own.kstreams_changelog == "off" else []),
         ]
 
 

@@ -22,7 +22,7 @@ import psutil
 from racetrack.clock import now_ms
 from racetrack.config import Settings
 from racetrack.engines.contract import Access, Engine, NoSuchView, Progress, Reader, Seen, Summary
-from racetrack.engines.mz.knobs import Knobs
+from racetrack.engines.mz.settings import MaterializeSettings
 from racetrack.engines.shared.marks import only_more, value_in_sql
 from racetrack.engines.shared.pgwire import CopyOut, Poll, Server, wait_for
 from racetrack.errors import RacetrackError, SetupError, UsageError
@@ -95,7 +95,7 @@ class Materialize(Engine):
 
     def check(self, stack: Stack) -> None:
         """Is there a Materialize, and what is needed to speak to it?"""
-        settings = Knobs.of(stack.settings)
+        settings = MaterializeSettings.of(stack.settings)
         if shutil.which("psql") is None:
             raise SetupError("psql is not installed. On Debian: apt-get install postgresql-client.")
         if not _is_elsewhere(settings):
@@ -219,7 +219,11 @@ class Materialize(Engine):
         """What kind of Materialize it was."""
         if not _is_elsewhere(settings):
             return [IMAGE]
-        return [ELSEWHERE] if Knobs.of(settings).mz_pid else [ELSEWHERE, NOT_KNOWN_TO_BE_HERE]
+        return (
+            [ELSEWHERE]
+            if MaterializeSettings.of(settings).mz_pid
+            else [ELSEWHERE, NOT_KNOWN_TO_BE_HERE]
+        )
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """psql, and what to type there."""
@@ -308,14 +312,14 @@ def _summary(row: list[str | None], now_ms: int) -> Summary:
 
 
 def _is_elsewhere(settings: Settings) -> bool:
-    return bool(Knobs.of(settings).mz_url.get_secret_value())
+    return bool(MaterializeSettings.of(settings).mz_url.get_secret_value())
 
 
 def _server(settings: Settings) -> Server:
     """Where Materialize listens, as the user that may do everything there."""
-    if url := Knobs.of(settings).mz_url.get_secret_value():
+    if url := MaterializeSettings.of(settings).mz_url.get_secret_value():
         return Server.at(url, "MZ_URL")
-    where = f"{settings.reach_address}:{Knobs.of(settings).materialize_port}"
+    where = f"{settings.reach_address}:{MaterializeSettings.of(settings).materialize_port}"
     return Server.at(f"postgres://materialize@{where}/materialize?sslmode=disable", "")
 
 
@@ -325,17 +329,20 @@ def _demo(settings: Settings) -> Server:
 
 
 def _kafka(stack: Stack) -> str:
-    return Knobs.of(stack.settings).mz_kafka or stack.internal_endpoints.kafka
+    return MaterializeSettings.of(stack.settings).mz_kafka or stack.internal_endpoints.kafka
 
 
 def _registry(stack: Stack) -> str:
-    return Knobs.of(stack.settings).mz_schema_registry_url or stack.internal_endpoints.registry
+    return (
+        MaterializeSettings.of(stack.settings).mz_schema_registry_url
+        or stack.internal_endpoints.registry
+    )
 
 
 def _own_processes(settings: Settings) -> list[int]:
     """The pids in MZ_PID and their descendants, each once."""
     found: dict[int, None] = {}
-    for pid in map(int, re.findall(r"\d+", Knobs.of(settings).mz_pid)):
+    for pid in map(int, re.findall(r"\d+", MaterializeSettings.of(settings).mz_pid)):
         try:
             main = psutil.Process(pid)
             found |= dict.fromkeys([pid, *(child.pid for child in main.children(recursive=True))])

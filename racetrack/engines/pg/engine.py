@@ -17,7 +17,7 @@ from psycopg.conninfo import make_conninfo
 from racetrack.clock import now_ms
 from racetrack.config import Settings
 from racetrack.engines.contract import Access, Engine, NoSuchView, Progress, Reader, Seen, Summary
-from racetrack.engines.pg.knobs import Knobs
+from racetrack.engines.pg.settings import PostgresSettings
 from racetrack.engines.shared.marks import only_more, value_in_sql
 from racetrack.engines.shared.pgwire import Server
 from racetrack.errors import RacetrackError, UsageError
@@ -72,14 +72,17 @@ class PostgreSQL(Engine):
     def check(self, stack: Stack) -> None:
         """Has the script the triggers, if they are asked for?"""
         script = self.script(stack.settings)
-        if Knobs.of(stack.settings).postgres_triggers and TRIGGERS not in script.read_text():
+        if (
+            PostgresSettings.of(stack.settings).postgres_triggers
+            and TRIGGERS not in script.read_text()
+        ):
             raise UsageError(
                 f"POSTGRES_TRIGGERS does nothing: scripts/{script.name} has none. Unset it."
             )
 
     def load_demo(self, stack: Stack) -> None:
         """Run the script in psql; the consumer begins when it is committed."""
-        triggers = "on" if Knobs.of(stack.settings).postgres_triggers else "off"
+        triggers = "on" if PostgresSettings.of(stack.settings).postgres_triggers else "off"
         variables, script = {"triggers": triggers}, self.script(stack.settings)
         _server(stack.settings).run_script(script, stack.settings.stack_name, variables)
 
@@ -131,12 +134,12 @@ class PostgreSQL(Engine):
             *([ON_READS] if settings.reads_per_second else []),
             *([ON_MARKS] if settings.tracer_events_per_second else []),
         ]
-        kept = [ON_TRIGGERS] if Knobs.of(settings).postgres_triggers else []
+        kept = [ON_TRIGGERS] if PostgresSettings.of(settings).postgres_triggers else []
         return [*(read or [ON_READING]), *kept, SHARED]
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """psql, and what to type there."""
-        password = Knobs.of(stack.settings).postgres_password.get_secret_value()
+        password = PostgresSettings.of(stack.settings).postgres_password.get_secret_value()
         return [
             f"SQL: PGPASSWORD={password} psql '{_server(stack.settings).conninfo}'",
             f"In it: \\i {self.script(stack.settings)}",
@@ -198,9 +201,9 @@ def _notified(connection: "psycopg.Connection[Any]") -> Iterator[tuple[str, str]
 def _server(settings: Settings) -> Server:
     where = make_conninfo(
         host=settings.reach_address,
-        port=Knobs.of(settings).postgres_port,
+        port=PostgresSettings.of(settings).postgres_port,
         user="shop",
-        password=Knobs.of(settings).postgres_password.get_secret_value(),
+        password=PostgresSettings.of(settings).postgres_password.get_secret_value(),
         dbname="shop",
     )
     return Server.at(where, "POSTGRES_PORT")

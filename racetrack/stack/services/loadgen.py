@@ -73,16 +73,16 @@ def environment(context: Context) -> dict[str, str]:
         "LOADGEN_ACKS": settings.loadgen_acks,
         "LOADGEN_SEED": str(settings.loadgen_seed),
         "LOADGEN_REDIS": net.redis(settings) if "redis" in context.services else "",
-        **_knobs_of_workload(settings),
+        **_settings_of_workload(settings),
         "LIBRDKAFKA": str(library),
         "PYTHONDONTWRITEBYTECODE": "1",
         **PYPY,
     }
 
 
-def _knobs_of_workload(settings: Settings) -> dict[str, str]:
+def _settings_of_workload(settings: Settings) -> dict[str, str]:
     """The settings that only the workload heeds, if it has any."""
-    own = own_names(plugins.of_all_workloads("knobs").get(settings.workload))
+    own = own_names(plugins.of_all_workloads("settings").get(settings.workload))
     values = revealed(settings)
     return {name: values[name] for name in sorted(map(str.upper, own))}
 

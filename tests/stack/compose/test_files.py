@@ -214,9 +214,9 @@ def test_every_service_says_how_much_memory_it_may_use(
 ) -> None:
     for name, value in dict(compose_plugin).items():  # type: ignore[call-overload]
         monkeypatch.setenv(name, value)
-    knobs = {"CONNECT_HEAP": "6g"}
-    knobs |= {"KAFKA_HEAP": "5g"} if airgap == "true" else {"REDPANDA_MEMORY": "5G"}
-    told = Project(load({"AIRGAP": airgap, **knobs})).services()
+    overrides = {"CONNECT_HEAP": "6g"}
+    overrides |= {"KAFKA_HEAP": "5g"} if airgap == "true" else {"REDPANDA_MEMORY": "5G"}
+    told = Project(load({"AIRGAP": airgap, **overrides})).services()
     for service in told.values():
         assert re.fullmatch(r"\d+[mgMG]( \d+[mgMG])*", service.memory), service
     for name, size in (("debezium", "6g"), ("redpanda", "5")):

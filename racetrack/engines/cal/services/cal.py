@@ -1,11 +1,11 @@
-"""The calibration engine's consumer, in the harness' own Python."""
+"""The calibration engine's consumer, in the harness' defects Python."""
 
 import sys
 from collections.abc import Mapping
 from importlib.metadata import version
 
 from racetrack.config import REPO, Settings
-from racetrack.engines.cal.knobs import DEFECTS
+from racetrack.engines.cal.settings import DEFECTS
 from racetrack.stack import net
 from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.workloads.contract import find_workload
@@ -27,12 +27,12 @@ class Cal:
     def launch(self, context: Context) -> Launch:
         settings = context.settings
         (context.work / READY_FILE).unlink(missing_ok=True)  # of one that was killed
-        knobs = {k.upper(): v for k, v in settings.model_dump().items() if k.upper() in DEFECTS}
+        defects = {k.upper(): v for k, v in settings.model_dump().items() if k.upper() in DEFECTS}
         topic = find_workload(settings.workload).topic
         return Launch(
             argv=[sys.executable, "-m", "racetrack.engines.cal.consumer"],
             env={
-                **{name: str(value) for name, value in knobs.items()},
+                **{name: str(value) for name, value in defects.items()},
                 "TRACER_EVENTS_PER_SECOND": str(settings.tracer_events_per_second),
                 "KAFKA_BOOTSTRAP": net.kafka(settings),
                 "CAL_TOPIC": topic.name,

@@ -21,8 +21,8 @@ from racetrack.engines.cal.consumer import (
     due_ms,
     stalled_at,
 )
-from racetrack.engines.cal.knobs import Knobs
 from racetrack.engines.cal.services.cal import READY_FILE, SERVICE
+from racetrack.engines.cal.settings import CalibrationSettings
 from racetrack.engines.contract import Progress, Summary
 from racetrack.engines.shared.progress_log import updates_of
 from racetrack.results.defects import InjectedDefect
@@ -261,9 +261,9 @@ def test_it_needs_nothing_but_what_always_runs() -> None:
 def test_no_defect_of_the_users_own_settings_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("CAL_DELAY_MS", "CAL_CAPACITY_PER_S", "CAL_STALLED_PARTITION"):
         monkeypatch.setenv(name, "3")
-    knobs = Knobs.of(calibration.settings_of(InjectedDefect()))
-    assert (knobs.cal_delay_ms, knobs.cal_capacity_per_s) == (0, 0)
-    assert knobs.cal_stalled_partition == -1
+    own = CalibrationSettings.of(calibration.settings_of(InjectedDefect()))
+    assert (own.cal_delay_ms, own.cal_capacity_per_s) == (0, 0)
+    assert own.cal_stalled_partition == -1
 
 
 def test_a_defect_reaches_the_engine_as_it_was_asked_for() -> None:

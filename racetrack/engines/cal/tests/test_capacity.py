@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from racetrack import config as settings
 from racetrack.engines.cal.capacity import STEP_S, Capacity, stretches
 from racetrack.engines.cal.consumer import Counting
-from racetrack.engines.cal.knobs import Knobs
 from racetrack.engines.cal.services.cal import SERVICE
+from racetrack.engines.cal.settings import CalibrationSettings
 from racetrack.errors import UsageError
 from racetrack.results.defects import InjectedDefect
 from racetrack.stack.service import Context
@@ -102,8 +102,8 @@ def test_no_credit_is_gathered_while_nothing_waits() -> None:
 
 def test_the_settings_reach_what_they_start(context: Context) -> None:
     asked = {"CAL_CAPACITY_PER_S": "8000", "CAL_PAUSE_MS": "500", "CAL_PAUSE_EVERY_S": "4"}
-    knobs = Knobs.of(settings.load({**asked, "CAL_CAPACITY_NOISE_PCT": "12.5"}))
-    env = SERVICE.launch(replace(context, settings=knobs)).env
+    own = CalibrationSettings.of(settings.load({**asked, "CAL_CAPACITY_NOISE_PCT": "12.5"}))
+    env = SERVICE.launch(replace(context, settings=own)).env
     assert (env["CAL_CAPACITY_NOISE_PCT"], env["CAL_PAUSE_EVERY_S"]) == ("12.5", "4.0")
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from racetrack.config import REPO, Settings
-from racetrack.engines.dh.knobs import Knobs
+from racetrack.engines.dh.settings import DeephavenSettings
 from racetrack.stack import jvm, net, prebuilt
 from racetrack.stack.prebuilt import Archive
 from racetrack.stack.service import Context, Launch, NotReady
@@ -24,7 +24,7 @@ class Deephaven:
     ready_within_s = 120.0
 
     def ports(self, settings: Settings) -> Mapping[str, int]:
-        return {"DEEPHAVEN_PORT": Knobs.of(settings).deephaven_port}
+        return {"DEEPHAVEN_PORT": DeephavenSettings.of(settings).deephaven_port}
 
     def launch(self, context: Context) -> Launch:
         jars = _packages(context) / "deephaven_server/jars"
@@ -44,7 +44,7 @@ class Deephaven:
 
     def check(self, context: Context) -> None:
         """The IDE is served; whether a session opens, the engine's own module sees."""
-        settings = Knobs.of(context.settings)
+        settings = DeephavenSettings.of(context.settings)
         net.require_listener(settings, settings.deephaven_port)
         page = f"http://{net.endpoint(net.host(settings), settings.deephaven_port)}/ide/"
         status, _ = net.request(page)
@@ -60,7 +60,7 @@ class Deephaven:
 
 def environment(context: Context) -> dict[str, str]:
     """What `server.py` and `scripts/` read."""
-    settings = Knobs.of(context.settings)
+    settings = DeephavenSettings.of(context.settings)
     return {
         "DEEPHAVEN_HOST": settings.bind_address,
         "DEEPHAVEN_PORT": str(settings.deephaven_port),

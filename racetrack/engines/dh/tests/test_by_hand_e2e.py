@@ -18,7 +18,7 @@ from pydeephaven import Session
 from racetrack import cli
 from racetrack.config import REPO, Settings
 from racetrack.engines.dh import engine as dh
-from racetrack.engines.dh.knobs import Knobs
+from racetrack.engines.dh.settings import DeephavenSettings
 from racetrack.probes.broker import TopicOffsets
 from racetrack.probes.loadgen import Control
 from racetrack.probes.write_check import TOPIC
@@ -57,7 +57,7 @@ def session(up: Door, settings: Settings) -> Iterator[Session]:
 
 
 def test_it_says_where_to_play(up: Door, settings: Settings) -> None:
-    assert f":{Knobs.of(settings).deephaven_port}/ide/" in up.output
+    assert f":{DeephavenSettings.of(settings).deephaven_port}/ide/" in up.output
     assert "scripts/demo.py" in up.output
 
 
@@ -80,7 +80,7 @@ def test_a_run_beside_it_is_refused(up: Door) -> None:
 
 
 def test_the_ide_is_served(up: Door, settings: Settings) -> None:
-    url = f"http://{settings.reach_address}:{Knobs.of(settings).deephaven_port}/ide/"
+    url = f"http://{settings.reach_address}:{DeephavenSettings.of(settings).deephaven_port}/ide/"
     with urllib.request.urlopen(url, timeout=10) as page:  # our own server
         assert "Deephaven" in page.read().decode()
 

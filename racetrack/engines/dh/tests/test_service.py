@@ -2,7 +2,7 @@
 
 import pytest
 
-from racetrack.engines.dh.knobs import Knobs
+from racetrack.engines.dh.settings import DeephavenSettings
 from racetrack.stack.service import Context, NotReady, find_service
 from tests.stack.conftest import Answer, answer, context, http, settings
 from tests.stack.services.test_peers import inside
@@ -11,18 +11,18 @@ __all__ = ["answer", "context", "inside", "settings"]  # fixtures
 
 
 def test_nothing_listens_yet(context: Context) -> None:
-    port = Knobs.of(context.settings).deephaven_port
+    port = DeephavenSettings.of(context.settings).deephaven_port
     with pytest.raises(NotReady, match=f"nothing answers on port {port}"):
         find_service("deephaven").check(context)
 
 
 def test_it_serves_its_ide(context: Context, answer: Answer) -> None:
-    answer(Knobs.of(context.settings).deephaven_port, http(b"<html>"))
+    answer(DeephavenSettings.of(context.settings).deephaven_port, http(b"<html>"))
     find_service("deephaven").check(context)
 
 
 def test_it_serves_no_ide(context: Context, answer: Answer) -> None:
-    answer(Knobs.of(context.settings).deephaven_port, http(b"", "404 Not Found"))
+    answer(DeephavenSettings.of(context.settings).deephaven_port, http(b"", "404 Not Found"))
     with pytest.raises(NotReady, match="/ide/: HTTP 404"):
         find_service("deephaven").check(context)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from racetrack.config import Settings
-from racetrack.engines.flink.knobs import Knobs
+from racetrack.engines.flink.settings import FlinkSettings
 from racetrack.stack import jvm, net
 from racetrack.stack.service import Context, Launch
 
@@ -33,7 +33,7 @@ class Flink:
     ready_within_s = 60.0
 
     def ports(self, settings: Settings) -> Mapping[str, int]:
-        return {"FLINK_PORT": Knobs.of(settings).flink_port}
+        return {"FLINK_PORT": FlinkSettings.of(settings).flink_port}
 
     def launch(self, context: Context) -> Launch:
         configuration = context.work / "conf"
@@ -42,7 +42,7 @@ class Flink:
         (configuration / "config.yaml").write_text("".join(lines))
         # All of it at once, as Flink's own scripts give it to their task managers (its
         # ProcessMemoryUtils). One that may grow is collected as a whole each time before it does.
-        heap = Knobs.of(context.settings).flink_heap
+        heap = FlinkSettings.of(context.settings).flink_heap
         return Launch(
             argv=[
                 str(jvm.java()),
@@ -74,7 +74,7 @@ class Flink:
 
 def configured(context: Context) -> dict[str, str]:
     """Flink's configuration. What is not here is as Flink delivers it."""
-    settings = Knobs.of(context.settings)
+    settings = FlinkSettings.of(context.settings)
     return {
         "sql-gateway.endpoint.rest.address": net.host(settings),
         "sql-gateway.endpoint.rest.bind-address": settings.bind_address,
@@ -109,7 +109,7 @@ def _mini_batches(every_ms: int) -> dict[str, str]:
     }
 
 
-def _state(settings: Knobs, work: Path) -> dict[str, str]:
+def _state(settings: FlinkSettings, work: Path) -> dict[str, str]:
     state: dict[str, str] = {"state.backend.type": settings.flink_state_backend}
     if settings.flink_state_backend == "rocksdb":
         state["taskmanager.memory.managed.size"] = settings.flink_heap
@@ -121,7 +121,7 @@ def _state(settings: Knobs, work: Path) -> dict[str, str]:
 
 
 def _url(settings: Settings) -> str:
-    return f"http://{net.endpoint(net.host(settings), Knobs.of(settings).flink_port)}"
+    return f"http://{net.endpoint(net.host(settings), FlinkSettings.of(settings).flink_port)}"
 
 
 SERVICE = Flink()

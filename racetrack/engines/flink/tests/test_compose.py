@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from racetrack.config import load
-from racetrack.engines.flink.knobs import Knobs
 from racetrack.engines.flink.services import flink
+from racetrack.engines.flink.settings import FlinkSettings
 from racetrack.stack.compose.project import environment
 from racetrack.stack.service import Context
 from tests.compose_files import Only, image_of, service
 from tests.image_facts import IMAGES
 
 START = Path(flink.__file__).parents[1] / "start.sh"
-KNOBS = ("PORT", "HEAP", "PARALLELISM", "STATE_BACKEND", "UPSERT_MATERIALIZE")
+SETTINGS = ("PORT", "HEAP", "PARALLELISM", "STATE_BACKEND", "UPSERT_MATERIALIZE")
 
 
 @pytest.mark.parametrize(
-    "knobs",
+    "overrides",
     [
         {},
         {"FLINK_MINI_BATCH_MS": "0", "FLINK_PARALLELISM": "3"},
@@ -27,8 +27,8 @@ KNOBS = ("PORT", "HEAP", "PARALLELISM", "STATE_BACKEND", "UPSERT_MATERIALIZE")
         {"FLINK_UPSERT_MATERIALIZE": "NONE"},
     ],
 )
-def test_it_is_configured_as_natively(tmp_path: Path, knobs: dict[str, str]) -> None:
-    settings = load(knobs)
+def test_it_is_configured_as_natively(tmp_path: Path, overrides: dict[str, str]) -> None:
+    settings = load(overrides)
     told = subprocess.run(
         ["bash", str(START), "printenv", "FLINK_PROPERTIES"],
         env={"PATH": "/usr/bin:/bin", **environment(settings)},
@@ -42,7 +42,7 @@ def test_it_is_configured_as_natively(tmp_path: Path, knobs: dict[str, str]) -> 
     assert {name: value for name, value in ours.items() if not places.search(name)} == {
         name: value for name, value in native.items() if not places.search(name)
     }
-    assert ours["sql-gateway.endpoint.rest.port"] == str(Knobs.of(settings).flink_port)
+    assert ours["sql-gateway.endpoint.rest.port"] == str(FlinkSettings.of(settings).flink_port)
     assert ours["sql-gateway.session.idle-timeout"] == native["sql-gateway.session.idle-timeout"]
     # The image itself has one slot, and one port for the files of all jobs' clusters.
     assert ours["taskmanager.numberOfTaskSlots"] == ours["parallelism.default"]
@@ -52,13 +52,13 @@ def test_it_is_configured_as_natively(tmp_path: Path, knobs: dict[str, str]) -> 
 def test_all_of_its_heap_is_there_at_once_in_both_runtimes(tmp_path: Path) -> None:
     settings = load()
     native = flink.SERVICE.launch(Context(settings, tmp_path, {"flink": tmp_path})).argv
-    heap = Knobs.of(settings).flink_heap
+    heap = FlinkSettings.of(settings).flink_heap
     for words in (native, service("flink")["environment"]["JVM_ARGS"].split()):
         assert {f"-Xms{heap}", f"-Xmx{heap}"} <= set(words)
 
 
 def test_its_script_calls_programs_that_the_image_has(tmp_path: Path) -> None:
-    needed = {f"FLINK_{knob}": "1" for knob in (*KNOBS, "MINI_BATCH_MS", "CHECKPOINT_MS")}
+    needed = {f"FLINK_{name}": "1" for name in (*SETTINGS, "MINI_BATCH_MS", "CHECKPOINT_MS")}
     Only(tmp_path).run(IMAGES["flink"], "bash", str(START), "bash", "-c", "true", **needed)
 
 

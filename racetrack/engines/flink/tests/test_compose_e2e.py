@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from racetrack.config import Settings
-from racetrack.engines.flink.knobs import Knobs
+from racetrack.engines.flink.settings import FlinkSettings
 from tests.e2e.contained import check_every_view
 from tests.e2e.shared import Door
 
@@ -30,7 +30,9 @@ def test_its_own_client_is_in_its_container(contained: Settings, door: Callable[
     assert up.wait(400) == 0, up.output
     try:
         client = up.until("^SQL client: docker compose ")
-        assert client.endswith(f"gateway --endpoint 127.0.0.1:{Knobs.of(contained).flink_port}")
+        assert client.endswith(
+            f"gateway --endpoint 127.0.0.1:{FlinkSettings.of(contained).flink_port}"
+        )
         argv = client.removeprefix("SQL client: ").split()
         argv.insert(argv.index("exec") + 1, "--no-TTY")
         shown = subprocess.run(

@@ -18,7 +18,7 @@ from racetrack.engines.flink import checkpoint, engine, script
 from racetrack.engines.flink.engine import _addresses
 from racetrack.engines.flink.gateway import Gateway, root_cause
 from racetrack.engines.flink.job import JobLog
-from racetrack.engines.flink.knobs import Knobs
+from racetrack.engines.flink.settings import FlinkSettings
 from racetrack.engines.shared.upsert import topics, totals
 from racetrack.stack.applicability import why_ignored
 from tests.fake_server import serve_in_background
@@ -179,7 +179,7 @@ def test_where_to_play_can_be_pasted() -> None:
 
 
 def port() -> int:
-    return Knobs.of(settings.load()).flink_port
+    return FlinkSettings.of(settings.load()).flink_port
 
 
 def test_the_last_complete_checkpoint_is_found_in_the_log(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from racetrack.config import REPO, Settings
 from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError, NoSuchView
 from racetrack.engines.flink.gateway import Gateway
-from racetrack.engines.flink.knobs import Knobs
+from racetrack.engines.flink.settings import FlinkSettings
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import running_stack
 from racetrack.workloads.shop.catalogue import VIEWS
@@ -140,7 +140,7 @@ def up() -> Iterator[Door]:
 
 
 def test_a_refused_statement_comes_with_its_cause(up: Door, settings: Settings) -> None:
-    url = f"http://{settings.reach_address}:{Knobs.of(settings).flink_port}"
+    url = f"http://{settings.reach_address}:{FlinkSettings.of(settings).flink_port}"
     with Gateway(url) as gateway, pytest.raises(DemoError) as refused:
         gateway.run_all(["CREATE TABLE a (b INT)", "SELECT nothing FROM nowhere"])
     assert "Object 'nowhere' not found" in str(refused.value)

@@ -1,28 +1,28 @@
 """The program in which Kafka Streams keeps the views (see racetrack/engines/kstreams/program)."""
 
 from racetrack.config import Settings
-from racetrack.engines.kstreams.knobs import Knobs
+from racetrack.engines.kstreams.settings import KafkaStreamsSettings
 from racetrack.engines.shared.java_program.service import TABLES, Program
 
 
 def heap(settings: Settings) -> str:
     """What is outside of it is RocksDB's."""
-    return Knobs.of(settings).kstreams_heap
+    return KafkaStreamsSettings.of(settings).kstreams_heap
 
 
 def told(settings: Settings) -> dict[str, str]:
     """What the program is told in every runtime."""
-    knobs = Knobs.of(settings)
+    own = KafkaStreamsSettings.of(settings)
     return {
         "WORKLOAD": settings.workload,
-        "KSTREAMS_THREADS": str(knobs.kstreams_threads),
-        "KSTREAMS_COMMIT_MS": str(knobs.kstreams_commit_ms),
-        "KSTREAMS_GUARANTEE": knobs.kstreams_guarantee,
-        "KSTREAMS_CACHE_MB": str(knobs.kstreams_cache_mb),
-        "KSTREAMS_LINGER_MS": str(knobs.kstreams_linger_ms),
-        "KSTREAMS_STORE": knobs.kstreams_store,
-        "KSTREAMS_CHANGELOG": knobs.kstreams_changelog,
-        "KSTREAMS_AFTER_A_KILL": knobs.kstreams_after_a_kill,
+        "KSTREAMS_THREADS": str(own.kstreams_threads),
+        "KSTREAMS_COMMIT_MS": str(own.kstreams_commit_ms),
+        "KSTREAMS_GUARANTEE": own.kstreams_guarantee,
+        "KSTREAMS_CACHE_MB": str(own.kstreams_cache_mb),
+        "KSTREAMS_LINGER_MS": str(own.kstreams_linger_ms),
+        "KSTREAMS_STORE": own.kstreams_store,
+        "KSTREAMS_CHANGELOG": own.kstreams_changelog,
+        "KSTREAMS_AFTER_A_KILL": own.kstreams_after_a_kill,
     }
 
 

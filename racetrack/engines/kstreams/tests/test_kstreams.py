@@ -61,9 +61,9 @@ TOLD = [
 ]
 
 
-def stack(**knobs: str) -> Any:
+def stack(**overrides: str) -> Any:
     return SimpleNamespace(
-        settings=settings.load(knobs),
+        settings=settings.load(overrides),
         endpoints=SimpleNamespace(kafka=KAFKA),
         log_of=lambda service: Path(f"/logs/{service}.log"),
     )
@@ -129,8 +129,8 @@ def test_a_view_that_it_does_not_have_is_no_empty_one(monkeypatch: pytest.Monkey
 
 
 def test_settings_that_change_what_is_measured_are_caveats() -> None:
-    def said(**knobs: str) -> str:
-        return " ".join(KSTREAMS.caveats(settings.load(knobs)))
+    def said(**overrides: str) -> str:
+        return " ".join(KSTREAMS.caveats(settings.load(overrides)))
 
     assert said() == ""
     assert "exactly_once_v2" in said(KSTREAMS_GUARANTEE="exactly_once_v2")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from importlib.metadata import version
 
 from racetrack.config import REPO, Settings
-from racetrack.engines.pg.knobs import Knobs
 from racetrack.engines.pg.services import postgres
+from racetrack.engines.pg.settings import PostgresSettings
 from racetrack.stack import net
 from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.stack.services import registry
@@ -27,7 +27,7 @@ class PgFeed:
         return {}
 
     def launch(self, context: Context) -> Launch:
-        settings = Knobs.of(context.settings)
+        settings = PostgresSettings.of(context.settings)
         (context.work / READY_FILE).unlink(missing_ok=True)  # of one that was killed
         return Launch(
             argv=[sys.executable, "-m", "racetrack.engines.pg.feed.consumer"],

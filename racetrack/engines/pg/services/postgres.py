@@ -11,7 +11,7 @@ import psycopg
 from racetrack import environment
 from racetrack.config import Settings
 from racetrack.engines.pg import recipe
-from racetrack.engines.pg.knobs import Knobs
+from racetrack.engines.pg.settings import PostgresSettings
 from racetrack.errors import RacetrackError
 from racetrack.stack import net, prebuilt, processes
 from racetrack.stack.service import Context, Launch, NotReady
@@ -33,7 +33,7 @@ class Postgres:
     ready_within_s = 60.0
 
     def ports(self, settings: Settings) -> Mapping[str, int]:
-        return {"POSTGRES_PORT": Knobs.of(settings).postgres_port}
+        return {"POSTGRES_PORT": PostgresSettings.of(settings).postgres_port}
 
     def launch(self, context: Context) -> Launch:
         """An engine starts empty: what a killed server left goes."""
@@ -53,7 +53,7 @@ class Postgres:
 
     def check(self, context: Context) -> None:
         """The user of the demo can log in."""
-        net.require_listener(context.settings, Knobs.of(context.settings).postgres_port)
+        net.require_listener(context.settings, PostgresSettings.of(context.settings).postgres_port)
         try:
             connect(context.settings).close()
         except psycopg.Error as error:
@@ -71,10 +71,10 @@ def connect(settings: Settings) -> "psycopg.Connection[tuple[object, ...]]":
     """
     return psycopg.connect(
         host=net.host(settings),
-        port=Knobs.of(settings).postgres_port,
+        port=PostgresSettings.of(settings).postgres_port,
         user=USER,
         dbname=DATABASE,
-        password=Knobs.of(settings).postgres_password.get_secret_value(),
+        password=PostgresSettings.of(settings).postgres_password.get_secret_value(),
         connect_timeout=10,
         autocommit=True,
     )
@@ -85,10 +85,10 @@ def configuration(context: Context) -> dict[str, str]:
     disk; and the compiler for queries is not installed."""
     return {
         "listen_addresses": context.settings.bind_address,
-        "port": str(Knobs.of(context.settings).postgres_port),
+        "port": str(PostgresSettings.of(context.settings).postgres_port),
         "unix_socket_directories": "",
         "dynamic_shared_memory_type": "mmap",  # in its data folder: gone with it, after a kill too
-        "shared_buffers": Knobs.of(context.settings).postgres_shared_buffers,
+        "shared_buffers": PostgresSettings.of(context.settings).postgres_shared_buffers,
         "fsync": "off",
         "synchronous_commit": "off",
         "full_page_writes": "off",
@@ -128,7 +128,11 @@ def _make_data(context: Context, prefix: Path, data: Path) -> None:
 
 
 def _set_password(context: Context, prefix: Path) -> None:
-    secret = Knobs.of(context.settings).postgres_password.get_secret_value().replace("'", "''")
+    secret = (
+        PostgresSettings.of(context.settings)
+        .postgres_password.get_secret_value()
+        .replace("'", "''")
+    )
     _single(context, prefix, f"ALTER ROLE {USER} PASSWORD '{secret}'")
 
 

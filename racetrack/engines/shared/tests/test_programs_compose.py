@@ -37,13 +37,13 @@ def files_beside(engine: str) -> list[Path]:
 @every
 @pytest.mark.parametrize("is_set_otherwise", [False, True])
 def test_it_is_told_the_same_as_natively(engine: str, is_set_otherwise: bool) -> None:
-    knobs = told_otherwise(engine) if is_set_otherwise else {}
-    assert bool(knobs) == is_set_otherwise
-    settings = load(knobs)
+    overrides = told_otherwise(engine) if is_set_otherwise else {}
+    assert bool(overrides) == is_set_otherwise
+    settings = load(overrides)
     ours = service(engine, **environment(settings))["environment"]
     native = service_of(engine).told(settings)
     assert {name: ours[name] for name in native} == native
-    assert {name: native[name] for name in knobs} == knobs
+    assert {name: native[name] for name in overrides} == overrides
 
 
 @every

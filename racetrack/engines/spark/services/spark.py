@@ -5,24 +5,24 @@ from pathlib import Path
 from racetrack.config import Settings
 from racetrack.engines.shared.java_program.service import TABLES, Program
 from racetrack.engines.spark import recipe
-from racetrack.engines.spark.knobs import Knobs
+from racetrack.engines.spark.settings import SparkSettings
 
 
 def heap(settings: Settings) -> str:
     """That of its one process."""
-    return Knobs.of(settings).spark_heap
+    return SparkSettings.of(settings).spark_heap
 
 
 def told(settings: Settings) -> dict[str, str]:
     """What the program is told in every runtime."""
-    knobs = Knobs.of(settings)
+    own = SparkSettings.of(settings)
     return {
         "WORKLOAD": settings.workload,
-        "SPARK_TRIGGER_MS": str(knobs.spark_trigger_ms),
-        "SPARK_CORES": str(knobs.spark_cores),
-        "SPARK_SHUFFLE_PARTITIONS": str(knobs.spark_shuffle_partitions),
-        "SPARK_STATE_STORE": knobs.spark_state_store,
-        "SPARK_AFTER_A_KILL": knobs.spark_after_a_kill,
+        "SPARK_TRIGGER_MS": str(own.spark_trigger_ms),
+        "SPARK_CORES": str(own.spark_cores),
+        "SPARK_SHUFFLE_PARTITIONS": str(own.spark_shuffle_partitions),
+        "SPARK_STATE_STORE": own.spark_state_store,
+        "SPARK_AFTER_A_KILL": own.spark_after_a_kill,
     }
 
 

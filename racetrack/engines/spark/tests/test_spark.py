@@ -22,9 +22,9 @@ KAFKA = "127.0.0.1:54092"
 PROGRAM = recipe.SOURCES[0] / "racetrack" / "spark"
 
 
-def stack(**knobs: str) -> Any:
+def stack(**overrides: str) -> Any:
     return SimpleNamespace(
-        settings=settings.load(knobs),
+        settings=settings.load(overrides),
         endpoints=SimpleNamespace(kafka=KAFKA),
         log_of=lambda service: Path(f"/logs/{service}.log"),
     )

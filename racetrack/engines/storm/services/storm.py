@@ -2,22 +2,22 @@
 
 from racetrack.config import Settings
 from racetrack.engines.shared.java_program.service import REDIS, Program
-from racetrack.engines.storm.knobs import Knobs
+from racetrack.engines.storm.settings import StormSettings
 
 
 def heap(settings: Settings) -> str:
     """That of its one process."""
-    return Knobs.of(settings).storm_heap
+    return StormSettings.of(settings).storm_heap
 
 
 def told(settings: Settings) -> dict[str, str]:
     """What the program is told in every runtime."""
-    knobs = Knobs.of(settings)
+    own = StormSettings.of(settings)
     return {
-        "STORM_GUARANTEE": knobs.storm_guarantee,
-        "STORM_FLUSH_MS": str(knobs.storm_flush_ms),
-        "STORM_COMMIT_MS": str(knobs.storm_commit_ms),
-        "STORM_PARALLELISM": str(knobs.storm_parallelism),
+        "STORM_GUARANTEE": own.storm_guarantee,
+        "STORM_FLUSH_MS": str(own.storm_flush_ms),
+        "STORM_COMMIT_MS": str(own.storm_commit_ms),
+        "STORM_PARALLELISM": str(own.storm_parallelism),
     }
 
 

@@ -4,7 +4,7 @@ import com.datatorrent.api.Operator.ProcessingMode;
 import java.util.Map;
 import racetrack.program.Environment;
 
-/** What the environment says; the `.env` of this engine explains the knobs. */
+/** Settings from the environment; the `.env` of this engine describes them. */
 record Settings(
     String kafka,
     String redisHost,

@@ -8,7 +8,7 @@ import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.streams.StreamsConfig;
 import racetrack.program.Environment;
 
-/** What the environment says; the `.env` of this engine explains the knobs. */
+/** Settings from the environment; the `.env` of this engine describes them. */
 record Settings(
     String kafka,
     String registry,

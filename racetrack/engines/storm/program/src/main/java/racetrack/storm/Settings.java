@@ -5,7 +5,7 @@ import java.util.Map;
 import org.apache.storm.kafka.spout.KafkaSpoutConfig.ProcessingGuarantee;
 import racetrack.program.Environment;
 
-/** What the environment says; the `.env` of this engine explains the knobs. */
+/** Settings from the environment; the `.env` of this engine describes them. */
 record Settings(
     String kafka,
     String redisHost,

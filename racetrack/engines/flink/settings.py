@@ -1,4 +1,4 @@
-"""Settings that only Flink heeds; the `.env` beside this file says what they do."""
+"""Settings of Flink; the `.env` beside this file describes them."""
 
 from typing import Literal
 
@@ -6,9 +6,7 @@ from racetrack.config import Count, Milliseconds, Port, Settings, Size
 from racetrack.stack.applicability import Applicability
 
 
-class Knobs(Settings):
-    """See `racetrack.config`."""
-
+class FlinkSettings(Settings):
     flink_port: Port
     flink_heap: Size
     flink_parallelism: Count

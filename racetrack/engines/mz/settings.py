@@ -1,5 +1,5 @@
-"""Settings that only Materialize heeds. Their defaults are in the `.env` at the top of the
-repository, since it is one of the published engines."""
+"""Settings of Materialize. Their defaults are in the `.env` at the top of the repository, since it
+is one of the published engines."""
 
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -28,9 +28,7 @@ def _url_of_materialize(secret: SecretStr) -> SecretStr:
     return secret
 
 
-class Knobs(Settings):
-    """See `racetrack.config`."""
-
+class MaterializeSettings(Settings):
     materialize_port: Port
     materialize_workers: Count
     materialize_memory_mib: Annotated[Mebibytes, Field(ge=1)]

@@ -1,4 +1,4 @@
-"""Settings that only Kafka Streams heeds; the `.env` beside this file says what they do."""
+"""Settings of Kafka Streams; the `.env` beside this file describes them."""
 
 from typing import Annotated, Literal
 
@@ -10,9 +10,7 @@ from racetrack.stack.applicability import Applicability
 EXACTLY_ONCE = "exactly_once_v2"
 
 
-class Knobs(Settings):
-    """See `racetrack.config`."""
-
+class KafkaStreamsSettings(Settings):
     kstreams_heap: Size
     kstreams_threads: Count
     kstreams_commit_ms: Annotated[Milliseconds, Field(ge=1)]

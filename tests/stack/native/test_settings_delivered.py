@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from racetrack import plugins
-from racetrack.config import every_setting, load
+from racetrack.config import every_setting, load, own_names
 from racetrack.install.recipes import parts, recipe
 from racetrack.install.versions import in_env_files, read_versions
 from racetrack.stack import applicability, resources
@@ -23,20 +23,20 @@ from tests.stack.compose.conftest import Describe, compose_plugin, described
 
 __all__ = ["compose_plugin", "described"]  # fixtures
 
-Knobs = dict[str, str]
-Given = Callable[[tuple[str, ...], Knobs], dict[str, Any]]
+Overrides = dict[str, str]
+Given = Callable[[tuple[str, ...], Overrides], dict[str, Any]]
 
-KNOBS = in_env_files()
+IN_FILES = in_env_files()
 PUBLISHED = ("docker-compose.yml",)
 AIRGAP = (*PUBLISHED, "docker-compose.airgap.yml")
 RUNTIMES = ("native", "compose", "airgap")
 # Of the stack and of every engine.
-FROM = {name: knobs for facts in FACTS for name, knobs in facts.changed_from.items()}
-# A workload's knob reaches the generator of that workload.
+FROM = {name: overrides for facts in FACTS for name, overrides in facts.changed_from.items()}
+# A workload's setting reaches the generator of that workload.
 FROM |= {
     name.upper(): {"WORKLOAD": workload}
-    for workload, module in plugins.of_all_workloads("knobs").items()
-    for name in module.Knobs.__annotations__
+    for workload, module in plugins.of_all_workloads("settings").items()
+    for name in own_names(module)
     if workload != plugins.default_workload()
 }
 IMAGE_OF = {name: image for facts in FACTS for name, image in facts.image_of.items()}
@@ -44,52 +44,52 @@ NATIVE_HEAP_OF = {name: service for facts in FACTS for name, service in facts.jv
 INNER_JVM = {service: args for facts in FACTS for service, args in facts.inner_jvm.items()}
 
 
-def before(name: str) -> Knobs:
+def before(name: str) -> Overrides:
     return dict(FROM.get(name, {}))
 
 
-def after(name: str) -> Knobs:
-    """The knobs with another value of this one."""
+def after(name: str) -> Overrides:
+    """The overrides with another value of this one."""
     return {**before(name), name: another_value(name)}
 
 
 def heeding(runtime: str) -> list[str]:
-    """The knobs that a runtime is said to heed."""
+    """The settings that a runtime is said to heed."""
     unheeded = applicability.ignored_settings(runtime).keys() | applicability.harness_settings()
-    return [name for name in KNOBS if name not in unheeded]
+    return [name for name in IN_FILES if name not in unheeded]
 
 
-def of_settings(knobs: Knobs) -> Knobs:
+def of_settings(overrides: Overrides) -> Overrides:
     """Those that the harness reads; the others only compose or the installer knows."""
-    return {name: v for name, v in knobs.items() if name.lower() in every_setting()}
+    return {name: v for name, v in overrides.items() if name.lower() in every_setting()}
 
 
 @pytest.fixture(scope="module")
 def given(described: Describe) -> Given:
-    """What services of compose files are given with these knobs, each asked for once. Labels are
-    for a run that looks at memory, and reach no service."""
+    """Return what compose files give to services under these overrides, each computed once. Labels
+    are for a run that looks at memory, and reach no service."""
 
     @functools.cache
-    def describe(files: tuple[str, ...], knobs: tuple[tuple[str, str], ...]) -> dict[str, Any]:
-        told = dict(knobs)
+    def describe(files: tuple[str, ...], overrides: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+        told = dict(overrides)
         told_compose = {**told, **environment(load(of_settings(told)))}
         services: dict[str, Any] = described(*files, **told_compose)["services"]
         for service in services.values():
             service.pop("labels", None)
         return services
 
-    return lambda files, knobs: describe(files, tuple(knobs.items()))
+    return lambda files, overrides: describe(files, tuple(overrides.items()))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", heeding("compose"))
-def test_a_knob_reaches_the_published_images(name: str, given: Given) -> None:
+def test_a_setting_reaches_the_published_images(name: str, given: Given) -> None:
     assert given(PUBLISHED, before(name)) != given(PUBLISHED, after(name))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", heeding("airgap"))
-def test_a_knob_reaches_the_images_that_are_made_here(name: str, given: Given) -> None:
+def test_a_setting_reaches_the_images_that_are_made_here(name: str, given: Given) -> None:
     assert given(AIRGAP, before(name)) != given(AIRGAP, after(name))
 
 
@@ -111,7 +111,7 @@ def test_a_heap_is_that_of_a_published_image_s_jvm(name: str, given: Given) -> N
 
 
 @pytest.mark.parametrize("files", [PUBLISHED, AIRGAP])
-@pytest.mark.parametrize("name", [n for n in KNOBS if n.endswith("_TMPFS")])
+@pytest.mark.parametrize("name", [n for n in IN_FILES if n.endswith("_TMPFS")])
 def test_a_tmpfs_has_its_size(name: str, files: tuple[str, ...], given: Given) -> None:
     service = name.removesuffix("_TMPFS").lower()
     (mount,) = given(files, after(name))[service]["tmpfs"]
@@ -130,29 +130,29 @@ class Native:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def jvm(self, name: str, knobs: Knobs) -> list[str]:
+    def jvm(self, name: str, overrides: Overrides) -> list[str]:
         """What a service's JVM is started with, word by word: a shell may start it."""
-        launch = self._launch(name, self._with(knobs))
+        launch = self._launch(name, self._with(overrides))
         inner = INNER_JVM[name](launch.env) if name in INNER_JVM else []
         return [word for told in (*launch.argv, *inner) for word in told.split()]
 
-    def words(self, knobs: Knobs) -> set[str]:
-        context = self._with(knobs)
+    def words(self, overrides: Overrides) -> set[str]:
+        context = self._with(overrides)
         said = [f"{n}={v}" for facts in FACTS for n, v in facts.configured(context).items()]
         for name in LAUNCHED:
             said += self._launched(name, context)
-        versions = read_versions(environ=knobs)
+        versions = read_versions(environ=overrides)
         said += [f"{part}={recipe(part, versions).label}" for part in parts()]
         return {word for line in said for word in line.split()}
 
-    def stable(self, knobs: Knobs) -> set[str]:
+    def stable(self, overrides: Overrides) -> set[str]:
         """Those that are the same the next time, as a free port is not."""
-        return self.words(knobs) & self.words(knobs)
+        return self.words(overrides) & self.words(overrides)
 
-    def _with(self, knobs: Knobs) -> Context:
+    def _with(self, overrides: Overrides) -> Context:
         free = {n: v for n, v in self._context.settings if n.endswith("_port")}
-        free = {n: v for n, v in free.items() if n.upper() not in knobs}
-        settings = load(of_settings(knobs)).model_copy(update=free)
+        free = {n: v for n, v in free.items() if n.upper() not in overrides}
+        settings = load(of_settings(overrides)).model_copy(update=free)
         return replace(self._context, settings=settings)
 
     def _launch(self, name: str, context: Context) -> Launch:
@@ -174,7 +174,7 @@ class Native:
 
 
 @pytest.mark.slow
-def test_a_knob_reaches_native_services(native: Native) -> None:
+def test_a_setting_reaches_native_services(native: Native) -> None:
     delivered = native.stable({})
     unheeded = []
     for name in heeding("native"):
@@ -190,17 +190,17 @@ def test_a_heap_is_that_of_a_native_service_s_jvm(name: str, native: Native) -> 
     assert [word for word in jvm if word.startswith("-Xmx")] == ["-Xmx7g"]
 
 
-def test_only_knobs_are_said_not_to_be_heeded() -> None:
+def test_only_settings_are_said_not_to_be_heeded() -> None:
     said = {name for where in RUNTIMES for name in applicability.ignored_settings(where)}
-    assert said | applicability.harness_settings() <= KNOBS.keys()
+    assert said | applicability.harness_settings() <= IN_FILES.keys()
 
 
 def test_every_setting_stands_in_env() -> None:
     asked = {name for name, field in every_setting().items() if field.is_required()}
-    assert {name.upper() for name in asked} <= KNOBS.keys()
+    assert {name.upper() for name in asked} <= IN_FILES.keys()
 
 
-def test_of_each_knob_that_is_not_heeded_it_is_said_whether_results_depend_on_it() -> None:
+def test_of_each_setting_that_is_not_heeded_it_is_said_whether_results_depend_on_it() -> None:
     said = {name for where in RUNTIMES for name in applicability.ignored_settings(where)}
     tuning = {name for name in said if not name.endswith(("_PORT", "_VERSION"))}
     assert tuning == applicability.affected_services().keys()

@@ -10,9 +10,7 @@ from racetrack.stack.applicability import Applicability
 NATIVE_ONLY = "the calibration engine runs natively only"
 
 
-class Knobs(Settings):
-    """See `racetrack.config`."""
-
+class CalibrationSettings(Settings):
     cal_delay_ms: Milliseconds
     cal_capacity_per_s: Rate
     cal_stalled_partition: Annotated[int, Field(ge=-1)]
@@ -36,7 +34,7 @@ class Knobs(Settings):
         return every_s
 
 
-DEFECTS = tuple(name.upper() for name in Knobs.__annotations__)
+DEFECTS = tuple(name.upper() for name in CalibrationSettings.__annotations__)
 APPLICABILITY = Applicability(
     ignored={where: dict.fromkeys(DEFECTS, NATIVE_ONLY) for where in ("compose", "airgap")},
     affects=dict.fromkeys(DEFECTS, "cal"),

@@ -1,4 +1,4 @@
-"""Settings that only Spark heeds; the `.env` beside this file says what they do."""
+"""Settings of Spark; the `.env` beside this file describes them."""
 
 from typing import Annotated, Literal
 
@@ -8,9 +8,7 @@ from racetrack.config import Count, Milliseconds, Settings, Size
 from racetrack.stack.applicability import Applicability
 
 
-class Knobs(Settings):
-    """See `racetrack.config`."""
-
+class SparkSettings(Settings):
     spark_heap: Size
     spark_trigger_ms: Milliseconds
     spark_cores: Annotated[int, Field(ge=0)]

@@ -1,4 +1,4 @@
-"""Settings that only Apex heeds; the `.env` beside this file says what they do."""
+"""Settings of Apex; the `.env` beside this file describes them."""
 
 from typing import Annotated, Literal
 
@@ -8,9 +8,7 @@ from racetrack.config import Count, Milliseconds, Settings, Size
 from racetrack.stack.applicability import Applicability
 
 
-class Knobs(Settings):
-    """See `racetrack.config`."""
-
+class ApexSettings(Settings):
     apex_heap: Size
     apex_guarantee: Literal["at_least_once", "at_most_once"]
     apex_flush_ms: Annotated[Milliseconds, Field(ge=1)]

@@ -1,4 +1,4 @@
-"""Settings that only Storm heeds; the `.env` beside this file says what they do."""
+"""Settings of Storm; the `.env` beside this file describes them."""
 
 from typing import Annotated, Literal
 
@@ -8,9 +8,7 @@ from racetrack.config import Count, Milliseconds, Settings, Size
 from racetrack.stack.applicability import Applicability
 
 
-class Knobs(Settings):
-    """See `racetrack.config`."""
-
+class StormSettings(Settings):
     storm_heap: Size
     storm_guarantee: Literal["at_least_once", "at_most_once"]
     storm_flush_ms: Annotated[Milliseconds, Field(ge=1)]

@@ -1,5 +1,5 @@
-"""Settings that only Deephaven heeds. Their defaults are in the `.env` at the top of the
-repository, since it is one of the published engines."""
+"""Settings of Deephaven. Their defaults are in the `.env` at the top of the repository, since it is
+one of the published engines."""
 
 from typing import Annotated
 
@@ -8,9 +8,7 @@ from pydantic import Field, SecretStr
 from racetrack.config import Milliseconds, Port, Settings, Size
 
 
-class Knobs(Settings):
-    """See `racetrack.config`."""
-
+class DeephavenSettings(Settings):
     deephaven_port: Port
     deephaven_heap: Size
     deephaven_cycle_ms: Annotated[Milliseconds, Field(ge=1)]

@@ -1,4 +1,4 @@
-"""Settings that only PostgreSQL heeds; the `.env` beside this file says what they do."""
+"""Settings of PostgreSQL; the `.env` beside this file describes them."""
 
 from typing import Annotated
 
@@ -13,9 +13,7 @@ def _postgres_size(size: str) -> str:
     return size[:-1] + {"k": "kB", "m": "MB", "g": "GB"}[size[-1]]
 
 
-class Knobs(Settings):
-    """See `racetrack.config`."""
-
+class PostgresSettings(Settings):
     postgres_port: Port
     postgres_tmpfs: Size
     postgres_shared_buffers: Annotated[Size, AfterValidator(_postgres_size)]

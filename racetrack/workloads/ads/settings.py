@@ -1,11 +1,9 @@
-"""Settings that only the ads heed; `.env` says what they do."""
+"""Settings of the workload `ads`; `.env` describes them."""
 
 from racetrack.config import Count, Settings
 
 
-class Knobs(Settings):
-    """See `racetrack.config`."""
-
+class AdsSettings(Settings):
     ads_campaigns: Count
     ads_per_campaign: Count
     ads_with_skew: bool

@@ -1,0 +1,8 @@
+"""Settings of the workload `shop`; `.env` describes them."""
+
+from racetrack.config import Count, Settings
+
+
+class ShopSettings(Settings):
+    shop_users: Count
+    shop_items: Count
