@@ -1,3 +1,2 @@
-"""Racetrack's load generator: a workload's events into Kafka and its changes into MySQL, as an open
-loop.
-"""
+"""Racetrack's load generator: sends a workload's events to Kafka and its changes to MySQL, as an
+open loop."""

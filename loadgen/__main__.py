@@ -1,6 +1,5 @@
-"""`pypy3 -m loadgen`: prepare the database and the topics, then generate load until told to stop.
-Settings: loadgen/config.py, and those of the workload in its folder.
-"""
+"""Entry point `pypy3 -m loadgen`: prepare the database and the topics, then generate load until
+SIGTERM or SIGINT. Settings: loadgen/config.py, and the settings.py of the workload."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ EXIT_FAILED, EXIT_SETTINGS = 1, 2
 
 
 def log(text: str) -> None:
-    """A line on standard output, with its time."""
+    """Print a line with the time."""
     now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     print(f"{now.replace('+00:00', 'Z')}  {text}", flush=True)
 
@@ -42,10 +41,9 @@ def start(config: settings.Config, workload: Workload) -> None:
 
 
 def main() -> int:
-    """The exit code: 0 after a signal, 1 if MySQL or Kafka never came, or what else is seeded, 2 if
-    a setting can't be used.
-    """
-    # Until the generator has its own: before it runs there is nothing to end in order.
+    """Return the exit code: 0 after a signal, 1 if MySQL, Kafka or another seeded store did not
+    answer, 2 for an invalid setting."""
+    # The generator installs its own handlers later; before that there is nothing to shut down.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: sys.exit(0))
     try:

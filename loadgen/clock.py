@@ -1,6 +1,5 @@
-"""One clock for schedules and stamps: epoch nanoseconds that never jump, the same in every process
-of the generator.
-"""
+"""Clock for schedules and timestamps: epoch nanoseconds that never jump, the same in every process
+of the generator."""
 
 from __future__ import annotations
 
@@ -13,19 +12,17 @@ NS_PER_S = 1_000_000_000
 class Clock:
     """Epoch time from the monotonic clock, anchored once.
 
-    Stepping the wall clock (NTP, a person) must not make pageviews due all at once or not at all.
-    The monotonic clock is one for all processes of a machine, so handing on `offset_ns` is all it
-    takes for workers to agree.
-    """
+    A step of the wall clock (NTP) must not make all pageviews due at once. All processes of a
+    machine share the monotonic clock, so workers agree when they use the same `offset_ns`."""
 
     def __init__(self, offset_ns: int) -> None:
         self.offset_ns = offset_ns
 
     @classmethod
     def anchored_now(cls) -> Clock:
-        """A clock that agrees with the wall clock at this moment."""
+        """Return a clock that agrees with the wall clock now."""
         return cls(time.time_ns() - time.monotonic_ns())
 
     def now_ns(self) -> int:
-        """Epoch nanoseconds."""
+        """Return epoch nanoseconds."""
         return time.monotonic_ns() + self.offset_ns

@@ -1,4 +1,4 @@
-"""The commands of the control socket: from a line to its answer. No sockets in here."""
+"""Commands of the control socket: parse a line and return its answer. No sockets in here."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ Commands, one a line:
 
 
 class Load:
-    """What the control socket steers. Implemented by the generator, and by a fake in tests."""
+    """Load controlled by the control socket: the generator, or a fake in tests."""
 
     def rates(self) -> dict[str, str]:
-        """The rates that there are by their keys, and what the help says of each."""
+        """Return the help text of each rate, by key."""
         raise NotImplementedError
 
     def get_rate_milli(self, key: str) -> int:
-        """The rate of one of `rates`, thousandths per second."""
+        """Return the rate of a key of `rates`, in thousandths per second."""
         raise NotImplementedError
 
     def set_rate_milli(self, key: str, milli_per_s: int) -> None:
-        """Change it; takes effect within 50 ms."""
+        """Change a rate; takes effect within 50 ms."""
         raise NotImplementedError
 
     def stats_line(self) -> str:
-        """The statistics as JSON without a line end."""
+        """Return the statistics as JSON without a line end."""
         raise NotImplementedError
 
     def flush(self, done: Callable[[str], None]) -> None:
-        """Flush; `done` is called, now or later, with the line to answer."""
+        """Flush; call `done`, now or later, with the answer line."""
         raise NotImplementedError
 
 
 class Then(Enum):
-    """What the server does after an answer."""
+    """Action of the server after an answer."""
 
     GO_ON = "go on"
     WATCH = "watch"
@@ -54,14 +54,14 @@ class Then(Enum):
 
 
 class Answer(NamedTuple):
-    """The text to send ("" for none; without its line end), and what comes then."""
+    """Answer text ("" for none; without line end), and the action that follows."""
 
     text: str
     then: Then = Then.GO_ON
 
 
 class Commands:
-    """Carries out lines. Every error is an answer that begins with "Error:"."""
+    """Executes lines. Every error is an answer that begins with "Error:"."""
 
     def __init__(self, load: Load) -> None:
         self._load = load
@@ -75,8 +75,8 @@ class Commands:
             "quit": (0, self._quit),
         }
 
-    def carry_out(self, line: bytes) -> Answer:
-        """The answer to a line (with or without its end). Never raises for what a client says."""
+    def execute(self, line: bytes) -> Answer:
+        """Return the answer to a line (with or without its end). Never raises for client input."""
         try:
             words = [word.decode("ascii") for word in line.split()]
         except UnicodeDecodeError:
@@ -124,7 +124,7 @@ class Commands:
         return Answer("", Then.FLUSH)
 
     def _help(self) -> Answer:
-        rates = (f"  {f'set {key} N':<30}{told}" for key, told in self._load.rates().items())
+        rates = (f"  {f'set {key} N':<30}{text}" for key, text in self._load.rates().items())
         return Answer(HELP.format(rates="\n".join(rates)))
 
     def _quit(self) -> Answer:
@@ -136,5 +136,5 @@ class Commands:
 
 
 def _shown(text: str) -> str:
-    """A client's word, printable and short."""
+    """Return a client's word, printable and at most 40 characters long."""
     return repr(text[:40] + ("..." if len(text) > 40 else ""))

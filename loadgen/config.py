@@ -1,6 +1,5 @@
-"""The settings of the load generator: everything comes from the environment, with its default here
-and nowhere else. Those of its workload are in the workload's folder.
-"""
+"""Settings of the load generator: environment variables, with their defaults here and nowhere else.
+Settings of a workload are in its folder."""
 
 from __future__ import annotations
 
@@ -10,25 +9,21 @@ from dataclasses import dataclass
 
 from loadgen import workload
 
-# Beyond this nobody asks seriously, and a slip of the finger ("100000000") fills the broker's disk.
+# A higher rate is a typing error ("100000000"), and would fill the broker's disk.
 MAX_RATE_PER_S = 10_000_000
 MAX_PARTITIONS = 1024
-# One worker flat out does well over twice this on the machine it was measured on
-# (bench/loadgen.sh); half of what it can do leaves idle time in every millisecond, which is what
-# keeps lateness low.
+# One worker reaches well over twice this rate (bench/loadgen.sh). Half of its capacity leaves idle
+# time in every millisecond, which keeps lateness low.
 PAGEVIEWS_PER_WORKER_PER_S = 500_000
 
 
 class ConfigError(Exception):
-    """A setting that can't be used.
-
-    Its text is one line for the user: what, why, and what would do.
-    """
+    """Invalid setting. The message is one line for the user: cause and remedy."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """The load generator's settings, checked. Units are in the names."""
+    """Validated settings of the load generator. Units are in the names."""
 
     workload: str
     command_host: str
@@ -57,9 +52,9 @@ class Config:
 
 
 def parse_rate_milli(text: str) -> int | None:
-    """A rate like "5000" or "0.5" in thousandths per second; None unless it is 0 to MAX_RATE_PER_S
-    with at most three decimals.
-    """
+    """Parse a rate like "5000" or "0.5" into thousandths per second.
+
+    Return None unless it is 0 to MAX_RATE_PER_S with at most three decimals."""
     whole, point, part = text.partition(".")
     digits = whole + part
     if not (
@@ -73,16 +68,16 @@ def parse_rate_milli(text: str) -> int | None:
 
 
 def show_rate(milli: int) -> str:
-    """Thousandths per second as a person writes them: 5000000 -> "5000", 500 -> "0.5"."""
+    """Format thousandths per second: 5000000 -> "5000", 500 -> "0.5"."""
     if milli % 1000 == 0:
         return str(milli // 1000)
     return f"{milli // 1000}.{milli % 1000:03d}".rstrip("0")
 
 
 def load(env: Mapping[str, str] | None = None) -> Config:
-    """The settings from `env` (default: this process's environment). ConfigError names the first
-    that can't be used.
-    """
+    """Load the settings from `env` (default: this process's environment).
+
+    Raises ConfigError for the first invalid setting."""
     read = Reader(os.environ if env is None else env)
     host, port = read.endpoint("COMMAND_ENDPOINT", "127.0.0.1:8090")
     known = workload.names()
@@ -118,9 +113,8 @@ def load(env: Mapping[str, str] | None = None) -> Config:
 
 
 class Reader:
-    """Reads one setting after the other from a mapping, for the generator and for its workload; an
-    empty value counts as not set, as compose files write it.
-    """
+    """Reads settings of the generator and of its workload from a mapping. An empty value counts as
+    not set, as in compose files."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._env = env

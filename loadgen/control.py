@@ -1,7 +1,6 @@
-"""The control server: many clients, none of which can stall the load or use much memory.
+"""Control server: serves many clients, none of which can delay the load or use much memory.
 
-Every client has a bounded line and a bounded output, and is dropped when it exceeds either.
-"""
+Each client has a bounded line and a bounded output, and is disconnected when it exceeds either."""
 
 from __future__ import annotations
 
@@ -16,15 +15,15 @@ from loadgen.config import ConfigError
 
 GREETING = "LOADGEN Connected."
 MAX_LINE_BYTES = 1_000
-# A client that does not read its answers is waited for at this much output, then dropped.
+# With this much unread output the server waits for the client to read, then disconnects it.
 WAIT_OUTPUT_BYTES, READ_WITHIN_S = 64 * 1024, 5.0
-# About 300 lines of `watch`: half a minute of a client that does not read.
+# About 300 lines of `watch`: half a minute without reading.
 MAX_OUTPUT_BYTES = 256 * 1024
 MAX_CLIENTS = 500
-# After the last line a client has this long, and may send this much, until it closes its side.
+# After the last answer a client has this long to close its side, and may send this much.
 LINGER_S = 2.0
 MAX_DISCARDED_BYTES = 4 * 1024 * 1024
-# A web page in a browser on this machine can send a request here, whose body would be read as
+# A web page in a browser on this machine can send a request here, whose body would be executed as
 # commands. So a line of HTTP, or the start of TLS, ends the connection.
 HTTP_LINE = re.compile(rb"\S+ \S+ HTTP/\d|Host:", re.IGNORECASE)
 TLS_HELLO = b"\x16\x03"
@@ -32,7 +31,7 @@ LOG_HTTP_EVERY_S = 10.0
 
 
 class _Dropped(Exception):
-    """The connection was ended; the message is for the log, if there is one."""
+    """Connection ended by the server; the message, if any, goes to the log."""
 
 
 class _Client:
@@ -71,7 +70,7 @@ class _Client:
             _Dropped: the client does not read.
         """
         if self._writer.transport.get_write_buffer_size() > MAX_OUTPUT_BYTES:
-            raise self.drop("does not read what it asked for")
+            raise self.drop("does not read its answers")
         self._writer.write(line.encode() + b"\n")
 
     async def drain(self) -> None:
@@ -83,7 +82,7 @@ class _Client:
         try:
             await asyncio.wait_for(self._writer.drain(), READ_WITHIN_S)
         except asyncio.TimeoutError:
-            raise self.drop("does not read what it asked for") from None
+            raise self.drop("does not read its answers") from None
 
     async def hang_up(self) -> None:
         """Close this side, then wait until the client closes its own: closing a socket with unread
@@ -110,7 +109,7 @@ class _Client:
 
 
 class ControlServer:
-    """Accepts clients and carries out their commands."""
+    """Accepts clients and executes their commands."""
 
     def __init__(self, load: Load, log: Callable[[str], None]) -> None:
         self._load, self._log = load, log
@@ -134,7 +133,7 @@ class ControlServer:
             client.drop()
 
     def broadcast(self) -> None:
-        """Send the statistics to the clients that watch. To be called every 100 ms."""
+        """Send the statistics to watching clients. Call every 100 ms."""
         watchers = [client for client in self._clients if client.watching and client.is_open]
         if not watchers:
             return
@@ -158,35 +157,35 @@ class ControlServer:
         except _Dropped as dropped:
             self._log_drop(client, dropped)
         except ConnectionError:
-            pass  # a client that goes away is no news
+            pass  # clients disconnect at any time
         finally:
             self._clients.discard(client)
             client.close()
 
     async def _serve(self, client: _Client) -> None:
-        """Carry out one line after the other, until the client or the server ends it."""
+        """Execute lines until the client or the server ends the connection."""
         try:
             while (line := await client.read_line()) is not None:
                 if line.startswith(TLS_HELLO) or HTTP_LINE.match(line):
                     self._log_http(client)
                     raise client.drop()
-                if not await self._carry_out(client, line):
+                if not await self._execute(client, line):
                     await client.hang_up()
                     return
-                await asyncio.sleep(0)  # the other clients have their turn
+                await asyncio.sleep(0)  # let other clients run
         except asyncio.LimitOverrunError:
             client.send(f"Error: a line may have {MAX_LINE_BYTES} bytes. Goodbye.")
             await client.hang_up()
         except asyncio.IncompleteReadError:
-            # Half a line is no command: "set pageviews_per_second 100" may lack its last 0.
-            client.send("Error: the last line has no end. It was not carried out.")
+            # Do not execute an incomplete line: "set pageviews_per_second 100" may lack its last 0.
+            client.send("Error: the last line has no end. It was not executed.")
         while client.watching and client.is_open:  # it closed its side, but still reads
             await asyncio.sleep(LINGER_S)
 
-    async def _carry_out(self, client: _Client, line: bytes) -> bool:
-        """Carry out a line and send the answer; return whether the conversation goes on."""
+    async def _execute(self, client: _Client, line: bytes) -> bool:
+        """Execute a line and send the answer; return whether the connection stays open."""
         client.watching = False
-        answer = self._commands.carry_out(line)
+        answer = self._commands.execute(line)
         if line[:3].lower() == b"set" and not answer.text.startswith("Error"):
             self._log(f"Control {client.name}: {answer.text}")
         text = answer.text
@@ -202,7 +201,7 @@ class ControlServer:
         flushed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         def done(line: str) -> None:
-            if not flushed.done():  # else the client has gone meanwhile
+            if not flushed.done():  # the client may have disconnected
                 flushed.set_result(line)
 
         self._load.flush(done)
@@ -215,7 +214,7 @@ class ControlServer:
             more = self._http_unlogged - 1
             self._log(
                 f"Control {client.name} dropped: it speaks HTTP or TLS, as a web page in a browser "
-                "would to change the load. Nothing after that was carried out."
+                "would to change the load. Nothing after that was executed."
                 + (f" ({more} more since the last such line)" if more else "")
             )
             self._http_logged_s, self._http_unlogged = time.monotonic(), 0
@@ -240,7 +239,7 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise ConfigError(
             f"Can't listen on {host}:{port}: {error.strerror or error}. "
-            "End what holds it, or set COMMAND_ENDPOINT."
+            "Stop the process that uses it, or set COMMAND_ENDPOINT."
         ) from error
     listener.listen(128)
     return listener

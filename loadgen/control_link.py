@@ -1,6 +1,5 @@
-"""A worker's end of the socket to the control process: orders in, answers out, in packets of JSON.
-Nothing here waits: a control process that hangs must not hold up what is due.
-"""
+"""A worker's end of the socket to the control process: JSON packets, orders in and reports out.
+Nothing blocks, so a control process that hangs does not delay the load."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ PACKET_BYTES = 1 << 18
 
 
 class ControlLink:
-    """Takes orders; keeps what it is to tell until the socket takes it."""
+    """Receives orders, and buffers reports until the socket accepts them."""
 
     def __init__(self, control: socket.socket) -> None:
         control.setblocking(False)
@@ -22,7 +21,7 @@ class ControlLink:
         self._outbox: deque[bytes] = deque()
 
     def order(self) -> dict[str, Any] | None:
-        """The next order, None if there is none now.
+        """Return the next order, or None if there is none now.
 
         Raises:
             ConnectionError: the control process is gone.
@@ -37,22 +36,22 @@ class ControlLink:
         return order
 
     def log(self, text: str) -> None:
-        """A line for the generator's log; dropped when the control process hangs."""
+        """Write a line to the generator's log; drop it while the control process hangs."""
         if len(self._outbox) < MAX_WAITING_LINES:
-            self.say(say="log", text=text)
+            self.report(event="log", text=text)
 
-    def say(self, **message: Any) -> None:
-        """Tell the control process, now or when its socket takes it."""
+    def report(self, **message: Any) -> None:
+        """Send a report, now or when the socket accepts it."""
         self._outbox.append(json.dumps(message).encode())
         self.send()
 
     def send(self) -> None:
-        """Try again to send what waits."""
+        """Send buffered reports as far as possible."""
         try:
             while self._outbox:
                 self._control.send(self._outbox[0])
                 self._outbox.popleft()
         except BlockingIOError:
-            return  # tried again at every settling
+            return  # tried again in every iteration
         except ConnectionError:
-            self._outbox.clear()  # it is gone; the next look for orders ends this worker
+            self._outbox.clear()  # it is gone; the next call of `order` ends this worker

@@ -58,7 +58,7 @@ class ControlProcess:
         return self._process.pid
 
     def poll(self) -> None:
-        """Replace the process if it has died. To be called regularly."""
+        """Replace the process if it has died. Call regularly."""
         if self._process.poll() is not None:
             self._log(
                 f"The process {self.pid} of the control port died (exit code "
@@ -101,7 +101,7 @@ class ControlProcess:
         except ConnectionError:
             packet = b""
         if not packet:
-            self._close_channel()  # it has died, which `poll` will see
+            self._close_channel()  # it has died; `poll` replaces it
             return
         request = json.loads(packet)
         getattr(self, "_on_" + request.pop("do"))(**request)
@@ -122,7 +122,7 @@ class ControlProcess:
         channel = self._channel
 
         def done(line: str) -> None:
-            if self._channel is channel:  # else the process has been replaced
+            if self._channel is channel:  # the process may have been replaced
                 self._send(flushed=token, line=line)
 
         self._load.flush(done)
@@ -138,7 +138,7 @@ class ControlProcess:
             self._log(f"The process {self.pid} of the control port hangs; killing it.")
             self._process.kill()
         except ConnectionError:
-            return  # it has died, which `poll` will see
+            return  # it has died; `poll` replaces it
 
     def _close_channel(self) -> None:
         if self._channel is not None:

@@ -1,9 +1,8 @@
-"""What workers have done so far, in memory that they share with the control process: plain 64-bit
-numbers, one writer each.
+"""Counters of the workers, in memory shared with the control process: 64-bit integers with one
+writer each.
 
-The file behind it is anonymous. A worker that is killed leaves its numbers behind, and its
-successor goes on from them.
-"""
+The file is anonymous. The counters of a killed worker remain, and its successor continues from
+them."""
 
 from __future__ import annotations
 
@@ -12,14 +11,14 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-# One block a partition, written by the partition's one producer.
-# From NEXT_DERIVED on there is one number for each kind of extras: room for five.
+# One block per partition, written by its only producer. From NEXT_DERIVED on there is one number
+# for each kind of derived events: room for five.
 POSITION, HANDED, REFUSED, NEXT_DERIVED = 0, 1, 2, 3
 _PARTITION_WORDS = 8
-# One block a worker.
+# One block per worker.
 QUEUED, CPU_NS = 0, 1
 _HISTOGRAM = 8
-# Lateness is counted in classes of microseconds: exact below 32, then 32 classes an octave (3 %
+# Lateness is counted in classes of microseconds: exact below 32, then 32 classes per octave (3 %
 # wide), up to 2**36 us (19 h).
 _SUB_BITS = 5
 _SUB = 1 << _SUB_BITS
@@ -28,7 +27,7 @@ _WORKER_WORDS = _HISTOGRAM + CLASSES
 
 
 def class_of(lateness_us: int) -> int:
-    """The number of the class that a lateness falls into; what is early counts as 0."""
+    """Return the class of a lateness; early counts as 0."""
     if lateness_us < _SUB:
         return lateness_us if lateness_us > 0 else 0
     shift = lateness_us.bit_length() - _SUB_BITS - 1
@@ -36,7 +35,7 @@ def class_of(lateness_us: int) -> int:
 
 
 def class_top_us(number: int) -> int:
-    """The largest lateness of a class, microseconds."""
+    """Return the largest lateness of a class, microseconds."""
     if number < _SUB:
         return number
     shift = (number >> _SUB_BITS) - 1
@@ -44,9 +43,8 @@ def class_top_us(number: int) -> int:
 
 
 def quantile_us(histogram: Sequence[int], q: float) -> int:
-    """The q-quantile of a histogram by class (the class's upper end, so never too good); 0 for an
-    empty one.
-    """
+    """Return the q-quantile of a histogram by class, microseconds: the upper end of its class, so
+    never too low; 0 for an empty one."""
     wanted = q * sum(histogram)
     seen = 0
     for number, count in enumerate(histogram):
@@ -57,13 +55,11 @@ def quantile_us(histogram: Sequence[int], q: float) -> int:
 
 
 class Counters:
-    """The shared numbers.
-
-    `fd` comes from `create_fd` in the control process and is inherited by workers.
-    """
+    """Shared counters. `fd` comes from `create_fd` in the control process and is inherited by
+    workers."""
 
     def __init__(self, fd: int, partitions: int, workers: int) -> None:
-        # Built into PyPy. By ctypes a number costs 300 ns there, by cffi 7.
+        # Built into PyPy. An access costs 7 ns, by ctypes 300 ns.
         from cffi import FFI  # type: ignore[import-untyped]
 
         self.partitions = partitions
@@ -74,27 +70,27 @@ class Counters:
         self.word: Any = ffi.cast("int64_t *", self._buffer)
 
     def partition(self, partition: int) -> int:
-        """The index of a partition's block in `word`."""
+        """Return the index of a partition's block in `word`."""
         return partition * _PARTITION_WORDS
 
     def worker(self, number: int) -> int:
-        """The index of a worker's block in `word`."""
+        """Return the index of a worker's block in `word`."""
         return self._workers_at + number * _WORKER_WORDS
 
     def of_worker(self, number: int, which: int) -> int:
-        """One of QUEUED, CPU_NS of a worker."""
+        """Return QUEUED or CPU_NS of a worker."""
         return int(self.word[self.worker(number) + which])
 
     def column(self, which: int) -> list[int]:
-        """One of POSITION, HANDED, REFUSED, NEXT_DERIVED + kind for every partition."""
+        """Return POSITION, HANDED, REFUSED or NEXT_DERIVED + kind of every partition."""
         return [self.word[p * _PARTITION_WORDS + which] for p in range(self.partitions)]
 
     def late(self, number: int, lateness_us: int, count: int) -> None:
-        """Count `count` pageviews of a worker as that late."""
+        """Count `count` pageviews of a worker with this lateness."""
         self.word[self.worker(number) + _HISTOGRAM + class_of(lateness_us)] += count
 
     def lateness(self, workers: int) -> list[int]:
-        """The histogram of lateness by class, all workers together."""
+        """Return the histogram of lateness by class, all workers together."""
         total = [0] * CLASSES
         for worker in range(workers):
             base = self.worker(worker) + _HISTOGRAM
@@ -104,14 +100,13 @@ class Counters:
 
 
 def words(partitions: int, workers: int) -> int:
-    """How many 64-bit words the shared memory has."""
+    """Return the size of the shared memory in 64-bit words."""
     return partitions * _PARTITION_WORDS + workers * _WORKER_WORDS
 
 
 def create_fd(partitions: int, workers: int) -> int:
-    """Anonymous shared memory, all zero, that workers may inherit; gone when the last process
-    closes it.
-    """
+    """Create anonymous shared memory, all zero, that workers inherit; freed when the last process
+    closes it."""
     fd = os.memfd_create("loadgen-counters", 0)
     os.ftruncate(fd, words(partitions, workers) * 8)
     return fd

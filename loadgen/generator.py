@@ -1,6 +1,5 @@
-"""The load generator at work: one loop that drives the workers, the changes of the database, and
-the log, and answers what the process of the control port asks.
-"""
+"""Main loop of the load generator: drives the workers, the database changes and the log, and
+answers the control process."""
 
 from __future__ import annotations
 
@@ -28,23 +27,21 @@ from loadgen.worker_pool import WorkerPool
 from loadgen.workload import Events, Workload
 from loadgen.writer import Writer
 
-# A new rate holds from this moment on, so that every worker has heard of it when it begins.
+# A new rate takes effect this much later, when every worker has received it.
 RATE_LEAD_NS = 10 * NS_PER_MS
 LOOP_S = 0.005
 FLUSH_WITHIN_S = 5.0
 DRAIN_WRITER_S = 1.0
 STOP_KILL_S = 4.0
-# How many extras are counted as due in one go.
+# Derived events counted as due at once.
 MAX_COUNTED = 100_000
 
 
 def partition_schedules(start_ns: int, weights: Sequence[int]) -> list[Schedule]:
-    """A schedule a partition, at rate 0.
+    """Return a schedule per partition, at rate 0.
 
-    Its numerators are milli-rates times the partition's weight, so that the partitions' rates add
-    up to the whole exactly. Phases are spread, so that a slow rate does not come in bursts of one a
-    partition.
-    """
+    Numerators are milli-rates times the weight of the partition, so the rates of partitions add up
+    exactly. Phases are spread, so a slow rate does not send one burst over all partitions."""
     count = len(weights)
     denominator = sum(weights) * 1000 * NS_PER_S
     return [
@@ -54,7 +51,7 @@ def partition_schedules(start_ns: int, weights: Sequence[int]) -> list[Schedule]
 
 
 class Generator(Load):
-    """Everything but the set-up. `run` returns when a signal has asked it to end."""
+    """Everything after preparation. `run` returns after SIGTERM or SIGINT."""
 
     def __init__(
         self,
@@ -70,7 +67,7 @@ class Generator(Load):
         self._selector = selectors.DefaultSelector()
         self._weights = events.weights
         self._schedules = partition_schedules(self._started_ns, self._weights)
-        # By them extras are counted as due; workers find and send them themselves.
+        # Used to count due events only; workers compute and send them themselves.
         self._derived = all_derived(workload, events, self._started_ns)
         self._due_derived = [0] * len(self._weights)
         self._workers = WorkerPool(
@@ -94,7 +91,7 @@ class Generator(Load):
         return Schedule.starting(self._started_ns, 0, 1000 * NS_PER_S)
 
     def run(self) -> None:
-        """Bring up the workers, begin the load, listen, and go on until SIGTERM or SIGINT."""
+        """Start the workers, the load and the control server, and run until SIGTERM or SIGINT."""
         self._catch_signals()
         listener = listen(self._config.command_host, self._config.command_port)
         control = ControlProcess(listener, self._selector, self, self._log)
@@ -115,7 +112,7 @@ class Generator(Load):
             now_ns = self._clock.now_ns()
             self._writer.tick(now_ns)
             if now_ns >= next_sample_ns:
-                # On a grid, but never twice to make up for a late one.
+                # Keep the interval; skip samples that are late.
                 next_sample_ns += stats.SAMPLE_EVERY_NS * (
                     1 + (now_ns - next_sample_ns) // stats.SAMPLE_EVERY_NS
                 )
@@ -131,7 +128,7 @@ class Generator(Load):
         while not self._workers.all_placed and not self._stop_signal:
             if time.monotonic() > deadline_s:
                 self._workers.kill()
-                raise KafkaError(f"No worker came up in {within_s} s. See the lines above for why.")
+                raise KafkaError(f"No worker started in {within_s} s. See the lines above for why.")
             self._step()
 
     def _begin(self, key: str, milli: int) -> None:
@@ -141,12 +138,12 @@ class Generator(Load):
         )
 
     def _done(self) -> dict[str, int]:
-        """How many of each are done, by their key."""
+        """Return the number of completed events, by key."""
         counts = {key: source.done for key, source in self._sources.items()}
         return {PAGEVIEWS: sum(self._workers.handed()), **counts}
 
     def _step(self) -> None:
-        """One turn of the loop: events, then the workers' state."""
+        """Run one iteration of the loop: handle events, then the state of workers."""
         for key, mask in self._selector.select(LOOP_S):
             if (
                 self._selector.get_map().get(key.fd) is not None
@@ -155,7 +152,7 @@ class Generator(Load):
         self._workers.poll()
 
     def _catch_signals(self) -> None:
-        """Signals end the loop; the wake-up socket makes it notice at once."""
+        """Let signals end the loop; the wake-up socket interrupts its wait."""
         wake_read, wake_write = socket.socketpair()
         wake_read.setblocking(False)
         wake_write.setblocking(False)
@@ -172,7 +169,7 @@ class Generator(Load):
         signal.signal(signal.SIGINT, stop)
 
     def _end(self, control: ControlProcess) -> None:
-        """Write and flush what is left, for a few seconds at most."""
+        """Write and flush pending data, for a few seconds at most."""
         self._log(f"Stopping on {signal.Signals(self._stop_signal).name}")
         deadline_s = time.monotonic() + STOP_KILL_S
         control.stop()
@@ -191,7 +188,7 @@ class Generator(Load):
         self._log(f"Stopped: {handed} pageviews handed over, {refused} refused{written}")
 
     def _pause(self) -> None:
-        """Nothing more is due, for workers and writer from the same moment on."""
+        """Set all rates to 0, for workers and writer at the same moment."""
         for key in self._milli:
             self._change(key, 0)
         paused_ns = self._clock.now_ns() + RATE_LEAD_NS
@@ -199,7 +196,7 @@ class Generator(Load):
             self._step()
         self._writer.tick(paused_ns)
 
-    # What the control socket steers.
+    # Methods for the control socket.
 
     def rates(self) -> dict[str, str]:
         helps = {key: f"the same for {source.help_text}" for key, source in self._sources.items()}
@@ -232,7 +229,7 @@ class Generator(Load):
         self._workers.change_rate(at_ns, milli)
 
     def stats_line(self) -> str:
-        # Counts first, then the time: so what was handed over is never more than what was due.
+        # Read counters before the time, so that handed over never exceeds due.
         handed, refused = self._workers.handed(), self._workers.refused()
         now_ns = self._clock.now_ns()
         self._count_derived(now_ns)

@@ -1,6 +1,4 @@
-"""The connection to MySQL: waiting for it, seeding the workload's database, and changing it.
-Blocking; its errors in words.
-"""
+"""Connection to MySQL: wait for it, seed the workload's database, and change it. Blocking."""
 
 from __future__ import annotations
 
@@ -12,21 +10,20 @@ from typing import Any, Callable, NamedTuple
 from loadgen.config import Config, ConfigError
 
 CONNECT_TIMEOUT_S = 5
-# A server that hangs in mid-statement is taken for dead after this long.
+# A server that does not answer for this long counts as dead.
 ANSWER_TIMEOUT_S = 10
 ROWS_PER_INSERT = 1_000
-# Wrong user, password or rights (MySQL's error numbers): waiting mends none of them.
+# MySQL error numbers for a wrong user, password or missing rights: no reason to retry.
 _REFUSALS = (1044, 1045, 1142, 1227)
 
 
 class MySqlError(Exception):
-    """MySQL can't be reached or would not do something. Its text is one line."""
+    """MySQL is unreachable or refused a statement. The message is one line."""
 
 
 class Insert(NamedTuple):
-    """Rows for a table (`database.table`): column names, and the rows as tuples of values; `row` is
-    the SQL that a row's values go into, where that is more than the values.
-    """
+    """Rows to insert into a table (`database.table`): column names, and a tuple of values per row.
+    `row` is the SQL for the values of a row, if it is more than placeholders."""
 
     table: str
     columns: tuple[str, ...]
@@ -34,9 +31,8 @@ class Insert(NamedTuple):
     row: str = ""
 
     def statements(self) -> Iterator[tuple[str, list[object]]]:
-        """(SQL with placeholders, values) for ROWS_PER_INSERT rows at a time: a thousand times
-        fewer round trips.
-        """
+        """Yield (SQL with placeholders, values) for ROWS_PER_INSERT rows at a time, to save round
+        trips."""
         names = ", ".join(self.columns)
         row = self.row or "(" + ", ".join(["%s"] * len(self.columns)) + ")"
         for start in range(0, len(self.rows), ROWS_PER_INSERT):
@@ -46,18 +42,17 @@ class Insert(NamedTuple):
             yield sql, [value for values in part for value in values]
 
     def and_rows(self, rows: Sequence[tuple[object, ...]]) -> Insert:
-        """With further rows at the end."""
+        """Return a copy with more rows at the end."""
         return self._replace(rows=[*self.rows, *rows])
 
     def count_sql(self) -> str:
-        """SQL for how many rows the table has."""
+        """Return SQL that counts the rows of the table."""
         return f"SELECT COUNT(*) FROM {self.table}"  # noqa: S608 - our own names
 
 
 class Seed(NamedTuple):
-    """The first content of a table. `exact` is the setting that says how many rows that is, where
-    one does, but for `reserved` rows.
-    """
+    """Initial rows of a table. `exact` is the setting, if any, that determines their number, not
+    counting `reserved` rows."""
 
     insert: Insert
     exact: str = ""
@@ -65,9 +60,8 @@ class Seed(NamedTuple):
 
 
 class Database:
-    """A connection to a workload's database; opened with the first call that needs it, closed by an
-    error. A workload's own says what is in it, and how it changes.
-    """
+    """Connection to a workload's database. It opens when first needed, and an error closes it.
+    Subclasses define the initial rows and the changes."""
 
     name: str
     create: Sequence[str]  # the statements that make its tables, if they are not there
@@ -77,12 +71,14 @@ class Database:
         self._connection: Any = None
 
     def seeds(self) -> Sequence[Seed]:
-        """What its tables begin with, in the order in which they are filled."""
+        """Return the initial rows of the tables, in the order in which they are filled."""
         raise NotImplementedError
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Any]:
-        """A cursor whose work is committed at the end: all or nothing."""
+        """Provide a cursor; commit at the end, or roll back everything.
+
+        Raises MySqlError."""
         from mysql.connector import Error  # type: ignore[import-not-found]
 
         try:
@@ -96,11 +92,10 @@ class Database:
             raise MySqlError(_one_line(error)) from error
 
     def seed(self, log: Callable[[str], None]) -> None:
-        """Create what is missing of the database.
+        """Create the database, missing tables and initial rows, in one transaction.
 
-        A table with rows is left as it is, if it has as many as the settings say. All or nothing: a
-        start that was broken off leaves nothing half-filled.
-        """
+        A table with the number of rows given by the settings is left unchanged. Raises ConfigError
+        for another number."""
         with self.transaction() as cursor:
             cursor.execute(f"CREATE DATABASE IF NOT EXISTS {self.name}")
             for sql in self.create:
@@ -114,7 +109,7 @@ class Database:
         rows = cursor.fetchone()[0]
         if rows and exact and rows != len(insert.rows):
             raise ConfigError(
-                f"{insert.table} holds {rows} rows, and {exact} asks for {len(insert.rows)}. "
+                f"{insert.table} has {rows} rows, but {exact} requires {len(insert.rows)}. "
                 f"Set {exact}={rows - seed.reserved}, or drop the database {self.name} and start "
                 "again."
             )
@@ -128,8 +123,8 @@ class Database:
             import mysql.connector  # type: ignore[import-not-found]
 
             config = self._config
-            # Encrypted if the server offers it, without asking for certificates: MySQL makes its
-            # own, and its password exchange needs either that or a secure channel.
+            # Encrypted if the server offers it, without verifying certificates: MySQL creates its
+            # own, and its password exchange needs a secure channel.
             self._connection = mysql.connector.connect(
                 host=config.mysql_host,
                 port=config.mysql_port,
@@ -143,24 +138,22 @@ class Database:
         return self._connection
 
     def close(self) -> None:
-        """Drop the connection, without a word to the server: it may be gone."""
+        """Drop the connection without notifying the server, which may be gone."""
         connection, self._connection = self._connection, None
         if connection is not None:
             from mysql.connector import Error
 
-            with contextlib.suppress(Error, OSError):  # it was broken: that is why it is closed
+            with contextlib.suppress(Error, OSError):  # the connection may be broken
                 connection.shutdown()
 
 
 def wait_and_seed(
     database: Database, config: Config, deadline_s: float, log: Callable[[str], None]
 ) -> None:
-    """Seed the database as soon as MySQL answers, and stay connected, so that the first change need
-    not wait for that. ConfigError if MySQL refuses this user, MySqlError when `deadline_s` has
-    passed.
+    """Seed the database as soon as MySQL answers, and stay connected for the first change.
 
-    `deadline_s` is a time of time.monotonic().
-    """
+    `deadline_s` is a time of time.monotonic(). Raises ConfigError if MySQL refuses the user,
+    MySqlError after the deadline."""
     where = f"MySQL at {config.mysql_host}:{config.mysql_port}"
     logged_s = time.monotonic()
     while True:
@@ -181,7 +174,7 @@ def wait_and_seed(
             if time.monotonic() - logged_s > 5:
                 logged_s = time.monotonic()
                 log(f"Waiting for {where}: {error}")
-            time.sleep(0.1)  # between two attempts to connect, which is the condition
+            time.sleep(0.1)  # between connection attempts
 
 
 def _one_line(error: Exception) -> str:

@@ -1,6 +1,5 @@
-"""Pieces of messages, prepared in C memory, that a workload's renderer copies eight bytes at a
-time: PyPy compiles that to plain loads and stores.
-"""
+"""Message fragments prepared in C memory, which a workload's renderer copies eight bytes at a time:
+PyPy compiles that to plain loads and stores."""
 
 from __future__ import annotations
 
@@ -9,9 +8,8 @@ from typing import Any
 
 
 class Pieces:
-    """Pieces of text at a fixed stride, padded, and their lengths. A copy takes all of a stride;
-    what it writes beyond its piece is overwritten by the next one.
-    """
+    """Text fragments at a fixed stride, padded, with their lengths. A copy takes the whole stride;
+    the padding is overwritten by the next fragment."""
 
     def __init__(self, ffi: Any, pieces: Sequence[bytes], width_words: int) -> None:
         width = width_words * 8

@@ -1,6 +1,5 @@
-"""Producing a partition's events: what is due, rendered in batches, handed to librdkafka, and
-counted.
-"""
+"""Producer of a partition's events: computes what is due, renders it in batches, hands it to
+librdkafka and counts it."""
 
 from __future__ import annotations
 
@@ -14,20 +13,18 @@ from loadgen.rdkafka import Client
 from loadgen.schedule import Schedule
 from loadgen.workload import Renderer
 
-# 1,000 messages are 100 kB: they stay in the processor's cache between rendering and librdkafka's
-# copy.
+# 1,000 messages are 100 kB: they stay in the CPU cache between rendering and librdkafka's copy.
 BATCH = 1000
-# How many are tried while librdkafka's queue is full: rendering more only to see them refused costs
+# Batch size while librdkafka's queue is full: rendering a full batch only to have it refused costs
 # a quarter of a core.
 PROBE = 10
-# One partition's share of a turn, so that none starves behind one that has much to catch up on.
+# Limit per partition and turn, so that a partition far behind does not starve the others.
 BATCHES_PER_TURN = 8
 
 
 class Group(NamedTuple):
-    """Events of the batch at hand that have one stamp: how many, when the first was due, the stamp,
-    and whether it is an event.
-    """
+    """Events of the current batch with the same timestamp: their number, the due time of the first,
+    the timestamp, and whether it is a derived event."""
 
     size: int
     due_ns: int
@@ -36,7 +33,7 @@ class Group(NamedTuple):
 
 
 class PartitionState:
-    """A partition in this worker's hands: its schedule, its events, and how far it has come."""
+    """Partition of this worker: its schedule, its events, and its position."""
 
     def __init__(
         self,
@@ -58,7 +55,7 @@ class PartitionState:
 
 
 class Producer:
-    """Hands what is due in a worker's partitions over to librdkafka."""
+    """Hands due events of a worker's partitions to librdkafka."""
 
     def __init__(
         self,
@@ -76,12 +73,11 @@ class Producer:
         self._client, self._topic, self._renderer = client, topic, renderer
         self._give_up_ns = give_up_ms * NS_PER_MS
         self._log = log
-        self._groups: list[Group] = []  # the batch at hand
+        self._groups: list[Group] = []  # the current batch
 
     def turn(self, state: PartitionState, now_ns: int, until_ns: int) -> None:
-        """Hand over what is due in a partition by `until_ns`, up to its share of a turn. All its
-        derived up to then have been given to it.
-        """
+        """Hand over events due by `until_ns`, at most BATCHES_PER_TURN batches. The partition must
+        have received all derived events due by then."""
         due = state.schedule.due_by(until_ns)
         for _ in range(BATCHES_PER_TURN):
             if not (state.position < due or state.derived) or not self._hand_over(state, due):
@@ -91,9 +87,7 @@ class Producer:
         self._note(state)
 
     def _hand_over(self, state: PartitionState, due: int) -> bool:
-        """Hand over up to BATCH events in the order in which they were due; whether all of them
-        were settled.
-        """
+        """Hand over up to BATCH events in due order; return whether all of them were settled."""
         self._renderer.clear()
         self._groups.clear()
         self._render(state, due, PROBE if state.full_since_ns else BATCH)
@@ -103,9 +97,9 @@ class Producer:
         return used == self._renderer.count
 
     def _render(self, state: PartitionState, due: int, limit: int) -> None:
-        """Fill the batch. A stamp is the time at which an event was due; but where a worker hears
-        of a higher rate too late, the next may have been due before the last: then the last one's.
-        """
+        """Fill the batch. The timestamp of an event is its due time. If a worker receives a higher
+        rate late, an event may have been due before its predecessor: then it gets the predecessor's
+        timestamp."""
         renderer, schedule, derived = self._renderer, state.schedule, state.derived
         position, taken, stamp_ms = state.position, 0, state.stamp_ms
         while renderer.count < limit:
@@ -132,7 +126,7 @@ class Producer:
             position += count
 
     def _produce(self, state: PartitionState) -> int:
-        """Give the rendered batch to librdkafka and count it; how many are settled."""
+        """Give the rendered batch to librdkafka and count it; return how many are settled."""
         count = self._renderer.count
         result = self._client.produce(self._topic, state.partition, self._renderer.messages, count)
         base = self._counters.partition(state.partition)
@@ -147,7 +141,7 @@ class Producer:
         return result.used
 
     def _settle(self, state: PartitionState, used: int) -> None:
-        """The first `used` of the batch are done with: move on, and count how late they were."""
+        """Advance past the first `used` events of the batch, and count their lateness."""
         now_ns = self._clock.now_ns()
         for group in self._groups:
             if used <= 0:
@@ -162,7 +156,7 @@ class Producer:
                 state.position += count
 
     def _note(self, state: PartitionState) -> None:
-        """Write down how far the partition has come: from there another worker can go on."""
+        """Record the position of the partition, from which another worker can continue."""
         word, base = self._counters.word, self._counters.partition(state.partition)
         word[base + c.POSITION] = state.position
         for kind, next_one in enumerate(state.next_derived):
@@ -170,9 +164,8 @@ class Producer:
             word[base + c.NEXT_DERIVED + kind] = next(waiting, next_one)
 
     def _give_up(self, state: PartitionState, until_ns: int) -> None:
-        """The queue has been full for long: refuse what was due by `until_ns`, so that what waits
-        stays bounded, and what comes when the broker is back is no older than that.
-        """
+        """Refuse events due by `until_ns`, because the queue has been full for too long: this
+        bounds the backlog and its age when the broker returns."""
         base = self._counters.partition(state.partition)
         position = max(state.position, state.schedule.due_by(until_ns))
         refused = position - state.position

@@ -1,9 +1,8 @@
-"""librdkafka by cffi: one producer that takes whole batches for a partition, and the few admin
-calls the generator needs.
+"""Binding to librdkafka by cffi: a producer that takes whole batches for a partition, and the admin
+calls that the generator needs.
 
-cffi is built into PyPy, and ABI mode needs no compiler. The structures below are part of
-librdkafka's stable ABI.
-"""
+cffi is part of PyPy, and its ABI mode needs no compiler. The structures belong to librdkafka's
+stable ABI."""
 
 from __future__ import annotations
 
@@ -24,14 +23,13 @@ _PURGE_QUEUED_AND_IN_FLIGHT = 0x3
 
 
 class KafkaError(Exception):
-    """The broker or librdkafka would not do something. Its text is one line for the user."""
+    """The broker or librdkafka refused a request. The message is one line for the user."""
 
 
 class Accepted(NamedTuple):
-    """What became of a batch: `taken` were accepted, `rejected` never will be (a reason is in
-    `why`), the rest can be tried again in order: they found the queue full. `used` = taken +
-    rejected, the length of the prefix that is settled.
-    """
+    """Result of a batch: `taken` were accepted, `rejected` never will be (`why` has a reason), the
+    rest found the queue full and can be retried in order. `used` = taken + rejected is the length
+    of the settled prefix."""
 
     taken: int
     rejected: int
@@ -43,10 +41,10 @@ class Accepted(NamedTuple):
 
 
 class Library:
-    """librdkafka, loaded. ConfigError says what to do if it can't be."""
+    """The loaded librdkafka. Raises ConfigError, with the remedy, if it can't be loaded."""
 
     def __init__(self, path: str) -> None:
-        # Here, so that the rest of the package can be tested where there is no cffi.
+        # Imported here, so that the rest of the package can be tested without cffi.
         from cffi import FFI  # type: ignore[import-untyped]
 
         self.ffi: Any = FFI()
@@ -61,21 +59,20 @@ class Library:
             ) from error
 
     def text(self, chars: Any) -> str:
-        """A C string, or "" for NULL."""
+        """Return a C string as text, "" for NULL."""
         return "" if chars == self.ffi.NULL else self.ffi.string(chars).decode("utf-8", "replace")
 
     def error(self, code: int) -> str:
-        """What an error code means."""
+        """Return the text of an error code."""
         return self.text(self.lib.rd_kafka_err2str(code))
 
     def version(self) -> str:
-        """librdkafka's version."""
+        """Return librdkafka's version."""
         return self.text(self.lib.rd_kafka_version_str())
 
     def partition_keys(self, count: int, partitions: int) -> list[list[int]]:
-        """Which of the keys 1..count belong to each partition: by the murmur2 of their decimal
-        text, as every Kafka client does it.
-        """
+        """Return the keys 1..count of each partition, by the murmur2 hash of their decimal text,
+        like every Kafka client."""
         table: list[list[int]] = [[] for _ in range(partitions)]
         null = self.ffi.NULL
         for number in range(1, count + 1):
@@ -89,12 +86,10 @@ class Library:
 
 
 def producer_settings(config: Config) -> dict[str, str]:
-    """librdkafka's settings for pageviews.
+    """Return librdkafka's settings.
 
-    Order within a partition must hold, since lag is read off it: with acknowledgements a lost
-    request is sent again, so idempotence keeps the order for acks=all, and one request at a time
-    does for acks=1.
-    """
+    Lag is computed from the order within a partition, so it must hold when a request is sent again:
+    idempotence keeps it for acks=all, and one request at a time for acks=1."""
     settings = {
         "bootstrap.servers": config.kafka_bootstrap,
         "client.id": "loadgen",
@@ -107,7 +102,7 @@ def producer_settings(config: Config) -> dict[str, str]:
         "message.timeout.ms": str(config.message_timeout_ms),
         "delivery.report.only.error": "true",
         "reconnect.backoff.max.ms": "1000",
-        "log_level": "0",  # errors come as events and go to the generator's own log
+        "log_level": "0",  # errors arrive as events and go to the generator's log
     }
     if config.acks == "all":
         settings["enable.idempotence"] = "true"
@@ -117,7 +112,7 @@ def producer_settings(config: Config) -> dict[str, str]:
 
 
 class Client:
-    """A librdkafka producer handle. Errors it meets in the background are collected by `poll`."""
+    """A librdkafka producer. `poll` returns the errors of its background threads."""
 
     def __init__(self, library: Library, settings: dict[str, str]) -> None:
         self._library, self._ffi, self._lib = library, library.ffi, library.lib
@@ -136,12 +131,12 @@ class Client:
         self._topics: dict[str, Any] = {}
 
     def close(self) -> None:
-        """Free the handle; what is still queued is dropped, so flush first."""
+        """Free the handle. Queued messages are dropped, so flush first."""
         self._lib.rd_kafka_queue_destroy(self._events)
         self._lib.rd_kafka_destroy(self._handle)
 
     def topic(self, name: str) -> Any:
-        """The handle of a topic."""
+        """Return the handle of a topic."""
         if name not in self._topics:
             self._topics[name] = self._lib.rd_kafka_topic_new(
                 self._handle, name.encode(), self._ffi.NULL
@@ -157,27 +152,26 @@ class Client:
         for i in range(count):
             code = messages[i].err
             if code == _QUEUE_FULL:
-                break  # librdkafka refuses everything behind it too, so order holds
+                break  # librdkafka refuses all later ones too, so order holds
             if code:
                 rejected, why = rejected + 1, self._library.error(code)
         return Accepted(taken, rejected, why)
 
     def queued(self) -> int:
-        """Messages that have not left this process, and events not polled."""
+        """Return the number of unsent messages and unpolled events."""
         return int(self._lib.rd_kafka_outq_len(self._handle))
 
     def flush(self, timeout_ms: int) -> bool:
-        """Send without lingering for up to `timeout_ms`; whether everything has left."""
+        """Send without lingering for up to `timeout_ms`; return whether everything was sent."""
         return bool(self._lib.rd_kafka_flush(self._handle, timeout_ms) == 0)
 
     def purge(self) -> None:
-        """Give up everything that has not left; `poll` tells of it as undeliverable."""
+        """Drop all unsent messages; `poll` reports them as undeliverable."""
         self._lib.rd_kafka_purge(self._handle, _PURGE_QUEUED_AND_IN_FLIGHT)
 
     def poll(self) -> tuple[list[int], list[str]]:
-        """(the partitions of messages that were accepted but could not be delivered, errors in
-        words) since the last call.
-        """
+        """Return the partitions of accepted messages that were not delivered, and error texts,
+        since the last call."""
         failed: list[int] = []
         errors: list[str] = []
         while True:
@@ -200,9 +194,9 @@ class Client:
             message = self._lib.rd_kafka_event_message_next(event)
 
     def partition_count(self, topic: str, timeout_ms: int) -> int | None:
-        """How many partitions a topic has, None if there is none of that name.
+        """Return the number of partitions of a topic, None if it does not exist.
 
-        KafkaError when the broker does not answer.
+        Raises KafkaError if the broker does not answer.
         """
         found = self._ffi.new("rd_kafka_metadata_t const **")
         code = self._lib.rd_kafka_metadata(self._handle, 0, self.topic(topic), found, timeout_ms)
@@ -219,7 +213,7 @@ class Client:
             self._lib.rd_kafka_metadata_destroy(found[0])
 
     def end_offset(self, topic: str, partition: int, timeout_ms: int) -> int:
-        """The number of messages a partition has ever held."""
+        """Return the end offset of a partition."""
         low, high = self._ffi.new("int64_t *"), self._ffi.new("int64_t *")
         code = self._lib.rd_kafka_query_watermark_offsets(
             self._handle, topic.encode(), partition, low, high, timeout_ms
@@ -229,9 +223,7 @@ class Client:
         return int(high[0])
 
     def create_topic(self, name: str, partitions: int, timeout_ms: int) -> None:
-        """Create a topic with the broker's default replication; one that exists already is no
-        error.
-        """
+        """Create a topic with the broker's default replication, unless it exists."""
         text = self._ffi.new("char[512]")
         topic = self._lib.rd_kafka_NewTopic_new(name.encode(), partitions, -1, text, 512)
         if topic == self._ffi.NULL:
@@ -269,5 +261,5 @@ class Client:
 
 
 def deadline_ms(deadline_s: float, at_most_ms: int) -> int:
-    """Milliseconds left until a time of time.monotonic(), between 1 and `at_most_ms`."""
+    """Return the milliseconds until a time of time.monotonic(), between 1 and `at_most_ms`."""
     return max(1, min(at_most_ms, int((deadline_s - time.monotonic()) * 1000)))

@@ -1,4 +1,4 @@
-"""What the generator says in its log of what was really done."""
+"""Periodic log lines of the generator: events sent and refused."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ LOG_EVERY_S = 10.0
 
 
 def noun(key: str) -> str:
-    """pageviews_per_second -> "pageview"."""
+    """Return the singular of a rate's key: pageviews_per_second -> "pageview"."""
     return key.partition("s_")[0]
 
 
 class Report:
-    """The line every ten seconds that says what was really done."""
+    """Logs the number of events every ten seconds."""
 
     def __init__(self, always: set[str], log: Callable[[str], None]) -> None:
         self._always, self._log = always, log
@@ -23,7 +23,7 @@ class Report:
         self._refused = 0
 
     def log_if_due(self, done: dict[str, int], refused: int) -> None:
-        """Write it if ten seconds have passed; counts are totals since the start, by key."""
+        """Log if ten seconds have passed. Counts are totals since the start, by key."""
         now_s = time.monotonic()
         elapsed_s = now_s - self._since_s
         if elapsed_s < LOG_EVERY_S:

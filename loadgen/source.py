@@ -1,5 +1,4 @@
-"""What happens to the database, a source for each kind: when it is due, what it is, and how many
-are done."""
+"""Sources of database changes, one per kind: their schedules, contents and counts."""
 
 from __future__ import annotations
 
@@ -10,12 +9,12 @@ from loadgen import counters as c
 from loadgen.clock import NS_PER_MS
 from loadgen.schedule import Schedule
 
-# How many are made in one go, so that catching up never keeps the control socket waiting.
+# Limit per iteration, so that catching up does not block the control socket.
 MAX_PER_TICK = 1_000
 
 
 class Order(NamedTuple):
-    """Something to be written: when it was due, by whose account, and what `Source.write` takes."""
+    """A change to be written: its due time, its source, and the argument for `Source.write`."""
 
     due_ns: int
     source: Source
@@ -23,11 +22,11 @@ class Order(NamedTuple):
 
 
 class Source:
-    """One kind of event, at its own rate. Number n (0-based) is a function of the seed and n."""
+    """One kind of event with its own rate. Event n (0-based) is a function of the seed and n."""
 
-    name = ""  # of one of them
-    help_text = ""  # what the control port's help says of its rate
-    # Off as a rule: while it is, the log has nothing to say of it.
+    name = ""  # singular
+    help_text = ""  # for the control port's help
+    # Off by default, and then not logged.
     optional = False
 
     def __init__(self, schedule: Schedule, start_milli_per_s: int = 0) -> None:
@@ -41,19 +40,19 @@ class Source:
 
     @property
     def key(self) -> str:
-        """The name of its rate at the control port."""
+        """Key of its rate at the control port."""
         return f"{self.name}s_per_second"
 
     def make(self, n: int, due_ns: int) -> Any:
-        """Event n, as `write` takes it."""
+        """Return event n, as `write` takes it."""
         raise NotImplementedError
 
     def write(self, database: Any, work: Sequence[Any]) -> int:
-        """Write some, in one transaction; how many of them found nothing to change."""
+        """Write events in one transaction; return how many had no row to change."""
         raise NotImplementedError
 
     def due(self, now_ns: int) -> Iterator[Order]:
-        """Make what has become due, up to MAX_PER_TICK."""
+        """Yield events that became due, at most MAX_PER_TICK."""
         due = min(self.schedule.due_by(now_ns), self._made + MAX_PER_TICK)
         while self._made < due:
             due_ns = self.schedule.due_at(self._made + 1)
@@ -63,11 +62,10 @@ class Source:
         self.schedule.forget(self._made)
 
     def counts(self, now_ns: int) -> dict[str, int]:
-        """due, done and refused so far."""
+        """Return the counts of due, done and refused events."""
         return {"due": self.schedule.due_by(now_ns), "done": self.done, "refused": self.refused}
 
     @property
     def newest(self) -> list[int]:
-        """The number of the newest that was made, 1 for the first, and when it was due, epoch
-        milliseconds."""
+        """Number of the newest event (1 for the first), and its due time, epoch milliseconds."""
         return [self._made, self._newest_ms]

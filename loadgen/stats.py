@@ -1,6 +1,5 @@
-"""The line of JSON that `stats` and `watch` give: counts since the start, rates and lateness over
-the last seconds.
-"""
+"""Statistics for `stats` and `watch`, a line of JSON: counts since the start, rates and lateness
+over the last seconds."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ LATENESS_WINDOW_NS = 10 * NS_PER_S
 
 
 class Sample(NamedTuple):
-    """Totals at a time: how many are done, and the histogram of their lateness."""
+    """Totals at a time: completed events, and the histogram of their lateness."""
 
     at_ns: int
     done: int
@@ -27,19 +26,19 @@ class Sample(NamedTuple):
 
 
 class Window:
-    """The last seconds of one kind of event, from samples that come every SAMPLE_EVERY_NS."""
+    """The last seconds of one kind of event, from samples every SAMPLE_EVERY_NS."""
 
     def __init__(self) -> None:
         self._samples: deque[Sample] = deque()
 
     def add(self, sample: Sample) -> None:
-        """Take the totals of now; forgets what is older than the window."""
+        """Add a sample and drop those older than the window."""
         self._samples.append(sample)
         while sample.at_ns - self._samples[0].at_ns > LATENESS_WINDOW_NS:
             self._samples.popleft()
 
     def achieved_per_s(self) -> float:
-        """The rate over the last RATE_WINDOW_NS."""
+        """Return the rate over the last RATE_WINDOW_NS."""
         if len(self._samples) < 2:
             return 0.0
         last = self._samples[-1]
@@ -49,9 +48,8 @@ class Window:
         return round((last.done - first.done) * NS_PER_S / (last.at_ns - first.at_ns), 2)
 
     def lateness_ms(self) -> dict[str, float]:
-        """p50, p99 and max of the lateness over the last LATENESS_WINDOW_NS, milliseconds, rounded
-        up to 3 %.
-        """
+        """Return p50, p99 and max of the lateness over the last LATENESS_WINDOW_NS, milliseconds,
+        rounded up by at most 3 %."""
         if not self._samples:
             return {"p50": 0.0, "p99": 0.0, "max": 0.0}
         recent = [b - a for a, b in zip(self._samples[0].lateness, self._samples[-1].lateness)]
@@ -62,7 +60,7 @@ class Window:
 
 
 def rate_number(milli_per_s: int) -> Any:
-    """A rate as a JSON number: whole where it is whole."""
+    """Return a rate as a JSON number, an integer if possible."""
     text = show_rate(milli_per_s)
     return float(text) if "." in text else int(text)
 
@@ -70,7 +68,7 @@ def rate_number(milli_per_s: int) -> Any:
 def pageviews_entry(
     milli_per_s: int, window: Window, due: list[int], handed: list[int], refused: list[int]
 ) -> dict[str, Any]:
-    """The part on pageviews; lists are by partition."""
+    """Return the entry of pageviews; lists are by partition."""
     return {
         "rate": rate_number(milli_per_s),
         "achieved_per_s": window.achieved_per_s(),
@@ -82,7 +80,7 @@ def pageviews_entry(
 
 
 def source_entry(milli_per_s: int, window: Window, counts: dict[str, Any]) -> dict[str, Any]:
-    """The part on what one source writes into the database."""
+    """Return the entry of a source of database changes."""
     return {
         "rate": rate_number(milli_per_s),
         "achieved_per_s": window.achieved_per_s(),
@@ -92,5 +90,5 @@ def source_entry(milli_per_s: int, window: Window, counts: dict[str, Any]) -> di
 
 
 def to_line(entry: dict[str, Any]) -> str:
-    """One line."""
+    """Format an entry as one line."""
     return json.dumps(entry, separators=(", ", ": "))

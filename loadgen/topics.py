@@ -1,6 +1,4 @@
-"""The topics, before anything is produced: waiting for the broker, creating what is missing, and
-filling those that begin with messages.
-"""
+"""Preparation of topics: wait for the broker, create missing topics, and write initial messages."""
 
 from __future__ import annotations
 
@@ -21,10 +19,9 @@ def prepare(
     deadline_s: float,
     log: Callable[[str], None],
 ) -> None:
-    """Have all topics ready by `deadline_s` (a time of time.monotonic()).
+    """Prepare all topics by `deadline_s` (a time of time.monotonic()).
 
-    KafkaError if the broker does not do its part by then, ConfigError if a topic has another shape
-    than the settings say.
+    Raises KafkaError after the deadline, ConfigError if a topic has another number of partitions.
     """
     settings = {
         **producer_settings(config),
@@ -35,9 +32,9 @@ def prepare(
     client = Client(library, settings)
     try:
         topics = _Topics(config, client, deadline_s, log)
-        topics.have(workload.topic, config.partitions)
+        topics.create(workload.topic, config.partitions)
         for topic in workload.topics:
-            topics.have(topic.name, 1)
+            topics.create(topic.name, 1)
         for topic in workload.topics:
             topics.fill(topic, library)
     finally:
@@ -45,7 +42,7 @@ def prepare(
 
 
 class _Topics:
-    """The broker's topics, and a deadline for everything that is asked of it."""
+    """The broker's topics, with one deadline for all requests."""
 
     def __init__(
         self, config: Config, client: Client, deadline_s: float, log: Callable[[str], None]
@@ -53,16 +50,15 @@ class _Topics:
         self._config, self._client, self._log = config, client, log
         self._deadline_s = deadline_s
 
-    def have(self, topic: str, partitions: int) -> None:
-        """Create a topic unless it is there, and wait until the broker shows it: an engine that
-        subscribes too early would find nothing.
-        """
+    def create(self, topic: str, partitions: int) -> None:
+        """Create a topic unless it exists, and wait until the broker shows it: an engine that
+        subscribes earlier would not find it."""
         found = self._partitions(topic)
         if found == partitions:
             return
         if found:
             raise ConfigError(
-                f"Topic {topic} has {found} partitions, and {partitions} are asked for. Set "
+                f"Topic {topic} has {found} partitions, but PAGEVIEWS_PARTITIONS={partitions}. Set "
                 f"PAGEVIEWS_PARTITIONS={found}, or delete the topic and start again."
             )
         self._client.create_topic(topic, partitions, deadline_ms(self._deadline_s, 30_000))
@@ -75,7 +71,7 @@ class _Topics:
         self._log(f"Created topic {topic}, partitions: {partitions}")
 
     def _partitions(self, topic: str) -> int:
-        """A topic's number of partitions, 0 if it does not exist. Waits for the broker."""
+        """Return a topic's number of partitions, 0 if it does not exist. Waits for the broker."""
         where = f"Kafka at {self._config.kafka_bootstrap}"
         logged_s = time.monotonic()
         while True:
@@ -92,7 +88,7 @@ class _Topics:
                     self._log(f"Waiting for {where}: {error}")
 
     def fill(self, topic: Topic, library: Library) -> None:
-        """Put its first messages into a topic that is empty."""
+        """Write the initial messages into a topic if it is empty."""
         if not topic.messages or self._end_offset(topic.name) > 0:
             return
         ffi = library.ffi
@@ -111,7 +107,8 @@ class _Topics:
         self._log(f"Seeded topic {topic.name} with {len(texts)} messages")
 
     def _end_offset(self, topic: str) -> int:
-        """Where the topic's one partition ends; a new one may need a moment to get a leader."""
+        """Return the end offset of partition 0; retry, since a new partition may have no leader
+        yet."""
         while True:
             try:
                 return self._client.end_offset(topic, 0, self._ask_ms())

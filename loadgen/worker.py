@@ -1,9 +1,8 @@
-"""A worker process: the only producer of the partitions it is given.
+"""Worker process: the only producer of its partitions.
 
-It wakes every millisecond or so, asks each partition's schedule how many are due, and hands them
-over. It talks with the control process over a socket in packets of JSON (orders in, answers out),
-counts in shared memory, and ends when the control process is gone.
-"""
+It wakes about every millisecond, computes what is due in each partition, and hands it over. It
+exchanges JSON packets with the control process (orders in, reports out), counts in shared memory,
+and exits when the control process is gone."""
 
 from __future__ import annotations
 
@@ -25,24 +24,24 @@ from loadgen.schedule import Schedule
 from loadgen.workload import Workload
 from loadgen.workload import make as make_workload
 
-# Waking up costs about 20 us: 2 % of a core at 1 ms, and below that time.sleep is not punctual.
+# A wake-up costs about 20 us, 2 % of a core at 1 ms; time.sleep is inaccurate below that.
 MIN_SLEEP_NS = 1 * NS_PER_MS
-# How late an order or a new rate may be noticed when nothing is due.
+# Maximum delay until an order or a new rate is noticed when nothing is due.
 MAX_SLEEP_NS = 5 * NS_PER_MS
-# A flush goes on in slices of this length, with production between them.
+# A flush runs in slices of this length, with production between them.
 FLUSH_SLICE_MS = 10
 RELEASE_WITHIN_S = 1.0
 NOTE_EVERY_NS = 100 * NS_PER_MS
 PURGE_WITHIN_S = 0.5
 LOG_ERRORS_EVERY_S = 5.0
-# Longer than between two attempts to connect: the broker is taken for back.
+# Longer than the interval of connection attempts: without errors for this long, the broker is back.
 QUIET_S = 3.0
-# A schedule as an order brings it: "denominator" and "segments".
+# A schedule in an order: "denominator" and "segments".
 Form = dict[str, Any]
 
 
 class Worker:
-    """Produces what is due in its partitions, and does what the control process orders."""
+    """Produces due events of its partitions, and executes orders of the control process."""
 
     def __init__(
         self,
@@ -70,10 +69,10 @@ class Worker:
             log=control.log,
         )
         self._states: dict[int, PartitionState] = {}
-        # Whoever assigns a partition says what the schedules of extras are.
+        # The schedules of derived events arrive with each partition.
         self._feed = Feed(all_derived(workload, self._events, clock.now_ns()))
         self._control = control
-        # Flushes under way: (token, monotonic seconds to give up at).
+        # Pending flushes: (token, deadline in monotonic seconds).
         self._flushes: list[tuple[str, float]] = []
         self._leave_by_s = float("inf")
         self._noted_ns = 0
@@ -82,13 +81,12 @@ class Worker:
         self._errors_unlogged = 0
 
     def run(self) -> int:
-        """Work until told to stop, or until the control process is gone. Returns the number of
-        messages left behind in the queue.
-        """
+        """Run until a stop order, or until the control process is gone; return the number of
+        messages left in the queue."""
         self._warm_up()
-        self._control.say(say="ready")
+        self._control.report(event="ready")
         while True:
-            # Before the orders: a rate of which was told before this time is known by then.
+            # Read the clock before the orders, so that all rates of this time are known.
             now_ns = self._clock.now_ns()
             if not self._take_orders() or self._may_leave():
                 break
@@ -103,16 +101,14 @@ class Worker:
         return left
 
     def _turn(self, now_ns: int) -> None:
-        """Hand over what is due by now."""
+        """Hand over events that are due."""
         until_ns = self._feed.give(self._states, now_ns)
         for state in self._states.values():
             if not state.released:
                 self._producer.turn(state, now_ns, until_ns)
 
     def _purge(self) -> None:
-        """Count what could not be sent as refused, so that what is counted as handed over is what
-        the broker was sent.
-        """
+        """Count unsent messages as refused, so that handed over equals what the broker was sent."""
         self._client.purge()
         deadline_s = time.monotonic() + PURGE_WITHIN_S
         while self._client.queued() and time.monotonic() < deadline_s:
@@ -129,7 +125,7 @@ class Worker:
         try:
             self._client.partition_count(self._topic, 2_000)
         except KafkaError as error:
-            # Restarted while the broker is away: librdkafka queues until it is back.
+            # Restarted while the broker is down: librdkafka queues messages until it returns.
             self._control.log(f"Kafka does not answer yet: {error}")
 
     def _may_leave(self) -> bool:
@@ -138,12 +134,12 @@ class Worker:
         return self._client.queued() == 0 or time.monotonic() > self._leave_by_s
 
     def _settle(self) -> None:
-        """Everything that comes between two turns of producing."""
+        """Do the work between two rounds of production."""
         self._count_failed()
         self._control.send()
         if self._flushes:
             self._go_on_flushing()
-        # At every turn: if this worker is killed, it is the only trace of what is lost with it.
+        # In every round: if this worker is killed, only this counter shows what was lost.
         queued = self._counters.worker(self._number) + c.QUEUED
         self._counters.word[queued] = self._client.queued()
         now_ns = self._clock.now_ns()
@@ -151,7 +147,7 @@ class Worker:
             self._note(now_ns)
 
     def _count_failed(self) -> None:
-        """Take back what librdkafka had accepted and could not deliver."""
+        """Count accepted messages that librdkafka could not deliver as refused."""
         failed, errors = self._client.poll()
         for partition in failed:
             base = self._counters.partition(partition)
@@ -161,9 +157,7 @@ class Worker:
             self._log_errors(errors)
 
     def _log_errors(self, errors: list[str]) -> None:
-        """One line for librdkafka's errors every few seconds: it tries to connect, and fails, many
-        times a second.
-        """
+        """Log at most one error per LOG_ERRORS_EVERY_S: librdkafka retries many times a second."""
         self._errors_unlogged += len(errors)
         self._errors_seen_s = time.monotonic()
         if time.monotonic() > self._errors_logged_s + LOG_ERRORS_EVERY_S:
@@ -174,7 +168,7 @@ class Worker:
             self._errors_logged_s, self._errors_unlogged = time.monotonic(), 0
 
     def _note(self, now_ns: int) -> None:
-        """Tell of CPU time, and let schedules forget what is settled."""
+        """Record CPU time, and let schedules forget settled events."""
         self._noted_ns = now_ns
         base = self._counters.worker(self._number)
         self._counters.word[base + c.CPU_NS] = time.process_time_ns()
@@ -198,20 +192,19 @@ class Worker:
         self._flushes = unfinished
 
     def _flushed(self, token: str, left: int) -> None:
-        """Answer a flush; for one that belongs to a release ("release/3") hand the partition back,
-        or keep it if its messages are still here.
-        """
+        """Report a completed flush. For one that belongs to a release ("release/3"), hand the
+        partition back, or keep it if its messages are still queued."""
         if not token.startswith("release/"):
-            self._control.say(say="flushed", token=token, left=left)
+            self._control.report(event="flushed", token=token, left=left)
             return
         partition = int(token[len("release/") :])
         state = self._states.get(partition)
         if state is None:
-            return  # told to stop meanwhile
+            return  # stopped in the meantime
         state.released = False
         if left == 0:
             del self._states[partition]
-        self._control.say(say="released" if left == 0 else "kept", partition=partition)
+        self._control.report(event="released" if left == 0 else "kept", partition=partition)
 
     def _rest(self) -> None:
         """Sleep until something can be due, within the bounds above; not at all if behind."""
@@ -230,7 +223,7 @@ class Worker:
             time.sleep(max(wake_ns - now_ns, MIN_SLEEP_NS) / 1e9)
 
     def _take_orders(self) -> bool:
-        """Carry out what the control process has said; False once it has closed its end."""
+        """Execute pending orders; return False if the control process closed its end."""
         try:
             while (order := self._control.order()) is not None:
                 getattr(self, "_do_" + order.pop("do"))(**order)
@@ -266,7 +259,7 @@ class Worker:
         self._flushes.append((token, time.monotonic() + within_s))
 
     def _do_stop(self, within_s: float) -> None:
-        """Hand over what is due by now, then only flush."""
+        """Hand over events that are due, then only flush."""
         self._turn(self._clock.now_ns())
         self._states.clear()
         self._leave_by_s = time.monotonic() + within_s
@@ -278,11 +271,10 @@ def _schedule(form: Form) -> Schedule:
 
 
 def main(argv: list[str]) -> int:
-    """`python -m loadgen.worker CONTROL_FD COUNTERS_FD NUMBER WORKERS CLOCK_OFFSET_NS`, in the
-    generator's environment. Exit code 3 means that messages were left behind.
-    """
+    """Run `python -m loadgen.worker CONTROL_FD COUNTERS_FD NUMBER WORKERS CLOCK_OFFSET_NS`, in the
+    generator's environment; return 0, or 3 if messages were left in the queue."""
     control_fd, counters_fd, number, workers, offset_ns = map(int, argv)
-    # Ctrl-C reaches the whole process group; the control process decides when a worker stops.
+    # Ctrl-C reaches the whole process group; the control process stops the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     config = settings.load()

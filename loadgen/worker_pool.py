@@ -1,4 +1,5 @@
-"""Who produces which partition: as many workers as the rate needs, hand-overs, and deaths."""
+"""Assignment of partitions to workers: as many workers as the rate needs, reassignment, and worker
+failures."""
 
 from __future__ import annotations
 
@@ -18,17 +19,16 @@ STOP_FLUSH_S = 3.0
 
 
 def workers_for(milli_per_s: int, per_worker_per_s: int, at_most: int) -> int:
-    """How many workers a rate needs."""
+    """Return the number of workers that a rate needs."""
     return max(1, min(at_most, -(-milli_per_s // (per_worker_per_s * 1000))))
 
 
 class WorkerPool:
-    """Keeps the workers, each partition in exactly one hand.
+    """Manages the workers; each partition has exactly one.
 
-    `poll` must be called every few milliseconds; it never blocks. A partition changes hands only
-    when its old worker has flushed it, so there is one producer a partition and order holds; until
-    then it gets late, and that is counted.
-    """
+    `poll` must be called every few milliseconds and never blocks. A partition is reassigned only
+    after its old worker has flushed it, so it has one producer and order holds; events that become
+    due meanwhile are late, and counted as such."""
 
     def __init__(
         self,
@@ -49,26 +49,25 @@ class WorkerPool:
         self.counters = c.Counters(self._fd, config.partitions, count)
         self._wanted = 1
         self._owner: list[int | None] = [None] * config.partitions
-        # Partitions that are being released, and when to ask again (monotonic seconds).
+        # Partitions being released, and when to retry (monotonic seconds).
         self._releasing: dict[int, float] = {}
         self._flushes: dict[str, _Flush] = {}
         self._stopping = False
 
-    # What the generator wants.
+    # Requests of the generator.
 
     def want(self, milli_per_s: int) -> None:
-        """Aim at as many workers as this rate needs; `poll` does the rest."""
+        """Set the number of workers that this rate needs; `poll` starts and stops them."""
         each = self._config.pageviews_per_worker_per_s
         self._wanted = workers_for(milli_per_s, each, len(self._workers))
 
     def change_rate(self, at_ns: int, milli_per_s: int) -> None:
-        """Tell every worker of a rate that holds from `at_ns` on. The schedules given to this pool
-        must have been changed already: who gets a partition later gets its schedule.
-        """
+        """Send a rate that takes effect at `at_ns` to every worker. The schedules of this pool must
+        have been changed already: a worker that gets a partition later gets its schedule."""
         self._send_all(do="rate", at_ns=at_ns, milli=milli_per_s)
 
     def change_derived_rate(self, kind: int, at_ns: int, milli_per_s: int) -> None:
-        """The same for the extras of a kind."""
+        """Send a rate of derived events of a kind to every worker."""
         self._send_all(do="derived_rate", kind=kind, at_ns=at_ns, milli=milli_per_s)
 
     def _send_all(self, **order: Any) -> None:
@@ -77,9 +76,8 @@ class WorkerPool:
                 worker.send(**order)
 
     def flush(self, token: str, within_s: float, done: Callable[[int | None], None]) -> None:
-        """Flush every worker. `done(left)` is called with the number of messages that did not
-        leave, or None if a worker died meanwhile.
-        """
+        """Flush every worker. `done(left)` is called with the number of unsent messages, or None if
+        a worker died."""
         working = [worker for worker in self._workers if worker.working]
         self._flushes[token] = _Flush({worker.number for worker in working}, done)
         for worker in working:
@@ -87,21 +85,21 @@ class WorkerPool:
         self._finish_flush(token)
 
     def stop(self) -> None:
-        """Tell every worker to flush and go; `gone` says when they have."""
+        """Send a stop order to every worker; `gone` is True when all have exited."""
         self._stopping = True
         for worker in self._workers:
             if worker.alive:
                 worker.stop(STOP_FLUSH_S)
 
     def kill(self) -> None:
-        """End the workers that are still there."""
+        """Kill the remaining workers."""
         for worker in self._workers:
             if worker.alive:
                 self._log(f"Worker {worker.pid} does not stop; killing it.")
                 worker.kill()
         self.poll()
 
-    # What there is.
+    # State.
 
     @property
     def all_placed(self) -> bool:
@@ -114,27 +112,28 @@ class WorkerPool:
         return all(worker.empty for worker in self._workers)
 
     def handed(self) -> list[int]:
-        """Pageviews that librdkafka took and has not reported as undeliverable, by partition."""
+        """Return the pageviews that librdkafka accepted and has not reported as undeliverable, by
+        partition."""
         return self.counters.column(c.HANDED)
 
     def refused(self) -> list[int]:
-        """Pageviews given up, by partition."""
+        """Return the refused pageviews, by partition."""
         return self.counters.column(c.REFUSED)
 
     def next_derived(self, kind: int) -> int:
-        """The number of the first extra of a kind that may not be settled."""
+        """Return the first derived event of a kind that may be unsettled."""
         return min(self.counters.column(c.NEXT_DERIVED + kind))
 
     def positions(self) -> list[int]:
-        """How many scheduled pageviews are settled, by partition."""
+        """Return the number of settled scheduled pageviews, by partition."""
         return self.counters.column(c.POSITION)
 
     def lateness(self) -> list[int]:
-        """The histogram of all pageviews' lateness since the start."""
+        """Return the histogram of all pageviews' lateness since the start."""
         return self.counters.lateness(len(self._workers))
 
     def describe(self) -> list[dict[str, Any]]:
-        """One entry a worker, for `stats`."""
+        """Return one entry per worker, for `stats`."""
         return [
             {
                 "pid": worker.pid,
@@ -147,10 +146,10 @@ class WorkerPool:
             if not worker.empty or worker.number < self._wanted
         ]
 
-    # How it comes about.
+    # Implementation.
 
     def poll(self) -> None:
-        """Notice deaths, start what is missing, move partitions to where they belong."""
+        """Handle exited workers, start missing ones, and reassign partitions."""
         for worker in self._workers:
             if not worker.empty and not worker.alive:
                 self._handle_exit(worker)
@@ -183,13 +182,13 @@ class WorkerPool:
         worker.send(do="assign", partition=partition, events=events, derived=derived)
 
     def _stop_unneeded(self) -> None:
-        """A worker that the rate no longer needs goes, once its partitions have other owners."""
+        """Stop workers that the rate no longer needs, once their partitions have other owners."""
         for worker in self._workers[self._wanted :]:
             if worker.working and worker.number not in self._owner:
                 worker.stop(STOP_FLUSH_S)
 
     def _handle_exit(self, worker: WorkerProcess) -> None:
-        """A worker has ended: say so unless it was told to, and free its partitions."""
+        """Log an unexpected exit of a worker, and free its partitions."""
         was_expected = worker.stopping
         code = worker.clean_up()
         queued = self.counters.of_worker(worker.number, c.QUEUED)
@@ -197,13 +196,13 @@ class WorkerPool:
         if not was_expected:
             self._log(
                 f"Worker {worker.pid} died ({how}); up to about {queued} pageviews in its queue "
-                f"are lost. Restarting it in {worker.backoff_s:.1f} s; its partitions go on from "
+                f"are lost. Restarting it in {worker.backoff_s:.1f} s; its partitions continue "
                 "where they were."
             )
         elif code != 0:
             self._log(
-                f"Worker {worker.pid} ended ({how}) before all its pageviews had left; what it "
-                "could not send is counted as refused."
+                f"Worker {worker.pid} ended ({how}) before all its pageviews were sent; the "
+                "rest is counted as refused."
             )
         for partition, owner in enumerate(self._owner):
             if owner == worker.number:
@@ -215,8 +214,8 @@ class WorkerPool:
             self._flushes.pop(token).done(None)
 
     def _on_message(self, worker: WorkerProcess, message: dict[str, Any]) -> None:
-        """Take what a worker says."""
-        getattr(self, "_on_" + message.pop("say"))(worker, **message)
+        """Handle a report of a worker."""
+        getattr(self, "_on_" + message.pop("event"))(worker, **message)
 
     def _on_ready(self, worker: WorkerProcess) -> None:
         worker.ready = True
@@ -229,7 +228,8 @@ class WorkerPool:
         self._owner[partition] = None
 
     def _on_kept(self, _worker: WorkerProcess, partition: int) -> None:
-        """The broker does not take what is queued, so the partition stays where it is for now."""
+        """Keep a partition with its worker, because the broker does not accept its queue; retry
+        later."""
         self._releasing[partition] = time.monotonic() + RETRY_RELEASE_S
         self._log(
             f"Partition {partition} can't move yet: its queue does not drain. "
@@ -251,12 +251,12 @@ class WorkerPool:
 
 
 def _form(schedule: Schedule) -> dict[str, Any]:
-    """A schedule as an order brings it."""
+    """Return a schedule as an order contains it."""
     return {"denominator": schedule.denominator, "segments": schedule.segments}
 
 
 class _Flush:
-    """A flush under way: the workers still to answer, and the messages left over so far."""
+    """A pending flush: workers that have not answered, and unsent messages so far."""
 
     def __init__(self, waiting_for: set[int], done: Callable[[int | None], None]) -> None:
         self.waiting_for = waiting_for

@@ -1,6 +1,5 @@
-"""A place for one worker process: starting it, talking with it without ever blocking, and finding
-out how it ended.
-"""
+"""Handle of one worker process: start it, exchange messages without blocking, and collect its exit
+code."""
 
 from __future__ import annotations
 
@@ -15,17 +14,16 @@ from collections import deque
 from pathlib import Path
 from typing import Any, Callable
 
-# A worker that lived this long died of something new: it is restarted at once. One that did not
-# waits longer each time.
+# A worker that ran this long is restarted at once. One that died earlier is restarted after a delay
+# that doubles each time.
 STEADY_S = 10.0
 FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.2, 5.0
 
 
 class WorkerProcess:
-    """The worker process number `number`, and its successors after deaths.
+    """The worker process number `number`, and its successors.
 
-    `on_message(worker, message)` is called with everything a worker says, from within the selector.
-    """
+    `on_message(worker, message)` is called with each report, from within the selector."""
 
     def __init__(
         self,
@@ -47,26 +45,26 @@ class WorkerProcess:
 
     @property
     def empty(self) -> bool:
-        """Whether there is no process, not even a dead one that was not buried."""
+        """Whether there is no process, not even an exited one."""
         return self._process is None
 
     @property
     def alive(self) -> bool:
-        """Whether its process runs."""
+        """Whether its process is running."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def working(self) -> bool:
-        """Whether it takes orders and is to stay."""
+        """Whether it accepts orders and is not stopping."""
         return self.ready and not self.stopping
 
     @property
     def may_start(self) -> bool:
-        """Whether there is none and the time to wait after a death is over."""
+        """Whether there is no process and the restart delay is over."""
         return self._process is None and time.monotonic() >= self._not_before_s
 
     def start(self, counters_fd: int, workers: int, offset_ns: int) -> None:
-        """Start a worker; it will say that it is ready."""
+        """Start a worker; it reports when it is ready."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         arguments = (theirs.fileno(), counters_fd, self.number, workers, offset_ns)
@@ -83,40 +81,39 @@ class WorkerProcess:
         self._selector.register(ours, selectors.EVENT_READ, lambda _mask: self._receive())
 
     def send(self, **order: Any) -> None:
-        """Give an order, now or when its socket takes it."""
+        """Send an order, now or when the socket accepts it."""
         self._outbox.append(json.dumps(order).encode())
         self.push()
 
     def push(self) -> None:
-        """Send what is waiting, as far as it goes."""
+        """Send queued orders as far as possible."""
         try:
             while self._outbox and self._channel is not None:
                 self._channel.send(self._outbox[0])
                 self._outbox.popleft()
         except BlockingIOError:
-            return  # a worker that hangs; the next call tries again
+            return  # the worker hangs; the next call tries again
         except ConnectionError:
-            self._outbox.clear()  # it died, and will be buried
+            self._outbox.clear()  # it died; `clean_up` follows
 
     def stop(self, within_s: float) -> None:
-        """Tell it to flush and end."""
+        """Send the order to flush and exit."""
         self.stopping = True
         self.send(do="stop", within_s=within_s)
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
     def clean_up(self) -> int:
-        """Clear away a process that has ended; its exit code, negative for a signal. A successor
-        may start after `backoff_s`.
-        """
+        """Clean up after a process that has ended; return its exit code, negative for a signal. A
+        successor may start after `backoff_s`."""
         if self._process is None:
             raise ValueError(f"worker {self.number} has not been started")
         code = self._process.wait()
-        self._receive()  # its last words
+        self._receive()  # its last reports
         self._close_channel()
         self._outbox.clear()
         lived_s = time.monotonic() - self._started_s

@@ -1,8 +1,7 @@
-"""The contract between the generator and a workload, a folder `racetrack/workloads/<name>/`:
-its package `load` has a function `make(config, read)` that returns a `Workload`.
+"""Contract between the generator and a workload, a folder `racetrack/workloads/<name>/`: its
+package `load` has a function `make(config, read)` that returns a `Workload`.
 
-What is asked once, at the start, is in `Workload`. Only a `Renderer` works for each event.
-"""
+Methods of `Workload` are called once, at the start. Only a `Renderer` runs for each event."""
 
 from __future__ import annotations
 
@@ -19,9 +18,8 @@ if TYPE_CHECKING:
 
 
 class Topic(NamedTuple):
-    """A topic of one partition beside the main one, and the messages that it begins with: the text
-    of each is its key and its value.
-    """
+    """A topic with one partition beside the main one, and its initial messages: each text is both
+    key and value."""
 
     name: str
     messages: Sequence[bytes] = ()
@@ -36,7 +34,7 @@ class Renderer:
     count: int
 
     def share(self, partition: int) -> Any:
-        """A partition's share of the events, in the form that `events` wants."""
+        """Return a partition's share of the events, as `events` takes it."""
         raise NotImplementedError
 
     def clear(self) -> None:
@@ -45,72 +43,70 @@ class Renderer:
 
     def events(self, share: Any, first: int, count: int, due_ms: int) -> None:
         """Append events first..first+count-1 (0-based) of a partition, all due at `due_ms` (epoch
-        milliseconds). They fit, and their numbers are of one block of 2**32.
-        """
+        milliseconds). They fit, and are in one block of 2**32 events."""
         raise NotImplementedError
 
     def one(self, event: Any, due_ms: int) -> None:
-        """Append an extra, as `Events.derived` gave it."""
+        """Append a derived event, as returned by `Events.derived`."""
         raise NotImplementedError
 
 
 class Events:
     """The events of the main topic."""
 
-    # By partition: its part of the rate is in proportion to it.
+    # By partition: its share of the rate is proportional to its weight.
     weights: Sequence[int]
 
     def renderer(self, capacity: int) -> Renderer:
-        """What a worker renders with."""
+        """Return a renderer for a worker."""
         raise NotImplementedError
 
     def derived(self, source: str, n: int) -> tuple[int, Any]:
-        """(partition, event) of extra n (0-based): what comes with event n of this source, one of
-        `derived_from`."""
+        """Return (partition, event) of derived event n (0-based): the one caused by event n of a
+        source in `derived_from`."""
         raise NotImplementedError
 
 
 class SeedError(Exception):
-    """What is seeded beside the database can't be. Its text is one line."""
+    """Seeding of a store beside the database failed. The message is one line."""
 
 
 class Workload:
-    """What is sent, what is seeded, and what changes."""
+    """Events, initial data, and changes of a workload."""
 
     name: str
     # The main topic; its partitions are a setting of the generator.
     topic: str
     # The others.
     topics: Sequence[Topic]
-    # The names of the sources whose events each bring an extra one into the main topic.
+    # Sources whose events each cause a derived event in the main topic.
     derived_from: Sequence[str] = ()
 
     def database(self) -> Database:
-        """The database, not yet connected."""
+        """Return the database, not yet connected."""
         raise NotImplementedError
 
     def seed_beside(self, deadline_s: float, log: Callable[[str], None]) -> None:
-        """Fill what engines look things up in beside the database, if the stack has that, before
-        any event flows. SeedError if it is not there by `deadline_s`, a time of time.monotonic().
-        """
+        """Fill stores beside the database in which engines look things up, such as Redis, before
+        any event is sent. Raises SeedError after `deadline_s`, a time of time.monotonic()."""
 
     def sources(self, schedule: Callable[[], Schedule]) -> list[Source]:
-        """What changes in the database; `schedule` makes one at rate 0."""
+        """Return the sources of database changes; `schedule` returns a schedule at rate 0."""
         raise NotImplementedError
 
     def events(self, library: Library) -> Events:
-        """What the main topic is sent."""
+        """Return the events of the main topic."""
         raise NotImplementedError
 
 
 def names() -> list[str]:
-    """The workloads that there are, the default one first."""
+    """Return the names of all workloads, the default one first."""
     workloads = importlib.import_module("racetrack.workloads")
     return sorted(workloads.names(), key=lambda name: name != workloads.DEFAULT)
 
 
 def make(config: Config, read: Reader) -> Workload:
-    """The workload that is asked for. ConfigError: one of its settings can't be used."""
+    """Return the configured workload. Raises ConfigError for an invalid setting."""
     side = importlib.import_module("racetrack.workloads").side(config.workload, "load")
     found: Workload = side.make(config, read)
     return found

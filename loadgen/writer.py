@@ -1,9 +1,7 @@
-"""Writes what happens to the database into MySQL, in the order in which it was due, by a thread of
-its own.
+"""Writes database changes to MySQL in due order, in its own thread.
 
-MySQL may be slow or gone. Then all of it waits, up to a bound; what is beyond that is refused and
-counted. Neither the pageviews nor the control socket wait for it.
-"""
+While MySQL is slow or down, changes wait, up to a limit; further ones are refused and counted.
+Pageviews and the control socket are not delayed."""
 
 from __future__ import annotations
 
@@ -21,14 +19,13 @@ from loadgen.mysql import MySqlError
 from loadgen.source import Order, Source
 
 FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.2, 5.0
-# What waits together is written together: at high rates one transaction each would be the limit.
+# Pending changes share a transaction: at high rates one transaction each would be the limit.
 MAX_PER_TRANSACTION = 200
 
 
 class Writer:
-    """Takes what is due from its sources (`tick`, in the control process's loop) and writes it (a
-    thread).
-    """
+    """Collects due changes from its sources (`tick`, called in the main loop) and writes them (in a
+    thread)."""
 
     def __init__(
         self,
@@ -48,13 +45,13 @@ class Writer:
         self._thread = threading.Thread(target=self._write_all, name="writer", daemon=True)
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start the thread."""
         self._thread.start()
 
     def tick(self, now_ns: int) -> None:
-        """Make what has become due, and have it written in that order."""
+        """Queue the changes that became due, in due order."""
         if not self._thread.is_alive():
-            raise RuntimeError("the thread that writes to MySQL has died; its traceback says why")
+            raise RuntimeError("the thread that writes to MySQL has died; see its traceback")
         due = itertools.chain.from_iterable(source.due(now_ns) for source in self._sources)
         for order in sorted(due, key=lambda order: order.due_ns):
             self._queue(order)
@@ -68,18 +65,18 @@ class Writer:
                 self._changed.notify()
 
     def log_refused(self) -> None:
-        """Log how many were refused since the last call, if any."""
+        """Log the changes refused since the last call, if any."""
         for source in self._sources:
             refused, said = source.refused, self._refused_logged[source.name]
             if refused > said:
                 self._log(
                     f"Refused {refused - said} {source.name}s: {self._config.backlog}"
-                    " changes wait for MySQL already, or there is no row left to change"
+                    " changes are already waiting for MySQL, or no row is left to change"
                 )
                 self._refused_logged[source.name] = refused
 
     def stop(self, within_s: float) -> None:
-        """Write what is waiting, for up to `within_s`; what is left then is refused."""
+        """Write pending changes for up to `within_s`; refuse the rest."""
         with self._changed:
             self._stopping = True
             self._changed.notify()
@@ -90,14 +87,14 @@ class Writer:
                 order.source.refused += 1
             self._waiting.clear()
         if left:
-            self._log(f"Gave up {left} changes that still waited for MySQL")
+            self._log(f"Gave up {left} changes that were still waiting for MySQL")
 
     def _write_all(self) -> None:
-        """The thread: write what waits, in order, until stopped and nothing waits."""
+        """Write pending changes in order, until stopped and done (runs in the thread)."""
         backoff_s = FIRST_BACKOFF_S
         batch: list[Order] = []
         while True:
-            # After a failure the very same: part of it may be in MySQL already.
+            # After a failure retry the same batch: part of it may be in MySQL already.
             batch = batch or self._next_batch()
             if not batch:
                 return
@@ -117,9 +114,8 @@ class Writer:
             batch = []
 
     def _next_batch(self) -> list[Order]:
-        """The oldest that wait, as many of one source as follow each other. They stay in the queue
-        until they are written. Nothing once stopped and all is written.
-        """
+        """Return the oldest pending changes of one source, which stay in the queue until written;
+        an empty list once stopped and done."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._stopping)
             oldest = itertools.islice(self._waiting, MAX_PER_TRANSACTION)
@@ -133,7 +129,7 @@ class Writer:
             for order in batch:
                 order.source.lateness[c.class_of((now_ns - order.due_ns) // 1000)] += 1
             source = batch[0].source
-            if self._waiting:  # else stop() has given them up meanwhile
+            if self._waiting:  # else stop() has refused them
                 for _ in batch:
                     self._waiting.popleft()
                 source.done += len(batch) - unchanged

@@ -256,7 +256,7 @@ def test_rogue_clients_disturb_neither_the_load_nor_the_polite(
         junk.shutdown(socket.SHUT_WR)
         assert b"Error: that is not text" in _all_of(junk)
         assert b"Error: a line may have" in _all_of(long_line)
-        wait_until(lambda: "does not read what it asked for" in loadgen.log(), "the deaf one's end")
+        wait_until(lambda: "does not read its answers" in loadgen.log(), "the deaf one's end")
         wait_until(lambda: "it speaks HTTP or TLS" in loadgen.log(), "the page's end")
         wait_until(lambda: waiting(loadgen) < 10_000 * 0.1, "load that is caught up")
     assert {line["pageviews"]["rate"] for line in lines} == {10_000}

@@ -185,11 +185,11 @@ def test_piped_commands_are_answered_before_the_end(server: Server) -> None:
         assert all_from(client) == "pageviews_per_second 50\npurchases_per_second 3\n"
 
 
-def test_half_a_line_is_not_carried_out(server: Server) -> None:
+def test_half_a_line_is_not_executed(server: Server) -> None:
     with server.connect() as client:
         client.sendall(b"set pageviews_per_second 100")
         client.shutdown(socket.SHUT_WR)
-        assert "was not carried out" in all_from(client)
+        assert "was not executed" in all_from(client)
     assert server.load.milli["pageviews_per_second"] == 50_000
 
 
@@ -334,7 +334,7 @@ def test_a_taken_port_is_an_error_that_names_the_setting(server: Server) -> None
 @given(st.binary(max_size=200))
 def test_any_line_has_an_answer(line: bytes) -> None:
     load = FakeLoad()
-    answer = Commands(load).carry_out(line)
+    answer = Commands(load).execute(line)
     assert isinstance(answer, Answer)
     assert answer.text or not line.split() or answer.then is Then.FLUSH
 
@@ -359,11 +359,11 @@ def test_any_line_has_an_answer(line: bytes) -> None:
 )
 def test_bad_commands_are_errors_that_change_nothing(line: str) -> None:
     load = FakeLoad()
-    assert Commands(load).carry_out(line.encode()).text.startswith("Error: ")
+    assert Commands(load).execute(line.encode()).text.startswith("Error: ")
     assert load.milli == FakeLoad().milli
 
 
 def test_help_names_every_command() -> None:
-    text = Commands(FakeLoad()).carry_out(b"help").text
+    text = Commands(FakeLoad()).execute(b"help").text
     for word in ("set", "get", "stats", "watch", "flush", "quit"):
         assert f"\n  {word}" in text

@@ -126,7 +126,7 @@ def test_beyond_the_backlog_purchases_are_refused_and_it_is_said() -> None:
     assert bench.counts(1.05)["refused"] == 5
     bench.writer.log_refused()
     [line] = bench.logged
-    assert line.startswith("Refused 5 purchases: 5 changes wait for MySQL already")
+    assert line.startswith("Refused 5 purchases: 5 changes are already waiting for MySQL")
     bench.writer.log_refused()
     assert len(bench.logged) == 1
     bench.shop.go_on.set()
@@ -177,7 +177,7 @@ def test_a_change_that_finds_no_row_is_refused_and_it_is_said() -> None:
     bench.writer.stop(TIMEOUT_S)
     bench.writer.log_refused()
     assert (bench.deletes.done, bench.deletes.refused) == (0, 10)
-    assert any("no row left to change" in line for line in bench.logged)
+    assert any("no row is left to change" in line for line in bench.logged)
 
 
 def test_changes_wait_for_mysql_too() -> None:
