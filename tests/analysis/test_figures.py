@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from racetrack.analysis import figures, raw
 from racetrack.results import folder as runfolder
-from tests.analysis import synthetic
+from simulations import synthetic
 from tests.report import folders
 from tests.report.folders import RunSpec
 from tests.run_json import read_run
@@ -22,7 +22,7 @@ WINDOW = {"start_ms": START_MS, "end_ms": START_MS + 30_000}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    synthetic.write(synthetic.curves(synthetic.Race(), np.random.default_rng(1)), tmp_path)
+    synthetic.write(synthetic.curves(synthetic.SyntheticRun(), np.random.default_rng(1)), tmp_path)
     arrivals = [(-100, 0, 0), (0, 500, 500), (1_000, 5500, 5490)]
     arrivals += [(30_000, 120_500, 120_200), (30_100, 999_999, 999_999)]
     rows = "".join(f"{START_MS + at},{due},{handed}\n" for at, due, handed in arrivals)

@@ -1,26 +1,27 @@
-"""Lag: parts that add up, silence that does not look good, partitions that can't hide."""
+"""Lag: parts that add up, gaps that count, partitions that cannot hide, exact quantiles."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from racetrack.analysis import curves
-from racetrack.analysis.curves import Curve, Curves, throughput, trusted
-from racetrack.analysis.lag import lag_series
-from racetrack.results.figures import Throughput
-from tests.analysis import synthetic
-from tests.analysis.synthetic import START_MS, Race
+from racetrack.analysis import curves as curve_module
+from racetrack.analysis.curves import Curve, Curves, Floats, update_times_ms
+from racetrack.analysis.lag import Age, age, lag_series, quantile_ms, window_writes
+from racetrack.analysis.verdict import judge
+from racetrack.results.figures import WindowWrites
+from simulations import synthetic
+from simulations.synthetic import START_MS, SyntheticRun
 
-QUIET = Race(noise_ms=0, cycle_ms=100)
+QUIET = SyntheticRun(noise_ms=0, cycle_ms=100)
 PARTS = ("generator_ms", "broker_ms", "engine_ms")
 
 
-def curves_of(race: Race, seed: int = 1) -> Curves:
-    return synthetic.curves(race, np.random.default_rng(seed))
+def curves_of(run: SyntheticRun, seed: int = 1) -> Curves:
+    return synthetic.curves(run, np.random.default_rng(seed))
 
 
 def curve(*rows: tuple[float, float]) -> Curve:
@@ -37,8 +38,8 @@ def one_partition(processed: Curve, until_ms: float = 10_000) -> Curves:
 
 @pytest.mark.parametrize("delay_ms", [50, 250, 2_000])
 def test_a_programmed_delay_is_measured(delay_ms: int) -> None:
-    race = replace(QUIET, delay_ms=delay_ms)
-    series = lag_series(curves_of(race), *race.window)
+    run = replace(QUIET, delay_ms=delay_ms)
+    series = lag_series(curves_of(run), *run.window)
     assert np.median(series.lag_ms) == pytest.approx(delay_ms, abs=2)
     assert np.median(series.generator_ms) == pytest.approx(2, abs=2)
     assert np.median(series.broker_ms) == pytest.approx(5, abs=2)
@@ -58,9 +59,9 @@ def test_by_hand() -> None:
 
 
 def test_an_age_at_few_pageviews_per_second_has_no_bias() -> None:
-    race = replace(QUIET, rate_per_s=12, delay_ms=1_000)
+    run = replace(QUIET, rate_per_s=12, delay_ms=1_000)
     errors = [
-        np.median(lag_series(curves_of(race, s), *race.window).lag_ms) - 1_000 for s in range(30)
+        np.median(lag_series(curves_of(run, s), *run.window).lag_ms) - 1_000 for s in range(30)
     ]
     # 3/s a partition: what is oldest and not counted is up to a third of a second younger.
     assert -334 / 2 < float(np.mean(errors)) <= 5
@@ -87,11 +88,11 @@ def test_a_slow_rhythm_is_not_silence() -> None:
 
 
 def test_silence_is_a_silence_of_all_partitions_but_a_stalled_one_decides() -> None:
-    race = replace(QUIET, partitions=16, stalled_partition=11, stalled_at_ms=10_000)
-    series = lag_series(curves_of(race), *race.window)
+    run = replace(QUIET, partitions=16, stalled_partition=11, stalled_at_ms=10_000)
+    series = lag_series(curves_of(run), *run.window)
     late = series.at_ms > START_MS + 12_000
     assert set(series.partition[late]) == {11}
-    assert series.lag_ms[-1] == pytest.approx(20_000 + race.delay_ms, abs=150)
+    assert series.lag_ms[-1] == pytest.approx(20_000 + run.delay_ms, abs=150)
     assert not series.silent.any()
 
 
@@ -106,40 +107,6 @@ def test_what_is_counted_before_it_is_due_is_told() -> None:
     assert lag_series(one_partition(curve((1_000, 1_000))), 0, 5_000).early_ms == 0
     early = lag_series(one_partition(curve((1_000, 1_800), (2_000, 2_800))), 0, 5_000)
     assert early.early_ms == 700  # at 1,700 not yet 1,800 were due
-
-
-def test_nothing_after_a_step_back_is_trusted() -> None:
-    race = replace(QUIET, delay_ms=300)
-    told = synthetic.set_back(curves_of(race), START_MS + 20_000, 5_000)
-    cut = trusted(told)
-    step = cut.step
-    assert step is not None
-    assert step.to_ms == pytest.approx(START_MS + 15_000, abs=300)
-    assert step.from_ms - step.to_ms == pytest.approx(5_000, abs=150)
-    series = lag_series(told, *race.window)
-    assert series.end_ms == pytest.approx(START_MS + 15_000, abs=300)
-    assert np.all(np.diff(series.at_ms) > 0)
-    for name in curves.NAMES:
-        assert all(np.all(np.diff(c.at_ms) >= 0) for c in getattr(cut, name))
-
-
-def test_rows_a_little_out_of_order_are_no_step() -> None:
-    told = one_partition(curve((1_000, 900), (2_000, 1_900), (1_990, 1_950), (3_000, 2_900)))
-    assert trusted(told).step is None
-    assert np.all(np.diff(lag_series(told, 0, 4_000).at_ms) > 0)
-
-
-def test_throughput() -> None:
-    race = replace(QUIET, generator_leak=0.1, broker_leak=0.05, leak=0.5)
-    found = throughput(curves_of(race), START_MS + 1_000, START_MS + 29_000)
-    expected = Throughput(
-        offered_per_s=4_000,
-        handed_over_per_s=3_600,
-        published_per_s=3_400,
-        processed_per_s=2_000,
-    )
-    for name in Throughput.__annotations__:
-        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=0.01)
 
 
 # What holds for any curves.
@@ -208,50 +175,154 @@ def test_no_partition_lags_more_than_the_lag(told: Curves) -> None:
     assert np.array_equal(largest, whole.lag_ms)
 
 
-# The file.
+SAWTOOTH = SyntheticRun(noise_ms=0, cycle_ms=1_000, delay_ms=135)
+SHARES = (0.1, 0.5, 0.9, 0.99, 1.0)
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
-    told = curves_of(replace(QUIET, window_s=3, stalled_partition=1, stalled_at_ms=-9_999))
-    synthetic.write(told, tmp_path)
-    read = curves.read(tmp_path)
-    assert read.partitions == told.partitions
-    for name in curves.NAMES:
-        for there, here in zip(getattr(read, name), getattr(told, name), strict=True):
-            assert np.array_equal(there.at_ms, here.at_ms)
-            assert np.array_equal(there.count, here.count)
-    assert not len(read.processed[1].at_ms)
+def looked_at(told: Age, every_ms: float) -> Floats:
+    """The age at instants so far apart, without any of what `quantiles_ms` does."""
+    at_ms = np.arange(told.from_ms[0] + every_ms / 2, told.until_ms[-1], every_ms)
+    row = np.searchsorted(told.from_ms, at_ms, "right") - 1
+    return np.maximum(at_ms - told.oldest_ms[row], 0)
 
 
-ROWS = "1,due,0,1\n1,handed_over,0,1\n1,published,0,1\n"
+def test_updates_once_a_second_show_ages_from_the_delay_to_a_second_more() -> None:
+    p10, p50, p90, p99, most = age(curves_of(SAWTOOTH), *SAWTOOTH.window).quantiles_ms(SHARES)
+    assert p10 == pytest.approx(135 + 100, abs=20)
+    assert p50 == pytest.approx(135 + 500, abs=20)
+    assert p90 == pytest.approx(135 + 900, abs=20)
+    assert p99 == pytest.approx(135 + 990, abs=25)
+    assert most == pytest.approx(135 + 1_000, abs=30)
 
 
-def test_a_line_that_was_cut_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / "curves.csv").write_text(f"at_ms,curve,partition,count\n{ROWS}2,due,0,1")
-    assert curves.read(tmp_path).due[0].at_ms.tolist() == [1]
+def test_two_engines_of_the_same_delay_rank_by_what_a_reader_sees() -> None:
+    often = replace(SAWTOOTH, cycle_ms=100, delay_ms=160)
+    seldom, steady = (judge(curves_of(run), *run.window).measured for run in (SAWTOOTH, often))
+    assert seldom and steady
+    assert seldom.processing_lag_p99_ms < steady.processing_lag_p99_ms
+    assert seldom.lag_p50_ms > 2 * steady.lag_p50_ms
+    assert seldom.lag_p99_ms > 3 * steady.lag_p99_ms
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (None, "recorded no curves"),
-        ("", "does not start with"),
-        ("at_ms,due\n", "does not start with"),
-        (f"at_ms,curve,partition,count\n{ROWS}2,due,zero,1\n", "line 5: '2,due,zero,1'"),
-        (f"at_ms,curve,partition,count\n{ROWS}2,eaten,0,1\n", "eaten"),
-        ("at_ms,curve,partition,count\n", "lacks any row"),
-        (f"at_ms,curve,partition,count\n{ROWS}1,due,1,1\n", "lacks handed_over/1, published/1"),
-    ],
+def test_a_partition_that_stalls_is_as_old_as_its_oldest_pageview() -> None:
+    run = replace(SAWTOOTH, cycle_ms=100, stalled_partition=2, stalled_at_ms=10_000)
+    (most,) = age(curves_of(run), *run.window).quantiles_ms((1.0,))
+    assert most == pytest.approx(20_135, abs=150)
+
+
+def test_what_is_not_due_yet_is_not_late() -> None:
+    at = np.arange(0, 10_001, 100.0)
+    due = Curve(at, np.minimum(at, 5_000))  # nothing is due after 5 s
+    told = Curves((0,), (due,), (due,), (due,), (Curve(np.array([5_500.0]), np.array([5_000.0])),))
+    assert age(told, 6_000, 9_000).quantiles_ms((0.5, 1.0)) == [0, 0]
+
+
+def test_what_was_due_before_the_recording_began_is_without_end() -> None:
+    at = np.arange(1_000, 10_001, 100.0)
+    due = Curve(at, at)
+    told = Curves((0,), (due,), (due,), (due,), (Curve(np.array([1_500.0]), np.array([500.0])),))
+    assert age(told, 2_000, 9_000).quantiles_ms((0.5, 1.0)) == [np.inf, np.inf]
+
+
+@given(
+    cycle_ms=st.sampled_from([50.0, 300.0, 1_000.0, 4_000.0]),
+    delay_ms=st.floats(0, 3_000),
+    noise_ms=st.sampled_from([0.0, 100.0, 800.0]),
+    pause_ms=st.sampled_from([0.0, 5_000.0]),
+    seed=st.integers(0, 10_000),
 )
-def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str | None, says: str) -> None:
-    if text is not None:
-        (tmp_path / "curves.csv").write_text(text)
-    with pytest.raises(curves.CurvesError, match=says):
-        curves.read(tmp_path)
+@settings(max_examples=30, deadline=None)
+def test_quantiles_are_those_of_a_look_at_every_instant(
+    cycle_ms: float, delay_ms: float, noise_ms: float, pause_ms: float, seed: int
+) -> None:
+    run = replace(
+        SAWTOOTH, cycle_ms=cycle_ms, delay_ms=delay_ms, noise_ms=noise_ms, pause_ms=pause_ms
+    )
+    run = replace(run, pause_at_ms=8_000.0 if pause_ms else None)
+    told = age(curves_of(run, seed), *run.window)
+    seen = looked_at(told, 0.5)
+    for share, exact in zip(SHARES, told.quantiles_ms(SHARES), strict=True):
+        low, high = np.quantile(seen, [max(0, share - 1e-4), min(1, share + 1e-4)])
+        assert low - 1 <= exact <= high + 1
 
 
-def test_the_recording_ends_with_its_shortest_curve() -> None:
-    told = one_partition(curve((1, 1)))
-    shorter = replace(told, published=(curve((0, 0), (700, 600)),))
-    assert curves.recorded_until_ms(told) == 10_000
-    assert curves.recorded_until_ms(shorter) == 700
+def test_an_update_whose_partitions_come_a_millisecond_apart_is_one_step() -> None:
+    whole = curves_of(replace(SAWTOOTH, cycle_ms=1_000))
+    spread = replace(
+        whole,
+        processed=tuple(
+            Curve(curve.at_ms + partition, curve.count)
+            for partition, curve in enumerate(whole.processed)
+        ),
+    )
+    assert len(update_times_ms(spread)) == len(update_times_ms(whole))
+    for told in (whole, spread):
+        series = lag_series(told, *SAWTOOTH.window)
+        assert quantile_ms(series, series.lag_ms, 0.5) == pytest.approx(135, abs=5)
+        (p50,) = age(told, *SAWTOOTH.window).quantiles_ms((0.5,))
+        assert p50 == pytest.approx(635, abs=20)
+
+
+@pytest.mark.parametrize("apart_ms", [1, 2, 3, 4])
+def test_without_that_rule_the_same_rows_give_another_processing_lag(
+    apart_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = curves_of(SAWTOOTH)
+
+    def processing_lag_p50_ms() -> float:
+        stamped = (
+            Curve(curve.at_ms + row * apart_ms, curve.count)
+            for row, curve in enumerate(whole.processed)
+        )
+        series = lag_series(replace(whole, processed=tuple(stamped)), *SAWTOOTH.window)
+        return quantile_ms(series, series.lag_ms, 0.5)
+
+    last_ms = apart_ms * (SAWTOOTH.partitions - 1)
+    assert processing_lag_p50_ms() == pytest.approx(135 + last_ms, abs=5)
+    # Each row taken for an update: the first of them finds the other partitions a cycle old.
+    monkeypatch.setattr(curve_module, "STEP_MS", 0.0)
+    assert processing_lag_p50_ms() == pytest.approx(135 + 1_000, abs=20)
+
+
+def test_the_window_ends_where_the_recording_does() -> None:
+    told = age(curves_of(SAWTOOTH), START_MS, START_MS + 10_000_000)
+    assert told.until_ms[-1] < START_MS + 32_000
+
+
+LENGTH_MS = 10_000
+WINDOWED = SyntheticRun(window_s=40, noise_ms=0, cycle_ms=100, recorded_after_ms=15_000)
+
+
+def window_writes_of(run: SyntheticRun) -> WindowWrites:
+    found = window_writes(synthetic.curves(run, np.random.default_rng(1)), *run.window, LENGTH_MS)
+    assert found
+    return found
+
+
+def test_an_engine_that_is_always_as_late_is_told_alike_by_both() -> None:
+    found = window_writes_of(WINDOWED)
+    assert found.windows == 4
+    assert found.after_end_p50_ms == pytest.approx(550, abs=60)
+    assert found.lag_max_ms == pytest.approx(600, abs=20)
+
+
+@pytest.mark.parametrize(("into_the_window_ms", "shows_ms"), [(1_000, 550), (6_000, 4_250)])
+def test_what_a_stall_of_8_s_shows_is_where_it_falls_in_a_window(
+    into_the_window_ms: int, shows_ms: int
+) -> None:
+    at_ms = 10_000.0 + into_the_window_ms
+    stalled = replace(WINDOWED, pause_at_ms=at_ms, pause_ms=8_000.0, catch_up_factor=20.0)
+    found = window_writes_of(stalled)
+    assert found.after_end_max_ms == pytest.approx(shows_ms, abs=300)
+    assert found.lag_max_ms == pytest.approx(8_500, abs=300)
+
+
+def test_a_window_that_was_never_written_to_its_end_is_without_end() -> None:
+    silent = replace(WINDOWED, pause_at_ms=31_000.0, pause_ms=60_000.0)
+    assert window_writes_of(silent).after_end_max_ms == np.inf
+
+
+def test_where_no_window_ends_nothing_is_said() -> None:
+    made = synthetic.curves(WINDOWED, np.random.default_rng(1))
+    start_ms, _ = WINDOWED.window
+    assert window_writes(made, start_ms, start_ms + 9_999, LENGTH_MS) is None

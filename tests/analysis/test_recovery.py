@@ -73,7 +73,7 @@ def test_a_lag_without_end_is_none_in_the_record() -> None:
 
 
 def test_purchases_wait_from_when_they_were_due(tmp_path: Path) -> None:
-    # 1,000 are from before the race; the topic stands still at the third row and is up at the last.
+    # 1,000 are from before the run; the topic stands still at the third row and is up at the last.
     due, captured = [0, 1, 2, 3, 4, 5, 5], [1000, 1001, 1001, 1001, 1001, 1003, 1005]
     rows = [f"{1000 * s},{due[s]},0,{due[s]},{captured[s]},0" for s in range(len(due))]
     header = "at_ms,due,refused,done,captured,sent_ms"

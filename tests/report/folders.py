@@ -29,7 +29,8 @@ from racetrack.run import experiment
 from racetrack.run.experiment import Experiment
 from racetrack.stack.contract import DataFolder, Stack
 from racetrack.terminal import Guard, Screen
-from tests.analysis import synthetic, view_files
+from simulations import synthetic
+from tests.analysis import view_files
 from tests.run_json import read_run
 
 SERVICE = {"steady": "steadyd", "swift": "swiftd"}
@@ -73,7 +74,7 @@ class PlayedBack:
 
     def __init__(self, spec: RunSpec, folder: RunFolder) -> None:
         self._spec, self._folder, self._recording = spec, folder.path, folder.recording
-        self._race = synthetic.Race(
+        self._race = synthetic.SyntheticRun(
             window_s=spec.window_s,
             rate_per_s=spec.rate,
             recorded_after_ms=1_000 * spec.recorded_after_s,

@@ -10,7 +10,8 @@ from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import read_run
 from racetrack.results.run import TracedViewRecord, Window
 from racetrack.run import decision
-from tests.analysis import synthetic, view_files
+from simulations import synthetic
+from tests.analysis import view_files
 from tests.report import folders
 from tests.report.folders import RunSpec
 
@@ -69,7 +70,7 @@ def test_with_a_fault_the_window_alone_is_judged(tmp_path: Path) -> None:
 
 def test_it_waits_for_each_look_and_says_how_long_at_most(tmp_path: Path) -> None:
     """The clock is past all looks of a played-back run; here the window ends now."""
-    race = synthetic.Race(window_s=10, recorded_after_ms=121_000)
+    race = synthetic.SyntheticRun(window_s=10, recorded_after_ms=121_000)
     synthetic.write(synthetic.curves(race, np.random.default_rng(1)), tmp_path)
     said: list[str] = []
     now_ms = START_MS + 10_000

@@ -1,6 +1,8 @@
-"""Kinds of runs with a known truth, and how often `verdicts.decide` is wrong about each.
+"""Error rates of `verdict.decide` on synthetic runs with a known truth.
 
-python -m tests.analysis.kinds 1000 [NAME...]    prints the rows of docs/verdict-appendix.md's table
+    python -m simulations.verdicts RUNS [NAME...]
+
+prints the rows of the table in docs/verdict-appendix.md.
 """
 
 import sys
@@ -14,28 +16,28 @@ from numpy.random import Generator
 from racetrack.analysis.curves import Curves
 from racetrack.analysis.verdict import decide
 from racetrack.results.figures import Verdict, VerdictKind
-from tests.analysis import synthetic, waves
-from tests.analysis.synthetic import START_MS, Race, Waves
+from simulations import synthetic, waves
+from simulations.synthetic import START_MS, SyntheticRun, Waves
 
 SEED, SECONDS, RATE_PER_S = 2022, 120.0, 4_000.0
 END_MS = START_MS + 1000 * SECONDS
 
-Make = Callable[[Generator], tuple[Race, Curves]]
+Make = Callable[[Generator], tuple[SyntheticRun, Curves]]
 Wave = Callable[[Generator], Waves]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How a run of it is made, and which verdicts are right."""
+    """Kind of run: a function that makes one, and the correct verdicts."""
 
     make: Make
     right: frozenset[VerdictKind]
-    first_s: float = 10.0  # when it is first looked at
+    first_s: float = 10.0  # time of the first look
 
 
 @dataclass
-class Tally:
-    """What was said of the runs of a kind, and after how many seconds."""
+class VerdictCounter:
+    """Verdicts on the runs of a kind, and their times in seconds."""
 
     runs: int = 0
     found: Counter[VerdictKind] = field(default_factory=Counter)
@@ -43,51 +45,54 @@ class Tally:
     after_s: list[float] = field(default_factory=list)
 
     def add(self, verdict: Verdict, right: bool) -> None:
+        """Count a verdict."""
         self.runs += 1
         self.found[verdict.kind] += 1
         if verdict.kind is not VerdictKind.UNDECIDED:
-            assert verdict.until_ms
             self.after_s.append((verdict.until_ms - START_MS) / 1000)
             self.false += not right
 
     def row(self, name: str) -> str:
+        """Return the row of the table."""
         after = f"{np.median(self.after_s):.0f}" if self.after_s else "–"
         undecided = f"{100 * self.found[VerdictKind.UNDECIDED] / self.runs:.1f} %"
-        told = [str(self.found[kind]) for kind in VerdictKind if kind != VerdictKind.UNDECIDED]
-        return (
-            f"| {name} | {self.runs} | {' | '.join(told)} | {undecided} | {after} | {self.false} |"
-        )
+        decided = [str(self.found[kind]) for kind in VerdictKind if kind != VerdictKind.UNDECIDED]
+        cells = (name, self.runs, *decided, undecided, after, self.false)
+        return f"| {' | '.join(map(str, cells))} |"
 
 
-def tally(name: str, runs: int) -> Tally:
-    kind, rng, found = KINDS[name], np.random.default_rng(SEED), Tally()
+def count_verdicts(name: str, runs: int) -> VerdictCounter:
+    """Judge this many runs of a kind."""
+    kind, rng, found = KINDS[name], np.random.default_rng(SEED), VerdictCounter()
     for _ in range(runs):
-        race, told = kind.make(rng)
-        verdict = decide(told, START_MS, END_MS, RATE_PER_S, first_ms=START_MS + 1e3 * kind.first_s)
-        before = race.stalled_partition is not None and not _stall_shows(race, verdict)
+        run, recorded = kind.make(rng)
+        verdict = decide(
+            recorded, START_MS, END_MS, RATE_PER_S, first_ms=START_MS + 1e3 * kind.first_s
+        )
+        before = run.stalled_partition is not None and not _stall_shows(run, verdict)
         right = verdict.kind in (KEPT if before else kind.right)
         found.add(verdict, right)
     return found
 
 
-def _stall_shows(race: Race, verdict: Verdict) -> bool:
-    """A verdict given before a partition stalls is about the time before; and what was for less
-    than two cycles may be a hiccup."""
-    shows_ms = race.stalled_at_ms + 2 * race.cycle_ms
-    return verdict.until_ms is None or verdict.until_ms - START_MS > shows_ms
+def _stall_shows(run: SyntheticRun, verdict: Verdict) -> bool:
+    """Return whether the verdict is at least two cycles after the stall began."""
+    shows_ms = run.stalled_at_ms + 2 * run.cycle_ms
+    return verdict.until_ms - START_MS > shows_ms
 
 
-def plain(**what: float) -> Make:
-    """The same run again and again, but for its noise."""
-    race = replace(Race(window_s=SECONDS, rate_per_s=RATE_PER_S), **what)  # type: ignore[arg-type]
-    return lambda rng: (race, synthetic.curves(race, rng))
+def plain(**parameters: float) -> Make:
+    """Return a function that makes the same run with new noise."""
+    run = replace(SyntheticRun(window_s=SECONDS, rate_per_s=RATE_PER_S), **parameters)  # type: ignore[arg-type]
+    return lambda rng: (run, synthetic.curves(run, rng))
 
 
-def waving(wave: Wave, **what: float) -> Make:
-    race = replace(Race(window_s=SECONDS, rate_per_s=RATE_PER_S), **what)  # type: ignore[arg-type]
+def waving(wave: Wave, **parameters: float) -> Make:
+    """Return a function that makes runs with new waves."""
+    run = replace(SyntheticRun(window_s=SECONDS, rate_per_s=RATE_PER_S), **parameters)  # type: ignore[arg-type]
 
-    def make(rng: Generator) -> tuple[Race, Curves]:
-        made = replace(race, waves=wave(rng))
+    def make(rng: Generator) -> tuple[SyntheticRun, Curves]:
+        made = replace(run, waves=wave(rng))
         return made, synthetic.curves(made, rng)
 
     return make
@@ -110,49 +115,50 @@ def backlog(rng: Generator) -> Waves:
 
 
 def stalled(latest_s: float) -> Make:
-    def make(rng: Generator) -> tuple[Race, Curves]:
-        race = Race(
+    def make(rng: Generator) -> tuple[SyntheticRun, Curves]:
+        run = SyntheticRun(
             window_s=SECONDS,
             partitions=16,
             stalled_partition=int(rng.integers(16)),
             stalled_at_ms=rng.uniform(0, 1000 * latest_s),
         )
-        return race, synthetic.curves(race, rng)
+        return run, synthetic.curves(run, rng)
 
     return make
 
 
-def slow_cycle(rng: Generator) -> tuple[Race, Curves]:
-    race = Race(window_s=SECONDS, cycle_ms=rng.uniform(9_000, 20_000), warm_up_ms=60_000)
-    return race, synthetic.curves(race, rng)
+def slow_cycle(rng: Generator) -> tuple[SyntheticRun, Curves]:
+    run = SyntheticRun(window_s=SECONDS, cycle_ms=rng.uniform(9_000, 20_000), warm_up_ms=60_000)
+    return run, synthetic.curves(run, rng)
 
 
-def silent(rng: Generator) -> tuple[Race, Curves]:
-    """Nothing from up to 5 s before the rate was set to the end of the first 30 s and more."""
+def silent(rng: Generator) -> tuple[SyntheticRun, Curves]:
+    """Make a run without updates in the first 30 s and up to 5 s before and after."""
     before_ms, after_ms = rng.uniform(0, 5_000, 2)
     length_ms = before_ms + 30_000 + after_ms
-    race = Race(SECONDS, warm_up_ms=30_000, pause_at_ms=-before_ms, pause_ms=length_ms)
-    return race, synthetic.curves(race, rng)
+    run = SyntheticRun(SECONDS, warm_up_ms=30_000, pause_at_ms=-before_ms, pause_ms=length_ms)
+    return run, synthetic.curves(run, rng)
 
 
 def late(which: str) -> Make:
-    """Half of the runs: 2 to 10 % too few; the other half: 2 s late, but all."""
+    """Return a function whose runs deliver 2 to 10 % too few in one half, and are 2 s late in the
+    other."""
 
-    def make(rng: Generator) -> tuple[Race, Curves]:
+    def make(rng: Generator) -> tuple[SyntheticRun, Curves]:
         leak, delay = (rng.uniform(0.02, 0.1), 2.0) if rng.random() < 0.5 else (0.0, 2_000.0)
-        what = {f"{which}_leak": leak, f"{which}_delay_ms": delay}
-        return plain(**what)(rng)
+        parameters = {f"{which}_leak": leak, f"{which}_delay_ms": delay}
+        return plain(**parameters)(rng)
 
     return make
 
 
 def clock_set_back(leak: float) -> Make:
-    """By 0.15 to 5 s, from 4 s before the rate was set until 120 s after it."""
+    """Return a function whose runs have a clock set back by 0.15 to 5 s at a random time."""
 
-    def make(rng: Generator) -> tuple[Race, Curves]:
-        race, told = plain(leak=leak)(rng)
+    def make(rng: Generator) -> tuple[SyntheticRun, Curves]:
+        run, recorded = plain(leak=leak)(rng)
         at_ms = START_MS + rng.uniform(-4_000, 120_000)
-        return race, synthetic.set_back(told, at_ms, rng.uniform(150, 5_000))
+        return run, synthetic.set_back(recorded, at_ms, rng.uniform(150, 5_000))
 
     return make
 
@@ -183,10 +189,10 @@ KINDS = {
         )
         for load in (0.8, 0.9)
     },
-    "pauses of 2–5 s, worked off at twice the rate": Kind(
+    "pauses of 2–5 s, catch-up at twice the rate": Kind(
         waving(lambda rng: waves.pauses(SECONDS, rng)), KEPT
     ),
-    "the same, worked off at 1.3 times the rate": Kind(
+    "the same, catch-up at 1.3 times the rate": Kind(
         waving(lambda rng: waves.pauses(SECONDS, rng, 1.3)), KEPT
     ),
     "an update every 9–20 s": Kind(slow_cycle, KEPT),
@@ -212,7 +218,7 @@ KINDS = {
     "clock set back by 0.15–5 s, steady": Kind(clock_set_back(0), KEPT),
     "clock set back by 0.15–5 s, leak of 5 %": Kind(clock_set_back(0.05), FELL),
 }
-# Too near the capacity for 120 s to decide; no promise is made (docs/verdict-appendix.md).
+# Too near the capacity to decide in 120 s; excluded from the tests (docs/verdict-appendix.md).
 NEAR_THE_LIMIT = {
     f"capacity noise, {100 * load:.0f} % of the capacity": Kind(waving(queue(load), **QUIET), right)
     for load, right in ((0.95, KEPT), (1.05, FELL))
@@ -222,4 +228,4 @@ NEAR_THE_LIMIT = {
 if __name__ == "__main__":
     KINDS |= NEAR_THE_LIMIT
     for each in sys.argv[2:] or KINDS:
-        print(tally(each, int(sys.argv[1])).row(each), flush=True)
+        print(count_verdicts(each, int(sys.argv[1])).row(each), flush=True)

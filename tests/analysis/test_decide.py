@@ -1,5 +1,4 @@
-"""The verdict at its first look that decides: how often it is false, and that it is one verdict
-while a run goes on and afterwards."""
+"""`decide`: error rates, and the same verdict during a run and afterwards."""
 
 import math
 import re
@@ -10,14 +9,14 @@ import pytest
 
 from racetrack.analysis import verdict as verdicts
 from racetrack.analysis.curves import Curve, Curves
-from racetrack.analysis.slope import transient_length
 from racetrack.analysis.verdict import decide, looks_ms
 from racetrack.results.figures import Verdict, VerdictKind
-from tests.analysis import kinds, synthetic, waves
-from tests.analysis.kinds import END_MS, KINDS, RATE_PER_S, SECONDS
-from tests.analysis.synthetic import START_MS, Floats, Race, Waves
+from simulations import synthetic, waves
+from simulations import verdicts as kinds
+from simulations.synthetic import START_MS, SyntheticRun, Waves
+from simulations.verdicts import END_MS, KINDS, RATE_PER_S, SECONDS
 
-# docs/verdict-appendix.md's table has more: `python -m tests.analysis.kinds 1000`.
+# docs/verdict-appendix.md's table has more: `python -m simulations.verdicts 1000`.
 RUNS, FALSE_AT_MOST = 30, 0.01
 RNG = np.random.default_rng
 
@@ -25,15 +24,15 @@ RNG = np.random.default_rng
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_false_verdicts(name: str) -> None:
-    found = kinds.tally(name, RUNS)
+    found = kinds.count_verdicts(name, RUNS)
     print(f"\n{found.row(name)}")
     assert found.false <= FALSE_AT_MOST * RUNS
 
 
-def verdict(race: Race, seconds: float = SECONDS, first_s: float = 10) -> Verdict:
-    told = synthetic.curves(replace(race, window_s=SECONDS), RNG(1))
+def verdict(run: SyntheticRun, seconds: float = SECONDS, first_s: float = 10) -> Verdict:
+    told = synthetic.curves(replace(run, window_s=SECONDS), RNG(1))
     until_ms, first_ms = START_MS + 1000 * seconds, START_MS + 1000 * first_s
-    return decide(told, START_MS, until_ms, race.rate_per_s, first_ms=first_ms)
+    return decide(told, START_MS, until_ms, run.rate_per_s, first_ms=first_ms)
 
 
 def seconds_until(found: Verdict) -> float:
@@ -56,27 +55,27 @@ def test_it_looks_at_set_times_from_the_first_one_on() -> None:
 
 
 def test_before_the_first_look_nothing_is_said() -> None:
-    found = verdict(Race(), seconds=9)
+    found = verdict(SyntheticRun(), seconds=9)
     assert found.kind is VerdictKind.UNDECIDED
     assert "the first look is 10 s after" in found.reason
 
 
 def test_a_low_lag_decides_at_once() -> None:
-    found = verdict(Race(cycle_ms=100, delay_ms=20, noise_ms=5))
+    found = verdict(SyntheticRun(cycle_ms=100, delay_ms=20, noise_ms=5))
     assert (found.kind, seconds_until(found)) == (VerdictKind.KEPT_UP, 10)
     assert re.search(r"lag stays low \(at most \d+ ms 10 s after the rate was set", found.reason)
     assert found.shortest_window_s is None
 
 
 def test_the_readmes_example_decides_in_99_of_100_runs() -> None:
-    found = kinds.tally("steady at 135 ms, noise 40 ms, first look after 30 s", 100)
+    found = kinds.count_verdicts("steady at 135 ms, noise 40 ms, first look after 30 s", 100)
     assert found.found[VerdictKind.KEPT_UP] >= 99
     assert max(found.after_s) <= 45
 
 
 def test_an_engine_that_begins_behind_the_recording_is_judged_from_where_it_is_known() -> None:
-    race = Race(window_s=120, cycle_ms=100, delay_ms=3_000, noise_ms=20)
-    told = synthetic.curves(race, np.random.default_rng(3))
+    run = SyntheticRun(window_s=120, cycle_ms=100, delay_ms=3_000, noise_ms=20)
+    told = synthetic.curves(run, np.random.default_rng(3))
     begun_ms = START_MS - 500
 
     def recorded(curve: Curve) -> Curve:
@@ -84,20 +83,20 @@ def test_an_engine_that_begins_behind_the_recording_is_judged_from_where_it_is_k
         return Curve(curve.at_ms[there], curve.count[there])
 
     told = replace(told, due=tuple(map(recorded, told.due)))
-    found = decide(told, START_MS, START_MS + 1000 * race.window_s)
+    found = decide(told, START_MS, START_MS + 1000 * run.window_s)
     assert found.kind is VerdictKind.KEPT_UP
-    assert found.from_ms >= begun_ms + race.delay_ms
+    assert found.from_ms >= begun_ms + run.delay_ms
 
 
 def test_a_lag_that_does_not_grow_decides_at_any_level() -> None:
-    found = verdict(Race(delay_ms=20_000, warm_up_ms=30_000))
+    found = verdict(SyntheticRun(delay_ms=20_000, warm_up_ms=30_000))
     assert found.kind is VerdictKind.KEPT_UP
     assert found.reason.startswith("Kept up: lag is steady (grows by ")
 
 
 def test_one_side_of_a_wave_is_not_falling_behind() -> None:
     """60 s up at 3 %, 60 s down."""
-    wave = Race(waves=line([-5, 0, 60, 120], [0, 0, 1_800, 0]), noise_ms=10)
+    wave = SyntheticRun(waves=line([-5, 0, 60, 120], [0, 0, 1_800, 0]), noise_ms=10)
     for seconds in (30, 45, 60, 120):
         assert verdict(wave, seconds).kind is VerdictKind.UNDECIDED
     early = verdict(wave, 30)
@@ -106,54 +105,43 @@ def test_one_side_of_a_wave_is_not_falling_behind() -> None:
 
 
 def test_a_rise_that_no_pause_leaves_is_falling_behind_at_once() -> None:
-    race = Race(partitions=16, stalled_partition=3, stalled_at_ms=0)
-    found = verdict(race)
+    run = SyntheticRun(partitions=16, stalled_partition=3, stalled_at_ms=0)
+    found = verdict(run)
     assert found.kind is VerdictKind.FELL_BEHIND
     assert seconds_until(found) <= 15
 
 
 def test_a_falling_lag_may_be_about_to_rise() -> None:
     """A backlog is worked off for 30 s; then it leaks by 5 %."""
-    race = Race(waves=line([-5, 0, 30, 120], [3_000, 3_000, 0, 4_500]), noise_ms=10)
-    assert verdict(race, 20).kind is VerdictKind.UNDECIDED
-    assert "lag is still falling" in verdict(race, 20).reason
-    found = verdict(race)
+    run = SyntheticRun(waves=line([-5, 0, 30, 120], [3_000, 3_000, 0, 4_500]), noise_ms=10)
+    assert verdict(run, 20).kind is VerdictKind.UNDECIDED
+    assert "lag is still falling" in verdict(run, 20).reason
+    found = verdict(run)
     assert found.kind is VerdictKind.FELL_BEHIND
     assert found.from_ms and (found.from_ms - START_MS) / 1000 == pytest.approx(32, abs=6)
 
 
 def test_more_than_a_falling_lag_is_asked_for_only_for_a_while() -> None:
-    found = verdict(Race(waves=line([-5, 0, 200], [20_000, 20_000, 0]), warm_up_ms=60_000))
+    found = verdict(SyntheticRun(waves=line([-5, 0, 200], [20_000, 20_000, 0]), warm_up_ms=60_000))
     assert (found.kind, seconds_until(found)) == (VerdictKind.KEPT_UP, 120)
 
 
-def test_what_is_left_out_at_the_beginning_is_found() -> None:
-    times: Floats = 1000 * np.arange(60.0)
-    noise = RNG(1).normal(0, 100, 60)
-    dying = 5_000 * np.exp(-times / 4_000)
-    assert transient_length(times, noise) == 0
-    assert transient_length(times, noise + 0.05 * times) == 0
-    assert 5 <= transient_length(times, noise + dying) <= 20
-    assert 5 <= transient_length(times, noise + dying + 0.05 * times) <= 20
-    assert transient_length(times[:8], dying[:8]) == 0
-
-
 def test_a_slow_rhythm_is_not_judged_by_a_few_updates() -> None:
-    found = verdict(Race(cycle_ms=16_000, warm_up_ms=90_000), seconds=110)
+    found = verdict(SyntheticRun(cycle_ms=16_000, warm_up_ms=90_000), seconds=110)
     assert found.kind is VerdictKind.UNDECIDED
     assert found.measured is None or "the engine updates every" in found.reason
 
 
 def test_who_never_tells_anything_again_is_not_judged_afterwards() -> None:
-    race = Race(warm_up_ms=30_000, pause_at_ms=-2_000, pause_ms=200_000)
-    assert verdict(race, 30, first_s=30).kind is VerdictKind.UNDECIDED
-    told = synthetic.curves(replace(race, window_s=30), RNG(1))
+    run = SyntheticRun(warm_up_ms=30_000, pause_at_ms=-2_000, pause_ms=200_000)
+    assert verdict(run, 30, first_s=30).kind is VerdictKind.UNDECIDED
+    told = synthetic.curves(replace(run, window_s=30), RNG(1))
     found = decide(told, START_MS, START_MS + 30_000, first_ms=START_MS + 30_000)
     assert found.kind is VerdictKind.FELL_BEHIND  # as long as nobody knows of later
 
 
 def test_a_threshold_of_ones_own() -> None:
-    told = synthetic.curves(Race(window_s=SECONDS, leak=0.05), RNG(1))
+    told = synthetic.curves(SyntheticRun(window_s=SECONDS, leak=0.05), RNG(1))
     assert decide(told, START_MS, END_MS, RATE_PER_S, 10).kind is VerdictKind.KEPT_UP
 
 

@@ -1,0 +1,112 @@
+"""Curves: what is read, where a clock was set back, and rates."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from racetrack.analysis import curves
+from racetrack.analysis.curves import Curve, Curves, throughput, trusted
+from racetrack.analysis.lag import lag_series
+from racetrack.results.figures import Throughput
+from simulations import synthetic
+from simulations.synthetic import START_MS, SyntheticRun
+
+QUIET = SyntheticRun(noise_ms=0, cycle_ms=100)
+
+
+def curves_of(run: SyntheticRun, seed: int = 1) -> Curves:
+    return synthetic.curves(run, np.random.default_rng(seed))
+
+
+def curve(*rows: tuple[float, float]) -> Curve:
+    table = np.array(rows, dtype=np.float64).reshape(-1, 2)
+    return Curve(table[:, 0], table[:, 1])
+
+
+def one_partition(processed: Curve, until_ms: float = 10_000) -> Curves:
+    """One pageview per ms, handed over 20 ms late and published another 30 ms later."""
+    at = np.arange(0, until_ms + 1, 100.0)
+    late = [Curve(at, np.maximum(at - delay, 0)) for delay in (0, 20, 50)]
+    return Curves((0,), (late[0],), (late[1],), (late[2],), (processed,))
+
+
+def test_nothing_after_a_step_back_is_trusted() -> None:
+    run = replace(QUIET, delay_ms=300)
+    told = synthetic.set_back(curves_of(run), START_MS + 20_000, 5_000)
+    cut = trusted(told)
+    step = cut.step
+    assert step is not None
+    assert step.to_ms == pytest.approx(START_MS + 15_000, abs=300)
+    assert step.from_ms - step.to_ms == pytest.approx(5_000, abs=150)
+    series = lag_series(told, *run.window)
+    assert series.end_ms == pytest.approx(START_MS + 15_000, abs=300)
+    assert np.all(np.diff(series.at_ms) > 0)
+    for name in curves.NAMES:
+        assert all(np.all(np.diff(c.at_ms) >= 0) for c in getattr(cut, name))
+
+
+def test_rows_a_little_out_of_order_are_no_step() -> None:
+    told = one_partition(curve((1_000, 900), (2_000, 1_900), (1_990, 1_950), (3_000, 2_900)))
+    assert trusted(told).step is None
+    assert np.all(np.diff(lag_series(told, 0, 4_000).at_ms) > 0)
+
+
+def test_throughput() -> None:
+    run = replace(QUIET, generator_leak=0.1, broker_leak=0.05, leak=0.5)
+    found = throughput(curves_of(run), START_MS + 1_000, START_MS + 29_000)
+    expected = Throughput(
+        offered_per_s=4_000,
+        handed_over_per_s=3_600,
+        published_per_s=3_400,
+        processed_per_s=2_000,
+    )
+    for name in Throughput.__annotations__:
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=0.01)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    told = curves_of(replace(QUIET, window_s=3, stalled_partition=1, stalled_at_ms=-9_999))
+    synthetic.write(told, tmp_path)
+    read = curves.read(tmp_path)
+    assert read.partitions == told.partitions
+    for name in curves.NAMES:
+        for there, here in zip(getattr(read, name), getattr(told, name), strict=True):
+            assert np.array_equal(there.at_ms, here.at_ms)
+            assert np.array_equal(there.count, here.count)
+    assert not len(read.processed[1].at_ms)
+
+
+ROWS = "1,due,0,1\n1,handed_over,0,1\n1,published,0,1\n"
+
+
+def test_a_line_that_was_cut_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "curves.csv").write_text(f"at_ms,curve,partition,count\n{ROWS}2,due,0,1")
+    assert curves.read(tmp_path).due[0].at_ms.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "recorded no curves"),
+        ("", "does not start with"),
+        ("at_ms,due\n", "does not start with"),
+        (f"at_ms,curve,partition,count\n{ROWS}2,due,zero,1\n", "line 5: '2,due,zero,1'"),
+        (f"at_ms,curve,partition,count\n{ROWS}2,eaten,0,1\n", "eaten"),
+        ("at_ms,curve,partition,count\n", "lacks any row"),
+        (f"at_ms,curve,partition,count\n{ROWS}1,due,1,1\n", "lacks handed_over/1, published/1"),
+    ],
+)
+def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str | None, says: str) -> None:
+    if text is not None:
+        (tmp_path / "curves.csv").write_text(text)
+    with pytest.raises(curves.CurvesError, match=says):
+        curves.read(tmp_path)
+
+
+def test_the_recording_ends_with_its_shortest_curve() -> None:
+    told = one_partition(curve((1, 1)))
+    shorter = replace(told, published=(curve((0, 0), (700, 600)),))
+    assert curves.recorded_until_ms(told) == 10_000
+    assert curves.recorded_until_ms(shorter) == 700
