@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.engines.apex import recipe
+from racetrack.engines.apex.recipe import RECIPE
 from racetrack.engines.shared.tests import java_tests
 from tests.redis_server import Server, running_redis
 
@@ -13,7 +13,7 @@ from tests.redis_server import Server, running_redis
 @pytest.fixture(scope="module")
 def class_path(tmp_path_factory: pytest.TempPathFactory) -> str:
     classes = tmp_path_factory.mktemp("classes")
-    return java_tests.compiled("apex", [recipe.TESTS / "src"], classes)
+    return java_tests.compiled("apex", [RECIPE.tests / "src"], classes)
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tested", sorted(path.stem for path in recipe.TESTS.rglob("*Test.java")))
+@pytest.mark.parametrize("tested", sorted(path.stem for path in RECIPE.tests.rglob("*Test.java")))
 def test_an_operator(tested: str, class_path: str, redis: Server, tmp_path: Path) -> None:
     told = {"REDIS_PORT": str(redis.port)}
     java_tests.run([f"racetrack.apex.{tested}"], class_path, tmp_path, told=told)

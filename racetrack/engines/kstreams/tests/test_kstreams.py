@@ -14,13 +14,13 @@ from racetrack import config as settings
 from racetrack.clock import now_ms
 from racetrack.engines import find_engine
 from racetrack.engines.contract import NoSuchView, Progress, Seen, Summary
-from racetrack.engines.kstreams import recipe
+from racetrack.engines.kstreams.recipe import RECIPE
 from racetrack.engines.shared.upsert import engine, marks, totals
 from racetrack.engines.shared.upsert.topics import Written
 from racetrack.workloads.shop.catalogue import TRACED_VIEWS, VIEWS
 
 KSTREAMS = find_engine("kstreams")
-PROGRAM = recipe.SOURCES[0] / "racetrack" / "kstreams"
+PROGRAM = RECIPE.sources[0] / "racetrack" / "kstreams"
 KAFKA = "127.0.0.1:54092"
 # View → the record of its rows.
 ROWS = {

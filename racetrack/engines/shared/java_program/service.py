@@ -5,20 +5,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from racetrack.config import Settings
+from racetrack.config import Settings, revealed
 from racetrack.stack import jvm, net
 from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.stack.services import registry
 
 READY_FILE = "ready"
+# Settings of an engine that others use: the JVM, and the installation.
+NOT_PASSED_ON = ("HEAP", "VERSION")
 
 
 @dataclass(frozen=True)
 class Peers:
-    """What a program finds beside Kafka."""
+    """The services that a program uses beside Kafka."""
 
     after: tuple[str, ...]
-    told: Callable[[Settings], Mapping[str, str]]  # where it is
+    environment: Callable[[Settings], Mapping[str, str]]  # their addresses
+    several_workloads: bool  # the program reads WORKLOAD
 
 
 def _registry(settings: Settings) -> Mapping[str, str]:
@@ -30,8 +33,10 @@ def _redis(settings: Settings) -> Mapping[str, str]:
     return {"REDIS_HOST": host, "REDIS_PORT": port}
 
 
-TABLES = Peers(("loadgen", "debezium"), _registry)  # which make the topics
-REDIS = Peers(("loadgen", "redis"), _redis)  # the first makes the topic, and fills Redis
+# The generator and Debezium create the topics.
+TABLES = Peers(("loadgen", "debezium"), _registry, several_workloads=True)
+# The generator creates the topic, and fills Redis.
+REDIS = Peers(("loadgen", "redis"), _redis, several_workloads=False)
 
 
 def _only_warnings(_part: Path) -> Sequence[str]:
@@ -39,18 +44,16 @@ def _only_warnings(_part: Path) -> Sequence[str]:
 
 
 @dataclass(frozen=True)
-class Program:
-    """See `racetrack.stack.service.NativeService`. Its part is called as it is."""
+class JavaProgram:
+    """See `racetrack.stack.service.NativeService`. Engine, service and part have the same name."""
 
     name: str
     jar: str  # the one whose version is the engine's
-    heap: Callable[[Settings], str]
-    told: Callable[[Settings], Mapping[str, str]]  # in every runtime
     peers: Peers
-    # What Java is started with, beside what all services have; it may name files of the part.
+    # Options of the JVM, beside those of all services; they may name files of the part.
     options: Callable[[Path], Sequence[str]] = _only_warnings
-    keeps_state: bool = False  # in a folder that it is told
-    product: str = ""  # whose version it is, if that is called otherwise
+    keeps_state: bool = False  # in STATE_FOLDER
+    product: str = ""  # the name of its version, if it is not the engine's
     ready_within_s: float = 120.0
 
     @property
@@ -63,19 +66,31 @@ class Program:
 
     @property
     def main(self) -> str:
-        """The class that is run."""
+        """The main class."""
         return f"racetrack.{self.name}.Main"
 
     def ports(self, _settings: Settings) -> Mapping[str, int]:
         return {}
 
+    def environment(self, settings: Settings) -> dict[str, str]:
+        """Return the settings that the program reads: all that begin with the engine's prefix, but
+        NOT_PASSED_ON."""
+        prefix = f"{self.name.upper()}_"
+        own = {
+            name: value
+            for name, value in revealed(settings).items()
+            if name.startswith(prefix) and name.removeprefix(prefix) not in NOT_PASSED_ON
+        }
+        return own | ({"WORKLOAD": settings.workload} if self.peers.several_workloads else {})
+
     def launch(self, context: Context) -> Launch:
-        (context.work / READY_FILE).unlink(missing_ok=True)  # of one that was killed
+        (context.work / READY_FILE).unlink(missing_ok=True)  # left by one that was killed
         part, settings = context.parts[self.name], context.settings
+        heap: str = getattr(settings, f"{self.name}_heap")
         return Launch(
             argv=[
                 str(jvm.java()),
-                *jvm.options(self.heap(settings), context.work, settings),
+                *jvm.options(heap, context.work, settings),
                 jvm.TELLS_OF_PAUSES,
                 *self.options(part),
                 "-cp",
@@ -83,9 +98,9 @@ class Program:
                 self.main,
             ],
             env={
-                **self.told(settings),
+                **self.environment(settings),
                 "KAFKA_BOOTSTRAP": net.kafka(settings),
-                **self.peers.told(settings),
+                **self.peers.environment(settings),
                 **({"STATE_FOLDER": str(context.work / "state")} if self.keeps_state else {}),
                 "READY_FILE": str(context.work / READY_FILE),
             },
@@ -93,7 +108,7 @@ class Program:
         )
 
     def check(self, context: Context) -> None:
-        """The first of what it counts is written."""
+        """Raise NotReady until the program has written its first counts."""
         if not (context.work / READY_FILE).exists():
             raise NotReady("it has written nothing yet")
 

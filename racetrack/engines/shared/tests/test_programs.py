@@ -56,7 +56,7 @@ def test_it_is_ready_when_its_program_says_so_and_not_by_an_earlier_one(
 
 @every
 def test_its_program_is_told_all_that_it_asks_for(engine: str, tmp_path: Path) -> None:
-    source = recipe_of(engine).SOURCES[0] / "racetrack" / engine / "Settings.java"
+    source = recipe_of(engine).sources[0] / "racetrack" / engine / "Settings.java"
     asked = set(re.findall(r'env\.(?:text|number)\("(\w+)"\)', source.read_text()))
     assert asked
     context = Context(settings.load(), tmp_path, {engine: tmp_path})
@@ -66,7 +66,6 @@ def test_its_program_is_told_all_that_it_asks_for(engine: str, tmp_path: Path) -
 @every
 def test_the_versions_that_are_locked_are_those_of_the_settings(engine: str) -> None:
     recipe = recipe_of(engine)
-    (name,) = recipe.NAMES
-    version = install.read_versions(environ={})[name]
-    for part in recipe.INSTALLS.maven:
-        assert part.hashes.read_text().startswith(f"# {name}={version}\n")
+    version = install.read_versions(environ={})[recipe.version]
+    for part in recipe.installs.maven:
+        assert part.hashes.read_text().startswith(f"# {recipe.version}={version}\n")

@@ -11,9 +11,9 @@ from racetrack.config import load
 from racetrack.engines.shared.tests.programs import (
     ENGINES,
     dockerfile,
+    other_settings,
     recipe_of,
     service_of,
-    told_otherwise,
 )
 from racetrack.install import java
 from racetrack.stack.compose.project import environment
@@ -37,11 +37,11 @@ def files_beside(engine: str) -> list[Path]:
 @every
 @pytest.mark.parametrize("is_set_otherwise", [False, True])
 def test_it_is_told_the_same_as_natively(engine: str, is_set_otherwise: bool) -> None:
-    overrides = told_otherwise(engine) if is_set_otherwise else {}
+    overrides = other_settings(engine) if is_set_otherwise else {}
     assert bool(overrides) == is_set_otherwise
     settings = load(overrides)
     ours = service(engine, **environment(settings))["environment"]
-    native = service_of(engine).told(settings)
+    native = service_of(engine).environment(settings)
     assert {name: ours[name] for name in native} == native
     assert {name: native[name] for name in overrides} == overrides
 
@@ -68,11 +68,11 @@ def test_what_it_is_compiled_from_gets_to_the_builder(engine: str) -> None:
     copies = re.findall(r"^COPY (?!--from)(.+) \S+$", text(engine), re.MULTILINE)
     copied = " ".join(copies).split()
     context = dockerfile(engine).parents[2]
-    own, *shared = recipe.SOURCES
-    assert own == recipe.PROGRAM / "src" / "main" / "java"
+    own, *shared = recipe.sources
+    assert own == recipe.program / "src" / "main" / "java"
     assert [context / path for path in copied] == [
-        recipe.MAVEN.pom,
-        recipe.PROGRAM / "src",
+        recipe.maven.pom,
+        recipe.program / "src",
         *shared,
         *files_beside(engine),
     ]

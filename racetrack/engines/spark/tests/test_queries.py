@@ -6,17 +6,17 @@ import pytest
 
 from racetrack import install
 from racetrack.engines.shared.tests import java_tests
-from racetrack.engines.spark import recipe
+from racetrack.engines.spark.recipe import RECIPE
 from racetrack.engines.spark.services import spark
 
 # One JVM for all: Spark takes its time to start.
-TESTS = sorted(path.stem for path in recipe.TESTS.rglob("*Test.java"))
+TESTS = sorted(path.stem for path in RECIPE.tests.rglob("*Test.java"))
 
 
 @pytest.fixture(scope="module")
 def class_path(tmp_path_factory: pytest.TempPathFactory) -> str:
     classes = tmp_path_factory.mktemp("classes")
-    return java_tests.compiled("spark", [recipe.TESTS / "src"], classes)
+    return java_tests.compiled("spark", [RECIPE.tests / "src"], classes)
 
 
 @pytest.mark.slow

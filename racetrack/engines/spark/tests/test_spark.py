@@ -13,13 +13,13 @@ from racetrack.engines import find_engine
 from racetrack.engines.contract import NoSuchView, Progress, Summary
 from racetrack.engines.shared.upsert import engine, totals
 from racetrack.engines.shared.upsert.topics import Written
-from racetrack.engines.spark import recipe
 from racetrack.engines.spark.engine import NOT_MADE
+from racetrack.engines.spark.recipe import RECIPE
 from racetrack.workloads.contract import find_workload
 
 SPARK = find_engine("spark")
 KAFKA = "127.0.0.1:54092"
-PROGRAM = recipe.SOURCES[0] / "racetrack" / "spark"
+PROGRAM = RECIPE.sources[0] / "racetrack" / "spark"
 
 
 def stack(**overrides: str) -> Any:

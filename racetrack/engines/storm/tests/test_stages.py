@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from racetrack.engines.shared.java_program.recipe import REDIS_SINK
 from racetrack.engines.shared.tests import java_tests
-from racetrack.engines.storm import recipe
+from racetrack.engines.storm.recipe import RECIPE
 from tests.redis_server import Server, running_redis
 
-SOURCES = (recipe.TESTS / "src", recipe.SINK / "tests")
+SOURCES = (RECIPE.tests / "src", REDIS_SINK.parent / "tests")
 
 
 @pytest.fixture(scope="module")

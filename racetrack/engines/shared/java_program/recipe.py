@@ -1,0 +1,88 @@
+"""What an engine that is a Java program of ours installs. Imports the standard library and
+`racetrack.install` only, like every recipe."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from racetrack.install import java
+from racetrack.install.recipe import Installs, MavenPart, Recipe
+
+SHARED = Path(__file__).parents[1]
+PROGRAM, REDIS_SINK, UPSERT = (
+    SHARED / name / "src" for name in ("java_program", "published_sink", "upsert")
+)
+
+
+@dataclass(frozen=True)
+class ProgramRecipe:
+    """The parts `<engine>` (the engine's jars and the compiled program) and `<engine>-tests`.
+
+    `folder` holds `program/` with pom.xml and sources, `maven.sha256`, and `tests/java/` likewise.
+    """
+
+    folder: Path
+    title: str
+    download_mb: int
+    shared: Sequence[Path]  # folders of sources beside the engine's own
+    tests_need: str
+    tests_download_mb: int
+    beside: Sequence[str] = ()  # files of `program/` that are copied into the part
+
+    @property
+    def engine(self) -> str:
+        return self.folder.name
+
+    @property
+    def program(self) -> Path:
+        return self.folder / "program"
+
+    @property
+    def tests(self) -> Path:
+        return self.folder / "tests" / "java"
+
+    @property
+    def version(self) -> str:
+        """The setting that holds the engine's version."""
+        return f"{self.engine.upper()}_VERSION"
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        return (self.program / "src" / "main" / "java", PROGRAM, *self.shared)
+
+    @property
+    def maven(self) -> MavenPart:
+        hashes = self.folder / "maven.sha256"
+        return MavenPart(self.engine, self.program / "pom.xml", hashes, (self.version,))
+
+    @property
+    def maven_for_tests(self) -> MavenPart:
+        name, hashes = f"{self.engine}-tests", self.tests / "maven.sha256"
+        return MavenPart(name, self.tests / "pom.xml", hashes, (self.version,))
+
+    @property
+    def installs(self) -> Installs:
+        return Installs(
+            parts={self.maven.name: self._engine},
+            on_request={self.maven_for_tests.name: self._tests},
+            versions=(self.version,),
+            maven=(self.maven, self.maven_for_tests),
+        )
+
+    def _engine(self, versions: Mapping[str, str]) -> Recipe:
+        return java.program(
+            self.maven,
+            self.sources,
+            versions,
+            why=f"{self.title}, an engine under test (Maven Central)",
+            download_mb=self.download_mb,
+            beside=[self.program / name for name in self.beside],
+        )
+
+    def _tests(self, versions: Mapping[str, str]) -> Recipe:
+        return java.jars(
+            self.maven_for_tests,
+            versions,
+            why=f"{self.tests_need} (Maven Central)",
+            download_mb=self.tests_download_mb,
+        )
