@@ -16,7 +16,7 @@ def engine_names() -> list[str]:
 
 
 def find_engine(name: str) -> "Engine":
-    """The engine of that name.
+    """Return the engine of that name.
 
     Raises:
         UsageError: there is none; the message lists those there are.
@@ -34,13 +34,13 @@ def all_engines() -> "list[Engine]":
 
 
 def calibration_engine() -> "CalibrationEngine":
-    """The one whose defects are known, by which the harness itself is measured."""
+    """Return the engine whose defects are known, which measures the harness itself."""
     from racetrack.engines.contract import CalibrationEngine
 
     return next(engine for engine in all_engines() if isinstance(engine, CalibrationEngine))
 
 
 def example_engine() -> "Engine":
-    """The one that examples name: of the published experiment, and started by every runtime."""
+    """Return the engine for examples: of the published experiment, and started by every runtime."""
     published = [engine for engine in all_engines() if engine.is_published]
     return next(engine for engine in published if "native" in engine.runtimes)

@@ -79,8 +79,8 @@ class Reader(Protocol):
     """A client of an engine, as one of its users would have it; in a process of its own."""
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
-        """What a view holds now, as `Engine.read_view` has it: all its rows; or, if `key` is not
-        empty, those whose column `key` is `among` these.
+        """Return the rows that a view holds now, as `Engine.read_view` does: all of them; or, if
+        `key` is not empty, those whose column `key` is one of `among`.
 
         Raises:
             NoSuchView: this engine's demo has no such view.
@@ -126,7 +126,7 @@ class Engine(ABC):
         return {name: path.name for name, path in paths.items() if path.exists()}
 
     def script(self, settings: Settings) -> Path:
-        """What a person pastes for the workload of these settings.
+        """Return the script that a person pastes for the workload of these settings.
 
         Raises:
             UsageError: there is none.
@@ -149,7 +149,7 @@ class Engine(ABC):
         return ""
 
     def processes(self, stack: Stack) -> Mapping[str, list[int]]:
-        """The live processes on this machine whose cost is the engine's cost, by service name."""
+        """Return the live processes on this machine whose cost is the engine's, by service name."""
         return stack.pids(self.services_in(stack.settings))
 
     def check(self, stack: Stack) -> None:  # noqa: B027
@@ -197,7 +197,8 @@ class Engine(ABC):
         return iter(())
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":  # noqa: ARG002
-        """What a view of the demo holds now: its rows, its columns by the names in the script.
+        """Return the rows that a view of the demo holds now, its columns by the names in the
+        script.
 
         The workload lists the views and columns that are verified, and which
         types will do. Further columns and the order of rows are ignored. The engine may be behind
@@ -209,7 +210,7 @@ class Engine(ABC):
         raise NoSuchView(f"{self.title}'s demo has no view {view!r}.")
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:  # noqa: ARG002
-        """A client that reads the demo's views, by what the engine's users read them with.
+        """Return a client that reads the demo's views as the engine's users do.
 
         Raises:
             RacetrackError: the engine does not answer, or there is no such client.
@@ -233,12 +234,12 @@ class Engine(ABC):
         return {}
 
     def absent_views(self, settings: Settings) -> Sequence[str]:  # noqa: ARG002
-        """The views of the workload that its script does not make, since the engine can't express
+        """Return the workload's views that its script does not make, since the engine can't express
         them: reports say `12 of 17 views` beside its figures."""
         return ()
 
     def caveats(self, settings: Settings) -> list[str]:  # noqa: ARG002
-        """What a reader must know before he compares a run of this engine with another."""
+        """Return what a reader must know before comparing a run of this engine with another."""
         return []
 
     @abstractmethod
@@ -251,4 +252,4 @@ class CalibrationEngine(Engine):
 
     @abstractmethod
     def settings_of(self, defect: InjectedDefect) -> Mapping[str, str]:
-        """The settings, by their names in `.env`, that give it this defect and no other."""
+        """Return the settings, by their names in `.env`, that give it this defect and no other."""

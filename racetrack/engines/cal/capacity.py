@@ -24,8 +24,8 @@ class Capacity:
         self._work = 0.0  # up to _from_s
 
     def work_by(self, at_s: float) -> float:
-        """The integral of the capacity from the start to `at_s`, which never decreases from call
-        to call."""
+        """Return the integral of the capacity from the start to `at_s`, which never decreases from
+        call to call."""
         while at_s > self._until_s:
             self._work += self._per_s * (self._until_s - self._from_s)
             self._from_s = self._until_s
@@ -34,7 +34,8 @@ class Capacity:
 
 
 def stretches(defect: InjectedDefect, seed: int) -> Iterator[tuple[float, float]]:
-    """The capacity without end: (until so many seconds after the start, so many per second)."""
+    """Yield the capacity without end: (until so many seconds after the start, so many per
+    second)."""
     # One source of chance each: pauses stay where they are whatever the noise.
     pauses = _pauses(defect, Random(f"{seed} pauses"))  # noqa: S311
     at_s, (begins_s, ends_s) = 0.0, next(pauses)

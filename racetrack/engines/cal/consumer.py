@@ -58,7 +58,7 @@ def defect_of(environment: Mapping[str, str]) -> InjectedDefect:
 
 
 def stalled_at(defect: InjectedDefect, since_start_s: float) -> int:
-    """The partition that stands still at this time, NO_PARTITION if none does."""
+    """Return the partition that is stalled at this time, NO_PARTITION if none is."""
     until_s = defect.stall_after_s + (defect.stall_for_s or math.inf)
     stalls = defect.stall_after_s <= since_start_s < until_s
     return defect.stalled_partition if stalls else NO_PARTITION
@@ -124,7 +124,8 @@ class Telling:
         self._spread_ms = spread_ms
 
     def lines(self, counting: Counting, now_ms: int) -> list[str]:
-        """The lines of racetrack/engines/shared/progress_log.py; none if nothing has changed."""
+        """Return the lines of racetrack/engines/shared/progress_log.py; none if nothing has
+        changed."""
         changed = [p for p, total in enumerate(counting.total) if total != self._reported[p]]
         if not changed:
             return []
@@ -149,7 +150,8 @@ class Trailing:
         self._behind_ms = behind_ms
 
     def lines(self, counting: Counting, now_ms: int) -> list[str]:
-        """The lines of racetrack/engines/shared/progress_log.py; none if nothing has changed."""
+        """Return the lines of racetrack/engines/shared/progress_log.py; none if nothing has
+        changed."""
         self._counted.append((now_ms, list(counting.newest_ms)))
         before, held = self._held, self._held
         while self._counted and self._counted[0][0] <= now_ms - self._behind_ms:
@@ -205,7 +207,7 @@ def by_partition(messages: Iterable[Message], field: str) -> dict[int, list[int]
 
 
 def assigned(bootstrap: str, topic: str) -> tuple[Consumer, int]:
-    """A consumer that reads the topic from its beginning, and how many partitions it has."""
+    """Return a consumer that reads the topic from its beginning, and the number of partitions."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -233,7 +235,8 @@ class Notes:
         self._next_s = 0.0
 
     def lines(self, counting: Counting, now_ms: int, since_start_s: float) -> list[str]:
-        """What is new since the last call, or due again."""
+        """Return the lines of racetrack/engines/shared/progress_log.py; none if nothing has
+        changed."""
         found = []
         if (stalls := stalled_at(self._defect, since_start_s)) != self._stalled:
             self._stalled = stalls

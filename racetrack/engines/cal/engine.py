@@ -38,12 +38,12 @@ class LogReader:
         self._newest: dict[int, int] = {}
 
     def take_all(self, said: Iterator[Seen]) -> None:
-        """What the view says, until there is no more."""
+        """Take every update of the view, until there is no more."""
         for seen in said:
             self._newest[seen.partition] = seen.value
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
-        """A row of each partition."""
+        """Return one row for each partition."""
         import pyarrow as pa
 
         if not (by := self._by.get(view)):
@@ -89,14 +89,14 @@ class Cal(CalibrationEngine):
         """There is none: its service counts from when it is ready."""
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """What the consumer writes to its output."""
+        """Yield the updates that the consumer writes to its output."""
         return updates_of(stack.log_of("cal"), stop)
 
     def seen(
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
-        """It has one view, which says up to when it holds the pageviews; it stands for each of
-        those that say that of them."""
+        """Follow its one view, the time up to which pageviews are counted; it stands for each
+        traced view of that kind."""
         topic = find_workload(stack.settings.workload).topic.name
         names = [view.name for view in traced if view.is_time and view.source == topic]
         for seen in seen_in(stack.log_of("cal"), stop):
@@ -118,7 +118,7 @@ class Cal(CalibrationEngine):
                 taken.result()
 
     def usage_hints(self, stack: Stack) -> list[str]:
-        """What it reads; it has nothing to look at but its log."""
+        """Say what it reads; there is nothing to look at but its log."""
         where = stack.endpoints.kafka
         return [
             f"It only counts {where}'s pageviews, and prints the counts in its log.",

@@ -69,7 +69,7 @@ class Deephaven(Engine):
             session.close()
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """What `sample_dt.py` writes to the server's output at every update."""
+        """Yield what `sample_dt.py` writes to the server's output at every update."""
         return updates_of(stack.log_of("deephaven"), stop)
 
     def seen(
@@ -78,16 +78,17 @@ class Deephaven(Engine):
         traced: Sequence[TracedView],  # noqa: ARG002  # the script has been told
         stop: threading.Event,
     ) -> Iterator[Seen]:
-        """What `sample_views.py` writes to the server's output: listeners on the views' rows."""
+        """Yield what `sample_views.py` writes to the server's output: its listeners' rows of the
+        views."""
         return seen_in(stack.log_of("deephaven"), stop)
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
-        """A snapshot of the table, which Deephaven takes between two update cycles."""
+        """Return a snapshot of the table, which Deephaven takes between two update cycles."""
         with _reader(stack.settings) as reader:
             return reader.rows(view, "", ())
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
-        """A session of pydeephaven, which opens each table once."""
+        """Open a session of pydeephaven, which opens each table once."""
         return _reader(access.settings)
 
     def clock_slack_ms(self, settings: Settings) -> int:
@@ -95,7 +96,7 @@ class Deephaven(Engine):
         return 2 * DeephavenSettings.of(settings).deephaven_cycle_ms
 
     def usage_hints(self, stack: Stack) -> list[str]:
-        """The IDE's address, and what to paste there."""
+        """Return the IDE's address, and what to paste there."""
         settings = DeephavenSettings.of(stack.settings)
         host = f"{settings.reach_address}:{settings.deephaven_port}"
         psk = settings.deephaven_psk.get_secret_value()
@@ -114,7 +115,7 @@ class TableReader:
         self._opened: dict[str, Table] = {}
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
-        """A snapshot of the table, or of what Deephaven filters of it."""
+        """Return a snapshot of the table, filtered by Deephaven if `key` is given."""
         from pydeephaven import DHError
 
         try:
@@ -159,7 +160,7 @@ def _traced_views(settings: Settings) -> list[tuple[str | int | bool, ...]]:
 
 
 def connect(settings: Settings) -> "Session":
-    """A session on the server of these settings; the tables it makes outlive it."""
+    """Open a session on the server of these settings; the tables it makes outlive it."""
     from pydeephaven import Session
 
     own = DeephavenSettings.of(settings)
@@ -172,8 +173,8 @@ def connect(settings: Settings) -> "Session":
 
 
 def with_decimals(table: "pyarrow.Table") -> "pyarrow.Table":
-    """The table with its BigDecimals as Arrow's decimals. Deephaven sends the bytes of one: four of
-    its scale, lowest first, then the unscaled value, highest first."""
+    """Return the table with its BigDecimals as Arrow's decimals. Deephaven sends the bytes of one:
+    four of its scale, lowest first, then the unscaled value, highest first."""
     import pyarrow as pa
 
     for number, field in enumerate(table.schema):

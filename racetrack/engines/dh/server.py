@@ -37,7 +37,7 @@ MAX_CLASSES = 2000
 
 
 def jvm_args(env: Mapping[str, str], *, write_archive: bool = False) -> list[str]:
-    """The JVM's arguments: handed to the JVM inside this process, not to a command line."""
+    """Return the JVM's arguments: for the JVM inside this process, not for a command line."""
     data = Path(env["DEEPHAVEN_DATA"])
     return [
         f"-Xmx{env['DEEPHAVEN_HEAP']}",
@@ -55,7 +55,8 @@ def jvm_args(env: Mapping[str, str], *, write_archive: bool = False) -> list[str
 
 
 def archive_args(archive: str | None, *, write: bool) -> list[str]:
-    """What tells the JVM to write the class archive at its exit, or to use it if it is there."""
+    """Return the arguments that make the JVM write the class archive at its exit, or use an
+    existing one."""
     if archive is None:
         return []
     if write:
@@ -92,7 +93,7 @@ def start_server(env: Mapping[str, str], *, write_archive: bool) -> None:
 
 
 def session_folder(env: Mapping[str, str]) -> Path:
-    """The folder in which the server's script session keeps the classes of its formulas."""
+    """Return the folder in which the server's script session keeps the classes of its formulas."""
     sessions = Path(env["DEEPHAVEN_DATA"]) / "cache" / "script-session-classes"
     # A server that was killed and started again has left one, too.
     return max(sessions.iterdir(), key=lambda folder: folder.stat().st_mtime)
@@ -109,7 +110,7 @@ def reuse_formulas(formulas: Path, folder: Path) -> None:
 
 
 def kept_formulas(formulas: Path) -> set[str]:
-    """The names of the classes in the zip file; none if it is missing or damaged."""
+    """Return the names of the classes in the zip file; none if it is missing or damaged."""
     with (
         contextlib.suppress(OSError, zipfile.BadZipFile),
         zipfile.ZipFile(formulas) as file,

@@ -75,7 +75,7 @@ class Flink(UpsertEngine):
         return JobLog(stack.log_of("flink")).check
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
-        """The last message of each key of the view's topic."""
+        """Return the last message of each key of the view's topic."""
         columns = self.columns(stack.settings, view)
         summary, _ = self.progress_topics(stack.settings)
         if not is_written(stack.endpoints.kafka, summary):
@@ -98,7 +98,7 @@ class Flink(UpsertEngine):
         return 2_000 + 4 * FlinkSettings.of(settings).flink_mini_batch_ms
 
     def caveats(self, settings: Settings) -> list[str]:
-        """Settings that make it another engine than the default one."""
+        """Report settings that make results incomparable with Flink's defaults."""
         found = []
         if FlinkSettings.of(settings).flink_upsert_materialize == "NONE":
             found.append(
@@ -143,7 +143,7 @@ class Flink(UpsertEngine):
 
 @contextmanager
 def _opened(settings: Settings) -> Iterator[Gateway]:
-    """A session on its gateway.
+    """Open a session on the gateway.
 
     Raises:
         DemoError: it opens none.
@@ -157,7 +157,7 @@ def _opened(settings: Settings) -> Iterator[Gateway]:
 
 
 def _statements(stack: Stack, path: Path) -> list[str]:
-    """The script's, with the addresses of this stack."""
+    """Return the script's statements, with the addresses of this stack."""
     sql = path.read_text()
     return script.statements(_addresses(stack, sql) + sql)
 
@@ -167,8 +167,8 @@ def _gateway_address(settings: Settings) -> str:
 
 
 def _addresses(stack: Stack, sql: str) -> str:
-    """A script's templates with this stack's addresses, a line each; the script's own then stay out
-    of the way."""
+    """Return the script's templates with this stack's addresses, one a line; they replace the
+    script's own."""
     kafka, registry = stack.internal_endpoints.kafka, stack.internal_endpoints.registry
     found = ""
     for name, options in re.findall(

@@ -39,7 +39,7 @@ class Gateway:
         self._http.close()
 
     def properties(self) -> dict[str, str]:
-        """The session's configuration, as far as it is not Flink's default."""
+        """Return the session's configuration where it differs from Flink's defaults."""
         found: dict[str, str] = self._ask("GET", f"/sessions/{self._session}")["properties"]
         return found
 
@@ -91,7 +91,7 @@ class Refused(Exception):
 
 
 def root_cause(trace: str) -> str:
-    """The innermost cause that a Java stack trace names, without its package and its calls."""
+    """Return the innermost cause in a Java stack trace, without its package and its calls."""
     causes: list[str] = _CAUSE.findall(trace)
     return causes[-1].strip() if causes else trace.partition("\n\tat ")[0].strip()
 
@@ -101,7 +101,7 @@ def _is_errors(answer: httpx.Response) -> bool:
 
 
 def _errors(answer: httpx.Response) -> str:
-    """What the gateway says of a failure: usually a line for nobody, and a stack trace."""
+    """Return the gateway's errors: usually a general line, then a stack trace."""
     return "\n".join(map(str, answer.json().get("errors", [answer.text])))
 
 

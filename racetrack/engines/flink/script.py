@@ -13,7 +13,7 @@ _INTO = re.compile(r"^INSERT INTO (\w+)", re.MULTILINE)
 
 
 def statements(sql: str) -> list[str]:
-    """The statements of a script, without comments; a statement set, BEGIN to END, is one.
+    """Return the statements of a script, without comments; a statement set, BEGIN to END, is one.
 
     Raises:
         ValueError: the last one has no end.
@@ -32,15 +32,15 @@ def statements(sql: str) -> list[str]:
 
 
 def own_topics(sql: str) -> list[str]:
-    """The topics that the script writes to, in its order. The others belong to the load generator
-    or to Debezium."""
+    """Return the topics that the script writes to, in its order. The others belong to the load
+    generator or to Debezium."""
     written = set(_INTO.findall(sql))
     made = ((_TABLE.match(each), _TOPIC.search(each)) for each in statements(sql))
     return [topic[1] for table, topic in made if table and topic and table[1] in written]
 
 
 def _parts(sql: str) -> Iterator[str]:
-    """What stands between semicolons, without comments and empty lines."""
+    """Split a script at semicolons, without comments and empty lines."""
     part = ""
     for piece in _PIECE.findall(sql):
         if piece == ";":

@@ -37,7 +37,8 @@ class KafkaStreams(UpsertEngine):
         return 2_000 + 4 * KafkaStreamsSettings.of(settings).kstreams_commit_ms
 
     def caveats(self, settings: Settings) -> list[str]:
-        """Settings that make it another engine than the default one, or harder to measure."""
+        """Report settings that make results incomparable with the defaults, or harder to
+        measure."""
         own = KafkaStreamsSettings.of(settings)
         return [
             *([ON_TRANSACTIONS] if own.kstreams_guarantee == EXACTLY_ONCE else []),

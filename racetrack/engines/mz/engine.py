@@ -86,7 +86,7 @@ class Materialize(Engine):
         self._script = script
 
     def script(self, settings: Settings) -> Path:
-        """The workload's, or what takes its place."""
+        """Return the workload's script, or the one that replaces it."""
         return self._script or super().script(settings)
 
     def services_in(self, settings: Settings) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ class Materialize(Engine):
             raise UsageError(f"MZ_URL: {error}\nStart it, or set MZ_URL to where it is.") from error
 
     def namespace(self, settings: Settings) -> str:
-        """A schema of this run alone, if it runs elsewhere."""
+        """Return a schema of this run alone, if Materialize runs elsewhere."""
         return SCHEMA if _is_elsewhere(settings) else ""
 
     def processes(self, stack: Stack) -> Mapping[str, list[int]]:
@@ -142,7 +142,8 @@ class Materialize(Engine):
         server.run_script(script, stack.settings.stack_name, addresses, before)
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """The summary once a second; each partition's progress when Materialize tells it."""
+        """Yield the summary once a second, and each partition's progress when Materialize reports
+        it."""
         server, workload = _demo(stack.settings), find_workload(stack.settings.workload)
         with server.connect() as following, server.connect() as asking:
             changes = Changes()
@@ -161,8 +162,8 @@ class Materialize(Engine):
     def seen(
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
-        """What a SUBSCRIBE of each view tells, when its time is complete: no reader sees it
-        earlier."""
+        """Yield the rows of a SUBSCRIBE on each view when their time is complete: no reader sees
+        them earlier."""
         return only_more(_marks_rows(stack.settings, traced, stop))
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
@@ -172,12 +173,12 @@ class Materialize(Engine):
         return _demo(stack.settings).table(f"SELECT * FROM {view}")  # noqa: S608  # a known name
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
-        """A connection, and queries."""
+        """Open a connection for queries."""
         server = replace(_server(access.settings), schema=access.namespace)
         return server.reader(self._made(access.settings))
 
     def _made(self, settings: Settings) -> list[str]:
-        """The names of what the script makes."""
+        """Return the names of what the script makes."""
         text = self.script(settings).read_text()
         return re.findall(r"^CREATE (?:MATERIALIZED VIEW|VIEW|SOURCE) (\w+)", text, re.M)
 
@@ -216,7 +217,7 @@ class Materialize(Engine):
         return {"materialize": str(version)}
 
     def caveats(self, settings: Settings) -> list[str]:
-        """What kind of Materialize it was."""
+        """Report how this Materialize was run."""
         if not _is_elsewhere(settings):
             return [IMAGE]
         return (
@@ -258,7 +259,7 @@ class Changes:
 
 
 def progress(rows: Sequence[tuple[int, ...]], now_ms: int) -> Iterator[Progress]:
-    """The newest of each partition, from rows of PROGRESS."""
+    """Return the newest of each partition, from rows of PROGRESS."""
     newest = {partition: (total, newest_ms) for partition, total, newest_ms in rows}
     for partition, (total, newest_ms) in sorted(newest.items()):
         yield Progress(now_ms, partition, total, newest_ms)
@@ -283,7 +284,7 @@ class MarksRows:
         return self._copy.socket
 
     def take(self) -> Iterator[Seen]:
-        """What has changed."""
+        """Return what has changed."""
         for line in self._copy.take():
             for key, value in self._changes.take(line):
                 yield Seen(now_ms(), self._name, key - self._first, value)
@@ -324,7 +325,7 @@ def _server(settings: Settings) -> Server:
 
 
 def _demo(settings: Settings) -> Server:
-    """The same, with the demo's objects at hand."""
+    """Return the server with the demo's schema as the search path."""
     return replace(_server(settings), schema=ENGINE.namespace(settings))
 
 
@@ -340,7 +341,7 @@ def _registry(stack: Stack) -> str:
 
 
 def _own_processes(settings: Settings) -> list[int]:
-    """The pids in MZ_PID and their descendants, each once."""
+    """Return the pids in MZ_PID and their descendants, each once."""
     found: dict[int, None] = {}
     for pid in map(int, re.findall(r"\d+", MaterializeSettings.of(settings).mz_pid)):
         try:

@@ -66,7 +66,7 @@ class PostgreSQL(Engine):
         self._script = script
 
     def script(self, settings: Settings) -> Path:
-        """The workload's, or what takes its place."""
+        """Return the workload's script, or the one that replaces it."""
         return self._script or super().script(settings)
 
     def check(self, stack: Stack) -> None:
@@ -87,7 +87,7 @@ class PostgreSQL(Engine):
         _server(stack.settings).run_script(script, stack.settings.stack_name, variables)
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """What stands in the two views, then what each transaction notifies."""
+        """Yield the rows of the two views, then what each transaction notifies."""
         server, workload = _server(stack.settings), find_workload(stack.settings.workload)
         views = {workload.progress: PROGRESS, workload.summary: SUMMARY}
         with server.connect() as connection:
@@ -106,8 +106,8 @@ class PostgreSQL(Engine):
     def seen(
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
-        """What queries of the views answer, one after the other, at most every ASK_EVERY_S. They
-        are computed then, and what that costs is PostgreSQL's."""
+        """Query the views one after the other, at most every ASK_EVERY_S. The queries compute them,
+        at PostgreSQL's cost."""
         return only_more(_answers(stack.settings, traced, stop))
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
@@ -117,11 +117,11 @@ class PostgreSQL(Engine):
         return _server(stack.settings).table(f"SELECT * FROM {view}")  # noqa: S608  # a known name
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
-        """A connection, and queries."""
+        """Open a connection for queries."""
         return _server(access.settings).reader(self._made(access.settings))
 
     def _made(self, settings: Settings) -> list[str]:
-        """The names of what the script makes."""
+        """Return the names of what the script makes."""
         return re.findall(r"^CREATE (?:VIEW|TABLE) (\w+)", self.script(settings).read_text(), re.M)
 
     def clock_slack_ms(self, settings: Settings) -> int:  # noqa: ARG002
@@ -129,7 +129,7 @@ class PostgreSQL(Engine):
         return 0
 
     def caveats(self, settings: Settings) -> list[str]:
-        """What its figures leave out, and what they count twice."""
+        """Report costs that its figures leave out or count twice."""
         read = [
             *([ON_READS] if settings.reads_per_second else []),
             *([ON_MARKS] if settings.tracer_events_per_second else []),
@@ -175,7 +175,7 @@ def _rows_of(view: TracedView, keys: Sequence[int]) -> bytes:
 
 
 def update_of(workload: Workload, view: str, payload: str, now_ms: int) -> Summary | Progress:
-    """What a notification of one of the workload's progress views says, see `feed/consumer.py`.
+    """Return the update in a notification of a progress view, see `feed/consumer.py`.
 
     Raises:
         RacetrackError: it says something else.
@@ -190,7 +190,7 @@ def update_of(workload: Workload, view: str, payload: str, now_ms: int) -> Summa
 
 
 def _notified(connection: "psycopg.Connection[Any]") -> Iterator[tuple[str, str]]:
-    """What is notified, as it comes, for a short while."""
+    """Yield notifications as they come, for a short while."""
     try:
         for each in connection.notifies(timeout=LOOK_EVERY_S):
             yield each.channel, each.payload

@@ -17,5 +17,5 @@ def only_more(told: Iterable[Seen]) -> Iterator[Seen]:
 
 
 def value_in_sql(view: TracedView, value: str) -> str:
-    """A value of its column as `Seen` wants it, in PostgreSQL's SQL."""
+    """Return a value of its column, as `Seen` holds it, in PostgreSQL's SQL."""
     return f"(1000 * extract(epoch FROM {value}))::bigint" if view.is_time else value

@@ -70,15 +70,13 @@ class Server:
         return f"{parts['host']}:{parts.get('port', 5432)}/{database}"
 
     def with_option(self, option: str) -> "Server":
-        """The same, with one more option for the session (`--name=value`) beside those that the URL
-        asks for.
-        """
+        """Return the same server, with one more option for the session (`--name=value`)."""
         parts = conninfo_to_dict(self.conninfo)
         options = f"{parts.get('options') or ''} {option}".strip()
         return replace(self, conninfo=make_conninfo("", **{**parts, "options": options}))
 
     def connect(self) -> "closing[psycopg.Connection[Any]]":
-        """A connection that commits each statement, to be used in `with`.
+        """Open a connection that commits each statement, to be used in `with`.
 
         Raises:
             RacetrackError: the server does not answer, or does not let us in.
@@ -147,7 +145,8 @@ class Server:
             )
 
     def table(self, query: str) -> "pyarrow.Table":
-        """A query's rows as an Arrow table: integers of 64 bits, decimals exact, times of UTC.
+        """Return a query's rows as an Arrow table: integers of 64 bits, decimals exact, times in
+        UTC.
 
         Raises:
             RacetrackError: the query failed.
@@ -157,7 +156,7 @@ class Server:
 
     @contextmanager
     def reader(self, made: Collection[str]) -> "Iterator[SqlReader]":
-        """A client with a connection of its own, to a demo that has made views of these names.
+        """Open a client with a connection of its own, to a demo that has made views of these names.
 
         Raises:
             RacetrackError: the server can't be connected to.
@@ -191,7 +190,7 @@ class SqlReader:
     made: Collection[str]
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
-        """The answer to a SELECT."""
+        """Return the rows of a SELECT."""
         if view not in self.made:
             raise NoSuchView(f"There is no view {view!r}.")
         where = f" WHERE {key} IN ({', '.join(map(str, among))})" if key else ""
@@ -215,7 +214,7 @@ class Poll:
         return self._wire.socket
 
     def take(self) -> Iterator[list[str | None]]:
-        """The rows of the answer, if it has come; asks anew when it is time.
+        """Yield the rows of the answer, if it has come; send the query again when it is due.
 
         Raises:
             RacetrackError: the query failed, or the connection ended.

@@ -45,7 +45,7 @@ class Cal:
         )
 
     def check(self, context: Context) -> None:
-        """It has been assigned all partitions of the topic."""
+        """Raise NotReady until all partitions of the topic are assigned."""
         if not (context.work / READY_FILE).exists():
             raise NotReady("it has not been assigned the partitions of the topic yet")
 

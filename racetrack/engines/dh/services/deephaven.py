@@ -43,7 +43,7 @@ class Deephaven:
         return replace(launch, env=env, faster=archive)
 
     def check(self, context: Context) -> None:
-        """The IDE is served; whether a session opens, the engine's own module sees."""
+        """Check that the IDE is served. The engine's own module checks whether a session opens."""
         settings = DeephavenSettings.of(context.settings)
         net.require_listener(settings, settings.deephaven_port)
         page = f"http://{net.endpoint(net.host(settings), settings.deephaven_port)}/ide/"
@@ -59,7 +59,7 @@ class Deephaven:
 
 
 def environment(context: Context) -> dict[str, str]:
-    """What `server.py` and `scripts/` read."""
+    """Return the variables that `server.py` and `scripts/` read."""
     settings = DeephavenSettings.of(context.settings)
     return {
         "DEEPHAVEN_HOST": settings.bind_address,
@@ -98,7 +98,7 @@ def _launch(context: Context, archive: Path | None, *arguments: str) -> Launch:
 
 
 def _train(context: Context, file: Path) -> Launch:
-    """The launcher's own training, which ends by itself."""
+    """Return the launch of the launcher's own training, which ends by itself."""
     return _launch(context, file, "--write-class-archive")
 
 

@@ -61,7 +61,7 @@ class Flink:
         )
 
     def check(self, context: Context) -> None:
-        """The gateway answers."""
+        """Check that the gateway answers."""
         net.get_json(f"{_url(context.settings)}/info")
 
     def versions(self, context: Context) -> Mapping[str, str]:

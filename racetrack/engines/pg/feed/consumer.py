@@ -83,8 +83,8 @@ class Refused(Exception):
 
 
 def events_of(messages: Sequence[Message], target: Target) -> "pa.Table":
-    """A batch of events as columns: partition, offset, and the fields of their JSON that the table
-    has. No event is looked at in Python.
+    """Return a batch of events as columns: partition, offset, and the fields of their JSON that the
+    table has. No event is parsed in Python.
 
     Raises:
         ValueError: one is no JSON, or not of these types.
@@ -123,7 +123,8 @@ def bring_events(
 
 
 def with_times(events: "pa.Table", target: Target) -> "pa.Table":
-    """The same with times in the place of epoch milliseconds, where the table has times."""
+    """Return the columns with times in the place of epoch milliseconds, where the table has
+    times."""
     for number, name in enumerate(events.column_names):
         if target.columns[name] == plan.TIME:
             times = events[name].cast(pa.timestamp("ms", "UTC"))
@@ -146,13 +147,14 @@ def bring_changes(
 
 
 def row_changes(messages: Iterable[Message], avro: Avro, key: str) -> list[tuple[Any, Any]]:
-    """What Debezium's envelopes say: the key, and the row as it is now, None if it was deleted."""
+    """Return the changes in Debezium's envelopes: the key, and the row as it is now, None if it was
+    deleted."""
     envelopes = [avro.decode(message.value() or b"") for message in messages]
     return [((each["after"] or each["before"])[key], each["after"]) for each in envelopes]
 
 
 def sink_changes(messages: Iterable[Message], avro: Avro, key: str) -> list[tuple[Any, Any]]:
-    """What the sink's messages say: the key, and the row, None if it is no longer in the view."""
+    """Return the changes in the sink's messages: the key, and the row, None if it left the view."""
     return [
         (avro.decode(message.key() or b"")[key], value and avro.decode(value))
         for message in messages
@@ -161,13 +163,13 @@ def sink_changes(messages: Iterable[Message], avro: Avro, key: str) -> list[tupl
 
 
 def flags_of(messages: Iterable[Message]) -> list[int]:
-    """The ids among what people have sent."""
+    """Return the valid ids among the messages of a topic that people write to."""
     found = [FLAG.fullmatch(message.value() or b"") for message in messages]
     return [int(match[1]) for match in found if match]
 
 
 def by_topic(messages: Iterable[Message]) -> dict[str, list[Message]]:
-    """A batch by topic, in its order.
+    """Group a batch by topic, in its order.
 
     Raises:
         RuntimeError: the broker sent an error in their stead.
@@ -240,7 +242,7 @@ def first_refused(
 def _field(
     connection: "psycopg.Connection[Any]", target: Target, message: Message, avro: Avro
 ) -> str:
-    """The column of a change that its table can't take; empty if none is known."""
+    """Return the column of a change that its table can't take; empty if none is known."""
     try:
         ((_, row),) = (
             row_changes([message], avro, target.key) if target.how == plan.ROWS else [((), {})]
@@ -259,7 +261,7 @@ def _field(
 def bring_topic(
     cursor: "psycopg.Cursor[Any]", target: Target, messages: Sequence[Message], avro: Avro
 ) -> None:
-    """What a batch has of one topic."""
+    """Write the messages of one topic to its table."""
     if target.how == plan.EVENTS:
         bring_events(cursor, target, messages)
     elif target.how == plan.ROWS:
@@ -289,7 +291,7 @@ def find_topics(bootstrap: str, of: Plan) -> dict[str, int]:
 def consumer_at(
     bootstrap: str, partitions: Mapping[str, int], positions: Mapping[tuple[str, int], int]
 ) -> Consumer:
-    """A consumer that reads every topic from where the tables stand."""
+    """Return a consumer that reads every topic from the offsets in the tables."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,

@@ -68,7 +68,7 @@ Plan = Mapping[str, Target]  # by topic
 
 
 def read(connection: "psycopg.Connection[Any]") -> Plan:
-    """What the tables ask for.
+    """Read which topics the tables take.
 
     Raises:
         psycopg.errors.UndefinedTable: they are not there.

@@ -48,7 +48,7 @@ class PgFeed:
         )
 
     def check(self, context: Context) -> None:
-        """It has reached PostgreSQL and the broker; its tables come with the demo."""
+        """Check that it has reached PostgreSQL and the broker; its tables come with the demo."""
         if not (context.work / READY_FILE).exists():
             raise NotReady("it has not reached PostgreSQL and the broker yet")
 

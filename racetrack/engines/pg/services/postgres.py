@@ -36,7 +36,7 @@ class Postgres:
         return {"POSTGRES_PORT": PostgresSettings.of(settings).postgres_port}
 
     def launch(self, context: Context) -> Launch:
-        """An engine starts empty: what a killed server left goes."""
+        """Start PostgreSQL empty: data of a killed server is deleted."""
         prefix = _prefix(context)
         data = context.work / "data"
         if data.exists():
@@ -52,7 +52,7 @@ class Postgres:
         )
 
     def check(self, context: Context) -> None:
-        """The user of the demo can log in."""
+        """Check that the user of the demo can log in."""
         net.require_listener(context.settings, PostgresSettings.of(context.settings).postgres_port)
         try:
             connect(context.settings).close()
@@ -64,7 +64,7 @@ class Postgres:
 
 
 def connect(settings: Settings) -> "psycopg.Connection[tuple[object, ...]]":
-    """A connection as the user of the demo; each statement is a transaction.
+    """Open a connection as the user of the demo; each statement is a transaction.
 
     Raises:
         psycopg.Error: PostgreSQL does not answer or refuses.
@@ -81,8 +81,8 @@ def connect(settings: Settings) -> "psycopg.Connection[tuple[object, ...]]":
 
 
 def configuration(context: Context) -> dict[str, str]:
-    """What is not as PostgreSQL delivers it. Nothing is kept after the run, so nothing waits for a
-    disk; and the compiler for queries is not installed."""
+    """Return the settings that differ from PostgreSQL's defaults. Nothing is kept after the run, so
+    nothing waits for a disk; and the compiler for queries is not installed."""
     return {
         "listen_addresses": context.settings.bind_address,
         "port": str(PostgresSettings.of(context.settings).postgres_port),
@@ -101,8 +101,8 @@ def configuration(context: Context) -> dict[str, str]:
 
 
 def _prefix(context: Context) -> Path:
-    """The programs where they can be run from. Root's cache is not open to the unprivileged user:
-    then they are copied to the service's own folder."""
+    """Return a folder of the programs that their user can read. The unprivileged user can't read
+    root's cache: then they are copied to the service's own folder."""
     part = context.parts["postgres"]
     if os.geteuid() != 0:
         return part
@@ -115,7 +115,7 @@ def _prefix(context: Context) -> Path:
 
 
 def _make_data(context: Context, prefix: Path, data: Path) -> None:
-    """A data folder without a password, copied if one was made before."""
+    """Make a data folder without a password, copied if one was made before."""
     kept = prebuilt.path_in(context.parts["postgres"], "data")
     if os.access(kept, os.R_OK | os.X_OK):  # root may have made it for itself
         shutil.copytree(kept, data)

@@ -15,8 +15,8 @@ ANSWER_WITHIN_S = 30.0
 
 @contextmanager
 def connected(endpoint: str) -> Iterator["redis.Redis"]:
-    """A client of the Redis at `host:port`, which answers with text. It does not connect anew: what
-    was told meanwhile would be missed without a word.
+    """Open a client of the Redis at `host:port`, with text answers. It does not reconnect: messages
+    in between would be lost silently.
 
     Raises:
         RacetrackError: Redis does not answer, or refuses something that is asked within.

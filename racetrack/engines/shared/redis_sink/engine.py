@@ -22,15 +22,15 @@ class WritesToRedis(Engine):
         """There is nothing to load: its program counts from when its service is ready."""
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """What it tells of in Redis, whenever it has written counts there."""
+        """Yield the counts that the engine publishes in Redis whenever it has written there."""
         return progress.follow(stack.endpoints.redis, stop)
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
-        """What Redis holds."""
+        """Return the rows of the view in Redis."""
         return views.read(stack.endpoints.redis, view)
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
-        """A client of Redis."""
+        """Open a client of Redis."""
         return views.reader(access)
 
     def usage_hints(self, stack: Stack) -> list[str]:

@@ -20,8 +20,8 @@ LOOK_EVERY_S = 0.2  # whether to stop; messages are taken as they come
 
 
 def follow(endpoint: str, stop: threading.Event) -> Iterator[Summary | Progress]:
-    """What the engine has counted of each partition whenever that changes, and the sum, until
-    `stop` is set. What was published before that is still told of.
+    """Yield the engine's count of each partition whenever it changes, and the sum, until `stop` is
+    set. What was published before that is still yielded.
 
     Raises:
         RacetrackError: the connection to Redis was lost, or somebody published something else.
@@ -46,12 +46,12 @@ def follow(endpoint: str, stop: threading.Event) -> Iterator[Summary | Progress]
 
 
 def standing(client: "redis.Redis") -> list[Progress]:
-    """What the hash holds now, by partition."""
+    """Return the rows of the hash now, by partition."""
     return _of_hash(client.hgetall(PROGRESS))
 
 
 def _standing(client: "redis.Redis", channel: "redis.client.PubSub") -> list[Progress]:
-    """The same; all that the channel says from now on came after that.
+    """Return the rows of the hash now, all older than the channel's next messages.
 
     The hash is read in one transaction with a message on a channel of our own, and what comes
     before that message is in the hash.

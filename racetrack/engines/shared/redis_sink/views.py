@@ -31,7 +31,7 @@ KEYS_AT_ONCE = 1_000
 
 
 def read(endpoint: str, view: str) -> "pyarrow.Table":
-    """What a view of the workload holds now.
+    """Return the rows that a view of the workload holds now.
 
     Raises:
         NoSuchView: there is none of this name in Redis.
@@ -43,7 +43,7 @@ def read(endpoint: str, view: str) -> "pyarrow.Table":
 
 @contextmanager
 def reader(access: Access) -> Iterator[Reader]:
-    """A client with a connection of its own."""
+    """Open a client with a connection of its own."""
     with connected(access.endpoints.redis) as client:
         yield RedisReader(client)
 

@@ -40,15 +40,15 @@ class UpsertEngine(Engine):
         return at_ms
 
     def watch(self, stack: Stack) -> Callable[[], None]:  # noqa: ARG002
-        """What is called when nothing has come for a while. It raises RacetrackError if the engine
-        has failed; none does here, since a process that ends is the stack's business."""
+        """Return a function to call when nothing has come for a while. It raises RacetrackError if
+        the engine has failed; this one never does, since the stack notices a process that ends."""
         return lambda: None
 
     def load_demo(self, stack: Stack) -> None:
         """There is nothing to load: its service keeps the views from when it is ready."""
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """What it writes to the topics of the two progress views."""
+        """Yield what it writes to the topics of the two progress views."""
         settings = stack.settings
         summary, progress = self.progress_topics(settings)
         keys = {summary: 1, progress: settings.pageviews_partitions}
@@ -63,7 +63,7 @@ class UpsertEngine(Engine):
     def seen(
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
-        """What it writes to the views' topics."""
+        """Yield what it writes to the views' topics."""
         there = names(stack.endpoints.kafka)
         written = [view for view in traced if self.topic_of(view.view) in there]
         rows = marks.by_topic(written, stack.settings, self.topic_of)
@@ -72,7 +72,7 @@ class UpsertEngine(Engine):
             yield replace(seen, timestamp_ms=at_ms)
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
-        """The last message of each key of the view's topic."""
+        """Return the last message of each key of the view's topic."""
         kafka, topic = stack.endpoints.kafka, self.topic_of(view)
         columns = self.columns(stack.settings, view)
         if topic not in names(kafka):
@@ -83,7 +83,7 @@ class UpsertEngine(Engine):
         return views.table(columns, latest(kafka, topic))
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
-        """It answers nobody: its users read its topics, and keep their rows themselves."""
+        """Open a reader of its topics. It serves no queries; users keep the rows themselves."""
         return views.reader(access, self.columns, self.topic_of)
 
     def usage_hints(self, stack: Stack) -> list[str]:
@@ -101,7 +101,7 @@ class UpsertEngine(Engine):
         return self.topic_of(workload.summary), self.topic_of(workload.progress)
 
     def columns(self, settings: Settings, view: str) -> views.Columns:
-        """A view's columns.
+        """Return a view's columns.
 
         Raises:
             NoSuchView: there is no such view.
@@ -117,8 +117,8 @@ def _total_of(written: Written) -> int:
 
 
 def _update_of(written: Written, at_ms: int, *, is_summary: bool) -> Summary | Progress:
-    """A message of a progress view. Freshness: how old the newest pageview was when the message
-    could be read."""
+    """Return the update in a message of a progress view. Freshness is the age of the newest
+    pageview when the message could be read."""
     row = json.loads(written.value or b"")
     total, newest_ms = row["total"], row["max_received_at"]
     if is_summary:

@@ -36,7 +36,7 @@ class Rows:
         return tuple(self.keys)
 
     def seen(self, value: bytes, at_ms: int) -> Iterator[Seen]:
-        """What a row of marks says of them."""
+        """Yield the tracer values in a row."""
         row = json.loads(value)
         partition = self.keys[topics.beginning_of(value)]
         for view in self.views:
@@ -46,7 +46,7 @@ class Rows:
 def by_topic(
     traced: Sequence[TracedView], settings: Settings, topic_of: Callable[[str], str]
 ) -> dict[str, Rows]:
-    """The marks' rows of each topic that a traced view is written to. The key is its first
+    """Return the tracers' rows of each topic that a traced view is written to. The key is its first
     column."""
     found: dict[str, list[TracedView]] = {}
     for view in traced:
@@ -98,7 +98,7 @@ def _consumer(kafka: str, topic: str, closing: ExitStack) -> "Consumer":
 
 
 def _taken(consumer: "Consumer", rows: Rows, kafka: str) -> Iterator[Seen]:
-    """What has come since the last call. Thousands of rows a second come by here."""
+    """Yield what has come since the last call, at thousands of rows a second."""
     beginnings = rows.beginnings
     for message in consumer.consume(MESSAGES_AT_ONCE, 0):
         if error := message.error():

@@ -25,7 +25,7 @@ class Table:
         self._beginning: dict[bytes, bytes] = {}
 
     def take(self, key: bytes, value: bytes | None) -> None:
-        """A message: the row of this key is so now, or gone."""
+        """Apply a message: a new value of the key, or its deletion."""
         if (before := self._beginning.pop(key, None)) is not None:
             del self._rows[before][key]
         if value is not None:
@@ -65,7 +65,7 @@ class Tables:
         self._thread.join(JOIN_WITHIN_S)
 
     def rows(self, name: str, first: str = "", among: Sequence[int] = ()) -> list[bytes]:
-        """What a topic holds: the last value of each key; see `Table`.
+        """Return the last value of each key of a topic; see `Table`.
 
         Raises:
             RacetrackError: it can't be read any more.

@@ -36,12 +36,12 @@ def beginning(column: str, number: int) -> bytes:
 
 
 def beginning_of(value: bytes) -> bytes:
-    """The same of a row."""
+    """Return the text of a row up to its first comma."""
     return value[: value.index(b",") + 1]
 
 
 def latest(kafka: str, name: str) -> list[bytes]:
-    """The value of every row that the topic holds now."""
+    """Return the value of every row that the topic holds now."""
     rows: dict[bytes, bytes] = {}
     with Reader(kafka) as reader:
         for row in reader.rows_between(reader.offsets([name]))[name]:
@@ -113,8 +113,8 @@ class Reader:
         return {name: list(map(_written, of)) for name, of in self._between(spans).items()}
 
     def newest(self, name: str, span: Span, but: Container[bytes]) -> list[Written]:
-        """The newest row of each key in a span of a topic, but for these keys. No other is taken
-        apart, which is what costs."""
+        """Return the newest row of each key in a span of a topic, but for these keys. Only those
+        are parsed, which is what costs."""
         found: dict[bytes, Written] = {}
         for message in reversed(self._between({name: span})[name]):
             key = message.key() or b""
@@ -163,7 +163,7 @@ class Reader:
         }
 
     def _end_told_by(self, message: "Message", error: "KafkaError") -> int:
-        """The offset up to which there is nothing, if the error says only that."""
+        """Return the offset up to which there is nothing, if the error reports only that."""
         from confluent_kafka import KafkaError
 
         if error.code() == KafkaError._PARTITION_EOF:

@@ -26,13 +26,13 @@ class Source(Protocol):
     """Where topics are read; see `racetrack.engines.shared.upsert.topics.Reader`."""
 
     def offsets(self, names: Collection[str]) -> Mapping[str, Span]:
-        """The oldest that each topic still has, and the end."""
+        """Return the oldest offset that each topic still has, and the end."""
 
     def rows_between(self, spans: Mapping[str, Span]) -> Mapping[str, list[Written]]:
         """All rows of each topic in its span, read together."""
 
     def newest(self, name: str, span: Span, but: Container[bytes]) -> list[Written]:
-        """The newest row of each key in a span of a topic, but for these keys."""
+        """Return the newest row of each key in a span of a topic, but for these keys."""
 
 
 @dataclass
@@ -49,17 +49,16 @@ class Known:
         return max(self.position, begin), end
 
     def take(self, rows: list[Written], end: int, total_of: Callable[[Written], int]) -> None:
-        """These are all rows up to there, or the newest of each key."""
+        """Take all rows up to `end`, or the newest of each key."""
         self.position = end
         self.totals.update({row.key: total_of(row) for row in rows})
 
     def newest(
         self, source: Source, name: str, span: Span, total_of: Callable[[Written], int]
     ) -> list[Written]:
-        """The newest row of each key, in their order. Reads back from the end until all keys have
-        been found, or those found account for every row, each of which is one pageview more where
-        there are so many. A sum of totals takes two rows for a pageview, and a key that stands
-        still has none."""
+        """Return the newest row of each key, in their order. Reads back from the end until all keys
+        are found, or those found account for every row, each one pageview more. A sum of totals
+        takes two rows for a pageview, and an idle key has none."""
         found: dict[bytes, Written] = {}
         begin, end = span
         grown, upper, size = 0, end, FEW
@@ -75,8 +74,8 @@ class Known:
 def look(
     source: Source, topics: Mapping[str, Known], total_of: Callable[[Written], int]
 ) -> Iterator[Written]:
-    """What has come since the last look, topic by topic, in the order of its rows: all if they are
-    few, else the newest of each key. Those that are few are read together."""
+    """Yield what has come since the last call, topic by topic, in the order of its rows: all if
+    they are few, else the newest of each key. Few rows are read together."""
     spans = {name: topics[name].unread(*of) for name, of in source.offsets(topics).items()}
     new = {name: (begin, end) for name, (begin, end) in spans.items() if begin < end}
     few = source.rows_between({name: of for name, of in new.items() if of[1] - of[0] <= FEW})
@@ -93,8 +92,8 @@ def follow(
     total_of: Callable[[Written], int],
     stop: threading.Event,
 ) -> Iterator[Written | None]:
-    """The rows of these topics, with so many keys at most, from the beginning, as far as they are
-    read, until `stop` is set.
+    """Yield the rows of these topics, with so many keys at most, from the beginning, as far as they
+    are read, until `stop` is set.
 
     What was there when `stop` was set is still told of. None says that nothing came for a while.
     """
