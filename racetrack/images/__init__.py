@@ -1,8 +1,9 @@
-"""The images of the compose stack for sites that may pull none, from package registries alone.
+"""The images of the compose stack for sites that can't pull any, from package registries alone.
 
-A Debian by debootstrap (racetrack/install/base.py), on it a small Python that starts services
-(images/serve.Dockerfile), on that one image a service. Parts are those of the native runtime: what
-can be moved is copied from the cache, Python environments are installed inside by the same recipe.
+A Debian by debootstrap (racetrack/install/base.py) is the base; on it an image with a small Python
+that starts services (images/serve.Dockerfile); on that an image for each service. Parts are those
+of the native runtime: relocatable ones are copied from the cache, Python environments are installed
+inside by the same recipe.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from racetrack.install.image import Image
 
 
 def workload_files(side: str = "*.py") -> list[str]:
-    """Every workload's files for the harness, or its folder `load`."""
+    """Return the files of every workload that match `side`: by default the harness's."""
     folder = REPO / "racetrack" / "workloads"
     found = {folder / "__init__.py", *folder.glob("*/__init__.py"), *folder.glob(f"*/{side}")}
     return sorted(str(file.relative_to(REPO)) for file in found)
@@ -55,10 +56,11 @@ FROM_CACHE = (*dict.fromkeys(part for image in IMAGES.values() for part in image
 
 
 def repository(image: str) -> str:
-    """The name without its tag."""
+    """Return an image's name without its tag."""
     return f"racetrack/airgap-{image}"
 
 
 def image_name(image: str) -> str:
-    """`racetrack/airgap-<image>:<version of Racetrack>`; an image is called like its service."""
+    """Return `racetrack/airgap-<image>:<version of Racetrack>`; an image is called like its
+    service."""
     return f"{repository(image)}:{__version__}"

@@ -1,4 +1,4 @@
-"""Builds the images with whatever Docker engine answers; what is there and right is left alone."""
+"""Builds the images with any Docker engine; images that are up to date are left alone."""
 
 import contextlib
 import json
@@ -33,7 +33,7 @@ LAST_LINES = 12
 
 
 def build(settings: Settings, say: Say) -> None:
-    """Build what is missing or was made from something else, and say what there is.
+    """Build the images that are missing or outdated, and report all.
 
     Raises:
         SetupError: no Docker engine answers, debootstrap is missing, a part can't be installed, or
@@ -41,18 +41,18 @@ def build(settings: Settings, say: Say) -> None:
     """
     if shutil.which("debootstrap") is None:
         raise SetupError(
-            "The images stand on a Debian that debootstrap makes, and that is not on PATH. Install"
+            "The images are based on a Debian made by debootstrap, which is not on PATH. Install"
             " it (apt-get install debootstrap), then try again."
         )
     builder = _Builder(settings, say)
-    with cache.locked(cache.root() / "images", say):  # two would build the same
+    with cache.locked(cache.root() / "images", say):  # one build at a time
         builder.build_all()
     for name, (whole_mb, own_mb) in builder.sizes_mb().items():
-        say(f"{image_name(name):<34} {whole_mb:>5,} MB, of which its own {own_mb:>5,} MB")
+        say(f"{image_name(name):<34} {whole_mb:>5,} MB, its own layers {own_mb:>5,} MB")
 
 
 def missing(images: Sequence[str]) -> list[str]:
-    """Which of these images are not there.
+    """Return which of these images do not exist.
 
     Raises:
         SetupError: no Docker engine answers.
@@ -69,7 +69,7 @@ class _Builder:
         self._versions = install.read_versions()
 
     def build_all(self) -> None:
-        """The shared images first, then the others side by side."""
+        """Build the shared images first, then the others in parallel."""
         self._parts = install.ensure(FROM_CACHE, self._versions, self._say)
         contexts = Contexts(self._settings, self._parts, self._versions)
         contexts.digests["base"] = self._parts["base"].name
@@ -87,7 +87,7 @@ class _Builder:
             raise SetupError("\n".join(map(str, failures)))
 
     def sizes_mb(self) -> dict[str, tuple[int, int]]:
-        """Image → its size, and what of it is not in the image below, in MB."""
+        """Return each image's size, and the part of it that is not in the image below, in MB."""
         sizes = {name: self._client.images.get(image_name(name)).attrs["Size"] for name in NAMES}
         on_serve = {name: sizes["serve"] for name, image in IMAGES.items() if image.runs}
         below = {**dict.fromkeys(NAMES, sizes["base"]), **on_serve, "base": 0}
@@ -100,14 +100,14 @@ class _Builder:
         if self._is_there("base", folder.name):
             return
         began = time.monotonic()
-        said = self._client.api.import_image_from_file(
+        result = self._client.api.import_image_from_file(
             str(folder / TAR),
             repository=repository("base"),
             tag=__version__,
             changes=[f'LABEL {CONTENT}="{folder.name}"'],
         )
-        if "error" in said:
-            raise SetupError(f"{image_name('base')} could not be imported: {said}")
+        if "error" in result:
+            raise SetupError(f"{image_name('base')} could not be imported: {result}")
         self._say(f"{image_name('base')}: imported in {time.monotonic() - began:.1f} s")
 
     def _build(self, name: str, context: BuildContext) -> None:
@@ -117,21 +117,21 @@ class _Builder:
         began = time.monotonic()
         replaced = _find(self._client, name)
         with context.tar() as content:
-            said = self._client.api.build(
+            output = self._client.api.build(
                 fileobj=content,
                 custom_context=True,
                 tag=image_name(name),
                 rm=True,
                 forcerm=True,
-                network_mode="host",  # as this machine reaches the registries, so does the build
+                network_mode="host",  # the build reaches the registries as this machine does
                 timeout=BUILD_WITHIN_S,
                 buildargs=_arguments(name),
                 labels={CONTENT: context.digest, VERSIONS: json.dumps(self._versions_in(name))},
                 decode=True,
             )
-            _follow(name, said)
+            _follow(name, output)
         if replaced and replaced.id != self._client.images.get(image_name(name)).id:
-            # Not one that a container runs on. The layers that a build can take up again stay.
+            # Fails for one that a container uses. Layers that a later build can reuse stay.
             with contextlib.suppress(APIError):
                 replaced.remove(noprune=True)
         self._say(f"{image_name(name)}: built in {time.monotonic() - began:.1f} s")
@@ -142,7 +142,7 @@ class _Builder:
 
     def _versions_in(self, name: str) -> dict[str, str]:
         image = IMAGES.get(name, Image(name))
-        if image.installs:  # where this machine can't look
+        if image.installs:  # installed inside the image
             return {
                 setting.removesuffix("_VERSION").lower(): self._versions[setting]
                 for setting in image.versions
@@ -151,12 +151,12 @@ class _Builder:
         context = Context(self._settings, Path(), self._parts)
         for service in image.runs:
             found.update(find_service(service).versions(context))
-        found.pop("java", None)  # this machine's, not the image's
+        found.pop("java", None)  # it is this machine's
         return found
 
 
 def _arguments(name: str) -> dict[str, str]:
-    """Build arguments: the images below, what is particular to a service, and proxies."""
+    """Return build arguments: the images below, those of the service, and proxies."""
     found = {"BASE": image_name("base"), "SERVE": image_name("serve"), **pip.proxies()}
     image = IMAGES.get(name)
     if image and image.dockerfile is None:
@@ -166,12 +166,12 @@ def _arguments(name: str) -> dict[str, str]:
     return found
 
 
-def _follow(name: str, said: Iterable[Mapping[str, Any]]) -> None:
-    """Keep what a build says; raise if it failed."""
+def _follow(name: str, output: Iterable[Mapping[str, Any]]) -> None:
+    """Write a build's output to its log; raise if it failed."""
     log = cache.root() / "log" / f"image-{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as file:
-        for message in said:
+        for message in output:
             file.write(str(message.get("stream") or message.get("error") or ""))
             if "error" in message:
                 file.close()
@@ -179,8 +179,8 @@ def _follow(name: str, said: Iterable[Mapping[str, Any]]) -> None:
                 raise SetupError(
                     f"{image_name(name)} could not be built:\n"
                     + "\n".join(f"    {line}" for line in lines)
-                    + f"\n  The whole of it: {log}. If that was the network, mend it and call"
-                    " again: what was finished is kept."
+                    + f"\n  Full log: {log}. If the network failed, call again: finished"
+                    " steps are kept."
                 )
 
 
@@ -189,13 +189,13 @@ def _connect() -> docker.DockerClient:
         return docker.from_env(timeout=BUILD_WITHIN_S)
     except (DockerException, OSError, ValueError) as error:
         raise SetupError(
-            f"No Docker engine answers, so that no image can be built ({error}). Install and start"
-            " one (Debian: apt-get install docker.io), and see that you may use it (group docker)."
+            f"No Docker engine answers, so no image can be built ({error}). Install and start one"
+            " (Debian: apt-get install docker.io), and make sure you may use it (group docker)."
         ) from None
 
 
 def _labels(client: docker.DockerClient, name: str) -> Mapping[str, str] | None:
-    """The labels of an image, None if it is not there."""
+    """Return the labels of an image, None if it does not exist."""
     image = _find(client, name)
     return image.labels if image else None
 
@@ -206,4 +206,4 @@ def _find(client: docker.DockerClient, name: str) -> DockerImage | None:
     except ImageNotFound:
         return None
     except APIError as error:
-        raise SetupError(f"The Docker engine can't tell of its images: {error}") from None
+        raise SetupError(f"The Docker engine can't list its images: {error}") from None

@@ -1,5 +1,5 @@
-"""What a Docker build is given: files of the repository, installed parts, and texts; with a digest
-of all that decides what comes out."""
+"""The content of a Docker build: files of the repository, installed parts, and texts; with a digest
+of all that determines the result."""
 
 import hashlib
 import io
@@ -13,7 +13,7 @@ NOT_COPIED = ("made", "__pycache__")
 
 
 class BuildContext:
-    """Names in a context are relative, with `/` between folders."""
+    """The content of one build. Names in it are relative, with `/` between folders."""
 
     def __init__(self, dockerfile: Path) -> None:
         self._content: list[tuple[str, Path | bytes]] = []
@@ -22,22 +22,22 @@ class BuildContext:
 
     @property
     def digest(self) -> str:
-        """16 hex of everything added, but for texts that do not count."""
+        """16 hex of everything added, except what does not count."""
         return self._digest.hexdigest()[:16]
 
-    def decides(self, *words: str) -> None:
-        """Count something that the build is not given as a file."""
+    def add_to_digest(self, *words: str) -> None:
+        """Add words to the digest that are not in a file."""
         for word in words:
             self._digest.update(word.encode() + b"\0")
 
     def text(self, name: str, text: str, *, counts: bool = True) -> None:
-        """Add a file that holds this text."""
+        """Add a file with this text."""
         self._add(name, text.encode(), counts=counts)
 
     def files(
         self, root: Path, names: Iterable[str], under: str = "", *, counts: bool = True
     ) -> None:
-        """Add files of the repository, and all in its folders."""
+        """Add files of the repository, and all files in its folders."""
         for name in names:
             path = root / name
             for file in [path] if path.is_file() else sorted(path.rglob("*")):
@@ -46,12 +46,13 @@ class BuildContext:
                     self._add(f"{under}{inside.as_posix()}", file.read_bytes(), counts=counts)
 
     def part(self, name: str, folder: Path) -> None:
-        """Add an installed part. Its folder's name says what is in it."""
-        self.decides(folder.name)
+        """Add an installed part, whose folder's name identifies its content."""
+        self.add_to_digest(folder.name)
         self._content.append((name, folder))
 
     def tar(self) -> IO[bytes]:
-        """All of it, for the Docker engine; root's, so that it is the same for every user."""
+        """Return everything as a tar file for the Docker engine; owned by root, so that it is the
+        same for every user."""
         file = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
         with tarfile.open(fileobj=file, mode="w") as archive:
             for name, content in self._content:
@@ -67,12 +68,12 @@ class BuildContext:
     def _add(self, name: str, content: bytes, *, counts: bool = True) -> None:
         self._content.append((name, content))
         if counts:
-            self.decides(name)
+            self.add_to_digest(name)
             self._digest.update(content + b"\0")
 
 
 def _copied(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """What was made on this machine to start faster here is left out."""
+    """Leave out results that this machine made to speed up its own starts."""
     if set(NOT_COPIED) & set(Path(member.name).parts):
         return None
     member.uid = member.gid = 0

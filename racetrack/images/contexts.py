@@ -1,4 +1,4 @@
-"""What the build of each image is given."""
+"""The build context of each image."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ from racetrack.images.context import BuildContext
 from racetrack.install import pip
 from racetrack.install.image import Image
 
-# Installs parts.
+# The code that installs parts.
 RECIPES = (
     *(f"racetrack/{name}.py" for name in ("__init__", "environment", "errors", "plugins")),
     "racetrack/install",
     "racetrack/engines/__init__.py",
 )
-# Starts native services.
+# The code that starts native services.
 CODE = (
     *RECIPES,
     *(f"racetrack/{name}.py" for name in ("config", "units", "clock")),
@@ -28,10 +28,9 @@ CODE = (
     *(f"racetrack/stack/{name}.py" for name in ("net", "prebuilt", "processes", "service")),
 )
 CODE_FOLDERS = ("racetrack/stack/native", "racetrack/stack/services")
-# What those images do not hold, and what drives them from outside: a change of these is no reason
-# to build one.
+# Code that the images do not run, so that a change of it does not rebuild them.
 NOT_IN_IMAGES = ("loadgen", "stack")
-# Of an engine's folder, as far as it is there. Its `engine.py` makes it known, and is not imported.
+# Files of an engine's folder, if they exist. `engine.py` marks it as an engine; it is not imported.
 OF_ENGINE_RECIPES = ("__init__.py", "recipe.py")
 OF_ENGINE = (*OF_ENGINE_RECIPES, "settings.py", "services")
 MARKER = "engine.py"
@@ -39,25 +38,28 @@ UV_LOCK = "requirements/uv.lock"
 
 
 class Contexts:
-    """`parts` are the folders of what is copied from the cache, `versions` those of `.env`."""
+    """Makes the build contexts.
+
+    `parts` are the folders that are copied from the cache, `versions` those of `.env`.
+    """
 
     def __init__(
         self, settings: Settings, parts: Mapping[str, Path], versions: Mapping[str, str]
     ) -> None:
         self._settings, self._parts, self._versions = settings, parts, versions
         self._pip = pip.settings()
-        # Image → what it was made from. A context needs those of the images below it.
+        # Image → digest. A context needs those of the images below it.
         self.digests: dict[str, str] = {}
 
     def serve(self) -> BuildContext:
-        """The image below those of the services."""
+        """Return the context of the image below those of the services."""
         context = self._new(FOLDER / "serve.Dockerfile", "base")
         serve = Image("serve", installs="serve", locks=("requirements/serve.lock",))
         self._add_installing(context, serve, engine="", under="")
         return context
 
     def services(self) -> dict[str, BuildContext]:
-        """The images of the services, by name."""
+        """Return the contexts of the services' images, by name."""
         of_engines = {
             image.name: self.of(image, engine)
             for engine, images in OF_ENGINES.items()
@@ -66,11 +68,11 @@ class Contexts:
         return {**{image.name: self.of(image) for image in OF_THE_STACK}, **of_engines}
 
     def of(self, image: Image, engine: str = "") -> BuildContext:
-        """One image; `engine` is whose folder it comes from, empty: none."""
+        """Return the context of one image; `engine` is the engine it belongs to, if any."""
         below = ["serve"] if image.runs else []
         below += ["base"] if image.installs or not image.runs else []
         context = self._new(image.dockerfile or FOLDER / "service.Dockerfile", *below)
-        context.decides(*image.prepare, *image.runs)
+        context.add_to_digest(*image.prepare, *image.runs)
         for part in image.parts:
             context.part(f"parts/{part}", self._parts[part])
         if image.installs:
@@ -82,11 +84,11 @@ class Contexts:
 
     def _new(self, dockerfile: Path, *below: str) -> BuildContext:
         context = BuildContext(dockerfile)
-        context.decides(*(self.digests[name] for name in below))
+        context.add_to_digest(*(self.digests[name] for name in below))
         return context
 
     def _add_code(self, context: BuildContext, engine: str) -> None:
-        """The code of native services, those of one engine among them, and no other's."""
+        """Add the code of native services: the stack's and those of one engine."""
         native = [
             str(file.relative_to(REPO))
             for folder in CODE_FOLDERS
@@ -99,13 +101,13 @@ class Contexts:
         context.text("code/prepare.env", prepare_env(self._settings), counts=False)
 
     def _add_installing(self, context: BuildContext, image: Image, engine: str, under: str) -> None:
-        """What a stage needs that installs a part by its recipe."""
-        # What the recipes install, the locks decide.
+        """Add what a build stage needs that installs a part by its recipe."""
+        # The locks determine what the recipes install.
         recipes = (*RECIPES, *_of_engine(engine, (*OF_ENGINE_RECIPES, MARKER)))
         context.files(REPO, recipes, under, counts=False)
         context.files(REPO, [UV_LOCK, *image.locks], under)
         context.text(f"{under}install.sh", (FOLDER / "install.sh").read_text())
-        context.decides(*(self._versions[name] for name in image.versions))
+        context.add_to_digest(*(self._versions[name] for name in image.versions))
         versions = "".join(f"{name}={version}\n" for name, version in self._versions.items())
         context.text(f"{under}versions.env", versions, counts=False)
         context.text(f"{under}pip.conf", pip.for_build(self._pip), counts=False)
@@ -113,14 +115,14 @@ class Contexts:
 
 
 def _of_engine(engine: str, names: Sequence[str]) -> list[str]:
-    """Those of its folder that are there; none without an engine."""
+    """Return the paths of an engine that exist; none without an engine."""
     folder = f"racetrack/engines/{engine}"
     return [f"{folder}/{name}" for name in names if engine and (REPO / folder / name).exists()]
 
 
 def prepare_env(settings: Settings) -> str:
-    """Settings for what is run while an image is built, as a shell reads them: no secret of the
-    user's is among them."""
+    """Return settings for programs that run while an image is built, as shell assignments; no
+    secret of the user's is among them."""
     given: dict[str, str] = {}
     for name, field in type(settings).model_fields.items():
         if field.is_required():
@@ -128,6 +130,6 @@ def prepare_env(settings: Settings) -> str:
             given[name.upper()] = "prepare" if isinstance(value, SecretStr) else str(value)
     given["BIND_ADDRESS"] = "127.0.0.1"
     given["KAFKA_ADVERTISED_ADDRESS"] = ""
-    given["STACK_NAME"] = "image"  # or the end of a native stack on this machine would end it
+    given["STACK_NAME"] = "image"  # or ending a native stack on this machine would end it
     given["RACETRACK_WORK"] = "/tmp/prepare"  # noqa: S108  # in the image's own stage
     return "".join(f"{name}={shlex.quote(value)}\n" for name, value in given.items())

@@ -1,7 +1,7 @@
-"""Sets up what a run needs in the cache folder, from package registries. Standard library only.
+"""Installs what a run needs into the cache folder, from package registries. Standard library only.
 
-The harness calls `ensure`, and `fetching` to use each part as soon as it is there;
-`python3 -m racetrack.install` does it by hand.
+The harness calls `ensure`, or `fetching` to use each part as soon as it is installed; users run
+`python3 -m racetrack.install`.
 """
 
 from racetrack.install.ensure import ensure, fetching, folder_of

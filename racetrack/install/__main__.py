@@ -1,4 +1,4 @@
-"""`python3 -m racetrack.install [part…]`: set up parts by hand or in an image."""
+"""`python3 -m racetrack.install [part…]`: install parts by hand or in an image."""
 
 import argparse
 import signal
@@ -10,15 +10,15 @@ from racetrack.install import ensure, folder_of, on_request, parts, read_version
 
 
 def main(arguments: list[str]) -> int:
-    """Install the named parts (all, if none is named); the exit code."""
+    """Install the named parts (by default all); return the exit code."""
     parser = argparse.ArgumentParser(prog="python3 -m racetrack.install", description=__doc__)
     parser.add_argument(
         "parts",
         nargs="*",
         metavar="part",
-        help=f"of {', '.join(parts())} (all, if none is named), or {', '.join(on_request())}",
+        help=f"one of {', '.join(parts())} (default: all), or {', '.join(on_request())}",
     )
-    parser.add_argument("--prefix", type=Path, help="put the parts there, not into the cache")
+    parser.add_argument("--prefix", type=Path, help="install the parts there, not into the cache")
     parser.add_argument(
         "--keep-packages",
         action="store_true",
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
         print(f"Set-up failed: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("Set-up broken off; the next call takes it up again.", file=sys.stderr)
+        print("Set-up interrupted; the next call continues it.", file=sys.stderr)
         return 130
     return 0
 

@@ -1,5 +1,7 @@
-"""Packages of a Debian or Ubuntu archive, fetched by an apt of our own and unpacked: the host's own
-system is not touched, and the packages may be of another release than the host's."""
+"""Packages of a Debian or Ubuntu archive, fetched by a private apt and unpacked.
+
+The host's system is not changed, and the packages may be of another release than the host's.
+"""
 
 import re
 import shutil
@@ -17,8 +19,8 @@ DOCUMENTATION = ("usr/share/doc", "usr/share/man", "usr/share/lintian", "usr/sha
 
 @dataclass(frozen=True)
 class Packages:
-    """What a part takes from an archive: the first of `either` that the archive has, and of all
-    that it depends on what `needed` matches, without the files that match `never_read`."""
+    """The packages of a part: the first of `either` that the archive has, and those of its
+    dependencies that match `needed`, without the files that match `never_read`."""
 
     part: str
     suite: str
@@ -28,13 +30,13 @@ class Packages:
 
 
 def host() -> tuple[str, str]:
-    """The distribution of this machine and its release, such as `debian` and `bookworm`."""
+    """Return the distribution of this machine and its release, such as `debian` and `bookworm`."""
     release = os_release(OS_RELEASE.read_text() if OS_RELEASE.exists() else "")
     return release.get("ID", "unknown"), release.get("VERSION_CODENAME", "unknown")
 
 
 def os_release(text: str) -> dict[str, str]:
-    """The fields of an os-release file."""
+    """Return the fields of an os-release file."""
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
     return {name: value.strip().strip("\"'") for name, _, value in pairs}
 
@@ -43,12 +45,12 @@ def unpack(site: Site, wanted: Packages) -> None:
     """Fetch the packages and unpack them into `site.folder`.
 
     Raises:
-        SetupError: they can't be had.
+        SetupError: they can't be fetched.
     """
     debs = site.scratch / "debs"
     debs.mkdir()
     _fetch(site, wanted, debs)
-    # One call for all: tar starts once for each package, and nothing else.
+    # One call for all packages starts fewer processes.
     each = 'for deb; do dpkg-deb --extract "$deb" . || exit; done'
     site.run(
         *("sh", "-c", each, "sh"),
@@ -65,8 +67,8 @@ def unpack(site: Site, wanted: Packages) -> None:
 
 
 def own_loader(folder: Path, program: str, *libraries: str) -> list[str]:
-    """The command that runs an unpacked program with the loader and libraries beside it, whatever
-    the machine has. All paths but `folder` are relative to it."""
+    """Return the command that runs an unpacked program with the loader and libraries beside it,
+    independent of the machine's. All paths but `folder` are relative to it."""
     (loader, *_) = sorted(
         path
         for pattern in ("usr/lib/*-linux-gnu*/ld-linux-*.so.*", "lib/*-linux-gnu*/ld-linux-*.so.*")
@@ -79,7 +81,7 @@ def own_loader(folder: Path, program: str, *libraries: str) -> list[str]:
 
 
 def mirror(site: Site) -> str:
-    """The host's own Debian mirror, from its apt configuration.
+    """Return the host's Debian mirror from its apt configuration.
 
     Raises:
         SetupError: apt has none.
@@ -100,7 +102,7 @@ def mirror(site: Site) -> str:
 
 
 def _fetch(site: Site, wanted: Packages, debs: Path) -> None:
-    """Resolve and download with an apt of our own: own sources, own state, the archive's keys."""
+    """Resolve and download with a private apt: own sources and state, the archive's keys."""
     apt = _private_apt(site, wanted.suite)
     site.run("apt-get", *apt, "update", doing="reading the package index")
     for package in wanted.either:
@@ -125,7 +127,7 @@ def _fetch(site: Site, wanted: Packages, debs: Path) -> None:
 
 
 def _private_apt(site: Site, suite: str) -> list[str]:
-    """Options that give apt a state of its own, and on Debian a sources list for the suite."""
+    """Return options that give apt its own state, and on Debian a sources list for the suite."""
     state = site.scratch / "apt"
     for name in ("lists/partial", "cache/archives/partial"):
         (state / name).mkdir(parents=True)

@@ -1,7 +1,7 @@
-"""The Debian that images are built on where none can be pulled: made by debootstrap, as a tar file.
+"""The Debian below images that are built here, made by debootstrap as a tar file.
 
-One base for all images, with the languages that services are written in: they share it on disk.
-Everything is fetched by this machine, so that no image needs to know of its mirror or certificates.
+One base for all images, with the languages that services are written in, so they share it on disk.
+This machine fetches everything, so no image needs its mirror or certificates.
 """
 
 import os
@@ -21,7 +21,7 @@ PACKAGES = (
     "openjdk-17-jre-headless",
     "pypy3",  # the load generator
 )
-# What no program of ours looks at; in an image nobody reads manuals.
+# Files that no program of ours reads.
 NOT_NEEDED = (
     "usr/share/doc",
     "usr/share/man",
@@ -40,7 +40,7 @@ TAR = "rootfs.tar"
 
 
 def base(more: Sequence[str] = ()) -> Recipe:
-    """`rootfs.tar`: a Debian with Python, Java and PyPy, and what else the images need."""
+    """Return the recipe of `rootfs.tar`: a Debian with Python, Java, PyPy, and `more` packages."""
     packages = (*PACKAGES, *more)
     return Recipe(
         part="base",
@@ -75,7 +75,7 @@ def _build(site: Site, packages: Sequence[str]) -> str:
 
 
 def _empty(path: Path) -> None:
-    """Remove a file, or all in a folder: packages may count on the folder."""
+    """Remove a file, or all in a folder: packages may expect the folder."""
     if not path.is_dir():
         path.unlink(missing_ok=True)
         return

@@ -1,4 +1,4 @@
-"""The cache folder: where downloads and finished parts live, and who may change it now."""
+"""The cache folder of downloads and installed parts, and the lock for changing it."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ SCRATCH = "-scratch"
 
 
 def root() -> Path:
-    """`$RACETRACK_CACHE`, or `racetrack` in the user's XDG cache."""
+    """Return `$RACETRACK_CACHE`, or `racetrack` in the user's XDG cache."""
     chosen = os.environ.get("RACETRACK_CACHE")
     if chosen:
         return Path(chosen).expanduser().absolute()
@@ -27,26 +27,29 @@ def root() -> Path:
 
 
 def packages() -> Path:
-    """Return the folder where uv keeps unpacked packages while it sets up. Environments link to its
-    files: what several of them hold is on disk once, also when this folder is gone."""
+    """Return the folder where uv keeps unpacked packages during a set-up.
+
+    Environments link to its files, so a package that several hold is on disk once, even when this
+    folder is gone.
+    """
     return root() / "packages"
 
 
 @contextmanager
 def locked(folder: Path, say: Say) -> Iterator[int]:
-    """Hold the one set-up lock of `folder`, waiting for it if need be; gives its file descriptor.
+    """Hold the set-up lock of `folder`, waiting for it if needed; yield its file descriptor.
 
-    The kernel drops it when the last process that has it open ends, however that ends.
+    The kernel releases it when the last process that has it open ends.
 
     Raises:
-        SetupError: the folder can't be written.
+        SetupError: the folder is not writable.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder / "install.lock", os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise SetupError(
-            f"The cache folder {folder} can't be written ({error.strerror}). Make it writable, "
+            f"The cache folder {folder} is not writable ({error.strerror}). Make it writable, "
             "or point RACETRACK_CACHE at a folder that is."
         ) from None
     try:
@@ -54,7 +57,7 @@ def locked(folder: Path, say: Say) -> Iterator[int]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.pread(lock, 32, 0).decode() or "unknown"
-            say(f"another set-up is at work in {folder} (started by pid {holder}): waiting for it")
+            say(f"another set-up is running in {folder} (started by pid {holder}): waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
         os.ftruncate(lock, 0)
         os.pwrite(lock, str(os.getpid()).encode(), 0)
@@ -64,10 +67,10 @@ def locked(folder: Path, say: Say) -> Iterator[int]:
 
 
 def clear_unfinished(parts: Path) -> list[str]:
-    """Remove what a broken-off set-up left; the names of it. Call it with the lock held.
+    """Remove what an interrupted set-up left and return the names. Requires the lock.
 
     Raises:
-        SetupError: something is still writing there.
+        SetupError: a process is still writing there.
     """
     left = sorted(parts.glob(UNFINISHED + "*"))
     for path in left:
@@ -77,15 +80,15 @@ def clear_unfinished(parts: Path) -> list[str]:
             shutil.rmtree(path, ignore_errors=True)
         if path.exists():
             raise SetupError(
-                f"{path}, left by a set-up that was broken off, can't be removed: some process is "
-                "still writing there, or the folder belongs to another user. Try again in a "
+                f"{path}, left by an interrupted set-up, can't be removed: a process is still "
+                "writing there, or the folder belongs to another user. Try again in a "
                 "moment, or remove it by hand."
             )
     return sorted({path.name.removeprefix(UNFINISHED).removesuffix(SCRATCH) for path in left})
 
 
 def size_mb(folder: Path) -> int:
-    """What the files under `folder` take, in MB; files that vanish meanwhile don't count."""
+    """Return the disk usage of the files under `folder`, in MB; files that vanish are ignored."""
     total = 0
     for where, _, names in os.walk(folder):
         for name in names:

@@ -20,14 +20,14 @@ PARTS = {
 }
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 
-# Maven runs for seconds: the quick compiler and the simple collector halve its CPU time.
+# Maven runs for seconds only: these options halve its CPU time.
 MAVEN_OPTS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-# The registry's web pages: 24 MB that no program asks for.
+# The registry's web pages: 24 MB that no program reads.
 PAGES = "lib/io.apicurio.apicurio-registry-ui-*.jar"
 
 
 def kafka(versions: Mapping[str, str]) -> Recipe:
-    """`libs/*.jar`: broker, tools and Connect runtime."""
+    """Return the recipe of `libs/*.jar`: broker, tools and Connect runtime."""
     return _recipe(
         "kafka",
         versions,
@@ -38,7 +38,7 @@ def kafka(versions: Mapping[str, str]) -> Recipe:
 
 
 def registry(versions: Mapping[str, str]) -> Recipe:
-    """Apicurio Registry, unpacked: `*-runner.jar` and its libraries beside it."""
+    """Return the recipe of Apicurio Registry, unpacked: `*-runner.jar` and its libraries."""
     return _recipe(
         "registry",
         versions,
@@ -79,7 +79,7 @@ def _recipe(
 
 
 def fetch(site: Site, part: MavenPart, versions: Mapping[str, str], into: Path) -> None:
-    """Have Maven copy what the part's pom names into a folder, each file's checksum verified."""
+    """Have Maven copy what the part's pom names into a folder, verifying each checksum."""
     own = environment.of_download().get("MAVEN_OPTS", "")
     site.run(
         *("mvn", "--batch-mode", "--strict-checksums", "--no-transfer-progress"),
@@ -116,20 +116,20 @@ def check(site: Site, part: MavenPart, versions: Mapping[str, str], folder: Path
     ]
     if wrong:
         raise SetupError(
-            f"{part.name}: what was downloaded is not what was locked:\n    "
+            f"{part.name}: downloaded files differ from the locked ones:\n    "
             + "\n    ".join(wrong)
-            + "\n  It was not installed. Try again; if it stays so, the repository that your Maven"
-            " uses serves other files than Maven Central."
+            + "\n  It was not installed. Try again; if the error remains, the repository that your"
+            " Maven uses serves other files than Maven Central."
         )
 
 
 def lock_header(versions: Mapping[str, str]) -> str:
-    """The first line of a list of hashes: the versions that it is for."""
+    """Return the first line of a list of hashes: the versions that it is for."""
     return "# " + " ".join(f"{name}={version}" for name, version in versions.items())
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """File name → sha256 in hex."""
+    """Return file name → sha256 in hex."""
     found = {}
     for path in sorted(folder.iterdir()):
         with path.open("rb") as file:
@@ -148,6 +148,6 @@ def _registry(site: Site, fetched: Path) -> None:
 
 
 def unpack(site: Site, fetched: Path, target: Path) -> None:
-    """Unpack the archives that were fetched."""
+    """Unpack the fetched archives."""
     for archive in fetched.glob("*.tar.gz"):
         site.run("tar", "-xzf", archive, "-C", target, "--no-same-owner", doing="unpacking")

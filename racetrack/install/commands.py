@@ -1,4 +1,4 @@
-"""Runs uv, pip, Maven and apt for one part: logged, retried when the network fails, stoppable."""
+"""Runs uv, pip, Maven and apt for one part: logged, retried on network failures, stoppable."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from racetrack.errors import SetupError
 from racetrack.install.recipe import Say
 
 BACKOFF_S = (2.0, 8.0)
-# No retry mends these: what arrived is not what was promised, or there is no such thing.
+# Failures that a retry does not cure: a wrong hash, or no such package.
 FINAL = (
     "DO NOT MATCH THE HASHES",  # pip
     "No matching distribution",
@@ -24,11 +24,11 @@ FINAL = (
 
 
 class Stopped(Exception):
-    """The set-up was broken off."""
+    """The set-up was interrupted."""
 
 
 class Children:
-    """Every process that a set-up has started, so that breaking off ends them all."""
+    """The processes that a set-up has started, so that an interruption ends them all."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -36,7 +36,7 @@ class Children:
         self.stopped = threading.Event()
 
     def start(self, argv: Sequence[str], **options: object) -> subprocess.Popen[str]:
-        """Start a process in a group of its own, so that what it starts is ended with it.
+        """Start a process in its own group, so that its children end with it.
 
         Raises:
             Stopped: `stop` was called.
@@ -56,7 +56,7 @@ class Children:
             self._running.discard(child)
 
     def stop(self) -> None:
-        """End what runs; no process can be started any more."""
+        """End all running processes; no more can be started."""
         with self._lock:
             self.stopped.set()
             for child in self._running:
@@ -65,10 +65,10 @@ class Children:
 
 
 class Runner:
-    """Calls programs for one part; their output goes to `log`, what they scratch to `scratch`.
+    """Runs programs for one part; their output goes to `log`, temporary files to `scratch`.
 
-    `keep_open` (the lock's file descriptor) is handed down: a child that outlives a killed set-up
-    keeps the lock until it ends, so that two of them never write to the same place.
+    Children inherit `keep_open` (the lock's file descriptor): one that outlives a killed set-up
+    keeps the lock until it ends, so that two never write to the same place.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class Runner:
         cwd: Path | None = None,
         env: Mapping[str, str | None] | None = None,
     ) -> str:
-        """Run to the end; return its standard output. `env` is added to the environment, None
-        removes a variable.
+        """Run a program to its end and return its standard output. `env` is added to the
+        environment; None removes a variable.
 
         Raises:
             SetupError: it failed each time; the message ends with its last lines.
-            Stopped: the set-up was broken off.
+            Stopped: the set-up was interrupted.
         """
         for backoff_s in (*BACKOFF_S, None):
             code, out, err = self._once([str(arg) for arg in argv], cwd, env or {})
@@ -121,7 +121,7 @@ class Runner:
             "LC_ALL": "C.UTF-8",
             "TMPDIR": str(self._scratch),
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-            # A set-up that was started inside some virtual environment must not leak it into ours.
+            # A virtual environment that the set-up was started in must not leak into ours.
             **dict.fromkeys(("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX")),
             **env,
         }
@@ -147,7 +147,7 @@ class Runner:
         tail = "\n".join(f"    {line}" for line in output.strip().splitlines()[-8:])
         return (
             f"{self._part}: {doing} failed: {Path(argv[0]).name} ended with exit code {code}:\n"
-            f"{tail}\n  The whole of it: {self._log}"
+            f"{tail}\n  Full log: {self._log}"
         )
 
 

@@ -2,7 +2,7 @@
 
 Debian has MySQL in sid only, so its packages can't be installed beside the stable ones: they are
 unpacked with their own C library, and run through their own dynamic loader. nginx and Redis are
-unpacked so that no system service of that name is installed or started.
+unpacked so that no system service is installed or started.
 """
 
 import re
@@ -12,11 +12,10 @@ from racetrack.install import apt
 from racetrack.install.recipe import Recipe, Site
 
 MYSQL_SERVERS = ("mysql-server-core", "mysql-server-core-8.4", "mysql-server-core-8.0")
-# Of everything that the server depends on, what it links to. The rest is for installing it (perl,
-# debconf, dpkg), which unpacking does not need.
+# The dependencies that the server links to. The others (perl, debconf, dpkg) are for installing it.
 MYSQL_NEEDS = re.compile(r"^(mysql-|lib(?!perl)|zlib1g)")
 MYSQL_LIBRARIES = ("usr/lib/mysql/private",)
-# Tools, and all plugins but the one that the server loads unasked.
+# Tools, and all plugins but the one that the server always loads.
 MYSQL_NEVER_READ = (
     "usr/bin/*",
     "usr/lib/mysql/plugin/[!c]*",
@@ -34,7 +33,7 @@ COMPOSE_PLUGIN = "usr/libexec/docker/cli-plugins/docker-compose"
 
 
 def mysql() -> Recipe:
-    """`usr/sbin/mysqld` and the libraries and loader it runs with."""
+    """Return the recipe of `usr/sbin/mysqld` with its libraries and loader."""
     distribution, release = apt.host()
     suite = "sid" if distribution == "debian" else release
     never_read = (*apt.DOCUMENTATION, *MYSQL_NEVER_READ)
@@ -44,7 +43,7 @@ def mysql() -> Recipe:
 
 
 def nginx() -> Recipe:
-    """`usr/sbin/nginx` and the libraries and loader it runs with."""
+    """Return the recipe of `usr/sbin/nginx` with its libraries and loader."""
     distribution, suite = apt.host()
     packages = apt.Packages("nginx", suite, ("nginx",), NGINX_NEEDS)
     why = f"nginx, in front of the schema registry ({distribution} {suite}, unpacked)"
@@ -52,7 +51,7 @@ def nginx() -> Recipe:
 
 
 def redis() -> Recipe:
-    """`usr/bin/redis-server` and the libraries and loader it runs with."""
+    """Return the recipe of `usr/bin/redis-server` with its libraries and loader."""
     distribution, suite = apt.host()
     packages = apt.Packages("redis", suite, ("redis-server",), REDIS_NEEDS)
     why = f"Redis, where an engine writes its views ({distribution} {suite}, unpacked)"
@@ -60,7 +59,7 @@ def redis() -> Recipe:
 
 
 def compose() -> Recipe:
-    """Docker's compose plugin, at `COMPOSE_PLUGIN`: for machines that have no `docker compose`."""
+    """Return the recipe of Docker's compose plugin, at `COMPOSE_PLUGIN`."""
     distribution, release = apt.host()
     suite = COMPOSE_SUITE if distribution == "debian" else release
     needed = re.compile("^docker-compose(-v2)?$")
@@ -72,7 +71,7 @@ def compose() -> Recipe:
 def unpacked(
     packages: apt.Packages, why: str, download_mb: int, version: Callable[[Site], str]
 ) -> Recipe:
-    """A part that is packages unpacked; `version` asks what came."""
+    """Return the recipe of a part that is unpacked packages; `version` finds its version."""
 
     def build(site: Site) -> str:
         apt.unpack(site, packages)
@@ -100,7 +99,7 @@ def _mysql_version(site: Site) -> str:
 
 def _nginx_version(site: Site) -> str:
     said = site.run(
-        # It says its version where errors go.
+        # It prints its version to standard error.
         *("sh", "-c", '"$@" 2>&1', "sh"),
         *apt.own_loader(site.folder, "usr/sbin/nginx"),
         *("-e", "stderr", "-v"),

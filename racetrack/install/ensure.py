@@ -1,4 +1,4 @@
-"""Brings parts into place: side by side, each whole or not at all, and says what it does."""
+"""Installs parts in parallel, each whole or not at all, and reports progress."""
 
 import shutil
 import time
@@ -17,7 +17,7 @@ HEARTBEAT_S = 10.0
 
 
 def folder_of(part: str, versions: Mapping[str, str]) -> Path | None:
-    """Where a part is installed, or None."""
+    """Return the folder of a part, or None if it is not installed."""
     folder = cache.root() / "parts" / recipe(part, versions).folder_name
     return folder if folder.is_dir() else None
 
@@ -30,14 +30,14 @@ def ensure(
     *,
     keep_packages: bool = False,
 ) -> dict[str, Path]:
-    """Install what is missing of `parts`; part → its folder. Does nothing if all are there.
+    """Install what is missing of `parts` and return part → its folder.
 
-    `versions` as `read_versions` gives them. `prefix` is where the parts' folders go instead of
-    the cache, each with a link under its plain name (for images). `keep_packages`: Python parts are
-    installed next, and share packages with these.
+    `versions` are those of `read_versions`. `prefix` replaces the cache as the place of the parts'
+    folders, each with a link under its plain name (for images). `keep_packages`: more Python parts
+    are installed next, and share packages with these.
 
     Raises:
-        SetupError: a part could not be installed; what was finished stays.
+        SetupError: a part could not be installed; finished parts stay.
     """
     recipes = [recipe(part, versions) for part in parts]
     return ensure_recipes(recipes, say, prefix, keep_packages=keep_packages)
@@ -50,7 +50,7 @@ def ensure_recipes(
     *,
     keep_packages: bool = False,
 ) -> dict[str, Path]:
-    """`ensure` for recipes."""
+    """Install recipes as `ensure` does."""
     with fetching_recipes(recipes, say, prefix, keep_packages=keep_packages) as coming:
         wait(coming.values())
     folders = {part: folder.result() for part, folder in coming.items()}
@@ -63,12 +63,12 @@ def ensure_recipes(
 def fetching(
     parts: Sequence[str], versions: Mapping[str, str], say: Say
 ) -> AbstractContextManager[Mapping[str, Future[Path]]]:
-    """Install what is missing of `parts` in the background; part → its folder, once it is there.
+    """Install what is missing of `parts` in the background; yield part → a future of its folder.
 
-    Leaving the context waits for all parts. If it is left by an error, installing is broken off.
+    Leaving the context waits for all parts. Leaving it by an error interrupts the installation.
 
     Raises:
-        SetupError: a part could not be installed; what was finished stays.
+        SetupError: a part could not be installed; finished parts stay.
     """
     return fetching_recipes([recipe(part, versions) for part in parts], say)
 
@@ -81,7 +81,7 @@ def fetching_recipes(
     *,
     keep_packages: bool = False,
 ) -> Iterator[Mapping[str, Future[Path]]]:
-    """`fetching` for recipes."""
+    """Install recipes as `fetching` does."""
     parts = cache.root() / "parts"
     tools = {tool.part: tool for r in recipes for tool in r.tools}
     folders = {
@@ -95,8 +95,8 @@ def fetching_recipes(
         for home in {folder.parent for folder in folders.values()}:
             home.mkdir(parents=True, exist_ok=True)
             if left := cache.clear_unfinished(home):
-                say(f"an earlier set-up was broken off; what it left is removed: {', '.join(left)}")
-        # Asked again: the set-up that we waited for may have brought them.
+                say(f"removed what an interrupted set-up left: {', '.join(left)}")
+        # Check again: the set-up that we waited for may have installed them.
         missing = _missing(recipes, folders)
         needed = {tool.part: tool for r in missing for tool in r.tools}
         missing = [*_missing(list(needed.values()), folders), *missing]
@@ -131,7 +131,7 @@ def _require_programs(recipes: Sequence[Recipe]) -> None:
 
 
 class _Installation:
-    """Recipes being carried out side by side, each in a thread."""
+    """Recipes being installed in parallel, each in a thread."""
 
     def __init__(
         self, recipes: Sequence[Recipe], folders: Mapping[str, Path], say: Say, lock: int
@@ -145,10 +145,10 @@ class _Installation:
         self._running: dict[str, Future[Path]] = {}
         for r in recipes:  # tools first
             self._running[r.part] = self._coming[r.part] = self._pool.submit(self._bring, r)
-        self._heartbeat = self._pool.submit(self._tell_what_is_at_work)
+        self._heartbeat = self._pool.submit(self._report_progress)
 
     def carried_out(self) -> Iterator[Mapping[str, Future[Path]]]:
-        """Give part → its folder, then wait for all.
+        """Yield part → its folder, then wait for all.
 
         Raises:
             SetupError: a part could not be installed.
@@ -157,7 +157,7 @@ class _Installation:
             yield self._coming
             wait(self._running.values())
         except BaseException as error:
-            # Ctrl-C included: nothing of ours keeps running, and nothing half-made counts.
+            # Also on Ctrl-C: no child keeps running, and no half-made part counts.
             self._children.stop()
             self._pool.shutdown()
             if isinstance(error, SetupError):
@@ -172,7 +172,7 @@ class _Installation:
         _install(r, self._folders[r.part], tools, self._say, self._children, self._lock)
         return self._folders[r.part]
 
-    def _tell_what_is_at_work(self) -> None:
+    def _report_progress(self) -> None:
         """Report now and then what is still being installed."""
         while True:
             _, running = wait(self._running.values(), HEARTBEAT_S, return_when=ALL_COMPLETED)
@@ -183,7 +183,7 @@ class _Installation:
                 for part, began in list(self._began.items())
                 if not self._running[part].done()
             ]
-            self._say(f"still at work: {', '.join(at_work)}")
+            self._say(f"still installing: {', '.join(at_work)}")
 
     def _raise_failures(self) -> None:
         failures = [e for future in self._running.values() if (e := future.exception())]
@@ -194,13 +194,13 @@ class _Installation:
         if failures:
             raise SetupError(
                 "\n".join(str(failure) for failure in failures)
-                + "\n  If that was the network: mend it and call again, finished parts are kept. "
-                "Where this can't be installed, Docker serves."
+                + "\n  If the network failed, call again: finished parts are kept. "
+                "If this can't be installed, use Docker."
             ) from None
 
 
 def _size_mb(folder: Path) -> int:
-    """Return how much there is of a part that is being made, with its downloads."""
+    """Return the size of a part that is being made, with its downloads."""
     making = unfinished(folder)
     return cache.size_mb(making) + cache.size_mb(_scratch(making))
 
@@ -210,7 +210,7 @@ def _scratch(making: Path) -> Path:
 
 
 def unfinished(folder: Path) -> Path:
-    """Where a part is made before it is complete: on the same file system, to be renamed."""
+    """Return the folder of a part before it is complete: on the same file system, to be renamed."""
     return folder.with_name(cache.UNFINISHED + folder.name)
 
 
@@ -244,7 +244,7 @@ def _install(
 
 
 def _link(link: Path, target: str) -> None:
-    """Point `link` at `target`, replacing what it pointed at in one step."""
+    """Point `link` at `target`, atomically replacing its old target."""
     beside = link.with_name(f"{cache.UNFINISHED}link-{link.name}")
     beside.unlink(missing_ok=True)
     beside.symlink_to(target)

@@ -1,5 +1,4 @@
-"""What an image holds that is built on this machine, where none can be pulled (racetrack/images).
-Standard library only."""
+"""The description of an image that is built here (racetrack/images). Standard library only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,21 +7,20 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Image:
-    """One image, called like its service in the compose files. An engine's stand in
-    `racetrack/engines/<engine>/airgap.py`, as `IMAGES`. Paths begin at the repository.
+    """An image, called like its service in the compose files. Paths begin at the repository.
 
-    What can be moved is copied from the cache (`parts`); a Python environment is installed inside,
-    by the same recipe (`installs`).
+    An engine's images are the `IMAGES` of its `airgap.py`. Relocatable parts are copied from the
+    cache (`parts`); a Python environment is installed inside by the same recipe (`installs`).
     """
 
     name: str
     dockerfile: Path | None = None  # None: images/service.Dockerfile
     parts: Sequence[str] = ()
     installs: str = ""  # a part
-    locks: Sequence[str] = ()  # what decides that part's content: files,
+    locks: Sequence[str] = ()  # files that determine that part's content,
     versions: Sequence[str] = ()  # and settings
     runs: Sequence[str] = ()  # native services, whose code is in the image
-    prepare: Sequence[str] = ()  # those that are run once while it is built, the last one of `runs`
-    only_to_prepare: Sequence[str] = ()  # parts that are not kept
-    files: Sequence[str] = ()  # what else of the repository is in it: files, and whole folders
-    packages: Sequence[str] = ()  # what the Debian below must have for it
+    prepare: Sequence[str] = ()  # run once during the build; the last is one of `runs`
+    only_to_prepare: Sequence[str] = ()  # parts removed after `prepare`
+    files: Sequence[str] = ()  # other files and folders of the repository
+    packages: Sequence[str] = ()  # Debian packages that the base image needs for it

@@ -1,6 +1,8 @@
-"""Parts with Java programs of our own: what each needs from Maven Central, and the program itself.
-The compiler is Eclipse's, a jar from there too: a Java that only runs programs is enough. Standard
-library only."""
+"""Parts with our own Java programs: their libraries from Maven Central, and the program.
+
+The compiler is Eclipse's, a jar from Maven Central too, so a Java runtime is enough. Standard
+library only.
+"""
 
 import shutil
 import zipfile
@@ -11,11 +13,11 @@ from racetrack.install import central
 from racetrack.install.recipe import MavenPart, Recipe, Site
 
 COMPILER = "ecj-*.jar"
-# What a program says of itself: no time of day and no path of this machine goes into a class.
+# Reproducible classes: no time and no path of this machine.
 FLAGS = ("-17", "-encoding", "UTF-8", "-proc:none", "-parameters", "-g:source,lines", "-nowarn")
 
 TRANSFORM = Path(__file__).parents[2] / "debezium/transform/src"
-# Lets Connect find what it loads without scanning every class (plugin.discovery=service_load).
+# So Connect finds its plugins without scanning every class (plugin.discovery=service_load).
 SERVICES = {
     "storage.Converter": "io.apicurio.registry.utils.converter.AvroConverter",
     "transforms.Transformation": "racetrack.debezium.KeepNulls",
@@ -23,9 +25,8 @@ SERVICES = {
 
 
 def debezium(versions: Mapping[str, str]) -> Recipe:
-    """`plugins/debezium-connector-mysql/` and `plugins/apicurio-converter/` for Kafka Connect; the
-    latter also holds our transform.
-    """
+    """Return the recipe of `plugins/debezium-connector-mysql/` and `plugins/apicurio-converter/`
+    for Kafka Connect; the latter also holds our transform."""
     part = central.PARTS["debezium"]
     asked = {name: versions[name] for name in part.versions}
 
@@ -65,7 +66,7 @@ def debezium(versions: Mapping[str, str]) -> Recipe:
 
 
 def jars(part: MavenPart, versions: Mapping[str, str], *, why: str, download_mb: int) -> Recipe:
-    """`lib/*.jar`, and no more."""
+    """Return a recipe of `lib/*.jar` only."""
     asked = {name: versions[name] for name in part.versions}
 
     def build(site: Site) -> str:
@@ -93,8 +94,8 @@ def program(
     download_mb: int,
     beside: Sequence[Path] = (),
 ) -> Recipe:
-    """`lib/*.jar`: what it runs with; `classes/`: the program; `compiler/`: what compiled it; and
-    files that lie beside these."""
+    """Return the recipe of a program: `lib/*.jar`, its libraries; `classes/`, the program;
+    `compiler/`, its compiler; and files beside these."""
     asked = {name: versions[name] for name in part.versions}
 
     def build(site: Site) -> str:
@@ -138,6 +139,6 @@ def _compile(
 
 
 def _content(sources: Sequence[Path]) -> list[bytes]:
-    """Everything that decides what a compiled program is."""
+    """Return everything that determines a compiled program."""
     files = [path for folder in sources for path in sorted(folder.rglob("*.java"))]
     return [*(path.read_bytes() for path in files), *(flag.encode() for flag in FLAGS)]

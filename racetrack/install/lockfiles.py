@@ -1,8 +1,8 @@
-"""For maintainers: makes all lock files anew from what stands in pyproject.toml, *.in and .env.
+"""Remakes all lock files from pyproject.toml, *.in and .env; for maintainers.
 
     python3 -m racetrack.install.lockfiles
 
-Look at the difference before you commit it: this is where trust in what is downloaded begins.
+Review the difference before you commit it: trust in downloads begins here.
 """
 
 import subprocess
@@ -56,7 +56,7 @@ def lock_pypi() -> None:
 
 
 def lock_maven() -> None:
-    """Fetch each part into a new local repository (Maven checks its own checksums), and list it."""
+    """Fetch each part into a new local repository (Maven verifies its checksums), and list it."""
     versions = read_versions()
     with tempfile.TemporaryDirectory() as scratch:
         for part in MAVEN_PARTS:

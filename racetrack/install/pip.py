@@ -1,5 +1,5 @@
-"""The pip that comes with Python: it installs uv, and its configuration (mirror, proxy,
-certificates, find-links) is passed on to uv and to image builds. Standard library only."""
+"""The pip that comes with Python. It installs uv, and its configuration (mirror, proxy,
+certificates, find-links) is passed to uv and to image builds. Standard library only."""
 
 import ast
 import importlib.util
@@ -15,11 +15,10 @@ from racetrack import environment
 from racetrack.errors import SetupError
 
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
-# Options that hold on another machine, too: no paths of this one.
+# Options that are valid on another machine: no paths.
 PORTABLE = ("index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "retries")
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-# uv's own variables that say how to reach packages. Any other would change what is installed, or
-# where.
+# uv's variables for reaching packages. Any other would change what is installed, or where.
 UV_NETWORK = (
     "UV_DEFAULT_INDEX",
     "UV_INDEX",  # the start of several names, such as those of passwords
@@ -44,13 +43,13 @@ def this_python() -> str:
 
 
 def base_python() -> Path:
-    """Return the interpreter outside of any virtual environment: an environment made from it does
-    not break when ours is removed."""
+    """Return the interpreter outside of any virtual environment, which an environment made from it
+    does not depend on."""
     return Path(sys.base_prefix) / "bin" / this_python()
 
 
 def command() -> list[str | Path]:
-    """Return the command that runs the bundled pip out of its wheel: nothing is installed for it.
+    """Return the command that runs the bundled pip out of its wheel, without installing it.
 
     Raises:
         SetupError: this Python has none.
@@ -97,8 +96,9 @@ def parse(listed: str) -> dict[str, str]:
 def uv_environment(
     settings: Mapping[str, str], environ: Mapping[str, str] | None = None
 ) -> dict[str, str | None]:
-    """Return the variables that make uv reach packages as pip does with these settings. uv's own
-    variables override them; those that would change what uv does otherwise are None: unset.
+    """Return variables that make uv reach packages as pip does with these settings.
+
+    uv's own variables override them; those that would change anything else are None: unset.
     """
     environ = environment.of_download() if environ is None else environ
     find_links = [_expanded(place) for place in settings.get("find-links", "").split()]
@@ -108,13 +108,13 @@ def uv_environment(
     made = {
         "UV_DEFAULT_INDEX": settings.get("index-url", ""),
         "UV_INDEX": " ".join(extra),
-        # pip takes a package from whichever index has it.
+        # pip takes a package from any index that has it.
         "UV_INDEX_STRATEGY": "unsafe-best-match" if extra else "",
         "UV_FIND_LINKS": ",".join(place for place in find_links if _is_there(place)),
         "UV_NO_INDEX": "true" if _is_on(settings.get("no-index", "")) else "",
         "UV_INSECURE_HOST": " ".join(settings.get("trusted-host", "").split()),
         "SSL_CERT_FILE": certificates,
-        # As Debian's pip does; uv would trust a list of its own.
+        # As Debian's pip does; uv trusts its own list by default.
         "UV_SYSTEM_CERTS": "" if certificates else "true",
         "SSL_CLIENT_CERT": settings.get("client-cert", ""),
         "UV_HTTP_TIMEOUT": settings.get("timeout") or settings.get("default-timeout") or "60",
@@ -138,8 +138,8 @@ def for_build(settings: Mapping[str, str]) -> str:
 
 
 def certificates(settings: Mapping[str, str]) -> str:
-    """Return the certificates that this machine trusts, as PEM: also those of whoever inspects its
-    TLS."""
+    """Return the certificates that this machine trusts, as PEM, including those of a proxy that
+    inspects TLS."""
     chosen = Path(settings.get("cert", CERTIFICATES))
     return (chosen if chosen.is_file() else Path(CERTIFICATES)).read_text()
 
@@ -155,7 +155,7 @@ def _expanded(place: str) -> str:
 
 
 def _is_there(place: str) -> bool:
-    """Whether it can be there: pip skips folders that are missing, and uv fails."""
+    """Return whether a find-links place may exist: pip skips missing folders, and uv fails."""
     url = urlsplit(place)
     return url.scheme not in ("", "file") or Path(url2pathname(url.path)).exists()
 
@@ -165,5 +165,5 @@ def _is_on(value: str) -> bool:
 
 
 def _indented(value: str) -> str:
-    """Return a value of several lines as a configuration file takes it."""
+    """Return a value of several lines in the syntax of a configuration file."""
     return "\n    ".join(value.split("\n"))

@@ -1,4 +1,4 @@
-"""Parts from PyPI: virtual environments, and librdkafka out of a wheel. All by hash where locked.
+"""Parts from PyPI, all verified by hash: virtual environments, and librdkafka out of a wheel.
 
 uv installs them, and pip installs uv.
 """
@@ -21,12 +21,12 @@ TESTS_LOCK = REPO / "requirements" / "tests.lock"
 SERVE_LOCK = REPO / "requirements" / "serve.lock"
 LIBRDKAFKA_LOCK = REPO / "requirements" / "librdkafka.lock"
 LOADGEN_LOCK = REPO / "loadgen" / "requirements.lock"
-# What no program reads: a fifth of numpy, pandas, scipy and pyarrow.
+# Folders that no program reads: a fifth of numpy, pandas, scipy and pyarrow.
 NEVER_READ = ("tests", "include")
 
 
 def uv() -> Recipe:
-    """`bin/uv`: what installs the other Python packages."""
+    """Return the recipe of `bin/uv`, which installs the other Python packages."""
 
     def build(site: Site) -> str:
         site.run(
@@ -41,7 +41,7 @@ def uv() -> Recipe:
     return Recipe(
         part="uv",
         label=pinned(UV_LOCK, "uv"),
-        why="what installs Python packages (PyPI)",
+        why="installs Python packages (PyPI)",
         download_mb=22,
         needs=(),
         content=(UV_LOCK.read_bytes(),),
@@ -50,23 +50,23 @@ def uv() -> Recipe:
 
 
 def harness() -> Recipe:
-    """CPython environment of the harness."""
+    """Return the recipe of the harness's CPython environment."""
     return locked("harness", "the program that runs experiments (PyPI)", 210, HARNESS_LOCK)
 
 
 def tests() -> Recipe:
-    """CPython environment with all that the harness has, and the tools that test it."""
-    # Whole: mypy reads types, and tests what packages bring for tests.
-    return locked("tests", "what tests the harness (PyPI)", 240, TESTS_LOCK, whole=True)
+    """Return the recipe of a CPython environment with the harness's packages and the test tools."""
+    # Whole: mypy reads types, and tests use the packages' test helpers.
+    return locked("tests", "the harness and its test tools (PyPI)", 240, TESTS_LOCK, whole=True)
 
 
 def serve() -> Recipe:
-    """CPython environment with just what starts a native service inside a container."""
-    return locked("serve", "what starts a service inside a container (PyPI)", 12, SERVE_LOCK)
+    """Return the recipe of a CPython environment that starts native services in a container."""
+    return locked("serve", "starts a service in a container (PyPI)", 12, SERVE_LOCK)
 
 
 def locked(part: str, why: str, download_mb: int, lock: Path, *, whole: bool = False) -> Recipe:
-    """CPython environment that a lock file alone decides."""
+    """Return the recipe of a CPython environment that a lock file alone determines."""
     return Recipe(
         part=part,
         label=pip.this_python(),
@@ -81,7 +81,7 @@ def locked(part: str, why: str, download_mb: int, lock: Path, *, whole: bool = F
 
 
 def loadgen() -> Recipe:
-    """PyPy environment of the load generator, with librdkafka in `lib/`."""
+    """Return the recipe of the load generator's PyPy environment, with librdkafka in `lib/`."""
 
     def build(site: Site) -> str:
         version = environment(site, Path("pypy3"), LOADGEN_LOCK)
@@ -108,16 +108,17 @@ def pinned(lock: Path, package: str) -> str:
     """
     found = re.search(rf"^{re.escape(package)}==([^\s;\\]+)", lock.read_text(), re.MULTILINE)
     if not found:
-        raise SetupError(f"{lock} does not pin {package}. Make it anew (see its first lines).")
+        raise SetupError(f"{lock} does not pin {package}. Remake it (see its first lines).")
     return found[1]
 
 
 def environment(site: Site, python: Path, packages: Path | str, *, whole: bool = False) -> str:
-    """Make a virtual environment in `site.folder`, without what programs never read unless it is to
-    be `whole`; return Python's version. It can be moved.
+    """Make a relocatable virtual environment in `site.folder`; return Python's version.
+
+    Files that programs never read are removed unless it is to be `whole`.
 
     Raises:
-        SetupError: a package has another hash, or could not be had.
+        SetupError: a hash is wrong, or a package can't be fetched.
     """
     _uv(
         site,
@@ -134,11 +135,11 @@ def environment(site: Site, python: Path, packages: Path | str, *, whole: bool =
 
 
 def unpacked(site: Site, packages: Path | str) -> Path:
-    """Fetch packages, without what they depend on; return the folder that they were unpacked into,
-    inside `site.scratch`. Files in it may be moved, but not changed: they are links.
+    """Fetch packages without their dependencies; return the folder, inside `site.scratch`, that
+    they were unpacked into. Its files may be moved, but not changed: they are links.
 
     Raises:
-        SetupError: a package has another hash, or could not be had.
+        SetupError: a hash is wrong, or a package can't be fetched.
     """
     folder = site.scratch / "unpacked"
     _install(site, packages, "--no-deps", "--python", pip.base_python(), "--target", folder)
@@ -146,7 +147,7 @@ def unpacked(site: Site, packages: Path | str) -> Path:
 
 
 def _install(site: Site, packages: Path | str, *where: str | Path) -> None:
-    """Install a lock file, each package checked by hash, or one requirement."""
+    """Install a lock file, each package verified by hash, or one requirement."""
     _uv(
         site,
         *("pip", "install", "--only-binary", ":all:", *where),
@@ -174,11 +175,11 @@ def _remove_never_read(environment: Path) -> None:
     for folder in environment.glob("lib/*/site-packages/*"):
         for name in NEVER_READ:
             for found in [path for path in folder.rglob(name) if path.is_dir()]:
-                shutil.rmtree(found, ignore_errors=True)  # the next may lie inside
+                shutil.rmtree(found, ignore_errors=True)  # they may be nested
 
 
 def _librdkafka(site: Site) -> str:
-    """Take librdkafka with what it links to out of confluent-kafka's wheel; the wheel's version."""
+    """Move librdkafka and its libraries out of confluent-kafka's wheel; return its version."""
     libraries = list(unpacked(site, LIBRDKAFKA_LOCK).glob("*.libs/*"))
     for library in libraries:
         library.rename(site.folder / "lib" / library.name)
@@ -186,13 +187,14 @@ def _librdkafka(site: Site) -> str:
     if not any(library.name.startswith("librdkafka") for library in libraries):
         raise SetupError(
             f"loadgen: confluent-kafka {version} brings no librdkafka. Choose another version"
-            " in requirements/librdkafka.in and make the lock anew (see its first lines)."
+            " in requirements/librdkafka.in and remake the lock (see its first lines)."
         )
     return version
 
 
 def _pypy_identity() -> bytes:
-    """Changes when the system's PyPy does: an environment made by another one is not ours."""
+    """Return bytes that change with the system's PyPy, so that an environment of another PyPy is
+    not reused."""
     found = shutil.which("pypy3")
     if not found:
         return b""

@@ -1,4 +1,4 @@
-"""What a part is: why it is needed, what decides its content, and how its folder is filled."""
+"""The description of a part: its purpose, what determines its content, and how it is made."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -23,10 +23,10 @@ class Run(Protocol):
 
 @dataclass(frozen=True)
 class Site:
-    """Where a part is being made: `folder` is filled, then renamed to `final` when complete.
+    """The place where a part is made: `folder` is filled, then renamed to `final`.
 
-    `scratch` is on the same file system and removed afterwards, with what was downloaded there.
-    `tools` holds the folders of the recipe's tools.
+    `scratch` is on the same file system and removed afterwards, with the downloads in it. `tools`
+    holds the folders of the recipe's tools.
     """
 
     folder: Path
@@ -39,12 +39,12 @@ class Site:
 
 @dataclass(frozen=True)
 class Recipe:
-    """One part. `build` fills `site.folder` and returns the version that is really there.
+    """A part. `build` fills `site.folder` and returns the version that is in it.
 
-    `needs` are programs that must be on PATH (apt has them, see apt-packages.txt); `content` is
-    whatever decides what the folder holds: when it changes, the part is made anew beside the old.
-    `revision` is for a `build` that makes something else of the same content. `tools` are parts
-    that must be there before `build` is called.
+    `needs` are programs that must be on PATH (see apt-packages.txt); `content` is everything that
+    determines the folder's content: when it changes, a new part is made beside the old. `revision`
+    changes if `build` makes something else of the same content. `tools` are parts that `build`
+    uses.
     """
 
     part: str
@@ -70,8 +70,8 @@ Make = Callable[[Mapping[str, str]], Recipe]
 
 @dataclass(frozen=True)
 class PypiLock:
-    """A lock file of Python packages: what it is made from (arguments of `uv pip compile`, paths
-    from the repository on), and the oldest Python that it must serve."""
+    """A lock file of Python packages: its sources (arguments of `uv pip compile`, paths relative to
+    the repository), and the oldest Python that it supports."""
 
     file: Path
     sources: Sequence[str]
@@ -80,8 +80,8 @@ class PypiLock:
 
 @dataclass(frozen=True)
 class MavenPart:
-    """A part from Maven Central: its pom, the hashes of all that it brings, and the settings that
-    hold its versions."""
+    """A part from Maven Central: its pom, the hashes of all its files, and the settings that hold
+    its versions."""
 
     name: str
     pom: Path
@@ -91,11 +91,11 @@ class MavenPart:
 
 @dataclass(frozen=True)
 class Installs:
-    """Parts of an engine: the `INSTALLS` of `racetrack/engines/<engine>/recipe.py`, a file that
-    imports nothing but the standard library and `racetrack.install`."""
+    """The parts of an engine: the `INSTALLS` of its `recipe.py`, a file that imports only the
+    standard library and `racetrack.install`."""
 
     parts: Mapping[str, Make] = field(default_factory=dict)
-    # What the native runtime does without: set up only where it is asked for by name.
+    # Parts that the native runtime does not need: installed only by name.
     on_request: Mapping[str, Make] = field(default_factory=dict)
     versions: Sequence[str] = ()  # the settings that hold them
     pypi: Sequence[PypiLock] = ()

@@ -10,10 +10,10 @@ from racetrack.install.recipe import Installs, Make, Recipe
 
 
 def recipe(part: str, versions: Mapping[str, str]) -> Recipe:
-    """The recipe of a part, for the versions as `read_versions` gives them.
+    """Return the recipe of a part for the versions of `read_versions`.
 
     Raises:
-        SetupError: no such part.
+        SetupError: there is no such part.
     """
     found = {**_needed(), **_on_request()}.get(part)
     if found is None:
@@ -23,12 +23,12 @@ def recipe(part: str, versions: Mapping[str, str]) -> Recipe:
 
 
 def parts() -> tuple[str, ...]:
-    """Every part that the native runtime needs."""
+    """Return every part that the native runtime needs."""
     return tuple(_needed())
 
 
 def on_request() -> tuple[str, ...]:
-    """What it does without: set up only where it is asked for by name."""
+    """Return the other parts, which are installed only by name."""
     return tuple(_on_request())
 
 
@@ -65,6 +65,6 @@ def _of_engines() -> list[Installs]:
 
 
 def _packages_in_base() -> list[str]:
-    """What the engines' images need of the Debian below them."""
+    """Return the Debian packages that the engines' images need in the base image."""
     images = [image for module in plugins.of_all("airgap").values() for image in module.IMAGES]
     return list(dict.fromkeys(package for image in images for package in image.packages))

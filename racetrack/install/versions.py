@@ -1,5 +1,5 @@
-"""The versions of what is installed: from `.env` and the engines' own; the environment wins.
-Standard library only."""
+"""The versions of what is installed, from `.env` and the engines' own files; the environment
+overrides them. Standard library only."""
 
 import os
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ OF_THE_STACK = ("KAFKA_VERSION", "APICURIO_VERSION", "DEBEZIUM_VERSION")
 
 
 def names() -> tuple[str, ...]:
-    """The settings that say which version of a part is installed."""
+    """Return the settings that hold the version of a part."""
     brought = (module.INSTALLS.versions for module in plugins.of_all("recipe").values())
     return (*OF_THE_STACK, *(name for versions in brought for name in versions))
 
 
 def in_env_files() -> dict[str, str]:
-    """Every setting that stands in `.env` or in that of an engine."""
+    """Return every setting in `.env` and in the engines' files."""
     found: dict[str, str] = {}
     for file in (REPO / ".env", *plugins.env_files()):
         if file.exists():
@@ -27,7 +27,7 @@ def in_env_files() -> dict[str, str]:
 
 
 def parse_env_file(text: str) -> dict[str, str]:
-    """The assignments of a `.env` text: `NAME=value`, `# comment`, quotes as dotenv reads them."""
+    """Parse the assignments of a `.env` text: `NAME=value`, `# comment`, quotes as in dotenv."""
     values = {}
     for line in text.splitlines():
         name, equals, value = line.strip().removeprefix("export ").partition("=")
@@ -45,10 +45,10 @@ def _unquoted(value: str) -> str:
 def read_versions(
     in_files: Mapping[str, str] | None = None, environ: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """Variable of `names` → version; `in_files` is what the files of settings say.
+    """Return setting of `names` → version; `in_files` replaces the content of the files.
 
     Raises:
-        UsageError: one of them is neither in a file nor in the environment.
+        UsageError: neither a file nor the environment sets one of them.
     """
     known = in_env_files() if in_files is None else in_files
     values = {name: environ.get(name) or known.get(name, "") for name in names()}

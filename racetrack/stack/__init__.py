@@ -1,1 +1,1 @@
-"""Where the services run: the runtimes, all behind one Stack."""
+"""The services of a run, as containers or plain processes, behind one `Stack` contract."""

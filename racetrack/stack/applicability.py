@@ -1,4 +1,4 @@
-"""Which settings a runtime does not heed, and why: nobody should vary one in vain."""
+"""Setting applicability: the settings that have no effect in a runtime, and why."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping
@@ -18,18 +18,17 @@ NO_IMAGE = "no published image is used there"
 
 @dataclass(frozen=True)
 class Applicability:
-    """Which runtime uses a setting, by name in `.env`. An engine's is in its `settings.py`."""
+    """The applicability of some settings, by their names in `.env`. An engine's is in its
+    `settings.py`."""
 
-    # Settings that the harness itself reads, in every runtime: what it starts services with, where
-    # it writes, how it names things, which workload it runs, and the address of an engine that it
-    # does not start.
+    # Settings that only the harness reads, in every runtime.
     harness_only: Collection[str] = ()
-    # Runtime (airgap: containers of images made here) → setting → why it does nothing there.
+    # Runtime (airgap: containers of images built here) → setting → why it has no effect.
     ignored: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # Setting → the service whose figures it changes: whoever sets one for a run expects that. Ports
-    # and versions are not among them: people export those for several stacks at once.
+    # Setting → the service whose results it changes. Ports and versions are left out: users export
+    # them for several stacks at once.
     affects: Mapping[str, str] = field(default_factory=dict)
-    # Versions of published images.
+    # Settings with versions of published images.
     image_versions: Collection[str] = ()
 
 
@@ -70,12 +69,12 @@ STACK = Applicability(
 
 
 def harness_settings() -> frozenset[str]:
-    """The settings that are for the harness itself."""
+    """Return the settings that only the harness reads."""
     return frozenset(name for each in _all() for name in each.harness_only)
 
 
 def ignored_settings(runtime: str) -> dict[str, str]:
-    """Setting → why `native`, `compose` or `airgap` does not heed it."""
+    """Return the settings without effect in `native`, `compose` or `airgap`, with the reason."""
     found: dict[str, str] = {}
     if runtime == "airgap":
         found |= dict.fromkeys(names(), BUILT_IN)
@@ -87,41 +86,42 @@ def ignored_settings(runtime: str) -> dict[str, str]:
 
 
 def affected_services() -> dict[str, str]:
-    """Setting → the service whose figures it changes."""
+    """Return setting → the service whose results it changes."""
     return {name: service for each in _all() for name, service in each.affects.items()}
 
 
 def workload_of(setting: str) -> str:
-    """The workload that alone heeds a setting; empty if it is not a workload's."""
+    """Return the workload that a setting belongs to; empty if it belongs to none."""
     modules = plugins.of_all_workloads("settings").items()
     found = (name for name, module in modules if setting.lower() in own_names(module))
     return next(found, "")
 
 
 def why_ignored(setting: str, runtime: str, *, airgap: bool) -> str:
-    """Why this runtime does not heed the setting; empty if it does."""
+    """Return why a setting has no effect in this runtime; empty if it has one."""
     where = "airgap" if runtime == "compose" and airgap else runtime
     return ignored_settings(where).get(setting.upper(), "")
 
 
 def require_applicable(setting: str, runtime: str, *, airgap: bool, remedy: str = "") -> None:
-    """
+    """Check that a setting has an effect in this runtime; `remedy` is appended to the error.
+
     Raises:
-        UsageError: this runtime does not heed the setting; `remedy` says what to do.
+        UsageError: the setting has no effect.
     """
     if why := why_ignored(setting, runtime, airgap=airgap):
         how = "in containers" if runtime == "compose" else "natively"
         raise UsageError(
-            f"{setting.upper()} does nothing to a stack that runs {how}: {why}. {remedy}".rstrip()
+            f"{setting.upper()} has no effect on a stack that runs {how}: {why}. {remedy}".rstrip()
         )
 
 
 def require_overrides_applicable(services: Collection[str], runtime: str, *, airgap: bool) -> None:
-    """Check that each setting for these services does something if the environment changes it from
-    what `.env` says. Whoever changes it would take the result for one with that setting.
+    """Check that each setting of these services that the environment overrides has an effect.
+    Otherwise the user would attribute the result to that setting.
 
     Raises:
-        UsageError: a setting does nothing in this runtime.
+        UsageError: a setting has no effect in this runtime.
     """
     in_file = in_env_files()
     given = {name.upper(): value.strip() for name, value in os.environ.items()}

@@ -1,4 +1,4 @@
-"""Avro as Confluent frames it: a zero, the four bytes of a schema's id, the record."""
+"""Avro messages in Confluent's framing: a zero byte, the schema's id in four bytes, the record."""
 
 import io
 import json
@@ -14,10 +14,10 @@ _HEAD = struct.Struct(">bI")
 
 
 def id_of(message: bytes | None) -> int:
-    """The id of a message's schema.
+    """Return the schema id of a message.
 
     Raises:
-        ValueError: it has no such frame.
+        ValueError: the message is not framed.
     """
     message = message or b""
     magic, schema = _HEAD.unpack_from(message) if len(message) >= _HEAD.size else (-1, 0)
@@ -27,19 +27,19 @@ def id_of(message: bytes | None) -> int:
 
 
 class Avro:
-    """Decodes and encodes messages with the schemas of a registry, each asked for once."""
+    """A codec that reads each schema from a registry once."""
 
     def __init__(self, registry: str) -> None:
-        """`registry` is the URL of Confluent's API."""
+        """Use the registry whose Confluent API is at the URL `registry`."""
         self._registry = registry
         self._schemas: dict[int, Schema] = {}
 
     def decode(self, message: bytes) -> Any:
-        """The record in a message: decimals exact, a null as None.
+        """Return the record in a message: decimals exact, null as None.
 
         Raises:
-            ValueError: it has no such frame.
-            NotReady: the registry does not answer, or does not know its schema.
+            ValueError: the message is not framed.
+            NotReady: the registry does not answer or lacks the schema.
         """
         schema = self._schema(id_of(message))
         return fastavro.schemaless_reader(
@@ -47,17 +47,17 @@ class Avro:
         )
 
     def encode(self, schema: int, record: object) -> bytes:
-        """A record as a message, with the schema of that id."""
+        """Return a record as a message, encoded with the schema of that id."""
         message = io.BytesIO()
         message.write(_HEAD.pack(0, schema))
         fastavro.schemaless_writer(message, self._schema(schema), record)
         return message.getvalue()
 
     def register(self, subject: str, schema: Schema) -> int:
-        """The id of a schema under a subject, which gets it if it does not have it.
+        """Register a schema under a subject, if it is not there yet, and return its id.
 
         Raises:
-            RuntimeError: the registry refuses.
+            RuntimeError: the registry refuses it.
         """
         url = f"{self._registry}/subjects/{subject}/versions"
         status, answer = net.request(url, "POST", {"schema": json.dumps(schema)})

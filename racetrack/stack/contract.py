@@ -1,4 +1,4 @@
-"""What a runtime offers to the rest of the harness, whatever it starts its services with."""
+"""The contract of a stack: what each runtime offers to the rest of the harness."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ def ignore(_service: str) -> None:
 
 
 class Accounting(Protocol):
-    """The kernel's account of all processes of a service, those that have ended too."""
+    """The kernel's account of all processes of a service, including those that have ended."""
 
     def cpu_s(self) -> float:
-        """CPU seconds since the service was started."""
+        """Return the CPU seconds since the service was started."""
 
     def memory_bytes(self) -> int:
-        """What it has in memory now, with the files that it caches or keeps on tmpfs."""
+        """Return the memory it uses now, including page cache and files on tmpfs."""
 
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Where the harness reaches the services, as seen from this machine."""
+    """The addresses of the services, as seen from this machine."""
 
     kafka: str  # host:port
     registry: str  # URL of the Confluent-compatible API
@@ -41,7 +41,7 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class InternalEndpoints:
-    """Where the stack's own services find what an engine reads, as seen from where they run."""
+    """The addresses at which the stack's own services find what an engine reads."""
 
     kafka: str  # host:port
     registry: str  # URL of the Confluent-compatible API
@@ -51,8 +51,11 @@ class InternalEndpoints:
 
 @dataclass(frozen=True)
 class DataFolder:
-    """A folder of the services' data whose file system must not fill up. `name` is how a person
-    knows the file system; `remedy`, a clause without a full stop, says how to give it more room."""
+    """A folder of the services' data whose file system must not fill up.
+
+    `name` identifies the file system in messages; `remedy`, a clause without a full stop, names a
+    way to give it more room.
+    """
 
     path: Path  # as this machine can read it
     name: str
@@ -61,8 +64,8 @@ class DataFolder:
 
 @dataclass(frozen=True)
 class Unmeasurable:
-    """Why CPU and memory of a stack's services can't be read from here, and what to do: two clauses
-    without a full stop."""
+    """The reason why CPU and memory of a stack can't be measured from here, and a remedy: two
+    clauses without a full stop."""
 
     why: str
     remedy: str
@@ -70,29 +73,31 @@ class Unmeasurable:
 
 @dataclass(frozen=True)
 class RunningStack:
-    """A stack that was put up on purpose: for which engine, on which workload, since when, and what
-    lives of it."""
+    """A stack that was left running on purpose."""
 
     runtime: str
     engine: str
     workload: str
     since: str
     expected: Sequence[str]  # the services that were started
-    # Those that live: name → pids, none where they can't be seen.
+    # The live services: name → pids, none if they can't be seen.
     services: Mapping[str, Sequence[int]]
 
 
 class Stack(Protocol):
-    """The services of one run. Service names are the same in every runtime:
-    `mysql`, `broker`, `registry`, `debezium`, `redis`, `loadgen`, and each engine's own."""
+    """The services of one run. Service names are the same in every runtime: `mysql`, `broker`,
+    `registry`, `debezium`, `redis`, `loadgen`, and each engine's own."""
 
     runtime: str
     settings: Settings
 
     @property
     def unmeasurable(self) -> Unmeasurable | None:
-        """Set where the services' processes can't be seen from here. Such a stack is good for
-        playing: `pids` names none, `accounting` is None, and there is no experiment."""
+        """Set if the services' processes can't be seen from here.
+
+        Such a stack is good for trying things: `pids` returns none, `accounting` None, and there is
+        no experiment.
+        """
 
     @property
     def data_in_memory(self) -> bool:
@@ -100,103 +105,103 @@ class Stack(Protocol):
 
     @property
     def endpoints(self) -> Endpoints:
-        """Where the services listen, as seen from this machine."""
+        """The addresses of the services, as seen from this machine."""
 
     @property
     def internal_endpoints(self) -> InternalEndpoints:
-        """Where an engine's service finds its input, as it sees it."""
+        """The addresses of an engine's input, as seen by its service."""
 
     def prepare(self, services: Sequence[str], say: Say) -> None:
-        """Clear what a killed run left behind; see that the services can be started.
+        """Clear what a killed run left; check that the services can be started.
 
         Raises:
             SetupError: something is missing that can't be installed.
-            BusyError: a stack of this name was put up on purpose, or a port is taken.
+            BusyError: a stack of this name was left running, or a port is taken.
         """
 
     def start(
         self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
     ) -> None:
-        """Install what is missing and start the services, all side by side; return when each has
-        passed its health check. `on_ready` is called with the name of each that has, from any
-        thread. Until `stop` or `leave_running` a watchdog ends them, should this process be killed.
+        """Install what is missing, start the services in parallel, and return when all are healthy.
 
-        Their output goes to `logs`, the `stack` folder of a run; without it, to where the stack's
-        data is, and goes with it.
+        `on_ready` is called with the name of each healthy service, from any thread. Until `stop` or
+        `leave_running`, a watchdog ends the services if this process is killed. Their output goes
+        to `logs`, the `stack` folder of a run; if None, to the stack's data, and is removed with
+        it.
 
         Raises:
             SetupError: something can't be installed.
-            RacetrackError: a service did not come up; the message ends with its last words.
+            RacetrackError: a service did not start; the message ends with the end of its log.
         """
 
     def apart(self, services: Sequence[str]) -> list[str]:
-        """Those of the services that run apart from all before them: where the broker is the
-        registry too, it is named once."""
+        """Return the services that run separately from all before them: if the broker is the
+        registry too, it is returned once."""
 
     def pids(self, services: Sequence[str]) -> dict[str, list[int]]:
-        """All live processes of each of these services, its main process first; none while it is
-        killed, or where they can't be seen."""
+        """Return all live processes of each service, its main process first; none while it is
+        killed or if they can't be seen."""
 
     def helpers(self) -> list[int]:
-        """The processes of what runs the services, such as a Docker engine's."""
+        """Return the processes of what runs the services, such as a Docker engine."""
 
     def accounting(self, service: str) -> Accounting | None:
-        """The kernel's account of a service, where services have one of their own."""
+        """Return the kernel's account of a service, if it has one of its own."""
 
     def folders_in_memory(self, service: str) -> Sequence[Path]:
-        """The service's own folders that lie on tmpfs, as this machine can read them."""
+        """Return the service's own folders on tmpfs, as paths of this machine."""
 
     def data_folders(self) -> Sequence[DataFolder]:
-        """Where services keep data; natively known before they start, in containers while they
-        run."""
+        """Return the services' data folders; natively known before they start, in containers only
+        while they run."""
 
     def log_of(self, service: str) -> Path:
-        """The file that the service's output goes to, growing while it runs."""
+        """Return the file that the service's output goes to, growing while it runs."""
 
     def where_logs(self) -> str:
-        """Where a person finds the output of a stack that stands."""
+        """Return a path or command that shows the output of a stack left running."""
 
     def program(self, service: str, name: str) -> str:
-        """What a person types to run a program that comes with a service, on the service's side."""
+        """Return the command that runs a program of a service, where the service runs."""
 
     def died(self) -> Mapping[str, str]:
-        """Services that ended though nobody asked them to: name → how, with their last words.
-        One that `kill` ended is not among them until it was started again."""
+        """Return services that ended unasked: name → how, with the end of their log. A service that
+        `kill` ended is left out until it is started again."""
 
     def survives_kill(self, service: str) -> bool:
-        """Whether `restart` finds what a killed service kept; an engine keeps nothing anyway."""
+        """Return whether `restart` finds the data of a killed service; engines keep none."""
 
     def kill(self, services: Sequence[str]) -> None:
-        """End services as a crash does: all their processes, at once, unasked. One may end because
-        of another. Returns when they are gone."""
+        """End services as a crash does: all processes at once. One may end because of another.
+        Return when they are gone."""
 
     def pause(self, service: str) -> None:
-        """Stop all processes of a service where they are; their connections stay open."""
+        """Stop all processes of a service; their connections stay open."""
 
     def resume(self, service: str) -> None:
-        """Let a paused service go on."""
+        """Continue a paused service."""
 
     def restart(self, service: str) -> None:
-        """Start a service that was killed once more, on the data that it left, and return when it
-        is ready: MySQL has its tables, the broker its topics, Debezium the place where it was.
-        An engine starts empty.
+        """Start a killed service on the data it left, and return when it is healthy.
+
+        MySQL has its tables, the broker its topics, Debezium its position. An engine starts empty.
 
         Raises:
-            RacetrackError: it did not come up; the message ends with its last words.
+            RacetrackError: it did not start; the message ends with the end of its log.
         """
 
     def versions(self) -> Mapping[str, str]:
-        """The version of every part that was started, as the part itself or its archive says."""
+        """Return the version of every started part, as reported by the part or its archive."""
 
     def stop(self, say: Say) -> None:
-        """End everything that was started, whoever started it, and remove its data. Idempotent."""
+        """End everything that was started, by any process, and remove its data. Idempotent."""
 
     def speed_up_next_start(self, say: Say) -> None:
-        """Once the stack is stopped: make what makes later starts faster, if it is missing. It may
-        be interrupted, and is then left for the end of the next run."""
+        """Make missing results that speed up later starts; call after `stop`. May be interrupted,
+        and is then left for the end of the next run."""
 
     def leave_running(self, engine: str) -> None:
-        """Let the stack stand when this command ends."""
+        """Leave the stack running when this command ends."""
 
     def running(self) -> RunningStack | None:
-        """The stack that `leave_running` left standing, if there is one."""
+        """Return the stack that `leave_running` left running, if there is one."""

@@ -1,4 +1,4 @@
-"""What all Java services share: which Java, its options, class paths without doubles."""
+"""Options that all Java services share, and class paths without duplicates."""
 
 import re
 import shlex
@@ -9,14 +9,14 @@ from pathlib import Path
 from racetrack.config import Settings
 from racetrack.errors import SetupError
 
-# For an engine: a line for each time that it stood still to collect garbage, with when that ended.
-TELLS_OF_PAUSES = "-Xlog:gc:stdout:timemillis,tags"
-# In Turkish, the upper case of "classic" is no name of a protocol.
+# Logs a line per garbage collection pause, with its end.
+LOG_GC_PAUSES = "-Xlog:gc:stdout:timemillis,tags"
+# In a Turkish locale, the upper case of "classic" is not a valid protocol name.
 LANGUAGE = ("-Duser.language=en", "-Duser.country=US")
 
 
 def java() -> Path:
-    """The `java` on PATH, links resolved.
+    """Return the `java` on PATH, links resolved.
 
     Raises:
         SetupError: there is none.
@@ -28,7 +28,7 @@ def java() -> Path:
 
 
 def java_version() -> str:
-    """What the `release` file of that Java says, such as `17.0.15`."""
+    """Return the version in that Java's `release` file, such as `17.0.15`."""
     release = java().parent.parent / "release"
     for line in release.read_text().splitlines():
         if line.startswith("JAVA_VERSION="):
@@ -37,12 +37,14 @@ def java_version() -> str:
 
 
 def for_every_jvm(settings: Settings) -> list[str]:
-    """Language and country, whatever the machine's are, and the user's JVM_OPTIONS, which win."""
+    """Return language and country, independent of the machine's, and the user's JVM_OPTIONS, which
+    override them."""
     return [*LANGUAGE, *shlex.split(settings.jvm_options)]
 
 
 def options(heap: str, work: Path, settings: Settings) -> list[str]:
-    """For every Java service: its heap; crash reports in its log; no file outside `work`."""
+    """Return the options of every Java service: its heap, crash reports in its log, no file outside
+    `work`."""
     temporary = work / "tmp"
     temporary.mkdir(exist_ok=True)
     return [
@@ -50,7 +52,7 @@ def options(heap: str, work: Path, settings: Settings) -> list[str]:
         f"-Djava.io.tmpdir={temporary}",
         "-Djava.awt.headless=true",
         "-Dfile.encoding=UTF-8",
-        "-XX:-UsePerfData",  # or a file in /tmp/hsperfdata_*
+        "-XX:-UsePerfData",  # which writes /tmp/hsperfdata_*
         "-XX:+ErrorFileToStdout",
         "-XX:+ExitOnOutOfMemoryError",
         *for_every_jvm(settings),
@@ -58,7 +60,7 @@ def options(heap: str, work: Path, settings: Settings) -> list[str]:
 
 
 def only_warnings() -> list[str]:
-    """For programs that log by slf4j-simple: what went wrong, with the time of day."""
+    """Return options for programs that log by slf4j-simple: warnings only, with the time."""
     return [
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
         "-Dorg.slf4j.simpleLogger.showDateTime=true",
@@ -67,20 +69,21 @@ def only_warnings() -> list[str]:
 
 
 def for_a_small_part() -> list[str]:
-    """For services whose speed and cost are not measured: least CPU and memory at the start."""
+    """Return options that minimise CPU and memory, for services whose speed is not measured."""
     return ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
 
 def properties(file: Path, settings: Mapping[str, str]) -> Path:
-    """Write a Java properties file; the file."""
+    """Write a Java properties file and return its path."""
     file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
     return file
 
 
 def class_path(*folders: Path) -> str:
-    """All jars of the folders, in a fixed order: an archive fits one class path only.
+    """Return a class path of all jars in the folders, in a fixed order: an archive fits one class
+    path only.
 
-    A jar of which an earlier folder has a version already is left out.
+    A jar is left out if an earlier folder has a version of it.
     """
     chosen: dict[str, Path] = {}
     for folder in folders:
@@ -90,5 +93,5 @@ def class_path(*folders: Path) -> str:
 
 
 def _artifact(jar: Path) -> str:
-    """`kafka-clients-4.3.1.jar` → `kafka-clients`."""
+    """Return a jar's artifact: `kafka-clients-4.3.1.jar` → `kafka-clients`."""
     return re.split(r"-\d", jar.stem, maxsplit=1)[0]

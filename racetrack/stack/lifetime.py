@@ -16,29 +16,38 @@ from racetrack.machine_lock import private_folder
 from racetrack.results.json_file import write_json
 from racetrack.stack.contract import RunningStack, Say
 
-CLEARS_WITHIN_S = 60.0  # it takes 3 s; more where the machine is busy
+CLEARS_WITHIN_S = 60.0  # usually 3 s; longer on a busy machine
 LOOK_EVERY_S = 0.05
 
 
 class Watchdog:
-    """The watchdog of one stack. It holds a lock of the stack's name until it has ended, so that it
-    can't take the services of the next run for those of its own."""
+    """The process that clears a stack when its harness is killed, even by SIGKILL.
+
+    It (`racetrack.stack.watchdog_process`) runs in its own session and reads from a pipe whose only
+    writing end this process holds. The kernel closes the pipe when the harness ends, however it
+    ends. A run that ends in good order, or leaves its stack running on purpose, ends the watchdog
+    first. It holds a lock of the stack's name until it has ended, so that it can't clear the
+    services of the next run.
+
+    PR_SET_PDEATHSIG does not suffice: it reaches neither grandchildren nor containers nor data, and
+    is sent already when the thread that started the child ends.
+    """
 
     def __init__(self, runtime: str, stack_name: str) -> None:
         self._runtime, self._stack_name = runtime, stack_name
         self._process: subprocess.Popen[bytes] | None = None
 
     def wait_for_last(self, say: Say) -> None:
-        """Return when no watchdog of a run that was killed is at work on a stack of this name.
+        """Wait until no watchdog of a killed run works on a stack of this name.
 
         Raises:
-            BusyError: it does not come to an end.
+            BusyError: the watchdog does not end.
         """
         if self._process is None:
             os.close(self._lock(say))
 
     def begin(self, run_folder: Path | None, say: Say) -> None:
-        """Watch from now on; `run_folder` is where it notes down what it did.
+        """Start the watchdog; it records what it did in `run_folder`.
 
         Raises:
             BusyError: see `wait_for_last`.
@@ -51,12 +60,12 @@ class Watchdog:
                     *(self._runtime, self._stack_name),
                     *([str(run_folder.absolute())] if run_folder else []),
                 ],
-                # Python closes the writing end in every other child that it starts.
+                # Python closes the writing end in all other children.
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 cwd=REPO,
                 pass_fds=[lock],
-                # `kill -9` of the harness's process group, or a Ctrl-C, is not for it.
+                # It must survive `kill -9` of the harness's process group, and Ctrl-C.
                 start_new_session=True,
             )
             os.truncate(lock, 0)
@@ -65,7 +74,7 @@ class Watchdog:
             os.close(lock)
 
     def dismiss(self) -> None:
-        """End it: all is cleared, or left running on purpose. Idempotent."""
+        """End the watchdog: the stack is cleared or left running on purpose. Idempotent."""
         if self._process is None:
             return
         self._process.kill()
@@ -75,13 +84,13 @@ class Watchdog:
         self._process = None
 
     def _lock(self, say: Say) -> int:
-        """The file descriptor of the lock, held. The kernel drops it when the last process that has
-        it open ends."""
+        """Acquire the lock and return its file descriptor. The kernel releases it when the last
+        process that has it open ends."""
         lock = os.open(
             private_folder() / f"watchdog-{self._stack_name}", os.O_RDWR | os.O_CREAT, mode=0o600
         )
         give_up = time.monotonic() + CLEARS_WITHIN_S
-        told = False
+        was_reported = False
         while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -89,13 +98,13 @@ class Watchdog:
                 pid = os.pread(lock, 32, 0).decode() or "unknown"
             else:
                 return lock
-            if not told:
-                say("Waiting for the watchdog of a run that was killed: it is still clearing up.")
-                told = True
+            if not was_reported:
+                say("Waiting for the watchdog of a run that was killed: it is still cleaning up.")
+                was_reported = True
             if time.monotonic() > give_up:
                 os.close(lock)
                 raise BusyError(
-                    f"The watchdog of a run that was killed (pid {pid}) has not cleared up within"
+                    f"The watchdog of a run that was killed (pid {pid}) has not cleaned up within"
                     f" {CLEARS_WITHIN_S:.0f} s. End it (`kill -9 {pid}`) and try again: the next"
                     " run clears what is left."
                 )
@@ -103,33 +112,34 @@ class Watchdog:
 
 
 class UpFile:
-    """The file `up.json` in the folder where a stack's data is: gone with it."""
+    """The file `up.json` beside a stack's data, which records that the stack was left running."""
 
     def __init__(self, root: Path) -> None:
         self._file = root / "up.json"
 
     def write(self, runtime: str, engine: str, workload: str, services: Sequence[str]) -> None:
-        """From now on the stack stands, for this engine and workload, with these services."""
+        """Record that the stack keeps running for this engine and workload with these services."""
         what = {"runtime": runtime, "engine": engine, "workload": workload}
         write_json(self._file, {**what, "since": utc_now(), "expected": sorted(services)})
 
     def runtime(self) -> str | None:
-        """Return the runtime that the stack of the note was put up in; None if there is no note."""
+        """Return the runtime of the recorded stack; None if there is no record."""
         if not self._file.exists():
             return None
         return str(json.loads(self._file.read_text())["runtime"])
 
     def read(self, services: Mapping[str, Sequence[int]]) -> RunningStack | None:
-        """The stack of the note, if anything of it still lives: `services` is what does."""
+        """Return the recorded stack if any service is alive; `services` are those that are."""
         if not services or not self._file.exists():
             return None
         return RunningStack(services=services, **json.loads(self._file.read_text()))
 
 
 def require_not_running(up: RunningStack | None) -> None:
-    """
+    """Check that no stack of this name is up.
+
     Raises:
-        BusyError: a stack of this name stands, and is left alone.
+        BusyError: one is; it is left alone.
     """
     if up:
         raise BusyError(

@@ -1,4 +1,4 @@
-"""How services find and ask their peers: addresses, and cheap questions over TCP and HTTP."""
+"""Addresses of the stack's services, and TCP and HTTP requests to them."""
 
 import contextlib
 import json
@@ -9,42 +9,42 @@ import urllib.request
 from racetrack.config import Settings
 from racetrack.stack.service import NotReady
 
-# Peers listen on this machine: no proxy of the environment may stand between.
+# Services listen on this machine: ignore the environment's proxies.
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def host(settings: Settings) -> str:
-    """Where this machine (or this container) reaches what listens on BIND_ADDRESS."""
+    """Return the address at which services that listen on BIND_ADDRESS are reached."""
     return settings.reach_address
 
 
 def endpoint(address: str, port: int) -> str:
-    """`host:port`."""
+    """Return `host:port`."""
     return f"{address}:{port}"
 
 
 def kafka(settings: Settings) -> str:
-    """The broker's `host:port`."""
+    """Return the broker's `host:port`."""
     return endpoint(settings.peer_kafka or host(settings), settings.kafka_port)
 
 
 def registry(settings: Settings) -> str:
-    """The schema registry's `host:port`."""
+    """Return the schema registry's `host:port`."""
     return endpoint(settings.peer_registry or host(settings), settings.schema_registry_port)
 
 
 def redis(settings: Settings) -> str:
-    """Redis' `host:port`."""
+    """Return Redis' `host:port`."""
     return endpoint(settings.peer_redis or host(settings), settings.redis_port)
 
 
 def mysql_host(settings: Settings) -> str:
-    """Where MySQL listens on MYSQL_PORT."""
+    """Return the host on which MySQL listens on MYSQL_PORT."""
     return settings.peer_mysql or host(settings)
 
 
 def elsewhere(settings: Settings, *names: str) -> Settings:
-    """The same settings with each of those (ports) at a free port that nobody knows."""
+    """Return the settings with each of these ports replaced by a free port."""
     with contextlib.ExitStack() as sockets:
         ports = {}
         for name in names:
@@ -55,10 +55,10 @@ def elsewhere(settings: Settings, *names: str) -> Settings:
 
 
 def require_listener(settings: Settings, port: int, address: str = "") -> None:
-    """Return if something listens there: on this machine, if no address is given.
+    """Check that a process listens on a port, by default of this machine.
 
     Raises:
-        NotReady: nothing does.
+        NotReady: none does.
     """
     try:
         socket.create_connection((address or host(settings), port), timeout=1).close()
@@ -67,7 +67,7 @@ def require_listener(settings: Settings, port: int, address: str = "") -> None:
 
 
 def request(url: str, method: str = "GET", body: object = None) -> tuple[int, bytes]:
-    """Ask over HTTP, with `body` as JSON; (status, answer) whatever the status.
+    """Send an HTTP request with `body` as JSON; return (status, content) whatever the status.
 
     Raises:
         NotReady: there was no HTTP answer within 5 s.
@@ -88,10 +88,10 @@ def request(url: str, method: str = "GET", body: object = None) -> tuple[int, by
 
 
 def get_json(url: str) -> object:
-    """The JSON behind a URL.
+    """Return the JSON at a URL.
 
     Raises:
-        NotReady: another status than 200, or no JSON.
+        NotReady: the status is not 200, or the content is not JSON.
     """
     status, answer = request(url)
     if status != 200:
@@ -99,4 +99,4 @@ def get_json(url: str) -> object:
     try:
         return json.loads(answer)
     except ValueError:
-        raise NotReady(f"GET {url}: the answer is no JSON") from None
+        raise NotReady(f"GET {url}: the answer is not JSON") from None

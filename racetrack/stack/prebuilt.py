@@ -1,7 +1,9 @@
-"""Results that are made once per part and speed up every later start, such as class archives.
+"""Results that are made once per part and speed up every later start.
 
-They are kept in the part's folder and removed with it. A user who may not write there runs
-without them.
+They are kept in the part's folder and removed with it. A user who may not write there runs without
+them. Archives of loaded classes (class data sharing) halve the start of a Java service. They are
+made after the first run: the service is started once more on scratch data and writes its loaded
+classes when it ends. A JVM that finds an archive unsuitable logs that and starts without it.
 """
 
 import contextlib
@@ -22,19 +24,18 @@ from racetrack.stack.processes import mark
 from racetrack.stack.service import Context, Launch, NotReady, spawn
 
 TRAINING_S = 180.0
-ASK_EVERY_S = 0.1
-# A JVM says 143, and so does a shell; Python says the signal itself.
+CHECK_EVERY_S = 0.1
+# JVMs and shells exit with 143; Python reports the signal.
 ENDED_BY_SIGTERM = (143, -signal.SIGTERM)
 
 
 def path_in(part: Path, name: str) -> Path:
-    """Where a thing of that name is kept, whether it is there or not."""
+    """Return the path of a prebuilt result of that name, whether it exists or not."""
     return part / "made" / name
 
 
 def keep(source: Path, target: Path) -> bool:
-    """Copy a file or folder to where `path_in` says: whole or not at all. False if there is no way
-    to write there; whoever asked does without, only slower."""
+    """Copy a file or folder to `target`, whole or not at all; return False if that fails."""
     unfinished = target.with_name(f".{os.getpid()}-{target.name}")
     try:
         target.parent.mkdir(exist_ok=True)
@@ -43,18 +44,18 @@ def keep(source: Path, target: Path) -> bool:
             shutil.copytree(source, unfinished)
         else:
             shutil.copyfile(source, unfinished)
-        # A JVM dies of an archive that a power cut has shortened.
+        # A JVM crashes on an archive that a power cut has truncated.
         os.sync()
         unfinished.rename(target)
     except OSError:
         _remove(unfinished)
-        # Where another run was faster, a folder stands already, and it serves as well.
+        # Another run may have made it meanwhile.
         return target.exists()
     return True
 
 
 def _remove_half_made(target: Path) -> None:
-    """What runs left that were killed while they copied."""
+    """Remove what runs left that were killed while copying."""
     for path in target.parent.glob(f".*-{target.name}"):
         pid = path.name[1:].partition("-")[0]
         if pid.isdecimal() and not psutil.pid_exists(int(pid)):
@@ -71,12 +72,12 @@ def _remove(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Archive:
-    """The classes of one service with this class path: a `FasterStart`.
+    """The class archive of one service with this class path: a `FasterStart`.
 
-    `train(context, file)` writes what the service needs into `context.work` and says how to start
-    it so that it writes `file` when it ends. It is told to end when `answers` returns, which raises
-    NotReady until then; a training that ends by itself, with exit code 0, need not answer. `ports`
-    are settings for which the training is given free ports.
+    `train(context, file)` writes what the service needs into `context.work` and returns how to
+    start it so that it writes `file` at its end. It is ended when `answers` returns, which raises
+    NotReady until then; a training that ends by itself with exit code 0 need not answer. `ports`
+    are settings for which the training gets free ports, `peers` the services that it needs.
     """
 
     service: str
@@ -88,20 +89,20 @@ class Archive:
     peers: Sequence[str] = ()
 
     def file(self, parts: Mapping[str, Path]) -> Path:
-        """Return where the archive is, or will be."""
-        return path_in(parts[self.part], f"{self.service}-{self._fits()}.jsa")
+        """Return the archive's path, whether it exists or not."""
+        return path_in(parts[self.part], f"{self.service}-{self._fingerprint()}.jsa")
 
     def exists(self, parts: Mapping[str, Path]) -> bool:
-        """Return whether it has been made."""
+        """Return whether the archive exists."""
         return self.file(parts).exists()
 
     def option(self, context: Context) -> list[str]:
-        """Return the JVM's option for the archive, if there is one."""
+        """Return the JVM's option for the archive, if it exists."""
         file = self.file(context.parts)
         return [f"-XX:SharedArchiveFile={file}"] if file.exists() else []
 
     def make(self, context: Context) -> None:
-        """Make the archive. There is none where that fails, as on a machine short of memory."""
+        """Make the archive; leave none where that fails, as on a machine short of memory."""
         scratch = context.work / "training"
         scratch.mkdir()
         try:
@@ -113,12 +114,12 @@ class Archive:
         finally:
             shutil.rmtree(scratch)
 
-    def _fits(self) -> str:
+    def _fingerprint(self) -> str:
         release = (jvm.java().parent.parent / "release").read_text()
         return hashlib.sha256(f"{jvm.java()} {release} {self.class_path}".encode()).hexdigest()[:12]
 
     def _run(self, context: Context, launch: Launch) -> bool:
-        """Start, wait, end; True if that went as it should."""
+        """Start the training, wait and end it; return whether it succeeded."""
         with (context.work / "training.log").open("wb") as log:
             process = spawn(launch, log, mark(context.settings.stack_name, self.service))
         try:
@@ -130,7 +131,7 @@ class Archive:
         finally:
             process.kill()
             process.wait()
-        # One that was broken off may have left half an archive, and a JVM dies of that.
+        # An interrupted training may leave half an archive, on which a JVM crashes.
         ended_well = code == 0 or (answered and code in ENDED_BY_SIGTERM)
         return ended_well and not context.stopping.is_set()
 
@@ -140,7 +141,7 @@ class Archive:
             try:
                 self.answers(context)
             except NotReady:
-                if context.stopping.wait(ASK_EVERY_S):
+                if context.stopping.wait(CHECK_EVERY_S):
                     return False
             else:
                 return True
@@ -150,5 +151,5 @@ class Archive:
 def training(
     launch: Callable[[Context, Sequence[str]], Launch],
 ) -> Callable[[Context, Path], Launch]:
-    """The `train` of a service that `launch` starts with options for its JVM."""
+    """Return the `train` of a service that `launch` starts with options for its JVM."""
     return lambda context, file: launch(context, [f"-XX:ArchiveClassesAtExit={file}"])

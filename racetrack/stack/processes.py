@@ -1,8 +1,8 @@
-"""Finds and ends the processes of a stack by a mark in their environment: the services of a native
-one, and in either runtime the commands that the harness runs beside them.
+"""The processes of a stack: found by a mark in their environment, signalled and ended.
 
-The mark is inherited by every descendant and survives the death of whoever started them, so that
-what a killed run left behind is found without any list that could be out of date.
+The services of a native stack carry it and, in either runtime, the commands that the harness runs
+beside them. All descendants inherit the mark, and it survives the death of the process that started
+them. So what a killed run left is found without any list that could be out of date.
 """
 
 import contextlib
@@ -40,26 +40,27 @@ class Member:
 
 
 def mark(stack_name: str, service: str) -> dict[str, str]:
-    """The environment that makes a process, and all it starts, part of a stack."""
+    """Return the environment variables that make a process and its descendants part of a stack."""
     return {STACK_MARK: _owner(stack_name), SERVICE_MARK: service}
 
 
 def mark_command(stack_name: str, command: str) -> dict[str, str]:
-    """The same for a command that the harness itself runs, and that must not outlive it."""
+    """Return the mark of a command that the harness runs and that must not outlive it."""
     return {**mark(stack_name, command), COMMAND_MARK: "yes"}
 
 
 def work_root(stack_name: str) -> Path:
-    """Where a stack keeps its data, or will keep it: on tmpfs if one is large enough, by a name
-    that finds it again."""
+    """Return the folder of a stack's data, whether it exists or not: on tmpfs if that is large
+    enough."""
     candidates = [folder / _owner(stack_name) for folder in (SHM, Path(tempfile.gettempdir()))]
     there = [candidate for candidate in candidates if candidate.exists()]
     return there[0] if there else candidates[0 if _is_roomy(SHM) else 1]
 
 
 def members(stack_name: str) -> list[Member]:
-    """All live processes of a stack, oldest first: those with its mark, and their children, since
-    some programs write over their environment (a database does, to show what each process does)."""
+    """Return all live processes of a stack, oldest first: those with its mark, and their children,
+    since some programs overwrite their environment (a database does, to show its processes' tasks).
+    """
     found: dict[int, Member] = {}
     for process in sorted(psutil.process_iter(), key=lambda p: (p.create_time(), p.pid)):
         with contextlib.suppress(psutil.AccessDenied, psutil.NoSuchProcess):
@@ -74,19 +75,19 @@ def members(stack_name: str) -> list[Member]:
 
 
 def end(stack_name: str, grace_s: float = GRACE_S) -> list[Member]:
-    """SIGTERM to the stack's main processes, SIGKILL to all that is alive after `grace_s`.
+    """Send SIGTERM to the stack's main processes, and SIGKILL to all that live after `grace_s`;
+    return all that were alive at the call.
 
-    Only main processes are asked, because each knows best in which order to end its own children.
-    Returns all that were alive at the call.
+    Only main processes get SIGTERM, because each ends its own children in the right order.
 
     Raises:
-        RacetrackError: one outlived even SIGKILL.
+        RacetrackError: a process survived SIGKILL.
     """
     doomed = members(stack_name)
     inner = {member.process.pid for member in doomed}
     heads = [member.process for member in doomed if _parent_pid(member.process) not in inner]
     _signal_all(heads, signal.SIGTERM)
-    # One that was paused hears nothing before it goes on.
+    # A paused process handles signals only once it continues.
     _signal_all([member.process for member in doomed], signal.SIGCONT)
     _wait_until_gone(heads, grace_s)
     for _ in range(KILL_ROUNDS):
@@ -98,19 +99,19 @@ def end(stack_name: str, grace_s: float = GRACE_S) -> list[Member]:
 
 
 def kill(stack_name: str, service: str) -> None:
-    """SIGKILL to all processes of one service, until none is left.
+    """Send SIGKILL to all processes of one service until none is left.
 
     Raises:
-        RacetrackError: one outlived it.
+        RacetrackError: a process survived it.
     """
     _kill_all(stack_name, lambda member: member.service == service)
 
 
 def kill_commands(stack_name: str) -> list[Member]:
-    """SIGKILL to all commands of the harness (`mark_command`), until none is left; what there was.
+    """Send SIGKILL to the harness's commands (`mark_command`) until none is left; return them.
 
     Raises:
-        RacetrackError: one outlived it.
+        RacetrackError: a process survived it.
     """
     return _kill_all(stack_name, lambda member: member.is_command)
 
@@ -121,12 +122,12 @@ def signal_service(stack_name: str, service: str, number: signal.Signals) -> Non
 
 
 def clear_at_once(stack_name: str) -> str | None:
-    """`clear` with little grace, since the data is thrown away anyway: within 5 s."""
+    """Clear as `clear` does, with little grace, since the data is thrown away: within 5 s."""
     return clear(stack_name, GRACE_AT_ONCE_S)
 
 
 def clear(stack_name: str, grace_s: float = GRACE_S) -> str | None:
-    """End the stack's processes and remove its data; says what there was, None if nothing."""
+    """End the stack's processes and remove its data; return what there was, None if nothing."""
     ended = end(stack_name, grace_s)
     root = work_root(stack_name)
     had_data = remove(root)
@@ -136,10 +137,10 @@ def clear(stack_name: str, grace_s: float = GRACE_S) -> str | None:
 
 
 def remove(folder: Path) -> bool:
-    """Remove a folder, though somebody else may be at it too; whether it was there.
+    """Remove a folder that another process may be removing too; return whether it was there.
 
     Raises:
-        OSError: it can't be removed, or somebody goes on writing into it.
+        OSError: it can't be removed, or a process keeps writing into it.
     """
     was_there = folder.exists()
     give_up = time.monotonic() + REMOVED_WITHIN_S
@@ -147,7 +148,7 @@ def remove(folder: Path) -> bool:
         try:
             shutil.rmtree(folder)
         except OSError as error:
-            # Somebody else removes from it (ENOENT) or still writes into it (ENOTEMPTY).
+            # Another process removes from it (ENOENT) or still writes into it (ENOTEMPTY).
             passes = error.errno in (errno.ENOENT, errno.ENOTEMPTY)
             if not passes or time.monotonic() > give_up:
                 raise
@@ -156,7 +157,7 @@ def remove(folder: Path) -> bool:
 
 def _kill_all(stack_name: str, is_meant: Callable[[Member], bool]) -> list[Member]:
     killed: list[Member] = []
-    for _ in range(KILL_ROUNDS):  # one may have begun another meanwhile
+    for _ in range(KILL_ROUNDS):  # a process may have started another meanwhile
         victims = [member for member in members(stack_name) if is_meant(member)]
         if not victims:
             return killed
@@ -167,7 +168,8 @@ def _kill_all(stack_name: str, is_meant: Callable[[Member], bool]) -> list[Membe
 
 
 def _is_roomy(folder: Path) -> bool:
-    """Whether a folder may be written, has room for a run, and lets Java load what it unpacks."""
+    """Return whether a folder is writable, has room for a run, and lets Java load libraries from
+    it."""
     if not os.access(folder, os.W_OK):
         return False
     room = os.statvfs(folder)
@@ -175,7 +177,7 @@ def _is_roomy(folder: Path) -> bool:
 
 
 def _wait_until_gone(processes: Iterable[psutil.Process], within_s: float) -> bool:
-    """Wait without taking the exit code from whoever started them: zombies count as gone."""
+    """Wait without reaping the processes: zombies count as gone."""
     give_up = time.monotonic() + within_s
     while any(lives(process) for process in processes):
         if time.monotonic() > give_up:
@@ -185,7 +187,7 @@ def _wait_until_gone(processes: Iterable[psutil.Process], within_s: float) -> bo
 
 
 def lives(process: psutil.Process) -> bool:
-    """Whether it still runs: a zombie does not, whether or not somebody collects it."""
+    """Return whether a process still runs; a zombie does not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

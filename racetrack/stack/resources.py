@@ -13,25 +13,25 @@ from racetrack.config import Settings
 from racetrack.errors import BusyError, UsageError
 from racetrack.host import usable_cores
 
-# Nothing else of a stack is measured, so nothing else has cores of its own.
+# Only what is measured can have cores of its own.
 SETTINGS = ("engine_cpus", "broker_cpus", "loadgen_cpus", "harness_cpus")
 PROC = Path("/proc")
-# What every container has there, with nothing of its own in it.
-OF_THE_SYSTEM = ("/proc", "/sys", "/dev")
-# What the kernel says of a process that has ended; the last one, until somebody has waited for it.
+# Mounts that every container has and that hold none of its data.
+SYSTEM_FOLDERS = ("/proc", "/sys", "/dev")
+# Errors for a process that has ended; EINVAL while it is a zombie.
 ENDED = (errno.ENOENT, errno.ESRCH, errno.EINVAL)
 SHARED_MEMORY = "/dev/shm"  # noqa: S108
 
 
 def service_cores(settings: Settings, service: str) -> str:
-    """The cores of a service, as ENGINE_CPUS and its like say it; empty: all."""
+    """Return the cores of a service in the syntax of ENGINE_CPUS; empty means all."""
     if plugins.service_module(service):
         return settings.engine_cpus
     return {"broker": settings.broker_cpus, "loadgen": settings.loadgen_cpus}.get(service, "")
 
 
 def parse_cores(cpus: str) -> set[int]:
-    """`0,2-3` → {0, 2, 3}."""
+    """Parse a core list: `0,2-3` → {0, 2, 3}."""
     found: set[int] = set()
     for part in filter(None, cpus.split(",")):
         first, _, last = part.partition("-")
@@ -40,30 +40,31 @@ def parse_cores(cpus: str) -> set[int]:
 
 
 def require_cores(settings: Settings) -> None:
-    """
+    """Check that the machine has the cores that the settings name.
+
     Raises:
-        UsageError: a setting names a core that this program may not use.
+        UsageError: a setting names a core that this process may not use.
     """
     for name in SETTINGS:
         asked = str(getattr(settings, name))
         if asked and (missing := parse_cores(asked) - usable_cores()):
             raise UsageError(
-                f"{name.upper()}={asked} can't be had: this machine has the cores"
+                f"{name.upper()}={asked} is not possible: this machine has the cores"
                 f" {_listed(usable_cores())}, not {_listed(missing)}."
             )
 
 
 def pin_harness(settings: Settings) -> None:
-    """From now on this process, with all its threads to come, uses HARNESS_CPUS only."""
+    """Restrict this process and its future threads to HARNESS_CPUS."""
     if wanted := parse_cores(settings.harness_cpus):
-        usable_cores()  # while they can still be seen
+        usable_cores()  # cache them: afterwards they can't be read
         os.sched_setaffinity(0, wanted)
 
 
 def pinned_command(settings: Settings, service: str, argv: Sequence[str]) -> Sequence[str]:
-    """The command of a service that runs on its own cores only, with all that it starts.
+    """Wrap the command of a service so that it and its children use the service's cores only.
 
-    A service inherits what the harness may use: so one without cores of its own is given all.
+    Children inherit the harness's cores, so a service without cores of its own gets all of them.
     """
     own = service_cores(settings, service)
     if not own and not settings.harness_cpus:
@@ -76,12 +77,12 @@ def _listed(cores: frozenset[int] | set[int], between: str = ", ") -> str:
 
 
 def is_on_tmpfs(folder: Path) -> bool:
-    """Whether a folder of this machine is."""
+    """Return whether a folder of this machine is on tmpfs."""
     return folder.stat().st_dev in _mounts(PROC / "self").values()
 
 
 def mount_point(folder: Path) -> Path:
-    """The folder at which the file system of a folder is mounted."""
+    """Return the mount point of a folder's file system."""
     found = folder.resolve()
     while not found.is_mount():
         found = found.parent
@@ -89,8 +90,8 @@ def mount_point(folder: Path) -> Path:
 
 
 def tmpfs_of(pid: int) -> list[Path]:
-    """Those of a container's own, by one of its processes: as this machine can read them. None, if
-    it has just ended."""
+    """Return the tmpfs mounts of the container that process `pid` runs in, as paths of this
+    machine; none if the process has just ended."""
     process = PROC / str(pid)
     try:
         mounts = _mounts(process)
@@ -102,7 +103,7 @@ def tmpfs_of(pid: int) -> list[Path]:
 
 
 def _mounts(process: Path) -> dict[str, int]:
-    """Where each tmpfs is mounted, with its device."""
+    """Return each tmpfs mount point with its device number."""
     found = {}
     for line in (process / "mountinfo").read_text().splitlines():
         before, _, after = line.partition(" - ")
@@ -114,21 +115,21 @@ def _mounts(process: Path) -> dict[str, int]:
 
 
 def _is_own(point: str) -> bool:
-    above = any(point == of or point.startswith(f"{of}/") for of in OF_THE_SYSTEM)
-    return point == SHARED_MEMORY or not above
+    is_system = any(point == each or point.startswith(f"{each}/") for each in SYSTEM_FOLDERS)
+    return point == SHARED_MEMORY or not is_system
 
 
 def require_free_ports(address: str, wanted: Iterable[Mapping[str, int]]) -> None:
-    """Check ports given as setting name → TCP port.
+    """Check that TCP ports, given as setting name → port, are free.
 
     Raises:
-        BusyError: one is taken, or two settings ask for the same; names the setting that moves it.
+        BusyError: a port is taken or used twice; the message names the setting that changes it.
     """
-    seen: dict[int, str] = {}
+    settings: dict[int, str] = {}
     for setting, port in ((s, p) for group in wanted for s, p in group.items()):
-        if port in seen:
-            raise BusyError(f"{setting} and {seen[port]} are both {port}. Change one of them.")
-        seen[port] = setting
+        if port in settings:
+            raise BusyError(f"{setting} and {settings[port]} are both {port}. Change one of them.")
+        settings[port] = setting
         if _is_taken(address, port):
             raise BusyError(
                 f"Port {port} is taken by {port_holder(port)}. Stop it, or set {setting} to a free"
@@ -137,7 +138,8 @@ def require_free_ports(address: str, wanted: Iterable[Mapping[str, int]]) -> Non
 
 
 def port_holder(port: int) -> str:
-    """Who listens on a TCP port of this machine, as far as this user may know."""
+    """Return a description of the process that listens on a TCP port, as far as this user may see
+    it."""
     try:
         for connection in psutil.net_connections(kind="tcp"):
             local = connection.laddr
@@ -146,8 +148,8 @@ def port_holder(port: int) -> str:
                     break
                 return f"pid {connection.pid} ({psutil.Process(connection.pid).name()})"
     except (psutil.AccessDenied, psutil.NoSuchProcess):
-        pass  # the answer below says that it could not be seen
-    return "a process that this user can't see"
+        pass
+    return "a process of another user"
 
 
 def _is_taken(address: str, port: int) -> bool:

@@ -1,4 +1,4 @@
-"""Chooses what the services of a stack run as: containers or plain processes."""
+"""The choice of a stack's runtime: containers or plain processes."""
 
 from collections.abc import Sequence
 
@@ -14,16 +14,17 @@ NO_STACK_IS_UP = "No stack is up. Start one with `./race up ENGINE`."
 def open_stack(
     settings: Settings, services: Sequence[str], say: Say, *, to_play: bool = False
 ) -> Stack:
-    """A stack of these settings that has these services; nothing is started yet.
+    """Return a stack of these settings that has these services; nothing is started yet.
 
     RUNTIME=auto is compose where a Docker engine answers, docker-compose.yml has all of the
-    services and they can be measured, else native; `say` gets a line that tells which, and why.
-    `to_play` takes one that can't be measured, too, where there is no other.
+    services and they can be measured; else native. `say` gets a line with the choice and its
+    reason. `to_play` accepts a stack that can't be measured if there is no other.
 
     Raises:
-        NoDocker: RUNTIME=compose, and there is no Docker that can be used.
+        NoDocker: RUNTIME=compose, and there is no usable Docker.
         UsageError: RUNTIME=compose, and docker-compose.yml lacks a service.
-        SetupError: what runs in containers can't be measured from here, or not natively either.
+        SetupError: containers can't be measured from here, or the machine can't run natively
+            either.
     """
     if settings.runtime == "native":
         return _native(settings)
@@ -49,7 +50,7 @@ def open_stack(
 
 
 def _must_be_compose(settings: Settings) -> bool:
-    """Whether plain processes are no way out: by the setting, or because of the machine."""
+    """Return whether the setting or the machine rules out plain processes."""
     from racetrack import host
 
     return settings.runtime == "compose" or not host.runs_native()
@@ -61,17 +62,17 @@ def _native(settings: Settings) -> Stack:
 
     if not host.runs_native():
         raise SetupError(
-            "RUNTIME=native takes its programs from Debian, and this is no Linux. Use Docker"
+            "RUNTIME=native takes its programs from Debian, and this is not Linux. Use Docker"
             " (RUNTIME=compose)."
         )
     return NativeStack(settings)
 
 
 def running_stack(settings: Settings) -> tuple[Stack, RunningStack] | None:
-    """Return the stack that `./race up` left standing, in whatever runtime, and its description.
+    """Return the stack that `./race up` left running, in whatever runtime, and its description.
 
-    Its workload is the one that it was put up with, whatever the settings say. Where none stands,
-    nothing is looked for in Docker: the note that one stands is a file on this machine.
+    Its workload is the one it was started with, whatever the settings contain. If there is no
+    record of one, Docker is not queried: the record is a file on this machine.
     """
     runtime = UpFile(processes.work_root(settings.stack_name)).runtime()
     if runtime is None:
@@ -85,7 +86,7 @@ def running_stack(settings: Settings) -> tuple[Stack, RunningStack] | None:
 
 
 def possible_stacks(settings: Settings) -> list[Stack]:
-    """Return a stack of each runtime that could have put one up under this name."""
+    """Return a stack for each runtime that could have started one under this name."""
     if settings.runtime == "native":
         return [_native(settings)]
     from racetrack.stack.compose.engine import NoDocker
@@ -122,6 +123,6 @@ class _NotMeasured(SetupError):
         native = ", or set RUNTIME=native" if host.runs_native() else ""
         super().__init__(
             f"{unmeasurable.why}: CPU and memory can't be measured, and nothing has been started."
-            f" {unmeasurable.remedy}{native}. To play without measuring: `./race up ENGINE`."
+            f" {unmeasurable.remedy}{native}. To try it without measuring: `./race up ENGINE`."
         )
         self.why = unmeasurable.why

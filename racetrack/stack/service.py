@@ -1,4 +1,4 @@
-"""What one native service must say of itself: how it is launched, when it is ready, its version."""
+"""The contract of a native service: how it is launched, when it is ready, and its version."""
 
 import importlib
 import subprocess
@@ -15,28 +15,28 @@ SERVICES = "racetrack.stack.services"
 
 
 class NotReady(Exception):
-    """A service is still coming up; the message says what is missing."""
+    """A service is still starting; the message names what is missing."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a service may know: the settings, its own folders, and where its peers listen.
+    """What a service may use: the settings, its own folder, and the installed parts.
 
-    `work` is private, on tmpfs where there is one, and gone after the run. It is empty at first;
-    when a service that was killed is launched again, it holds what that one left.
-    `parts` holds what was installed, one folder a part.
+    `work` is private, on tmpfs if possible, and removed after the run. It is empty at first; when a
+    killed service is launched again, it holds that service's data. `parts` maps each part to its
+    folder.
     """
 
     settings: Settings
     work: Path
     parts: Mapping[str, Path]
-    say: Callable[[str], None] = lambda _line: None  # tells the person of long work
+    say: Callable[[str], None] = lambda _line: None  # reports long work to the user
     stopping: threading.Event = field(default_factory=threading.Event)  # the run is ending
     services: Collection[str] = ()  # all of the stack
 
 
 class FasterStart(Protocol):
-    """Something that makes later starts of a service faster and is made once, after a run."""
+    """A result that is made once, after a run, and makes later starts of a service faster."""
 
     @property
     def peers(self) -> Sequence[str]:
@@ -46,12 +46,12 @@ class FasterStart(Protocol):
         """Return whether it has been made."""
 
     def make(self, context: Context) -> None:
-        """Make it, or leave it where that fails: the service starts without."""
+        """Make it, or leave it where that fails: the service starts without it."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One process to start: no shell, secrets only in `env`, output to the service's log."""
+    """A process to start: no shell, secrets only in `env`, output to the service's log."""
 
     argv: Sequence[str]
     env: Mapping[str, str] = field(default_factory=dict)
@@ -62,10 +62,10 @@ class Launch:
 def spawn(
     launch: Launch, output: IO[bytes] | None, mark: Mapping[str, str]
 ) -> "subprocess.Popen[bytes]":
-    """Start it, with `mark` in its environment; it writes to `output`, None: to ours.
+    """Start a process with `mark` in its environment; it writes to `output`, or to ours if None.
 
-    Its environment and its file mode mask are the same, whoever starts it. It gets a session of its
-    own: a Ctrl-C on the terminal is for whoever started it, and ends it in an order of its own.
+    Its environment and file mode mask do not depend on the user's. It gets its own session, so a
+    Ctrl-C on the terminal does not reach it: the harness ends services in its own order.
     """
     return subprocess.Popen(
         launch.argv,
@@ -80,7 +80,7 @@ def spawn(
 
 
 class NativeService(Protocol):
-    """One module a service. `launch` runs in the service's own thread and may take its time."""
+    """A native service, one module each. `launch` runs in its own thread and may block."""
 
     name: str
     parts: tuple[str, ...]  # what must be installed, see racetrack/install
@@ -88,27 +88,27 @@ class NativeService(Protocol):
     ready_within_s: float
 
     def ports(self, settings: Settings) -> Mapping[str, int]:
-        """The TCP ports it will listen on, by the name of the setting that moves each."""
+        """Return the TCP ports it will listen on, by the setting that changes each."""
 
     def launch(self, context: Context) -> Launch:
-        """Write configuration and data into `context.work`, keeping what data is there already; say
-        what to start."""
+        """Write configuration and data into `context.work`, keeping existing data; return what to
+        start."""
 
     def check(self, context: Context) -> None:
-        """Return when the service answers as its users need it; may do the last step of
-        bringing it up (such as registering a connector), idempotently.
+        """Return when the service is usable. May do the last step of its start, such as registering
+        a connector; idempotent.
 
         Raises:
-            NotReady: not yet; asked again until `ready_within_s` is over.
+            NotReady: not yet; called again until `ready_within_s` is over.
         """
 
     def versions(self, context: Context) -> Mapping[str, str]:
-        """Part → version, for what this service runs."""
+        """Return part → version of what this service runs."""
 
 
 def find_service(name: str) -> NativeService:
-    """The service of that name: the `SERVICE` of the module of the same name, in
-    `racetrack/stack/services/` or an engine's `services/`."""
+    """Return a service by name: `SERVICE` of the module of that name in `racetrack/stack/services/`
+    or an engine's `services/`."""
     module = plugins.service_module(name) or importlib.import_module(f"{SERVICES}.{name}")
     service: NativeService = module.SERVICE
     return service

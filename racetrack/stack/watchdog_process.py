@@ -1,6 +1,6 @@
-"""The watchdog's own process: sleeps until its harness ends, then ends what that has left.
+"""The watchdog's process: sleeps until its harness ends, then clears the stack it has left.
 
-It is there while engines are measured. So it imports little, and all of it at its start.
+It runs while engines are measured, so it imports little, and all of it at its start.
 """
 
 import contextlib
@@ -36,26 +36,26 @@ def main(runtime: str, stack_name: str, run_folder: str | None = None) -> None:
     sys.stdin.buffer.read()
     began = time.monotonic()
     try:
-        what = ", ".join(clear_all(clear, stack_name)) or "nothing, since nothing was left"
-        told = f"ended {what}, within {time.monotonic() - began:.1f} s."
+        what = ", ".join(clear_all(clear, stack_name)) or "nothing"
+        outcome = f"ended {what}, within {time.monotonic() - began:.1f} s."
     except FAILURES as error:
-        told = f"not all that it left could be ended, and the next run will try again: {error}"
-    lines = [f"The harness was killed; {told}"]
+        outcome = f"not everything could be ended; the next run will try again: {error}"
+    lines = [f"The harness was killed; {outcome}"]
     try:
         if run_folder:
             note(Path(run_folder), lines[0])
     except OSError as error:  # a full disk
-        lines.append(f"That can't be noted in {run_folder}: {error}")
+        lines.append(f"This can't be recorded in {run_folder}: {error}")
     with contextlib.suppress(OSError):  # the terminal may be gone as well
         print("\n".join(lines), file=sys.stderr, flush=True)
 
 
 def clear_all(clear: Clear, stack_name: str) -> list[str]:
-    """Clear until nothing new has come up for a while: what was just being started when the harness
-    died may show only now. Says what there was.
+    """Clear until nothing new has appeared for `QUIET_S`: services that were being started when the
+    harness died may appear late. Return what was cleared.
 
-    A failure may pass (Docker is busy, somebody still writes), so that it is tried again for
-    `RETRIES_FOR_S`; then it is raised.
+    A failure may pass (Docker is busy, a process still writes), so it is retried for
+    `RETRIES_FOR_S`, then raised.
     """
     found: list[str] = []
     first_failure = ""
@@ -67,7 +67,7 @@ def clear_all(clear: Clear, stack_name: str) -> list[str]:
         except FAILURES as error:
             if time.monotonic() > give_up:
                 raise
-            first_failure = first_failure or f"what at first could not be ended ({error})"
+            first_failure = first_failure or f"a first attempt failed ({error})"
             quiet_at = time.monotonic() + QUIET_S
         else:
             if what:
@@ -78,7 +78,7 @@ def clear_all(clear: Clear, stack_name: str) -> list[str]:
 
 
 def note(run_folder: Path, line: str) -> None:
-    """Say in a run's folder how it ended, if it is one and is still there."""
+    """Record the ending in a run's folder, if the run's `run.json` is still there."""
     if not (run_folder / "run.json").exists():
         return
     run = json.loads((run_folder / "run.json").read_text())

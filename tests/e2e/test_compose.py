@@ -94,7 +94,7 @@ def folder(finished: Door) -> Path:
 def test_it_clears_what_a_killed_run_left_and_leaves_nothing(
     finished: Door, nothing_left: Callable[[], None]
 ) -> None:
-    assert "Cleared what a run that was killed left behind." in finished.output
+    assert "Cleared what a killed run left." in finished.output
     nothing_left()
 
 

@@ -147,7 +147,7 @@ def test_one_that_ends_unasked_is_told_with_its_last_words(
     wait_until(lambda: bool(stack.died()), "news of its death", 10.0)
     (told,) = stack.died().items()
     assert told[0] == "loadgen"
-    assert "exit code 137; its last words:" in told[1]
+    assert "exit code 137; the end of its log:" in told[1]
     assert "Load generator on Python" in told[1] or "pageviews" in told[1]
 
 
@@ -163,6 +163,6 @@ def test_a_container_that_does_not_come_up_is_told_with_its_last_words(
             broken.start(SERVICES, logs, print)
     finally:
         broken.stop(print)
-    assert "loadgen did not start: exit code 2; its last words:" in str(failed.value)
+    assert "loadgen did not start: exit code 2; the end of its log:" in str(failed.value)
     assert "SHOP_USERS" in str(failed.value)
     assert opened().running() is None

@@ -134,7 +134,7 @@ def test_a_killed_runner_without_a_watchdog_is_cleared_up_after_by_the_next(
     assert processes.members(settings.stack_name)
     assert read_run(run_folder(first.output))["outcome"] == "unfinished"
     second = door("run_experiment.sh", LIGHT, "1000", "30", "2", "1.0")
-    second.until(r"Cleared what a run that was killed left behind: \d+ processes \(.*broker")
+    second.until(r"Cleared what a killed run left: \d+ processes \(.*broker")
     second.until(r"^\[1/6\]")
     second.signal(signal.SIGINT)
     assert second.wait() == 130
@@ -191,7 +191,7 @@ def test_a_service_that_does_not_start_shows_its_last_words(
     run = door("run_experiment.sh", EXAMPLE, "1000", "30", "2", "1.0")
     assert run.wait() == 1
     assert "broker did not start" in run.output
-    assert "its last words:" in run.output
+    assert "the end of its log:" in run.output
     told = read_run(run_folder(run.output))
     assert json.dumps(told["outcome"]).count("broker") >= 1
     nothing_left()

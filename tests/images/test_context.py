@@ -47,7 +47,7 @@ def test_it_holds_what_was_added_and_nothing_of_this_machine(repository: Path) -
     assert owners == {0}
 
 
-def test_the_digest_is_of_what_decides(repository: Path) -> None:
+def test_the_digest_is_of_what_add_to_digest(repository: Path) -> None:
     before = context(repository).digest
     assert context(repository, pip="another index").digest == before
     (repository / "package/a.py").write_text("a = 2\n")

@@ -120,7 +120,7 @@ def test_a_killed_set_up_is_mended_by_the_next(cache_root: Path) -> None:
     said: list[str] = []
     folder = ensure_recipes([small_recipe(whole)], said.append)["small"]
     assert sorted(path.name for path in folder.iterdir()) == ["VERSION", "content"]
-    assert any("broken off" in line for line in said), said
+    assert any("interrupted set-up" in line for line in said), said
     assert [path.name for path in folder.parent.iterdir()] == [name]
 
 

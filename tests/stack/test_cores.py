@@ -62,7 +62,7 @@ def test_without_cores_of_ones_own_a_command_is_as_it_was() -> None:
 
 
 def test_a_core_that_is_not_there_is_refused_by_name() -> None:
-    with pytest.raises(UsageError, match=r"ENGINE_CPUS=0,4000 can't be had: .* not 4000\."):
+    with pytest.raises(UsageError, match=r"ENGINE_CPUS=0,4000 is not possible: .* not 4000\."):
         resources.require_cores(load({"ENGINE_CPUS": "0,4000"}))
 
 

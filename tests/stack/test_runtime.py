@@ -129,7 +129,9 @@ def test_a_mac_has_containers_to_play_with_and_nothing_else(chosen: Chosen, mac:
     for to_play in (False, True):
         with pytest.raises(RacetrackError, match="No Docker engine answers"):
             chosen("auto", docker=False, to_play=to_play)
-        with pytest.raises(RacetrackError, match=r"from Debian, and this is no Linux\. Use Docker"):
+        with pytest.raises(
+            RacetrackError, match=r"from Debian, and this is not Linux\. Use Docker"
+        ):
             chosen("native", docker=False, to_play=to_play)
 
 

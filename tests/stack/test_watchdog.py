@@ -204,7 +204,7 @@ def test_a_failure_that_passes_does_not_end_the_clearing(
         return look
 
     assert watchdog_process.clear_all(clear, "some") == [
-        f"what at first could not be ended ({failure})",
+        f"a first attempt failed ({failure})",
         "1 processes (broker)",
     ]
 
@@ -220,7 +220,7 @@ def test_a_failure_that_stays_is_told(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     (tmp_path / "run.json").write_text(json.dumps({"outcome": "unfinished"}))
     watchdog_process.main("native", "some", str(tmp_path))
-    told = "not all that it left could be ended, and the next run will try again: Docker does not"
+    told = "not everything could be ended; the next run will try again: Docker does not"
     assert told in (tmp_path / "start.log").read_text()
     assert told in capfd.readouterr().err
 

@@ -1,1 +1,1 @@
-"""The compose runtime: services as containers, as docker-compose.yml describes them."""
+"""The compose runtime: services as containers, described in docker-compose.yml."""

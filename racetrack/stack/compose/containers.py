@@ -18,7 +18,7 @@ from racetrack.stack.compose.names import PROJECT, SERVICE
 from racetrack.stack.compose.project import HARNESS, STARTED_BY
 
 PROC = Path("/proc")
-VERSIONS = "racetrack.versions"  # part → version, as JSON, in images that were made here
+VERSIONS = "racetrack.versions"  # label of images built here: part → version, as JSON
 
 
 class NotVisible(RacetrackError):
@@ -27,15 +27,15 @@ class NotVisible(RacetrackError):
 
 @dataclass(frozen=True)
 class CGroup:
-    """The control group of one container, of version 1 or 2."""
+    """The control group of one container, of version 1 or 2: its processes, CPU time and memory."""
 
-    processes: Path  # its folder, where cgroup.procs is
+    processes: Path  # the folder of cgroup.procs
     cpu: Path  # the file that counts CPU time
-    memory: Path  # the file that tells what is in memory now: caches and tmpfs included
+    memory: Path  # the file with its memory, including page cache and tmpfs
 
     @classmethod
     def of(cls, pid: int, container_id: str, proc: Path = PROC) -> "CGroup":
-        """The group that a container's main process is in.
+        """Return the group of a container's main process.
 
         Raises:
             NotVisible: there is no such process here, or it is not in the container's group.
@@ -50,7 +50,7 @@ class CGroup:
         if container_id not in where:
             raise NotVisible(
                 f"The processes of container {container_id[:12]} can't be seen on this machine, so"
-                " that their CPU and memory can't be measured. Run Racetrack where the Docker"
+                " their CPU and memory can't be measured. Run Racetrack where the Docker"
                 " engine runs, or set RUNTIME=native."
             )
         if "cpuacct" in paths:
@@ -61,7 +61,7 @@ class CGroup:
         return cls(folder, folder / "cpu.stat", folder / "memory.current")
 
     def pids(self) -> list[int]:
-        """All live processes, those of groups within the group too."""
+        """Return all live processes, including those of nested groups."""
         return [
             int(line)
             for file in sorted(self.processes.rglob("cgroup.procs"))
@@ -69,7 +69,7 @@ class CGroup:
         ]
 
     def cpu_s(self) -> float:
-        """CPU seconds since the container was started, of processes that have ended too."""
+        """Return the CPU seconds since the container was started, including ended processes."""
         text = self.cpu.read_text()
         if self.cpu.name == "cpuacct.usage":
             return int(text) / 1e9
@@ -77,18 +77,18 @@ class CGroup:
         return int(fields["usage_usec"]) / 1e6
 
     def memory_bytes(self) -> int:
-        """What the group has in memory now, with the files it caches and what it keeps on tmpfs."""
+        """Return the group's memory now, including page cache and files on tmpfs."""
         return int(self.memory.read_text())
 
 
 def _controllers(line: str) -> list[tuple[str, str]]:
-    """A line of /proc/PID/cgroup: each controller with the path; `` stands for version 2."""
+    """Parse a line of /proc/PID/cgroup: each controller with its path; `` is version 2."""
     _, names, path = line.split(":", 2)
     return [(name, path) for name in names.split(",")]
 
 
 def _folder(mounts: list[str], controller: str, path: str) -> Path:
-    """Where a group's folder is: a hierarchy may be mounted anywhere, and only in part."""
+    """Return a group's folder: a hierarchy may be mounted anywhere, and only in part."""
     for line in mounts:
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)
@@ -99,13 +99,13 @@ def _folder(mounts: list[str], controller: str, path: str) -> Path:
             return Path(mounted) / within.lstrip("/")
     raise NotVisible(
         f"No control group hierarchy{f' of {controller}' if controller else ''} is mounted here, so"
-        " that what a container uses can't be measured. Set RUNTIME=native."
+        " the CPU and memory of a container can't be measured. Set RUNTIME=native."
     )
 
 
 @dataclass(frozen=True)
 class Container:
-    """What the engine says of a container, once."""
+    """A container's state, as the engine reported it once."""
 
     id: str
     service: str
@@ -124,55 +124,55 @@ class Live:
     group: CGroup
 
     def runs(self) -> bool:
-        """Whether the main process is still there: asks the kernel, not the engine."""
+        """Return whether the main process is alive, according to the kernel, not the engine."""
         try:
             return self.main.is_running() and self.main.status() != psutil.STATUS_ZOMBIE
         except psutil.NoSuchProcess:
             return False
 
     def pids(self) -> list[int]:
-        """All live processes, the main one first."""
+        """Return all live processes, the main one first."""
         if not self.runs():
             return []
         try:
             others = set(self.group.pids()) - {self.main.pid}
-        except OSError:  # it ended in between, and its group with it
+        except OSError:  # it ended meanwhile, and its group with it
             return []
         return [self.main.pid, *sorted(others)]
 
 
 @dataclass(frozen=True)
 class Unseen:
-    """A running container whose processes can't be seen from here: the engine has to be asked."""
+    """A running container whose processes can't be seen from here, only through the engine."""
 
     container_id: str
     runs: Callable[[], bool]
     group: None = None
 
     def pids(self) -> list[int]:
-        """None that would mean anything here."""
+        """Return none: its process ids mean nothing here."""
         return []
 
 
 class Containers:
-    """Those of one compose project, whoever put them up. Unless they are `visible`, their processes
-    are not looked for on this machine."""
+    """The containers of one compose project, including those that the harness did not start. Unless
+    they are `visible`, their processes are not searched for on this machine."""
 
     def __init__(self, client: docker.DockerClient, project: str, *, visible: bool) -> None:
         self._client, self._project, self._visible = client, project, visible
 
     def all(self) -> list[Container]:
-        """Every container of the project, one-off ones too.
+        """Return every container of the project, including one-off ones.
 
         Raises:
-            RacetrackError: the engine does not answer any more.
+            RacetrackError: the engine does not answer.
         """
         labels = {"label": f"{PROJECT}={self._project}"}
         with _engine_answers():
             return [_read(each) for each in self._client.api.containers(all=True, filters=labels)]
 
     def anything_left(self) -> bool:
-        """Whether there is a container, a network or a volume of the project."""
+        """Return whether there is a container, a network or a volume of the project."""
         labels = {"label": f"{PROJECT}={self._project}"}
         with _engine_answers():
             return bool(
@@ -182,10 +182,10 @@ class Containers:
             )
 
     def live(self, container_id: str) -> Live | Unseen:
-        """The processes of a running container.
+        """Return the processes of a running container.
 
         Raises:
-            NotVisible: they can't be seen on this machine, against what was expected.
+            NotVisible: they can't be seen on this machine, contrary to `visible`.
         """
         if not self._visible:
             return Unseen(container_id, lambda: self._runs(container_id))
@@ -200,7 +200,7 @@ class Containers:
             return False
 
     def ending(self, container_id: str) -> str:
-        """How a container ended, in a few words."""
+        """Return how a container ended, in a few words."""
         try:
             state = self._inspect(container_id)["State"]
         except NotFound:
@@ -212,14 +212,14 @@ class Containers:
         return f"exit code {state['ExitCode']}"
 
     def why_not_healthy(self, container_id: str) -> str:
-        """What its health check said last."""
+        """Return the latest output of its health check."""
         health = self._inspect(container_id)["State"].get("Health") or {}
-        told = [str(check["Output"]).strip() for check in health.get("Log") or []]
-        return next((text for text in reversed(told) if text), "its health check says nothing")
+        outputs = [str(check["Output"]).strip() for check in health.get("Log") or []]
+        return next((text for text in reversed(outputs) if text), "its health check has no output")
 
     def image(self, container_id: str) -> str:
-        """The name of a container's image with its digest; with its id, and with the parts that it
-        says it holds, if it was made here."""
+        """Return the name of a container's image with its digest; for an image built here, with its
+        id and the parts in it."""
         described = self._inspect(container_id)
         with _engine_answers():
             image = self._client.images.get(described["Image"])
@@ -232,12 +232,12 @@ class Containers:
         return f"{name} (id {image.id}{parts})"
 
     def kill(self, container_id: str) -> None:
-        """SIGKILL to all of a container, if it still runs; returns when it has ended."""
+        """Send SIGKILL to all processes of a container, if it runs; return when it has ended."""
         with _engine_answers():
             try:
                 self._client.api.kill(container_id)
             except APIError as refusal:
-                if refusal.status_code != HTTPStatus.CONFLICT:  # which says that it does not run
+                if refusal.status_code != HTTPStatus.CONFLICT:  # i.e. it does not run
                     raise
             self._client.api.wait(container_id)
 
@@ -247,12 +247,12 @@ class Containers:
             self._client.api.pause(container_id)
 
     def resume(self, container_id: str) -> None:
-        """Let them go on."""
+        """Continue a paused container."""
         with _engine_answers():
             self._client.api.unpause(container_id)
 
     def start(self, container_id: str) -> None:
-        """Start a container that has ended once more."""
+        """Start a container that has ended."""
         with _engine_answers():
             self._client.api.start(container_id)
 
@@ -269,15 +269,15 @@ def _engine_answers() -> Iterator[None]:
     except NotFound:
         raise
     except (DockerException, OSError) as error:
-        raise RacetrackError(
-            f"The Docker engine does not do as asked: {error}. Look at its own log."
-        ) from error
+        raise RacetrackError(f"The Docker engine failed: {error}. See its log.") from error
 
 
 def _was_made_here(image: Image) -> bool:
-    """Whether no registry has it. In the containerd image store, the usual one since Docker 29, an
-    image that was built has RepoDigests as one that was pulled has. Ours are told by their label,
-    others by where the engine (API 1.53) says they come from."""
+    """Return whether an image was built here, so that no registry has it.
+
+    In the containerd image store, the default since Docker 29, built images have RepoDigests as
+    pulled ones have. Ours have a label; for others the engine (API 1.53) reports the origin.
+    """
     identity = image.attrs.get("Identity") or {}
     return VERSIONS in image.labels or bool(identity.get("Build") and not identity.get("Pull"))
 

@@ -21,20 +21,20 @@ from racetrack import host
 from racetrack.errors import SetupError
 from racetrack.stack.contract import Unmeasurable
 
-# `start_interval` of a health check. Images made here do without (docker-compose.airgap.yml).
+# For `start_interval` of a health check, which images built here do not use.
 NEEDS_API = (1, 44)
 NEEDS_API_AIRGAP = (1, 41)
-# From here on a second file may change what `include` brought in.
+# From here on a second file may override what `include` brought in.
 NEEDS_COMPOSE = (2, 24, 6)
 ANSWER_WITHIN_S = 30
 SOCKET_ANSWERS_WITHIN_S = 10.0
-# Each service's log is followed over a connection of its own.
+# Each service's log is read over its own connection.
 CONNECTIONS = 32
 ELSEWHERE = "Run Racetrack on a Linux machine with a Docker engine of its own"
 
 
 class NoDocker(SetupError):
-    """Containers can't be started here: `why`, and what to do, in one line."""
+    """Docker can't be used here: the reason, and what to do, in one line."""
 
     def __init__(self, why: str, remedy: str) -> None:
         native = ", or set RUNTIME=native" if host.runs_native() else ""
@@ -54,10 +54,10 @@ class Docker:
 
 
 def find(*, airgap: bool) -> Docker:
-    """Look, start nothing.
+    """Return the Docker engine if it can be used; start nothing.
 
     Raises:
-        NoDocker: says what stands in the way.
+        NoDocker: it can't; the message contains the reason.
     """
     if shutil.which("docker") is None:
         raise NoDocker("there is no `docker` on PATH", "Install Docker")
@@ -69,9 +69,9 @@ def find(*, airgap: bool) -> Docker:
             "Run Racetrack where the engine is",
         )
     client = _connect()
-    told = client.version()
-    _require_docker(told)
-    _require_api(told, NEEDS_API_AIRGAP if airgap else NEEDS_API)
+    version = client.version()
+    _require_docker(version)
+    _require_api(version, NEEDS_API_AIRGAP if airgap else NEEDS_API)
     info = client.info()
     unmeasurable = why_unmeasurable(info)
     if unmeasurable is None and not listener_is_visible(urlparse(where).path):
@@ -82,12 +82,12 @@ def find(*, airgap: bool) -> Docker:
             " (--pid=host)",
         )
     return Docker(
-        client, str(told["Version"]), _compose_version(), int(info["MemTotal"]), unmeasurable
+        client, str(version["Version"]), _compose_version(), int(info["MemTotal"]), unmeasurable
     )
 
 
 def _endpoint() -> str:
-    """The address that the `docker` command goes to: DOCKER_HOST, or that of its context."""
+    """Return the address that the `docker` command uses: DOCKER_HOST, or that of its context."""
     if host := os.environ.get("DOCKER_HOST"):
         return host
     name = os.environ.get("DOCKER_CONTEXT")
@@ -101,7 +101,7 @@ def _endpoint() -> str:
 
 
 def _connect() -> docker.DockerClient:
-    """A client that goes where the `docker` command goes: DOCKER_HOST, or the current context."""
+    """Return a client of the same engine as the `docker` command's."""
     try:
         return docker.from_env(timeout=ANSWER_WITHIN_S, max_pool_size=CONNECTIONS)
     except (DockerException, OSError, ValueError) as error:
@@ -113,22 +113,22 @@ def _connect() -> docker.DockerClient:
         raise NoDocker(f"no Docker engine answers at {_endpoint()}", "Start it") from None
 
 
-def _require_docker(told: Mapping[str, Any]) -> None:
-    """Podman answers as Docker does, by now with an API that would do."""
-    if any(part.get("Name") == "Podman Engine" for part in told.get("Components") or []):
+def _require_docker(version: Mapping[str, Any]) -> None:
+    """Reject Podman, which answers as Docker does, by now with a sufficient API."""
+    if any(part.get("Name") == "Podman Engine" for part in version.get("Components") or []):
         raise NoDocker(
-            f"it is Podman {told.get('Version')} that answers in Docker's place, and these"
-            " containers have never been run with it",
+            f"Podman {version.get('Version')} answers in Docker's place, and these containers"
+            " have never been run with it",
             "Install Docker, and point DOCKER_HOST at it",
         )
 
 
-def _require_api(told: Mapping[str, object], needed: tuple[int, int]) -> None:
-    api = str(told.get("ApiVersion", "0.0"))
+def _require_api(version: Mapping[str, object], needed: tuple[int, int]) -> None:
+    api = str(version.get("ApiVersion", "0.0"))
     if _numbers(api) < needed:
         wanted = ".".join(map(str, needed))
         raise NoDocker(
-            f"Docker {told.get('Version')} is too old: its API is {api}, and {wanted} is needed",
+            f"Docker {version.get('Version')} is too old: its API is {api}, and {wanted} is needed",
             "Upgrade it",
         )
 
@@ -150,21 +150,24 @@ def _compose_version() -> str:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """`v2.24.4-1` → (2, 24, 4)."""
+    """Parse a version: `v2.24.4-1` → (2, 24, 4)."""
     return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 
 @dataclass(frozen=True)
 class Product:
-    """One that brings Docker in a virtual machine. `mark` is in its engine's host name, operating
-    system or kernel version, in lower case; `remedy` says where Racetrack can measure."""
+    """A product that runs Docker in a virtual machine.
+
+    `mark` is in its engine's host name, operating system or kernel version, in lower case; `remedy`
+    names a place where Racetrack can measure.
+    """
 
     title: str
     mark: str
     remedy: str = ELSEWHERE
 
 
-# The first that fits: Rancher Desktop and Colima are built on Lima, and are named after it, too.
+# The first match counts: Rancher Desktop and Colima contain Lima's mark, too.
 PRODUCTS = (
     Product("Docker Desktop", "docker desktop"),
     Product(
@@ -183,7 +186,12 @@ BESIDE = ("Docker Desktop", "Rancher Desktop WSL Distribution")
 
 
 def why_unmeasurable(info: Mapping[str, object]) -> Unmeasurable | None:
-    """Why containers' processes can't be seen here, by what the engine answers to `docker info`."""
+    """Return why containers' processes can't be seen here, according to `docker info`; None if they
+    can.
+
+    A control group that can't be found (containers.py) shows the same, but only once a container
+    runs.
+    """
     kernel, here = str(info.get("KernelVersion", "unknown")), platform.release()
     title, remedy = _product(info)
     if kernel != here:
@@ -199,7 +207,7 @@ def why_unmeasurable(info: Mapping[str, object]) -> Unmeasurable | None:
             "Install a Docker engine in this Linux (https://docs.docker.com/engine/install/), and"
             " have DOCKER_HOST point at it",
         )
-    # One with the same distribution may have this kernel, too. Within it Racetrack works.
+    # A virtual machine may run the same kernel as this machine. Inside it Racetrack works.
     by_name = _known(str(info.get("Name", "")), str(info.get("OperatingSystem", "")))
     if by_name and info.get("Name") != platform.node():
         return Unmeasurable(
@@ -211,20 +219,22 @@ def why_unmeasurable(info: Mapping[str, object]) -> Unmeasurable | None:
 
 
 def listener_is_visible(path: str) -> bool:
-    """Whether the process that listens on a Unix socket is one that can be seen here: the kernel
-    says 0 for one that can't, as within a container that was given the socket of the engine."""
-    if not hasattr(socket, "SO_PEERCRED"):  # macOS, where the engine is in a virtual machine anyway
+    """Return whether the process that listens on a Unix socket can be seen here. The kernel reports
+    pid 0 for one that can't, as in a container with the engine's socket mounted."""
+    if not hasattr(socket, "SO_PEERCRED"):  # macOS, where the engine is in a virtual machine
         return True
-    with socket.socket(socket.AF_UNIX) as asked:
-        asked.settimeout(SOCKET_ANSWERS_WITHIN_S)
-        asked.connect(path)
-        told = asked.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    pid, *_ = struct.unpack("3i", told)
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(SOCKET_ANSWERS_WITHIN_S)
+        connection.connect(path)
+        credentials = connection.getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")
+        )
+    pid, *_ = struct.unpack("3i", credentials)
     return bool(pid)
 
 
 def _product(info: Mapping[str, object]) -> tuple[str, str]:
-    """What it is called, and what to do; of one that is not known, what it says of itself."""
+    """Return the name and the remedy; for an unknown product, its own description."""
     name, system, kernel = (
         str(info.get(key, "")) for key in ("Name", "OperatingSystem", "KernelVersion")
     )
@@ -233,7 +243,7 @@ def _product(info: Mapping[str, object]) -> tuple[str, str]:
     return f"{name}, {system}", ELSEWHERE
 
 
-def _known(*told: str) -> Product | None:
-    """The product whose mark is in what an engine told."""
-    text = " ".join(told).lower()
+def _known(*descriptions: str) -> Product | None:
+    """Return the product whose mark is in an engine's description."""
+    text = " ".join(descriptions).lower()
     return next((product for product in PRODUCTS if product.mark in text), None)

@@ -10,15 +10,15 @@ SHOWN = {"redpanda": "broker"}
 
 
 def called(service: str) -> str:
-    """The name in docker-compose.yml."""
+    """Return a service's name in docker-compose.yml."""
     return CALLED.get(service, service)
 
 
 def shown(name: str) -> str:
-    """The name that the rest of the harness knows a container by."""
+    """Return the harness's name for a service of docker-compose.yml."""
     return SHOWN.get(name, name)
 
 
 def each_once(services: Sequence[str]) -> list[str]:
-    """The names in docker-compose.yml of some services."""
+    """Return the names in docker-compose.yml of some services, without duplicates."""
     return list(dict.fromkeys(map(called, services)))

@@ -1,7 +1,7 @@
-"""Ends at once all that a run in containers has left.
+"""Orphan cleanup: ends at once what a killed run left in containers.
 
-By way of the `docker` command: the watchdog has this loaded while engines are measured, and so
-needs no library that speaks to the Docker engine.
+It uses the `docker` command, not a client library: the watchdog has this loaded while engines are
+measured.
 """
 
 import os
@@ -16,7 +16,7 @@ from racetrack.stack import processes
 from racetrack.stack.compose.names import PROJECT, SERVICE, shown
 
 COMMAND = "docker compose"
-# How each kind of thing is listed, its id first, and removed; what the others use comes first.
+# For each kind: list (id first) and remove. Containers come first, since they use the others.
 KINDS = (
     (
         ("ps", "--all", "--no-trunc", "--format", f'{{{{.ID}}}} {{{{.Label "{SERVICE}"}}}}'),
@@ -30,25 +30,25 @@ LOOK_EVERY_S = 0.1
 
 
 def work_root(stack_name: str) -> Path:
-    """Where a stack keeps what is in no container."""
+    """Return the folder for what a stack keeps outside of containers."""
     return Path(tempfile.gettempdir()) / f"racetrack-{os.getuid()}-{stack_name}.up"
 
 
 def mark(stack_name: str) -> Mapping[str, str]:
-    """The environment by which a `docker compose` that is at work on a stack is found again."""
+    """Return the environment variables by which a `docker compose` of a stack is found again."""
     return processes.mark_command(stack_name, COMMAND)
 
 
 def end_commands(stack_name: str) -> list[str]:
-    """Kill every command of the harness: an orphaned `docker compose` goes on creating containers,
-    an orphaned `top` goes on taking samples. Native services of this name are none of them. Says
-    which there were."""
+    """Kill every command of the harness and return their names: an orphaned `docker compose` keeps
+    creating containers, an orphaned `top` keeps sampling. Native services of this name are left
+    alone."""
     return sorted({member.service for member in processes.kill_commands(stack_name)})
 
 
 def clear_at_once(stack_name: str) -> str | None:
-    """Kill the harness's commands and the project's containers, and remove these with networks and
-    data; says what there was, None if nothing.
+    """Kill the harness's commands, and remove the project's containers with networks and data;
+    return what there was, None if nothing.
 
     Raises:
         RacetrackError: something can't be removed, or Docker does not answer.
@@ -56,10 +56,11 @@ def clear_at_once(stack_name: str) -> str | None:
     commands = end_commands(stack_name)
     services: dict[str, str] = {}  # by container id
     give_up = time.monotonic() + GONE_WITHIN_S
-    while (said := _remove_all(stack_name, services)) is not None:
+    while (complaints := _remove_all(stack_name, services)) is not None:
         if time.monotonic() > give_up:
             raise RacetrackError(
-                f"Docker does not remove all of the project {stack_name}: {said}. See what is left:"
+                f"Docker does not remove all of the project {stack_name}: {complaints}."
+                " See what is left:"
                 f" docker ps --all --filter label={PROJECT}={stack_name}"
             )
         time.sleep(LOOK_EVERY_S)
@@ -71,21 +72,23 @@ def clear_at_once(stack_name: str) -> str | None:
 
 
 def _remove_all(stack_name: str, services: dict[str, str]) -> str | None:
-    """Have everything removed that is there now, and add to `services` what ran; None if there was
-    nothing, else what Docker complained of, such as what somebody else is removing already."""
-    said = None
+    """Remove everything that exists now and add to `services` what ran; return None if there was
+    nothing, else Docker's complaints, such as things that are being removed already."""
+    complaints = None
     for look, remove in KINDS:
         found = _docker(*look, "--filter", f"label={PROJECT}={stack_name}").splitlines()
         if not found:
             continue
         parts = [line.partition(" ") for line in found]
         services.update({name: service for name, _, service in parts if service})
-        said = (said or "") + _docker(*remove, *(name for name, *_ in parts), may_fail=True)
-    return said
+        complaints = (complaints or "") + _docker(
+            *remove, *(name for name, *_ in parts), may_fail=True
+        )
+    return complaints
 
 
 def _docker(*arguments: str, may_fail: bool = False) -> str:
-    """What a command prints; if it may fail, its complaint."""
+    """Return a command's output; if it may fail, its complaints."""
     try:
         done = subprocess.run(
             ["docker", *arguments],
@@ -98,5 +101,5 @@ def _docker(*arguments: str, may_fail: bool = False) -> str:
     except subprocess.TimeoutExpired as error:
         raise RacetrackError(f"The Docker engine does not answer: {error}") from None
     if done.returncode and not may_fail:
-        raise RacetrackError(f"The Docker engine does not do as asked: {done.stderr.strip()}")
+        raise RacetrackError(f"The Docker engine failed: {done.stderr.strip()}")
     return done.stderr.strip() if may_fail else done.stdout

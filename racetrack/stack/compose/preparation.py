@@ -11,14 +11,14 @@ from docker.errors import APIError, DockerException, ImageNotFound
 from racetrack.errors import SetupError
 from racetrack.stack.contract import Say
 
-TELL_EVERY_S = 10.0
+REPORT_EVERY_S = 10.0
 MB = 1_000_000
 GIB = 1 << 30
 UNITS = {"m": 1 << 20, "g": GIB}
 
 
 def is_present(client: docker.DockerClient, image: str) -> bool:
-    """Whether the engine has it."""
+    """Return whether the engine has an image."""
     try:
         client.images.get(image)
     except ImageNotFound:
@@ -27,33 +27,33 @@ def is_present(client: docker.DockerClient, image: str) -> bool:
 
 
 def pull(client: docker.DockerClient, image: str, say: Say) -> None:
-    """Get an image from its registry; says how far it is every ten seconds.
+    """Pull an image from its registry; report progress every ten seconds.
 
     Raises:
-        SetupError: it can't be had.
+        SetupError: the image can't be pulled.
     """
-    began = told = time.monotonic()
+    began = reported = time.monotonic()
     say(f"  pulling {image}")
     layers: dict[str, tuple[int, int]] = {}
     name, _, tag = image.rpartition(":")
     try:
         for event in _checked(client.api.pull(name, tag=tag, stream=True, decode=True)):
             _count(layers, event)
-            if time.monotonic() - told > TELL_EVERY_S:
-                told = time.monotonic()
+            if time.monotonic() - reported > REPORT_EVERY_S:
+                reported = time.monotonic()
                 say(f"  {image}: {_progress(layers)}")
     except (DockerException, OSError) as error:
         why = error.explanation if isinstance(error, APIError) else error
         raise SetupError(
-            f"The image {image} can't be pulled: {why}. Check the network, or do without:"
-            " RUNTIME=native, or images made here (`./race images`, then AIRGAP=true)."
+            f"The image {image} can't be pulled: {why}. Check the network, or use"
+            " RUNTIME=native, or images built here (`./race images`, then AIRGAP=true)."
         ) from error
     total = sum(size for _, size in layers.values())
     say(f"  pulled {image}, {total / MB:,.0f} MB in {time.monotonic() - began:.0f} s")
 
 
 def _checked(events: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
-    """The engine tells of a failure in the middle of its answer, too."""
+    """Yield events, and raise on an error, which may come in the middle of the answer."""
     for event in events:
         if "error" in event:
             raise DockerException(event["error"])
@@ -77,13 +77,15 @@ def _progress(layers: Mapping[str, tuple[int, int]]) -> str:
 
 
 def require_memory(needed: Mapping[str, str], virtual_bytes: int | None = None) -> None:
-    """Look, before anything starts. `needed` says of each service what may come together, such as
-    `4g 300m`; `virtual_bytes` is what the virtual machine has that they run in, if they do.
+    """Check that the machine has enough memory before anything starts.
+
+    `needed` maps each service to the sizes it may use together, such as `4g 300m`; `virtual_bytes`
+    is the memory of the virtual machine that containers run in, if they do.
 
     Raises:
         SetupError: there is too little.
     """
-    sizes = {name: sum(map(_bytes, told.split())) for name, told in needed.items()}
+    sizes = {name: sum(map(_bytes, listed.split())) for name, listed in needed.items()}
     here = "are available. Stop something"
     if virtual_bytes:
         here = "are what Docker's virtual machine has. Give it more"

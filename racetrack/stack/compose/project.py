@@ -1,4 +1,4 @@
-"""A compose project: the `docker compose` commands that act on it."""
+"""A compose project: the `docker compose` commands that act on it, and on nothing else."""
 
 import contextlib
 import json
@@ -15,26 +15,26 @@ from racetrack.config import REPO, Settings, revealed
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.stack.compose import orphans
 
-STARTED_BY = "racetrack.started-by"  # a label: who put a container up
+STARTED_BY = "racetrack.started-by"  # a label: what started a container
 HARNESS = "harness"
-MEMORY = "racetrack.memory"  # a label: what a service may come to use
+MEMORY = "racetrack.memory"  # a label: the memory that a service may use
 REDIS = "redis:6379"  # as other containers see it
-ENGINES = "engines"  # a profile: services that only those want who name them
+ENGINES = "engines"  # a profile: services that start only if named
 LAST_LINES = 12
 
 
 class ComposeFailed(RacetrackError):
-    """`docker compose` gave up; the message ends with what it said."""
+    """`docker compose` failed; the message ends with its output."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """What the compose files say of a service, all settings filled in."""
+    """A service in the compose files, with all settings filled in."""
 
     image: str
     is_built_here: bool
-    ports: Sequence[int]  # those it publishes
-    memory: str  # sizes that it may come to use together, such as `4g 300m`
+    ports: Sequence[int]  # published ports
+    memory: str  # sizes that it may use together, such as `4g 300m`
 
 
 class Project:
@@ -51,13 +51,13 @@ class Project:
         self._command += [argument for file in files for argument in ("--file", str(file))]
 
     def services(self) -> dict[str, Service]:
-        """All services of the files.
+        """Return all services of the files.
 
         Raises:
             ComposeFailed: the files can't be read.
         """
-        told = json.loads(self._run("config", "--format", "json"))
-        return {name: _service(described) for name, described in told["services"].items()}
+        config = json.loads(self._run("config", "--format", "json"))
+        return {name: _service(described) for name, described in config["services"].items()}
 
     def up(self, services: Sequence[str], within_s: float) -> "subprocess.Popen[str]":
         """Begin to start services; the process ends with 0 when all are healthy."""
@@ -72,10 +72,10 @@ class Project:
         self._run("--progress", "quiet", "down", "--volumes", "--remove-orphans")
 
     def build(self, services: Sequence[str], say: Callable[[str], None]) -> None:
-        """Build images, or find that they are up to date.
+        """Build images that are not up to date.
 
         Raises:
-            SetupError: a build failed; the message ends with what it said last.
+            SetupError: a build failed; the message ends with its output.
         """
         if not services:
             return
@@ -88,7 +88,7 @@ class Project:
         if process.returncode:
             raise SetupError(
                 f"The images of {', '.join(services)} can't be built:\n{tail(lines)}\nCheck the"
-                " network, or do without: RUNTIME=native, or images made here (`./race images`,"
+                " network, or use RUNTIME=native, or images built here (`./race images`,"
                 " AIRGAP=true)."
             )
 
@@ -101,7 +101,7 @@ class Project:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            # A Ctrl-C on the terminal is for the runner, which ends things in its own order.
+            # Ctrl-C must not reach it: the harness ends services in its own order.
             start_new_session=True,
         )
 
@@ -127,9 +127,10 @@ class Project:
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """What compose fills into its files: the settings of this run, whatever `.env` says.
+    """Return the variables for the compose files: the settings of this run, whatever `.env`
+    contains.
 
-    The user's own COMPOSE_* variables would add files and profiles to a run.
+    The user's COMPOSE_* variables are removed; they would add files and profiles.
     """
     outside = {name: v for name, v in os.environ.items() if not name.startswith("COMPOSE_")}
     return {
@@ -142,7 +143,7 @@ def environment(settings: Settings) -> dict[str, str]:
 
 
 def end(process: "subprocess.Popen[str]") -> None:
-    """End a command that was begun, if it still runs: `docker` and the plugin that it started."""
+    """Kill a command that still runs: `docker` and the plugin that it started."""
     try:
         plugin = psutil.Process(process.pid).children(recursive=True)
     except psutil.NoSuchProcess:
@@ -155,13 +156,13 @@ def end(process: "subprocess.Popen[str]") -> None:
 
 
 def output_of(process: "subprocess.Popen[str]") -> list[str]:
-    """All lines that a command says, until it ends."""
+    """Return all lines of a command's output, once it has ended."""
     return process.communicate()[0].splitlines()
 
 
 def tail(lines: Sequence[str]) -> str:
-    """The last lines of something, indented."""
-    return "\n".join(f"    {line}" for line in lines[-LAST_LINES:]) or "    (it said nothing)"
+    """Return the last lines, indented."""
+    return "\n".join(f"    {line}" for line in lines[-LAST_LINES:]) or "    (no output)"
 
 
 def _service(described: Mapping[str, Any]) -> Service:

@@ -29,10 +29,10 @@ from racetrack.stack.lifetime import UpFile, Watchdog, require_not_running
 
 ROUNDS = 3
 HELPERS = ("dockerd", "containerd", "docker-proxy")
-# What they keep is on tmpfs or in memory, which goes when a container ends.
-FORGET = ("mysql", "redpanda", "redis")
-# Images made here start afresh every time (racetrack/stack/native/serve.py).
-FORGET_AIRGAP = ("debezium",)
+# Their data is on tmpfs or in memory and goes when a container ends.
+LOSE_DATA = ("mysql", "redpanda", "redis")
+# Images built here start empty every time (racetrack/stack/native/serve.py).
+LOSE_DATA_AIRGAP = ("debezium",)
 
 
 REMEDY = "Enlarge it (the settings that end in _TMPFS, such as REDPANDA_TMPFS)"
@@ -58,12 +58,12 @@ class ComposeStack:
 
     @property
     def data_in_memory(self) -> bool:
-        """Always: the compose files mount a tmpfs over what grows."""
+        """True: the compose files mount a tmpfs over what grows."""
         return True
 
     @property
     def endpoints(self) -> Endpoints:
-        """Where the published ports are, as seen from this machine."""
+        """The published ports, as seen from this machine."""
         s = self.settings
         return Endpoints(
             kafka=f"{s.reach_address}:{s.kafka_port}",
@@ -78,23 +78,23 @@ class ComposeStack:
 
     @property
     def internal_endpoints(self) -> InternalEndpoints:
-        """What a container sees; it is what the scripts take if nothing else is said."""
+        """The addresses in a container, which are the scripts' defaults."""
         return InternalEndpoints("redpanda:9092", "http://redpanda:8081", REDIS, "/scripts")
 
     def missing(self, services: Sequence[str]) -> list[str]:
-        """Those that docker-compose.yml does not have."""
+        """Return the services that docker-compose.yml lacks."""
         described = self._project.services()
         return [name for name in services if called(name) not in described]
 
     def prepare(self, services: Sequence[str], say: Say) -> None:
-        """Clear what a killed run left behind; look whether there is room; get missing images.
+        """Clear what a killed run left; check memory and ports; get missing images.
 
         Raises:
-            SetupError: an image can't be had, or memory is short.
-            BusyError: a stack of this name was put up on purpose, or a port is taken.
+            SetupError: an image can't be obtained, or memory is short.
+            BusyError: a stack of this name was left running, or a port is taken.
         """
         self._watchdog.wait_for_last(say)
-        self._clear_leftovers(say)
+        self._clear_orphans(say)
         described = self._project.services()
         wanted = {name: described[name] for name in each_once(services)}
         needed = {name: service.memory for name, service in wanted.items()}
@@ -105,13 +105,13 @@ class ComposeStack:
     def start(
         self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
     ) -> None:
-        """Start the services and return when all are healthy. Each one's output goes to a file in
+        """Start the services and return when all are healthy. Their output goes to a file each in
         `logs`, and all of it to `docker-compose.log` beside that folder.
 
         Raises:
-            ServiceError: a service did not come up; the message ends with its last words.
-            NotVisible: what runs in the containers can't be measured from here, against what
-                the engine says of itself.
+            ServiceError: a service did not start; the message ends with the end of its log.
+            NotVisible: containers can't be measured from here, contrary to the engine's
+                description.
         """
         wanted = each_once(services)
         self._watchdog.begin(logs.parent if logs else None, say)
@@ -131,16 +131,19 @@ class ComposeStack:
             on_ready(service)
 
     def apart(self, services: Sequence[str]) -> list[str]:
-        """One for each container."""
+        """Return one service for each container."""
         return [shown(name) for name in each_once(services)]
 
     def pids(self, services: Sequence[str]) -> dict[str, list[int]]:
-        """All live processes of each service's container; none while it is killed, or unseen."""
+        """Return the live processes of each service's container; none if killed or unseen."""
         live = {service: self._up.live[called(service)] for service in services}
-        return {service: [] if of in self._up.killed else of.pids() for service, of in live.items()}
+        return {
+            service: [] if each in self._up.killed else each.pids()
+            for service, each in live.items()
+        }
 
     def helpers(self) -> list[int]:
-        """The Docker engine, and those that carry output and connections for its containers."""
+        """Return the processes of the Docker engine that serve its containers."""
         return [
             process.pid
             for process in psutil.process_iter(["name"])
@@ -148,18 +151,18 @@ class ComposeStack:
         ]
 
     def accounting(self, service: str) -> CGroup | None:
-        """The kernel's account of the service's container, if it has one."""
+        """Return the control group of the service's container, if it has one."""
         live = self._up.live.get(called(service))
         return live.group if live else None
 
     def folders_in_memory(self, service: str) -> list[Path]:
-        """The tmpfs mounts of its container."""
+        """Return the tmpfs mounts of its container."""
         live = self._up.live.get(called(service))
         pids = live.pids() if live else []
         return resources.tmpfs_of(pids[0]) if pids else []
 
     def data_folders(self) -> list[DataFolder]:
-        """The tmpfs mounts of all containers that live."""
+        """Return the tmpfs mounts of all live containers."""
         live = self._started.live if self._started else {}
         return [
             DataFolder(folder, f"{_inside(folder)} of {name}", REMEDY)
@@ -168,41 +171,41 @@ class ComposeStack:
         ]
 
     def log_of(self, service: str) -> Path:
-        """The file that the output of the service's container goes to."""
+        """Return the file that the output of the service's container goes to."""
         return self._up.coming.log(called(service))
 
     def program(self, service: str, name: str) -> str:
-        """By way of `docker compose exec`: it is in the container."""
+        """Return a `docker compose exec` command: the program is in the container."""
         return f"docker compose -p {self._project.name} exec {called(service)} {name}"
 
     def where_logs(self) -> str:
-        """A stack that stands has nobody who copies its output into files."""
+        """Return a `docker compose logs` command: a stack left running has no log files."""
         return f"docker compose -p {self._project.name} logs"
 
     def died(self) -> Mapping[str, str]:
-        """Containers that ended though nobody asked them to, with their last words."""
+        """Return containers that ended unasked, with the end of their log."""
         return {
-            shown(name): f"{self._containers.ending(live.container_id)}; its last words:\n"
-            f"{self._up.coming.last_words(name)}"
+            shown(name): f"{self._containers.ending(live.container_id)}; the end of its log:\n"
+            f"{self._up.coming.log_tail(name)}"
             for name, live in list(self._up.live.items())
             if live not in self._up.killed and not live.runs()
         }
 
     def survives_kill(self, service: str) -> bool:
-        """Not if what it keeps is on tmpfs, or in a container that starts afresh every time."""
-        forgetful = (*FORGET, *(FORGET_AIRGAP if self.settings.airgap else ()))
-        return called(service) not in forgetful
+        """Return False if its data is on tmpfs or its container starts empty."""
+        lost = (*LOSE_DATA, *(LOSE_DATA_AIRGAP if self.settings.airgap else ()))
+        return called(service) not in lost
 
     def kill(self, services: Sequence[str]) -> None:
-        """SIGKILL to all processes of their containers.
+        """Send SIGKILL to all processes of their containers.
 
         Raises:
-            RacetrackError: one could not be started again on what it had.
+            RacetrackError: a service could not be restarted on its data.
         """
         for service in services:
             if not self.survives_kill(service):
                 raise RacetrackError(
-                    f"{service} can't be killed in a container: what it keeps would go with it."
+                    f"{service} can't be killed in a container: its data would be lost."
                     " Pause it instead, or set RUNTIME=native."
                 )
         doomed = [self._up.live[name] for name in each_once(services)]
@@ -215,14 +218,14 @@ class ComposeStack:
         self._containers.pause(self._up.live[called(service)].container_id)
 
     def resume(self, service: str) -> None:
-        """Let a paused container go on."""
+        """Continue a paused container."""
         self._containers.resume(self._up.live[called(service)].container_id)
 
     def restart(self, service: str) -> None:
-        """Start a killed container once more, and return when it is healthy.
+        """Start a killed container, and return when it is healthy.
 
         Raises:
-            ServiceError: it did not become so; the message ends with its last words.
+            ServiceError: it did not become healthy; the message ends with the end of its log.
         """
         name = called(service)
         container_id, since_s = self._up.live[name].container_id, time.time()
@@ -231,7 +234,7 @@ class ComposeStack:
         self._up.live[name] = self._containers.live(container_id)
 
     def versions(self) -> Mapping[str, str]:
-        """The image of every container with its digest, and the engine's version."""
+        """Return the image of every container with its digest, and the engine's version."""
         return {
             "docker": self._docker.version,
             "docker-compose": self._docker.compose_version,
@@ -239,7 +242,7 @@ class ComposeStack:
         }
 
     def stop(self, say: Say) -> None:
-        """Remove the project's containers, networks and data, whoever put them up. Idempotent."""
+        """Remove the project's containers, networks and data, whatever started them. Idempotent."""
         self._watchdog.wait_for_last(say)
         began = time.monotonic()
         names = sorted({container.service for container in self._containers.all()})
@@ -268,13 +271,13 @@ class ComposeStack:
         """Do nothing: images hold what makes a start faster."""
 
     def leave_running(self, engine: str) -> None:
-        """Let the stack stand when this command ends."""
+        """Leave the stack running when this command ends."""
         services = list(map(shown, self._up.live))
         self._note.write(self.runtime, engine, self.settings.workload, services)
         self._watchdog.dismiss()
 
     def running(self) -> RunningStack | None:
-        """The stack that `leave_running` left standing, if anything of it still lives."""
+        """Return the stack that `leave_running` left running, if any of it is alive."""
         running = [each for each in self._containers.all() if each.state in ("running", "paused")]
         services = {shown(each.service): self._containers.live(each.id).pids() for each in running}
         return self._note.read(services)
@@ -285,21 +288,21 @@ class ComposeStack:
             raise RacetrackError("This stack has not been started.")
         return self._started
 
-    def _clear_leftovers(self, say: Say) -> None:
+    def _clear_orphans(self, say: Say) -> None:
         require_not_running(self.running())
         if not all(each.started_by_harness for each in self._containers.all()):
             raise BusyError(
-                f"The compose project {self._project.name} was put up by hand. Take it down"
+                f"The compose project {self._project.name} was started by hand. Take it down"
                 " (`./race down`), or set another STACK_NAME and other ports."
             )
         orphans.end_commands(self._project.name)
         if self._containers.anything_left():
             said: list[str] = []
             self.stop(said.append)
-            say("\n".join(["Cleared what a run that was killed left behind.", *said]))
+            say("\n".join(["Cleared what a killed run left.", *said]))
 
     def _ports(self, services: Iterable[Service]) -> dict[str, int]:
-        """The published ports, by the setting that moves each."""
+        """Return the published ports by the setting that changes each."""
         settings = self.settings.model_dump()
         moved_by = {port: name.upper() for name, port in settings.items() if name.endswith("_port")}
         return {moved_by[port]: port for service in services for port in service.ports}
@@ -310,7 +313,7 @@ class ComposeStack:
         if self.settings.airgap:
             if missing:
                 raise SetupError(
-                    f"These images have not been made yet: {', '.join(missing)}. Make them with"
+                    f"These images have not been built yet: {', '.join(missing)}. Build them with"
                     " `./race images`."
                 )
             return
@@ -322,13 +325,13 @@ class ComposeStack:
 
 
 def _inside(folder: Path) -> str:
-    """`/proc/1/root/data` as the container has it: `/data`."""
+    """Return a folder's path in the container: `/proc/1/root/data` → `/data`."""
     return "/" + "/".join(folder.parts[4:])
 
 
 @dataclass
 class _Started:
-    """What `start` made, by the names in docker-compose.yml."""
+    """The state of a started stack, by the names in docker-compose.yml."""
 
     coming: Startup
     followers: Followers

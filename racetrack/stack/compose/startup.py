@@ -23,11 +23,12 @@ LOG_TAIL_WITHIN_S = 0.5
 
 
 class ServiceError(RacetrackError):
-    """A service did not come up; the message ends with its last words."""
+    """A service did not start; the message ends with the end of its log."""
 
 
 class Followers:
-    """A thread per container; each ends when its container does."""
+    """Threads that copy the output of containers, as it is written, into a file each and one for
+    all."""
 
     def __init__(self, client: docker.DockerClient, whole: Path) -> None:
         self._client = client
@@ -36,7 +37,7 @@ class Followers:
         self._threads: dict[str, threading.Thread] = {}  # by container id
 
     def follow(self, container_id: str, service: str, log: Path, since_s: float = 0.0) -> None:
-        """Append to `log` what a container says from `since_s` (epoch) on."""
+        """Append to `log` the output of a container from `since_s` (epoch) on."""
         thread = threading.Thread(
             target=self._copy, args=(container_id, service, log, since_s), daemon=True
         )
@@ -44,11 +45,11 @@ class Followers:
         self._threads[container_id] = thread
 
     def drain(self, container_id: str) -> None:
-        """Take in what a container that has ended still had to say."""
+        """Wait briefly for the remaining output of a container that has ended."""
         self._threads[container_id].join(LOG_TAIL_WITHIN_S)
 
     def close(self) -> None:
-        """Take in what is still on its way; the containers have ended."""
+        """Wait for the remaining output; the containers have ended."""
         for thread in self._threads.values():
             thread.join(FOLLOWER_ENDS_WITHIN_S)
         with self._lock:
@@ -58,16 +59,15 @@ class Followers:
         rest = b""
         with log.open("ab", buffering=0) as file:
             try:
-                said = self._client.api.logs(
+                output = self._client.api.logs(
                     container_id, stream=True, follow=True, since=since_s or None
                 )
-                for chunk in said:
+                for chunk in output:
                     file.write(chunk)
                     *lines, rest = (rest + chunk).split(b"\n")
                     self._keep(service, lines)
-            except Exception as error:  # noqa: BLE001  # docker, requests, urllib3: each its own
-                # The container is gone before all was read, or the engine is: who needs the log
-                # finds the reason in it.
+            except Exception as error:  # noqa: BLE001  # docker, requests and urllib3 each raise their own
+                # The container or the engine is gone: record the reason in the log.
                 file.write(f"[racetrack] the log ends here: {error}\n".encode())
         self._keep(service, [rest] if rest else [])
 
@@ -88,14 +88,14 @@ class Startup:
         self.ids: dict[str, str] = {}  # name → container id, of those that were started
 
     def log(self, name: str) -> Path:
-        """Where the output of a container goes."""
+        """Return the file that the output of a container goes to."""
         return self._logs / f"{shown(name)}.log"
 
     def wait(self, up: "subprocess.Popen[str]", wanted: Sequence[str], say: Say) -> None:
         """Return when all are healthy. `up` is the `docker compose up --wait` that starts them.
 
         Raises:
-            ServiceError: one is not, and won't be.
+            ServiceError: a container ended, is unhealthy or is late.
         """
         began = time.monotonic()
         ready: set[str] = set()
@@ -112,10 +112,10 @@ class Startup:
             raise self._unfinished(up, missing)
 
     def wait_again(self, name: str, since_s: float) -> None:
-        """Return when one that was started once more, at `since_s` (epoch), is healthy.
+        """Return when a container that was restarted at `since_s` (epoch) is healthy.
 
         Raises:
-            ServiceError: it did not become so.
+            ServiceError: it did not become healthy.
         """
         self._follow(name, self.ids[name], since_s)
         give_up = time.monotonic() + READY_WITHIN_S
@@ -125,13 +125,13 @@ class Startup:
                 raise self._too_late(name)
             time.sleep(LOOK_EVERY_S)
 
-    def last_words(self, name: str) -> str:
-        """The end of what a container said."""
+    def log_tail(self, name: str) -> str:
+        """Return the end of a container's log."""
         self._followers.drain(self.ids[name])
         return tail(self.log(name).read_text(errors="replace").splitlines())
 
     def _look(self, wanted: Sequence[str]) -> dict[str, Container]:
-        """What there is of the wanted by now; what they say is kept from then on."""
+        """Return the wanted containers that exist, and copy their output from then on."""
         found = {each.service: each for each in self._containers.all() if each.service in wanted}
         for name, container in found.items():
             if name not in self.ids and container.state != "created":
@@ -147,13 +147,13 @@ class Startup:
             if container.state in ENDED:
                 why = f"did not start: {self._containers.ending(container.id)}"
             elif container.is_unhealthy:
-                why = f"is not well: {self._containers.why_not_healthy(container.id)}"
+                why = f"is unhealthy: {self._containers.why_not_healthy(container.id)}"
             else:
                 continue
-            raise ServiceError(f"{shown(name)} {why}; its last words:\n{self.last_words(name)}")
+            raise ServiceError(f"{shown(name)} {why}; the end of its log:\n{self.log_tail(name)}")
 
     def _unfinished(self, up: "subprocess.Popen[str]", missing: Sequence[str]) -> ServiceError:
-        """`docker compose up` has ended, and these are not ready."""
+        """Return the error for containers that `docker compose up` did not make ready."""
         said = tail(output_of(up))
         if up.returncode == 0:
             return ServiceError(f"{', '.join(missing)}: no health check in docker-compose.yml.")
@@ -165,8 +165,9 @@ class Startup:
     def _too_late(self, name: str) -> ServiceError:
         why = self._containers.why_not_healthy(self.ids[name])
         return ServiceError(
-            f"{shown(name)} was not ready within {READY_WITHIN_S:.0f} s: {why}; its last words:\n"
-            f"{self.last_words(name)}"
+            f"{shown(name)} was not ready within {READY_WITHIN_S:.0f} s: {why}; the end of its"
+            " log:\n"
+            f"{self.log_tail(name)}"
         )
 
 

@@ -1,1 +1,1 @@
-"""The native runtime: services as plain processes, installed from package registries."""
+"""The native runtime: services as plain processes of this user."""

@@ -2,17 +2,17 @@
 
     python -m racetrack.stack.native.serve broker registry
 
-They listen on BIND_ADDRESS, say what they say on standard output, and end together: by SIGTERM, or
-when the first of them ends. When each has passed its check, the file `ready` stands in
-RACETRACK_WORK (/var/lib/racetrack), which holds their data as well and is emptied at the start.
-RACETRACK_PARTS names the folder with the parts, `parts` beside the package by default.
+The services listen on BIND_ADDRESS, write to standard output, and end together: by SIGTERM, or when
+the first of them ends. When all have passed their checks, the file `ready` is created in
+RACETRACK_WORK (/var/lib/racetrack), which also holds their data and is emptied at the start.
+RACETRACK_PARTS is the folder with the parts, by default `parts` beside the package.
 
-With --prepare, all but the last are brought up, so that the last finds its peers, and what makes
-later starts faster is made (see prebuilt.py); then they end. That is for building an image: they
-listen on free ports, since a build may share the machine's.
+With --prepare, for building an image, all services but the last are started so that the last finds
+its peers, and the results that speed up later starts are made (see prebuilt.py); then they end.
+They listen on free ports, since a build may share the machine's.
 
-Exit codes: 0 ended by SIGTERM, or prepared; 1 one did not come up, or ended unasked; 2 a setting
-can't be used.
+Exit codes: 0 ended by SIGTERM, or prepared; 1 a service did not start, or ended unasked; 2 a
+setting is invalid.
 """
 
 import argparse
@@ -46,13 +46,13 @@ from racetrack.stack.service import (
 WORK = "/var/lib/racetrack"
 READY = "ready"
 CHECK_EVERY_S = 0.2
-# As long as the stack waits (start_period in docker-compose.yml): peers may be coming up, too.
+# As long as the stack waits (start_period in docker-compose.yml): peers may be starting, too.
 PATIENCE_S = 180.0
 GRACE_S = 8.0
 
 
 class StopRequested(BaseException):
-    """Somebody wants this to end."""
+    """SIGTERM or SIGINT was received."""
 
 
 class Foreground:
@@ -66,10 +66,10 @@ class Foreground:
         _empty(work)
 
     def bring_up(self, services: Sequence[NativeService]) -> None:
-        """Start the services and return when each has passed its check.
+        """Start the services and return when all have passed their checks.
 
         Raises:
-            RacetrackError: one did not come up.
+            RacetrackError: a service did not start.
         """
         named = {service.name: service for service in services}
         after = {name: [n for n in s.after if n in named] for name, s in named.items()}
@@ -83,28 +83,28 @@ class Foreground:
             _say(f"{service.name} ready after {time.monotonic() - began:.1f} s")
 
     def launch(self, service: NativeService) -> Launch:
-        """Let a service make what it needs, and start nothing."""
+        """Let a service write what it needs, without starting it."""
         launch = service.launch(self._context(service))
         if launch.faster:
             self._faster.append((service, launch.faster))
         return launch
 
     def make_faster(self) -> None:
-        """Make what makes later starts of the launched services faster."""
+        """Make the results that speed up later starts of the launched services."""
         for service, faster in self._faster:
             context = self._context(service)
             if not faster.exists(self._parts):
                 _say(f"{service.name}: preparing faster starts")
                 faster.make(context)
 
-    def tell_ready(self) -> None:
-        """From now on the container is healthy."""
+    def mark_ready(self) -> None:
+        """Mark the container as healthy."""
         (self._work / READY).touch()
 
     def wait(self) -> str:
-        """Wait for the first service that ends; which, and how.
+        """Wait for the first service to end; return which one and how.
 
-        Takes in what others have left behind, too: in a container this is process 1.
+        Also reaps orphans: in a container this is process 1.
         """
         names = {process.pid: name for name, process in self._running.items()}
         while True:
@@ -113,7 +113,7 @@ class Foreground:
                 return f"{names[pid]} ended ({os.waitstatus_to_exitcode(status)})"
 
     def end(self) -> None:
-        """End all services; what does not listen is killed."""
+        """End all services; those that ignore SIGTERM are killed."""
         (self._work / READY).unlink(missing_ok=True)
         for process in self._running.values():
             with contextlib.suppress(ProcessLookupError):
@@ -122,7 +122,7 @@ class Foreground:
         for process in self._running.values():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, give_up - time.monotonic()))
-            # Its children, which are in its group, too.
+            # Also ends its children, which are in its group.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -137,7 +137,7 @@ class Foreground:
         def check() -> None:
             for name, process in self._running.items():
                 if (code := process.poll()) is not None:
-                    raise RacetrackError(f"{name} did not come up: it ended ({code})")
+                    raise RacetrackError(f"{name} did not start: it ended ({code})")
             service.check(context)
 
         try:
@@ -159,18 +159,18 @@ class Foreground:
 
 
 def serve(foreground: Foreground, services: Sequence[NativeService]) -> None:
-    """Bring the services up and wait for the first that ends.
+    """Start the services and wait for the first to end.
 
     Raises:
-        RacetrackError: always, sooner or later, if nobody asks for the end.
+        RacetrackError: a service ended, or did not start.
     """
     foreground.bring_up(services)
-    foreground.tell_ready()
+    foreground.mark_ready()
     raise RacetrackError(foreground.wait())
 
 
 def prepare(foreground: Foreground, services: Sequence[NativeService]) -> None:
-    """Let each service make what makes its later starts faster."""
+    """Make the results that speed up later starts of the services."""
     *peers, last = services
     foreground.bring_up(peers)
     foreground.launch(last)
@@ -178,7 +178,7 @@ def prepare(foreground: Foreground, services: Sequence[NativeService]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Serve or prepare; the exit code."""
+    """Serve or prepare; return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m racetrack.stack.native.serve",
         description=__doc__,
@@ -204,7 +204,7 @@ def main(arguments: list[str]) -> int:
         _say(str(error))
         return 1
     except StopRequested:
-        _say("ended as asked")
+        _say("ended on request")
     finally:
         foreground.end()
     return 0
@@ -216,15 +216,15 @@ def _on_free_ports(settings: Settings) -> Settings:
 
 
 def _request_stop(_number: int, _frame: object) -> None:
-    # Once is enough: a second signal must not break the ending off.
+    # A second signal must not interrupt the clean-up.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise StopRequested
 
 
 def _empty(folder: Path) -> None:
-    """Remove what an earlier start left; the folder itself may be a mount."""
-    # Services that give up root must still reach their own folders: others may pass, not look.
+    """Remove what an earlier start left, but not the folder, which may be a mount."""
+    # Services that drop root must still reach their folders: others may enter, but not list.
     folder.mkdir(mode=0o711, parents=True, exist_ok=True)
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():

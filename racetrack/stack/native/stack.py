@@ -1,5 +1,4 @@
-"""The native stack: installs and starts services side by side, watches them, and leaves nothing
-behind."""
+"""The native stack: installs services, starts them in parallel, watches and ends them."""
 
 import signal
 import subprocess
@@ -37,17 +36,17 @@ from racetrack.stack.service import (
 )
 from racetrack.stack.services import debezium, registry
 
-# Class archives, each made by a service that uses a core.
+# Each class archive is made by a service that uses one core.
 MADE_AT_A_TIME = 2
 
-# Installs parts: their names, the versions, and what reports progress → part → its folder.
+# (parts, versions, say) → part → the folder it is installed in.
 Fetch = Callable[
     [Sequence[str], Mapping[str, str], Say], AbstractContextManager[Mapping[str, Future[Path]]]
 ]
 
 
 class _Cancelled(Exception):
-    """Another service failed: this one's start is of no use any more."""
+    """Another service failed, so this one's start is cancelled."""
 
 
 class NativeStack:
@@ -65,13 +64,13 @@ class NativeStack:
         self.settings = settings
         self._find, self._fetch = find, fetch
         self._parts: dict[str, Path] = {}
-        self._coming: Mapping[str, Future[Path]] = {}  # parts that are installed, or being so
+        self._coming: Mapping[str, Future[Path]] = {}  # parts that are or are being installed
         self._faster: dict[str, FasterStart] = {}  # of the services that were started
         self._services: Sequence[str] = ()
         self._say: Say = lambda _line: None
         self._root = processes.work_root(settings.stack_name)
         self._note = UpFile(self._root)
-        self._logs = self._root / "logs"  # where those of a stack that stands are
+        self._logs = self._root / "logs"  # used if no other folder is given
         self._running: dict[str, RunningService] = {}
         self._stopping = threading.Event()
         self._dead: list[subprocess.Popen[bytes]] = []
@@ -84,7 +83,7 @@ class NativeStack:
 
     @property
     def endpoints(self) -> Endpoints:
-        """Where the services listen, as seen from this machine."""
+        """The addresses of the services, as seen from this machine."""
         s = self.settings
         return Endpoints(
             kafka=net.kafka(s),
@@ -99,15 +98,15 @@ class NativeStack:
 
     @property
     def internal_endpoints(self) -> InternalEndpoints:
-        """The same, since an engine's service runs on this machine too."""
+        """The same addresses, since an engine runs on this machine too."""
         where = self.endpoints
         return InternalEndpoints(where.kafka, where.registry, where.redis, str(REPO / "scripts"))
 
     def prepare(self, services: Sequence[str], say: Say) -> None:
-        """Clear what a killed run left behind; see that the ports are free.
+        """Clear what a killed run left; check that the ports are free.
 
         Raises:
-            BusyError: a stack of this name was put up by `./race up`, or a port is taken.
+            BusyError: a stack of this name was left running by `./race up`, or a port is taken.
         """
         environment.require_open_files()
         if not self.data_in_memory:
@@ -115,7 +114,7 @@ class NativeStack:
         self._watchdog.wait_for_last(say)
         require_not_running(self.running())
         if cleared := processes.clear(self.settings.stack_name):
-            say(f"Cleared what a run that was killed left behind: {cleared}.")
+            say(f"Cleared what a killed run left: {cleared}.")
         wanted = [self._find(name) for name in services]
         resources.require_free_ports(
             self.settings.bind_address, [w.ports(self.settings) for w in wanted]
@@ -124,18 +123,18 @@ class NativeStack:
     def start(
         self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
     ) -> None:
-        """Install the parts that are missing, and start each service as soon as its own are there;
-        return when each has passed its health check.
+        """Install missing parts, start each service as soon as its parts are installed, and return
+        when all are healthy.
 
         Raises:
             SetupError: a part can't be installed.
-            ServiceError: a service did not come up; the message ends with its last words.
+            ServiceError: a service did not start; the message ends with the end of its log.
         """
         wanted = [self._find(name) for name in services]
         needed = {part for service in wanted for part in service.parts}
         self._services = services
         self._watchdog.begin(logs.parent if logs else None, say)
-        # mysqld gives up root and must still reach its own folder, so others may pass, not look.
+        # mysqld drops root and must still reach its folder: others may enter, but not list.
         self._root.mkdir()
         self._root.chmod(0o711)
         self._logs, self._say = logs or self._logs, say
@@ -154,33 +153,33 @@ class NativeStack:
                 future.result()
 
     def apart(self, services: Sequence[str]) -> list[str]:
-        """All of them."""
+        """Return all of them."""
         return list(services)
 
     def pids(self, services: Sequence[str]) -> dict[str, list[int]]:
-        """Each service's main process and all its descendants; none while it is killed, though its
-        main process stays a zombie until the stack stops."""
+        """Return each service's main process and its descendants; none while it is killed, though
+        its main process stays a zombie until the stack stops."""
         tree = ProcessTree.now()
         running = {service: self._running[service] for service in services}
         return {
-            service: [] if of.was_killed else tree.with_descendants(of.process.pid)
-            for service, of in running.items()
+            service: [] if each.was_killed else tree.with_descendants(each.process.pid)
+            for service, each in running.items()
         }
 
     def helpers(self) -> list[int]:
-        """There are none."""
+        """Return none."""
         return []
 
     def accounting(self, service: str) -> None:
-        """There is none: processes of this user are not kept apart."""
+        """Return None: processes of one user share an account."""
 
     def folders_in_memory(self, service: str) -> list[Path]:
-        """Its folder, if there is a tmpfs that is large enough for a stack."""
+        """Return its folder, if that is on tmpfs."""
         folder = self._root / service
         return [folder] if folder.exists() and resources.is_on_tmpfs(folder) else []
 
     def data_folders(self) -> list[DataFolder]:
-        """The one folder that holds all of it."""
+        """Return the one folder that holds all data."""
         where = resources.mount_point(self._root.parent)
         enlarge = f"Enlarge it (`mount -o remount,size=8g {where}`, as root)"
         remedy = enlarge if self.data_in_memory else "Free some, or set TMPDIR to another disk"
@@ -188,20 +187,20 @@ class NativeStack:
         return [DataFolder(self._root if exists else self._root.parent, str(where), remedy)]
 
     def log_of(self, service: str) -> Path:
-        """The file that the service's output goes to."""
+        """Return the file that the service's output goes to."""
         return self._logs / f"{service}.log"
 
     def where_logs(self) -> str:
-        """The folder with a file a service."""
+        """Return the folder with a log file for each service."""
         return str(self._logs)
 
     def program(self, service: str, name: str) -> str:
-        """Its path, in one of the service's parts."""
+        """Return its path, in one of the service's parts."""
         programs = [self._parts[part] / "bin" / name for part in self._find(service).parts]
         return str(next(path for path in programs if path.exists()))
 
     def died(self) -> Mapping[str, str]:
-        """Services that ended though nobody asked them to, with their last words."""
+        """Return services that ended unasked, with the end of their log."""
         return {
             name: running.ending()
             for name, running in list(self._running.items())
@@ -209,17 +208,17 @@ class NativeStack:
         }
 
     def survives_kill(self, service: str) -> bool:  # noqa: ARG002
-        """Always: its folder stays."""
+        """Return True: the service's folder stays."""
         return True
 
     def kill(self, services: Sequence[str]) -> None:
-        """End all processes of some services by SIGKILL; returns when they are gone."""
+        """End all processes of some services by SIGKILL; return when they are gone."""
         for service in services:
             self._running[service].was_killed = True
         for service in services:
             processes.kill(self.settings.stack_name, service)
-            # Waited for only when the stack stops: the kernel would add its CPU time to that of
-            # this process's children, which is the harness's own account.
+            # Reap it only when the stack stops: the kernel would add its CPU time to this
+            # process's children, which count as the harness's own.
             self._dead.append(self._running[service].process)
 
     def pause(self, service: str) -> None:
@@ -227,22 +226,22 @@ class NativeStack:
         processes.signal_service(self.settings.stack_name, service, signal.SIGSTOP)
 
     def resume(self, service: str) -> None:
-        """Let a paused service go on (SIGCONT)."""
+        """Continue a paused service (SIGCONT)."""
         processes.signal_service(self.settings.stack_name, service, signal.SIGCONT)
 
     def restart(self, service: str) -> None:
-        """Start a killed service once more on the data it left; returns when it is ready.
+        """Start a killed service on the data it left; return when it is ready.
 
         Raises:
-            ServiceError: it did not come up; the message ends with its last words.
+            ServiceError: it did not start; the message ends with the end of its log.
         """
         try:
             self._launch(self._running[service].service)
         except _Cancelled:
-            return  # the stack is being stopped: nobody waits for this one any more
+            return  # the stack is being stopped
 
     def versions(self) -> Mapping[str, str]:
-        """Part → version, of everything that was started."""
+        """Return part → version of everything that was started."""
         found: dict[str, str] = {}
         for running in self._running.values():
             found.update(running.service.versions(self._context(running.service)))
@@ -258,24 +257,27 @@ class NativeStack:
         self._running.clear()
         cleared = processes.clear(self.settings.stack_name)
         for process in ended:
-            if process.poll() is None:  # seen once, of a JVM: it was not found by its mark
-                say(f"  ended {process.args!s:.80} (pid {process.pid}), which had been overlooked")
+            if process.poll() is None:  # a JVM was once not found by its mark
+                say(
+                    f"  ended {process.args!s:.80} (pid {process.pid}), which was not found by its"
+                    " mark"
+                )
                 process.kill()
-            process.wait()  # or it stays a zombie for as long as this process lives
+            process.wait()  # or it stays a zombie until this process ends
         self._watchdog.dismiss()
         if cleared:
             say(f"  ended {cleared} in {time.monotonic() - began:.1f} s")
 
     def speed_up_next_start(self, say: Say) -> None:
-        """Make class archives, if some are missing: services are started once more, with those that
-        they need beside them, and ended when they have written theirs."""
+        """Make missing class archives: services are started once more, with the peers they need,
+        and ended when their archive is written."""
         missing = {
             name: faster for name, faster in self._faster.items() if not faster.exists(self._parts)
         }
         if not missing:
             return
         say(
-            f"Making later starts faster, once ({', '.join(missing)})."
+            f"Preparing faster starts, once ({', '.join(missing)})."
             " Ctrl-C leaves it for the next run."
         )
         began = time.monotonic()
@@ -291,19 +293,19 @@ class NativeStack:
                 for job in as_completed(jobs):
                     job.result()
         except RacetrackError as error:
-            say(f"  that failed, and is left for the end of the next run: {error}")
+            say(f"  failed; the next run will try again: {error}")
         else:
             say(f"  done in {time.monotonic() - began:.0f} s")
         finally:
             self.stop(lambda _line: None)
 
     def leave_running(self, engine: str) -> None:
-        """Let the stack stand when this command ends."""
+        """Leave the stack running when this command ends."""
         self._note.write(self.runtime, engine, self.settings.workload, list(self._running))
         self._watchdog.dismiss()
 
     def running(self) -> RunningStack | None:
-        """The stack that `leave_running` left standing, if anything of it still lives."""
+        """Return the stack that `leave_running` left running, if any of it is alive."""
         services: dict[str, list[int]] = {}
         for member in processes.members(self.settings.stack_name):
             services.setdefault(member.service, []).append(member.process.pid)
@@ -311,7 +313,7 @@ class NativeStack:
 
     @contextmanager
     def _ended_on_error(self) -> Iterator[None]:
-        """End all services if this fails, or threads that wait for one would wait forever."""
+        """End all services on failure, so that no thread waits for one forever."""
         try:
             yield
         except BaseException:
@@ -392,7 +394,7 @@ def _on_disk(folder: Path) -> str:
 
 
 def _versions_of(settings: Settings) -> dict[str, str]:
-    """The versions asked for, under their names in `.env`."""
+    """Return the requested versions by their names in `.env`."""
     return {
         name.upper(): str(value)
         for name, value in settings.model_dump().items()

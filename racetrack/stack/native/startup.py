@@ -1,4 +1,4 @@
-"""Native services while they come up: waits until one is ready, says why one is not."""
+"""The start of native services: wait until each is ready, and report failures."""
 
 import subprocess
 import time
@@ -16,7 +16,7 @@ CHECK_EVERY_S = 0.1
 
 
 class ServiceError(RacetrackError):
-    """A service did not come up, or ended unasked; the message ends with its last words."""
+    """A service did not start, or ended unasked; the message ends with the end of its log."""
 
 
 @dataclass
@@ -30,15 +30,15 @@ class RunningService:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its main process is no more."""
+        """Whether its main process has exited."""
         return self.process.poll() is not None
 
     def ending(self) -> str:
-        """How it ended, with its last words."""
+        """Return how it ended, with the end of its log."""
         code = self.process.poll()
         killed = code is not None and code < 0
         how = f"killed by signal {-code}" if killed and code else f"exit code {code}"
-        return f"{how}; its last words:\n{log_tail(self.log)}"
+        return f"{how}; the end of its log:\n{log_tail(self.log)}"
 
 
 def wait_ready(
@@ -47,11 +47,13 @@ def wait_ready(
     meanwhile: Callable[[], None],
     is_complete: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Return when the service has passed its check; `meanwhile` may raise to end the wait. The time
-    that it is given begins when the stack `is_complete`: others may have to be downloaded first.
+    """Return when the service has passed its check; `meanwhile` may raise to end the wait.
+
+    Its time limit begins when `is_complete` returns true: other parts may have to be downloaded
+    first.
 
     Raises:
-        ServiceError: it ended, or was not ready in time.
+        ServiceError: the service ended, or was not ready in time.
     """
     service = running.service
     began = time.monotonic()
@@ -75,5 +77,5 @@ def wait_ready(
     except NotReady as still_missing:
         raise ServiceError(
             f"{service.name} was not ready within {service.ready_within_s:.0f} s:"
-            f" {still_missing}; its last words:\n{log_tail(running.log)}"
+            f" {still_missing}; the end of its log:\n{log_tail(running.log)}"
         ) from None

@@ -1,1 +1,1 @@
-"""The services that every run has, as plain processes: database, broker, registry, CDC, load."""
+"""The services that every run has: database, broker, registry, CDC, load."""

@@ -1,4 +1,4 @@
-"""The broker: Apache Kafka, one node that is its own controller, nothing kept after the run."""
+"""The broker: Apache Kafka, one node that is its own controller; its data goes after the run."""
 
 import base64
 import shutil
@@ -26,7 +26,7 @@ OUTSIDE_PORT = 19092  # as in Redpanda's own examples
 
 
 class Broker:
-    """See `racetrack.stack.service.NativeService`."""
+    """Kafka as a native service."""
 
     name = "broker"
     parts = ("kafka",)
@@ -57,7 +57,7 @@ class Broker:
             "bootstrap.servers": net.kafka(context.settings),
         }
         try:
-            # Metadata says all: ours answers with the cluster id that we gave it, and its leaders.
+            # Metadata holds the cluster id, which identifies our broker, and the leaders.
             metadata = AdminClient(quiet).list_topics(timeout=ANSWER_S)
         except KafkaException as error:
             raise NotReady(f"no metadata within {ANSWER_S:.0f} s: {error.args[0].str()}") from None
@@ -67,7 +67,7 @@ class Broker:
                 f" ({metadata.cluster_id}, not {expected}). Stop it, or set KAFKA_PORT to a free"
                 " port."
             )
-        # One that was killed and started again answers before it leads what it has.
+        # A restarted broker answers before it leads its partitions.
         leaderless = [
             f"{name}/{number}"
             for name, topic in metadata.topics.items()
@@ -83,17 +83,17 @@ class Broker:
 
 
 def class_path(context: Context) -> str:
-    """Kafka's jars."""
+    """Return Kafka's jars as a class path."""
     return jvm.class_path(context.parts["kafka"] / "libs")
 
 
 def cluster_id_file(context: Context) -> Path:
-    """Where the id of the cluster that was made for this run stands."""
+    """Return the file with the id of this run's cluster."""
     return context.work / "cluster.id"
 
 
 def server_properties(context: Context) -> dict[str, str]:
-    """The broker's configuration. What is not here is as Kafka delivers it."""
+    """Return the broker's configuration, as far as it differs from Kafka's defaults."""
     settings = context.settings
     client = net.endpoint(settings.bind_address, settings.kafka_port)
     controller = net.endpoint(settings.bind_address, settings.kafka_controller_port)
@@ -101,10 +101,10 @@ def server_properties(context: Context) -> dict[str, str]:
     listeners = {"CLIENT": client, "CONTROLLER": controller}
     advertised = {"CLIENT": net.kafka(settings)}
     if settings.kafka_advertised_address:
-        told = settings.kafka_advertised_address
-        advertised["CLIENT"] = net.endpoint(told, settings.kafka_port)
+        address = settings.kafka_advertised_address
+        advertised["CLIENT"] = net.endpoint(address, settings.kafka_port)
     if settings.kafka_outside:
-        # Whom it tells where it is must be able to go there: in a container there are two answers.
+        # In a container, clients inside and outside need different addresses.
         listeners["OUTSIDE"] = net.endpoint(settings.bind_address, OUTSIDE_PORT)
         advertised["OUTSIDE"] = settings.kafka_outside
     single_node = {
@@ -126,9 +126,9 @@ def server_properties(context: Context) -> dict[str, str]:
         "share.coordinator.state.topic.min.isr": "1",
         "offsets.topic.num.partitions": "1",
         "group.initial.rebalance.delay.ms": "0",
-        # A topic that nobody made on purpose is a misspelt name.
+        # A topic that does not exist is a misspelt name.
         "auto.create.topics.enable": "false",
-        # Engines replay from the beginning, so nothing goes before it must.
+        # Engines replay from the beginning, so keep data for as long as possible.
         "log.retention.ms": "-1",
         "log.retention.bytes": str(settings.kafka_retention_bytes),
         "log.segment.bytes": str(64 << 20),
@@ -162,8 +162,10 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
 
 
 def _format(context: Context, configuration: Path) -> None:
-    """What `kafka.tools.StorageTool format` does, without a JVM from the second time on: all but
-    the ids is the same every time."""
+    """Format the data folder as `kafka.tools.StorageTool format` does.
+
+    From the second time on, no JVM is needed: everything but the ids is the same every time.
+    """
     data = context.work / "data"
     kept = prebuilt.path_in(context.parts["kafka"], "bootstrap.checkpoint")
     cluster_id, directory_id = _new_id(), _new_id()
@@ -193,7 +195,8 @@ def _format_with_java(context: Context, configuration: Path, cluster_id: str) ->
 
 
 def _new_id() -> str:
-    """16 random bytes in unpadded base64url, not led by `-`, which tools take for an option."""
+    """Return 16 random bytes in unpadded base64url, without a leading `-`, which tools take for an
+    option."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):

@@ -1,4 +1,4 @@
-"""Debezium in Kafka Connect: every change of the workload's tables becomes an Avro message."""
+"""Debezium in Kafka Connect: turns every change of the workload's tables into an Avro message."""
 
 import json
 import re
@@ -18,16 +18,16 @@ from racetrack.stack.services.broker import LOG4J, MESSAGE_MAX_BYTES
 from racetrack.workloads.contract import CDC_PREFIX, Workload, find_workload
 
 CONNECTOR_CLASS = "io.debezium.connector.mysql.MySqlConnector"
-# Connect reads it when it is needed, so that neither its REST API nor its log ever shows it.
+# Connect reads the password from its environment, so neither its REST API nor its log shows it.
 ENVIRONMENT = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
 PASSWORD_VARIABLE = "MYSQL_DEBEZIUM_PASSWORD"  # noqa: S105  # the name, not the password
-# A trace is pages long; its first line and each "Caused by" say what happened.
+# A trace is pages long; its first line and each "Caused by" contain the reason.
 TRACE_LINES, TRACE_LINE_CHARS = 4, 300
 
 
 @dataclass(frozen=True)
 class ConnectorStatus:
-    """The state of the connector and of its task, as Connect reports them."""
+    """The state of the connector and of its task, as reported by Connect."""
 
     connector: str
     task: str
@@ -35,17 +35,17 @@ class ConnectorStatus:
 
     @property
     def failure(self) -> str | None:
-        """Why no change will be delivered any more: None while some may."""
-        for whose, state in (("connector", self.connector), ("task", self.task)):
+        """The reason why no more changes will be delivered; None if some may."""
+        for kind, state in (("connector", self.connector), ("task", self.task)):
             if state == "FAILED":
-                return f"Debezium's {whose} failed:\n{_in_short(self.trace)}"
+                return f"Debezium's {kind} failed:\n{_shortened(self.trace)}"
             if state in ("PAUSED", "STOPPED"):
-                return f"Debezium's {whose} is {state}: somebody stopped it."
+                return f"Debezium's {kind} is {state}. It was stopped from outside."
         return None
 
 
 def connector_status(connect_url: str, connector: str) -> ConnectorStatus | None:
-    """The status of a connector; None if it is not registered.
+    """Return the status of a connector; None if it is not registered.
 
     Raises:
         NotReady: Connect does not answer.
@@ -55,23 +55,23 @@ def connector_status(connect_url: str, connector: str) -> ConnectorStatus | None
         return None
     if status != 200:
         raise NotReady(f"Connect answers with HTTP {status}")
-    told = json.loads(answer)
-    task = next(iter(told["tasks"]), {"state": "UNASSIGNED"})
-    own = told.get("connector", {})
+    status_json = json.loads(answer)
+    task = next(iter(status_json["tasks"]), {"state": "UNASSIGNED"})
+    own = status_json.get("connector", {})
     trace = task.get("trace") or own.get("trace") or ""
     return ConnectorStatus(own.get("state", ""), task["state"], trace)
 
 
-def _in_short(trace: str) -> str:
-    told = [line.strip() for line in trace.splitlines() if not re.match(r"\s+(at |\.\.\.)", line)]
+def _shortened(trace: str) -> str:
+    lines = [line.strip() for line in trace.splitlines() if not re.match(r"\s+(at |\.\.\.)", line)]
     return "\n".join(
         line if len(line) <= TRACE_LINE_CHARS else f"{line[:TRACE_LINE_CHARS]}…"
-        for line in list(filter(None, told))[:TRACE_LINES]
+        for line in list(filter(None, lines))[:TRACE_LINES]
     )
 
 
 class Debezium:
-    """See `racetrack.stack.service.NativeService`."""
+    """Debezium as a native service."""
 
     name = "debezium"
     parts = ("kafka", "debezium")
@@ -116,9 +116,9 @@ class Debezium:
 
 
 def class_path(context: Context) -> str:
-    """Connect and its two plugins on one class path: only what is there can be in an archive.
+    """Return one class path with Connect and its two plugins: an archive holds only what is on it.
 
-    Kafka's jars come first and so decide where both have a library.
+    Kafka's jars come first and win where both have a library.
     """
     plugins = context.parts["debezium"] / "plugins"
     return jvm.class_path(
@@ -129,17 +129,17 @@ def class_path(context: Context) -> str:
 
 
 def worker_properties(context: Context) -> dict[str, str]:
-    """The configuration of the Connect worker."""
+    """Return the configuration of the Connect worker."""
     settings = context.settings
     listener = net.endpoint(settings.bind_address, settings.connect_port)
     no_plugins = context.work / "plugins"
     return {
         "bootstrap.servers": net.kafka(settings),
         "listeners": f"http://{listener}",
-        # The broker comes up meanwhile, and between two tries to reach it there is a second.
+        # The broker may still be starting; the default waits for a second between attempts.
         "reconnect.backoff.max.ms": "200",
         "offset.storage.file.filename": str(context.work / "offsets"),
-        # After a crash it goes on from what was noted last, and tells again what came after that.
+        # After a crash it resumes from the last flushed offset and repeats what came after.
         "offset.flush.interval.ms": "1000",
         "plugin.path": str(no_plugins),
         "plugin.discovery": "service_load",
@@ -156,7 +156,8 @@ def worker_properties(context: Context) -> dict[str, str]:
 
 
 def connector_config(context: Context) -> dict[str, str]:
-    """The configuration of the connector; it names the password's place, not the password."""
+    """Return the configuration of the connector, which refers to the password without containing
+    it."""
     settings = context.settings
     workload = _workload(settings)
     return {
@@ -179,7 +180,7 @@ def connector_config(context: Context) -> dict[str, str]:
         # position would be in neither. This one is held for some milliseconds.
         "snapshot.locking.mode": "minimal",
         "poll.interval.ms": "5",
-        # How soon it notices that MySQL was away: a minute unless told otherwise.
+        # The time until it notices that MySQL was away: by default a minute.
         "connect.keep.alive.interval.ms": "5000",
         "decimal.handling.mode": "precise",
         # Without it Apicurio's converter writes a column's default in place of NULL.
@@ -196,7 +197,7 @@ def connector_config(context: Context) -> dict[str, str]:
 
 
 def _converter(side: str, settings: Settings) -> dict[str, str]:
-    """Avro as Confluent's clients read it: a magic byte and the schema's id before the data."""
+    """Return the options of an Avro converter in Confluent's framing."""
     options = {
         "registry.url": registry.native_url(settings),
         "registry.auto-register": "true",
@@ -234,7 +235,7 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
 
 
 def _trained(context: Context) -> None:
-    """A training asks Connect to try the connector's configuration: it loads nearly all classes."""
+    """Have Connect validate the connector's configuration, which loads nearly all classes."""
     _require_mysql(context.settings, "SELECT 1")
     status, _ = net.request(
         f"{url(context.settings)}/connector-plugins/{CONNECTOR_CLASS}/config/validate",
@@ -246,7 +247,7 @@ def _trained(context: Context) -> None:
 
 
 def _state(settings: Settings) -> str | None:
-    """The state of the connector's task, None if it is not registered.
+    """Return the state of the connector's task, None if it is not registered.
 
     Raises:
         NotReady: Connect does not answer.
@@ -260,7 +261,7 @@ def _state(settings: Settings) -> str | None:
 
 
 def _require_peers(settings: Settings) -> None:
-    """A connector that starts without them fails for good."""
+    """Check that its peers are ready: a connector that starts without them fails for good."""
     registry.subjects(settings)
     tables = _full_names(_workload(settings))
     seeded = (f"EXISTS (SELECT * FROM {table})" for table in tables)  # noqa: S608  # our own names
@@ -299,7 +300,7 @@ def _register(context: Context) -> None:
 
 
 def url(settings: Settings) -> str:
-    """Where Kafka Connect answers."""
+    """Return the URL of Kafka Connect."""
     return f"http://{net.endpoint(net.host(settings), settings.connect_port)}"
 
 

@@ -1,4 +1,4 @@
-"""The load generator, a program of its own on PyPy; it waits by itself for MySQL and the broker."""
+"""The load generator, a program of its own on PyPy; it waits for MySQL and the broker itself."""
 
 import socket
 from collections.abc import Mapping
@@ -10,14 +10,13 @@ from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.workloads.contract import find_workload
 
 GREETING = b"LOADGEN Connected."
-# What PyPy allocates goes round in this much memory. It would take half of the cache's size in
-# /proc/cpuinfo where that is more than 8 MB: 240 MB for each process on one machine, and 4 on the
-# next.
+# PyPy's nursery. By default it depends on the cache size in /proc/cpuinfo: 240 MB per process on
+# one machine, 4 MB on another.
 PYPY = {"PYPY_GC_NURSERY": "4MB"}
 
 
 class Loadgen:
-    """See `racetrack.stack.service.NativeService`."""
+    """The load generator as a native service."""
 
     name = "loadgen"
     # It gives up on MySQL and the broker after two minutes, so their parts come first.
@@ -33,7 +32,7 @@ class Loadgen:
         return Launch(argv=[str(python), "-m", "loadgen"], env=environment(context), cwd=REPO)
 
     def check(self, context: Context) -> None:
-        """It greets once the database is seeded and the topics are made."""
+        """Expect its greeting, sent once the database is seeded and the topics exist."""
         settings = context.settings
         try:
             with socket.create_connection(
@@ -46,14 +45,14 @@ class Loadgen:
                 " it opens when the database is seeded"
             ) from None
         if heard != GREETING:
-            raise NotReady(f"its control port said {heard!r} instead of {GREETING.decode()!r}")
+            raise NotReady(f"its control port sent {heard!r} instead of {GREETING.decode()!r}")
 
     def versions(self, context: Context) -> Mapping[str, str]:
         return {"loadgen": (context.parts["loadgen"] / "VERSION").read_text().strip()}
 
 
 def environment(context: Context) -> dict[str, str]:
-    """What `loadgen/config.py` and the workload's settings read."""
+    """Return the variables that `loadgen/config.py` and the workload's settings read."""
     settings = context.settings
     library = next((context.parts["loadgen"] / "lib").glob("librdkafka*.so*"))
     return {
@@ -73,15 +72,15 @@ def environment(context: Context) -> dict[str, str]:
         "LOADGEN_ACKS": settings.loadgen_acks,
         "LOADGEN_SEED": str(settings.loadgen_seed),
         "LOADGEN_REDIS": net.redis(settings) if "redis" in context.services else "",
-        **_settings_of_workload(settings),
+        **_workload_settings(settings),
         "LIBRDKAFKA": str(library),
         "PYTHONDONTWRITEBYTECODE": "1",
         **PYPY,
     }
 
 
-def _settings_of_workload(settings: Settings) -> dict[str, str]:
-    """The settings that only the workload heeds, if it has any."""
+def _workload_settings(settings: Settings) -> dict[str, str]:
+    """Return the workload's own settings."""
     own = own_names(plugins.of_all_workloads("settings").get(settings.workload))
     values = revealed(settings)
     return {name: values[name] for name in sorted(map(str.upper, own))}

@@ -20,7 +20,7 @@ from racetrack.workloads.contract import find_workload
 UNPRIVILEGED = "nobody"
 SOCKET = "mysql.sock"
 END_WITHIN_S = 2
-# A Unix socket's path ends here, and MySQL refuses a longer one.
+# The longest path of a Unix socket.
 SOCKET_PATH_BYTES = 107
 DEBEZIUM_RIGHTS = (
     "SELECT, RELOAD, SHOW DATABASES, REPLICATION SLAVE, REPLICATION CLIENT, LOCK TABLES"
@@ -28,7 +28,7 @@ DEBEZIUM_RIGHTS = (
 
 
 class Mysql:
-    """See `racetrack.stack.service.NativeService`."""
+    """MySQL as a native service."""
 
     name = "mysql"
     parts = ("mysql",)
@@ -41,8 +41,8 @@ class Mysql:
     def launch(self, context: Context) -> Launch:
         _write_configuration(context)
         _make_data(context)
-        # Of one that was killed. It names a process that may stay a zombie for a while, and a new
-        # server would take that for one that uses the socket.
+        # A killed server leaves its lock. It names a process that may stay a zombie for a while,
+        # and a new server would assume that it uses the socket.
         (context.work / f"{SOCKET}.lock").unlink(missing_ok=True)
         users = _users_file(context)
         users.touch(mode=0o600)
@@ -50,7 +50,7 @@ class Mysql:
         _give_away(context.work)
         return Launch(
             argv=[
-                # At its end it waits 8 s for whoever reads its binlog, though nobody does any more.
+                # mysqld would wait 8 s at its end for binlog readers, though none is left.
                 *("timeout", "--foreground", f"--kill-after={END_WITHIN_S}", "0"),
                 *_server(context, "--innodb-fast-shutdown=2", f"--init-file={users}"),
             ],
@@ -64,7 +64,7 @@ class Mysql:
             connect(context.settings, workload.database, workload.database).close()
         except pymysql.MySQLError as error:
             raise NotReady(f"{workload.database} can't log in yet: {words(error)}") from None
-        # The server has read it, and passwords need not lie about.
+        # The server has read the passwords; remove them.
         _users_file(context).unlink(missing_ok=True)
 
     def versions(self, context: Context) -> Mapping[str, str]:
@@ -72,7 +72,7 @@ class Mysql:
 
 
 def connect(settings: Settings, user: str, database: str | None = None) -> "pymysql.Connection":
-    """A connection as the user of the workload's database, who has its name, or as `debezium`.
+    """Connect as the user of the workload's database, which has the same name, or as `debezium`.
 
     Raises:
         pymysql.MySQLError: MySQL does not answer or refuses.
@@ -91,12 +91,12 @@ def connect(settings: Settings, user: str, database: str | None = None) -> "pymy
 
 
 def words(error: pymysql.MySQLError) -> str:
-    """What MySQL says of an error, without its number."""
+    """Return MySQL's message of an error, without its number."""
     return str(error.args[-1]) if error.args else type(error).__name__
 
 
 def users_sql(settings: Settings) -> list[str]:
-    """The statements that make the users: the only place where passwords are written out."""
+    """Return the statements that create the users, the only place with plain passwords."""
     name = find_workload(settings.workload).database
     root, own, debezium = (
         pymysql.converters.escape_string(secret.get_secret_value())
@@ -107,7 +107,7 @@ def users_sql(settings: Settings) -> list[str]:
         )
     )
     return [
-        # What follows is no change of the workload's data: nobody downstream needs it.
+        # Keep what follows out of the binlog: it is not workload data.
         "SET SESSION sql_log_bin = 0",
         f"ALTER USER 'root'@'localhost' IDENTIFIED BY '{root}'",
         f"CREATE DATABASE IF NOT EXISTS {name}",
@@ -119,7 +119,7 @@ def users_sql(settings: Settings) -> list[str]:
 
 
 def configuration(context: Context) -> dict[str, str]:
-    """The `[mysqld]` section. The data is thrown away after the run, so that nothing is synced."""
+    """Return the `[mysqld]` section. Nothing is synced, since the data is removed after the run."""
     prefix, work = context.parts["mysql"] / "usr", context.work
     socket_path = work / SOCKET
     if len(os.fsencode(socket_path)) > SOCKET_PATH_BYTES:
@@ -159,8 +159,8 @@ def configuration(context: Context) -> dict[str, str]:
 def _write_configuration(context: Context) -> None:
     for folder in ("plugin", "tmp"):
         (context.work / folder).mkdir(exist_ok=True)
-    # The one plugin that the server asks for unbidden, copied: after it has given up root it may
-    # not be able to look into the part's folder.
+    # Copy the one plugin that the server always loads: once it has dropped root, it may be unable
+    # to read the part's folder.
     plugins = context.parts["mysql"] / "usr/lib/mysql/plugin"
     shutil.copy(plugins / "component_reference_cache.so", context.work / "plugin")
     lines = [f"{key}={value}\n" for key, value in configuration(context).items()]
@@ -168,8 +168,8 @@ def _write_configuration(context: Context) -> None:
 
 
 def _make_data(context: Context) -> None:
-    """An initialised data folder without any password, copied if one was made before. One that a
-    killed server left is kept."""
+    """Initialise the data folder without any password, or copy one made before; keep one that a
+    killed server left."""
     kept = prebuilt.path_in(context.parts["mysql"], "data")
     data = context.work / "data"
     if data.exists():
@@ -193,7 +193,7 @@ def _make_data(context: Context) -> None:
 
 
 def _server(context: Context, *options: str) -> list[str]:
-    """mysqld with its own libraries and loader, whatever the machine has."""
+    """Return the mysqld command with its own libraries and loader, independent of the machine's."""
     return [
         *own_loader(context.parts["mysql"], "usr/sbin/mysqld", *MYSQL_LIBRARIES),
         f"--defaults-file={context.work / 'my.cnf'}",
@@ -202,7 +202,7 @@ def _server(context: Context, *options: str) -> list[str]:
 
 
 def _give_away(work: Path) -> None:
-    """All of the folder to the user that mysqld becomes, if root starts it."""
+    """Give the whole folder to the user that mysqld becomes, if root starts it."""
     if os.geteuid() != 0:
         return
     shutil.chown(work, UNPRIVILEGED)

@@ -1,4 +1,4 @@
-"""Redis, for engines that write their views there; in memory only, and without a password."""
+"""Redis, for engines that write their views there; in memory only, without a password."""
 
 import socket
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ PONG = b"+PONG"
 
 
 class Redis:
-    """See `racetrack.stack.service.NativeService`."""
+    """Redis as a native service."""
 
     name = "redis"
     parts = ("redis",)
@@ -37,22 +37,22 @@ class Redis:
         except OSError as error:
             raise NotReady(f"port {settings.redis_port} does not answer ({error})") from None
         if heard != PONG:
-            raise NotReady(f"it said {heard!r} to PING")
+            raise NotReady(f"it answered {heard!r} to PING")
 
     def versions(self, context: Context) -> Mapping[str, str]:
         return {"redis": (context.parts["redis"] / "VERSION").read_text().strip()}
 
 
 def configuration(context: Context) -> dict[str, str]:
-    """Its options. Nothing is kept after the run."""
+    """Return its options. Nothing is kept after the run."""
     return {
         "--bind": context.settings.bind_address,
         "--port": str(context.settings.redis_port),
-        # Whom it listens to, BIND_ADDRESS decides.
+        # BIND_ADDRESS restricts access.
         "--protected-mode": "no",
         "--save": "",
         "--appendonly": "no",
-        # A title would overwrite the environment by which a stack finds its processes.
+        # A process title would overwrite the mark by which a stack finds its processes.
         "--set-proc-title": "no",
     }
 

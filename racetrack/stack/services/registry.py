@@ -16,8 +16,8 @@ from racetrack.stack.prebuilt import Archive, training
 from racetrack.stack.service import Context, Launch, NotReady
 
 PROCESS_ID = "com.arjuna.ats.internal.arjuna.utils.MBeanProcessId"
-# Where Apicurio listens, on a port that was free: this machine's outgoing connections come from
-# 127.0.0.1, so that none of them can take that port before Apicurio does.
+# Apicurio listens here on a free port. Outgoing connections of this machine use 127.0.0.1, so none
+# of them can take the port before Apicurio does.
 BEHIND = "127.0.0.2"
 BEHIND_FILE = "apicurio.port"
 API = "/apis/ccompat/v7"
@@ -25,17 +25,17 @@ TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
 def url(settings: Settings) -> str:
-    """Where Confluent's clients find it: at the root, as they find Redpanda's."""
+    """Return the URL of Confluent's API: at the root, as in Redpanda."""
     return f"http://{net.registry(settings)}"
 
 
 def native_url(settings: Settings) -> str:
-    """Apicurio's own API, version 2, which its Avro converter speaks."""
+    """Return the URL of Apicurio's own API, version 2, which its Avro converter uses."""
     return f"{url(settings)}/apis/registry/v2"
 
 
 def subjects(settings: Settings) -> set[str]:
-    """The subjects that are registered now.
+    """Return the registered subjects.
 
     Raises:
         NotReady: the registry does not answer.
@@ -47,7 +47,7 @@ def subjects(settings: Settings) -> set[str]:
 
 
 class Registry:
-    """See `racetrack.stack.service.NativeService`."""
+    """Apicurio and nginx as a native service."""
 
     name = "registry"
     parts = ("registry", "nginx")
@@ -58,7 +58,7 @@ class Registry:
         return {"SCHEMA_REGISTRY_PORT": settings.schema_registry_port}
 
     def launch(self, context: Context) -> Launch:
-        """Apicurio, with nginx as its child: when either ends, so does the other."""
+        """Start Apicurio with nginx as its child: when either ends, so does the other."""
         jar = _jar(context)
         archive = Archive(self.name, "registry", str(jar), training(_apicurio), _answers)
         apicurio = _apicurio(context, archive.option(context))
@@ -96,7 +96,7 @@ def _apicurio(context: Context, options: Sequence[str]) -> Launch:
             f"-Dquarkus.http.host={BEHIND}",
             f"-Dquarkus.http.port={port}",
             "-Dquarkus.log.level=WARN",
-            # Its transaction manager opens a port of its own, just to tell processes apart.
+            # Otherwise its transaction manager opens a port, just to identify the process.
             f"-DCoreEnvironmentBean.processImplementationClassName={PROCESS_ID}",
             "-jar",
             str(_jar(context)),
@@ -106,12 +106,12 @@ def _apicurio(context: Context, options: Sequence[str]) -> Launch:
 
 
 def _behind(context: Context) -> str:
-    """Where Apicurio listens: `host:port`."""
+    """Return Apicurio's `host:port`."""
     return net.endpoint(BEHIND, int((context.work / BEHIND_FILE).read_text()))
 
 
 def _answers(context: Context) -> None:
-    """A training has no nginx."""
+    """Check Apicurio itself: a training has no nginx."""
     net.get_json(f"http://{_behind(context)}{API}/subjects")
 
 
@@ -120,26 +120,25 @@ def _jar(context: Context) -> Path:
 
 
 def nginx_command(part: Path, work: Path, listen: str, upstream: str) -> list[str]:
-    """Write the configuration into `work`; how to start nginx in the foreground.
+    """Write the configuration into `work` and return the command of nginx in the foreground.
 
     `listen` and `upstream` are `host:port`.
     """
     file = work / "nginx.conf"
     file.write_text(nginx_configuration(work, listen, upstream))
-    # With -e, or it tries to open the log that was compiled in.
+    # Without -e it tries to open the log that was compiled in.
     return [*own_loader(part, "usr/sbin/nginx"), "-e", "stderr", "-p", f"{work}/", "-c", str(file)]
 
 
 def nginx_configuration(work: Path, listen: str, upstream: str) -> str:
-    """nginx.conf. Nothing is buffered, so that it needs no file."""
+    """Return nginx.conf. Nothing is buffered, so nginx needs no file."""
     folders = "\n".join(f"    {name}_temp_path {work}/nginx-{name};" for name in TEMPORARY)
     return f"""\
 daemon off;
-# One process: a master writes its title over its environment, and so over the mark by which the
-# stack finds what it has to end.
+# One process: a master's title would overwrite the mark by which the stack finds it.
 master_process off;
 pid {work}/nginx.pid;
-# It is no error that Apicurio is not up yet: whoever waits for it asks again.
+# Apicurio may still be starting, so a failed request is no error.
 error_log stderr crit;
 events {{ worker_connections 512; }}
 http {{

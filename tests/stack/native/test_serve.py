@@ -60,7 +60,7 @@ def foreground(settings: Settings, tmp_path: Path) -> Iterator[Foreground]:
 def test_it_is_ready_when_all_are(foreground: Foreground, tmp_path: Path) -> None:
     foreground.bring_up([Fake("a", WAITS), Fake("b", WAITS)])
     assert not (tmp_path / "serve/ready").exists()
-    foreground.tell_ready()
+    foreground.mark_ready()
     assert (tmp_path / "serve/ready").exists()
 
 
@@ -79,7 +79,7 @@ def test_it_ends_with_the_first_that_ends(foreground: Foreground) -> None:
 
 
 def test_one_that_does_not_come_up_is_named(foreground: Foreground) -> None:
-    with pytest.raises(RacetrackError, match=r"b did not come up: it ended \(4\)"):
+    with pytest.raises(RacetrackError, match=r"b did not start: it ended \(4\)"):
         foreground.bring_up([Fake("a", WAITS), Fake("b", FAILS)])
 
 
@@ -151,4 +151,4 @@ def test_sigterm_ends_it_with_all_it_started(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     said, _ = process.communicate(timeout=20)
     assert process.returncode == 0
-    assert "ended as asked" in said
+    assert "ended on request" in said

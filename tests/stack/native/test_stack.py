@@ -199,7 +199,7 @@ def test_what_is_not_found_by_its_mark_is_ended_all_the_same(name: str) -> None:
     said: list[str] = []
     stack.stop(said.append)
     assert unmarked.returncode == -signal.SIGKILL
-    assert f"(pid {unmarked.pid}), which had been overlooked" in said[0]
+    assert f"(pid {unmarked.pid}), which was not found by its mark" in said[0]
 
 
 def test_data_on_disk_is_said_and_known(

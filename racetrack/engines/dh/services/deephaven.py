@@ -72,7 +72,7 @@ def environment(context: Context) -> dict[str, str]:
             [
                 "-XX:-UsePerfData",
                 "-XX:+ErrorFileToStdout",
-                jvm.TELLS_OF_PAUSES,
+                jvm.LOG_GC_PAUSES,
                 "-XX:+ExitOnOutOfMemoryError",  # or the reason is not among its last words
                 f"-Djna.tmpdir={context.work}",  # or in the user's cache folder
                 *jvm.for_every_jvm(settings),

@@ -27,7 +27,7 @@ def test_it_heeds_its_settings() -> None:
 
 
 def test_it_logs_its_pauses_as_it_does_natively() -> None:
-    assert jvm.TELLS_OF_PAUSES in service("deephaven")["environment"]["START_OPTS"].split()
+    assert jvm.LOG_GC_PAUSES in service("deephaven")["environment"]["START_OPTS"].split()
 
 
 def test_its_key_is_in_no_argument(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ class Flink:
                 *jvm.options(heap, context.work, context.settings),
                 f"-Xms{heap}",
                 COLLECTOR,
-                jvm.TELLS_OF_PAUSES,
+                jvm.LOG_GC_PAUSES,
                 *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED),
                 f"-Dlog4j2.configurationFile={LOG4J}",
                 "-cp",

@@ -91,7 +91,7 @@ class JavaProgram:
             argv=[
                 str(jvm.java()),
                 *jvm.options(heap, context.work, settings),
-                jvm.TELLS_OF_PAUSES,
+                jvm.LOG_GC_PAUSES,
                 *self.options(part),
                 "-cp",
                 f"{part / 'classes'}:{jvm.class_path(part / 'lib')}",
