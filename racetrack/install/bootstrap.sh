@@ -1,21 +1,21 @@
 # shellcheck shell=bash
-# From a bare Debian or Ubuntu to a harness that can run: sourced by the front doors.
+# Makes a bare Debian or Ubuntu able to run the harness; sourced by the entry points.
 #
-# `bootstrap` sets HARNESS_PYTHON and PYTHONPATH, and installs what is missing for that: with apt
-# what only the system can hold (apt-packages.txt, those of engines, and whatever list a front door adds),
-# the rest in the cache folder. It needs nothing but bash and what every Debian has. Where all is there it
-# costs a few hundredths of a second.
+# `bootstrap` sets HARNESS_PYTHON and PYTHONPATH and installs what is missing: system packages with apt
+# (apt-packages.txt, those of engines, and the list of an entry point), the rest in the cache folder. It
+# needs only bash and what every Debian has. If everything is installed, it takes a few hundredths of a
+# second.
 #
-# On a Mac, where the stack runs in Docker only, a Python is all that it asks for, and what macOS
-# brings has to do: bash 3.2, without `local -n` and with `set -u` that minds empty arrays.
+# On a Mac, where the stack runs in Docker only, it needs a Python and macOS's bash 3.2, which lacks
+# `local -n` and whose `set -u` rejects empty arrays.
 #
-# Exit codes: 2 if .env can't be used, 3 if something is missing and can't be installed, 130 if broken
-# off.
+# Exit codes: 2 if .env is invalid, 3 if something is missing and can't be installed, 130 if
+# interrupted.
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 APT_PACKAGES=("$REPO/racetrack/install/apt-packages.txt" "$REPO"/racetrack/engines/*/apt-packages.txt)
 CACHE="${RACETRACK_CACHE:-${XDG_CACHE_HOME:-${HOME:-$(getent passwd "$EUID" | cut -d: -f6)}/.cache}/racetrack}"
-# Stands while apt works, so that a set-up that was killed there is taken up again.
+# Exists while apt works, so that the next call continues a set-up that was killed there.
 APT_UNFINISHED="$CACHE/apt-unfinished"
 SYSTEM_PYTHON=
 PYTHON_WILL_DO='
@@ -46,20 +46,20 @@ bootstrap() {
     HARNESS_PYTHON=$(python_of harness) || exit
 }
 
-# Prints the Python of a part, which is installed if it is missing.
+# Prints the Python of a part; installs the part if it is missing.
 python_of() {
     local folder
     folder=$("$SYSTEM_PYTHON" -m racetrack.install --where "$1") || (($? == 1)) || return 2
     if [[ -z $folder ]]; then
-        # Python reports itself what went wrong.
+        # Python reports its errors itself.
         "$SYSTEM_PYTHON" -m racetrack.install --keep-packages "$1" || return
         folder=$("$SYSTEM_PYTHON" -m racetrack.install --where "$1")
     fi
     echo "$folder/bin/python3"
 }
 
-# File modes, texts and Python are the same for every user. What of Python's variables is unset here,
-# the harness names.
+# File modes, locale and Python do not depend on the user. The harness reports the variables of Python
+# that are unset here.
 forget_the_shell() {
     umask 022
     RACETRACK_UNSET=$(compgen -e PYTHON || true)
@@ -95,8 +95,8 @@ fail() {
     exit 3
 }
 
-# The first Python on PATH that will do: new enough, able to make environments, and with its shared
-# library (Debian packages that apart; on a Mac nothing needs it). The user's own comes first.
+# Finds the first usable Python on PATH: new enough, with venv and, except on a Mac, its shared library,
+# which Debian packages separately. The user's own comes first.
 find_python() {
     local candidate
     for candidate in python3 python3.{14,13,12,11} /usr/bin/python3; do
@@ -107,7 +107,7 @@ find_python() {
 
 python_version_here() { python3 --version 2>/dev/null || echo none; }
 
-# Fills the named array with the lines of the lists whose package is not there.
+# Fills the named array with the lines of the lists whose package is missing.
 missing_packages() {
     local -n found=$1
     local list package present why
@@ -131,8 +131,8 @@ is_present() {
     esac
 }
 
-# The major version of the Java on PATH, 0 if there is none. Asking Java itself takes ten times as long
-# as reading what it was built as.
+# Prints the major version of the Java on PATH, 0 if there is none. Reading its release file is ten times
+# faster than starting it.
 java_major() {
     local java release version=0
     if java=$(type -P java); then
@@ -143,13 +143,13 @@ java_major() {
     echo "${version:-0}"
 }
 
-# One set-up at a time: the lock that racetrack/install/cache.py holds, too.
+# One set-up at a time: racetrack/install/cache.py uses the same lock.
 with_set_up_lock() {
-    mkdir -p "$CACHE" 2>/dev/null || fail "The cache folder $CACHE can't be written." \
+    mkdir -p "$CACHE" 2>/dev/null || fail "The cache folder $CACHE is not writable." \
         "Make it writable, or point RACETRACK_CACHE at a folder that is."
     exec {lock}<>"$CACHE/install.lock"
     if ! flock --nonblock "$lock"; then
-        say "another set-up is at work in $CACHE: waiting for it"
+        say "another set-up is running in $CACHE: waiting for it"
         flock "$lock"
     fi
     "$@"
@@ -159,14 +159,14 @@ with_set_up_lock() {
 # Takes lines of `package[|or-package…] why`.
 install_packages() {
     local row packages=() command
-    type -P apt-get >/dev/null || fail "This is neither Debian nor Ubuntu: apt-get is not here. Install by hand:" \
+    type -P apt-get >/dev/null || fail "This is neither Debian nor Ubuntu: there is no apt-get. Install by hand:" \
         "${@/#/- }" "and call again; or use Docker."
     local as_root=()
     if ((EUID)); then as_root=(sudo); fi
     command="${as_root[*]:+sudo }apt-get install --no-install-recommends"
 
     if ((EUID)) && ! may_sudo; then
-        fail "Debian packages are missing that only root can install, and sudo is not to be had here." \
+        fail "Debian packages are missing that only root can install, and there is no usable sudo." \
             "Ask root to run:" \
             "apt-get update && apt-get install --no-install-recommends $(package_names "$@")" \
             "and call again; or use Docker."
@@ -177,21 +177,21 @@ install_packages() {
     run_apt update || apt_failed "$command" "$@"
     read -ra packages <<<"$(package_names "$@")"
     for row in "$@"; do say "    $(package_names "$row"): ${row#* }"; done
-    # What a killed set-up left unpacked is configured first: apt refuses to work before that.
+    # Configure what a killed set-up left unpacked: apt refuses to work before that.
     "${as_root[@]}" dpkg --configure -a >>"$CACHE/apt.log" 2>&1 || apt_failed "$command" "$@"
     run_apt install --yes --no-install-recommends "${packages[@]}" || apt_failed "$command" "$@"
     rm "$APT_UNFINISHED"
     hash -r
 }
 
-# sudo may ask for a password only where there is somebody to ask.
+# sudo may ask for a password only on a terminal.
 may_sudo() {
     type -P sudo >/dev/null || return 1
     if [[ -t 0 && -t 2 ]]; then sudo -v; else sudo -n true 2>/dev/null; fi
 }
 
-# Calls apt-get; the log gets everything, the screen what tells how far it is. (Without network there
-# is an error for every package: apt_failed shows the first.)
+# Calls apt-get; the log gets everything, the screen its progress. (Without network there is an error for
+# every package: apt_failed shows the first.)
 run_apt() {
     say "apt-get $1 …"
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get --quiet -o Acquire::Retries=3 \
@@ -200,7 +200,7 @@ run_apt() {
         sed -unE 's/^(Need to get|Fetched|Setting up (openjdk|maven|pypy|procps|netcat)|E: (Failed to fetch)?)/    &/; T; /^    E: Failed to fetch/d; p' >&2
 }
 
-# The package of each line on one line: of alternatives the first that apt knows (or the first at all).
+# Prints the package of each line: of alternatives the first that apt has (or else the first).
 package_names() {
     local row name names=() choice
     for row in "$@"; do
@@ -222,7 +222,7 @@ apt_failed() {
     shift
     fail "apt could not install what is missing:" \
         "$(grep -m 1 '^E:' "$CACHE/apt.log")" \
-        "The whole of it: $CACHE/apt.log. If that was the network, mend it and call again; by hand it is:" \
+        "Full log: $CACHE/apt.log. If the network failed, call again; by hand:" \
         "$command $(package_names "$@")" \
-        "Where this can't be installed, Docker serves."
+        "If this can't be installed, use Docker."
 }

@@ -72,7 +72,7 @@ def check_writes(
         _check_size_limit(where.kafka, topic)
         _check_arrivals(where, topic, meanwhile)
     except (WriteCheckError, OffsetsError) as error:
-        tail = f"The broker's last words:\n{log_tail(broker_log)}"
+        tail = f"The end of the broker's log:\n{log_tail(broker_log)}"
         raise WriteCheckError(f"{error}\n{tail}") from error
 
 

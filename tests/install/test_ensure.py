@@ -91,7 +91,7 @@ def test_what_fails_leaves_nothing_and_keeps_the_others(cache_root: Path) -> Non
         raise SetupError("small: the archive is not there")
 
     other = Recipe("other", "1", "for tests", 0, (), (), whole)
-    with pytest.raises(SetupError, match=r"the archive is not there[\s\S]*Docker serves"):
+    with pytest.raises(SetupError, match=r"the archive is not there[\s\S]*use Docker"):
         ensure_recipes([small_recipe(half), other], print)
     assert [path.name for path in (cache_root / "parts").iterdir()] == [other.folder_name]
 
@@ -143,7 +143,7 @@ def test_two_set_ups_wait_for_each_other_and_say_so(cache_root: Path) -> None:
     wait_for(cache_root / "parts" / f".tmp-{small_recipe(whole).folder_name}" / "half")
     second = set_up("exit 1")  # would fail if it were to build
     assert second.stdout
-    assert "another set-up is at work" in (line := second.stdout.readline()), line
+    assert "another set-up is running" in (line := second.stdout.readline()), line
     assert f"pid {first.pid}" in line
     go_on.touch()
     assert (first.wait(WITHIN_S), second.wait(WITHIN_S)) == (0, 0)
@@ -207,7 +207,9 @@ def test_a_failure_is_told_whole_while_parts_are_in_use(cache_root: Path) -> Non
         raise SetupError("small: the archive is not there")
 
     with (
-        pytest.raises(SetupError, match=r"the archive is not there[\s\S]*mend it and call again"),
+        pytest.raises(
+            SetupError, match=r"the archive is not there[\s\S]*network failed, call again"
+        ),
         fetching_recipes([small_recipe(fails)], print) as coming,
     ):
         coming["small"].result(WITHIN_S)

@@ -105,7 +105,7 @@ def test_what_can_not_be_measured_is_refused_or_run_natively(chosen: Chosen) -> 
     with pytest.raises(
         RacetrackError,
         match=r"machine of its own: CPU .* nothing has been started\. Go inside, or set RUNTIME="
-        r"native\. To play .* `./race up ENGINE`",
+        r"native\. To try it .* `./race up ENGINE`",
     ) as refusal:
         chosen("compose", docker=True, virtual=True)
     assert refusal.value.exit_code == 3
@@ -122,7 +122,7 @@ def test_a_mac_has_containers_to_play_with_and_nothing_else(chosen: Chosen, mac:
         "compose",
         ["Runtime compose: Docker 99.1 answers."],
     )
-    with pytest.raises(RacetrackError, match=r"nothing has been started\. Go inside\. To play"):
+    with pytest.raises(RacetrackError, match=r"nothing has been started\. Go inside\. To try it"):
         chosen("auto", docker=True, virtual=True)
     with pytest.raises(RacetrackError, match=r"no service swiftd\. Run it on Linux, or describe"):
         chosen("auto", ["swiftd"], docker=True, virtual=True)

@@ -166,9 +166,7 @@ def test_podman_is_called_by_its_name(
     """Its API was 1.41 for years, and is 1.44 since 2026:
     https://github.com/containers/podman/pull/27915."""
     podman = {**version, "Version": "5.8.0", "Components": [{"Name": "Podman Engine"}]}
-    assert "It is Podman 5.8.0 that answers in Docker's place" in find_docker(
-        version=podman, airgap=airgap
-    )
+    assert "Podman 5.8.0 answers in Docker's place" in find_docker(version=podman, airgap=airgap)
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def downloading(layer: str, here: int, of: int) -> dict[str, Any]:
 
 
 def test_it_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preparation, "TELL_EVERY_S", -1.0)
+    monkeypatch.setattr(preparation, "REPORT_EVERY_S", -1.0)
     said = pulled(
         {"status": "Pulling from mysql", "id": "8.4.10"},
         downloading("a", 1_000_000, 30_000_000),

@@ -60,7 +60,7 @@ def test_registry_answers_with_its_subjects(context: Context, answer: Answer) ->
     ("response", "said"),
     [
         (http(b"", "503 Service Unavailable"), "HTTP 503"),
-        (http(b"<html>"), "no JSON"),
+        (http(b"<html>"), "not JSON"),
         (http(b"{}"), "a list was expected"),
     ],
 )
