@@ -80,7 +80,7 @@ class Queue:
 
     def __init__(self, engine: SimulatedEngine, rng: Generator) -> None:
         self.offered_per_s, self.most_handed_over_per_s = 0.0, math.inf
-        self.now_s, self.due, self.handed_over, self.done, self.told = 0.0, 0.0, 0.0, 0.0, 0.0
+        self.now_s, self.due, self.handed_over, self.done, self.reported = 0.0, 0.0, 0.0, 0.0, 0.0
         self._cycle_s, self._tells_at_s = engine.cycle_s, rng.random() * engine.cycle_s
         self._room = iter(engine.steps(rng).tolist())
         self._fixed_s, self._taken, self._updates_at_s = engine.fixed_s, 0.0, 0.0
@@ -96,18 +96,18 @@ class Queue:
             return
         self.done = min(self.handed_over, self.done + next(self._room))
         if self.now_s >= self._tells_at_s:
-            self.told, self._tells_at_s = self.done, self._tells_at_s + self._cycle_s
+            self.reported, self._tells_at_s = self.done, self._tells_at_s + self._cycle_s
 
     def _update(self, room: float) -> None:
         if self.now_s < self._updates_at_s:
             return
-        self.done = self.told = self.done + self._taken
+        self.done = self.reported = self.done + self._taken
         self._taken = self.handed_over - self.done
         self._updates_at_s = self.now_s + self._fixed_s + self._taken / room * STEP_S
 
     def look(self) -> LoadSample:
         """Return the counters that the harness would see."""
-        return LoadSample(self.now_s, int(self.due), int(self.told), 0.0)
+        return LoadSample(self.now_s, int(self.due), int(self.reported), 0.0)
 
 
 class FluidRun:
@@ -152,7 +152,7 @@ class FluidRun:
         update_interval_ms = 1000 * self._engine.cycle_s
         self._since_s = None
         drained_by_s = queue.now_s + DRAINED_WITHIN_S
-        while queue.due - queue.told > DRAINED_S * per_s and queue.now_s < drained_by_s:
+        while queue.due - queue.reported > DRAINED_S * per_s and queue.now_s < drained_by_s:
             self._pass(DRAIN_SHARE * per_s, LOOK_EVERY_S)
         self._pass(per_s, durations.settle_s)
         ages_s: list[float] = []
@@ -160,7 +160,7 @@ class FluidRun:
         above_s, from_s = 0.0, queue.now_s
         while queue.now_s < from_s + durations.trial_s:
             queue.step()
-            ages_s.append((queue.due - queue.told) / per_s)
+            ages_s.append((queue.due - queue.reported) / per_s)
             above_s += STEP_S * (ages_s[-1] > bound_s)
             looks = not len(ages_s) % round(CHECK_LAG_EVERY_S / STEP_S)
             if looks and above_s > (1 - QUANTILE) * durations.trial_s:

@@ -46,7 +46,7 @@ class Work:
 
     @property
     def is_capacity(self) -> bool:
-        """Whether the engine always had a backlog."""
+        """True if the engine always had a backlog."""
         return self.idle_share <= IDLE_SHARE
 
 
@@ -77,11 +77,11 @@ def work(curves: Curves, start_ms: float, end_ms: float, batch_s: float) -> Work
     seconds = (updates[-1] - updates[0]) / 1000
     edges = np.linspace(updates[0], updates[-1], max(1, round(seconds / batch_s)) + 1)
     rates = np.diff(np.interp(edges, updates, total)) / np.diff(edges) * 1000
-    told = age(curves, float(updates[0]), float(updates[-1]))
+    ages = age(curves, float(updates[0]), float(updates[-1]))
     return Work(
         batches_per_s=tuple(rates.tolist()),
-        backlog_min_s=float(told.lowest_ms.min()) / 1000,
-        backlog_max_s=float(told.highest_ms.max()) / 1000,
+        backlog_min_s=float(ages.lowest_ms.min()) / 1000,
+        backlog_max_s=float(ages.highest_ms.max()) / 1000,
         idle_share=_idle_share(curves, updates),
     )
 

@@ -45,7 +45,7 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """The four curves, each with one `Curve` per partition, in the order of `partitions`.
+    """Four curves, each with one `Curve` per partition, in the order of `partitions`.
 
     A `processed` curve is empty if the engine has counted nothing; the others are never empty.
     """
@@ -232,7 +232,7 @@ class UpdateGaps:
 
     @property
     def updates_ended(self) -> bool:
-        """Whether no update followed the window in a recording long enough to contain one."""
+        """True if no update followed the window, in a recording long enough to contain one."""
         return self.next_update_s is None and self.recorded_s >= LONG_GAP_MS / 1000
 
 

@@ -1,4 +1,4 @@
-"""Whether the figures of a run can be trusted: its outcome, and Little's law as a cross-check."""
+"""Trust in the figures of a run: its outcome, and Little's law as a cross-check."""
 
 import numpy as np
 

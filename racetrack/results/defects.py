@@ -8,7 +8,7 @@ VISIBLE_CYCLE_MS = 100  # an update cycle this long shows in the lag
 
 @dataclass(frozen=True)
 class InjectedDefect:
-    """How the calibration engine differs from one that counts at once.
+    """Difference of the calibration engine from one that counts at once.
 
     It reports its count every `cycle_ms`, and stamps the partitions of one update one after
     another over `spread_ms`. It counts a pageview no sooner than `delay_ms` after its

@@ -110,7 +110,7 @@ def test_a_run_without_littles_law_is_a_finding(tmp_path: Path) -> None:
         ({"lag_p50_ms": 760, "lag_p99_ms": 1_500, "processing_lag_p50_ms": 255}, False),
     ],
 )
-def test_who_tells_once_a_second_has_to_be_as_late_as_its_reader_sees(
+def test_an_update_cycle_of_a_second_adds_to_the_lag(
     tmp_path: Path, lag: dict[str, float], within: bool
 ) -> None:
     judged = verdict()
@@ -148,7 +148,7 @@ def test_a_view_is_as_old_as_it_trails_but_for_the_time_between_two_marks(
     assert found.within == within
 
 
-def test_a_view_that_nobody_saw_is_off(tmp_path: Path) -> None:
+def test_a_run_without_a_traced_view_fails(tmp_path: Path) -> None:
     found = calibration.view(write(tmp_path, verdict()), InjectedDefect(view_behind_ms=1_000))
     assert (found.measured, found.within) == ("no view was traced", False)
 
@@ -187,12 +187,12 @@ def test_an_answer_takes_its_time_and_is_as_old_as_its_view_and_that(
     assert found.within == within
 
 
-def test_answers_that_nobody_asked_for_are_off(tmp_path: Path) -> None:
+def test_a_run_without_reads_fails(tmp_path: Path) -> None:
     found = calibration.answer(write(tmp_path, verdict()), InjectedDefect(answer_ms=300))
     assert (found.measured, found.within) == ("nothing was read", False)
 
 
-def test_a_run_that_failed_is_off_and_says_why(tmp_path: Path) -> None:
+def test_a_failed_run_fails_with_its_reason(tmp_path: Path) -> None:
     failed = write(tmp_path / "a", verdict(), outcome="broker ended in mid-run")
     assert calibration.delay(failed, InjectedDefect()).measured == "broker ended in mid-run"
     useless = write(tmp_path / "b", verdict() | {"measured": None, "reason": "too few updates"})
@@ -308,7 +308,7 @@ def test_a_stall_is_seen_once_the_lag_passes_a_second(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("wrong", "expected"),
     [
         ({"stalls": 1}, "not detected"),  # another one than was programmed
         ({"stalls": -1}, "not detected"),
@@ -318,11 +318,11 @@ def test_a_stall_is_seen_once_the_lag_passes_a_second(tmp_path: Path) -> None:
     ],
 )
 def test_a_stall_that_was_not_seen_in_time_or_not_by_lag_alone_is_off(
-    tmp_path: Path, wrong: dict[str, Any], says: str
+    tmp_path: Path, wrong: dict[str, Any], expected: str
 ) -> None:
     found = calibration.stall(stalled(tmp_path, **wrong), STALL)
     assert not found.within
-    assert says in found.measured
+    assert expected in found.measured
 
 
 def test_an_engine_that_does_not_say_when_it_stalled_is_no_ruler(tmp_path: Path) -> None:

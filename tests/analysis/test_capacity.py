@@ -65,7 +65,7 @@ def test_a_view_that_works_as_its_count_changes_nothing() -> None:
     assert slowest(works(9_000), {}) == (None, works(9_000))
 
 
-def test_a_view_that_has_no_backlog_says_nothing_of_the_capacity() -> None:
+def test_a_view_without_backlog_does_not_limit_the_capacity() -> None:
     """One on another way gets no more than is offered there."""
     assert slowest(works(9_000), {"idle": works(3_000, idle_share=0.5)})[0] is None
 
@@ -77,7 +77,7 @@ def test_batches_show_how_work_wavers() -> None:
     assert min(told.batches_per_s) == pytest.approx(9_000 - half_a_wave, rel=0.01)
 
 
-def test_the_age_of_the_backlog_is_told() -> None:
+def test_the_age_of_the_backlog_is_measured() -> None:
     # 90,000 due before the recording began would have no age, so look at its later part.
     curves = overloaded(backlog=60_000)
     told = work(curves, START_MS + 30_000, START_MS + 1000 * SECONDS, BATCH_S)
@@ -99,7 +99,7 @@ def test_one_idle_partition_is_enough_to_doubt_it() -> None:
     assert told.idle_share > 0.9
 
 
-def test_an_engine_that_tells_of_no_work_has_no_rate() -> None:
+def test_fewer_than_two_updates_give_no_rate() -> None:
     with pytest.raises(ValueError, match="fewer than two updates"):
         work(overloaded(), START_MS + 200, START_MS + 300, BATCH_S)
 
@@ -131,7 +131,7 @@ def account(cores: float, *, until_s: int = 200) -> list[Reading]:
     return [Reading(1_000 * s, 7 + cores * s, 5.0, 0.1) for s in range(until_s + 1)]
 
 
-def test_each_service_is_told_by_what_it_used_in_the_time() -> None:
+def test_each_service_has_its_cpu_time_of_the_interval() -> None:
     usage = {"engine": account(1.2), "broker": account(0.3)}
     spent = cpu_s_per_million(usage, 20_500, 140_500, counted=120 * 50_000)
     assert spent == {"engine": pytest.approx(24.0), "broker": pytest.approx(6.0)}

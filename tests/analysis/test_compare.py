@@ -46,7 +46,7 @@ def test_the_ratios_interval_is_scipys_welch() -> None:
 
 
 @given(POSITIVE, POSITIVE)
-def test_whichever_comes_first_says_the_same(a: list[float], b: list[float]) -> None:
+def test_the_inverse_ratio_has_the_inverse_interval(a: list[float], b: list[float]) -> None:
     there, back = ratio(a, b), ratio(b, a)
     assert there and back
     assert there.ratio == pytest.approx(1 / back.ratio)
@@ -67,7 +67,7 @@ def test_what_has_no_ratio_or_no_interval() -> None:
     assert "no interval" in alike.conclusion
 
 
-def test_what_an_interval_says() -> None:
+def test_the_conclusion_follows_from_the_interval() -> None:
     assert Ratio(2.0, 1.5, 2.5).conclusion == "more"
     assert Ratio(0.5, 0.4, 0.6).conclusion == "less"
     assert Ratio(1.1, 0.9, 1.3).conclusion == "no difference shown"
@@ -120,7 +120,7 @@ SWEEP = (
 )
 
 
-def test_a_sweep_costs_what_a_fit_by_hand_says() -> None:
+def test_a_sweep_costs_what_a_fit_by_hand_gives() -> None:
     rates = [rate for rate, _ in SWEEP]
     found = fit_cost(rates, [rate * cost / 1e6 for rate, cost in SWEEP])
     assert found and found.runs == 12

@@ -87,7 +87,7 @@ def test_a_line_that_was_cut_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "expected"),
     [
         (None, "recorded no curves"),
         ("", "does not start with"),
@@ -98,10 +98,10 @@ def test_a_line_that_was_cut_is_left_out(tmp_path: Path) -> None:
         (f"at_ms,curve,partition,count\n{ROWS}1,due,1,1\n", "lacks handed_over/1, published/1"),
     ],
 )
-def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str | None, says: str) -> None:
+def test_an_invalid_file_is_rejected(tmp_path: Path, text: str | None, expected: str) -> None:
     if text is not None:
         (tmp_path / "curves.csv").write_text(text)
-    with pytest.raises(curves.CurvesError, match=says):
+    with pytest.raises(curves.CurvesError, match=expected):
         curves.read(tmp_path)
 
 

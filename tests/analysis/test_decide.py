@@ -126,13 +126,13 @@ def test_more_than_a_falling_lag_is_asked_for_only_for_a_while() -> None:
     assert (found.kind, seconds_until(found)) == (VerdictKind.KEPT_UP, 120)
 
 
-def test_a_slow_rhythm_is_not_judged_by_a_few_updates() -> None:
+def test_a_long_update_interval_is_not_judged_by_a_few_updates() -> None:
     found = verdict(SyntheticRun(cycle_ms=16_000, warm_up_ms=90_000), seconds=110)
     assert found.kind is VerdictKind.UNDECIDED
     assert found.measured is None or "the engine updates every" in found.reason
 
 
-def test_who_never_tells_anything_again_is_not_judged_afterwards() -> None:
+def test_an_engine_whose_updates_end_is_not_judged_afterwards() -> None:
     run = SyntheticRun(warm_up_ms=30_000, pause_at_ms=-2_000, pause_ms=200_000)
     assert verdict(run, 30, first_s=30).kind is VerdictKind.UNDECIDED
     told = synthetic.curves(replace(run, window_s=30), RNG(1))
@@ -161,7 +161,7 @@ def recorded_until(told: Curves, at_ms: float) -> Curves:
 
 
 @pytest.mark.parametrize("name", ["steady", "leak of 5 %", "AR(1) noise, tau 5 s"])
-def test_it_says_the_same_live_and_afterwards(name: str) -> None:
+def test_the_verdict_is_the_same_live_and_afterwards(name: str) -> None:
     """Whoever looks live does so when the rows up to the look are there; here: a second later."""
     rng = RNG(3)
     for _ in range(3):
@@ -176,7 +176,7 @@ def test_it_says_the_same_live_and_afterwards(name: str) -> None:
         assert live.model_copy(update=unknown) == afterwards.model_copy(update=unknown)
 
 
-def test_waves_are_bounded_as_told() -> None:
+def test_waves_are_bounded() -> None:
     rng = RNG(1)
     tooth = waves.sawtooth(20, 1_000, SECONDS, rng).added_ms
     assert 0 <= tooth.min() < 10 and 990 < tooth.max() <= 1_000

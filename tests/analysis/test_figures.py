@@ -244,7 +244,7 @@ def test_the_standard_error_shrinks_with_the_square_root_of_n(samples: list[floa
     assert min(samples) - 1e-3 <= spread.mean <= spread.max + 1e-3
 
 
-def test_a_run_with_marks_tells_how_old_its_views_were(tmp_path: Path) -> None:
+def test_a_run_with_tracer_events_has_view_lags(tmp_path: Path) -> None:
     results = read_run(folders.run(tmp_path, RunSpec(delay_ms=20, view_delay_ms=1_250)))["results"]
     assert [view["name"] for view in results["views"]] == [
         "item_summary.pageviews",
@@ -267,6 +267,6 @@ def test_a_view_that_gets_ever_older_decides_though_the_count_is_current(tmp_pat
     assert verdict["reason"].endswith("the slowest view decides: item_summary.pageviews")
 
 
-def test_a_run_without_marks_has_no_views(tmp_path: Path) -> None:
+def test_a_run_without_tracer_events_has_no_view_lags(tmp_path: Path) -> None:
     run = read_run(folders.run(tmp_path, RunSpec()))
     assert run["results"].get("views", []) == run.get("traced_views", []) == []

@@ -50,7 +50,7 @@ def pause_cut_off(rng: Generator) -> tuple[SyntheticRun, Curves]:
 
 
 def slow_cycle(window_s: float) -> Make:
-    """An update every 9 to 20 s, which is its rhythm: nothing can be said after so few."""
+    """Make runs with an update every 9 to 20 s: too few for a verdict."""
 
     def make(rng: Generator) -> tuple[SyntheticRun, Curves]:
         cycle_ms = rng.uniform(9_000, 20_000)
@@ -215,7 +215,7 @@ def test_a_generator_that_waits_for_the_broker_is_the_brokers_fault() -> None:
     assert found.kind is VerdictKind.BROKER_BOUND
 
 
-def test_a_silent_engine_fell_behind_and_is_said_to_be_silent() -> None:
+def test_a_silent_engine_fell_behind_with_a_warning() -> None:
     found = verdict(SyntheticRun(pause_at_ms=1_000, pause_ms=60_000))
     assert found.kind is VerdictKind.FELL_BEHIND
     assert any("longest gap between two updates" in warning for warning in found.warnings)
@@ -226,7 +226,7 @@ SILENT = SyntheticRun(
 )
 
 
-def test_an_engine_that_tells_nothing_in_the_window_and_counts_on_fell_behind() -> None:
+def test_no_update_in_the_window_but_one_later_is_falling_behind() -> None:
     found = verdict(SILENT)
     assert (found.kind, found.updates) == (VerdictKind.FELL_BEHIND, 0)
     assert found.next_update_s and 2.9 < found.next_update_s < 4.1
@@ -238,14 +238,14 @@ def test_an_engine_that_tells_nothing_in_the_window_and_counts_on_fell_behind() 
     assert found.measured and found.measured.lag_max_ms > 30_000
 
 
-def test_while_nobody_knows_of_later_a_silent_engine_fell_behind_too() -> None:
+def test_no_update_in_the_window_is_falling_behind_if_the_recording_ends_there() -> None:
     """The search for the limit judges at the end of the window."""
     found = verdict(replace(SILENT, recorded_after_ms=100))
     assert (found.kind, found.next_update_s) == (VerdictKind.FELL_BEHIND, None)
     assert found.reason.endswith("s old")
 
 
-def test_an_engine_that_never_tells_anything_again_is_not_judged() -> None:
+def test_an_engine_whose_updates_end_is_not_judged() -> None:
     found = verdict(replace(SILENT, pause_ms=90_000, recorded_after_ms=31_000))
     assert (found.kind, found.measured) == (VerdictKind.UNDECIDED, None)
     assert "nor in the 31 s after them: it has ended or hangs, or" in found.reason
@@ -253,7 +253,7 @@ def test_an_engine_that_never_tells_anything_again_is_not_judged() -> None:
 
 @pytest.mark.parametrize("window_s", [10.0, 30.0])
 @pytest.mark.parametrize("delay_ms", [500.0, 40_000.0])
-def test_a_slow_rhythm_is_not_falling_behind(window_s: float, delay_ms: float) -> None:
+def test_a_long_update_interval_is_not_falling_behind(window_s: float, delay_ms: float) -> None:
     run = SyntheticRun(window_s=window_s, cycle_ms=16_000, warm_up_ms=90_000, delay_ms=delay_ms)
     for seed in range(20):
         found = verdict(run, seed=seed)
@@ -262,12 +262,12 @@ def test_a_slow_rhythm_is_not_falling_behind(window_s: float, delay_ms: float) -
         assert found.shortest_window_s in range(124, 134)
 
 
-def test_the_rhythm_is_said() -> None:
+def test_the_reason_has_the_update_interval() -> None:
     run = SyntheticRun(cycle_ms=16_000, warm_up_ms=60_000)
     assert "the engine updates every 1" in verdict(run).reason
 
 
-def test_a_rhythm_does_not_excuse_a_lag_of_many_cycles() -> None:
+def test_a_long_update_interval_does_not_explain_a_lag_of_many_cycles() -> None:
     """An update every 8 s, and none in a window of 12 s in which it is 40 s behind."""
     run = SyntheticRun(window_s=12, cycle_ms=8_000, delay_ms=40_000, warm_up_ms=90_000, noise_ms=1)
     silent = replace(run, pause_at_ms=-500, pause_ms=14_000, recorded_after_ms=5_000)
@@ -275,7 +275,7 @@ def test_a_rhythm_does_not_excuse_a_lag_of_many_cycles() -> None:
     assert (found.kind, found.updates) == (VerdictKind.FELL_BEHIND, 0)
 
 
-def test_an_undecided_run_says_how_long_would_do() -> None:
+def test_an_undecided_run_suggests_a_longer_window() -> None:
     short = next(
         v for v in (verdict(SyntheticRun(window_s=10), seed=s) for s in range(9)) if v.measured
     )
@@ -333,7 +333,7 @@ def set_back_in_the_warm_up(told: Curves) -> Curves:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "says"),
+    ("spoil", "expected"),
     [
         (nothing_due, "No pageview was due"),
         (far_along, "pageviews twice"),
@@ -343,11 +343,11 @@ def set_back_in_the_warm_up(told: Curves) -> Curves:
         (set_back_in_the_warm_up, "set back by"),
     ],
 )
-def test_what_says_nothing_is_undecided(spoil: Callable[[Curves], Curves], says: str) -> None:
+def test_useless_records_are_undecided(spoil: Callable[[Curves], Curves], expected: str) -> None:
     told = spoil(synthetic.curves(SyntheticRun(), np.random.default_rng(1)))
     found = judge(told, *SyntheticRun().window)
     assert (found.kind, found.measured) == (VerdictKind.UNDECIDED, None)
-    assert says in found.reason
+    assert expected in found.reason
 
 
 def test_a_clock_set_back_is_warned_of_and_only_the_time_before_it_is_judged() -> None:

@@ -67,7 +67,7 @@ def test_an_age_at_few_pageviews_per_second_has_no_bias() -> None:
     assert -334 / 2 < float(np.mean(errors)) <= 5
 
 
-def test_who_falls_silent_ages() -> None:
+def test_lag_grows_while_an_engine_is_silent() -> None:
     told = one_partition(curve((1_000, 1_000), (1_500, 1_500)))
     series = lag_series(told, 1_000, 9_000)
     assert series.at_ms.tolist() == [1_000, 1_500, *range(2_500, 9_000, 1_000), 9_000]
@@ -76,13 +76,13 @@ def test_who_falls_silent_ages() -> None:
     assert np.all(np.diff(series.lag_ms[1:]) > 0)
 
 
-def test_an_engine_that_never_says_anything_is_as_late_as_the_first_pageview() -> None:
+def test_without_updates_lag_is_the_age_of_the_first_pageview() -> None:
     series = lag_series(one_partition(curve()), 0, 9_000)
     assert series.silent.all()
     assert series.lag_ms == pytest.approx(series.at_ms, abs=2)
 
 
-def test_a_slow_rhythm_is_not_silence() -> None:
+def test_a_long_update_interval_is_not_silence() -> None:
     slow = curve(*((at, at) for at in range(0, 30_001, 5_000)))
     assert not lag_series(one_partition(slow, 31_000), 0, 30_000).silent.any()
 
@@ -103,7 +103,7 @@ def test_what_is_not_known_is_not_zero() -> None:
     assert np.isinf(lag_series(begun_late, 1_000, 4_000).lag_ms).all()
 
 
-def test_what_is_counted_before_it_is_due_is_told() -> None:
+def test_counts_before_the_due_time_are_detected() -> None:
     assert lag_series(one_partition(curve((1_000, 1_000))), 0, 5_000).early_ms == 0
     early = lag_series(one_partition(curve((1_000, 1_800), (2_000, 2_800))), 0, 5_000)
     assert early.early_ms == 700  # at 1,700 not yet 1,800 were due
@@ -299,7 +299,7 @@ def window_writes_of(run: SyntheticRun) -> WindowWrites:
     return found
 
 
-def test_an_engine_that_is_always_as_late_is_told_alike_by_both() -> None:
+def test_a_constant_delay_is_the_same_in_both_measures() -> None:
     found = window_writes_of(WINDOWED)
     assert found.windows == 4
     assert found.after_end_p50_ms == pytest.approx(550, abs=60)

@@ -76,7 +76,7 @@ def test_the_means_are_those_that_were_put_in(
     assert found.mhz and 2_000 <= found.mhz <= 2_100
 
 
-def test_how_fast_a_core_was_is_told_by_the_fastest_second_of_the_run() -> None:
+def test_core_speed_is_relative_to_the_fastest_second_of_the_run() -> None:
     """Which may be outside the time that is asked about."""
     shared = rows(core=[500.0, 700.0], seconds=29)
     found = over([replace(shared[0], core_mib_per_s=800.0), *shared[1:]], 10, 29)
@@ -88,7 +88,7 @@ def test_how_fast_a_core_was_is_told_by_the_fastest_second_of_the_run() -> None:
 
 
 @pytest.mark.parametrize(("mib_per_s", "warns"), [(None, False), (90.0, False), (71.6, True)])
-def test_who_shares_the_cores_is_warned_of(mib_per_s: float | None, warns: bool) -> None:
+def test_shared_cores_give_a_warning(mib_per_s: float | None, warns: bool) -> None:
     core = mib_per_s and {"mib_per_s": mib_per_s, "fastest_mib_per_s": 100.0}
     figures = {**NOISE_FIGURES, "core": core}
     told = noise.warnings(record({"results": {"noise": figures}}))
@@ -131,7 +131,7 @@ def _spoilt(how: str, second: int, told_s: float) -> float | None:
 
 
 @pytest.mark.parametrize("spoil", ["unseen", "more than the cores were busy", "lost"])
-def test_where_the_account_of_programs_says_nothing_the_cores_do(spoil: str) -> None:
+def test_without_an_account_of_programs_busy_cores_count(spoil: str) -> None:
     """In a container they are not seen; a process may take its account with it."""
     spoilt = [
         replace(row, programs_s=_spoilt(spoil, s, row.programs_s or 0.0))
@@ -143,7 +143,7 @@ def test_where_the_account_of_programs_says_nothing_the_cores_do(spoil: str) -> 
     assert (found.kernel_cpu_pct is None) is (spoil == "unseen")
 
 
-def test_there_is_no_figure_rather_than_a_wrong_one() -> None:
+def test_unknown_values_are_none() -> None:
     assert over([], 0, 10) is None
     assert over(rows()[:1], 0, 10) is None
     assert over(rows(seconds=10), 5, 20) is None  # it broke off
@@ -179,7 +179,7 @@ def test_a_window_of_a_run_without_results_can_be_void(tmp_path: Path) -> None:
         assert ("other programs used 30.0 %" in why if why else False) is void
 
 
-def test_how_fast_the_cores_were_is_told_between_each_two_edges(tmp_path: Path) -> None:
+def test_core_speed_is_measured_per_interval(tmp_path: Path) -> None:
     lines = [",".join(COLUMNS)]
     speeds = (*[800] * 11, *[600] * 11)
     lines += [f"{START_MS + 1000 * s},{2 * s},0,0,,0,0,0.5,,,,,{of}" for s, of in enumerate(speeds)]
@@ -191,7 +191,7 @@ def test_how_fast_the_cores_were_is_told_between_each_two_edges(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("figures", "says"),
+    ("figures", "expected"),
     [
         ({}, None),
         ({"foreign_cpu_pct": 5.0, "steal_pct": 1.0}, None),
@@ -200,11 +200,13 @@ def test_how_fast_the_cores_were_is_told_between_each_two_edges(tmp_path: Path) 
         ({"steal_pct": 3.0}, "in the measured window the hypervisor took 3.0 %"),
     ],
 )
-def test_a_run_is_void_above_either_threshold(figures: dict[str, float], says: str | None) -> None:
+def test_a_run_is_void_above_either_threshold(
+    figures: dict[str, float], expected: str | None
+) -> None:
     found = FIGURES.model_copy(update=figures)
     why = noise.why_void(found, Gate())
-    assert (why is None) if says is None else says in str(why)
-    assert noise.is_void(why or "ok") is (says is not None)
+    assert (why is None) if expected is None else expected in str(why)
+    assert noise.is_void(why or "ok") is (expected is not None)
     assert noise.why_void(found, None) is None
 
 
@@ -226,9 +228,9 @@ def test_without_a_gate_the_noise_is_a_warning() -> None:
     assert "other programs used 40.0 % of a core" in told and "NOISE_GATE" in told
 
 
-@pytest.mark.parametrize(("waited_pct", "says"), [(0.9, 0), (3.2, 1), (None, 0)])
-def test_a_machine_that_was_short_of_memory_is_told(waited_pct: float | None, says: int) -> None:
+@pytest.mark.parametrize(("waited_pct", "expected"), [(0.9, 0), (3.2, 1), (None, 0)])
+def test_a_machine_short_of_memory_gives_a_warning(waited_pct: float | None, expected: int) -> None:
     figures = {**NOISE_FIGURES, "waited_for_memory_pct": waited_pct}
     found = noise.warnings(record({"results": {"noise": figures}}))
-    assert len(found) == says
+    assert len(found) == expected
     assert all("short of memory: processes waited for it 3.2 %" in line for line in found)

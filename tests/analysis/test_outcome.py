@@ -29,7 +29,7 @@ def test_an_engine_that_is_behind_is_no_failure_of_the_run() -> None:
     assert outcome.run_outcome(record({"results": {"processed_pageviews": 12}})) == "ok"
 
 
-def test_an_engine_that_told_nothing_in_the_window_but_did_later_is_no_failure() -> None:
+def test_an_engine_with_its_first_update_after_the_window_is_no_failure() -> None:
     silent = {"updates": 0, "next_update_s": 17.5}
     assert outcome.run_outcome(record({"results": {"dt_ms": silent, "verdict": silent}})) == "ok"
 
@@ -41,7 +41,7 @@ def test_an_engine_that_is_offered_nothing_has_nothing_to_report() -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "key", "value", "says"),
+    ("where", "key", "value", "expected"),
     [
         ("measured", "end_offsets", [10, 19], "partition 1: handed over 20, published 19"),
         ("measured", "end_offsets", [10, 21], "partition 1"),
@@ -53,23 +53,23 @@ def test_an_engine_that_is_offered_nothing_has_nothing_to_report() -> None:
         ("results", "processed_pageviews", 31, "counted 1 of 30 pageviews twice"),
     ],
 )
-def test_each_reason_is_said(where: str, key: str, value: object, says: str) -> None:
-    assert says in outcome.run_outcome(record({where: {key: value}}))
+def test_each_reason_is_in_the_outcome(where: str, key: str, value: object, expected: str) -> None:
+    assert expected in outcome.run_outcome(record({where: {key: value}}))
 
 
 @pytest.mark.parametrize(
-    ("figures", "says"),
+    ("figures", "expected"),
     [
         ({"foreign_cpu_pct": 5.1}, "other programs used 5.1 % of a core (more than 5 %)"),
         ({"steal_pct": 1.2}, "the hypervisor took 1.2 % of the CPU time (more than 1 %)"),
     ],
 )
 def test_a_run_that_others_disturbed_is_void_with_an_exit_code_of_its_own(
-    figures: dict[str, float], says: str
+    figures: dict[str, float], expected: str
 ) -> None:
     noise = {"noise": {**NOISE_FIGURES, **figures}}
     found = outcome.run_outcome(record({"results": noise, "settings": GATE}))
-    assert found == f"Void: in the measured window {says}."
+    assert found == f"Void: in the measured window {expected}."
     codes = [outcome.exit_code(of) for of in ("ok", found, "The generator achieved 3/s")]
     assert codes == [0, 5, 1]
     off = {**GATE, "noise_gate": False}
@@ -91,7 +91,7 @@ RIGHT, WRONG, ABSENT = {"status": "right"}, {"status": "wrong"}, {"status": "abs
 
 
 @pytest.mark.parametrize(
-    ("views", "drained_after_s", "says"),
+    ("views", "drained_after_s", "expected"),
     [
         ({"users": RIGHT, "hvu_test": ABSENT}, 1.0, "ok"),
         ({"users": RIGHT, "items": WRONG}, 1.0, "Views are wrong: items"),
@@ -101,10 +101,10 @@ RIGHT, WRONG, ABSENT = {"status": "right"}, {"status": "wrong"}, {"status": "abs
     ],
 )
 def test_a_wrong_view_is_named(
-    views: dict[str, Any], drained_after_s: float | None, says: str
+    views: dict[str, Any], drained_after_s: float | None, expected: str
 ) -> None:
     found = verified(**views) | {"drained_after_s": drained_after_s}
-    assert outcome.run_outcome(record({"verified": found})).startswith(says)
+    assert outcome.run_outcome(record({"verified": found})).startswith(expected)
 
 
 LATE = SyntheticRun(rate_per_s=4_000, delay_ms=500, cycle_ms=1_000)
@@ -193,7 +193,7 @@ def test_a_partition_left_out_of_all_curves_breaks_it() -> None:
     assert found.ratio == pytest.approx(0.75, abs=0.01)
 
 
-def test_a_partition_that_is_never_told_breaks_it() -> None:
+def test_a_partition_without_counts_breaks_it() -> None:
     told = curves(LATE)
     nothing = Curve(np.empty(0), np.empty(0))
     found = checked(replace(told, processed=(nothing, *told.processed[1:])), LATE, totals_of=told)

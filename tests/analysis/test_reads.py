@@ -57,7 +57,7 @@ def replace_lines(folder: Path, query: str, old: str, new: str) -> None:
     file.write_text("\n".join(changed) + "\n")
 
 
-def test_each_question_is_told_of_with_the_time_that_its_answers_took(folder: Path) -> None:
+def test_each_query_has_its_response_times(folder: Path) -> None:
     found = answers(folder)
     assert list(found) == list(ASKED)
     for query, one in found.items():
@@ -79,11 +79,11 @@ def test_an_answer_is_as_old_as_its_view_when_it_was_asked_and_as_it_took(
         assert 1_550 - 2 * EVERY_MS <= ms <= 1_552
 
 
-def test_of_a_view_without_marks_no_age_is_told(folder: Path) -> None:
+def test_answers_of_an_untraced_view_have_no_age(folder: Path) -> None:
     assert answers(folder)[WHOLE].age is None
 
 
-def test_without_marks_no_age_is_told(folder: Path) -> None:
+def test_without_tracer_events_answers_have_no_age(folder: Path) -> None:
     (folder / "tracer_events.csv").unlink()
     assert all(one.age is None and one.time for one in answers(folder).values())
 
@@ -101,7 +101,7 @@ def test_reads_that_were_due_and_never_answered_take_without_end(folder: Path) -
     assert found.time.p99_ms == float("inf")
 
 
-def test_an_error_is_no_answer_and_is_told(folder: Path) -> None:
+def test_errors_are_counted_apart_from_answers(folder: Path) -> None:
     replace_lines(folder, WHOLE, f"{WHOLE},20,,", f"{WHOLE},,,it is gone")
     found = answers(folder)
     assert (found[WHOLE].answered, found[WHOLE].errors) == (0, due_in_window(folder, WHOLE))
@@ -126,14 +126,14 @@ def test_a_read_that_waits_for_the_one_before_takes_longer_than_its_answer(folde
         assert (one.time.p50_ms, one.service_time.p50_ms) == (500, 300)
 
 
-def test_where_none_was_ever_answered_every_question_says_so(folder: Path) -> None:
+def test_without_any_answer_every_query_has_none(folder: Path) -> None:
     (folder / "reads.csv").unlink()
     found = answers(folder)
     assert list(found) == list(ASKED)
     assert all((one.due, one.answered, one.time) == (0, 0, None) for one in found.values())
 
 
-def test_where_nobody_read_there_is_nothing(folder: Path) -> None:
+def test_without_reads_there_are_no_answers(folder: Path) -> None:
     (folder / "reads.csv").unlink()
     told = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps({**told, "queries": []}))

@@ -22,7 +22,7 @@ def test_the_slope_is_theil_and_sens() -> None:
 
 
 @pytest.mark.slow
-def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
+def test_the_interval_has_its_nominal_coverage() -> None:
     """Independent noise; 2 % may miss, 4 % of 1,000 can't be chance."""
     rng, times = np.random.default_rng(1), seconds(30)
     slopes = [growth(times, rng.normal(0, 100, 30) + 0.02 * times) for _ in range(1_000)]

@@ -97,7 +97,7 @@ def test_a_window_up_to_the_last_row_is_judged_too(tmp_path: Path, view: TracedV
 
 @pytest.mark.parametrize("view", [PRODUCTS, PROFILES], ids=lambda view: view.name)
 @pytest.mark.parametrize("growing", [0.0, 0.25])
-def test_a_view_works_off_as_many_pageviews_as_were_due_before_what_it_lacks(
+def test_a_view_processes_the_pageviews_due_before_its_oldest_missing_event(
     tmp_path: Path, view: TracedViewRecord, growing: float
 ) -> None:
     """Of 3,000/s it does all but as its lag grows."""

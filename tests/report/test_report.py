@@ -145,7 +145,7 @@ def test_a_run_that_is_not_ok_is_told_apart_and_in_no_mean(logs: Path, out: Path
     assert [r.tag for r in table.failed] == ["2026.03.22.06.00.00_UTC_lost"]
     assert all(len(group.runs) == 2 for group in table.groups)
     for told in (text_of(of(logs), sorted(logs.iterdir())), (out / "report.html").read_text()):
-        assert "is not what was published" in told
+        assert "published pageviews differ" in told
     rows = {row["tag"]: row for row in csv.DictReader((out / "report.csv").open())}
     assert "not what was published" in rows["2026.03.22.06.00.00_UTC_lost"]["outcome"]
 
