@@ -1,4 +1,4 @@
-"""How late a running load generator is, with and without a crowd at its control port."""
+"""Measures the lateness of a running load generator, with and without misbehaving clients."""
 
 import json
 import os
@@ -22,7 +22,7 @@ WINDOW_S = LATENESS_WINDOW_NS / 1e9
 
 
 class Polite:
-    """One client that asks and waits for the answer."""
+    """A client that sends a command and waits for the answer."""
 
     def __init__(self, host: str, port: int) -> None:
         self._socket = socket.create_connection((host, port), timeout=120)
@@ -56,7 +56,7 @@ def measure(pageviews: int, purchases: int, seconds: float) -> list[dict[str, An
     windows = max(1, round(seconds / WINDOW_S))
     alone = [polite.window() for _ in range(windows)]
     with _crowd(host, port):
-        time.sleep(WINDOW_S)  # what is counted from now on has the crowd in all of it
+        time.sleep(WINDOW_S)  # so that the window has the crowd throughout
         crowded = [polite.window() for _ in range(windows)]
     return [_summary("none", alone), _summary("150, and a line of 10 MB a second", crowded)]
 
@@ -66,10 +66,10 @@ def _crowd(host: str, port: str) -> Iterator[None]:
     command = [sys.executable, str(CROWD), host, port]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as crowd:
         if crowd.stdout is None or crowd.stdin is None or not crowd.stdout.readline():
-            sys.exit("bench/crowd.py did not begin; what it said is above")
+            sys.exit("bench/crowd.py did not start; see its output above")
         yield
         if crowd.poll() is not None:
-            sys.exit("bench/crowd.py ended early; what it said is above")
+            sys.exit("bench/crowd.py ended early; see its output above")
         crowd.stdin.close()
 
 

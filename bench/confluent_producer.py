@@ -25,7 +25,7 @@ MASK = 0xFFFFFFFF
 
 
 def produce(producer: Any, topic: str, partitions: int, messages: int) -> None:
-    """Hand over `messages` pageviews, a batch a partition in turn."""
+    """Hand over `messages` pageviews, one batch per partition in turn."""
     heads = [head_piece(user) for user in range(USERS + 1)]
     keys = [b"%d" % user for user in range(USERS + 1)]
     pages = [page_piece(n, ITEMS) for n in range((ITEMS + USERS) * len(CHANNELS))]
@@ -49,7 +49,7 @@ def produce(producer: Any, topic: str, partitions: int, messages: int) -> None:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     if len(sys.argv) != 7:
         sys.exit(__doc__)
     bootstrap, topic, partitions, messages, linger_ms, batch_bytes = sys.argv[1:]

@@ -1,10 +1,10 @@
-"""150 clients of the control port, none of which means well, until standard input ends.
+"""150 misbehaving clients of the control port, until standard input ends.
 
     python3 bench/crowd.py HOST PORT
 
-A third watch and read; a third have sent half a line; a third ask for the statistics without end,
-and hardly read what comes. Besides, a line of 10 MB comes every second. Who is dropped comes again.
-"""
+A third watch and read; a third have sent half a line; a third request statistics continuously and
+hardly read the answers. In addition, a line of 10 MB is sent every second. Disconnected clients
+reconnect."""
 
 import contextlib
 import selectors
@@ -16,12 +16,12 @@ import time
 EACH = 50
 LONG_LINE = b"x" * 10_000_000
 ASK_AGAIN_S = 0.1
-# A slow reader takes this much of what it asked for, ten times a second.
+# A slow reader reads this many bytes, ten times a second.
 SIP_BYTES = 100
 
 
 class Crowd:
-    """The clients, by what they do."""
+    """The clients, by behavior."""
 
     def __init__(self, host: str, port: int) -> None:
         self._address = (host, port)
@@ -41,7 +41,7 @@ class Crowd:
         self._selector.register(self._join(b"watch\n"), selectors.EVENT_READ)
 
     def go_on(self) -> None:
-        """Read what the watchers got, and every now and then let the slow ones ask."""
+        """Read the output of watchers, and let slow readers send requests every ASK_AGAIN_S."""
         until_s = time.monotonic() + ASK_AGAIN_S
         while (left_s := until_s - time.monotonic()) > 0:
             for key, _ in self._selector.select(left_s):
@@ -62,31 +62,31 @@ class Crowd:
                 client.send(b"stats\n" * 10)
             with contextlib.suppress(BlockingIOError):
                 client.recv(SIP_BYTES)
-        except ConnectionError:  # it was dropped
+        except ConnectionError:  # disconnected
             client.close()
             return self._join(b"")
         return client
 
     def long_lines(self) -> None:
-        """Say 10 MB without a line end, every second (a thread)."""
+        """Send 10 MB without a line end, every second (in a thread)."""
         while True:
             with (
-                contextlib.suppress(OSError),  # it is dropped before it has said all
+                contextlib.suppress(OSError),  # disconnected before everything is sent
                 socket.create_connection(self._address, timeout=10) as client,
             ):
                 client.sendall(LONG_LINE)
-            time.sleep(1)  # the rhythm of this nuisance
+            time.sleep(1)  # interval of long lines
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     crowd = Crowd(sys.argv[1], int(sys.argv[2]))
     ended = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
     threading.Thread(target=crowd.long_lines, daemon=True).start()
-    print("here", flush=True)
+    print("ready", flush=True)
     while not ended.is_set():
         crowd.go_on()
 

@@ -44,13 +44,13 @@ first alone and then with 150 bad clients at its control port, --seconds each
 """
 PARTITIONS = 6
 LINGER_MS, BATCH_BYTES = 5, 1_000_000
-# Each round runs a producer with this share of the messages first: the difference of the two is
-# what messages cost once a virtual machine has started and compiled.
+# Each round first runs a producer with this share of the messages: the difference of both runs is
+# the cost of messages after start-up and compilation.
 STARTUP_SHARE = 0.2
-# From this share of its time on, a core is full.
+# A core counts as full from this share on.
 FULL = 0.95
 PACED_RATES = (50, 5_000, 100_000)
-# At least so many, or counting whole events alone would make an error of 0.1 %.
+# At least this many, or the rounding to whole events would be an error of 0.1 %.
 PACED_EVENTS = 3_000
 
 
@@ -77,7 +77,7 @@ class Run:
 
     @property
     def steady_cpu_s_per_million(self) -> float:
-        """Without start-up and warm-up, which are in both runs."""
+        """CPU per million messages without start-up and warm-up, which are in both runs."""
         return (self.cpu_s - self.short_cpu_s) / (self.messages * (1 - STARTUP_SHARE)) * 1e6
 
     @property
@@ -86,20 +86,20 @@ class Run:
 
 
 class Bench:
-    """The tools and the broker, checked, and the runs of each producer."""
+    """Runs each producer against the broker."""
 
     def __init__(self, bootstrap: str, jars: Path, topic: str) -> None:
         self._bootstrap, self._jars, self._topic = bootstrap, jars, topic
         self._pypy = os.environ.get("PYPY", "pypy3")
 
     def loadgen(self, messages: int) -> Run:
-        """One worker of the load generator."""
+        """Run one worker of the load generator."""
         found, _ = self._run([self._pypy, str(HERE / "worker_driver.py"), "flat", str(messages)])
-        # The driver stands for the control process; its worker's CPU is what it reports.
+        # The driver replaces the control process; only the CPU of its worker counts.
         return Run(**json.loads(found))
 
     def producer_performance(self, messages: int) -> Run:
-        """Kafka's own tool, 100-byte records."""
+        """Run Kafka's own tool, with 100-byte records."""
         settings = f"bootstrap.servers={self._bootstrap} acks=0 linger.ms={LINGER_MS}"
         command = ["java", "-cp", f"{self._jars}/*", "org.apache.kafka.tools.ProducerPerformance"]
         command += ["--topic", self._topic, "--num-records", str(messages), "--record-size", "100"]
@@ -111,20 +111,20 @@ class Bench:
         return Run(messages, messages / float(summary[-1][1]), cpu_s)
 
     def confluent_kafka(self, messages: int) -> Run:
-        """confluent-kafka's produce on CPython."""
+        """Run confluent-kafka's produce on CPython."""
         command = [sys.executable, str(HERE / "confluent_producer.py"), self._bootstrap]
         command += [self._topic, str(PARTITIONS), str(messages), str(LINGER_MS), str(BATCH_BYTES)]
         found, cpu_s = self._run(command)
         return Run(**json.loads(found), cpu_s=cpu_s)
 
     def paced(self, rate: int, seconds: float) -> dict[str, Any]:
-        """The load generator at a steady rate."""
+        """Run the load generator at a steady rate."""
         command = [self._pypy, str(HERE / "worker_driver.py"), "paced", str(rate), str(seconds)]
         result: dict[str, Any] = json.loads(self._run(command)[0])
         return result
 
     def _run(self, command: list[str]) -> tuple[str, float]:
-        """Run to the end: (what it printed, the CPU seconds of it and its children)."""
+        """Run a command; return its output, and the CPU seconds of it and its children."""
         env = {
             **os.environ,
             "KAFKA_BOOTSTRAP": self._bootstrap,
@@ -136,7 +136,7 @@ class Bench:
         }
         with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as complaints:
             child = subprocess.Popen(command, env=env, stdout=printed, stderr=complaints)
-            # wait4 gives this child's CPU alone, as the kernel counts it.
+            # wait4 returns the CPU time of this child alone.
             _, status, usage = os.wait4(child.pid, 0)
             child.returncode = os.waitstatus_to_exitcode(status)
             printed.seek(0)
@@ -148,7 +148,7 @@ class Bench:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog="bench/loadgen.sh",
         description=__doc__,
@@ -173,7 +173,7 @@ def arguments() -> argparse.Namespace:
 
 
 def checked_environment() -> tuple[str, Path]:
-    """The broker and the folder of jars; ends with one line if something is missing."""
+    """Return the broker and the folder of jars; exit with one line if something is missing."""
     bootstrap = os.environ.get("KAFKA_BOOTSTRAP")
     if not bootstrap:
         sys.exit("KAFKA_BOOTSTRAP is not set: host:port of a broker. See bench/loadgen.sh --help.")
@@ -182,7 +182,7 @@ def checked_environment() -> tuple[str, Path]:
         sys.exit("KAFKA_JARS must be a folder with Kafka's jars, kafka-tools among them.")
     for program in ("java", os.environ.get("PYPY", "pypy3")):
         if not shutil.which(program):
-            sys.exit(f"{program} is not here. Install it, or set PYPY for the load generator's.")
+            sys.exit(f"{program} was not found. Install it, or set PYPY to the generator's PyPy.")
     try:
         import confluent_kafka  # noqa: F401
     except ImportError:
@@ -191,7 +191,7 @@ def checked_environment() -> tuple[str, Path]:
 
 
 def flat_out(bench: Bench, rounds: int, messages: int) -> dict[str, Any]:
-    """Each producer once a round, so that a change of the machine's mood hits all of them."""
+    """Run each producer once per round, so that changes of the machine's speed affect all."""
     producers = {
         "loadgen": bench.loadgen,
         "ProducerPerformance": bench.producer_performance,
@@ -225,12 +225,12 @@ def flat_out(bench: Bench, rounds: int, messages: int) -> dict[str, Any]:
 
 
 def make_topic(bootstrap: str) -> str:
-    """A topic of its own for this run; returns its name."""
+    """Create a topic for this run; return its name."""
     from confluent_kafka.admin import AdminClient
     from confluent_kafka.cimpl import NewTopic
 
     name = f"bench-loadgen-{os.getpid()}"
-    # Old segments go early: a run writes gigabytes.
+    # Delete old segments early: a run writes gigabytes.
     limits = {"retention.bytes": "100000000", "segment.bytes": "50000000"}
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     admin.create_topics([NewTopic(name, PARTITIONS, config=limits)])[name].result(30)
@@ -238,7 +238,7 @@ def make_topic(bootstrap: str) -> str:
 
 
 def delete_topic(bootstrap: str, name: str) -> None:
-    """Leave nothing behind."""
+    """Delete the topic."""
     from confluent_kafka.admin import AdminClient
 
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
@@ -246,7 +246,7 @@ def delete_topic(bootstrap: str, name: str) -> None:
 
 
 def show(results: dict[str, Any]) -> None:
-    """Two tables for a person."""
+    """Print two tables."""
     if "flat_out" in results:
         asked = f"{results['messages']:,} messages, median of {results['rounds']} rounds"
         print(f"Flat out ({asked})")
@@ -271,7 +271,7 @@ def show(results: dict[str, Any]) -> None:
 
 
 def show_clients(results: list[dict[str, Any]]) -> None:
-    """A table for a person."""
+    """Print a table."""
     print("Lateness with clients at the control port (ms)")
     print(f"  {'clients':36}{'of':10}{'p50':>9}{'p99':>9}{'worst p99':>11}{'max':>9}")
     for one in results:
@@ -286,14 +286,14 @@ _CLIENT_COLUMNS = (("p50", 9), ("p99", 9), ("worst_p99", 11), ("max", 9))
 
 
 def stopped_by(run: dict[str, Any]) -> str:
-    """What stopped a run of the load generator, by what was full while it ran."""
+    """Describe the bottleneck of a run of the load generator."""
     of = os.cpu_count() or 1
     if run["busy_cores"] >= FULL * of:
         why = "all cores were full"
     elif run["busiest_thread_cores"] >= FULL:
         why = "one of its threads was full"
     else:
-        why = "it waited: nothing was full"
+        why = "nothing was full"
     rate = run["messages"] / run["elapsed_s"]
     return (
         f"loadgen at {rate:,.0f}/s: {why} ({run['cores']:.2f} cores, its busiest thread"

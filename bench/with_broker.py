@@ -1,4 +1,4 @@
-"""Brings up what the benchmark of the load generator needs, runs it, and takes it down."""
+"""Starts the services for the load generator's benchmark, runs it, and stops them."""
 
 import os
 import subprocess
@@ -17,13 +17,13 @@ BENCH = Path(__file__).with_name("loadgen_bench.py")
 
 
 def main() -> int:
-    """`python with_broker.py [arguments of loadgen_bench.py]`; its exit code."""
+    """Run `python with_broker.py [arguments of loadgen_bench.py]`; return its exit code."""
     arguments = [sys.executable, str(BENCH), *sys.argv[1:]]
     if {"--help", "-h"} & set(sys.argv[1:]):
         return subprocess.run(arguments, check=False).returncode
     with terminal.guarded(tell) as guard, machine_lock(), tempfile.TemporaryDirectory() as logs:
         stack = NativeStack(load())
-        # With clients the load generator itself is measured, as it runs.
+        # With clients the complete load generator is measured.
         with_clients = any(word.endswith("clients") for word in sys.argv)
         services = ["broker", "mysql", "loadgen"] if with_clients else ["broker"]
         stack.prepare(services, tell)
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def environment() -> dict[str, str]:
-    """Where the benchmark finds the broker and the programs that it compares."""
+    """Return the environment of the benchmark: the broker, and the programs that it compares."""
     settings = load()
     parts = install.ensure(["loadgen", "kafka"], install.read_versions(), tell)
     librdkafka = next((parts["loadgen"] / "lib").glob("librdkafka*.so*"))
@@ -52,7 +52,7 @@ def environment() -> dict[str, str]:
 
 
 def tell(line: str) -> None:
-    """To the person, not among the results."""
+    """Print to the user on standard error, not among the results."""
     print(line, file=sys.stderr)
 
 

@@ -1,5 +1,5 @@
 """Runs real workers of the load generator against a broker, without MySQL and control socket, and
-prints what they did as one line of JSON.
+prints their results as one line of JSON.
 
     pypy3 bench/worker_driver.py flat MESSAGES          one worker, everything due at once
     pypy3 bench/worker_driver.py paced RATE SECONDS     as many as the rate needs
@@ -29,9 +29,9 @@ from loadgen.schedule import Schedule
 from loadgen.worker_pool import WorkerPool
 from loadgen.workload import make
 
-# Rate and lateness are taken from this moment on: a new worker has nothing to warm up by then.
+# Rate and lateness are measured from this moment on, when new workers are warm.
 SETTLE_S = 2.0
-# A flat-out run's messages become due at this rate, far above what any machine does.
+# In a flat-out run messages become due at this rate, far above the capacity of any machine.
 FLAT_RATE_PER_S = 20_000_000
 
 
@@ -50,7 +50,7 @@ class Driver:
         )
 
     def rate(self, milli_per_s: int) -> int:
-        """Change the rate; returns when that will be, epoch nanoseconds."""
+        """Change the rate; return when it takes effect, epoch nanoseconds."""
         at_ns = self.clock.now_ns() + 10 * NS_PER_MS
         self._change(at_ns, milli_per_s)
         return at_ns
@@ -61,14 +61,14 @@ class Driver:
         self.pool.change_rate(at_ns, milli_per_s)
 
     def burst(self, messages: int) -> int:
-        """Make `messages` due at once; returns from when on."""
+        """Make `messages` due at once; return when, epoch nanoseconds."""
         at_ns = self.clock.now_ns() + 10 * NS_PER_MS
         self._change(at_ns, FLAT_RATE_PER_S * 1000)
         self._change(at_ns + messages * NS_PER_S // FLAT_RATE_PER_S, 0)
         return at_ns
 
     def until(self, condition: Callable[[], bool], within_s: float) -> None:
-        """Drive the pool until a condition holds."""
+        """Poll the pool until a condition holds."""
         deadline_s = time.monotonic() + within_s
         while not condition():
             if time.monotonic() > deadline_s:
@@ -78,7 +78,7 @@ class Driver:
             self.pool.poll()
 
     def flush(self) -> None:
-        """Wait until everything handed over has left."""
+        """Wait until everything handed over was sent."""
         answers: list[Any] = []
         self.pool.flush("bench", 60.0, answers.append)
         self.until(lambda: bool(answers), 70.0)
@@ -86,7 +86,7 @@ class Driver:
             sys.exit(f"worker_driver: the flush left {answers[0]} messages behind")
 
     def stop(self) -> None:
-        """End the workers."""
+        """Stop the workers."""
         self.pool.stop()
         self.until(lambda: self.pool.gone, 10.0)
 
@@ -95,7 +95,7 @@ class Driver:
 
 
 def flat(config: settings.Config, messages: int) -> dict[str, Any]:
-    """One worker flat out."""
+    """Measure one worker flat out."""
     driver = Driver(replace(config, max_workers=1))
     driver.until(lambda: driver.pool.all_placed, 30.0)
     (worker,) = driver.pool.describe()
@@ -123,19 +123,19 @@ def flat(config: settings.Config, messages: int) -> dict[str, Any]:
 
 
 def threads_cpu_s(pid: int) -> dict[str, float]:
-    """CPU seconds so far of each of a process's threads, by its number."""
+    """Return the CPU seconds so far of each thread of a process, by thread id."""
     files = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return {path.parent.name: int(path.read_text().split()[0]) / NS_PER_S for path in files}
 
 
 def machine_busy_s() -> float:
-    """Seconds so far in which cores were busy, all of them added up: neither idle nor stolen."""
+    """Return the busy seconds of all cores so far: neither idle nor stolen."""
     user, nice, system, _, _, irq, softirq = map(int, Path("/proc/stat").read_text().split()[1:8])
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
 def paced(config: settings.Config, rate: int, seconds: float) -> dict[str, Any]:
-    """A steady rate: how exact, how late, at what cost."""
+    """Measure a steady rate: accuracy, lateness and cost."""
     driver = Driver(config)
     driver.pool.want(rate * 1000)
     driver.until(lambda: driver.pool.all_placed, 30.0)
@@ -161,7 +161,7 @@ _QUANTILES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
 
 
 def _sample(driver: Driver, after_s: float) -> tuple[int, int, list[int], float]:
-    """After a while: (time, handed over, lateness, CPU seconds), totals so far."""
+    """Wait; then return totals so far: (time, handed over, lateness, CPU seconds)."""
     end_s = time.monotonic() + after_s
     driver.until(lambda: time.monotonic() >= end_s, after_s + 10.0)
     cpu_s = sum(worker["cpu_s"] for worker in driver.pool.describe())
@@ -170,8 +170,8 @@ def _sample(driver: Driver, after_s: float) -> tuple[int, int, list[int], float]
 
 
 def main() -> None:
-    """The command line."""
-    # The database has no part in this.
+    """Run the command line."""
+    # The database is not used.
     config = settings.load({"MYSQL_PASSWORD": "unused", **os.environ})
     if sys.argv[1:2] == ["flat"] and len(sys.argv) == 3:
         result = flat(config, int(sys.argv[2]))

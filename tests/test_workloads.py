@@ -27,7 +27,7 @@ def test_a_workload_has_both_sides_and_all_of_its_sql(workload: str) -> None:
     counted = harness.view(harness.progress)
     assert (counted.key, set(counted.columns)) == (("partition",), COUNTED | {"partition"})
     assert set(harness.view(harness.summary).columns) == COUNTED
-    assert harness.topic.due
+    assert harness.topic.due_field
     assert harness.watched_table is None or harness.watched_table in harness.tables
 
 

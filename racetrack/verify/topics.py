@@ -60,9 +60,9 @@ def take(
         if end:
             _take(db, bootstrap, topic, partition, end)
     unfit = Unfit()
-    if topic.unfit:
+    if topic.invalid_if:
         table = f"source.{topic.table}"
-        db.execute(f'DELETE FROM {table} WHERE "partition" IS NULL OR {topic.unfit}')
+        db.execute(f'DELETE FROM {table} WHERE "partition" IS NULL OR {topic.invalid_if}')
         counts = f'SELECT "partition", count(*) FROM {table} GROUP BY "partition"'
         fit = dict(db.execute(counts).fetchall())
         for partition, end in enumerate(ends):
@@ -80,8 +80,10 @@ def _take(
     db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic, partition: int, end: int
 ) -> None:
     which = ["-t", topic.name, "-p", str(partition), "-o", "beginning", "-c", str(end)]
-    with _kcat(["-b", bootstrap, *which, *topic.form]) as pipe:
-        taken = db.execute(topic.take, {"pipes": [f"/dev/fd/{pipe.fileno()}"]}).fetchall()[0][0]
+    with _kcat(["-b", bootstrap, *which, *topic.kcat_args]) as pipe:
+        taken = db.execute(topic.insert_sql, {"pipes": [f"/dev/fd/{pipe.fileno()}"]}).fetchall()[0][
+            0
+        ]
     # A message that is no line of JSON may come as several.
     if taken < end:
         raise RacetrackError(
@@ -123,7 +125,7 @@ def _put_back(
     with TemporaryDirectory(prefix="racetrack-verify-") as folder:
         file = Path(folder) / "line.json"
         file.write_text(json.dumps(line) + "\n")
-        db.execute(topic.take, {"pipes": [str(file)]})
+        db.execute(topic.insert_sql, {"pipes": [str(file)]})
 
 
 def _values(

@@ -1,11 +1,10 @@
-"""The contract between the harness and a workload, a folder `racetrack/workloads/<name>/`:
-its module `harness` has a `WORKLOAD`, which says what its views hold and where they get it from.
+"""Contract between the harness and a workload, a folder `racetrack/workloads/<name>/`: its module
+`harness` has a `WORKLOAD` with its topics, tables and views.
 
-`Workload.views` is what `Engine.read_view` has to deliver: an Arrow table with at least the columns
-named there, by these names; others are ignored, and so is the order of rows. Types may be the
-engine's own, as long as nothing is lost (`racetrack/verify/normal.py` has the rules): a time may be
-a timestamp, a number of epoch milliseconds, or ISO 8601 text.
-"""
+An engine returns each of `Workload.views` as an Arrow table with at least the columns named there;
+other columns and the order of rows are ignored. Types may be the engine's own if they are lossless
+(rules: `racetrack/verify/normal.py`): a time may be a timestamp, epoch milliseconds, or ISO 8601
+text."""
 
 import json
 import re
@@ -18,14 +17,14 @@ from racetrack import plugins
 from racetrack.config import Settings
 from racetrack.errors import UsageError
 
-# Debezium's name for MySQL, with which its topics begin.
+# Debezium's name for MySQL, and the prefix of its topics.
 CDC_PREFIX = "mysql"
-# How much of a value that is at fault is shown.
+# Characters of an invalid value that are shown.
 SHOWN_CHARACTERS = 60
 
 
 class ColumnType(Enum):
-    """What a column holds, whatever type an engine gives it."""
+    """Type of a column, whatever type an engine gives it."""
 
     INTEGER = "integer"  # compared exactly; a boolean counts as 0 or 1
     TEXT = "text"  # compared exactly
@@ -39,10 +38,8 @@ INTEGER, TEXT, DECIMAL, FLOAT, TIME = ColumnType
 
 @dataclass(frozen=True)
 class TopN:
-    """The view holds the first `limit` rows by `by`, descending, nulls last; of each `per` if any.
-
-    Which of equals are among them is left open, though the demo's scripts do decide it.
-    """
+    """Restricts a view to the first `limit` rows by `by`, descending, nulls last; per value of
+    `per`, if set. Any of several equal rows is accepted."""
 
     limit: int
     by: str
@@ -51,15 +48,14 @@ class TopN:
 
 @dataclass(frozen=True)
 class View:
-    """One view: its columns, those that identify a row, and whether it is an extract.
+    """A view: its columns, and those that identify a row.
 
-    `window` names a column that counts what is in a window that moves with the engine's clock. It
-    is held against a least and a greatest count, `<column>_least` and `<column>_most` in the SQL:
-    the clock that the engine went by lies between two instants, see `verification.py`.
+    `window` names a column that counts what is in a window that moves with the engine's clock. The
+    SQL computes bounds, `<column>_least` and `<column>_most`, since that clock is known only to lie
+    between two instants (see `verification.py`).
 
-    `counts` names a column that counts messages of the main topic, each in one row at most: what it
-    has too many were counted twice, what it lacks was lost.
-    """
+    `counts` names a column that counts messages of the main topic, each in at most one row: a
+    surplus was counted twice, a deficit was lost."""
 
     name: str
     key: tuple[str, ...]
@@ -73,28 +69,27 @@ class View:
 class SourceTopic:
     """A topic as a source: how its messages become rows of `source.<table>` in DuckDB.
 
-    `form` are kcat's options for a line of JSON a message; `take` is the SQL that inserts the lines
-    of `$pipes`. `unfit`, if any, is the condition under which a row came of a message that is no
-    `event`; the table has its `partition` and `offset` then. `due` is the field of a message that
-    says when it was due, in epoch milliseconds; the main topic's messages have one. It may say so
-    too late by `ahead_ms`. `fields` are those that each JSON message must have: `int`, `str`, or
-    text that a pattern matches as a whole.
-    """
+    `kcat_args` make kcat print a line of JSON per message; `insert_sql` inserts the lines of
+    `$pipes`. `invalid_if`, if set, is a condition on rows whose message is not an `event`; the
+    table then has the columns `partition` and `offset`. `due_field` is the field with the due time
+    of a message, epoch milliseconds (the main topic has one); it may be up to `ahead_ms` too late.
+    `fields` are the fields required in each JSON message: `int`, `str`, or a pattern for the whole
+    text."""
 
     name: str
     table: str
-    form: tuple[str, ...]
-    take: str
+    kcat_args: tuple[str, ...]
+    insert_sql: str
     event: str
-    unfit: str = ""
-    due: str = ""
+    invalid_if: str = ""
+    due_field: str = ""
     ahead_ms: int = 0
     fields: Mapping[str, type[int] | type[str] | re.Pattern[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a message is none of its topic; `field` is empty if that is true of all of it."""
+    """Reason why a message is invalid; `field` is empty if the whole message is."""
 
     field: str
     reason: str
@@ -104,12 +99,10 @@ class Fault:
 class TracedView:
     """A view whose rows show which tracer events it contains, and so its lag (docs/views.md).
 
-    The row of a partition is the one whose `key` is as much above the setting `after` as the
-    partition's number plus one. Its greatest `column` is the number of the partition's tracer
-    events in the view; or, with `is_time`, when the newest was due. Tracer event n (0-based) is
-    in partition n // 2 % partitions; `parity` selects those that show: 0 the even ones, 1 the odd
-    ones, None both.
-    """
+    The row of a partition has the `key` (setting `after`) + 1 + partition. The maximum of its
+    `column` is the number of the partition's tracer events in the view; or, with `is_time`, the due
+    time of the newest. Tracer event n (0-based) is in partition n // 2 % partitions; `parity`
+    selects those that show: 0 the even ones, 1 the odd ones, None both."""
 
     view: str
     column: str
@@ -121,91 +114,90 @@ class TracedView:
 
     @property
     def name(self) -> str:
-        """As files and reports call it."""
+        """Name in files and reports."""
         return f"{self.view}.{self.column}"
 
     def keys(self, settings: Settings) -> list[int]:
-        """The key of each partition's row, by partition."""
+        """Return the key of each partition's row, by partition."""
         last = int(getattr(settings, self.after))
         return [last + 1 + partition for partition in range(settings.pageviews_partitions)]
 
 
 @dataclass(frozen=True)
 class Query:
-    """What somebody who reads asks for: all rows of a view; or, `by` a traced view, those of its
-    rows in which marks show, so that the answer says how old it is (docs/views.md)."""
+    """A query of the view reader: all rows of a view; or, with `by`, only those that show tracer
+    events, so that the answer has an age (docs/views.md)."""
 
     view: str
     by: TracedView | None = None
 
     @property
     def name(self) -> str:
-        """As files and reports call it."""
+        """Name in files and reports."""
         return f"{self.view} by {self.by.key}" if self.by else self.view
 
 
 @dataclass(frozen=True)
 class Workload:
-    """What is raced on."""
+    """A workload: topics, tables, views and queries."""
 
     name: str
-    # The main topic: the one whose rate is set and whose messages the engines' progress counts.
+    # The main topic, whose rate is set and whose messages are counted as progress.
     topic: SourceTopic
-    # The others that views are made of, beside those of CDC.
+    # Other sources of views, besides CDC topics.
     topics: tuple[SourceTopic, ...]
-    # Bytes that the broker stores of each message of the main topic (Apache Kafka's log, measured).
+    # Bytes per message of the main topic in the log of Apache Kafka (measured).
     stored_bytes: int
     # MySQL's database; its user has the same name.
     database: str
-    # Its tables. Each is a view too: what an engine has of it.
+    # Its tables; each is also a view.
     tables: tuple[str, ...]
-    # The table whose inserts are watched on their way through CDC, if any; and the kinds of events
-    # of the generator that insert a row there.
+    # The table whose inserts are followed through CDC, if any; and the generator's sources that
+    # insert into it.
     watched_table: str | None
     watched_kinds: tuple[str, ...]
-    # The rates that its generator's side heeds, of those that are off unless they are asked for:
-    # settings, such as `tracer_events_per_second`.
+    # Optional rates that its generator side implements: settings such as
+    # `tracer_events_per_second`.
     rates: tuple[str, ...]
-    # In an order in which each comes after those that its SQL reads.
+    # Ordered so that each comes after those that its SQL reads.
     views: tuple[View, ...]
-    # Those of them that show tracer events, from which view lag is computed.
+    # Views that show tracer events, from which view lag is computed.
     traced_views: tuple[TracedView, ...]
     # Queries of the view reader, in turn.
     queries: tuple[Query, ...]
-    # The view that counts the main topic by `partition`: `total`, and `max_received_at`, when the
-    # newest message was due (epoch ms); and the view of one row that sums these up.
+    # The view that counts the main topic by `partition`, with `total` and `max_received_at`, the
+    # due time of the newest message (epoch ms); and the view with one row that totals them.
     progress: str
     summary: str
-    # How the names of its scripts begin, one for each engine: `scripts/<begin>.sql`.
+    # Prefix of its scripts: `scripts/<prefix>.sql`.
     scripts: str
-    # How long its windows of event time are, if it has any: each begins at a multiple of this.
+    # Length of its event-time windows, if any; each begins at a multiple of this.
     event_window_ms: int | None
-    # The folder that holds `<view>.sql` for each view: what it should hold, by the schemas `source`
-    # and `expected` of DuckDB.
+    # Folder with `<view>.sql` for each view: the expected rows, from the DuckDB schemas `source`
+    # and `expected`.
     sql: Path
-    # DuckDB's SQL for the topics' tables in the schema `source`, and what else views are made of.
+    # DuckDB SQL that creates the topics' tables in the schema `source`, and helper views.
     create: str
 
     def view(self, name: str) -> View:
-        """The view of that name."""
+        """Return the view with this name."""
         return next(view for view in self.views if view.name == name)
 
     def table_views(self) -> list[View]:
-        """The views that are tables of the database."""
+        """Return the views that are tables of the database."""
         return [self.view(table) for table in self.tables]
 
     def script(self, ending: str) -> Path:
-        """What a person pastes into the engine whose scripts end like this, such as `.sql`; it may
-        not be there."""
+        """Return the path of the script with this suffix (`.sql`); it may not exist."""
         return plugins.SCRIPTS / f"{self.scripts}{ending}"
 
     def cdc_topic(self, table: str) -> str:
-        """Where Debezium writes the changes of a table."""
+        """Return the topic of a table's changes."""
         return f"{CDC_PREFIX}.{self.database}.{table}"
 
 
 def fault_of(value: bytes | None, topic: SourceTopic) -> Fault | None:
-    """Return why a message of this topic can't be used, None if it has all fields it must have."""
+    """Return why a message of this topic is invalid, None if it has all required fields."""
     if value is None:
         return Fault("", "no value (a tombstone)")
     try:
@@ -217,13 +209,13 @@ def fault_of(value: bytes | None, topic: SourceTopic) -> Fault | None:
     for name, wanted in topic.fields.items():
         if name not in message:
             return Fault(name, "missing")
-        if reason := _misfit(message[name], wanted):
+        if reason := _mismatch(message[name], wanted):
             return Fault(name, f"{reason}: {_shown(message[name])}")
     return None
 
 
-def _misfit(value: object, wanted: type[int] | type[str] | re.Pattern[str]) -> str:
-    """Why a value is not what is wanted; empty if it is."""
+def _mismatch(value: object, wanted: type[int] | type[str] | re.Pattern[str]) -> str:
+    """Return why a value does not match; empty if it does."""
     if wanted is int:
         if not isinstance(value, int) or isinstance(value, bool):
             return "not an integer"
@@ -231,7 +223,7 @@ def _misfit(value: object, wanted: type[int] | type[str] | re.Pattern[str]) -> s
     if not isinstance(value, str):
         return "not a text"
     is_fit = not isinstance(wanted, re.Pattern) or wanted.fullmatch(value)
-    return "" if is_fit else "not of the form that is expected"
+    return "" if is_fit else "not in the expected format"
 
 
 def _shown(value: object) -> str:
@@ -240,21 +232,20 @@ def _shown(value: object) -> str:
 
 
 def run_label(runtime: str, workload: str) -> str:
-    """A runtime as people read it, with the workload where it is not the one that goes without
-    saying."""
+    """Return a label for runs: the runtime, and the workload unless it is the default."""
     return runtime if workload == plugins.default_workload() else f"{runtime}, {workload}"
 
 
 def workload_of(settings: Mapping[str, object]) -> str:
-    """The workload of a run, by the settings that it noted; an older one noted none."""
+    """Return the workload of a run from its recorded settings."""
     return str(settings.get("workload", plugins.default_workload()))
 
 
 def find_workload(name: str) -> Workload:
-    """The workload of that name, as in the setting WORKLOAD.
+    """Return the workload with this name (setting WORKLOAD).
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such workload.
     """
     try:
         side = plugins.of_workload(name, "harness")

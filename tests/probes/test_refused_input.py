@@ -28,7 +28,7 @@ WRONG_FIELDS = {
     ("user_id", "not an integer of 64 bits: 9223372036854775808"): {**GOOD, "user_id": 2**63},
     ("received_at", "not an integer: 1.5"): {**GOOD, "received_at": 1.5},
     ("channel", "not a text: None"): {**GOOD, "channel": None},
-    ("url", "not of the form that is expected: '/products/x'"): {**GOOD, "url": "/products/x"},
+    ("url", "not in the expected format: '/products/x'"): {**GOOD, "url": "/products/x"},
 }
 
 

@@ -1,5 +1,4 @@
-"""Yahoo's streaming benchmark: views of ads, counted by campaign and window of ten seconds.
+"""Yahoo's streaming benchmark: views of ads, counted by campaign and ten-second window.
 
-docs/workloads.md says what differs from the published one. `load` is what the load generator asks
-for, and `harness` what the harness does: neither imports the other.
-"""
+docs/workloads.md lists the differences from the published one. The load generator imports `load`,
+the harness imports `harness`; neither imports the other."""

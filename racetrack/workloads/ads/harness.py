@@ -1,18 +1,18 @@
-"""Yahoo's benchmark as the harness knows it: where its views come from, and what they hold."""
+"""Yahoo's benchmark for the harness: sources and views."""
 
 import re
 from pathlib import Path
 
 from racetrack.workloads.contract import INTEGER, TEXT, TIME, Query, SourceTopic, View, Workload
 
-# kcat's own `-J` would give the value as text within JSON, to be parsed twice. Of an event only
-# those fields are taken that a view needs.
+# kcat's own `-J` embeds the value as text in JSON, which would be parsed twice. Only fields that a
+# view needs are taken.
 _EVENT_LINE = '{"partition":%p,"offset":%o,"value":%s}\\n'
 EVENTS = SourceTopic(
     name="ad-events",
     table="ad_events",
-    form=("-f", _EVENT_LINE),
-    take="""
+    kcat_args=("-f", _EVENT_LINE),
+    insert_sql="""
 INSERT INTO source.ad_events
 SELECT "partition", "offset", value.*
 FROM read_json($pipes, format = 'newline_delimited', ignore_errors = true, columns = {
@@ -22,8 +22,8 @@ FROM read_json($pipes, format = 'newline_delimited', ignore_errors = true, colum
 })
 """,
     event="ad event",
-    unfit="ad_id IS NULL OR event_type IS NULL OR event_time IS NULL",
-    due="event_time",
+    invalid_if="ad_id IS NULL OR event_type IS NULL OR event_time IS NULL",
+    due_field="event_time",
     fields={"ad_id": str, "event_type": str, "event_time": re.compile(r"[0-9]{1,18}")},
     ahead_ms=50,  # with ADS_WITH_SKEW
 )
@@ -42,10 +42,10 @@ VIEWS = (
         {"partition": INTEGER, "total": INTEGER, "max_received_at": TIME},
         counts="total",
     ),
-    # One row: dt_ms is the engine's own clock, and not to be verified.
+    # One row. dt_ms depends on the engine's clock and is not verified.
     View("ad_events_summary", (), {"total": INTEGER, "max_received_at": TIME}, counts="total"),
-    # Of the events that are views, how many per campaign and window; `window_start_ms` is the
-    # window's first millisecond, and a multiple of 10,000. A window without views has no row.
+    # The number of view events per campaign and window; `window_start_ms` is the first millisecond
+    # of the window, a multiple of 10,000. A window without view events has no row.
     View(
         "campaign_windows",
         ("campaign_id", "window_start_ms"),

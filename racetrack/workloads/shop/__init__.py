@@ -1,5 +1,3 @@
-"""An online shop: its pageviews, its customers, products and purchases, and a demo's views of them.
+"""An online shop: its pageviews, customers, products and purchases, and the views of a demo.
 
-`load` is what the load generator asks for, and `check` what the harness does: neither imports the
-other.
-"""
+The load generator imports `load`, the harness imports `harness`; neither imports the other."""

@@ -1,8 +1,7 @@
-"""The shop's views that are verified, and how a row of each is told from another.
+"""The shop's verified views, their columns and keys.
 
-What a view holds is said in `scripts/demo.py`, and computed from the sources by
-`racetrack/workloads/shop/views/<view>.sql`.
-"""
+`scripts/demo.py` defines the views; `racetrack/workloads/shop/views/<view>.sql` computes them from
+the sources."""
 
 from racetrack.workloads.contract import (
     DECIMAL,
@@ -80,7 +79,7 @@ VIEWS = (
         {"partition": INTEGER, "total": INTEGER, "max_received_at": TIME},
         counts="total",
     ),
-    # One row: dt_ms is the engine's own clock, and not to be verified.
+    # One row. dt_ms depends on the engine's clock and is not verified.
     View("pageviews_summary", (), {"total": INTEGER, "max_received_at": TIME}, counts="total"),
     View(
         "purchases_by_item",

@@ -1,4 +1,4 @@
-"""The shop as the harness knows it: where its views come from, and what they hold."""
+"""The shop for the harness: sources and views."""
 
 import re
 from pathlib import Path
@@ -6,15 +6,15 @@ from pathlib import Path
 from racetrack.workloads.contract import SourceTopic, Workload
 from racetrack.workloads.shop.catalogue import QUERIES, TRACED_VIEWS, VIEWS
 
-# The target of a product's or a profile's url is a number; other urls are free.
+# The target of a product's or profile's url is a number; other urls are unrestricted.
 _URL = re.compile(r"/(products|profiles)/[0-9]{1,18}|(?!/products/|/profiles/).*", re.DOTALL)
-# kcat's own `-J` would give the value as text within JSON, to be parsed twice.
+# kcat's own `-J` embeds the value as text in JSON, which would be parsed twice.
 _PAGEVIEW_LINE = '{"partition":%p,"offset":%o,"value":%s}\\n'
 PAGEVIEWS = SourceTopic(
     name="pageviews",
     table="pageviews",
-    form=("-f", _PAGEVIEW_LINE),
-    take="""
+    kcat_args=("-f", _PAGEVIEW_LINE),
+    insert_sql="""
 INSERT INTO source.pageviews
 SELECT "partition", "offset", value.*
 FROM read_json($pipes, format = 'newline_delimited', ignore_errors = true, columns = {
@@ -24,17 +24,17 @@ FROM read_json($pipes, format = 'newline_delimited', ignore_errors = true, colum
 })
 """,
     event="pageview",
-    unfit="user_id IS NULL OR url IS NULL OR channel IS NULL OR received_at IS NULL"
+    invalid_if="user_id IS NULL OR url IS NULL OR channel IS NULL OR received_at IS NULL"
     " OR ((starts_with(url, '/products/') OR starts_with(url, '/profiles/'))"
     " AND NOT regexp_full_match(url[11:], '[0-9]{1,18}'))",
-    due="received_at",
+    due_field="received_at",
     fields={"user_id": int, "url": _URL, "channel": str, "received_at": int},
 )
 FLAGGED = SourceTopic(
     name="dd_flagged_profiles",
     table="dd_flagged_profiles",
-    form=("-J",),
-    take="""
+    kcat_args=("-J",),
+    insert_sql="""
 INSERT INTO source.dd_flagged_profiles
 SELECT payload
 FROM read_json(
@@ -43,8 +43,7 @@ FROM read_json(
 """,
     event="flag",
 )
-# Of the topics, as they were sent; and the pageviews with what a url says. Times are epoch
-# milliseconds.
+# Tables of the topics, and the pageviews with parsed urls. Times are epoch milliseconds.
 _CREATE = """
 CREATE TABLE source.pageviews (
     "partition" INTEGER, "offset" BIGINT,

@@ -36,7 +36,7 @@ class Cal:
                 "TRACER_EVENTS_PER_SECOND": str(settings.tracer_events_per_second),
                 "KAFKA_BOOTSTRAP": net.kafka(settings),
                 "CAL_TOPIC": topic.name,
-                "CAL_DUE": topic.due,
+                "CAL_DUE": topic.due_field,
                 "CAL_READY_FILE": str(context.work / READY_FILE),
                 "PYTHONPATH": str(REPO),
                 "PYTHONDONTWRITEBYTECODE": "1",

@@ -1,4 +1,4 @@
-"""Yahoo's benchmark as the load generator runs it: what is sent, and what is seeded."""
+"""Yahoo's benchmark for the load generator: events and initial rows."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class AdsLoad(Workload):
         return AdsDatabase(self._config, self._settings)
 
     def seed_beside(self, deadline_s: float, log: Callable[[str], None]) -> None:
-        """Redis, as published."""
+        """Fill Redis, as in the published benchmark."""
         if self._settings.redis:
             redis.wait_and_seed(self._settings.redis, self._settings, deadline_s, log)
 
     def sources(self, _schedule: Callable[[], Schedule]) -> list[Source]:
-        """None: nothing changes there."""
+        """Return no source: the tables do not change."""
         return []
 
     def events(self, library: Library) -> AdEvents:

@@ -1,4 +1,4 @@
-"""The events of ads: without a key, so that every partition gets as many."""
+"""Ad events: without keys, evenly distributed over partitions."""
 
 from __future__ import annotations
 

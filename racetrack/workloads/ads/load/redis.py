@@ -1,4 +1,4 @@
-"""Redis, as the published benchmark has it: the campaigns, and which ad is of which."""
+"""Seeding of Redis, as in the published benchmark: the campaigns, and the campaign of each ad."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANSWER_TIMEOUT_S = 10
 
 
 def commands(settings: AdsSettings) -> Iterator[list[str]]:
-    """What fills it from the rows that MySQL is seeded with. Once more, it changes nothing."""
+    """Yield commands that store the initial rows of MySQL; repeating them changes nothing."""
     campaigns, ads = seeded(settings)
     for start in range(0, len(ads.rows), ADS_AT_ONCE):
         pairs = ads.rows[start : start + ADS_AT_ONCE]
@@ -27,7 +27,7 @@ def commands(settings: AdsSettings) -> Iterator[list[str]]:
 
 
 def encoded(command: list[str]) -> bytes:
-    """A command in Redis' protocol: an array of strings, each after its length."""
+    """Encode a command in Redis' protocol: an array of strings with their lengths."""
     words = [word.encode() for word in command]
     parts = [b"$%d\r\n%b\r\n" % (len(word), word) for word in words]
     return b"".join([b"*%d\r\n" % len(words), *parts])
@@ -36,9 +36,9 @@ def encoded(command: list[str]) -> bytes:
 def wait_and_seed(
     where: tuple[str, int], settings: AdsSettings, deadline_s: float, log: Callable[[str], None]
 ) -> None:
-    """Fill Redis as soon as it answers. SeedError if it refuses, or when `deadline_s` has passed, a
-    time of time.monotonic().
-    """
+    """Fill Redis as soon as it answers.
+
+    Raises SeedError if it refuses, or after `deadline_s`, a time of time.monotonic()."""
     name = f"Redis at {where[0]}:{where[1]}"
     while True:
         try:
@@ -50,7 +50,7 @@ def wait_and_seed(
                 raise SeedError(
                     f"{name} did not answer: {error}. Start it, or unset LOADGEN_REDIS."
                 ) from error
-            time.sleep(0.1)  # between two attempts to connect, which is the condition
+            time.sleep(0.1)  # between connection attempts
 
 
 def _seed(where: tuple[str, int], name: str, settings: AdsSettings) -> None:

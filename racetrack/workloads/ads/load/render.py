@@ -1,10 +1,9 @@
-"""Ad events as Kafka messages: JSON from prepared pieces, laid into one block of memory that
-librdkafka reads from, as the shop's pageviews are (racetrack/workloads/shop/load/render.py).
+"""Renders ad events as Kafka messages: JSON from prepared fragments, copied into a block of memory
+that librdkafka reads (compare racetrack/workloads/shop/load/render.py).
 
-A message is about 250 bytes in four pieces, 35 words to copy: who and where; the ad; the types; and
-the time with what is behind it, which is made once for a millisecond. Tables of whole messages
-would be no faster to copy, and could hold but a few of the 150 million that there can be.
-"""
+A message is about 250 bytes, 35 words in four fragments: user and page; ad; types; and time and the
+rest, which is rendered once per millisecond. Tables of whole messages would not copy faster, and
+could hold only few of 150 million combinations."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from racetrack.workloads.ads.load.sequence import (
     skew_ms,
 )
 
-# Each but the third is of one length, since every UUID is.
+# All but the third have a fixed length, since every UUID has.
 _HEAD_WORDS, _AD_WORDS, _KIND_WORDS, _TAIL_WORDS = 13, 7, 10, 5
 _HEAD_BYTES, _AD_BYTES, _TAIL_BYTES = 100, 49, 39
 SLOT_BYTES = 8 * (_HEAD_WORDS + _AD_WORDS + _KIND_WORDS + _TAIL_WORDS)
@@ -34,30 +33,30 @@ IP_ADDRESS = "1.2.3.4"
 
 
 def to_json(event: AdEvent, event_time_ms: int) -> bytes:
-    """An event as JSON: what the fast way below must give, byte for byte."""
+    """Return an event as JSON, the reference for the fast renderer, byte for byte."""
     fields = {**event._asdict(), "event_time": event_time_ms, "ip_address": IP_ADDRESS}
     return json.dumps(fields).encode()
 
 
 def head_piece(user_id: str, page_id: str) -> bytes:
-    """The text of an event up to the page."""
+    """Return the text of an event up to the page."""
     return f'{{"user_id": "{user_id}", "page_id": "{page_id}'.encode()
 
 
 def ad_piece(ad_id: str) -> bytes:
-    """The text from there up to the ad."""
+    """Return the text from the page up to the ad."""
     return f'", "ad_id": "{ad_id}'.encode()
 
 
 def kind_piece(kind: int) -> bytes:
-    """The text from there up to the time, for a pair of types."""
+    """Return the text from the ad up to the time, for a pair of types."""
     ad_type, event_type = divmod(kind, len(EVENT_TYPES))
     types = f'"ad_type": "{AD_TYPES[ad_type]}", "event_type": "{EVENT_TYPES[event_type]}"'
     return f'", {types}, "event_time": '.encode()
 
 
 def tail_piece(event_time_ms: int) -> bytes:
-    """The time and the end of an event."""
+    """Return the time and the end of an event."""
     piece = f'{event_time_ms}, "ip_address": "{IP_ADDRESS}"}}'.encode()
     if len(piece) != _TAIL_BYTES:
         raise ValueError(f"event_time must have thirteen digits, not {event_time_ms}")
@@ -65,9 +64,8 @@ def tail_piece(event_time_ms: int) -> bytes:
 
 
 class Tails:
-    """The last pieces of the milliseconds around now, each in the slot that its time has in a ring:
-    more slots than times that are asked for again and again.
-    """
+    """Ring of last fragments, one slot per millisecond around now, with more slots than times in
+    use."""
 
     SLOTS = 4 * SKEW_MS
 
@@ -78,7 +76,7 @@ class Tails:
         self.words = self._pieces.words
 
     def slot(self, time_ms: int) -> int:
-        """Where the piece of this time stands now."""
+        """Return the slot of the fragment with this time."""
         slot = time_ms % self.SLOTS
         if self._times_ms[slot] != time_ms:
             start = self._pieces.text + slot * 8 * _TAIL_WORDS
@@ -88,11 +86,10 @@ class Tails:
 
 
 class Renderer(workload.Renderer):
-    """Renders up to `capacity` events at a time into `messages`, an array of rd_kafka_message_t for
-    one partition. None of them has a key.
+    """Renders up to `capacity` events at a time, without keys, into `messages`, an array of
+    rd_kafka_message_t for one partition.
 
-    `ffi` must know rd_kafka_message_t.
-    """
+    `ffi` must know rd_kafka_message_t."""
 
     def __init__(
         self, ffi: Any, ids: Ids, capacity: int, seed: int = 0, *, with_skew: bool = False
@@ -132,9 +129,8 @@ class Renderer(workload.Renderer):
         self._at = at
 
     def _put(self, at: int, head: int, ad: int, kind: int, tail: int) -> int:
-        """Lay down one message at byte `at`, point the next rd_kafka_message_t to it, and return
-        where the next one goes.
-        """
+        """Write one message at byte `at`, point the next rd_kafka_message_t to it, and return the
+        position after it."""
         cast, words = self._ffi.cast, self._words_type
         start = self._block + at
         s = self._heads.words + head * _HEAD_WORDS

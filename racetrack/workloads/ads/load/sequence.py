@@ -1,6 +1,4 @@
-"""Who there is and what happens, as a function of the seed: users, pages, campaigns and their ads,
-and which event comes when.
-"""
+"""Users, pages, campaigns, ads and events, as a function of the seed."""
 
 from __future__ import annotations
 
@@ -14,17 +12,17 @@ from racetrack.workloads.ads.load.settings import AdsSettings
 USERS = PAGES = 100
 AD_TYPES = ("banner", "modal", "sponsored-search", "mail", "mobile")
 EVENT_TYPES = ("view", "click", "purchase")
-# Of an ad's type and an event's: pairs are numbered type by type.
+# Pairs of ad type and event type, numbered ad type by ad type.
 KINDS = len(AD_TYPES) * len(EVENT_TYPES)
-# How far an event's time may lie from when it was due, if there is skew: so much either way; and of
-# one in so many, so much earlier.
+# Skew of an event's time from its due time: at most SKEW_MS either way, and for one in LATE_ONE_IN
+# up to LATE_MS earlier.
 SKEW_MS, LATE_ONE_IN, LATE_MS = 50, 100_000, 60_000
 _MASK = 0xFFFFFFFF
 _LATE_BELOW = 2**32 // LATE_ONE_IN
 
 
 class Ids(NamedTuple):
-    """All that have a UUID. Campaign number n has the ads from n * (ads / campaigns) on."""
+    """Everything with a UUID. Campaign n has the ads from n * (ads / campaigns) on."""
 
     users: list[str]
     pages: list[str]
@@ -43,7 +41,7 @@ class Ids(NamedTuple):
 
 
 class AdEvent(NamedTuple):
-    """Who saw which ad where, and what came of it."""
+    """An ad event."""
 
     user_id: str
     page_id: str
@@ -53,7 +51,7 @@ class AdEvent(NamedTuple):
 
 
 def uuids(seed: int, purpose: str, count: int) -> list[str]:
-    """`count` UUIDs, of the version whose bits are random."""
+    """Return `count` random UUIDs (version 4)."""
     stream, found = Stream(seed, purpose), []
     for n in range(count):
         (a, b), (c, d) = stream.draw(2 * n), stream.draw(2 * n + 1)
@@ -62,17 +60,15 @@ def uuids(seed: int, purpose: str, count: int) -> list[str]:
 
 
 def ad_and_kind(random32: int, ads: int) -> tuple[int, int]:
-    """The number of an ad, and that of a pair of types: what is left of the random number once the
-    ad is picked is random too.
-    """
+    """Return the number of an ad, and that of a pair of types: the remainder after picking the ad
+    is random too."""
     whole = random32 * ads
     return whole >> 32, pick(whole & _MASK, KINDS)
 
 
 def skew_ms(who: int, what: int, heads: int, ads: int) -> int:
-    """How much later than it was due an event says that it was, from -60,049 to 49: by what is left
-    of its two random numbers once all else is picked.
-    """
+    """Return the skew of an event's time from its due time, -60,049 to 49 ms, from the remainders
+    of its two random numbers."""
     left = (((what * ads) & _MASK) * KINDS) & _MASK
     skew = pick(left, 2 * SKEW_MS) - SKEW_MS
     if (who * heads) & _MASK < _LATE_BELOW:
@@ -81,7 +77,7 @@ def skew_ms(who: int, what: int, heads: int, ads: int) -> int:
 
 
 def ad_event(stream: Stream, n: int, ids: Ids) -> AdEvent:
-    """Event n (0-based) of a partition. The renderer does the same in bulk."""
+    """Return event n (0-based) of a partition. The renderer does the same in bulk."""
     who, what = stream.draw(n)
     user, page = divmod(pick(who, len(ids.users) * len(ids.pages)), len(ids.pages))
     ad, kind = ad_and_kind(what, len(ids.ads))

@@ -1,4 +1,4 @@
-"""The part of the load generator's settings that is this workload's, with their defaults."""
+"""The workload's settings of the load generator, with their defaults."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ MAX_ADS_PER_CAMPAIGN = 100
 
 @dataclass(frozen=True)
 class AdsSettings:
-    """How many ads there are, and where their events go; whether their times are skewed; and where
-    the Redis is that engines look ads up in (host, port), if there is one.
-    """
+    """Number of ads, topic, skew, and the Redis that engines query (host, port), if any."""
 
     seed: int
     topic: str
@@ -26,7 +24,7 @@ class AdsSettings:
 
 
 def load(config: Config, read: Reader) -> AdsSettings:
-    """The settings, by the names of the environment. ConfigError names one that can't be used."""
+    """Load the settings from the environment. Raises ConfigError for an invalid one."""
     has_redis = read.text("LOADGEN_REDIS", "")
     return AdsSettings(
         seed=config.seed,

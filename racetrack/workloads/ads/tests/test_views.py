@@ -134,9 +134,9 @@ def test_a_message_is_taken_by_the_fields_that_views_need(
     pipe = tmp_path / "lines"
     pipe.write_text(line % event + line % '{"user_id": "u"}')
     with sources.open_database(WORKLOAD, tmp_path / "spill") as empty:
-        taken = empty.execute(WORKLOAD.topic.take, {"pipes": [str(pipe)]}).fetchall()
+        taken = empty.execute(WORKLOAD.topic.insert_sql, {"pipes": [str(pipe)]}).fetchall()
         assert taken == [(2,)]
-        select = f"SELECT ad_id FROM source.ad_events WHERE {WORKLOAD.topic.unfit}"  # noqa: S608
+        select = f"SELECT ad_id FROM source.ad_events WHERE {WORKLOAD.topic.invalid_if}"  # noqa: S608
         assert empty.execute(select).fetchall() == [(None,)]
         assert empty.execute("SELECT * FROM source.ad_events LIMIT 1").fetchall() == [
             (1, 7, "a", "view", START_MS)

@@ -1,4 +1,4 @@
-"""The shop as the load generator runs it: what is sent, what is seeded, and what changes."""
+"""The shop for the load generator: events, initial rows, and changes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Updates and deletions of what is in the shop, so that an engine has to take back what it counted.
+"""Updates and deletions, which make an engine retract what it has counted.
 
-Which row a change meets depends on what is there, so a change is decided in two steps: its random
-numbers are a function of the seed; the statement is made of them and of the rows as they are.
-"""
+The row of a change depends on the rows that exist, so a change has two steps: its random numbers
+are a function of the seed; the statement depends on them and on current rows."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from racetrack.workloads.shop.load.sequence import CATEGORIES, MAX_PRICE_CENTS, 
 from racetrack.workloads.shop.load.settings import ShopSettings
 from racetrack.workloads.shop.load.tables import CLEARANCE, decimal_text, email
 
-# Asks for one row: SQL with placeholders and their values -> the row, or None.
+# Queries one row: SQL with placeholders and their values -> the row, or None.
 Ask = Callable[[str, Sequence[object]], Any]
 Statement = tuple[str, tuple[object, ...]]
 STATUSES = 4
@@ -33,12 +32,12 @@ class Bought(NamedTuple):
     status: int
 
 
-# How a change becomes a statement, with its two random numbers; None: there is no row to change.
+# Turns a change with its two random numbers into a statement; None: there is no row to change.
 Decide = Callable[[Ask, ShopSettings, int, int], "Statement | None"]
 
 
 class Change(NamedTuple):
-    """A change to come: what to decide it by, and two random 32-bit numbers."""
+    """A future change: its statement function, and two random 32-bit numbers."""
 
     decide: Decide
     which: int
@@ -46,9 +45,8 @@ class Change(NamedTuple):
 
 
 def new_price(ask: Ask, settings: ShopSettings, which: int, how: int) -> Statement | None:
-    """Another price for an item. One that has become cheaper goes to clearance, another one to one
-    of the other categories: item_summary shows no price, but the category.
-    """
+    """Change the price of an item. If it decreases, the item moves to clearance, otherwise to one
+    of the other categories: item_summary shows no price, but the category."""
     item = 1 + pick(which, settings.items)
     found = ask("SELECT price FROM shop.items WHERE id = %s", (item,))
     if found is None:
@@ -61,9 +59,8 @@ def new_price(ask: Ask, settings: ShopSettings, which: int, how: int) -> Stateme
 
 
 def other_vip_flag(ask: Ask, settings: ShopSettings, which: int, _how: int) -> Statement | None:
-    """A customer becomes a VIP or ceases to be one, and his address with it: that is what views
-    show. The customer of a purchase, so that those of high value are met soon.
-    """
+    """Flip the VIP flag of a customer, and change the address with it, which views show. The
+    customer has a purchase, so that high-value users are met soon."""
     bought = _some_purchase(ask, settings, which)
     if bought is None:
         return None
@@ -76,7 +73,7 @@ def other_vip_flag(ask: Ask, settings: ShopSettings, which: int, _how: int) -> S
 
 
 def next_status(ask: Ask, settings: ShopSettings, which: int, _how: int) -> Statement | None:
-    """A purchase goes on to its next status, of STATUSES that follow each other round."""
+    """Advance a purchase to its next status; after the last of STATUSES comes the first."""
     bought = _some_purchase(ask, settings, which)
     if bought is None:
         return None
@@ -85,15 +82,14 @@ def next_status(ask: Ask, settings: ShopSettings, which: int, _how: int) -> Stat
 
 
 def cancellation(ask: Ask, settings: ShopSettings, which: int, _how: int) -> Statement | None:
-    """A purchase is gone."""
+    """Delete a purchase."""
     bought = _some_purchase(ask, settings, which)
     return bought and ("DELETE FROM shop.purchases WHERE id = %s", (bought.id,))
 
 
 def _some_purchase(ask: Ask, settings: ShopSettings, which: int) -> Bought | None:
-    """The first purchase whose id is not below a random one, or the last there is; None where there
-    is none. Those that are marks stay as they are: they are counted.
-    """
+    """Return the first purchase with at least a random id, or else the last one; None if there is
+    none. Tracer events are excluded, because they are counted."""
     low, high = ask("SELECT MIN(id), MAX(id) FROM shop.purchases", ())
     if low is None:
         return None
@@ -105,7 +101,7 @@ def _some_purchase(ask: Ask, settings: ShopSettings, which: int) -> Bought | Non
 
 
 class Updates(Source):
-    """Changed rows: of items, users and purchases in turn."""
+    """Makes updates of items, users and purchases, in turn."""
 
     name = "update"
     help_text = "updates: item prices, VIP flags, purchases' status"
@@ -126,7 +122,7 @@ class Updates(Source):
 
 
 class Deletes(Updates):
-    """Cancelled purchases: their rows go."""
+    """Makes cancellations, which delete rows of purchases."""
 
     name = "delete"
     help_text = "cancelled purchases, whose rows are deleted"

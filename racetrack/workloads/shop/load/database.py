@@ -1,4 +1,4 @@
-"""The shop's database in MySQL: what is in it at first, and how it changes."""
+"""The shop's database in MySQL: initial rows and changes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Shop(Database):
     def __init__(self, config: Config, settings: ShopSettings) -> None:
         super().__init__(config)
         self._settings = settings
-        # What the last failed commit had written: (first id, user_id, item_id). Whether it counts
-        # is asked before writing again.
-        self._in_doubt: tuple[int, int, int] | None = None
-        # What changes of an unfinished transaction were decided to be. None: there is nothing to
+        # First row written by the last failed commit: (id, user_id, item_id). Before writing again,
+        # it is checked whether that commit took effect.
+        self._unconfirmed: tuple[int, int, int] | None = None
+        # Statements chosen for the changes of an unfinished transaction; None: there is nothing to
         # change.
-        self._decided: list[Statement | None] = []
+        self._statements: list[Statement | None] = []
 
     def seeds(self) -> Sequence[Seed]:
         seed, users, items = self._settings.seed, self._settings.users, self._settings.items
@@ -44,32 +44,34 @@ class Shop(Database):
     def write_purchases(self, buys: Sequence[tuple[int, int, int]]) -> None:
         """Insert (user_id, item_id, quantity) in one transaction.
 
-        After MySqlError call again with the same: no row comes twice.
-        """
+        After MySqlError call again with the same argument: no row is inserted twice."""
         with self.transaction() as cursor:
-            if self._in_doubt is None or not self._was_committed(cursor):
+            if self._unconfirmed is None or not self._was_committed(cursor):
                 for sql, values in tables.purchase_rows(buys).statements():
                     cursor.execute(sql, values)
-                    self._in_doubt = self._in_doubt or (cursor.lastrowid, buys[0][0], buys[0][1])
-        self._in_doubt = None
+                    self._unconfirmed = self._unconfirmed or (
+                        cursor.lastrowid,
+                        buys[0][0],
+                        buys[0][1],
+                    )
+        self._unconfirmed = None
 
     def _was_committed(self, cursor: Any) -> bool:
-        """The connection broke between commit and its answer: is the row there?"""
+        """Return whether the last commit took effect although the connection broke."""
         cursor.execute(
             "SELECT COUNT(*) FROM shop.purchases WHERE id = %s AND user_id = %s AND item_id = %s",
-            self._in_doubt,
+            self._unconfirmed,
         )
         found = bool(cursor.fetchone()[0])
         if not found:
-            self._in_doubt = None
+            self._unconfirmed = None
         return found
 
     def apply(self, changes: Sequence[Change]) -> int:
-        """Carry out changes in one transaction; how many of them had no row to change.
+        """Execute changes in one transaction; return how many had no row to change.
 
-        After MySqlError call again with the same: what was decided stays, so that none has its
-        effect twice.
-        """
+        After MySqlError call again with the same argument: statements are not chosen again, so no
+        change takes effect twice."""
         with self.transaction() as cursor:
 
             def ask(sql: str, values: Sequence[object]) -> Any:
@@ -77,13 +79,13 @@ class Shop(Database):
                 return cursor.fetchone()
 
             for number, change in enumerate(changes):
-                if number == len(self._decided):
-                    self._decided.append(
+                if number == len(self._statements):
+                    self._statements.append(
                         change.decide(ask, self._settings, change.which, change.how)
                     )
-                statement = self._decided[number]
+                statement = self._statements[number]
                 if statement is not None:
                     cursor.execute(*statement)
-        unchanged = self._decided.count(None)
-        self._decided = []
+        unchanged = self._statements.count(None)
+        self._statements = []
         return unchanged

@@ -1,6 +1,5 @@
-"""The pageviews: how they spread over the partitions, and those of purchases and marks. Whoever
-buys a product looks at it at that moment.
-"""
+"""Pageviews: their distribution over partitions, and those caused by purchases and tracer events. A
+buyer views the product when buying it."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ class Pageviews(Events):
     def __init__(
         self, settings: ShopSettings, users_by_partition: Sequence[Sequence[int]], ffi: Any = None
     ) -> None:
-        """`users_by_partition` are the ids of all users, those of marks too."""
+        """Take the ids of all users by partition, including reserved ones."""
         self._settings, self._ffi = settings, ffi
         self._reserved = Reserved.of(settings)
         self._viewers = self._reserved.viewers(users_by_partition)
@@ -32,14 +31,15 @@ class Pageviews(Events):
         for partition, users in enumerate(self._users):
             for user in users:
                 self._partition_of[user] = partition
-        # As many pageviews as a partition has users.
+        # Pageviews are proportional to the users of a partition.
         self.weights = [len(users) for users in self._users]
 
     def renderer(self, capacity: int) -> Renderer:
         return Renderer(self._ffi, self._reserved, capacity, self._settings.seed, self._users)
 
     def derived(self, source: str, n: int) -> tuple[int, tuple[int, int]]:
-        """The pageview of purchase or mark n: its partition, and what `Renderer.one` takes."""
+        """Return the pageview of purchase or tracer event n: its partition, and the argument of
+        `Renderer.one`."""
         if source == TracerEvents.name:
             partition, page = page_of_tracer(self._reserved, n)
             return partition, (self._viewers[partition], page)

@@ -1,4 +1,4 @@
-"""Purchases as rows in MySQL. Their pageviews do not wait for that: pageviews.py."""
+"""Purchases as rows in MySQL. Their pageviews (pageviews.py) do not wait for the commit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from loadgen.source import Source
 from racetrack.workloads.shop.load.sequence import purchase
 from racetrack.workloads.shop.load.settings import ShopSettings
 
-# user_id, item_id, quantity. What it costs is decided when it is written.
+# user_id, item_id, quantity. The price is determined when the row is written.
 Buy = tuple[int, int, int]
 
 

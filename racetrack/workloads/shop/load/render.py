@@ -1,11 +1,9 @@
-"""Pageviews as Kafka messages: JSON from prepared pieces, laid into one block of memory that
-librdkafka reads from.
+"""Renders pageviews as Kafka messages: JSON from prepared fragments, copied into a block of memory
+that librdkafka reads.
 
-`json.dumps` costs 1.1 CPU-seconds per million and joining prepared pieces 0.1. Here a message is
-three pieces that are copied eight bytes at a time, which PyPy compiles to plain loads and stores:
-0.03. Pieces are padded to fixed widths; what a copy writes beyond its piece is overwritten by the
-next one.
-"""
+`json.dumps` costs 1.1 CPU-seconds per million, joining fragments 0.1, and this 0.03: a message is
+three fragments, copied eight bytes at a time, which PyPy compiles to plain loads and stores.
+Fragments are padded to fixed widths; the next one overwrites the padding."""
 
 from __future__ import annotations
 
@@ -27,26 +25,26 @@ _MASK = 0xFFFFFFFF
 
 
 def to_json(user_id: int, url: str, channel: str, received_at_ms: int) -> bytes:
-    """A pageview as JSON: what the fast way below must give, byte for byte."""
+    """Return a pageview as JSON, the reference for the fast renderer, byte for byte."""
     return json.dumps(
         {"user_id": user_id, "url": url, "channel": channel, "received_at": received_at_ms}
     ).encode()
 
 
 def head_piece(user_id: int) -> bytes:
-    """The text of a pageview up to the url."""
+    """Return the text of a pageview up to the url."""
     return b'{"user_id": %d' % user_id
 
 
 def page_piece(number: int, items: int) -> bytes:
-    """The text of a pageview from the url to its stamp, for a (page, channel) pair."""
+    """Return the text of a pageview from the url to the timestamp, for a (page, channel) pair."""
     url, channel = page_url(number, items), CHANNELS[number % len(CHANNELS)]
     text = f', "url": "{url}", "channel": "{channel}", "received_at": '
     return text.encode()
 
 
 def stamp_piece(received_at_ms: int) -> bytes:
-    """The stamp and the end of a pageview."""
+    """Return the timestamp and the end of a pageview."""
     piece = b"%d}" % received_at_ms
     if len(piece) != _STAMP_BYTES:
         raise ValueError(f"received_at must have thirteen digits, not {received_at_ms}")
@@ -54,7 +52,7 @@ def stamp_piece(received_at_ms: int) -> bytes:
 
 
 class Share(NamedTuple):
-    """A partition's part of the pageviews: its random numbers, and its users in C memory."""
+    """A partition's share of the pageviews: its random numbers, and its users in C memory."""
 
     stream: Stream
     users: Any
@@ -97,7 +95,7 @@ class Renderer(workload.Renderer):
         return Share(stream, self.users_array(self._users_by_partition[partition]))
 
     def users_array(self, users: Sequence[int]) -> Any:
-        """A partition's users in the form that `events` wants."""
+        """Return a partition's users in C memory."""
         return self._ffi.new("int32_t[]", users)
 
     def clear(self) -> None:
@@ -122,7 +120,7 @@ class Renderer(workload.Renderer):
         self._at = at
 
     def one(self, event: tuple[int, int], due_ms: int) -> None:
-        """`event` is a user's id and the number of a (page, channel) pair."""
+        """Append a pageview, given as a user id and the number of a (page, channel) pair."""
         self._set_stamp(due_ms)
         self._at = self._put(self._at, *event)
 
@@ -132,9 +130,8 @@ class Renderer(workload.Renderer):
         self._stamp0, self._stamp1 = words[0], words[1]
 
     def _put(self, at: int, user_id: int, page: int) -> int:
-        """Lay down one message at byte `at`, point the next rd_kafka_message_t to it, and return
-        where the next one goes.
-        """
+        """Write one message at byte `at`, point the next rd_kafka_message_t to it, and return the
+        position after it."""
         cast, kind = self._ffi.cast, self._words_type
         start = self._block + at
         source, s = self._heads.words, user_id * _HEAD_WORDS

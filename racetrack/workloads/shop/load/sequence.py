@@ -1,4 +1,4 @@
-"""What happens, as a function of the seed: which user looks at what, and who buys what."""
+"""Pageviews and purchases as a function of the seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MIN_INVENTORY, MAX_INVENTORY = 1_000, 5_000
 
 
 class Pageview(NamedTuple):
-    """Who looked at what and came from where; `target` is the number of a page in Pages."""
+    """A pageview."""
 
     user_id: int
     url: str
@@ -22,7 +22,7 @@ class Pageview(NamedTuple):
 
 
 class Purchase(NamedTuple):
-    """Who buys how many of what, having come from where."""
+    """A purchase, with the channel through which the buyer came."""
 
     user_id: int
     item_id: int
@@ -31,11 +31,10 @@ class Purchase(NamedTuple):
 
 
 def page_number(random32: int, items: int, users: int) -> int:
-    """The number of a (page, channel) pair from 32 random bits: half the views are of products,
-    half of profiles.
+    """Return the number of a (page, channel) pair from 32 random bits: half are products, half
+    profiles.
 
-    Pairs are numbered page by page, products first, len(CHANNELS) to a page.
-    """
+    Pairs are numbered page by page, products first, len(CHANNELS) per page."""
     channels = len(CHANNELS)
     half = random32 & 0x7FFFFFFF
     if random32 >> 31:
@@ -44,7 +43,7 @@ def page_number(random32: int, items: int, users: int) -> int:
 
 
 def page_url(number: int, items: int) -> str:
-    """The url of a (page, channel) pair."""
+    """Return the url of a (page, channel) pair."""
     page = number // len(CHANNELS)
     return f"/products/{page + 1}" if page < items else f"/profiles/{page - items + 1}"
 
@@ -52,10 +51,9 @@ def page_url(number: int, items: int) -> str:
 def pageview(
     stream: Stream, n: int, partition_users: list[int], items: int, users: int
 ) -> Pageview:
-    """Pageview n (0-based) of a partition, whose users are `partition_users`.
+    """Return pageview n (0-based) of a partition with the users `partition_users`.
 
-    The renderer does the same in bulk.
-    """
+    The renderer does the same in bulk."""
     who, what = stream.draw(n)
     number = page_number(what, items, users)
     return Pageview(
@@ -66,7 +64,7 @@ def pageview(
 
 
 def purchase(stream: Stream, n: int, items: int, users: int) -> Purchase:
-    """Purchase n (0-based)."""
+    """Return purchase n (0-based)."""
     who, what = stream.draw(2 * n)
     how_many, channel = stream.draw(2 * n + 1)
     return Purchase(

@@ -1,4 +1,4 @@
-"""The shop's part of the load generator's settings, with their defaults."""
+"""The shop's settings of the load generator, with their defaults."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from loadgen.config import Config, Reader
 
-# A worker keeps one prepared piece of text per user and channel: 80 MB of them at this many users.
+# A worker keeps a prepared text per user and channel: 80 MB at this many users.
 MAX_USERS = 200_000
 MAX_ITEMS = 200_000
 
 
 @dataclass(frozen=True)
 class ShopSettings:
-    """How large the shop is, and how busy at first. Units are in the names."""
+    """Size of the shop, and initial rates. Units are in the names."""
 
     seed: int
     topic: str
@@ -28,7 +28,7 @@ class ShopSettings:
 
 
 def load(config: Config, read: Reader) -> ShopSettings:
-    """The settings, by the names of the environment. ConfigError names one that can't be used."""
+    """Load the settings from the environment. Raises ConfigError for an invalid one."""
     users = read.whole("SHOP_USERS", 10_000, 1, MAX_USERS)
     return ShopSettings(
         seed=config.seed,

@@ -1,9 +1,7 @@
-"""The database `shop`: its tables, and their first content as a function of the seed. SQL and rows,
-no connection.
+"""SQL and initial rows of the database `shop`, as a function of the seed; no connection.
 
-Types are those of the demo this grew from. By way of Debezium they arrive as: BIGINT UNSIGNED a
-long, BOOLEAN an int, DECIMAL exact, TIMESTAMP an ISO string, DATETIME epoch milliseconds.
-"""
+Types are those of the original demo. Debezium converts BIGINT UNSIGNED to long, BOOLEAN to int,
+DECIMAL exactly, TIMESTAMP to an ISO string, and DATETIME to epoch milliseconds."""
 
 from __future__ import annotations
 
@@ -22,9 +20,9 @@ from racetrack.workloads.shop.load.sequence import (
 )
 from racetrack.workloads.shop.load.tracers import Reserved
 
-# A history of purchases, by few customers, so that some of them are worth more than 10,000 from the
-# beginning: at three purchases a second among 10,000 users it would take an hour until the first
-# one is, and the demo's view of them stayed empty.
+# Initial purchases of few customers, so that some are worth more than 10,000 from the start: at
+# three purchases per second among 10,000 users, the view of high-value users would be empty for an
+# hour.
 PAST_PURCHASES = 1_000
 REGULAR_CUSTOMERS = 50
 DATABASE = "shop"
@@ -91,17 +89,17 @@ def _choose(words: Sequence[str], random32: int) -> str:
 
 
 def decimal_text(cents: int) -> str:
-    """Cents as exact decimal text: 12345 -> "123.45"."""
+    """Format cents as exact decimal text: 12345 -> "123.45"."""
     return f"{cents // 100}.{cents % 100:02d}"
 
 
 def email(name: str, is_vip: object) -> str:
-    """A user's address: VIPs have one of their own."""
+    """Return a user's e-mail address; VIPs have their own domain."""
     return f"{name}@{'vip.' if is_vip else ''}example.com"
 
 
 def prices_cents(seed: int, items: int) -> list[int]:
-    """What every item costs at first, by item id (index 0 is unused)."""
+    """Return the initial price of every item, by item id (index 0 is unused)."""
     stream = Stream(seed, "prices")
     return [
         MIN_PRICE_CENTS + pick(stream.draw(i)[0], MAX_PRICE_CENTS - MIN_PRICE_CENTS + 1)
@@ -110,7 +108,7 @@ def prices_cents(seed: int, items: int) -> list[int]:
 
 
 def seed_users(seed: int, users: int) -> Insert:
-    """The shop's customers, ids 1..users; about one in six is a VIP."""
+    """Return the customers, ids 1..users; about one in six is a VIP."""
     stream = Stream(seed, "users")
     rows = []
     for user in range(1, users + 1):
@@ -122,7 +120,7 @@ def seed_users(seed: int, users: int) -> Insert:
 
 
 def seed_items(seed: int, items: int) -> Insert:
-    """The shop's products, ids 1..items."""
+    """Return the products, ids 1..items."""
     stream, prices = Stream(seed, "items"), prices_cents(seed, items)
     rows = []
     for item in range(1, items + 1):
@@ -143,22 +141,21 @@ def seed_items(seed: int, items: int) -> Insert:
 
 
 def tracer_users(reserved: Reserved) -> list[tuple[object, ...]]:
-    """The rows of the users who are reserved for marks, columns as in `seed_users`."""
+    """Return the users reserved for tracer events, columns as in `seed_users`."""
     ids = range(reserved.users + 1, reserved.last_user + 1)
     return [(user, email(f"tracer.{user}", is_vip=False), 0) for user in ids]
 
 
 def tracer_items(reserved: Reserved) -> list[tuple[object, ...]]:
-    """The rows of the products that are reserved for marks, columns as in `seed_items`."""
+    """Return the products reserved for tracer events, columns as in `seed_items`."""
     ids = range(reserved.items + 1, reserved.last_item + 1)
     price = decimal_text(MIN_PRICE_CENTS)
     return [(item, f"tracer {item}", CATEGORIES[0], price, MAX_INVENTORY) for item in ids]
 
 
 def purchase_rows(buys: Sequence[tuple[int, int, int]]) -> Insert:
-    """Rows for (user_id, item_id, quantity), at the price that the item has when they are written:
-    a later one changes no purchase.
-    """
+    """Return rows for (user_id, item_id, quantity), at the current price of the item: a later price
+    changes no purchase."""
     rows = [(user, item, quantity, item, quantity) for user, item, quantity in buys]
     price = f"(SELECT price FROM {DATABASE}.items WHERE id = %s)"  # noqa: S608 - our own names
     columns = ("user_id", "item_id", "quantity", "purchase_price")
@@ -166,7 +163,7 @@ def purchase_rows(buys: Sequence[tuple[int, int, int]]) -> Insert:
 
 
 def seed_purchases(seed: int, users: int, items: int) -> Insert:
-    """What was bought before the race: PAST_PURCHASES by the first REGULAR_CUSTOMERS users."""
+    """Return the initial purchases: PAST_PURCHASES by the first REGULAR_CUSTOMERS users."""
     stream = Stream(seed, "past purchases")
     regulars = min(users, REGULAR_CUSTOMERS)
     past = (purchase(stream, n, items, regulars) for n in range(PAST_PURCHASES))

@@ -1,4 +1,4 @@
-"""The shop's topics beside that of the pageviews."""
+"""The shop's topics besides pageviews."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from loadgen.workload import Topic
 from racetrack.workloads.shop.load.settings import ShopSettings
 
 FLAGGED_TOPIC = "dd_flagged_profiles"
-# Where a demo may send its high-value users. It is there beforehand, so that reading it back can
-# begin before anything has been written to it.
+# Sink of high-value users. It exists from the start, so that an engine can read it back before
+# anything is written.
 SINK_TOPIC = "high-value-users-sink"
 
 
 def topics(settings: ShopSettings) -> list[Topic]:
-    """Both of them; the first holds the ids of the flagged users."""
+    """Return both topics; the first contains the ids of the flagged users."""
     users = flagged_profiles(settings.seed, settings.users, settings.flagged_profiles)
     return [Topic(FLAGGED_TOPIC, [b"%d" % user for user in users]), Topic(SINK_TOPIC)]
 
 
 def flagged_profiles(seed: int, users: int, count: int) -> list[int]:
-    """`count` distinct user ids."""
+    """Return `count` distinct user ids."""
     stream = Stream(seed, "flagged profiles")
     ids = list(range(1, users + 1))
     for i in range(count):
