@@ -99,22 +99,28 @@ def waving(wave: Wave, **parameters: float) -> Make:
 
 
 def sawtooth(period_s: float) -> Wave:
+    """Return a function that makes sawtooth waves of 0.5 to 3 s."""
     return lambda rng: waves.sawtooth(period_s, rng.uniform(500, 3_000), SECONDS, rng)
 
 
 def autoregressive(tau_s: float) -> Wave:
+    """Return a function that makes AR(1) noise of 50 to 500 ms."""
     return lambda rng: waves.autoregressive(tau_s, rng.uniform(50, 500), SECONDS, rng)
 
 
 def queue(load: float) -> Wave:
+    """Return a function that makes the lag of a queue at this load."""
     return lambda rng: waves.queue(load, SECONDS, rng)
 
 
 def backlog(rng: Generator) -> Waves:
+    """Make an initial lag of 1 to 5 s that decays."""
     return waves.settling(rng.uniform(1_000, 5_000), rng.uniform(2, 8), SECONDS)
 
 
 def stalled(latest_s: float) -> Make:
+    """Return a function whose runs have one of 16 partitions stall by this time."""
+
     def make(rng: Generator) -> tuple[SyntheticRun, Curves]:
         run = SyntheticRun(
             window_s=SECONDS,
@@ -128,6 +134,7 @@ def stalled(latest_s: float) -> Make:
 
 
 def slow_cycle(rng: Generator) -> tuple[SyntheticRun, Curves]:
+    """Make a run with an update every 9 to 20 s."""
     run = SyntheticRun(window_s=SECONDS, cycle_ms=rng.uniform(9_000, 20_000), warm_up_ms=60_000)
     return run, synthetic.curves(run, rng)
 

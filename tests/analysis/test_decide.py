@@ -112,7 +112,7 @@ def test_a_rise_that_no_pause_leaves_is_falling_behind_at_once() -> None:
 
 
 def test_a_falling_lag_may_be_about_to_rise() -> None:
-    """A backlog is worked off for 30 s; then it leaks by 5 %."""
+    """The engine catches up for 30 s; then its lag grows by 5 %."""
     run = SyntheticRun(waves=line([-5, 0, 30, 120], [3_000, 3_000, 0, 4_500]), noise_ms=10)
     assert verdict(run, 20).kind is VerdictKind.UNDECIDED
     assert "lag is still falling" in verdict(run, 20).reason
@@ -137,7 +137,7 @@ def test_an_engine_whose_updates_end_is_not_judged_afterwards() -> None:
     assert verdict(run, 30, first_s=30).kind is VerdictKind.UNDECIDED
     told = synthetic.curves(replace(run, window_s=30), RNG(1))
     found = decide(told, START_MS, START_MS + 30_000, first_ms=START_MS + 30_000)
-    assert found.kind is VerdictKind.FELL_BEHIND  # as long as nobody knows of later
+    assert found.kind is VerdictKind.FELL_BEHIND  # the recording ends here
 
 
 def test_a_threshold_of_ones_own() -> None:

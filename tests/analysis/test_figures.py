@@ -80,14 +80,14 @@ def test_the_rates_are_those_of_the_window(folder: Path) -> None:
 
 def test_the_delay_is_that_of_updates_in_the_window(folder: Path) -> None:
     expected = {"mean": 200.2, "p50": 200.2, "max": 300.5, "updates": 2}
-    told = figures.results(folder).dt_ms.model_dump()
-    assert told.pop("next_update_s") is None
-    assert told == pytest.approx(expected, abs=0.06)
+    recorded = figures.results(folder).dt_ms.model_dump()
+    assert recorded.pop("next_update_s") is None
+    assert recorded == pytest.approx(expected, abs=0.06)
 
 
 def test_a_window_without_an_update_has_no_delay(folder: Path) -> None:
-    told = raw.delays(folder, "steady")
-    found = figures.delay(told, START_MS + 600, START_MS + 1_000)
+    recorded = raw.delays(folder, "steady")
+    found = figures.delay(recorded, START_MS + 600, START_MS + 1_000)
     none = dict.fromkeys(("mean", "p50", "max"))
     assert found.model_dump() == {**none, "updates": 0, "next_update_s": 0.5}
 
@@ -130,9 +130,9 @@ def test_a_run_leaves_top_s_samples_in_a_file(tmp_path: Path) -> None:
 
 
 def test_all_services_of_an_engine_are_added_up_at_each_instant(folder: Path) -> None:
-    told = read_run(folder)
-    told["engine_services"] = ["steadyd", "broker"]
-    (folder / "run.json").write_text(json.dumps(told))
+    recorded = read_run(folder)
+    recorded["engine_services"] = ["steadyd", "broker"]
+    (folder / "run.json").write_text(json.dumps(recorded))
     results = figures.results(folder)
     engine = results.engine
     assert engine and engine.rss_max

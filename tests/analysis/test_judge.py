@@ -44,7 +44,7 @@ def pause_and_catch_up(rng: Generator) -> tuple[SyntheticRun, Curves]:
 
 
 def pause_cut_off(rng: Generator) -> tuple[SyntheticRun, Curves]:
-    """The window ends in a pause of 5 s: what would have come after it nobody knows."""
+    """The window ends in a pause of 5 s: the later course is unknown."""
     run = SyntheticRun(pause_at_ms=rng.uniform(25_500, 27_500), pause_ms=5_000)
     return run, synthetic.curves(run, rng)
 
@@ -101,8 +101,8 @@ def clock_set_back(run: SyntheticRun) -> Make:
 
     def make(rng: Generator) -> tuple[SyntheticRun, Curves]:
         at_ms = START_MS + rng.uniform(-4_000, 30_000)
-        told = synthetic.set_back(synthetic.curves(run, rng), at_ms, rng.uniform(150, 5_000))
-        return run, told
+        recorded = synthetic.set_back(synthetic.curves(run, rng), at_ms, rng.uniform(150, 5_000))
+        return run, recorded
 
     return make
 
@@ -140,8 +140,8 @@ def test_false_verdicts(name: str) -> None:
     truth, rng = KINDS[name], np.random.default_rng(SEED)
     found: Counter[VerdictKind] = Counter()
     for _ in range(RUNS):
-        run, told = truth.make(rng)
-        found[judge(told, *run.window, asked_per_s=run.rate_per_s).kind] += 1
+        run, recorded = truth.make(rng)
+        found[judge(recorded, *run.window, asked_per_s=run.rate_per_s).kind] += 1
     undecided = found[VerdictKind.UNDECIDED]
     false = RUNS - undecided - sum(found[kind] for kind in truth.right)
     print(f"\n| {name} | {' | '.join(str(found[kind]) for kind in VerdictKind)} | {false} |")
@@ -150,8 +150,8 @@ def test_false_verdicts(name: str) -> None:
 
 
 def verdict(run: SyntheticRun, asked_per_s: float | None = None, seed: int = 1) -> Verdict:
-    told = synthetic.curves(run, np.random.default_rng(seed))
-    return judge(told, *run.window, asked_per_s=asked_per_s)
+    recorded = synthetic.curves(run, np.random.default_rng(seed))
+    return judge(recorded, *run.window, asked_per_s=asked_per_s)
 
 
 def test_behind_but_not_falling_further_is_kept_up() -> None:
@@ -192,10 +192,10 @@ def test_a_pause_is_in_the_worst_that_a_reader_saw() -> None:
 
 
 def test_a_threshold_of_ones_own() -> None:
-    told = synthetic.curves(SyntheticRun(leak=0.05), np.random.default_rng(1))
-    assert judge(told, *SyntheticRun().window, threshold_pct=10).kind is VerdictKind.KEPT_UP
+    recorded = synthetic.curves(SyntheticRun(leak=0.05), np.random.default_rng(1))
+    assert judge(recorded, *SyntheticRun().window, threshold_pct=10).kind is VerdictKind.KEPT_UP
     with pytest.raises(ValueError, match="threshold 0 %"):
-        judge(told, *SyntheticRun().window, threshold_pct=0)
+        judge(recorded, *SyntheticRun().window, threshold_pct=0)
 
 
 def test_a_rate_that_was_not_offered_is_no_success() -> None:
@@ -233,7 +233,7 @@ def test_no_update_in_the_window_but_one_later_is_falling_behind() -> None:
     assert "Fell behind: no update of the engine in 30 s" in found.reason
     assert re.search(r"oldest uncounted pageview was 3[2-4]\.\d s old", found.reason)
     assert f"its next update came {found.next_update_s:.1f} s later" in found.reason
-    # What it had counted by then nobody knows.
+    # Its count at that time is unknown.
     assert found.throughput.processed_per_s is None
     assert found.measured and found.measured.lag_max_ms > 30_000
 
@@ -299,37 +299,41 @@ def test_too_few_updates() -> None:
     assert "too few updates" in found.reason
 
 
-def nothing_due(told: Curves) -> Curves:
+def nothing_due(recorded: Curves) -> Curves:
     def none(parts: tuple[Curve, ...]) -> tuple[Curve, ...]:
         return tuple(Curve(c.at_ms, np.zeros(len(c.at_ms))) for c in parts)
 
     return Curves(
-        told.partitions,
-        due=none(told.due),
-        handed_over=none(told.handed_over),
-        published=none(told.published),
-        processed=none(told.processed),
+        recorded.partitions,
+        due=none(recorded.due),
+        handed_over=none(recorded.handed_over),
+        published=none(recorded.published),
+        processed=none(recorded.processed),
     )
 
 
-def far_along(told: Curves) -> Curves:
-    return replace(told, processed=tuple(Curve(c.at_ms, c.count * 2) for c in told.processed))
+def far_along(recorded: Curves) -> Curves:
+    return replace(
+        recorded, processed=tuple(Curve(c.at_ms, c.count * 2) for c in recorded.processed)
+    )
 
 
-def early(told: Curves) -> Curves:
-    return replace(told, processed=tuple(Curve(c.at_ms - 5_000, c.count) for c in told.processed))
+def early(recorded: Curves) -> Curves:
+    return replace(
+        recorded, processed=tuple(Curve(c.at_ms - 5_000, c.count) for c in recorded.processed)
+    )
 
 
-def from_the_middle(told: Curves) -> Curves:
-    return replace(told, due=tuple(Curve(c.at_ms, c.count + 10**6) for c in told.due))
+def from_the_middle(recorded: Curves) -> Curves:
+    return replace(recorded, due=tuple(Curve(c.at_ms, c.count + 10**6) for c in recorded.due))
 
 
-def over_before_it_begins(told: Curves) -> Curves:
-    return replace(told, due=tuple(Curve(c.at_ms[:20], c.count[:20]) for c in told.due))
+def over_before_it_begins(recorded: Curves) -> Curves:
+    return replace(recorded, due=tuple(Curve(c.at_ms[:20], c.count[:20]) for c in recorded.due))
 
 
-def set_back_in_the_warm_up(told: Curves) -> Curves:
-    return synthetic.set_back(told, START_MS - 2_000, 700)
+def set_back_in_the_warm_up(recorded: Curves) -> Curves:
+    return synthetic.set_back(recorded, START_MS - 2_000, 700)
 
 
 @pytest.mark.parametrize(
@@ -344,23 +348,23 @@ def set_back_in_the_warm_up(told: Curves) -> Curves:
     ],
 )
 def test_useless_records_are_undecided(spoil: Callable[[Curves], Curves], expected: str) -> None:
-    told = spoil(synthetic.curves(SyntheticRun(), np.random.default_rng(1)))
-    found = judge(told, *SyntheticRun().window)
+    recorded = spoil(synthetic.curves(SyntheticRun(), np.random.default_rng(1)))
+    found = judge(recorded, *SyntheticRun().window)
     assert (found.kind, found.measured) == (VerdictKind.UNDECIDED, None)
     assert expected in found.reason
 
 
 def test_a_clock_set_back_is_warned_of_and_only_the_time_before_it_is_judged() -> None:
-    told = synthetic.curves(SyntheticRun(leak=0.05), np.random.default_rng(1))
-    found = judge(synthetic.set_back(told, START_MS + 25_000, 2_000), *SyntheticRun().window)
+    recorded = synthetic.curves(SyntheticRun(leak=0.05), np.random.default_rng(1))
+    found = judge(synthetic.set_back(recorded, START_MS + 25_000, 2_000), *SyntheticRun().window)
     assert found.kind is VerdictKind.FELL_BEHIND
     assert found.window_s == pytest.approx(23, abs=0.2)
     assert any("set back by" in warning for warning in found.warnings)
 
 
 def test_a_recording_that_ends_early_is_warned_of() -> None:
-    told = synthetic.curves(SyntheticRun(), np.random.default_rng(1))
-    found = judge(told, START_MS, START_MS + 40_000)
+    recorded = synthetic.curves(SyntheticRun(), np.random.default_rng(1))
+    found = judge(recorded, START_MS, START_MS + 40_000)
     assert any("recording ends" in warning for warning in found.warnings)
 
 
@@ -370,7 +374,7 @@ def test_a_verdict_is_a_function_of_its_data() -> None:
 
 def test_a_minute_of_16_partitions_is_judged_within_half_a_second() -> None:
     run = SyntheticRun(window_s=60, partitions=16, cycle_ms=100, leak=0.01)
-    told = synthetic.curves(run, np.random.default_rng(1))
+    recorded = synthetic.curves(run, np.random.default_rng(1))
     began = time.process_time()
-    judge(told, *run.window)
+    judge(recorded, *run.window)
     assert time.process_time() - began < 0.5

@@ -68,8 +68,8 @@ def test_an_age_at_few_pageviews_per_second_has_no_bias() -> None:
 
 
 def test_lag_grows_while_an_engine_is_silent() -> None:
-    told = one_partition(curve((1_000, 1_000), (1_500, 1_500)))
-    series = lag_series(told, 1_000, 9_000)
+    recorded = one_partition(curve((1_000, 1_000), (1_500, 1_500)))
+    series = lag_series(recorded, 1_000, 9_000)
     assert series.at_ms.tolist() == [1_000, 1_500, *range(2_500, 9_000, 1_000), 9_000]
     assert series.silent.tolist() == [False, False] + [True] * 8
     assert series.lag_ms[-1] == pytest.approx(9_000 - 1_500, abs=2)
@@ -97,9 +97,9 @@ def test_silence_is_a_silence_of_all_partitions_but_a_stalled_one_decides() -> N
 
 
 def test_what_is_not_known_is_not_zero() -> None:
-    told = one_partition(curve((3_000, 3_000), (20_000, 20_000)))
-    assert lag_series(told, 1_000, 20_000).end_ms == 10_000  # the recording's end
-    begun_late = replace(told, due=(curve((0, 5_000), (10_000, 15_000)),))
+    recorded = one_partition(curve((3_000, 3_000), (20_000, 20_000)))
+    assert lag_series(recorded, 1_000, 20_000).end_ms == 10_000  # the recording's end
+    begun_late = replace(recorded, due=(curve((0, 5_000), (10_000, 15_000)),))
     assert np.isinf(lag_series(begun_late, 1_000, 4_000).lag_ms).all()
 
 
@@ -114,7 +114,7 @@ def test_counts_before_the_due_time_are_detected() -> None:
 
 @st.composite
 def any_curves(draw: st.DrawFn) -> Curves:
-    """A few partitions with any counts that grow, sampled and told at any times."""
+    """A few partitions with any counts that grow, sampled and recorded at any times."""
 
     def growing(most: int) -> Curve:
         size = draw(st.integers(1, most))
@@ -131,8 +131,8 @@ def any_curves(draw: st.DrawFn) -> Curves:
 
 
 @given(any_curves())
-def test_parts_add_up_and_nothing_is_negative(told: Curves) -> None:
-    series = lag_series(told, 0, 5_000)
+def test_parts_add_up_and_nothing_is_negative(recorded: Curves) -> None:
+    series = lag_series(recorded, 0, 5_000)
     known = np.isfinite(series.lag_ms)
     parts = [getattr(series, name) for name in PARTS]
     assert np.allclose(sum(parts)[known], series.lag_ms[known])
@@ -143,32 +143,33 @@ def test_parts_add_up_and_nothing_is_negative(told: Curves) -> None:
 
 
 @given(any_curves(), st.randoms())
-def test_the_order_of_partitions_does_not_matter(told: Curves, random: object) -> None:
-    order = list(told.partitions)
+def test_the_order_of_partitions_does_not_matter(recorded: Curves, random: object) -> None:
+    order = list(recorded.partitions)
     random.shuffle(order)  # type: ignore[attr-defined]
     turned = replace(
-        told, **{name: tuple(getattr(told, name)[p] for p in order) for name in curves.NAMES}
+        recorded,
+        **{name: tuple(getattr(recorded, name)[p] for p in order) for name in curves.NAMES},
     )
-    one, other = lag_series(told, 0, 5_000), lag_series(turned, 0, 5_000)
+    one, other = lag_series(recorded, 0, 5_000), lag_series(turned, 0, 5_000)
     assert np.array_equal(one.lag_ms, other.lag_ms)
     assert np.array_equal(one.stale_ms, other.stale_ms)
 
 
 @given(any_curves())
-def test_no_partition_lags_more_than_the_lag(told: Curves) -> None:
-    whole = lag_series(told, 0, 5_000)
+def test_no_partition_lags_more_than_the_lag(recorded: Curves) -> None:
+    whole = lag_series(recorded, 0, 5_000)
     largest = np.zeros(len(whole.at_ms))
-    for p in told.partitions:
+    for p in recorded.partitions:
         # The others count all at once, so that only this one can decide, at the same times.
         done = tuple(
             c if row == p else Curve(c.at_ms, np.full(len(c.at_ms), 1e9))
-            for row, c in enumerate(told.processed)
+            for row, c in enumerate(recorded.processed)
         )
         unsaid = tuple(
             Curve(c.at_ms, np.zeros(len(c.at_ms))) if row != p else c
-            for row, c in enumerate(told.due)
+            for row, c in enumerate(recorded.due)
         )
-        alone = lag_series(replace(told, processed=done, due=unsaid), 0, 5_000)
+        alone = lag_series(replace(recorded, processed=done, due=unsaid), 0, 5_000)
         assert np.array_equal(alone.at_ms, whole.at_ms)
         assert np.all(alone.lag_ms <= whole.lag_ms)
         largest = np.maximum(largest, alone.lag_ms)
@@ -179,11 +180,11 @@ SAWTOOTH = SyntheticRun(noise_ms=0, cycle_ms=1_000, delay_ms=135)
 SHARES = (0.1, 0.5, 0.9, 0.99, 1.0)
 
 
-def looked_at(told: Age, every_ms: float) -> Floats:
+def looked_at(recorded: Age, every_ms: float) -> Floats:
     """The age at instants so far apart, without any of what `quantiles_ms` does."""
-    at_ms = np.arange(told.from_ms[0] + every_ms / 2, told.until_ms[-1], every_ms)
-    row = np.searchsorted(told.from_ms, at_ms, "right") - 1
-    return np.maximum(at_ms - told.oldest_ms[row], 0)
+    at_ms = np.arange(recorded.from_ms[0] + every_ms / 2, recorded.until_ms[-1], every_ms)
+    row = np.searchsorted(recorded.from_ms, at_ms, "right") - 1
+    return np.maximum(at_ms - recorded.oldest_ms[row], 0)
 
 
 def test_updates_once_a_second_show_ages_from_the_delay_to_a_second_more() -> None:
@@ -213,15 +214,19 @@ def test_a_partition_that_stalls_is_as_old_as_its_oldest_pageview() -> None:
 def test_what_is_not_due_yet_is_not_late() -> None:
     at = np.arange(0, 10_001, 100.0)
     due = Curve(at, np.minimum(at, 5_000))  # nothing is due after 5 s
-    told = Curves((0,), (due,), (due,), (due,), (Curve(np.array([5_500.0]), np.array([5_000.0])),))
-    assert age(told, 6_000, 9_000).quantiles_ms((0.5, 1.0)) == [0, 0]
+    recorded = Curves(
+        (0,), (due,), (due,), (due,), (Curve(np.array([5_500.0]), np.array([5_000.0])),)
+    )
+    assert age(recorded, 6_000, 9_000).quantiles_ms((0.5, 1.0)) == [0, 0]
 
 
 def test_what_was_due_before_the_recording_began_is_without_end() -> None:
     at = np.arange(1_000, 10_001, 100.0)
     due = Curve(at, at)
-    told = Curves((0,), (due,), (due,), (due,), (Curve(np.array([1_500.0]), np.array([500.0])),))
-    assert age(told, 2_000, 9_000).quantiles_ms((0.5, 1.0)) == [np.inf, np.inf]
+    recorded = Curves(
+        (0,), (due,), (due,), (due,), (Curve(np.array([1_500.0]), np.array([500.0])),)
+    )
+    assert age(recorded, 2_000, 9_000).quantiles_ms((0.5, 1.0)) == [np.inf, np.inf]
 
 
 @given(
@@ -239,9 +244,9 @@ def test_quantiles_are_those_of_a_look_at_every_instant(
         SAWTOOTH, cycle_ms=cycle_ms, delay_ms=delay_ms, noise_ms=noise_ms, pause_ms=pause_ms
     )
     run = replace(run, pause_at_ms=8_000.0 if pause_ms else None)
-    told = age(curves_of(run, seed), *run.window)
-    seen = looked_at(told, 0.5)
-    for share, exact in zip(SHARES, told.quantiles_ms(SHARES), strict=True):
+    recorded = age(curves_of(run, seed), *run.window)
+    seen = looked_at(recorded, 0.5)
+    for share, exact in zip(SHARES, recorded.quantiles_ms(SHARES), strict=True):
         low, high = np.quantile(seen, [max(0, share - 1e-4), min(1, share + 1e-4)])
         assert low - 1 <= exact <= high + 1
 
@@ -256,10 +261,10 @@ def test_an_update_whose_partitions_come_a_millisecond_apart_is_one_step() -> No
         ),
     )
     assert len(update_times_ms(spread)) == len(update_times_ms(whole))
-    for told in (whole, spread):
-        series = lag_series(told, *SAWTOOTH.window)
+    for recorded in (whole, spread):
+        series = lag_series(recorded, *SAWTOOTH.window)
         assert quantile_ms(series, series.lag_ms, 0.5) == pytest.approx(135, abs=5)
-        (p50,) = age(told, *SAWTOOTH.window).quantiles_ms((0.5,))
+        (p50,) = age(recorded, *SAWTOOTH.window).quantiles_ms((0.5,))
         assert p50 == pytest.approx(635, abs=20)
 
 
@@ -285,8 +290,8 @@ def test_without_that_rule_the_same_rows_give_another_processing_lag(
 
 
 def test_the_window_ends_where_the_recording_does() -> None:
-    told = age(curves_of(SAWTOOTH), START_MS, START_MS + 10_000_000)
-    assert told.until_ms[-1] < START_MS + 32_000
+    recorded = age(curves_of(SAWTOOTH), START_MS, START_MS + 10_000_000)
+    assert recorded.until_ms[-1] < START_MS + 32_000
 
 
 LENGTH_MS = 10_000

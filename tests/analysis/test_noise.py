@@ -91,8 +91,8 @@ def test_core_speed_is_relative_to_the_fastest_second_of_the_run() -> None:
 def test_shared_cores_give_a_warning(mib_per_s: float | None, warns: bool) -> None:
     core = mib_per_s and {"mib_per_s": mib_per_s, "fastest_mib_per_s": 100.0}
     figures = {**NOISE_FIGURES, "core": core}
-    told = noise.warnings(record({"results": {"noise": figures}}))
-    assert any("The cores ran at 72 % of the speed" in one for one in told) is warns
+    recorded = noise.warnings(record({"results": {"noise": figures}}))
+    assert any("The cores ran at 72 % of the speed" in one for one in recorded) is warns
 
 
 def test_only_what_was_in_the_time_counts() -> None:
@@ -185,8 +185,8 @@ def test_core_speed_is_measured_per_interval(tmp_path: Path) -> None:
     lines += [f"{START_MS + 1000 * s},{2 * s},0,0,,0,0,0.5,,,,,{of}" for s, of in enumerate(speeds)]
     (tmp_path / "noise.csv").write_text("\n".join(lines) + "\n")
     edges_ms = [START_MS + ms for ms in (0, 9_500, 10_500, 20_500, 60_000)]
-    told = raw.noise(tmp_path)
-    found = [noise.core_speed(told, *edges) for edges in itertools.pairwise(edges_ms)]
+    recorded = raw.noise(tmp_path)
+    found = [noise.core_speed(recorded, *edges) for edges in itertools.pairwise(edges_ms)]
     assert [of and of.mib_per_s for of in found] == [800.0, 800.0, 600.0, None]
 
 
@@ -222,10 +222,10 @@ def test_a_least_core_speed_makes_runs_on_shared_cores_void() -> None:
 
 def test_without_a_gate_the_noise_is_a_warning() -> None:
     loud = {**NOISE_FIGURES, "foreign_cpu_pct": 40.0}
-    (told,) = noise.warnings(
+    (recorded,) = noise.warnings(
         record({"results": {"noise": loud}, "settings": {"noise_gate": False}})
     )
-    assert "other programs used 40.0 % of a core" in told and "NOISE_GATE" in told
+    assert "other programs used 40.0 % of a core" in recorded and "NOISE_GATE" in recorded
 
 
 @pytest.mark.parametrize(("waited_pct", "expected"), [(0.9, 0), (3.2, 1), (None, 0)])

@@ -81,10 +81,10 @@ def test_a_rate_that_was_missed_because_of_others_is_void_and_a_wrong_view_is_wr
         "noise": {**NOISE_FIGURES, "foreign_cpu_pct": 50.0},
         "achieved_pageviews_per_s": 4900.0,
     }
-    told: dict[str, Any] = {"results": results, "settings": GATE}
-    assert outcome.run_outcome(record(told)).startswith("Void: ")
+    recorded: dict[str, Any] = {"results": results, "settings": GATE}
+    assert outcome.run_outcome(record(recorded)).startswith("Void: ")
     found = verified(items=WRONG) | {"drained_after_s": 1.0}
-    assert outcome.run_outcome(record({**told, "verified": found})) == "Views are wrong: items"
+    assert outcome.run_outcome(record({**recorded, "verified": found})) == "Views are wrong: items"
 
 
 RIGHT, WRONG, ABSENT = {"status": "right"}, {"status": "wrong"}, {"status": "absent"}
@@ -119,10 +119,13 @@ RUN_KINDS = (
 
 
 def checked(
-    told: Curves, run: SyntheticRun, totals_of: Curves | None = None, summary_after_ms: float = 0.0
+    recorded: Curves,
+    run: SyntheticRun,
+    totals_of: Curves | None = None,
+    summary_after_ms: float = 0.0,
 ) -> LittlesLaw | None:
     """The law on these curves; the totals are those of a good record of the same run."""
-    true = totals_of or told
+    true = totals_of or recorded
     due = [sum(row) for row in zip(*(c.count for c in true.due), strict=True)]
     arrivals = [
         raw.Arrival(int(at), int(n), int(n)) for at, n in zip(true.due[0].at_ms, due, strict=True)
@@ -134,7 +137,7 @@ def checked(
         counted += np.concatenate([[0.0], curve.count])[rows]
     delays = [raw.Delay(int(t), int(n), 0, 0.0) for t, n in zip(times, counted, strict=True)]
     return outcome.littles_law(
-        *(told, arrivals, delays, *run.window), summary_after_ms=summary_after_ms
+        *(recorded, arrivals, delays, *run.window), summary_after_ms=summary_after_ms
     )
 
 
@@ -166,9 +169,9 @@ def test_both_sides_are_the_truth() -> None:
 @pytest.mark.parametrize("by_ms", [-100.0, -20.0, 20.0, 100.0])
 def test_rows_with_wrong_times_break_it(by_ms: float) -> None:
     """At this rate and age, 2 times whole milliseconds and 1 % make a tolerance of 16 ms."""
-    told = curves(LATE)
-    wrong = replace(told, processed=tuple(later(c, by_ms) for c in told.processed))
-    found = checked(wrong, LATE, totals_of=told)
+    recorded = curves(LATE)
+    wrong = replace(recorded, processed=tuple(later(c, by_ms) for c in recorded.processed))
+    found = checked(wrong, LATE, totals_of=recorded)
     assert found
     assert not found.holds
     assert found.rate_times_age - found.waiting == pytest.approx(4 * by_ms, abs=4)
@@ -184,34 +187,36 @@ def test_an_engine_may_tell_its_total_later_than_its_progress() -> None:
 
 
 def test_a_partition_left_out_of_all_curves_breaks_it() -> None:
-    told = curves(LATE)
+    recorded = curves(LATE)
     names = ("partitions", "due", "handed_over", "published", "processed")
-    fewer = Curves(**{name: getattr(told, name)[1:] for name in names})
-    found = checked(fewer, LATE, totals_of=told)
+    fewer = Curves(**{name: getattr(recorded, name)[1:] for name in names})
+    found = checked(fewer, LATE, totals_of=recorded)
     assert found
     assert not found.holds
     assert found.ratio == pytest.approx(0.75, abs=0.01)
 
 
 def test_a_partition_without_counts_breaks_it() -> None:
-    told = curves(LATE)
+    recorded = curves(LATE)
     nothing = Curve(np.empty(0), np.empty(0))
-    found = checked(replace(told, processed=(nothing, *told.processed[1:])), LATE, totals_of=told)
+    found = checked(
+        replace(recorded, processed=(nothing, *recorded.processed[1:])), LATE, totals_of=recorded
+    )
     assert found is None or not found.holds
 
 
 def test_messages_counted_twice_break_it() -> None:
-    told = curves(LATE)
-    twice = tuple(Curve(c.at_ms, c.count + 200) for c in told.processed)
-    found = checked(replace(told, processed=twice), LATE, totals_of=told)
+    recorded = curves(LATE)
+    twice = tuple(Curve(c.at_ms, c.count + 200) for c in recorded.processed)
+    found = checked(replace(recorded, processed=twice), LATE, totals_of=recorded)
     assert found
     assert not found.holds
 
 
 def test_the_warning_has_both_sides() -> None:
-    told = curves(LATE)
-    wrong = replace(told, processed=tuple(later(c, 300) for c in told.processed))
-    found = checked(wrong, LATE, totals_of=told)
+    recorded = curves(LATE)
+    wrong = replace(recorded, processed=tuple(later(c, 300) for c in recorded.processed))
+    found = checked(wrong, LATE, totals_of=recorded)
     assert found
     said = outcome.littles_law_warning(found)
     assert f"{found.waiting:,.0f} pageviews waited" in said
@@ -219,5 +224,5 @@ def test_the_warning_has_both_sides() -> None:
 
 
 def test_nothing_is_said_of_a_window_without_a_record() -> None:
-    told = curves(LATE)
-    assert outcome.littles_law(told, [], [], *LATE.window) is None
+    recorded = curves(LATE)
+    assert outcome.littles_law(recorded, [], [], *LATE.window) is None

@@ -72,7 +72,7 @@ def test_each_query_has_its_response_times(folder: Path) -> None:
 def test_an_answer_is_as_old_as_its_view_when_it_was_asked_and_as_it_took(
     folder: Path, query: str
 ) -> None:
-    """Between two marks the younger age is told: never more than the truth."""
+    """Between two tracer events the lower age is measured: never more than the true one."""
     age = answers(folder)[query].age
     assert age
     for ms in (age.p50_ms, age.p99_ms):
@@ -135,6 +135,6 @@ def test_without_any_answer_every_query_has_none(folder: Path) -> None:
 
 def test_without_reads_there_are_no_answers(folder: Path) -> None:
     (folder / "reads.csv").unlink()
-    told = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps({**told, "queries": []}))
+    recorded = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**recorded, "queries": []}))
     assert answers(folder) == {}

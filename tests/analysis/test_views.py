@@ -1,4 +1,4 @@
-"""View lag by marks: against views whose truth is known, in the files as a run writes them."""
+"""View lag by tracer events: views with a known age, in the files that a run writes."""
 
 from pathlib import Path
 
@@ -20,9 +20,9 @@ ORDERS = TracedViewRecord(name="sold.orders", source="purchases", parity=None, i
 
 
 def curves(folder: Path, view: TracedViewRecord) -> Curves:
-    marks = views.read_tracer_events(folder)
-    assert marks
-    return views.curves_of(view, marks, range(PARTITIONS))
+    events = views.read_tracer_events(folder)
+    assert events
+    return views.curves_of(view, events, range(PARTITIONS))
 
 
 @pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
@@ -39,11 +39,11 @@ def test_the_marks_of_a_partition_are_numbered_as_they_come(
 def test_a_view_is_as_old_as_its_oldest_mark_that_is_missing(
     tmp_path: Path, view: TracedViewRecord, delay_ms: int
 ) -> None:
-    """Its age rises to the delay, then falls by as much as marks are apart."""
+    """Its age rises to the delay, then falls by the interval between tracer events."""
     write(tmp_path, [view], delay_ms)
     between_ms = EVERY_MS * (1 if view.parity is None else 2)
-    told = age(curves(tmp_path, view), START_MS + 5_000, START_MS + 50_000)
-    p50, most = told.quantiles_ms((0.5, 1.0))
+    recorded = age(curves(tmp_path, view), START_MS + 5_000, START_MS + 50_000)
+    p50, most = recorded.quantiles_ms((0.5, 1.0))
     assert most == pytest.approx(delay_ms, abs=2)
     expected_ms = delay_ms - between_ms / 2 if delay_ms > between_ms else 0
     assert p50 == pytest.approx(expected_ms, abs=2)
@@ -72,9 +72,9 @@ def test_marks_from_before_the_recording_are_known_by_the_rate_of_those_after(
     write(tmp_path, [view], 8_000)
     window = START_MS + 12_500, START_MS + 50_000
     whole = age(curves(tmp_path, view), *window).quantiles_ms((0.5, 1.0))
-    marks = tmp_path / "tracer_events.csv"
-    header, *rows = marks.read_text().splitlines()
-    marks.write_text("\n".join([header, *rows[120:]]) + "\n")
+    events = tmp_path / "tracer_events.csv"
+    header, *rows = events.read_text().splitlines()
+    events.write_text("\n".join([header, *rows[120:]]) + "\n")
     late = age(curves(tmp_path, view), *window).quantiles_ms((0.5, 1.0))
     assert late == pytest.approx(whole, abs=1)
     assert late[1] == pytest.approx(8_000, abs=2)
@@ -82,11 +82,11 @@ def test_marks_from_before_the_recording_are_known_by_the_rate_of_those_after(
 
 @pytest.mark.parametrize("view", [PRODUCTS, PROFILES, ORDERS], ids=lambda view: view.name)
 def test_a_window_up_to_the_last_row_is_judged_too(tmp_path: Path, view: TracedViewRecord) -> None:
-    """Whatever has been seen of the last mark, it was not there before it was due."""
+    """The last tracer event is not counted before it is due."""
     write(tmp_path, [view], 5)
-    for marks in range(400, 412):
-        rows = (tmp_path / "tracer_events.csv").read_text().splitlines()[: marks + 1]
-        folder = tmp_path / str(marks)
+    for events in range(400, 412):
+        rows = (tmp_path / "tracer_events.csv").read_text().splitlines()[: events + 1]
+        folder = tmp_path / str(events)
         folder.mkdir()
         (folder / "tracer_events.csv").write_text("\n".join(rows) + "\n")
         (folder / "views.csv").write_text((tmp_path / "views.csv").read_text())
@@ -106,8 +106,8 @@ def test_a_view_processes_the_pageviews_due_before_its_oldest_missing_event(
     due = (Curve(START_MS + at_ms, at_ms),) * PARTITIONS  # 1,000/s each
     none = (Curve(np.empty(0), np.empty(0)),) * PARTITIONS
     count = Curves(tuple(range(PARTITIONS)), due, due, due, none)
-    told = views.as_pageviews(curves(tmp_path, view), count)
-    found = work(told, START_MS + 40_000, START_MS + 120_000, 30)
+    recorded = views.as_pageviews(curves(tmp_path, view), count)
+    found = work(recorded, START_MS + 40_000, START_MS + 120_000, 30)
     assert found.per_s == pytest.approx(3_000 / (1 + growing), rel=0.02)
     assert found.is_capacity
 

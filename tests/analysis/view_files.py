@@ -11,12 +11,12 @@ from racetrack.results.run import TracedViewRecord
 
 START_MS = 1_795_000_000_000
 PARTITIONS = 3
-EVERY_MS = 100.0  # between two marks
+EVERY_MS = 100.0  # between two tracer events
 MARKS = 1_500
 
 
 def due_ms(number: int, from_ms: int = START_MS) -> float:
-    """Of mark `number`, 1 for the first."""
+    """Return the due time of tracer event `number`, 1 for the first."""
     return from_ms + EVERY_MS * number
 
 

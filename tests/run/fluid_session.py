@@ -111,7 +111,7 @@ class FluidSession(OnClock):
 
     def load_sample(self) -> LoadSample:
         queue = self._queue
-        return LoadSample(queue.now_s, int(queue.due), int(queue.told), self._cpu_s)
+        return LoadSample(queue.now_s, int(queue.due), int(queue.reported), self._cpu_s)
 
     def stop(self) -> None:
         self._closing.close()
@@ -121,7 +121,7 @@ class FluidSession(OnClock):
     def _let_pass(self, seconds: float) -> None:
         queue = self._queue
         for _ in range(max(1, round(seconds / STEP_S))):
-            done, told = queue.done, queue.told
+            done, told = queue.done, queue.reported
             queue.most_handed_over_per_s = self.hands_over_per_s
             queue.step()
             self._clock.now_s += STEP_S
@@ -133,8 +133,8 @@ class FluidSession(OnClock):
             self._write("due", queue.due)
             self._write("handed_over", queue.handed_over)
             self._write("published", queue.handed_over)
-            if queue.told != told:
-                self._write("processed", queue.told)
+            if queue.reported != told:
+                self._write("processed", queue.reported)
             if queue.now_s >= self.dies_at_s:
                 raise RacetrackError("the engine ended: out of memory")
 
