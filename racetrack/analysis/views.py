@@ -18,7 +18,7 @@ from racetrack import poisson
 from racetrack.analysis.curves import Curve, Curves, Floats, counted, times_of
 from racetrack.analysis.lag import age, quantiles
 from racetrack.analysis.raw import complete_rows
-from racetrack.results.figures import Answers, CdcWay, Verdict, VerdictKind, ViewLag
+from racetrack.results.figures import Answers, CdcLag, Verdict, VerdictKind, ViewLag
 from racetrack.results.folder import read_run
 from racetrack.results.run import TracedViewRecord, Window
 
@@ -388,7 +388,7 @@ def backlog_by_stage(
     return {stage: each / sum(waiting) for stage, each in zip(STAGES, waiting, strict=True)}
 
 
-def cdc_path(folder: Path, window: Window) -> CdcWay | None:
+def cdc_path(folder: Path, window: Window) -> CdcLag | None:
     """Return the ages at the stages of the CDC path in the window; None if the run did not record
     them."""
     inserts = read_inserts(folder)
@@ -405,6 +405,6 @@ def cdc_path(folder: Path, window: Window) -> CdcWay | None:
     )
     if not (in_database and sent and in_topic):
         return None
-    return CdcWay(
+    return CdcLag(
         inserts_per_s=round(per_s, 2), in_database=in_database, sent=sent, in_topic=in_topic
     )

@@ -99,7 +99,7 @@ def limit(
         ./race limit dh --bound 500ms --bound 2s
         ./race limit dh --of purchases
     """
-    from racetrack.report import agreement
+    from racetrack.report import searches
     from racetrack.run.capacity_search import CapacitySearch, settings_to_search
     from racetrack.run.trials import DURATIONS
     from racetrack.terminal import Screen
@@ -124,7 +124,7 @@ def limit(
                     screen.heading(f"== search {number} of {len(planned)}: {name}")
                 made.append(CapacitySearch(name, settings, screen, guard, durations, start, of))
                 codes.append(_found(made[-1], screen))
-            for line in agreement.describe(search.record for search in made):
+            for line in searches.describe_agreement(search.record for search in made):
                 screen.heading(line)
     sys.exit(next(filter(None, codes), 0))
 
@@ -132,7 +132,7 @@ def limit(
 def _found(search: "CapacitySearch", screen: "Screen") -> int:
     """Print what one search found; return its exit code. Where it failed, the next one goes on."""
     from racetrack.analysis.outcome import exit_code
-    from racetrack.report import limits
+    from racetrack.report import searches
     from racetrack.results.folder import shown
 
     try:
@@ -140,7 +140,7 @@ def _found(search: "CapacitySearch", screen: "Screen") -> int:
     except RacetrackError as error:
         say_error(error)
         return error.exit_code
-    for line in limits.lines(found):
+    for line in searches.describe_search(found):
         screen.heading(line)
     screen.say(f"  {shown(search.folder)}")
     return exit_code(found.outcome)

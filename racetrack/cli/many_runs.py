@@ -62,9 +62,9 @@ def carry_out_plan(plan: "Sweep", resume: Path | None) -> None:
 
 
 def _show_as_published(folder: Path, screen: "Screen") -> None:
-    from racetrack.report import as_published
+    from racetrack.report import tables
     from racetrack.report.collect import collect
     from racetrack.results.reference import published
 
-    for line in as_published.lines(published().article, collect([folder]).runs):
+    for line in tables.compare_with_article(published().article, collect([folder]).runs):
         screen.say(line)

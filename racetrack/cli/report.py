@@ -36,8 +36,7 @@ def report(folders: tuple[Path, ...], out: Path | None, published: bool) -> None
         ./race report logs
         ./race report logs/*_UTC_dh_* logs/*_UTC_flink_* --out /tmp/both
     """
-    from racetrack.report.collect import collect
-    from racetrack.report.groups import tables
+    from racetrack.report.collect import collect, tables
     from racetrack.report.tables import console, show
     from racetrack.report.write import write
     from racetrack.results.reference import published as results_of_2022

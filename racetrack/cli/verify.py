@@ -30,7 +30,7 @@ def verify() -> None:
     from racetrack import engines
     from racetrack.analysis.outcome import wrong_views
     from racetrack.errors import UsageError
-    from racetrack.report import verified
+    from racetrack.report import summary
     from racetrack.results.folder import named_folder, shown
     from racetrack.results.json_file import write_json
     from racetrack.stack.runtime import NO_STACK_IS_UP, running_stack
@@ -50,7 +50,7 @@ def verify() -> None:
             write_json(folder / "verified.json", found.model_dump(mode="json", exclude_unset=True))
             wrong = wrong_views(found)
             screen.heading(f"{engine.title}: {wrong or 'every view is right'}")
-            for line in verified.lines(found):
+            for line in summary.describe_verification(found):
                 screen.say(line)
             screen.say(f"  logs        {shown(folder)}")
     sys.exit(1 if wrong else 0)

@@ -1,1 +1,1 @@
-"""From figures to what a person reads."""
+"""Reports on run folders: terminal, page, charts, files."""

@@ -1,12 +1,14 @@
-"""From the folders named on the command line to runs, limits and what varied between them."""
+"""Reads the folders of a report: runs, capacity searches, and tables of means and ratios."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from racetrack import config as settings
+from racetrack.analysis.compare import CostLine, Mean, Ratio, fit_cost, mean, ratio
 from racetrack.errors import UsageError
-from racetrack.report.figures import figures_of, runtime_of, warnings_of
+from racetrack.report.figures import COMPARED, FIGURES, figures_of, runtime_of, warnings_of
 from racetrack.results.base import Scalar
 from racetrack.results.folder import read_record, read_run
 from racetrack.results.run import RunRecord
@@ -14,24 +16,28 @@ from racetrack.results.search import PAGEVIEWS, LimitRecord
 from racetrack.results.sweep import Sweep
 from racetrack.workloads.contract import run_label, workload_of
 
-# Where a run was made and how it is shut off from others says nothing about the engine.
+# Addresses, ports and secrets do not affect the engine.
 PLACE_ONLY = (
     *("_port", "_password", "_psk", "_pid", "_kafka", "_registry_url"),
-    # The runtime that was chosen stands in `runtime`, however it was chosen.
+    # `runtime` of the record has the runtime that was chosen.
     *("bind_address", "stack_name", "runtime"),
-    # What makes a run void.
+    # Limits that make a run void.
     *("noise_gate", "_max_pct", "core_speed_min_pct"),
 )
-# Versions of what measures; they are in the run's details.
+# Versions of the harness, which are in the details of a run.
 RULER = ("racetrack", "python")
 WINDOW = "window"
-# The raw files of every run, and what is computed from each.
+# Raw files of every run, and the figures computed from each.
 RAW_FILES = {
     "curves.csv": "lag, throughput and verdict",
     "arrivals.csv": "the achieved rate",
     "usage.csv": "CPU and memory",
     "top_samples.log": "CPU by top",
 }
+# Engines that did not keep up, or were not offered the rate, are not compared.
+NOT_COMPARED = ("fell behind", "generator-bound", "broker-bound")
+SPREAD_PCT = 20.0
+SHORT_LABEL = 2
 
 
 @dataclass(frozen=True)
@@ -54,62 +60,62 @@ class Run:
 
     @property
     def engine(self) -> str:
-        """As typed on the command line."""
+        """Engine name on the command line."""
         return self.record.engine
 
     @property
     def rate(self) -> int:
-        """Pageviews per second that were asked for; 0 where the run broke off before it was."""
+        """Requested pageviews per second; 0 if the run ended before it was known."""
         return self.record.asked.pageviews_per_s if self.record.asked else 0
 
     @property
     def outcome(self) -> str:
-        """`ok`, or why its figures can't be trusted."""
+        """`ok`, or why the figures can't be trusted."""
         return self.record.outcome
 
     @property
     def why_not(self) -> str:
-        """Why its figures don't count, where they don't."""
+        """Reason why the figures don't count, if they don't."""
         if self.outcome != "ok":
             return self.outcome
-        return "It has no figures of its own: a run in search of a limit (see its limit.json)."
+        return "It belongs to a capacity search and has no figures of its own (see limit.json)."
 
     @property
     def counts(self) -> bool:
-        """Whether its figures may be averaged and compared."""
+        """True if the figures may be averaged and compared."""
         return self.outcome == "ok" and self.record.results is not None
 
     @property
     def verdict(self) -> str:
-        """The verdict's kind, `none` where the run broke off before it or offered nothing."""
+        """Kind of the verdict; `none` if the run ended before it or offered nothing."""
         if not (self.record.results and self.rate):
             return "none"
         return str(self.record.results.verdict.kind)
 
     @property
     def place(self) -> tuple[str, str]:
-        """Runtime with workload and place of data, and machine: runs that differ in them are never
-        in one table."""
+        """Runtime (with workload and place of data) and machine; one table holds runs of one
+        place only."""
         return place_of(self.record)
 
 
 @dataclass(frozen=True)
 class Limit:
-    """One limit's folder and what it holds."""
+    """Folder of a capacity search, with its result."""
 
     tag: str
     record: LimitRecord
 
 
 def place_of(described: RunRecord | LimitRecord) -> tuple[str, str]:
-    """Return runtime with workload and place of data, and machine, of a run or a limit."""
+    """Return runtime (with workload and place of data) and machine of a run or a search."""
     runtime = run_label(runtime_of(described), workload_of(described.settings))
     where = runtime if described.data_in_memory else f"{runtime}, data on disk"
     return where, str(described.machine)
 
 
 def settings_of(described: RunRecord | LimitRecord) -> dict[str, Scalar]:
-    """Of the settings of a run or a limit, those that may change what it found."""
+    """Return the settings of a run or a search that may have affected its result."""
     of_others = settings.of_other_engines(described.engine)
     return {
         name: value
@@ -120,8 +126,8 @@ def settings_of(described: RunRecord | LimitRecord) -> dict[str, Scalar]:
 
 @dataclass(frozen=True)
 class Collection:
-    """The content of a report. `missing` are the runs of a sweep that have no folder (yet);
-    `left_out` are folders that are not counted, with the reason."""
+    """Content of a report. `missing` are runs of a sweep without a folder (yet); `left_out` are
+    folders that are not counted, with the reason."""
 
     runs: tuple[Run, ...]
     limits: tuple[Limit, ...]
@@ -131,8 +137,8 @@ class Collection:
 
     @property
     def limits_by_place(self) -> dict[str, list[Limit]]:
-        """The limits that may stand side by side, by `<runtime>: <machine>`, and of what they are
-        if not of pageviews."""
+        """Capacity searches that are comparable, by `<runtime>: <machine>` and by kind of load if
+        it is not pageviews."""
         by_place: dict[str, list[Limit]] = {}
         for limit in self.limits:
             of = limit.record.of
@@ -143,7 +149,7 @@ class Collection:
 
 @dataclass
 class _Found:
-    """The results found so far, by folder."""
+    """Results found so far, by folder."""
 
     runs: dict[Path, Run] = field(default_factory=dict)
     limits: dict[Path, Limit] = field(default_factory=dict)
@@ -152,7 +158,7 @@ class _Found:
     left_out: list[str] = field(default_factory=list)
 
     def take(self, folder: Path) -> bool:
-        """Take a folder of results; False if it is none."""
+        """Add a folder of results; return False if it is none."""
         if (folder / "sweep.json").is_file():
             sweep = read_record(folder / "sweep.json", Sweep)
             varied_in, absent = _of_sweep(folder, sweep)
@@ -165,12 +171,12 @@ class _Found:
             if folder not in self.runs:
                 self.runs[folder] = _run(folder, {})
         else:
-            # An earlier report or verification holds no figures of its own.
+            # An earlier report or verification has no figures of its own.
             return any((folder / name).is_file() for name in ("report.json", "verified.json"))
         return True
 
     def _take_limit(self, folder: Path) -> None:
-        """Take the folder of a search; one with the same runs is a copy."""
+        """Add the folder of a search; a search with the same runs is a copy."""
         record = read_record(folder / "limit.json", LimitRecord)
         for first, limit in self.limits.items():
             if folder != first and record.runs and record == limit.record:
@@ -179,8 +185,8 @@ class _Found:
         self.limits[folder] = Limit(folder.name, record)
 
     def take_all_in(self, folder: Path) -> bool:
-        """Take the folders of results in a folder, and leave out those that can't be read; False
-        if there is none."""
+        """Add all folders of results in a folder, except unreadable ones; return False if there is
+        none."""
         taken = False
         for inside in sorted(path for path in folder.iterdir() if path.is_dir()):
             try:
@@ -191,7 +197,7 @@ class _Found:
         return taken
 
     def unique_runs(self) -> tuple[Run, ...]:
-        """Return the runs without those that are copies of another."""
+        """Return the runs without copies."""
         first: dict[str, Run] = {}
         for path, run in self.runs.items():
             same = first.setdefault(run.record.run_id, run)
@@ -201,8 +207,8 @@ class _Found:
 
 
 def collect(folders: Sequence[Path]) -> Collection:
-    """Read run, sweep and limit folders, or those inside a folder such as `logs`. One run counts
-    once, however often it is named or copied.
+    """Read folders of runs, sweeps and searches, or all of them in a folder such as `logs`. Copies
+    of a run count once.
 
     Raises:
         UsageError: a folder is none of these, or was written by another version.
@@ -211,8 +217,8 @@ def collect(folders: Sequence[Path]) -> Collection:
     for folder in map(Path.resolve, folders):
         if not (found.take(folder) or found.take_all_in(folder)):
             raise UsageError(
-                f"{folder} holds no run.json, sweep.json or limit.json, and no folder that does."
-                " Name folders of results, or the folder that they are in."
+                f"{folder} has no run.json, sweep.json or limit.json, and no folder with one. Name"
+                " folders of results, or the folder that contains them."
             )
     return Collection(
         runs=found.unique_runs(),
@@ -224,7 +230,7 @@ def collect(folders: Sequence[Path]) -> Collection:
 
 
 def _of_sweep(folder: Path, sweep: Sweep) -> tuple[dict[Path, dict[str, str]], list[str]]:
-    """Return each run's folder with the setting that varied; and the runs that are not there."""
+    """Return the folder of each run with its varied setting, and the missing runs."""
     found, absent = dict[Path, dict[str, str]](), []
     for planned in sweep.runs:
         name = f"{planned.engine} at {planned.pageviews_per_s:,}/s, repeat {planned.repeat}"
@@ -240,7 +246,7 @@ def _of_sweep(folder: Path, sweep: Sweep) -> tuple[dict[Path, dict[str, str]], l
 
 
 def _siblings(folder: Path, tags: Iterable[str | None]) -> Iterable[Path]:
-    """Run folders beside this one; a tag is a plain name, whatever a file says."""
+    """Yield the run folders beside this one. A tag from a file is reduced to a plain name."""
     for tag in tags:
         if tag and (path := folder.parent / Path(tag).name / "run.json").is_file():
             yield path.parent
@@ -248,25 +254,28 @@ def _siblings(folder: Path, tags: Iterable[str | None]) -> Iterable[Path]:
 
 def _run(path: Path, varied: Mapping[str, str]) -> Run:
     run = read_run(path)
-    heeded = {key: str(value) for key, value in settings_of(run).items()}
+    applicable = {key: str(value) for key, value in settings_of(run).items()}
     versions = {f"{key} version": value for key, value in run.versions.items() if key not in RULER}
-    config = {**heeded, **versions, **_window(run), **_faults(run), **varied}
+    config = {**applicable, **versions, **_window(run), **_faults(run), **varied}
     warnings = (*missing_files(path, run), *warnings_of(run))
     return Run(path, run, figures_of(run), warnings, config)
 
 
 def missing_files(folder: Path, run: RunRecord) -> list[str]:
-    """Return which raw files a measured run lacks, and what can't be shown or checked for it."""
+    """Return a warning that names the missing raw files of a measured run."""
     if not run.measured:
         return []
     needed = {**RAW_FILES, f"{run.engine}_sample_dt.log": "the delay dt_ms"}
     absent = [f"{name} ({of})" for name, of in needed.items() if not (folder / name).is_file()]
-    told = f"Raw files are missing: {', '.join(absent)}. There are no charts of them, and the"
-    return [f"{told} figures that the run computed from them can't be checked."] if absent else []
+    warning = (
+        f"Raw files are missing: {', '.join(absent)}. Their charts are missing, and the figures"
+        " from them can't be checked."
+    )
+    return [warning] if absent else []
 
 
 def _window(run: RunRecord) -> dict[str, str]:
-    """Memory grows and lag settles: runs over different windows are not repeats."""
+    """Return the window, which repeats have in common: memory grows and lag settles with time."""
     asked = run.asked
     if not asked:
         return {}
@@ -278,6 +287,200 @@ def _window(run: RunRecord) -> dict[str, str]:
 
 
 def _faults(run: RunRecord) -> dict[str, str]:
-    """A run under trouble is no repeat of one without."""
+    """Return the injected faults, which repeats have in common."""
     asked = run.asked.faults if run.asked else ()
     return {"faults": ", ".join(asked) if asked else "none"}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Repeats: runs of one engine, configuration and rate that ended `ok`."""
+
+    label: str
+    rate: int
+    runs: tuple[Run, ...]
+    means: Mapping[str, Mean | None]
+
+    @property
+    def verdicts(self) -> list[tuple[str, int]]:
+        """Number of runs by kind of verdict, the most frequent first."""
+        return Counter(run.verdict for run in self.runs).most_common()
+
+    @property
+    def verdict(self) -> str:
+        """`kept up`, or `fell behind 2/3, undecided 1/3`."""
+        kinds, total = self.verdicts, len(self.runs)
+        if len(kinds) == 1:
+            return kinds[0][0]
+        return ", ".join(f"{kind} {count}/{total}" for kind, count in kinds)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One figure of two engines at one rate; where they can't be compared, `ratio` is None and
+    `why_not` gives the reason."""
+
+    rate: int
+    key: str
+    of: str
+    to: str
+    ratio: Ratio | None
+    why_not: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Comparable runs: one runtime, one machine.
+
+    `differences` are the settings and versions of each label that the others do not share;
+    `failed` are the runs that did not end `ok`, whose figures are in no mean.
+    """
+
+    runtime: str
+    machine: str
+    groups: tuple[Group, ...]
+    comparisons: tuple[Comparison, ...]
+    differences: Mapping[str, str]
+    failed: tuple[Run, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Engines, with their differences, in the order of the command line."""
+        return tuple(dict.fromkeys(group.label for group in self.groups))
+
+    @property
+    def rates(self) -> tuple[int, ...]:
+        """Pageviews per second, rising."""
+        return tuple(sorted({group.rate for group in self.groups}))
+
+    @property
+    def costs(self) -> dict[str, CostLine]:
+        """Base and marginal CPU of each engine that was measured at several rates and held them."""
+        found = {label: self._cost(label) for label in self.labels}
+        return {label: cost for label, cost in found.items() if cost}
+
+    def _cost(self, label: str) -> CostLine | None:
+        runs = [
+            run
+            for group in self.groups
+            if group.label == label
+            for run in group.runs
+            if run.verdict not in NOT_COMPARED
+        ]
+        of = ("processed_pageviews_per_s", "cpu_mean_pct")
+        pairs = [(run.figures[of[0]], run.figures[of[1]]) for run in runs]
+        known = [(rate, pct) for rate, pct in pairs if rate and pct is not None]
+        return fit_cost([rate for rate, _ in known], [pct / 100 for _, pct in known])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings about repeats that differ too much for a useful mean."""
+        found = []
+        for group in self.groups:
+            of = group.means["cpu_mean_pct"]
+            values = [v for r in group.runs if (v := r.figures["cpu_mean_pct"]) is not None]
+            if of and len(values) > 1 and max(values) - min(values) > SPREAD_PCT / 100 * of.mean:
+                found.append(
+                    f"{group.label} at {group.rate:,}/s: CPU of the repeats is"
+                    f" {min(values):,.1f} to {max(values):,.1f} %, further apart than"
+                    f" {SPREAD_PCT:.0f} % of their mean. Noisy machine? Repeat."
+                )
+        return tuple(found)
+
+
+def tables(runs: Sequence[Run]) -> tuple[Table, ...]:
+    """Return one table per runtime and machine, in the order of the runs."""
+    places = dict.fromkeys(run.place for run in runs)
+    return tuple(_table(place, [run for run in runs if run.place == place]) for place in places)
+
+
+def _table(place: tuple[str, str], runs: Sequence[Run]) -> Table:
+    counted = [run for run in runs if run.counts]
+    labels, differences = _labels(counted)
+    repeats: dict[tuple[str, int], list[Run]] = {}
+    for run in counted:
+        repeats.setdefault((labels[run.tag], run.rate), []).append(run)
+    order = list(dict.fromkeys(labels.values()))
+    groups = tuple(
+        Group(label, rate, tuple(of), _means(of))
+        for (label, rate), of in sorted(
+            repeats.items(), key=lambda item: (item[0][1], order.index(item[0][0]))
+        )
+    )
+    return Table(
+        runtime=place[0],
+        machine=place[1],
+        groups=groups,
+        comparisons=tuple(_comparisons(groups)),
+        differences=differences,
+        failed=tuple(run for run in runs if not run.counts),
+    )
+
+
+def _means(runs: Sequence[Run]) -> dict[str, Mean | None]:
+    """Return the mean of each figure that every repeat measured, None for the others."""
+    found: dict[str, Mean | None] = {}
+    for figure in FIGURES:
+        values = [value for run in runs if (value := run.figures[figure.key]) is not None]
+        found[figure.key] = mean(values) if len(values) == len(runs) else None
+    return found
+
+
+def _labels(runs: Sequence[Run]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return a label per tag (the engine and its differences), and the full text per label."""
+    labels: dict[str, str] = {}
+    differences: dict[str, str] = {}
+    for engine in dict.fromkeys(run.engine for run in runs):
+        mine = [run for run in runs if run.engine == engine]
+        variants: dict[str, str] = {}
+        for run in mine:
+            differ = _differing(run, mine)
+            text = ", ".join(f"{key} {run.config.get(key, 'not recorded')}" for key in differ)
+            short = f"{engine} [{text}]" if len(differ) <= SHORT_LABEL else f"{engine} #"
+            if text not in variants:
+                number = str(len(variants) + 1) if short.endswith("#") else ""
+                variants[text] = short + number if differ else engine
+            labels[run.tag] = variants[text]
+            if differ:
+                differences[variants[text]] = text
+    return labels, differences
+
+
+def _differing(run: Run, among: Sequence[Run]) -> list[str]:
+    """Return the settings and versions in which runs of an engine differ. Windows are compared only
+    among repeats, since rates may need different ones."""
+    keys = sorted({key for other in among for key in other.config})
+    found = []
+    for key in keys:
+        others = [o for o in among if key != WINDOW or o.rate == run.rate]
+        if len({o.config[key] for o in others if key in o.config}) > 1:
+            found.append(key)
+    return found
+
+
+def _comparisons(groups: Sequence[Group]) -> list[Comparison]:
+    """Compare every other label with the first, at each rate that both have."""
+    found = []
+    for rate in dict.fromkeys(group.rate for group in groups):
+        first, *others = [group for group in groups if group.rate == rate]
+        for other in others:
+            found += [_compare(key, other, first) for key in COMPARED]
+    return found
+
+
+def _compare(key: str, of: Group, to: Group) -> Comparison:
+    for group in (of, to):
+        for kind, count in group.verdicts:
+            if kind in NOT_COMPARED:
+                why = f"{group.label}: {kind} in {count} of {len(group.runs)}"
+                return Comparison(of.rate, key, of.label, to.label, None, why)
+    if of.means[key] is None or to.means[key] is None:
+        return Comparison(of.rate, key, of.label, to.label, None, "not measured in every run")
+    found = ratio(_values(of, key), _values(to, key))
+    return Comparison(
+        of.rate, key, of.label, to.label, found, "" if found else "a value is not above 0"
+    )
+
+
+def _values(group: Group, key: str) -> list[float]:
+    return [value for run in group.runs if (value := run.figures[key]) is not None]

@@ -1,9 +1,10 @@
-"""Charts become SVG and PNG: matplotlib draws, the page recolours by its own variables."""
+"""A chart as data, and its drawing with matplotlib as SVG and PNG."""
 
 import html
 import io
 import re
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -12,16 +13,19 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from numpy.typing import NDArray
 
-from racetrack.report.chart import Chart, Line, Mark
+Floats = NDArray[np.float64]
 
+# A third of the width in pixels: two points per column show every peak and keep the page small.
+COLUMNS = 100
 # Okabe and Ito's colours, which people with any colour vision can tell apart (the yellow, too pale
 # on white, is left out), each with a stroke and a marker of its own.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 STROKES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 3)), (0, (8, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P")
 INK, MUTED, GRID, PAPER, BAND = "#1b1f24", "#59636f", "#d5dae1", "#fffffe", "#eef1f5"
-# In the page these are variables, so that its theme colours the charts too.
+# In the page these are CSS variables, so that its theme applies to charts.
 VARIABLES = {
     **{colour: f"var(--s{number})" for number, colour in enumerate(COLOURS)},
     INK: "var(--ink)",
@@ -32,7 +36,7 @@ VARIABLES = {
 }
 # Inches at 72 points: a panel of 4.6 in is 331 CSS pixels wide in SVG, as wide as a phone allows.
 SIZE_IN, PNG_DPI = (4.6, 2.7), 200
-# Two names longer than this, in letters, do not fit beside each other; a row of them is so high.
+# Two names with more letters do not fit side by side; height of a row of names.
 LONG_NAME, ROW_IN = 28, 0.17
 STYLE: Any = {
     "svg.fonttype": "none",
@@ -62,9 +66,67 @@ STYLE: Any = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A line: x and y of one length. `look` is the index of colour, marker and stroke. `half` are
+    half-widths of intervals (NaN: none)."""
+
+    name: str
+    x: Floats
+    y: Floats
+    look: int
+    kind: Literal["line", "step", "points", "foreign"] = "line"
+    half: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """An event from one x to another; `end` is None if it did not end."""
+
+    name: str
+    begin: float
+    end: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A chart. `name` is the stem of its files; `x_form` and `y_form` format values, followed by
+    `x_unit` and `y_unit`; `band` shades a span of x (the judged window); `marks` are injected
+    faults; `meaning` defines the lines, and `note` names what was left out."""
+
+    name: str
+    title: str
+    x_title: str
+    y_title: str
+    lines: tuple[Line, ...]
+    x_form: str
+    x_unit: str
+    y_form: str
+    y_unit: str
+    log_x: bool = False
+    log_y: bool = False
+    band: tuple[float, float] | None = None
+    marks: tuple[Mark, ...] = ()
+    meaning: str = ""
+    note: str = ""
+
+
+def thinned(x: Floats, y: Floats, columns: int = COLUMNS) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest point of each column, in order of x; all points if there
+    are few. No peak is lost, and no value is interpolated."""
+    if len(x) <= 2 * columns:
+        return x, y
+    column = np.minimum((x - x[0]) / (x[-1] - x[0]) * columns, columns - 1).astype(np.intp)
+    order = np.lexsort((y, column))
+    starts = np.flatnonzero(np.diff(column[order], prepend=-1))
+    ends = np.append(starts[1:], len(x)) - 1
+    kept = np.union1d(order[starts], order[ends])
+    return x[kept], y[kept]
+
+
 def drawn(chart: Chart) -> tuple[str, bytes, dict[str, Any]]:
-    """The chart as SVG (light, for files), as PNG, and what a pointer over it may read: per line
-    its name and points, each x in SVG units and both values as text; units apart."""
+    """Return the chart as SVG (light theme) and PNG, with the values for the page's pointer: per
+    line its name and points, each x in SVG units and both values as text; units apart."""
     with mpl.rc_context(STYLE):
         columns, taller_in = _legend(chart)
         figure = Figure(figsize=(SIZE_IN[0], SIZE_IN[1] + taller_in), layout="constrained")
@@ -74,7 +136,7 @@ def drawn(chart: Chart) -> tuple[str, bytes, dict[str, Any]]:
             _draw(axes, line)
         _fit(axes, chart)
         handles, names = axes.get_legend_handles_labels()
-        once = dict(zip(names, handles, strict=True))  # what is of one name looks alike
+        once = dict(zip(names, handles, strict=True))  # lines of one name look alike
         figure.legend(
             once.values(),
             once.keys(),
@@ -87,20 +149,20 @@ def drawn(chart: Chart) -> tuple[str, bytes, dict[str, Any]]:
         png = io.BytesIO()
         FigureCanvasAgg(figure).print_figure(png, format="png", dpi=PNG_DPI)
         svg = io.BytesIO()
-        # No date: the same data makes the same file.
+        # Without a date the same data gives the same file.
         FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None})
         return _short(svg.getvalue().decode()), png.getvalue(), _readings(axes, chart)
 
 
 def _legend(chart: Chart) -> tuple[int, float]:
-    """How many columns its names fit into, and how much taller the chart has to be for that."""
+    """Return the number of columns of the legend, and the extra height for it in inches."""
     if max((len(line.name) for line in chart.lines), default=0) <= LONG_NAME:
         return 2, 0.0
     return 1, ROW_IN * (len(chart.lines) // 2)
 
 
 def inline(svg: str, name: str, title: str) -> str:
-    """The SVG for the page: its colours are the page's variables, its ids its own."""
+    """Return the SVG for the page: colours are CSS variables, ids are unique."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     for colour, variable in VARIABLES.items():
@@ -146,7 +208,7 @@ def _axes(axes: Axes, chart: Chart) -> None:
 
 
 def _mark(axes: Axes, mark: Mark) -> None:
-    """A line where it began, with its name, and one where it ended."""
+    """Draw a line at the beginning of an event, with its name, and one at its end."""
     axes.axvline(mark.begin, color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
     axes.annotate(
         mark.name,
@@ -164,7 +226,7 @@ def _mark(axes: Axes, mark: Mark) -> None:
 
 
 def _fit(axes: Axes, chart: Chart) -> None:
-    """From zero, so that a bar's length and a line's height mean something; rows have room."""
+    """Let axes begin at zero, and give rows room."""
     if not chart.y_form:
         axes.set_ylim(len(chart.lines) - 0.5, -0.5)
         axes.set_xlim(left=0)
@@ -180,7 +242,7 @@ def _tick(value: float) -> str:
 def _draw(axes: Axes, line: Line) -> None:
     look = line.look
     colour = COLOURS[look % len(COLOURS)]
-    # Beyond six lines colours come again, with another stroke.
+    # Colours repeat after six lines, with another stroke.
     stroke = STROKES[(look + look // len(COLOURS)) % len(STROKES)]
     marker = MARKERS[(look + look // len(COLOURS)) % len(MARKERS)]
     if line.kind == "foreign":
@@ -214,8 +276,8 @@ def _draw(axes: Axes, line: Line) -> None:
 
 
 def _readings(axes: Axes, chart: Chart) -> dict[str, Any]:
-    """Each line's points as one text, `at|x|y;at|x|y`, `at` in the SVG's units (points): as lists
-    they were the larger half of the page."""
+    """Return the points of each line as one text, `at|x|y;at|x|y`, `at` in SVG units (points):
+    lists would double the size of the page."""
     scale = 72 / axes.figure.dpi
     found = []
     for line in chart.lines:
@@ -234,7 +296,7 @@ def _reading(chart: Chart, line: Line, index: int) -> tuple[str, str]:
 
 
 def _short(svg: str) -> str:
-    """A tenth of a point is finer than any screen; six decimals only make the file large."""
+    """Round coordinates to a tenth of a point, to keep files small."""
 
     def rounded(found: re.Match[str]) -> str:
         return re.sub(r"(\d+\.\d)\d+", r"\1", found[0])

@@ -1,11 +1,13 @@
-"""One run's figures and warnings, flat, from its `run.json`."""
+"""Figures of a run: name, unit, format and meaning of each, their values, and warnings.
+
+Unless a figure says otherwise, it is computed over the window that the verdict judged.
+"""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from racetrack.analysis import noise
-from racetrack.report import verified
-from racetrack.report.definitions import FIGURES
 from racetrack.results.figures import (
     Answers,
     Cost,
@@ -17,7 +19,10 @@ from racetrack.results.figures import (
 )
 from racetrack.results.run import RunRecord
 from racetrack.results.search import LimitRecord
+from racetrack.results.verification import ViewStatus
 
+# Costs vary by some percent from run to run: more digits would be noise.
+COST_DIGITS = 3
 NATIVE, MADE_HERE = "native", "compose, images made here"
 # Services that every engine needs for its input beside broker and generator.
 SUPPORT = ("mysql", "registry", "debezium")
@@ -26,6 +31,300 @@ BUSY_PCT = 90.0
 # Top counts ticks of 10 ms, and its first sample begins some 0.2 s after the kernel's account.
 TOP_WITHIN, TOP_WITHIN_S = 0.2, 0.3
 NO_COST = "The engine's CPU and memory were not measured: none of its processes is known here."
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure. `key` is its column in `report.csv`, with its unit; `form` formats a value, with
+    three significant digits if it is empty."""
+
+    key: str
+    title: str
+    unit: str
+    form: str
+    means: str
+
+
+FIGURES = (
+    Figure(
+        "cpu_mean_pct",
+        "CPU mean",
+        "% of a core",
+        "{:,.1f}",
+        "Mean CPU of all processes of the engine by the kernel's account, in percent of one core,"
+        " so 200 % are two cores.",
+    ),
+    Figure(
+        "rss_max_gib",
+        "memory max",
+        "GiB",
+        "{:,.2f}",
+        "Maximum resident memory of the engine's processes, from when the demo was loaded until the"
+        " load ended; sampled every second, by the kernel's account.",
+    ),
+    Figure(
+        "rss_max_at_s",
+        "memory max at",
+        "s",
+        "{:,.0f}",
+        "Time of the memory maximum, in seconds after the rate was set.",
+    ),
+    Figure(
+        "pss_max_gib",
+        "PSS max",
+        "GiB",
+        "{:,.2f}",
+        "Memory of the engine's processes with shared pages counted once (proportional set size):"
+        " the larger of two readings, just before and just after the sampling window. n/a where the"
+        " kernel did not allow it.",
+    ),
+    Figure(
+        "tmpfs_max_gib",
+        "tmpfs max",
+        "GiB",
+        "{:,.2f}",
+        "Files of the engine on tmpfs at the same two readings, without mapped pages, which are in"
+        " the PSS.",
+    ),
+    Figure(
+        "live_heap_gib",
+        "live heap",
+        "GiB",
+        "{:,.2f}",
+        "Heap of the engine's JVMs after a full collection, once the load was paused and the engine"
+        " had time to drain. n/a without a JVM, or if one did not answer.",
+    ),
+    Figure(
+        "cpu_s_per_million",
+        "cost",
+        "CPU-s/million",
+        "",
+        "CPU-seconds of the engine per million pageviews that it counted, by the kernel's account."
+        " n/a below 1,000 pageviews, where the base cost dominates.",
+    ),
+    Figure(
+        "lag_p50_ms",
+        "lag p50",
+        "ms",
+        "{:,.0f}",
+        "Lag is, over the partitions, the largest age of the oldest pageview that is due and not"
+        " yet counted: what a reader sees, at every instant. Median over the window's time.",
+    ),
+    Figure(
+        "lag_p99_ms",
+        "lag p99",
+        "ms",
+        "{:,.0f}",
+        "99 % of the window's time the lag was at most this.",
+    ),
+    Figure(
+        "view_lag_p50_ms",
+        "view lag p50",
+        "ms",
+        "{:,.0f}",
+        "View lag is the age of the oldest tracer event that is due and not in a view, at every"
+        " instant, of the view whose p99 is the highest (docs/views.md). Median over time.",
+    ),
+    Figure(
+        "view_lag_p99_ms",
+        "view lag p99",
+        "ms",
+        "{:,.0f}",
+        "99 % of the window's time the lag of that view was at most this.",
+    ),
+    Figure(
+        "read_time_p50_ms",
+        "read time p50",
+        "ms",
+        "{:,.0f}",
+        "Time from when a read was due to its answer, of the query whose p99 is the highest"
+        " (docs/views.md). Median.",
+    ),
+    Figure(
+        "read_time_p99_ms",
+        "read time p99",
+        "ms",
+        "{:,.0f}",
+        "99 % of the answers to that query took at most this.",
+    ),
+    Figure(
+        "read_age_p50_ms",
+        "read age p50",
+        "ms",
+        "{:,.0f}",
+        "The age of the oldest tracer event that was due and not in an answer on arrival, of the"
+        " query whose p99 is the highest. Median.",
+    ),
+    Figure(
+        "read_age_p99_ms",
+        "read age p99",
+        "ms",
+        "{:,.0f}",
+        "99 % of the answers to that query were at most this old.",
+    ),
+    Figure("lag_max_ms", "lag max", "ms", "{:,.0f}", "The largest lag in the window."),
+    Figure(
+        "processing_lag_p50_ms",
+        "processing lag p50",
+        "ms",
+        "{:,.0f}",
+        "Processing lag is the lag right after an update, without the wait for the next one."
+        " Median, with each update weighted by the time before it.",
+    ),
+    Figure(
+        "processing_lag_p99_ms",
+        "processing lag p99",
+        "ms",
+        "{:,.0f}",
+        "99 % of the window's time the newest update's processing lag was at most this.",
+    ),
+    Figure(
+        "lag_slope_pct",
+        "lag slope",
+        "% of real time",
+        "{:,.2f}",
+        "Growth of the processing lag; 1 % is 10 ms per second. The verdict compares its 98 %"
+        " interval with the threshold (1 % unless set): below is kept up, above fell behind.",
+    ),
+    Figure(
+        "dt_p50_ms",
+        "dt p50",
+        "ms",
+        "{:,.0f}",
+        "The published freshness: now minus the newest received_at that the engine has seen. A"
+        " partition that lags hides behind a current one. Median over the updates in the window.",
+    ),
+    Figure(
+        "rss_growth_gib_per_million",
+        "memory growth",
+        "GiB/million",
+        "{:,.4f}",
+        "Resident memory at the window's end minus that at its start, per million pageviews"
+        " counted.",
+    ),
+    Figure(
+        "cpu_user_pct",
+        "CPU user",
+        "% of a core",
+        "{:,.1f}",
+        "As CPU mean, in user mode alone.",
+    ),
+    Figure(
+        "cpu_system_pct",
+        "CPU system",
+        "% of a core",
+        "{:,.1f}",
+        "As CPU mean, in the kernel alone.",
+    ),
+    Figure(
+        "top_cpu_mean_pct",
+        "CPU by top",
+        "% of a core",
+        "{:,.1f}",
+        "Mean over the samples of top, in the sampling window, as published in 2022.",
+    ),
+    Figure(
+        "achieved_pageviews_per_s",
+        "achieved",
+        "pageviews/s",
+        "{:,.1f}",
+        "Pageviews per second that the generator handed over in the window.",
+    ),
+    Figure(
+        "processed_pageviews_per_s",
+        "processed",
+        "pageviews/s",
+        "{:,.1f}",
+        "Pageviews per second that the engine counted in the window; n/a where it reported no"
+        " update.",
+    ),
+    Figure(
+        "broker_cpu_mean_pct",
+        "broker CPU",
+        "% of a core",
+        "{:,.1f}",
+        "As CPU mean, for the broker.",
+    ),
+    Figure(
+        "reader_cpu_mean_pct",
+        "reader CPU",
+        "% of a core",
+        "{:,.1f}",
+        "As CPU mean, for the client that reads the views (docs/views.md).",
+    ),
+    Figure(
+        "support_cpu_mean_pct",
+        "support CPU",
+        "% of a core",
+        "{:,.1f}",
+        "As CPU mean, for MySQL, the registry and Debezium together: services that every engine"
+        " needs for its input.",
+    ),
+    Figure(
+        "harness_cpu_pct",
+        "harness CPU",
+        "% of a core",
+        "{:,.1f}",
+        "CPU time of the harness and its samplers, by the kernel's account.",
+    ),
+    Figure(
+        "foreign_cpu_pct",
+        "foreign CPU",
+        "% of a core",
+        "{:,.1f}",
+        "CPU time of programs that are neither the stack's services nor the harness.",
+    ),
+    Figure(
+        "kernel_cpu_pct",
+        "kernel CPU",
+        "% of a core",
+        "{:,.1f}",
+        "CPU time that belongs to no program: the kernel's own, for interrupts and wake-ups."
+        " Engines whose threads sleep and wake often cause much of it.",
+    ),
+    Figure(
+        "steal_pct",
+        "steal",
+        "% of all cores",
+        "{:,.2f}",
+        "CPU time that the hypervisor gave to other machines.",
+    ),
+    Figure(
+        "core_mib_per_s",
+        "speed of a core",
+        "MiB/s",
+        "{:,.0f}",
+        "Speed of a core at a fixed piece of work (BLAKE2b), by its own CPU time. A core that is"
+        " shared with another machine is slower, for everything that runs on it.",
+    ),
+    Figure(
+        "machine_busy_pct",
+        "machine busy",
+        "% of all cores",
+        "{:,.0f}",
+        "CPU time of everything on the machine.",
+    ),
+)
+BY_KEY = {figure.key: figure for figure in FIGURES}
+# Figures in tables, and figures by which engines are compared.
+SHOWN = ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms", "lag_p99_ms")
+COMPARED = ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms")
+
+
+def number(key: str, value: float | None) -> str:
+    """Format a value; `n/a` if it was not measured."""
+    if value is None:
+        return "n/a"
+    form = BY_KEY[key].form
+    return form.format(value) if form else format_significant(value)
+
+
+def format_significant(value: float, digits: int = COST_DIGITS) -> str:
+    """Format a number with significant digits, without an exponent: `1,230`, `76.2`, `0.0457`."""
+    if not value or not math.isfinite(value):
+        return f"{value:g}"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{round(value, places):,.{max(0, places)}f}"
 
 
 def figures_of(run: RunRecord) -> dict[str, float | None]:
@@ -122,7 +421,7 @@ def _finite(value: float) -> float | None:
 
 
 def warnings_of(run: RunRecord) -> tuple[str, ...]:
-    """Return what a reader has to know before believing the figures."""
+    """Return warnings about the figures, and caveats of the engine."""
     found = [*measurement_warnings(run)]
     if (runtime := runtime_of(run)) in (NATIVE, MADE_HERE):
         found.append(
@@ -131,11 +430,11 @@ def warnings_of(run: RunRecord) -> tuple[str, ...]:
         )
     if run.results and not run.results.engine:
         found.append(NO_COST)
-    return (*found, *verified.caveats(run), *run.caveats)
+    return (*found, *view_caveats(run), *run.caveats)
 
 
 def measurement_warnings(run: RunRecord) -> list[str]:
-    """Return what makes the figures of a run less certain."""
+    """Return reasons why the figures are less certain."""
     if not (results := run.results):
         return noise.warnings(run)
     found = [*results.verdict.warnings, *noise.warnings(run)]
@@ -186,6 +485,27 @@ def _of_window(verdict: Verdict) -> list[str]:
 
 
 def runtime_of(described: RunRecord | LimitRecord) -> str:
-    """Return what the services ran as: images made here hold another broker than published ones."""
+    """Return the runtime; locally built images are one of their own, since their broker differs."""
     made_here = described.runtime == "compose" and described.settings.get("airgap", False)
     return MADE_HERE if made_here else described.runtime
+
+
+def absent_views(run: RunRecord) -> list[str]:
+    """Return the views that the engine does not have, declared or found by verification."""
+    found = run.verified.named(ViewStatus.ABSENT) if run.verified else []
+    return list(dict.fromkeys([*run.absent_views, *found]))
+
+
+def count_views(run: RunRecord) -> tuple[int, int] | None:
+    """Return the engine's number of views and the workload's; None if unknown."""
+    of = len(run.verified.views) if run.verified else run.workload_views
+    return (of - len(absent_views(run)), of) if of else None
+
+
+def view_caveats(run: RunRecord) -> list[str]:
+    """Return a caveat if the engine does not have all views, since it has less to do."""
+    missing, there = absent_views(run), count_views(run)
+    if not (missing and there):
+        return []
+    has = f"{run.engine} has {there[0]} of {there[1]} views, not {', '.join(missing)}"
+    return [f"{has}: less to do than an engine that has all."]

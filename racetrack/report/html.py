@@ -1,4 +1,4 @@
-"""Everything that a report knows becomes one page that needs nothing else to be read."""
+"""The report as one self-contained page."""
 
 import math
 import re
@@ -11,13 +11,18 @@ from markupsafe import Markup
 
 from racetrack import __version__
 from racetrack.analysis.compare import CONFIDENCE
-from racetrack.report import agreement, limits, verified
-from racetrack.report.collect import Collection, Run
-from racetrack.report.definitions import BY_KEY, COMPARED, FIGURES, SHOWN, number
+from racetrack.report import searches, summary
+from racetrack.report.charts import Plot
+from racetrack.report.collect import Collection, Run, Table
 from racetrack.report.draw import inline
-from racetrack.report.groups import Table
-from racetrack.report.plots import Plot
-from racetrack.report.tables import cost_lines, how, ratio_words, spread, warnings_of_runs
+from racetrack.report.figures import BY_KEY, COMPARED, FIGURES, SHOWN, number
+from racetrack.report.tables import (
+    describe_costs,
+    describe_means,
+    format_mean,
+    format_ratio,
+    warnings_of_runs,
+)
 from racetrack.results.figures import Answers, Quantiles, ViewLag
 from racetrack.results.reference import Published
 from racetrack.results.verification import Verified, WrongRow
@@ -43,7 +48,7 @@ def page(
     published: Published | None,
     created_at: str,
 ) -> str:
-    """The page's text; `plots` and `gaps` are those of `plots.plots`."""
+    """Return the page; `plots` and `gaps` are those of `charts.plots`."""
     template = _environment().get_template("report.html.j2")
     rendered = template.render(
         title=_title(collection),
@@ -60,8 +65,8 @@ def page(
         limits_by_place=[
             (
                 *(place, found, next(map(_chart, plots.get(f"limits{number}", ())), None)),
-                limits.bounds_of(found),
-                agreement.describe(limit.record for limit in found),
+                searches.bounds_of(found),
+                searches.describe_agreement(limit.record for limit in found),
             )
             for number, (place, found) in enumerate(collection.limits_by_place.items(), start=1)
         ],
@@ -73,12 +78,11 @@ def page(
         figures=BY_KEY,
         all_figures=FIGURES,
     )
-    return _each_look_once(rendered)
+    return _share_styles(rendered)
 
 
-def _each_look_once(page: str) -> str:
-    """The charts' styles as classes: thousands of elements share a few dozen, and written out they
-    were an eighth of the page."""
+def _share_styles(page: str) -> str:
+    """Replace the inline styles of charts by classes, which makes the page an eighth smaller."""
     looks: dict[str, str] = {}
 
     def named(style: re.Match[str]) -> str:
@@ -99,25 +103,25 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    # Without spaces: there are tens of thousands of points.
+    # Without spaces, for tens of thousands of points.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     environment.filters.update(
         slug=lambda kind: str(kind).replace(" ", "-"),
         sign=lambda kind: SIGNS.get(kind, "·"),
-        spread=spread,
+        spread=format_mean,
         number=number,
         rate=lambda rate: "n/a" if rate is None else f"{rate:,}",
         minutes=lambda minutes: f"{minutes:.0f} min",
-        capacity=limits.describe_capacity,
-        sustained=limits.describe_sustained,
-        overloaded=limits.describe_saturation,
-        at_rate=limits.describe_trial,
+        capacity=searches.describe_capacity,
+        sustained=searches.describe_sustained,
+        saturation=searches.describe_saturation,
+        trial=searches.describe_trial,
     )
     return environment
 
 
 def _file(name: str) -> Markup:
-    """Our own style and script, which no run folder has a part in."""
+    """Return our own style or script, unescaped: nothing of a run folder is in it."""
     return Markup(files("racetrack.report.page").joinpath(name).read_text("utf-8"))  # noqa: S704
 
 
@@ -154,8 +158,8 @@ def _table(table: Table, plots: Sequence[Plot]) -> dict[str, Any]:
             for label in table.labels
         },
         "warnings": [*((warning, "") for warning in table.warnings), *warnings_of_runs(table)],
-        "how": how(table),
-        "costs": cost_lines(table),
+        "how": describe_means(table),
+        "costs": describe_costs(table),
         "differences": table.differences,
         "comparisons": _comparisons(table),
         "charts": [_chart(plot) for plot in plots],
@@ -164,12 +168,12 @@ def _table(table: Table, plots: Sequence[Plot]) -> dict[str, Any]:
 
 
 def _comparisons(table: Table) -> list[dict[str, Any]]:
-    """A row a rate and pair of engines, a cell a figure."""
+    """Return a row per rate and pair of engines, with a cell per figure."""
     rows: dict[tuple[int, str], dict[str, Any]] = {}
     for one in table.comparisons:
         pair = f"{one.of} / {one.to}"
         row = rows.setdefault((one.rate, pair), {"rate": one.rate, "pair": pair, "cells": {}})
-        row["cells"][one.key] = ratio_words(one)
+        row["cells"][one.key] = format_ratio(one)
     return list(rows.values())
 
 
@@ -207,7 +211,7 @@ def _run(run: Run, plots: Sequence[Plot], gaps: Sequence[str]) -> dict[str, Any]
 
 
 def _view(view: ViewLag) -> dict[str, Any]:
-    """A followed view; a lag without end is None."""
+    """Return a traced view; an infinite lag is None."""
     shown = view.model_dump()
     for name in ("lag_p50_ms", "lag_p99_ms", "lag_max_ms"):
         shown[name] = shown[name] if math.isfinite(shown[name]) else None
@@ -215,7 +219,7 @@ def _view(view: ViewLag) -> dict[str, Any]:
 
 
 def _read(answers: Answers) -> dict[str, Any]:
-    """What was answered to a query; a time or an age without end is None."""
+    """Return the answers to a query; an infinite time or age is None."""
     shown = answers.model_dump()
     for name in ("time", "age"):
         of = shown[name] or dict.fromkeys(Quantiles.model_fields, math.inf)
@@ -224,32 +228,32 @@ def _read(answers: Answers) -> dict[str, Any]:
 
 
 def _verified(found: Verified) -> dict[str, Any]:
-    """The topics against MySQL and the views against the sources, those that are wrong with their
-    first rows."""
+    """Return the comparison of topics with MySQL and of views with their sources, with the first
+    wrong rows."""
     cdc = found.cdc
     return {
-        "cdc": verified.cdc_in_short(cdc) if cdc else None,
+        "cdc": summary.describe_cdc(cdc) if cdc else None,
         "cdc_statements": cdc.statements if cdc else (),
         "cdc_tables": [
             {
                 "name": name,
-                "how_wrong": verified.how_wrong(cdc.tables[name]),
+                "how_wrong": summary.describe_wrong_view(cdc.tables[name]),
                 "first": [_both(row) for row in cdc.tables[name].first],
             }
             for name in cdc.differing
         ]
         if cdc
         else [],
-        "unfit": [verified.unfit_in_short(*each) for each in found.unfit.items()],
-        "in_short": verified.in_short(found),
-        "drained": verified.drained(found),
+        "unfit": [summary.describe_unfit(*each) for each in found.unfit.items()],
+        "summary": summary.describe_views(found),
+        "drained": summary.describe_drain(found),
         "relative_error": found.relative_error,
         "views": [
             {
                 "name": name,
                 "status": view.status,
                 "compared": view.compared if "compared" in view.model_fields_set else None,
-                "how_wrong": verified.how_wrong(view),
+                "how_wrong": summary.describe_wrong_view(view),
                 "first": [_both(row) for row in view.first],
             }
             for name, view in found.views.items()
@@ -258,15 +262,15 @@ def _verified(found: Verified) -> dict[str, Any]:
 
 
 def _both(row: WrongRow) -> dict[str, Any]:
-    """A row that is not right: what is wrong, and (column, source, engine, whether they differ)."""
+    """Return a wrong row: its finding, and (name, source, engine, is different) per column."""
     source, engine = row.source or {}, row.engine or {}
     return {
         "finding": row.finding,
         "cells": [
             (
                 name,
-                verified.shown(source.get(name)),
-                verified.shown(engine.get(name)),
+                summary.printable(source.get(name)),
+                summary.printable(engine.get(name)),
                 source.get(name) != engine.get(name),
             )
             for name in {**source, **engine}
@@ -277,7 +281,7 @@ def _both(row: WrongRow) -> dict[str, Any]:
 def _chart(plot: Plot) -> dict[str, Any]:
     return {
         "name": plot.chart.name,
-        # matplotlib escapes what it writes into an SVG; the rest is our own drawing.
+        # matplotlib escapes text in an SVG.
         "svg": Markup(inline(plot.svg, plot.short_id, plot.chart.title)),  # noqa: S704
         "readings": plot.readings,
         "meaning": plot.chart.meaning,

@@ -1,15 +1,20 @@
-"""What a run prints at its end: a summary of at most a dozen lines, and top's samples if asked."""
+"""The summary that a run prints at its end, and the result of a verification, as text."""
 
 import math
 from pathlib import Path
 
 from racetrack.analysis import noise
-from racetrack.report import verified
-from racetrack.report.definitions import significant
-from racetrack.report.figures import NO_COST, SUPPORT, measurement_warnings
+from racetrack.report.figures import (
+    NO_COST,
+    SUPPORT,
+    format_significant,
+    measurement_warnings,
+    view_caveats,
+)
+from racetrack.results.base import Scalar
 from racetrack.results.figures import (
     Answers,
-    CdcWay,
+    CdcLag,
     Cost,
     Freshness,
     Lag,
@@ -23,6 +28,16 @@ from racetrack.results.figures import (
 )
 from racetrack.results.folder import shown
 from racetrack.results.run import DoneFault, RunRecord
+from racetrack.results.verification import (
+    CdcVerified,
+    Miscounted,
+    Row,
+    UnfitMessages,
+    Verified,
+    ViewFinding,
+    ViewStatus,
+    WrongRow,
+)
 from racetrack.workloads.contract import run_label, workload_of
 
 SHOWN_OF_AN_ERROR = 120
@@ -30,6 +45,8 @@ NEXT = (
     "Stop what else runs here (`top` shows it) and run it again. Where a machine is always shared,"
     " NOISE_GATE=false keeps such a run."
 )
+SHOWN_ROWS = 3
+SHOWN_CHARACTERS = 100
 
 
 def format_samples(results: Results) -> list[str]:
@@ -44,7 +61,7 @@ def format_samples(results: Results) -> list[str]:
 
 
 def describe_run(run: RunRecord, folder: Path) -> list[str]:
-    """Return what a person wants to know at a glance of a run that has results, a line each."""
+    """Return the summary of a run with results, in lines."""
     results, asked = run.results, run.asked
     if not (results and asked):
         return []
@@ -64,8 +81,8 @@ def describe_run(run: RunRecord, folder: Path) -> list[str]:
         *_noise(results.noise),
         *(_line("warning", warning) for warning in measurement_warnings(run)),
         *([_line("next", NEXT)] if noise.is_void(run.outcome) else []),
-        *(_line("caveat", caveat) for caveat in (*verified.caveats(run), *run.caveats)),
-        *(verified.lines(run.verified) if run.verified else []),
+        *(_line("caveat", caveat) for caveat in (*view_caveats(run), *run.caveats)),
+        *(describe_verification(run.verified) if run.verified else []),
     ]
     return [*lines, _line("logs", shown(folder))]
 
@@ -107,7 +124,7 @@ def _rate(asked_per_s: int, results: Results) -> str:
 
 
 def _costs(run: RunRecord, results: Results) -> list[str]:
-    """Return a line for the engine, and one for each of the others that work at the same rate."""
+    """Return a line for the engine, and one for each other service that depends on the rate."""
     engine = results.engine
     lines = [_line(run.engine, _cost(engine) if engine else NO_COST)]
     others = {
@@ -128,7 +145,7 @@ def _costs(run: RunRecord, results: Results) -> list[str]:
 def _cost(cost: Cost) -> str:
     parts = [f"CPU {cost.cpu_mean_pct:.1f} % of a core"]
     if cost.cpu_s_per_million is not None:
-        parts[0] += f" ({significant(cost.cpu_s_per_million)} CPU-s per million pageviews)"
+        parts[0] += f" ({format_significant(cost.cpu_s_per_million)} CPU-s per million pageviews)"
     if cost.rss_max:
         parts.append(f"memory max {_gib(cost.rss_max)}, {_when(cost.rss_max)}")
     if cost.live_heap_gib is not None:
@@ -146,7 +163,7 @@ def _when(most: MemoryMax) -> str:
 
 
 def _view(view: ViewLag) -> str:
-    """Return how old a view was, the source of its tracer events, and the verdict on it."""
+    """Return the lag of a view, the source of its tracer events, and its verdict."""
     return _line(
         "view lag",
         f"{view.name}: median {_ms(view.lag_p50_ms)}, 99 % of the time at most"
@@ -155,39 +172,39 @@ def _view(view: ViewLag) -> str:
     )
 
 
-def _cdc(way: CdcWay) -> str:
-    """Return how old the stages before the engine were."""
+def _cdc(lag: CdcLag) -> str:
+    """Return the age of the oldest insert missing in each stage before the engine."""
     stages = {
-        "in the database": way.in_database,
-        "sent by CDC": way.sent,
-        "in the topic": way.in_topic,
+        "in the database": lag.in_database,
+        "sent by CDC": lag.sent,
+        "in the topic": lag.in_topic,
     }
-    told = ", ".join(
+    ages = ", ".join(
         f"not {stage} p50 {_ms(of.p50_ms)}, p99 {_ms(of.p99_ms)}" for stage, of in stages.items()
     )
-    return _line("inserts", f"{way.inserts_per_s:g}/s; age of the oldest {told}")
+    return _line("inserts", f"{lag.inserts_per_s:g}/s; age of the oldest {ages}")
 
 
-def _windows(told: WindowWrites) -> str:
-    """What Yahoo's benchmark would publish, and what it does not show."""
+def _windows(writes: WindowWrites) -> str:
+    """Return the latency as in Yahoo's benchmark, and the lag that it hides."""
     return (
-        f"  windows     {told.windows} of {told.length_ms / 1000:g} s: last written p50"
-        f" {_ms(told.after_end_p50_ms)}, max {_ms(told.after_end_max_ms)} after the end; lag"
-        f" meanwhile up to {_ms(told.lag_max_ms)}"
+        f"  windows     {writes.windows} of {writes.length_ms / 1000:g} s: last written p50"
+        f" {_ms(writes.after_end_p50_ms)}, max {_ms(writes.after_end_max_ms)} after the end; lag"
+        f" meanwhile up to {_ms(writes.lag_max_ms)}"
     )
 
 
 def _read(answers: Answers) -> str:
-    """How long they took and how old they were."""
-    told = f"  read        {answers.query}: {answers.answered} of {answers.due} answered"
+    """Return time and age of the answers to a query."""
+    text = f"  read        {answers.query}: {answers.answered} of {answers.due} answered"
     if answers.rows_max is not None:
-        told += f" with up to {answers.rows_max:,} rows"
+        text += f" with up to {answers.rows_max:,} rows"
     for what, of in (("time", answers.time), ("age", answers.age)):
         if of:
-            told += f", {what} p50 {_ms(of.p50_ms)}, p99 {_ms(of.p99_ms)}"
+            text += f", {what} p50 {_ms(of.p50_ms)}, p99 {_ms(of.p99_ms)}"
     if answers.errors:
-        told += f"; {answers.errors} errors: {(answers.first_error or '')[:SHOWN_OF_AN_ERROR]}"
-    return told
+        text += f"; {answers.errors} errors: {(answers.first_error or '')[:SHOWN_OF_AN_ERROR]}"
+    return text
 
 
 def _ms(value: float) -> str:
@@ -211,7 +228,7 @@ def _noise(found: NoiseFigures | None) -> list[str]:
 
 
 def describe_faults(run: RunRecord) -> list[str]:
-    """What was done on purpose, how long it took to undo, and when lag was normal again."""
+    """Return each injected fault with its restart times and the recovery of the lag."""
     if not (run.faults and run.results):
         return []
     lines = []
@@ -228,7 +245,7 @@ def _took(done: DoneFault) -> list[str]:
 
 def _back(recovery: Recovery) -> str:
     if recovery.after_s is None:
-        return "never normal again while it was watched"
+        return "never normal again while the run was watched"
     worst = _number(recovery.worst_ms, "{:,.0f}")
     if recovery.after_s == 0:
         return f"never above normal (at most {worst} ms)"
@@ -246,3 +263,118 @@ def _sample_line(name: str, tag: str, spread: Spread, form: str, *, with_max: bo
 
 def _number(value: float | None, form: str) -> str:
     return "n/a" if value is None or not math.isfinite(value) else form.format(value)
+
+
+def describe_verification(verified: Verified) -> list[str]:
+    """Return the result of a verification in lines: number of right views, the first wrong rows of
+    each wrong view, and the time to drain."""
+    lines = [*_describe_cdc_tables(verified), f"  views       {describe_views(verified)}"]
+    for name in verified.named(ViewStatus.WRONG, ViewStatus.UNREADABLE):
+        lines.append(f"  WRONG       {name}: {describe_wrong_view(verified.views[name])}")
+        for found in verified.views[name].first[:SHOWN_ROWS]:
+            lines += [f"              {line}" for line in _format_both(found)]
+    for name in verified.named(ViewStatus.NOT_COMPARED):
+        lines.append(f"  NOT COMPARED {name}: {verified.views[name].reason}")
+    for topic, unfit in verified.unfit.items():
+        lines.append(f"  UNFIT       {describe_unfit(topic, unfit)}")
+    if absent := verified.named(ViewStatus.ABSENT):
+        lines.append(f"              not in this engine's demo: {', '.join(absent)}")
+    return [*lines, f"  drained     {describe_drain(verified)}"]
+
+
+def _describe_cdc_tables(verified: Verified) -> list[str]:
+    """Return the result of CDC, with the first different rows of each table."""
+    if not (cdc := verified.cdc):
+        return []
+    lines = [f"  CDC         {describe_cdc(cdc)}"]
+    for name in cdc.differing:
+        lines.append(f"  DIFFERS     {name}: {describe_wrong_view(cdc.tables[name])}")
+        for found in cdc.tables[name].first[:SHOWN_ROWS]:
+            lines += [f"              {line}" for line in _format_both(found, ("MySQL", "topic"))]
+    lines += [f"              sent no message: {statement}" for statement in cdc.statements]
+    return lines
+
+
+def describe_cdc(cdc: CdcVerified) -> str:
+    """Return `3 of 3 topics equal MySQL: 12,187 rows`, with the number of different rows if any."""
+    tables = cdc.tables
+    equal = [name for name, found in tables.items() if found.status is ViewStatus.RIGHT]
+    rows = sum(found.compared for found in tables.values())
+    text = f"{len(equal)} of {len(tables)} topics equal MySQL: {rows:,} rows"
+    if cdc.differing:
+        text += f"; CDC delivered {cdc.differing_rows:,} rows that differ"
+    for name, found in tables.items():
+        if found.status is ViewStatus.NOT_COMPARED:
+            text += f"; {name} not compared: {found.reason}"
+    return text
+
+
+def describe_unfit(topic: str, unfit: UnfitMessages) -> str:
+    """Return the number of unfit messages of a topic, and the first of them."""
+    more = unfit.count - len(unfit.first)
+    others = f"; and {more:,} more" if more else ""
+    return f"{unfit.count:,} in {topic}, left out: {'; '.join(unfit.first)}{others}"
+
+
+def describe_views(verified: Verified) -> str:
+    """Return `15 of 17 right: …`, or `11 of 12 right (12 of 17 views): …` if the engine's demo does
+    not have all."""
+    views, sources = verified.views, verified.source_rows
+    there = len(views) - len(verified.named(ViewStatus.ABSENT))
+    compared = sum(view.compared for view in views.values())
+    not_all = f" ({there} of {len(views)} views)" if there < len(views) else ""
+    return (
+        f"{len(verified.named(ViewStatus.RIGHT))} of {there} right{not_all}: {compared:,} rows"
+        " compared with"
+        f" {sum(sources.values()):,} of {len(sources)} sources in {verified.took_s:,.1f} s"
+    )
+
+
+def describe_wrong_view(view: ViewFinding) -> str:
+    """Return what is wrong with a view; empty if nothing is."""
+    if view.status in (ViewStatus.UNREADABLE, ViewStatus.NOT_COMPARED):
+        return f"{view.status}: {view.reason}"
+    if view.status is not ViewStatus.WRONG:
+        return ""
+    counts = ((view.missing, "missing"), (view.extra, "extra"), (view.different, "different"))
+    rows = ", ".join(f"{count:,} {kind}" for count, kind in counts if count)
+    return f"{rows}; {_describe_miscounted(view.miscounted)}" if view.miscounted else rows
+
+
+def _describe_miscounted(found: Miscounted) -> str:
+    """Return a text such as `90 of 26,486 events counted twice`."""
+    lost = "not counted yet" if found.still_counting else "lost"
+    kinds = ((found.twice, "counted twice"), (found.lost, lost))
+    (count, kind), *more = ((count, kind) for count, kind in kinds if count)
+    others = "".join(f", {count:,} {kind}" for count, kind in more)
+    return f"{count:,} of {found.events:,} events {kind}{others}"
+
+
+def describe_drain(verified: Verified) -> str:
+    """Return the time from the pause until the engine had processed all input."""
+    after_s = verified.drained_after_s
+    if after_s is None:
+        return f"not within {verified.drain_within_s:.0f} s of the pause"
+    return f"{after_s:,.1f} s after the pause"
+
+
+def _format_both(found: WrongRow, sides: tuple[str, str] = ("source", "engine")) -> list[str]:
+    """Return a wrong row in two lines, of the source and of the engine."""
+    return [
+        f"{found.finding:<9} {sides[0]:<7} {_format_row(found.source)}",
+        f"{'':<9} {sides[1]:<7} {_format_row(found.engine)}",
+    ]
+
+
+def printable(value: Scalar) -> Scalar:
+    """Return a value without control characters, cut if it is long."""
+    if not isinstance(value, str):
+        return value
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in value)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+
+
+def _format_row(row: Row | None) -> str:
+    if not row:
+        return "no such row"
+    return ", ".join(f"{name}={printable(value)}" for name, value in row.items())

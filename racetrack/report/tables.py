@@ -1,26 +1,34 @@
-"""A report on the terminal: one table per runtime and machine, then ratios, limits, failures."""
+"""The report on the terminal: a table per runtime and machine, then ratios, searches, failures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as Grid
 from rich.text import Text
 
 from racetrack.analysis.compare import CONFIDENCE, Mean
-from racetrack.report import agreement, as_published
-from racetrack.report.collect import Collection, Limit
-from racetrack.report.definitions import BY_KEY, SHOWN, number, significant
-from racetrack.report.groups import Comparison, Table
-from racetrack.report.limits import bounds_of, describe_capacity, describe_sustained
-from racetrack.results.reference import Published
+from racetrack.analysis.outcome import rate_missed
+from racetrack.report import searches
+from racetrack.report.collect import RULER, Collection, Comparison, Limit, Run, Table
+from racetrack.report.figures import BY_KEY, SHOWN, format_significant, number
+from racetrack.report.searches import bounds_of, describe_capacity, describe_sustained
+from racetrack.results.figures import VerdictKind
+from racetrack.results.reference import Article, Published
+from racetrack.terminal import as_text
 
 STYLES = {"kept up": "green", "fell behind": "red"}
-# Where nobody looks (a pipe, a file) nothing is folded.
+# Width in a pipe or a file, where nothing is wrapped.
 PLAIN_WIDTH = 160
+ARTICLE_WIDTH = 110
+ARTICLE_FIGURES = ("cpu_mean_pct", "rss_max_gib")
+# The article's CPU was measured with top.
+TOP_COLUMNS = {"cpu_mean_pct": "top_cpu_mean_pct"}
+NOT_OFFERED = "not offered here"
 
 
 def console() -> Console:
-    """Colours on a terminal; plain and wide elsewhere."""
+    """Return a console: with colours on a terminal, plain and wide elsewhere."""
     plain = Console(highlight=False)
     return plain if plain.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
 
@@ -31,51 +39,51 @@ def show(
     tables: Sequence[Table],
     published: Published | None,
 ) -> None:
-    """Print everything; text from run folders is never taken for markup."""
+    """Print the whole report. Text from run folders is not parsed as markup."""
     for table in tables:
         out.print(Text(f"\n{table.runtime}: {table.machine}", style="bold"))
         if table.groups:
             out.print(_figures(table))
-            out.print(Text(how(table), style="dim"))
-        _lines(out, cost_lines(table))
+            out.print(Text(describe_means(table), style="dim"))
+        _lines(out, describe_costs(table))
         if table.comparisons:
             out.print(_ratios(table.comparisons))
-        long = {of: told for of, told in table.differences.items() if told not in of}
-        _lines(out, [f"{label}: {told}" for label, told in long.items()])
+        long = {of: text for of, text in table.differences.items() if text not in of}
+        _lines(out, [f"{label}: {text}" for label, text in long.items()])
         _lines(out, [f"warning: {warning}" for warning in table.warnings], "yellow")
-        told = [f"warning: {what} {whose}".rstrip() for what, whose in warnings_of_runs(table)]
-        _lines(out, told, "yellow")
+        warnings = [f"warning: {text} {runs}".rstrip() for text, runs in warnings_of_runs(table)]
+        _lines(out, warnings, "yellow")
         _failed(out, table)
     _limits(out, collection.limits_by_place)
     _lines(out, [f"not in this report: {name}" for name in collection.missing], "yellow")
     _lines(out, [f"left out: {reason}" for reason in collection.left_out], "yellow")
     if published:
         _published(out, published)
-        _lines(out, ["", *as_published.lines(published.article, collection.runs)])
+        _lines(out, ["", *compare_with_article(published.article, collection.runs)])
 
 
-def spread(key: str, of: Mean | None) -> str:
-    """`41.0 ± 2.3`, without `±` for a single run."""
+def format_mean(key: str, of: Mean | None) -> str:
+    """Format a mean with its half interval, `41.0 ± 2.3`; without `±` for a single run."""
     if of is None:
         return "n/a"
     half = "" if of.half is None else f" ± {number(key, of.half)}"
     return number(key, of.mean) + half
 
 
-def cost_lines(table: Table) -> list[str]:
-    """Base and marginal CPU of each engine, as a sentence each: no run was made at 0/s."""
+def describe_costs(table: Table) -> list[str]:
+    """Describe the base and marginal CPU of each engine, extrapolated to 0/s."""
     return [
         f"CPU of {label}: {cost.base_pct:,.1f} ± {cost.base_half_pct:,.1f} % of a core where its"
-        f" line begins, at 0/s, and {significant(cost.per_million_s)} ±"
-        f" {significant(cost.per_million_half_s, 2)} CPU-s for each million pageviews more"
+        f" line begins, at 0/s, and {format_significant(cost.per_million_s)} ±"
+        f" {format_significant(cost.per_million_half_s, 2)} CPU-s for each million pageviews more"
         f" ({cost.runs} runs that did not fall behind, {cost.from_per_s:,.0f} to"
         f" {cost.to_per_s:,.0f}/s; {CONFIDENCE:.0%} intervals)"
         for label, cost in table.costs.items()
     ]
 
 
-def ratio_words(comparison: Comparison) -> tuple[str, str, str]:
-    """Ratio, interval and conclusion of a comparison, as they are written."""
+def format_ratio(comparison: Comparison) -> tuple[str, str, str]:
+    """Format ratio, interval and conclusion of a comparison."""
     found = comparison.ratio
     if found is None:
         return "", "", f"not compared ({comparison.why_not})"
@@ -83,15 +91,15 @@ def ratio_words(comparison: Comparison) -> tuple[str, str, str]:
     return f"{found.ratio:.2f}", interval, found.conclusion
 
 
-def how(table: Table) -> str:
-    """What the means and their intervals are."""
+def describe_means(table: Table) -> str:
+    """Explain the means and their intervals."""
     if all(len(group.runs) == 1 for group in table.groups):
         return "Single runs: no interval. Repeat each to get one."
     return f"Means over runs ± half the {CONFIDENCE:.0%} interval (Student's t)."
 
 
 def warnings_of_runs(table: Table) -> list[tuple[str, str]]:
-    """Each warning once, with the runs that it is about; nobody is named where it is all."""
+    """Return each warning once, with its runs; without runs if it is about all."""
     about: dict[str, list[str]] = {}
     for run in (run for group in table.groups for run in group.runs):
         for warning in run.warnings:
@@ -119,7 +127,7 @@ def _figures(table: Table) -> Grid:
             f"{group.rate:,}",
             Text(group.label),
             str(len(group.runs)),
-            *(spread(key, group.means[key]) for key in SHOWN),
+            *(format_mean(key, group.means[key]) for key in SHOWN),
             Text(group.verdict, style=STYLES.get(group.verdict, "yellow")),
         )
     return grid
@@ -136,14 +144,14 @@ def _ratios(comparisons: Sequence[Comparison]) -> Grid:
     for one in comparisons:
         title = BY_KEY[one.key].title
         pair = Text(f"{one.of} / {one.to}")
-        ratio, interval, says = ratio_words(one)
+        ratio, interval, says = format_ratio(one)
         grid.add_row(f"{one.rate:,}", title, pair, ratio, interval, Text(says))
     return grid
 
 
 def _failed(out: Console, table: Table) -> None:
     if table.failed:
-        out.print(Text("Runs that did not end ok; no mean holds their figures:", style="bold"))
+        out.print(Text("Runs that did not end ok; their figures are in no mean:", style="bold"))
         _lines(out, [f"  {run.tag}: {run.why_not.splitlines()[0]}" for run in table.failed])
 
 
@@ -165,7 +173,7 @@ def _limits(out: Console, by_place: Mapping[str, Sequence[Limit]]) -> None:
                 Text(limit.outcome.splitlines()[0]),
             )
         out.print(grid)
-        _lines(out, agreement.describe(each.record for each in limits))
+        _lines(out, searches.describe_agreement(each.record for each in limits))
 
 
 def _published(out: Console, published: Published) -> None:
@@ -187,3 +195,72 @@ def _published(out: Console, published: Published) -> None:
 def _lines(out: Console, lines: Sequence[str], style: str = "") -> None:
     for line in lines:
         out.print(Text(line, style=style), soft_wrap=True)
+
+
+def compare_with_article(article: Article, runs: Sequence[Run]) -> list[str]:
+    """Return the article's table beside own results, with machines and versions."""
+    return [*_article_table(article, runs), "", *_article_footer(article, runs)]
+
+
+def _article_table(article: Article, runs: Sequence[Run]) -> list[str]:
+    own = {(run.engine, run.rate): run for run in runs}
+    table = Grid("pageviews/s", "engine", title=f"{article.title}, and here", title_justify="left")
+    for whose in ("2022", "here"):
+        table.add_column(f"CPU {whose}, %", justify="right")
+        table.add_column(f"memory {whose}, GiB", justify="right")
+    table.add_column("2022")
+    table.add_column("here")
+    for result in sorted(article.results, key=lambda result: result.pageviews_per_s):
+        run = own.get((result.engine, result.pageviews_per_s))
+        table.add_row(
+            f"{result.pageviews_per_s:,}",
+            result.engine,
+            *(number(key, getattr(result, key)) for key in ARTICLE_FIGURES),
+            *_measured_here(run),
+            result.note,
+            escape(_verdict_here(run)),
+        )
+    return as_text(table, ARTICLE_WIDTH).splitlines()
+
+
+def _measured_here(run: Run | None) -> Iterator[str]:
+    """Yield own figures at the rate; empty if the rate was not offered."""
+    for key in ARTICLE_FIGURES:
+        measured = run is not None and run.counts and _was_offered(run)
+        yield number(key, run.figures[TOP_COLUMNS.get(key, key)]) if run and measured else ""
+
+
+def _verdict_here(run: Run | None) -> str:
+    if run is None:
+        return "not run"
+    if not _was_offered(run):
+        achieved = run.figures["achieved_pageviews_per_s"]
+        what = "" if achieved is None else f": {achieved:,.0f}/s were all"
+        return f"{NOT_OFFERED}{what}"
+    return run.verdict if run.counts else run.outcome
+
+
+def _was_offered(run: Run) -> bool:
+    """Return whether generator and broker offered the engine the article's rate."""
+    results = run.record.results
+    asked = run.record.asked
+    missed = bool(asked and results and rate_missed(asked, results))
+    held_up = (VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND)
+    judged = results.verdict.kind if results else None
+    return not missed and judged not in held_up
+
+
+def _article_footer(article: Article, runs: Sequence[Run]) -> Iterator[str]:
+    yield f"2022: {article.machine}."
+    for machine in dict.fromkeys(": ".join(run.place) for run in runs):
+        yield f"here: {machine}."
+    versions = {
+        f"{name} {version}"
+        for run in runs
+        for name, version in run.record.versions.items()
+        if name not in RULER
+    }
+    if versions:
+        yield f"versions here: {', '.join(sorted(versions))}."
+    yield from article.notes
+    yield "Two machines: read the columns beside each other, and make no ratios of them."

@@ -1,4 +1,4 @@
-"""A report's files: report.html, report.csv, report.json, and plots/ with an SVG and a PNG each."""
+"""Writes the files of a report: report.html, report.csv, report.json, and plots as SVG and PNG."""
 
 import csv
 import io
@@ -10,12 +10,10 @@ from typing import Any
 
 from racetrack.analysis.compare import CONFIDENCE
 from racetrack.clock import utc_now
-from racetrack.report import verified
-from racetrack.report.collect import Collection, Run
-from racetrack.report.definitions import FIGURES
-from racetrack.report.groups import Table
+from racetrack.report.charts import plots
+from racetrack.report.collect import Collection, Run, Table
+from racetrack.report.figures import FIGURES, count_views
 from racetrack.report.html import page
-from racetrack.report.plots import plots
 from racetrack.results.reference import Published
 from racetrack.results.run import RunRecord
 from racetrack.results.verification import Verified, ViewStatus
@@ -27,22 +25,22 @@ def write(
     tables: Sequence[Table],
     published: Published | None,
 ) -> None:
-    """Write all files of the report into `out`, which is made if it is not there."""
+    """Write all files of the report into `out`, created if missing."""
     (out / "plots").mkdir(parents=True, exist_ok=True)
     made, gaps = plots(collection, tables, published)
     for plot in (plot for of in made.values() for plot in of):
         (out / "plots" / f"{plot.chart.name}.svg").write_text(plot.svg, encoding="utf-8")
         (out / "plots" / f"{plot.chart.name}.png").write_bytes(plot.png)
     created_at = utc_now()
-    told = page(collection, tables, made, gaps, published, created_at)
-    (out / "report.html").write_text(told, encoding="utf-8")
+    text = page(collection, tables, made, gaps, published, created_at)
+    (out / "report.html").write_text(text, encoding="utf-8")
     (out / "report.csv").write_text(_csv(collection.runs), encoding="utf-8")
     report = _json(collection, tables, published, created_at)
     (out / "report.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
 def row(run: Run) -> dict[str, Any]:
-    """A run in one line: a column a figure, with its unit in its name."""
+    """Return a run as a row: a column per figure, with the unit in its name."""
     asked = run.record.asked
     verdict = run.record.results.verdict if run.record.results else None
     slope = verdict.measured.slope if verdict and verdict.measured else None
@@ -69,13 +67,13 @@ def row(run: Run) -> dict[str, Any]:
 
 
 def _views_there(run: RunRecord) -> dict[str, int | None]:
-    """How many of the workload's views the engine has; None where nobody knows."""
-    there, of = verified.how_many(run) or (None, None)
+    """Return the engine's number of views and the workload's; None if unknown."""
+    there, of = count_views(run) or (None, None)
     return {"views_there": there, "views_of_workload": of}
 
 
 def _views(found: Verified | None) -> dict[str, Any]:
-    """How many views were right, and which were not; None where nobody looked."""
+    """Return the number of right views, the wrong ones, and the time to drain; None unverified."""
     if found is None:
         return {"views_right": None, "views_wrong": None, "drained_after_s": None}
     return {
@@ -86,7 +84,7 @@ def _views(found: Verified | None) -> dict[str, Any]:
 
 
 def _csv(runs: Sequence[Run]) -> str:
-    """Of all runs, also those whose `outcome` is not `ok`."""
+    """Return all runs as CSV, including those whose `outcome` is not `ok`."""
     text = io.StringIO()
     rows = [row(run) for run in runs]
     writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
@@ -125,7 +123,10 @@ def _json(
                     for group in table.groups
                 ],
                 "ratios": [
-                    {**asdict(one), "says": one.ratio.conclusion if one.ratio else "not compared"}
+                    {
+                        **asdict(one),
+                        "conclusion": one.ratio.conclusion if one.ratio else "not compared",
+                    }
                     for one in table.comparisons
                 ],
                 "costs": {label: asdict(cost) for label, cost in table.costs.items()},

@@ -1,7 +1,7 @@
-"""What `run.json` holds under `results`: lag, verdict, costs, freshness and recoveries.
+"""Models of `results` in `run.json`: lag, verdict, costs, freshness and recoveries.
 
-All figures are of one window, the one that the verdict judged (`verdict.from_ms` to
-`verdict.until_ms`); where a figure has another one, its description says so.
+All figures are computed over the judged window (`verdict.from_ms` to `verdict.until_ms`), unless a
+description names another one.
 """
 
 from collections.abc import Mapping
@@ -21,27 +21,27 @@ class Slope(StrictModel):
 
 
 class LagShare(StrictModel):
-    """One link's share of the processing lag."""
+    """Share of one stage in the processing lag."""
 
     p50_ms: InfinityAsNull = Field(description="Median, milliseconds.")
-    slope: Slope | None = Field(
-        description="How it grows; null where the verdict did not depend on it."
-    )
+    slope: Slope | None = Field(description="Its growth; null if the verdict did not depend on it.")
 
 
 class LagAtMost(StrictModel):
     """A point of the lag's distribution over time."""
 
     share: float = Field(ge=0, le=1, description="Share of the window's time.")
-    lag_ms: InfinityAsNull = Field(description="For so much of it, the lag was at most this.")
+    lag_ms: InfinityAsNull = Field(
+        description="The lag was at most this for that share of the time."
+    )
 
 
 class Lag(StrictModel):
-    """The lag behind a verdict, milliseconds; null is without end.
+    """The lag behind a verdict, milliseconds; null is infinite.
 
     Lag is the age of the oldest pageview that is due and not counted, at every instant: what a
-    reader of the view sees. Processing lag is the same right after an update, so without the wait
-    for it; its quantiles are over time too: each update weighs as long as the time before it.
+    reader of the view sees. Processing lag is the lag right after an update, without the wait for
+    the next one; its quantiles weight each update by the time before it.
     """
 
     slope: Slope = Field(description="Of the processing lag.")
@@ -65,13 +65,12 @@ class Throughput(StrictModel):
     handed_over_per_s: float = Field(description="Given to the generator's client library.")
     published_per_s: float = Field(description="In the broker.")
     processed_per_s: float | None = Field(
-        description="Counted by the engine; null if it told of no update in the window: how many of"
-        " those that it told of later it had counted by then, nobody knows."
+        description="Counted by the engine; null if it reported no update in the window."
     )
 
 
 class VerdictKind(StrEnum):
-    """What a run says of its engine."""
+    """Kind of verdict."""
 
     KEPT_UP = "kept up"
     FELL_BEHIND = "fell behind"
@@ -81,38 +80,38 @@ class VerdictKind(StrEnum):
 
 
 class Verdict(StrictModel):
-    """Did it keep up? See docs/verdict.md."""
+    """Verdict on whether the engine kept up, see docs/verdict.md."""
 
     kind: VerdictKind = Field(description="The verdict.")
-    reason: str = Field(description="In words, with numbers.")
-    warnings: tuple[str, ...] = Field(description="What to know before believing it.")
+    reason: str = Field(description="The reason, with numbers.")
+    warnings: tuple[str, ...] = Field(description="Reasons to doubt it.")
     threshold_pct: float = Field(
         description="Growth that counts as falling behind, percent of real time."
     )
     from_ms: int = Field(
-        description="Start of the judged window, epoch milliseconds: where the transient ended, or"
-        " the sampling window's start."
+        description="Start of the judged window, epoch milliseconds: the end of the transient, or"
+        " the start of the sampling window."
     )
     until_ms: int = Field(description="End of the judged window, epoch milliseconds.")
     window_s: float = Field(
-        description="Seconds that were judged: less than the window where the recording ends early."
+        description="Seconds judged: less than the window if the recording ends early."
     )
     updates: int = Field(description="Updates of the engine in them.")
     next_update_s: float | None = Field(
         default=None,
         description="Seconds from the window's end to the engine's next update; null if none came.",
     )
-    asked_per_s: float = Field(description="Rate asked for.")
+    asked_per_s: float = Field(description="Requested rate.")
     throughput: Throughput
-    measured: Lag | None = Field(description="null where no slope could be computed.")
+    measured: Lag | None = Field(description="null if no slope could be computed.")
     shortest_window_s: float | None = Field(
-        description="An estimate of the window that would decide; null where that is not known, or"
-        " where this one did."
+        description="Estimated length of a window that would decide; null if unknown, or if this"
+        " one did."
     )
 
 
 class Spread(StrictModel):
-    """Statistics over samples; null where there is no sample."""
+    """Statistics over samples; null without samples."""
 
     mean: float | None = Field(description="Mean.")
     sd: float | None = Field(description="Sample standard deviation; null for one sample.")
@@ -122,7 +121,7 @@ class Spread(StrictModel):
 
 
 class TopStatistics(StrictModel):
-    """One service in the sampling window, as the published experiment measured it."""
+    """CPU and memory of a service in the sampling window, as in the experiment of 2022."""
 
     cpu_pct: Spread = Field(description="Samples of top, percent of one core.")
     rss_gib: Spread = Field(description="Resident memory, GiB, from the kernel's account.")
@@ -132,14 +131,14 @@ class TopStatistics(StrictModel):
 
 
 class MemoryMax(StrictModel):
-    """The most resident memory of a run, from when the demo was loaded until the load ended."""
+    """Maximum resident memory, from when the demo was loaded until the load ended."""
 
     gib: float = Field(description="GiB.")
     at_s: float = Field(description="Seconds after the rate was set; below 0: before it.")
 
 
 class Cost(StrictModel):
-    """CPU and memory of a service, or of all services of the engine, by the kernel's account."""
+    """CPU and memory of a service, or of all services of the engine, from kernel counters."""
 
     cpu_mean_pct: float = Field(description="Mean CPU, percent of one core.")
     cpu_s: float = Field(description="CPU seconds, user and system.")
@@ -147,11 +146,11 @@ class Cost(StrictModel):
     cpu_system_s: float = Field(description="CPU seconds in the kernel.")
     cpu_s_per_million: float | None = Field(
         default=None,
-        description="CPU seconds per million pageviews that the engine counted; null below 1,000"
+        description="CPU seconds per million pageviews counted by the engine; null below 1,000"
         " pageviews, where the base cost dominates.",
     )
     rss_max: MemoryMax | None = Field(
-        default=None, description="Over the whole run, not the judged window."
+        default=None, description="Over the whole run, not only the judged window."
     )
     rss_growth_gib_per_million: float | None = Field(
         default=None,
@@ -159,29 +158,29 @@ class Cost(StrictModel):
     )
     pss_max_gib: float | None = Field(
         default=None,
-        description="Resident memory, GiB, with shared pages split among the processes that share"
-        " them: the larger of two readings, just before and just after the sampling window. null"
-        " where the kernel did not allow it.",
+        description="Proportional set size, GiB (shared pages split among their processes): the"
+        " larger of two readings, just before and just after the sampling window. null if the"
+        " kernel did not allow it.",
     )
     tmpfs_max_gib: float | None = Field(
         default=None,
-        description="Its files on tmpfs, GiB, without what its processes have mapped of them, which"
-        " is in pss_max_gib; the same two readings; null as above.",
+        description="Its files on tmpfs, GiB, without mapped pages, which are in pss_max_gib; the"
+        " same two readings; null as above.",
     )
     live_heap_gib: float | None = Field(
         default=None,
-        description="What a full collection left on the heaps of its JVMs after the load was"
-        " paused, GiB; null where there is no JVM, or one did not answer.",
+        description="Heap of its JVMs after a full collection, with the load paused, GiB; null"
+        " without a JVM, or if one did not answer.",
     )
 
 
 class Freshness(StrictModel):
-    """The published freshness: now minus the newest received_at seen, milliseconds."""
+    """Freshness as in 2022: now minus the newest received_at seen, milliseconds."""
 
     mean: float | None = Field(description="Mean over updates.")
     p50: float | None = Field(description="Median.")
     max: float | None = Field(description="Largest.")
-    updates: int = Field(description="How many.")
+    updates: int = Field(description="Number of updates.")
     next_update_s: float | None = Field(
         default=None,
         description="Seconds from the window's end to the next update; null if none came.",
@@ -189,11 +188,11 @@ class Freshness(StrictModel):
 
 
 class CoreSpeed(StrictModel):
-    """Speed of a core at a fixed piece of work, MiB of BLAKE2b per second of CPU time. A core that
-    is shared with another machine is slower, for everything that runs on it."""
+    """Speed of a core, MiB of BLAKE2b per second of CPU time. A core that is shared with another
+    virtual machine is slower."""
 
     mib_per_s: float = Field(description="Mean in the interval.")
-    fastest_mib_per_s: float = Field(description="In the fastest second of the run until its end.")
+    fastest_mib_per_s: float = Field(description="Fastest second of the run.")
 
     @property
     def pct(self) -> float:
@@ -202,8 +201,8 @@ class CoreSpeed(StrictModel):
 
 
 class NoiseFigures(StrictModel):
-    """Means of what the machine did in an interval, the judged window in `results`; null: not
-    known here. See docs/noise.md."""
+    """Means of the machine's activity in an interval, in `results` the judged window; null:
+    unknown on this machine. See docs/noise.md."""
 
     seconds: float = Field(description="Length of the interval.")
     foreign_cpu_pct: float | None = Field(
@@ -220,45 +219,45 @@ class NoiseFigures(StrictModel):
     )
     kernel_cpu_pct: float | None = Field(
         default=None,
-        description="CPU time that no program's account holds: the kernel's for interrupts and"
-        " wake-ups, and its threads'; percent of one core.",
+        description="CPU time of no program: the kernel's for interrupts and wake-ups, and its"
+        " threads'; percent of one core.",
     )
     load_1_min: float = Field(description="Load average over a minute.")
     mhz: float | None = Field(description="Mean frequency of the cores.")
     waited_for_cpu_pct: float | None = Field(
-        description="Share of the time in which some process waited for a core (PSI), percent."
+        description="Share of the time with a process waiting for a core (PSI), percent."
     )
     waited_for_memory_pct: float | None = Field(description="The same for memory.")
     waited_for_io_pct: float | None = Field(description="The same for input and output.")
     core: CoreSpeed | None = Field(
-        default=None, description="Speed of a core; null where it was not measured."
+        default=None, description="Speed of a core; null if not measured."
     )
 
 
 class Recovery(StrictModel):
-    """How a lag came back after a fault."""
+    """Recovery of a lag after a fault."""
 
-    normal_ms: float = Field(description="What lag was at most before it, or 2 s if that is more.")
+    normal_ms: float = Field(description="Maximum lag before the fault, or 2 s if that is more.")
     worst_ms: float | None = Field(
-        description="Largest lag until it was normal again; null is without end."
+        description="Largest lag until it was normal again; null is infinite."
     )
     after_s: float | None = Field(
-        description="Seconds from the fault's beginning; null if it was not within the record."
+        description="Seconds from the start of the fault; null if lag did not recover in the run."
     )
 
 
 class FaultRecovery(StrictModel):
-    """A fault that has passed."""
+    """Recovery from one fault."""
 
-    fault: str = Field(description="As it was given.")
+    fault: str = Field(description="As on the command line.")
     pageviews: Recovery = Field(description="From due to counted by the engine.")
     purchases: Recovery | None = Field(
-        default=None, description="From due to Debezium's topic; absent where there is none."
+        default=None, description="From due to Debezium's topic; absent without one."
     )
 
     @property
     def lags(self) -> Mapping[str, Recovery]:
-        """Those that were followed, by name."""
+        """Recoveries by kind of load."""
         return {
             "pageviews": self.pageviews,
             **({"purchases": self.purchases} if self.purchases else {}),
@@ -266,20 +265,20 @@ class FaultRecovery(StrictModel):
 
 
 class LittlesLaw(StrictModel):
-    """What waits is the rate times its age: two records of one run held against each other. A run
-    in which it does not hold says so among the verdict's warnings."""
+    """Little's law, a check of two records of a run against each other: the number of waiting
+    pageviews is their rate times their age. If it does not hold, the verdict has a warning."""
 
     waiting: float = Field(
-        description="Mean of due minus counted in the window, by arrivals.csv and the totals in the"
-        " log of freshness, pageviews."
+        description="Mean of due minus counted pageviews in the window, from arrivals.csv and the"
+        " totals in the log of freshness."
     )
     rate_times_age: float = Field(
-        description="The same by curves.csv: for each partition the rate times the mean age of its"
-        " oldest pageview, and half a pageview, pageviews."
+        description="The same from curves.csv: per partition, the rate times the mean age of its"
+        " oldest pageview, plus half a pageview."
     )
-    ratio: float | None = Field(description="The second by the first; null if none waited.")
-    tolerance: float = Field(description="How far they may differ, pageviews.")
-    holds: bool = Field(description="Whether they differ by no more.")
+    ratio: float | None = Field(description="rate_times_age / waiting; null if none waited.")
+    tolerance: float = Field(description="Allowed difference, pageviews.")
+    holds: bool = Field(description="Whether the difference is within the tolerance.")
 
 
 class ViewLag(StrictModel):
@@ -291,7 +290,7 @@ class ViewLag(StrictModel):
     tracer_events_per_s: float = Field(description="Tracer events of this view that became due.")
     updates: int = Field(description="Observed changes of the tracer events in it.")
     kind: VerdictKind = Field(description="The verdict on this view alone.")
-    reason: str = Field(description="In words, with numbers.")
+    reason: str = Field(description="The reason, with numbers.")
     lag_p50_ms: InfinityAsNull = Field(description="Median over the window's time.")
     lag_p90_ms: InfinityAsNull = Field(description="90 % of the time at most this.")
     lag_p99_ms: InfinityAsNull = Field(description="99 % of the time at most this.")
@@ -299,42 +298,39 @@ class ViewLag(StrictModel):
 
 
 class Quantiles(StrictModel):
-    """Over answers or instants, milliseconds; null is without end."""
+    """Quantiles over answers or instants, milliseconds; null is infinite."""
 
     p50_ms: InfinityAsNull = Field(description="Median.")
     p99_ms: InfinityAsNull = Field(description="99 % of them at most this.")
 
 
-class CdcWay(StrictModel):
+class CdcLag(StrictModel):
     """Age of the oldest insert of the watched table that was due and had not passed a stage of CDC,
     ten times a second, each up to 0.1 s too high."""
 
     inserts_per_s: float = Field(description="Inserts that became due.")
     in_database: Quantiles = Field(description="Due and not committed.")
     sent: Quantiles = Field(description="Due and not sent by Debezium, by its own clock.")
-    in_topic: Quantiles = Field(
-        description="Due and not in the topic that the engine reads: that and the broker."
-    )
+    in_topic: Quantiles = Field(description="Due and not in the topic that the engine reads.")
 
 
 class Answers(StrictModel):
-    """What a client got who read a view on a schedule (READS_PER_SECOND), of those reads that were
+    """Answers to a query that a client sends on a schedule (READS_PER_SECOND), of reads that were
     due in the window. See docs/views.md."""
 
-    query: str = Field(description="View, and the column that it was asked by.")
+    query: str = Field(description="View, and the column of its filter.")
     due: int = Field(description="Reads that became due.")
     answered: int = Field(description="Of these, answered by the end of the run.")
     errors: int = Field(description="Of these, refused or failed.")
-    first_error: str | None = Field(description="What the first of these said.")
+    first_error: str | None = Field(description="Message of the first error.")
     rows_max: int | None = Field(description="Rows of the largest answer; null without one.")
     time: Quantiles | None = Field(
-        description="From due to answered, with the wait for the answer to the one before; of one"
-        " without an answer without end; null if none was due."
+        description="From due to answered, including the wait for the previous answer; infinite"
+        " without an answer; null if none was due."
     )
     service_time: Quantiles | None = Field(
         default=None,
-        description="From asked to answered: without that wait, and of answers only; null without"
-        " one.",
+        description="From sent to answered, without that wait, of answers only; null without one.",
     )
     age: Quantiles | None = Field(
         description="Age of the oldest tracer event that was due and not in the answer on arrival;"
@@ -343,19 +339,19 @@ class Answers(StrictModel):
 
 
 class WindowWrites(StrictModel):
-    """What Yahoo's benchmark published, of the windows of event time that end in the judged
-    window, and what it hides. See docs/workloads.md."""
+    """Latency as in Yahoo's benchmark, of the windows of event time that end in the judged window,
+    and the lag meanwhile. See docs/workloads.md."""
 
-    length_ms: int = Field(description="Of a window.")
-    windows: int = Field(description="How many there were.")
+    length_ms: int = Field(description="Length of a window.")
+    windows: int = Field(description="Number of windows.")
     after_end_p50_ms: InfinityAsNull = Field(
-        description="From a window's end until its last event was counted, median; below 0 if that"
-        " was before."
+        description="Median time from the end of a window until its last event was counted; below 0"
+        " if it was counted before."
     )
-    after_end_max_ms: InfinityAsNull = Field(description="The most that it took in any of them.")
+    after_end_max_ms: InfinityAsNull = Field(description="Maximum of the same.")
     lag_max_ms: InfinityAsNull = Field(
-        description="The greatest lag at any instant from the judged window's start until the"
-        " last of these was written."
+        description="Maximum lag from the start of the judged window until the last of these was"
+        " written."
     )
 
 
@@ -373,28 +369,27 @@ class Results(StrictModel):
         default=(), description="One per traced view; empty without tracer events."
     )
     reads: tuple[Answers, ...] = Field(
-        default=(), description="Of each query; none where nobody read."
+        default=(), description="One per query; empty without reads."
     )
-    cdc: CdcWay | None = Field(default=None, description="null where nobody followed it.")
+    cdc: CdcLag | None = Field(default=None, description="null if not followed.")
     window_writes: WindowWrites | None = Field(
-        default=None, description="null where the workload has no windows of event time."
+        default=None, description="null if the workload has no windows of event time."
     )
     dt_ms: Freshness
     engine: Cost | None = Field(
         default=None,
-        description="All services of the engine together; null where none of its processes is"
-        " known.",
+        description="All services of the engine together; null if no process of it is known.",
     )
     processes: dict[str, Cost] = Field(description="Each service of the stack, the engine's first.")
     top: dict[str, TopStatistics] = Field(
         default_factory=dict,
-        description="By service, in the sampling window, which is not the judged one.",
+        description="By service, in the sampling window.",
     )
-    noise: NoiseFigures | None = Field(default=None, description="null where it could not be read.")
+    noise: NoiseFigures | None = Field(default=None, description="null if it could not be read.")
     littles_law: LittlesLaw | None = Field(
         default=None,
-        description="null where one side is not known, or what was counted was lost by a fault.",
+        description="null if a side is unknown, or a fault lost counts.",
     )
     faults: tuple[FaultRecovery, ...] = Field(
-        default=(), description="Of each fault that has passed, when lag was normal again."
+        default=(), description="One per fault: when lag was normal again."
     )

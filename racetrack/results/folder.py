@@ -1,4 +1,4 @@
-"""`logs/<tag>/`: the only door to what a run leaves behind."""
+"""The run folder `logs/<tag>/`: creates, writes and reads it."""
 
 import json
 import time
@@ -20,8 +20,8 @@ Record = TypeVar("Record", bound=BaseModel)
 
 
 class RunFolder:
-    """One run's folder. `run.json` is rewritten whole at every change, so that a run that was
-    killed still tells how far it came."""
+    """The folder of a run. `run.json` is rewritten at every change, so that it is complete even if
+    the run is killed."""
 
     def __init__(self, path: Path, engine: str) -> None:
         self.path = path
@@ -35,30 +35,30 @@ class RunFolder:
 
     @classmethod
     def create(cls, logs: Path, engine: str, label: str) -> "RunFolder":
-        """Make the folder of a run that begins now."""
+        """Create the folder of a run that begins now."""
         path = named_folder(logs, f"{engine}_{label}")
         (path / "stack").mkdir()
         return cls(path, engine)
 
     @property
     def tag(self) -> str:
-        """The folder's name, which names the run everywhere."""
+        """Name of the folder, which identifies the run."""
         return self.path.name
 
     @property
     def stack(self) -> Path:
-        """Where every service's own log goes."""
+        """Folder of the services' logs."""
         return self.path / "stack"
 
     @contextmanager
     def recording(self) -> Iterator[RunRecord]:
-        """Change what `run.json` says: it is rewritten when this is left without an error."""
+        """Change the record inside the context; `run.json` is written if no error occurs."""
         yield self._run
         self._write()
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Record a step with its start, and its end when it is left, however it is left."""
+        """Record the start of a step, and its end even after an error."""
         step = Step(name=name, started_at=utc_now(), ended_at=None)
         with self.recording() as run:
             run.steps = (*run.steps, step)
@@ -69,7 +69,7 @@ class RunFolder:
                 step.ended_at = utc_now()
 
     def open_for_lines(self, name: str) -> TextIO:
-        """A new text file in the folder, written through line by line."""
+        """Return a new text file in the folder, flushed at every line."""
         return (self.path / name).open("x", buffering=1, encoding="utf-8")
 
     def _write(self) -> None:
@@ -77,7 +77,7 @@ class RunFolder:
 
 
 def named_folder(logs: Path, label: str) -> Path:
-    """Make `logs/2026.11.20.18.04.43_UTC_<label>/`; in the next second if that is taken."""
+    """Create `logs/2026.11.20.18.04.43_UTC_<label>/`, a second later if it exists."""
     logs.mkdir(parents=True, exist_ok=True)
     while True:
         now = datetime.now(UTC)
@@ -91,13 +91,13 @@ def named_folder(logs: Path, label: str) -> Path:
 
 
 def shown(path: Path) -> str:
-    """A path as a person would type it from where they are."""
+    """Return a path relative to the current folder if it is inside."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def read_run(path: Path) -> RunRecord:
-    """Return what `run.json` of a run folder says.
+    """Read `run.json` of a run folder.
 
     Raises:
         UsageError: as `read_record`.
@@ -106,10 +106,10 @@ def read_run(path: Path) -> RunRecord:
 
 
 def read_record(file: Path, model: type[Record]) -> Record:
-    """Return what a file of the model's version holds; unknown keys are left out.
+    """Read a file of the model's version; unknown keys are ignored.
 
     Raises:
-        UsageError: it is of another version, or not valid.
+        UsageError: the file has another version, or is not valid.
     """
     try:
         held = json.loads(file.read_text())
@@ -125,10 +125,10 @@ def read_record(file: Path, model: type[Record]) -> Record:
 
 
 def _check_version(path: Path, held: Mapping[str, Any], wanted: int) -> None:
-    """Whether this Racetrack reads what a file holds.
+    """Check the schema version of a file.
 
     Raises:
-        UsageError: another version wrote it.
+        UsageError: the version differs.
     """
     version = held.get("schema_version")
     if version != wanted:

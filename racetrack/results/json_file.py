@@ -1,4 +1,4 @@
-"""JSON files that nobody ever sees half written."""
+"""Atomic writes of JSON and text files."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text file, replacing what is there in one step."""
+    """Write a text file and replace an existing one atomically."""
     unfinished = path.with_name(f".{path.name}.unfinished")
     unfinished.write_text(text + "\n")
     unfinished.replace(path)

@@ -1,4 +1,4 @@
-"""The results published in 2022, as data: beside one's own, never among them."""
+"""Reference results of the experiment of 2022, shown beside own results."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from racetrack import plugins
 
 
 class PublishedResult(BaseModel):
-    """One run whose whole output was published; CPU in percent of a core, memory in GiB."""
+    """A run with its whole output; CPU in percent of a core, memory in GiB."""
 
     model_config = ConfigDict(extra="allow")  # its tag and samples stand in report.json too
 
@@ -21,7 +21,7 @@ class PublishedResult(BaseModel):
 
 class ArticleResult(BaseModel):
     """A cell of the article's table: mean CPU in percent of a core, largest memory in GiB, and the
-    settings that were the engine's own at that rate."""
+    engine's settings at that rate."""
 
     engine: str
     pageviews_per_s: int
@@ -32,7 +32,7 @@ class ArticleResult(BaseModel):
 
 
 class Article(BaseModel):
-    """The published experiment: how each run was made, under the names in `.env`, and its table."""
+    """The article: its settings, named as in `.env`, and its table."""
 
     title: str
     machine: str
@@ -45,12 +45,12 @@ class Article(BaseModel):
 
     @property
     def engines(self) -> tuple[str, ...]:
-        """Those that it tells of."""
+        """Engines in its table."""
         return tuple(dict.fromkeys(result.engine for result in self.results))
 
 
 class Published(BaseModel):
-    """What `racetrack/engines/reference_2022.json` holds: where it stands, notes, and results."""
+    """Model of `reference_2022.json`: source, notes and results."""
 
     title: str
     machine: str
@@ -62,5 +62,5 @@ class Published(BaseModel):
 
 
 def published() -> Published:
-    """The results of 2022."""
+    """Return the results of 2022."""
     return Published.model_validate_json(plugins.PUBLISHED_2022.read_text(encoding="utf-8"))

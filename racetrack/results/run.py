@@ -1,9 +1,9 @@
-"""What `run.json` holds, as one typed model; docs/run.schema.json is generated from it.
+"""Model of `run.json`, from which docs/run.schema.json is generated.
 
     python -m racetrack.results.run > docs/run.schema.json
 
-Whatever writes or reads a run goes by these classes, and by those of `results_record.py` and
-`verified_record.py`. What a run has not come to is absent from the file and has its default here.
+All code that writes or reads a run uses these classes, and those of `figures.py` and
+`verification.py`. Keys of steps that a run has not reached are absent and have their defaults.
 """
 
 import json
@@ -20,35 +20,35 @@ SCHEMA_VERSION: Literal[3] = 3
 
 
 class RunArguments(StrictModel):
-    """What the command line asked for."""
+    """Arguments of the command line."""
 
     pageviews_per_s: int = Field(ge=0, description="Rate; 0: idle.")
     wait_s: float = Field(ge=0, description="Seconds to settle before the window.")
     samples: int = Field(ge=1, description="Samples of top.")
     delay_s: float = Field(gt=0, description="Seconds between samples.")
     verify: bool = Field(
-        default=False, description="Whether every view was to be compared with the sources."
+        default=False, description="Whether views are compared with their sources."
     )
-    faults: tuple[str, ...] = Field(default=(), description="Each --fault as it was given.")
+    faults: tuple[str, ...] = Field(default=(), description="Each --fault, as on the command line.")
     warm_up_s: float = Field(
-        default=0.0, ge=0, description="Seconds at half the rate before it was set; 0: none."
+        default=0.0, ge=0, description="Seconds at half the rate, before the rate was set; 0: none."
     )
     decide_within_s: float = Field(
         default=0.0,
         ge=0,
-        description="Seconds after the window in which it was watched on until the verdict was"
-        " decided; 0: not, the window alone is judged.",
+        description="Longest extension of the window until the verdict is decided, seconds; 0: only"
+        " the window is judged.",
     )
 
 
 class Machine(StrictModel):
-    """Where it ran."""
+    """Machine of the run."""
 
     cpu_model: str = Field(default="unknown CPU", description="As the kernel names it.")
     cpu_numbers: str = Field(
         default="",
-        description="What tells processors of one name apart: family and model, or implementer and"
-        " part.",
+        description="Family and model, or implementer and part: they tell processors of one name"
+        " apart.",
     )
     cores: int | None = Field(default=None, ge=1, description="CPUs that this process may use.")
     memory_gib: float | None = Field(default=None, description="Main memory.")
@@ -64,11 +64,11 @@ class Machine(StrictModel):
 
 
 class Step(StrictModel):
-    """A step."""
+    """A step of the run."""
 
-    name: str = Field(description="What was done.")
+    name: str = Field(description="Name of the step.")
     started_at: Utc = Field(description="UTC.")
-    ended_at: Utc | None = Field(description="UTC; null while it lasts.")
+    ended_at: Utc | None = Field(description="UTC; null until it ends.")
 
 
 class Window(StrictModel):
@@ -79,7 +79,7 @@ class Window(StrictModel):
 
     @property
     def seconds(self) -> float:
-        """How long it was."""
+        """Length of the window."""
         return (self.end_ms - self.start_ms) / 1000
 
 
@@ -90,7 +90,7 @@ class CpuTime(StrictModel):
     system: float = Field(description="In the kernel.")
 
     def since(self, earlier: "CpuTime") -> "CpuTime":
-        """Return what was used between two readings."""
+        """Return the difference from an earlier reading."""
         return CpuTime(user=self.user - earlier.user, system=self.system - earlier.system)
 
 
@@ -111,10 +111,10 @@ class Counts(StrictModel):
         default=(), description="The broker's, by partition, after the load was paused."
     )
     engine_total: int | None = Field(
-        default=None, description="Pageviews that the engine has counted; null if it never told."
+        default=None, description="Pageviews counted by the engine; null if it reported none."
     )
     engine_drained: bool = Field(
-        default=False, description="Whether it came to count all that was published."
+        default=False, description="Whether the engine counted all pageviews in the broker."
     )
 
 
@@ -125,43 +125,42 @@ class Measured(Counts):
     rate_set_ms: int = Field(description="When the rate was set, epoch milliseconds.")
     watched_until_ms: int | None = Field(
         default=None,
-        description="The last look at a verdict, epoch milliseconds, with the load still on; null"
-        " where the window alone is judged.",
+        description="Time of the last check of the verdict under load, epoch milliseconds; null if"
+        " only the window is judged.",
     )
     cpu_s: dict[str, CpuTime] = Field(
-        description="CPU seconds in the sampling window, by service, from the kernel's account."
+        description="CPU seconds in the sampling window, by service, from kernel counters."
     )
 
 
 class DoneFault(StrictModel):
-    """A fault."""
+    """An injected fault."""
 
-    fault: str = Field(description="As it was given.")
-    how: Literal["kill", "pause"] = Field(description="What was done.")
-    services: tuple[str, ...] = Field(description="To which services.")
-    at_ms: int = Field(description="When, epoch milliseconds.")
+    fault: str = Field(description="As on the command line.")
+    how: Literal["kill", "pause"] = Field(description="Kind of fault.")
+    services: tuple[str, ...] = Field(description="Affected services.")
+    at_ms: int = Field(description="Start, epoch milliseconds.")
     until_ms: int | None = Field(
         default=None,
-        description="When they ran again, and the demo where it was the engine; null if never.",
+        description="When the services ran again (and the demo, for the engine); null if never.",
     )
     restart_s: float | None = Field(
         default=None,
-        description="From the order to start them until they were ready; null for a pause.",
+        description="Seconds from start to ready; null for a pause.",
     )
     reload_s: float | None = Field(
         default=None,
-        description="How long the engine then took to have the demo's views again; null where it"
-        " was not the engine.",
+        description="Seconds until the engine had the demo's views again; null for other services.",
     )
 
 
 class FaultLog(StrictModel):
-    """What was done to the stack on purpose (--fault)."""
+    """Injected faults (--fault)."""
 
     from_ms: int = Field(
-        description="When the rate was set, from which their seconds count, epoch milliseconds."
+        description="When the rate was set, the origin of their times, epoch milliseconds."
     )
-    done: tuple[DoneFault, ...] = Field(description="In the order in which they were done.")
+    done: tuple[DoneFault, ...] = Field(description="In order of time.")
 
 
 class TracedViewRecord(StrictModel):
@@ -192,48 +191,47 @@ class QueryRecord(StrictModel):
 
 
 class RunRecord(StrictModel):
-    """The record of a run. The file is rewritten whole at every change: a run that broke off has
-    what was known by then. Keys are only ever added within a version."""
+    """Record of a run. The file is rewritten at every change, so an aborted run has all that was
+    known. Within a version, keys are only added."""
 
-    schema_version: Literal[3] = Field(description="Rises when a key changes its meaning or goes.")
-    run_id: str = Field(description="A UUID: copies of the folder are the same run.")
-    tag: str = Field(description="The folder's name when it was made.")
-    engine: str = Field(description="As typed on the command line.")
-    runtime: str = Field(
-        default="unknown runtime", description="Where the services ran: native or compose."
+    schema_version: Literal[3] = Field(
+        description="Increases when a key is removed or changes its meaning."
     )
+    run_id: str = Field(description="UUID, the same in copies of the folder.")
+    tag: str = Field(description="Original name of the folder.")
+    engine: str = Field(description="Engine name.")
+    runtime: str = Field(default="unknown runtime", description="native or compose.")
     data_in_memory: bool = Field(
         default=True, description="Whether the services kept their data in memory, not on disk."
     )
-    asked: RunArguments | None = Field(default=None, description="Absent before it is known.")
+    asked: RunArguments | None = Field(default=None, description="Absent until known.")
     outcome: str = Field(
         default="unfinished",
         description="`ok`, `unfinished`, or why the figures can't be trusted.",
     )
     settings: dict[str, Scalar] = Field(
         default_factory=dict,
-        description="Every setting in `.env` in lower case; secrets are masked.",
+        description="Every setting of `.env` in lower case; secrets are masked.",
     )
     engine_services: tuple[str, ...] = Field(
-        default=(), description="Of the services in `processes`, those that are the engine's own."
+        default=(), description="Services in `processes` that belong to the engine."
     )
     caveats: tuple[str, ...] = Field(
         default=(),
-        description="What to know before comparing this run with one of another engine, as the"
-        " engine's module says it.",
+        description="Caveats of the engine for comparisons with other engines.",
     )
     workload_views: int | None = Field(
         default=None,
-        description="How many views the workload has; null for an engine without a script.",
+        description="Number of views of the workload; null for an engine without a script.",
     )
     absent_views: tuple[str, ...] = Field(
         default=(),
-        description="Those that the engine's script does not make, as the engine's module says it.",
+        description="Views that the engine's script does not create.",
     )
     summary_after_ms: int = Field(
         default=0,
-        description="How much later than its progress the engine may tell its summary, or earlier,"
-        " as its module says it: Little's law allows for that.",
+        description="Greatest time between the engine's progress and summary reports, either way;"
+        " a tolerance of Little's law.",
     )
     traced_views: tuple[TracedViewRecord, ...] = Field(
         default=(), description="Views followed with tracer events; empty without them."
@@ -242,21 +240,21 @@ class RunRecord(StrictModel):
         default=(), description="Queries of the view reader, in turn; empty without it."
     )
     event_window_ms: int | None = Field(
-        default=None, description="Length of the workload's windows of event time, if it has any."
+        default=None, description="Length of the workload's windows of event time, if any."
     )
     machine: Machine = Field(default_factory=Machine)
     versions: dict[str, str] = Field(
-        default_factory=dict, description="Of every part, as the part itself says."
+        default_factory=dict, description="Version of each component, as reported by it."
     )
-    steps: tuple[Step, ...] = Field(default=(), description="In the order in which they began.")
+    steps: tuple[Step, ...] = Field(default=(), description="In order of their start.")
     measured: Measured | None = Field(default=None, description="Absent before sampling.")
-    faults: FaultLog | None = Field(default=None, description="Absent where there was none.")
+    faults: FaultLog | None = Field(default=None, description="Absent without faults.")
     results: Results | None = Field(default=None, description="Absent before sampling.")
     verified: Verified | None = Field(default=None, description="Absent without --verify.")
 
 
 class _Schema(GenerateJsonSchema):
-    """Without a title for every key, which would say what the key says."""
+    """Generator of a schema without titles, which would repeat the keys."""
 
     schema_dialect = "https://json-schema.org/draft/2020-12/schema"
 
@@ -269,7 +267,7 @@ class _Schema(GenerateJsonSchema):
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of `run.json`."""
+    """Return the JSON Schema of `run.json`."""
     return RunRecord.model_json_schema(schema_generator=_Schema)
 
 

@@ -47,7 +47,7 @@ class SaturationWindow(StrictModel):
     handed_over_per_s: float = Field(description="Rate that the generator gave its Kafka client.")
     cpu_s_per_million: dict[str, float] = Field(
         default_factory=dict,
-        description="CPU seconds of each service for a million that the engine worked meanwhile.",
+        description="CPU seconds of each service per million events that the engine processed.",
     )
     core: CoreSpeed | None = Field(default=None, description=CORE)
     void: str | None = Field(default=None, description=VOID)
@@ -132,7 +132,7 @@ class LimitRecord(StrictModel):
 
     @property
     def is_capacity_of_all_runs(self) -> bool:
-        """Whether every run has a saturation window. The capacity from one run is not comparable
+        """True if every run has a saturation window. The capacity from one run is not comparable
         with that from two, since some engines slow down with the events they have counted."""
         return self.capacity is not None and all(run.saturation for run in self.runs)
 

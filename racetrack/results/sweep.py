@@ -1,4 +1,4 @@
-"""What `sweep.json` holds, as a typed model."""
+"""Models of `sweep.json`."""
 
 from typing import Literal
 
@@ -8,22 +8,21 @@ from racetrack.results.base import StrictModel
 
 
 class PlannedRun(StrictModel):
-    """One run of the plan; `tag` names its folder beside the sweep's, once it has been run."""
+    """A run of the plan; after it ran, `tag` names its folder beside that of the sweep."""
 
     engine: str
     pageviews_per_s: int
     repeat: int
     value: str | None = None
     settings: dict[str, str] = Field(
-        default_factory=dict, description="Of this run only, under their names in `.env`."
+        default_factory=dict, description="For this run only, named as in `.env`."
     )
     tag: str | None = None
     outcome: str | None = None
 
 
 class Sweep(StrictModel):
-    """A plan, and how far it came. `vary` names a setting of `.env`, each run's `value` is what it
-    is set to."""
+    """A plan and its progress. `vary` names a setting of `.env`; `value` of a run is its value."""
 
     engines: tuple[str, ...] = ()
     rates: tuple[int, ...] = ()
@@ -33,19 +32,19 @@ class Sweep(StrictModel):
     delay_s: float = 1.0
     decide_within_s: float = 0.0
     verify: bool = Field(
-        default=False, description="Whether each run compares every view with its sources."
+        default=False, description="Whether views are compared with their sources."
     )
     faults: tuple[str, ...] = Field(
-        default=(), description="What each run causes on purpose, as `--fault` takes it."
+        default=(), description="Faults of each run, in the syntax of `--fault`."
     )
     as_published: bool = Field(
-        default=False, description="Whether it is the experiment of 2022 again, as it was."
+        default=False, description="Whether the sweep repeats the experiment of 2022."
     )
     settings: dict[str, str] = Field(
-        default_factory=dict, description="Of every run, under their names in `.env`."
+        default_factory=dict, description="For every run, named as in `.env`."
     )
     vary: str | None = None
     values: tuple[str, ...] = ()
-    runs: tuple[PlannedRun, ...] = Field(default=(), description="In the order in which they run.")
+    runs: tuple[PlannedRun, ...] = Field(default=(), description="In order.")
     schema_version: Literal[1] = 1
     kind: Literal["sweep"] = "sweep"

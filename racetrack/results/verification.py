@@ -1,4 +1,4 @@
-"""What `run.json` holds under `verified`, and `verified.json` of `./race verify`."""
+"""Models of `verified` in `run.json`, and of `verified.json` of `./race verify`."""
 
 from enum import StrEnum
 from typing import Literal
@@ -11,21 +11,21 @@ Row = dict[str, Scalar]
 
 
 class WrongRow(StrictModel):
-    """A row that is not right."""
+    """A wrong row."""
 
-    finding: Literal["missing", "extra", "different"] = Field(description="What is wrong.")
+    finding: Literal["missing", "extra", "different"] = Field(description="Kind of error.")
     source: Row | None = Field(
-        description="What the sources say. Column → value; times in ISO 8601, decimals as text."
-        " null: there is no such row."
+        description="Row of the sources: column → value; times in ISO 8601, decimals as text. null:"
+        " no such row."
     )
     engine: Row | None = Field(
-        description="What the engine has. Column → value; times in ISO 8601, decimals as text."
-        " null: there is no such row."
+        description="Row of the engine: column → value; times in ISO 8601, decimals as text. null:"
+        " no such row."
     )
 
 
 class ViewStatus(StrEnum):
-    """What was found of a view."""
+    """Result for a view."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -35,124 +35,113 @@ class ViewStatus(StrEnum):
 
 
 class Miscounted(StrictModel):
-    """What is wrong with a view that counts messages of the main topic, told in messages."""
+    """Errors of a view that counts messages of the main topic, in messages."""
 
-    events: int = Field(ge=0, description="How many the sources have.")
-    twice: int = Field(ge=0, description="How many the engine counted too often, row by row.")
-    lost: int = Field(ge=0, description="How many it did not count, row by row.")
+    events: int = Field(ge=0, description="Number of messages in the sources.")
+    twice: int = Field(ge=0, description="Messages counted too often, summed over rows.")
+    lost: int = Field(ge=0, description="Messages not counted, summed over rows.")
     still_counting: bool = Field(
-        description="Whether its counts still changed while it was looked at: what it has not"
-        " counted may come."
+        description="Whether counts still changed during the check: missing messages may still be"
+        " counted."
     )
 
 
 class ViewFinding(StrictModel):
-    """A view. `right`: every row is as the sources say, and no other is there. `wrong`: not so.
-    `absent`: this engine's demo has no such view. `unreadable`: what the engine has could not be
-    read or compared. `not compared`: what it should hold is beyond what the verifier can compute.
-    """
+    """Result for a view. `right`: the rows are those of the sources. `wrong`: they are not.
+    `absent`: the engine's demo has no such view. `unreadable`: the view could not be read or
+    compared. `not compared`: the verifier can't compute the expected rows."""
 
-    status: ViewStatus = Field(description="What was found.")
-    reason: str = Field(default="", description="Why it is unreadable, or not compared.")
+    status: ViewStatus = Field(description="Result.")
+    reason: str = Field(default="", description="Why the view is unreadable, or not compared.")
     compared: int = Field(
         default=0,
         ge=0,
-        description="Rows that the sources demand and rows that the engine has, taken together.",
+        description="Union of expected rows and rows of the engine.",
     )
     missing: int = Field(default=0, ge=0, description="Rows that the engine lacks.")
-    extra: int = Field(
-        default=0, ge=0, description="Rows that should not be there, or are there twice."
-    )
+    extra: int = Field(default=0, ge=0, description="Unexpected or duplicate rows.")
     different: int = Field(default=0, ge=0, description="Rows with another value in some column.")
     miscounted: Miscounted | None = Field(
-        default=None, description="Absent if the view counts no messages, or all of them right."
+        default=None, description="Absent if the view counts no messages, or is right."
     )
     first: tuple[WrongRow, ...] = Field(
         default=(),
-        description="The first rows that are not right; more stand in verify/<view>.csv.",
+        description="The first wrong rows; more are in verify/<view>.csv.",
     )
     from_ms: int | None = Field(
         default=None,
-        description="Before it was read, epoch milliseconds; for a view of the last ten minutes,"
-        " the earliest time that the engine's clock may have shown.",
+        description="Time before the read, epoch milliseconds; for a view of the last ten minutes,"
+        " the earliest possible time of the engine's clock.",
     )
     until_ms: int | None = Field(
-        default=None, description="When it had been read, epoch milliseconds."
+        default=None, description="Time after the read, epoch milliseconds."
     )
 
     @property
     def is_wrong(self) -> bool:
-        """Whether it counts against the engine; a view that its demo does not have does not."""
+        """True if the view counts against the engine; an absent view does not."""
         return self.status in (ViewStatus.WRONG, ViewStatus.UNREADABLE)
 
 
 class CdcVerified(StrictModel):
-    """The tables as their topics have them against MySQL: what CDC delivered. In their rows,
-    `engine` is what the topic has.
-    """
+    """Comparison of CDC topics with MySQL's tables. In wrong rows, `engine` is the topic."""
 
     caught_up_after_s: float | None = Field(
-        description="Seconds from the pause until the topics were seen to equal MySQL; null if they"
-        " never did."
+        description="Seconds from the pause until topics equalled MySQL; null if they never did."
     )
     tables: dict[str, ViewFinding] = Field(description="By table.")
     statements: tuple[str, ...] = Field(
         default=(),
-        description="Statements in MySQL's log that change rows though Debezium sends no message of"
-        " it, such as TRUNCATE; only where tables differ.",
+        description="Statements in MySQL's log for which Debezium sends no message, such as"
+        " TRUNCATE; only if tables differ.",
     )
 
     @property
     def differing(self) -> list[str]:
-        """The tables whose topics differ from MySQL."""
+        """Tables whose topics differ from MySQL."""
         return [name for name, found in self.tables.items() if found.is_wrong]
 
     @property
     def differing_rows(self) -> int:
-        """How many rows differ, of all tables."""
+        """Number of different rows of all tables."""
         found = [self.tables[name] for name in self.differing]
         return sum(table.missing + table.extra + table.different for table in found)
 
 
 class UnfitMessages(StrictModel):
-    """Messages of a topic that are none of its events. Views are computed without them."""
+    """Messages of a topic that are not valid events. Views are computed without them."""
 
-    count: int = Field(ge=1, description="How many there are.")
-    first: tuple[str, ...] = Field(description="The first of them: where each is, and why.")
+    count: int = Field(ge=1, description="Number of messages.")
+    first: tuple[str, ...] = Field(description="The first of them: position and reason.")
 
 
 class Verified(StrictModel):
-    """The views against the sources, with the load paused, in two steps: the topics of CDC against
-    MySQL, then the views against the topics. See racetrack/verify/."""
+    """Comparison of views with their sources, with the load paused, in two steps: CDC topics with
+    MySQL, then views with topics."""
 
     drained_after_s: float | None = Field(
-        description="Seconds from the pause until the engine was seen to hold all of the sources;"
-        " null if it did not in time."
+        description="Seconds from the pause until the engine had processed all input; null if it"
+        " did not in time."
     )
-    drain_within_s: float = Field(description="How long it was given.")
+    drain_within_s: float = Field(description="Time limit for that.")
     source_read_s: float = Field(description="Seconds to read the topics.")
     took_s: float = Field(description="Seconds to read topics and views and to compare them.")
     harness_peak_rss_gib: float = Field(
         description="The harness's highest resident memory so far, GiB; kcat has its own."
     )
     end_offsets: tuple[int, ...] = Field(
-        description="The pageviews that the views were compared with: those before these offsets,"
-        " by partition."
+        description="End offsets of the compared pageviews, by partition."
     )
     source_rows: dict[str, int] = Field(description="Rows or messages of each source.")
-    relative_error: float = Field(
-        description="How much two floating point numbers may differ and be equal."
-    )
+    relative_error: float = Field(description="Relative tolerance for floating point numbers.")
     cdc: CdcVerified | None = Field(
         default=None,
-        description="What CDC delivered; absent if the engine reads none of it: its views are then"
-        " compared with MySQL itself.",
+        description="Result of CDC; absent if the engine does not use it: its views are then"
+        " compared with MySQL.",
     )
-    unfit: dict[str, UnfitMessages] = Field(
-        default={}, description="By topic that has any; those of tables too."
-    )
+    unfit: dict[str, UnfitMessages] = Field(default={}, description="By topic, if any.")
     views: dict[str, ViewFinding] = Field(description="By view.")
 
     def named(self, *statuses: ViewStatus) -> list[str]:
-        """The views of these statuses, status by status."""
+        """Return the views with these statuses, in the order of the statuses."""
         return [n for status in statuses for n, v in self.views.items() if v.status is status]

@@ -14,7 +14,7 @@ from racetrack.analysis.noise import core_speed, why_window_is_void
 from racetrack.analysis.verdict import RATE_TOLERANCE
 from racetrack.config import Settings, for_record
 from racetrack.errors import RacetrackError
-from racetrack.report import limits
+from racetrack.report import searches
 from racetrack.results.folder import RunFolder, named_folder
 from racetrack.results.json_file import write_json
 from racetrack.results.run import RunArguments
@@ -229,7 +229,7 @@ class MeasuredRun:
         def keep(seen: SaturationWindow) -> None:
             self._record.saturation = (*self._record.saturation, seen)
 
-        seen = self._of.not_void(self._saturate, keep, limits.describe_saturation)
+        seen = self._of.not_void(self._saturate, keep, searches.describe_saturation)
         return Work(seen.batches_per_s, seen.backlog_min_s, seen.backlog_max_s, seen.idle_share)
 
     def try_rate(self, per_s: int, bound_ms: float) -> search.TrialResult:
@@ -239,7 +239,7 @@ class MeasuredRun:
             self._record.trials = (*self._record.trials, seen)
 
         seen = self._of.not_void(
-            lambda: self._try_rate(per_s, bound_ms), keep, limits.describe_trial
+            lambda: self._try_rate(per_s, bound_ms), keep, searches.describe_trial
         )
         is_offered = seen.handed_over_per_s >= per_s * (1 - RATE_TOLERANCE)
         p99_ms = math.inf if seen.ended_early else seen.lag_p99_ms

@@ -6,8 +6,8 @@ import pytest
 
 from racetrack import config as settings
 from racetrack import plugins
-from racetrack.report import agreement
 from racetrack.report.collect import PLACE_ONLY
+from racetrack.report.searches import describe_agreement
 from racetrack.results.search import LimitRecord, LimitRun
 
 
@@ -53,7 +53,7 @@ def test_the_least_and_the_greatest_are_told_by_their_middle_and_the_mean_with_i
 ):
     """Student's t of two degrees of freedom is 4.30: ± 4.30 · 5 / √3."""
     found = [search(100, 80), search(95, 90), search(105, 80)]
-    assert agreement.describe(found) == [
+    assert describe_agreement(found) == [
         (
             "steady: 3 searches: capacity 95 to 105, half-range 5.0 % of midpoint; mean 100 ± 12"
             " (95 %) pageviews/s"
@@ -64,17 +64,17 @@ def test_the_least_and_the_greatest_are_told_by_their_middle_and_the_mean_with_i
 
 def test_how_fast_the_machine_was_for_each_stands_beside_them() -> None:
     found = [search(80, core=(80, 100), spent_s=1.5), search(60, core=(60, 120), spent_s=1.25)]
-    assert agreement.describe(found)[1] == (
+    assert describe_agreement(found)[1] == (
         "steady: speed of the machine: cores at 50 to 67 % of the fastest second of all,"
         " generator 1.25 to 1.50 CPU-s per million"
     )
     assert not any(
-        "speed of the machine" in line for line in agreement.describe([*found, search(100)])
+        "speed of the machine" in line for line in describe_agreement([*found, search(100)])
     )
 
 
 def test_one_search_agrees_with_nothing() -> None:
-    assert agreement.describe([search(100), search(100, engine="other")]) == []
+    assert describe_agreement([search(100), search(100, engine="other")]) == []
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_one_search_agrees_with_nothing() -> None:
     ],
 )
 def test_what_is_no_repeat_of_it_does_not_count(unlike: LimitRecord) -> None:
-    (capacity, _) = agreement.describe([search(100), unlike, search(100)])
+    (capacity, _) = describe_agreement([search(100), unlike, search(100)])
     assert capacity.startswith("steady: 2 searches: capacity 100 to 100, half-range 0.0 %")
 
 
@@ -99,7 +99,7 @@ def test_searches_with_other_settings_stand_apart_and_say_which_they_are() -> No
     def at(heap: str, per_s: float) -> LimitRecord:
         return search(per_s, settings={"steady_heap": heap, "stack_name": "there"})
 
-    told = agreement.describe([search(100), at("8g", 200), at("4g", 100), at("8g", 200)])
+    told = describe_agreement([search(100), at("8g", 200), at("4g", 100), at("8g", 200)])
     assert [line.split(":")[0] for line in told[::2]] == [
         "steady (STEADY_HEAP=4g)",
         "steady (STEADY_HEAP=8g)",
@@ -115,7 +115,7 @@ def test_settings_that_only_other_engines_heed_set_no_search_apart() -> None:
 
     def with_set(name: str) -> list[str]:
         of = (search(100, engine=engine, settings=set_to) for set_to in ({}, {name: "8g"}))
-        return agreement.describe(of)
+        return describe_agreement(of)
 
     assert with_set(of_other)[0].startswith(f"{engine}: 2 searches: ")
     assert with_set(own) == []
@@ -124,6 +124,6 @@ def test_settings_that_only_other_engines_heed_set_no_search_apart() -> None:
 def test_a_bound_within_which_not_every_search_found_a_rate_has_no_range() -> None:
     found = [search(100, 80), search(100, None), search(100, 70)]
     assert (
-        agreement.describe(found)[1] == "steady: lag p99 within 2 s at any rate in 2 of 3 searches"
+        describe_agreement(found)[1] == "steady: lag p99 within 2 s at any rate in 2 of 3 searches"
     )
-    assert len(agreement.describe([search(100, None), search(100, None)])) == 1
+    assert len(describe_agreement([search(100, None), search(100, None)])) == 1

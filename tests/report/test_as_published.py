@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from racetrack.report import as_published
+from racetrack.report import tables
 from racetrack.report.collect import collect
 from racetrack.results.reference import Article, published
 from tests.report.folders import RunSpec, edit, run
@@ -44,7 +44,7 @@ def lines(tmp_path: Path) -> list[str]:
     asked = read_run(folders[2])["asked"] | {"pageviews_per_s": 90_000}
     why = "The generator achieved 4,000.0 pageviews/s of the 90,000 requested"
     edit(folders[2], asked=asked, outcome=why)
-    return as_published.lines(ARTICLE, collect(folders).runs)
+    return tables.compare_with_article(ARTICLE, collect(folders).runs)
 
 
 def row(lines: list[str], rate: str, engine: str) -> str:

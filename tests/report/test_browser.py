@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from racetrack.report.collect import collect
-from racetrack.report.groups import tables
+from racetrack.report.collect import collect, tables
 from racetrack.report.write import write
 from racetrack.results.reference import published
 from tests.report.folders import RunSpec, run

@@ -17,9 +17,8 @@ from rich.console import Console
 
 from racetrack.cli import race
 from racetrack.errors import UsageError
-from racetrack.report import limits
-from racetrack.report.collect import collect
-from racetrack.report.groups import Table, tables
+from racetrack.report import searches
+from racetrack.report.collect import Table, collect, tables
 from racetrack.report.tables import show
 from racetrack.report.write import write
 from racetrack.results.reference import published
@@ -382,12 +381,12 @@ def test_a_bound_that_an_engine_updates_too_seldom_for_is_not_said_to_hold() -> 
             "runs": [{"tag": "one", "update_interval_ms": 1_010, "trials": [rate]}],
         }
     )
-    widened, as_asked = limits.lines(found)[-2:]
+    widened, as_asked = searches.describe_search(found)[-2:]
     assert "within 2.0 s, two update intervals (requested: 1 s), at 40,000 (" in widened
     assert as_asked == "steady: lag p99 within 2 s at 40,000 (not 57,000)"
-    assert limits.describe_sustained(found, 1_000) == "40,000 (not 57,000), within 2.0 s"
-    assert limits.describe_sustained(found, 2_000) == "40,000 (not 57,000)"
-    assert limits.describe_sustained(found, 5_000) == "n/a"
+    assert searches.describe_sustained(found, 1_000) == "40,000 (not 57,000), within 2.0 s"
+    assert searches.describe_sustained(found, 2_000) == "40,000 (not 57,000)"
+    assert searches.describe_sustained(found, 5_000) == "n/a"
 
 
 def test_a_limit_of_an_older_version_is_not_read_as_one_of_today(tmp_path: Path) -> None:
@@ -630,7 +629,7 @@ def test_the_page_shows_how_old_each_view_was(tmp_path: Path) -> None:
     collection = collect([path])
     write(tmp_path / "out", collection, tables(collection.runs), None)
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "How old the views were" in page
+    assert "View lag" in page
     for name in ("item_summary.orders", "profile_views_enriched.received_at"):
         assert f'<th scope="row">{name}</th>' in page
     (row,) = csv.DictReader((tmp_path / "out" / "report.csv").read_text().splitlines())
@@ -642,7 +641,7 @@ def test_the_page_shows_what_a_client_got_who_read(tmp_path: Path) -> None:
     collection = collect([path])
     write(tmp_path / "out", collection, tables(collection.runs), None)
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "What a client who read the views got" in page
+    assert "Answers to reads" in page
     for name in ("top_viewed_items", "item_summary by item_id"):
         assert f'<th scope="row">{name}</th>' in page
     (row,) = csv.DictReader((tmp_path / "out" / "report.csv").read_text().splitlines())

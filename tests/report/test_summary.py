@@ -7,7 +7,7 @@ import pytest
 
 from racetrack.analysis.figures import spread
 from racetrack.report.collect import collect
-from racetrack.report.definitions import significant
+from racetrack.report.figures import format_significant
 from racetrack.report.summary import describe_faults, describe_run, format_samples
 from racetrack.results.run import RunRecord
 from tests.records import COST, NOISE_FIGURES, VIEW, record
@@ -152,7 +152,7 @@ def test_warnings_stand_in_the_summary() -> None:
     ],
 )
 def test_a_cost_has_three_digits_that_mean_something(value: float, shown: str) -> None:
-    assert significant(value) == shown
+    assert format_significant(value) == shown
 
 
 def test_a_void_run_says_what_to_do_next() -> None:
@@ -212,7 +212,7 @@ def test_a_fault_is_a_line_that_says_what_it_took() -> None:
         ),
         (
             "  fault       kill:engine@10s: up again in 6.2 s, demo loaded again in 4.0 s,"
-            " lag of pageviews never normal again while it was watched"
+            " lag of pageviews never normal again while the run was watched"
         ),
     ]
 

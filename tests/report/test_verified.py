@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from racetrack.report import summary
-from racetrack.report.collect import collect
-from racetrack.report.figures import warnings_of
-from racetrack.report.groups import tables
-from racetrack.report.verified import caveats, how_many, how_wrong
+from racetrack.report.collect import collect, tables
+from racetrack.report.figures import count_views, view_caveats, warnings_of
+from racetrack.report.summary import describe_wrong_view
 from racetrack.report.write import write
 from racetrack.results import folder as runfolder
 from racetrack.results.verification import Miscounted, ViewFinding, ViewStatus
@@ -86,29 +85,29 @@ def test_what_was_counted_twice_or_lost_is_told_in_events(
     events, twice, lost, still = miscounted
     found = Miscounted(events=events, twice=twice, lost=lost, still_counting=still)
     view = ViewFinding(status=ViewStatus.WRONG, compared=100, different=36, miscounted=found)
-    assert how_wrong(view) == says
+    assert describe_wrong_view(view) == says
 
 
 def test_an_engine_that_lacks_views_is_told_with_how_many_it_has() -> None:
     some = record({"workload_views": 17, "absent_views": ["hvu_test", "items"]})
-    (caveat,) = caveats(some)
+    (caveat,) = view_caveats(some)
     assert "has 15 of 17 views, not hvu_test, items" in caveat
     assert caveat in "\n".join(summary.describe_run(some, Path("logs/some")))
     assert caveat in warnings_of(some)
     verified_too = record({"workload_views": 4, "verified": FOUND, "absent_views": ["hvu_test"]})
-    assert how_many(verified_too) == (3, 4)
+    assert count_views(verified_too) == (3, 4)
 
 
 def test_nothing_is_said_of_one_that_has_all_or_has_no_script() -> None:
-    assert caveats(record({"workload_views": 17})) == []
-    assert how_many(record({"workload_views": 17})) == (17, 17)
-    assert caveats(record()) == []
-    assert how_many(record()) is None
+    assert view_caveats(record({"workload_views": 17})) == []
+    assert count_views(record({"workload_views": 17})) == (17, 17)
+    assert view_caveats(record()) == []
+    assert count_views(record()) is None
 
 
 def test_a_run_notes_which_views_its_engine_can_not_express(tmp_path: Path) -> None:
     folder = run(tmp_path, RunSpec(window_s=10.0, absent=("hvu_test",)))
-    assert how_many(runfolder.read_run(folder)) == (16, 17)
+    assert count_views(runfolder.read_run(folder)) == (16, 17)
     collection = collect([folder])
     write(tmp_path, collection, tables(collection.runs), None)
     assert "16 of 17 views, not hvu_test" in words((tmp_path / "report.html").read_text())

@@ -1,11 +1,12 @@
-"""Results of capacity searches as text, for the terminal and the page."""
+"""Results of capacity searches, and the agreement of repeated ones, as text."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from racetrack.analysis import compare
-from racetrack.report.collect import Limit
-from racetrack.report.definitions import significant
+from racetrack.report.collect import Limit, place_of, settings_of
+from racetrack.report.figures import format_significant
+from racetrack.results.base import Scalar
 from racetrack.results.search import (
     Capacity,
     LimitRecord,
@@ -20,6 +21,8 @@ NOT_KNOWN = "n/a"
 WIDENED_BY = 0.05
 # Services with a smaller share of the CPU time are left out.
 LEAST_CPU_SHARE = 0.01
+GENERATOR = "loadgen"  # as a service
+Settings = frozenset[tuple[str, Scalar]]
 
 
 def bounds_of(limits: Sequence[Limit]) -> list[float]:
@@ -41,7 +44,7 @@ def describe_sustained(found: LimitRecord, bound_ms: float) -> str:
     rates = _describe_rates(asked[0]) if asked else NOT_KNOWN
     if rates == NOT_KNOWN or not _is_wider(found, bound_ms):
         return rates
-    return f"{rates}, within {_bound(found, bound_ms)}"
+    return f"{rates}, within {_format_bound(found, bound_ms)}"
 
 
 def _describe_rates(one: SustainableRate) -> str:
@@ -55,7 +58,7 @@ def _is_wider(found: LimitRecord, bound_ms: float) -> bool:
     return found.applied_bound_ms(bound_ms) > bound_ms * (1 + WIDENED_BY)
 
 
-def _bound(found: LimitRecord, bound_ms: float) -> str:
+def _format_bound(found: LimitRecord, bound_ms: float) -> str:
     return f"{found.applied_bound_ms(bound_ms) / 1000:.1f} s"
 
 
@@ -64,7 +67,7 @@ def describe_saturation(seen: SaturationWindow) -> str:
     least, most = min(seen.batches_per_s), max(seen.batches_per_s)
     slowest = f", view {seen.view}" if seen.view else ""
     return (
-        f"throughput {_works(seen)} (batches {least:,.0f} to {most:,.0f}), backlog"
+        f"throughput {_describe_throughput(seen)} (batches {least:,.0f} to {most:,.0f}), backlog"
         f" {seen.backlog_min_s:.0f} to {seen.backlog_max_s:.0f} s{slowest}"
         f"{_describe_backlog(seen)}{_describe_cpu(seen)}{_describe_core_speed(seen)}"
     )
@@ -86,7 +89,7 @@ def _describe_cpu(seen: SaturationWindow) -> str:
     spent, whole = seen.cpu_s_per_million, sum(seen.cpu_s_per_million.values())
     most_first = sorted(spent, key=lambda service: -spent[service])
     shown = [
-        f"{name} {significant(spent[name])}"
+        f"{name} {format_significant(spent[name])}"
         for name in most_first
         if spent[name] > whole * LEAST_CPU_SHARE
     ]
@@ -94,7 +97,7 @@ def _describe_cpu(seen: SaturationWindow) -> str:
     return f"; CPU-s per million: {', '.join(shown)}; all {cores:.1f} cores" if shown else ""
 
 
-def _works(seen: SaturationWindow) -> str:
+def _describe_throughput(seen: SaturationWindow) -> str:
     """Format a throughput and the events counted before: some engines slow down with them."""
     return f"{_per_s(seen):,.0f}/s after {seen.counted_before / 1e6:,.1f} million"
 
@@ -115,27 +118,27 @@ def describe_trial(seen: RateTrial) -> str:
     )
 
 
-def lines(found: LimitRecord) -> list[str]:
+def describe_search(found: LimitRecord) -> list[str]:
     """Return the result of a search, one line per figure."""
     made = [] if found.outcome == "ok" else [f"{found.engine}: {found.outcome}"]
     made.append(f"{found.engine}: capacity {describe_capacity(found.capacity)} {found.of}/s")
-    if works := [_worked(run) for run in found.runs if run.saturation]:
+    if works := [_describe_run(run) for run in found.runs if run.saturation]:
         made.append(f"{found.engine}: measured {', '.join(works)} {found.of}")
-    return [*made, *(_sustained_line(found, one) for one in found.sustainable)]
+    return [*made, *(_describe_sustained_rate(found, one) for one in found.sustainable)]
 
 
-def _worked(run: LimitRun) -> str:
+def _describe_run(run: LimitRun) -> str:
     """Flag runs measured before warm-up ended."""
-    works = _works(run.saturation[-1])
+    works = _describe_throughput(run.saturation[-1])
     if run.warm_up_s is None or run.is_warm:
         return works
     return f"{works} (CPU per event not flat after {run.warm_up_s:.0f} s of warm-up)"
 
 
-def _sustained_line(found: LimitRecord, one: SustainableRate) -> str:
+def _describe_sustained_rate(found: LimitRecord, one: SustainableRate) -> str:
     within = f"{one.bound_ms / 1000:g} s"
     if _is_wider(found, one.bound_ms):
-        asked, within = within, _bound(found, one.bound_ms)
+        asked, within = within, _format_bound(found, one.bound_ms)
         within += f", two update intervals (requested: {asked}),"
     return f"{found.engine}: lag p99 within {within} at {_describe_rates(one)}"
 
@@ -144,3 +147,73 @@ def describe_spread(values: Sequence[float]) -> str:
     """Format minimum and maximum with the half-range in percent of the midpoint."""
     within_pct = 100 * compare.half_range(values)
     return f"{min(values):,.0f} to {max(values):,.0f}, half-range {within_pct:.1f} % of midpoint"
+
+
+def describe_agreement(found: Iterable[LimitRecord]) -> list[str]:
+    """Return lines for each engine searched more than once on one machine with the same settings.
+    Void searches and searches with a failed run are left out."""
+    alike: dict[tuple[str, ...], dict[Settings, list[LimitRecord]]] = {}
+    for one in found:
+        if one.is_capacity_of_all_runs and not _is_void(one):
+            by_settings = alike.setdefault((one.engine, one.of, *place_of(one)), {})
+            by_settings.setdefault(frozenset(settings_of(one).items()), []).append(one)
+    return [
+        line
+        for by_settings in alike.values()
+        for settings, searches in by_settings.items()
+        if len(searches) > 1
+        for line in _describe_repeats(_label(searches[0].engine, settings, by_settings), searches)
+    ]
+
+
+def _is_void(one: LimitRecord) -> bool:
+    return any(seen.void for seen in one.last_saturation())
+
+
+def _label(engine: str, settings: Settings, others: Mapping[Settings, object]) -> str:
+    """Name the engine, and the settings by which these searches differ from others of it."""
+    own = sorted(settings - frozenset.intersection(*others))
+    differs = ", ".join(f"{name.upper()}={value}" for name, value in own)
+    return f"{engine} ({differs})" if differs else engine
+
+
+def _describe_repeats(label: str, searches: Sequence[LimitRecord]) -> list[str]:
+    works = [one.capacity.per_s for one in searches if one.capacity]
+    mean = compare.mean(works)
+    half = mean.half or 0.0  # of two searches or more, there is one
+    capacity = f"capacity {describe_spread(works)}; mean {mean.mean:,.0f} ± {half:,.0f} (95 %)"
+    lines = [f"{label}: {len(searches)} searches: {capacity} {searches[0].of}/s"]
+    if speed := _describe_machine_speed(searches):
+        lines.append(f"{label}: speed of the machine: {speed}")
+    for bound_ms in sorted({one.bound_ms for search in searches for one in search.sustainable}):
+        held = [
+            one.held_per_s
+            for search in searches
+            for one in search.sustainable
+            if one.bound_ms == bound_ms and one.held_per_s
+        ]
+        within = f"lag p99 within {bound_ms / 1000:g} s"
+        if len(held) == len(searches):
+            lines.append(f"{label}: {within} at {describe_spread(held)}")
+        elif held:
+            lines.append(
+                f"{label}: {within} at any rate in {len(held)} of {len(searches)} searches"
+            )
+    return lines
+
+
+def _describe_machine_speed(searches: Sequence[LimitRecord]) -> str:
+    """Describe the speed of the machine: by its cores, and by the generator's CPU time per event,
+    which is the same work in all searches."""
+    runs = [seen for one in searches for seen in one.last_saturation()]
+    cores = [of.core for of in runs if of.core]
+    spent_s = [of.cpu_s_per_million.get(GENERATOR, 0.0) for of in runs]
+    parts = []
+    if cores and len(cores) == len(runs):
+        # One reference for all: a run on shared cores has a slower fastest second of its own.
+        fastest = max(of.fastest_mib_per_s for of in cores)
+        pct = [100 * of.mib_per_s / fastest for of in cores]
+        parts.append(f"cores at {min(pct):.0f} to {max(pct):.0f} % of the fastest second of all")
+    if spent_s and all(spent_s):
+        parts.append(f"generator {min(spent_s):.2f} to {max(spent_s):.2f} CPU-s per million")
+    return ", ".join(parts)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racetrack.report.chart import COLUMNS, Chart, Line, thinned
-from racetrack.report.draw import COLOURS, VARIABLES, drawn, inline
+from racetrack.report.draw import COLOURS, COLUMNS, VARIABLES, Chart, Line, drawn, inline, thinned
 
 CHART = Chart(
     name="x",

@@ -1,0 +1,398 @@
+"""Charts of a report: runs over time, engines over rates and settings, capacity searches."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from racetrack.analysis import curves as curve_files
+from racetrack.analysis import lag, raw
+from racetrack.analysis.curves import Curve, Curves
+from racetrack.analysis.figures import window_of
+from racetrack.report.collect import Collection, Group, Limit, Run, Table
+from racetrack.report.draw import Chart, Floats, Line, Mark, drawn, thinned
+from racetrack.report.figures import BY_KEY
+from racetrack.results.reference import Published
+
+FIGURES_BY_RATE = (
+    *("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms"),
+    *("view_lag_p99_ms", "read_time_p99_ms", "read_age_p99_ms"),
+)
+FIGURES_BY_SETTING = ("cpu_mean_pct", "cpu_user_pct", "cpu_system_pct", "rss_max_gib")
+# With a greater ratio of rates, the axis is logarithmic.
+LOG_FROM = 20
+# Curves have 10 points a second; a chart shows fewer of a long run. Counts only rise, so nothing is
+# hidden between two points.
+GRID_MS, INSTANTS = 100.0, 90
+CURVES = {
+    "due": "due (offered)",
+    "handed_over": "handed over",
+    "published": "published",
+    "processed": "processed",
+}
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A drawn chart: `svg` is the text of its file, `readings` are the values for the pointer."""
+
+    chart: Chart
+    short_id: str
+    svg: str
+    png: bytes
+    readings: dict[str, Any]
+
+
+def plots(
+    collection: Collection, tables: Sequence[Table], published: Published | None
+) -> tuple[dict[str, list[Plot]], dict[str, list[str]]]:
+    """Draw all charts, by run tag, `table<number>` and `limits<number>`, and return the reasons why
+    charts of runs are missing, by tag."""
+    charts: dict[str, list[Chart]] = {}
+    gaps: dict[str, list[str]] = {}
+    for number, table in enumerate(tables, start=1):
+        charts[f"table{number}"] = [
+            *by_rate(table, number, published),
+            *by_setting(table, number, collection.varied),
+        ]
+    for number, limits in enumerate(collection.limits_by_place.values(), start=1):
+        one = limits_chart(limits, number)
+        charts[f"limits{number}"] = [one] if one else []
+    for run in collection.runs:
+        charts[run.tag], gaps[run.tag] = run_charts(run)
+    made: dict[str, list[Plot]] = {}
+    total = 0
+    for name, of in charts.items():
+        made[name] = []
+        for chart in of:
+            svg, png, readings = drawn(chart)
+            total += 1
+            made[name].append(
+                Plot(replace(chart, name=_file_name(chart.name)), f"p{total}", svg, png, readings)
+            )
+    return made, gaps
+
+
+def _file_name(name: str) -> str:
+    """Return a name that is safe as a file name: parts of it come from files."""
+    return re.sub(r"[^\w.-]", "_", name)
+
+
+def by_rate(table: Table, number: int, published: Published | None) -> list[Chart]:
+    """Return a chart per figure with a line per engine; none for a single rate."""
+    if len(table.rates) < 2:
+        return []
+    made = []
+    for key in FIGURES_BY_RATE:
+        lines = []
+        for look, label in enumerate(table.labels):
+            points = [(group.rate, group) for group in table.groups if group.label == label]
+            lines += _means(label, key, [(float(rate), group) for rate, group in points], look)
+        lines += _reference_lines(key, published, len(lines))
+        if lines:
+            rates = [x for line in lines for x in line.x]
+            made.append(
+                _comparison_chart(
+                    f"table{number}_{key}_against_rate", key, "pageviews/s", lines, rates
+                )
+            )
+    return made
+
+
+def by_setting(table: Table, number: int, settings: Sequence[str]) -> list[Chart]:
+    """Return charts over each setting that a sweep varied, with a line per engine and rate."""
+    made = []
+    for setting in settings:
+        for key in FIGURES_BY_SETTING:
+            lines: list[Line] = []
+            for engine, rate in dict.fromkeys((g.runs[0].engine, g.rate) for g in table.groups):
+                points = [
+                    (value, group)
+                    for group in table.groups
+                    if (group.runs[0].engine, group.rate) == (engine, rate)
+                    and (value := _value(group, setting)) is not None
+                ]
+                if len(points) > 1:
+                    lines += _means(f"{engine} at {rate:,}/s", key, sorted(points), len(lines))
+            if lines:
+                name = f"table{number}_{key}_against_{setting}"
+                made.append(_comparison_chart(name, key, setting, lines, []))
+    return made
+
+
+def limits_chart(limits: Sequence[Limit], number: int) -> Chart | None:
+    """Return a chart with a row per search: its sustained rate for each bound, and its capacity.
+    All searches have the same kind of load."""
+    lines = []
+    engines = list(dict.fromkeys(each.record.engine for each in limits))
+    records = sorted((each.record for each in limits), key=lambda one: engines.index(one.engine))
+    for row, limit in enumerate(records):
+        held = [one.held_per_s for one in limit.sustainable]
+        rates: list[float] = [rate for rate in held if rate is not None]
+        if limit.capacity:
+            rates.append(limit.capacity.per_s)
+        if rates:
+            y = np.full(len(rates), float(row))
+            look = engines.index(limit.engine)
+            lines.append(Line(limit.engine, np.array(rates), y, look, "points"))
+    if not lines:
+        return None
+    return Chart(
+        name=f"limits{number}",
+        title="Limits: highest rates held within each bound, and capacity",
+        x_title=f"{limits[0].record.of}/s",
+        y_title="",
+        lines=tuple(lines),
+        x_form="{:,.0f}",
+        x_unit="/s",
+        y_form="",
+        y_unit="",
+        meaning="An engine's last point is its capacity.",
+    )
+
+
+def _comparison_chart(
+    name: str, key: str, x_title: str, lines: Sequence[Line], rates: list[float]
+) -> Chart:
+    figure = BY_KEY[key]
+    return Chart(
+        name=name,
+        title=f"{figure.title[0].upper()}{figure.title[1:]} against {x_title}",
+        x_title=x_title,
+        y_title=figure.unit,
+        lines=tuple(lines),
+        x_form="{:,.0f}" if rates else "{:,}",
+        x_unit="/s" if rates else "",
+        y_form=figure.form or "{:,.2f}",
+        y_unit=f" {figure.unit}",
+        meaning=f"{figure.means} Means over repeats, bars: 95 % interval.",
+        log_y=key == "cpu_s_per_million" and _far_apart([y for line in lines for y in line.y]),
+        log_x=_far_apart(rates),
+    )
+
+
+def _far_apart(values: Sequence[float]) -> bool:
+    return bool(values) and 0 < LOG_FROM * min(values) < max(values)
+
+
+def _means(label: str, key: str, points: Sequence[tuple[float, Group]], look: int) -> list[Line]:
+    known = [(x, mean) for x, group in points if (mean := group.means[key]) is not None]
+    if not known:
+        return []
+    half = [np.nan if mean.half is None else mean.half for _, mean in known]
+    x, y = [x for x, _ in known], [mean.mean for _, mean in known]
+    return [Line(label, np.array(x), np.array(y), look, "points", np.array(half))]
+
+
+def _reference_lines(key: str, published: Published | None, look: int) -> list[Line]:
+    """Return the reference results of 2022 as points with their own style, labelled as those of
+    another machine."""
+    rows = [
+        (row.engine, float(row.pageviews_per_s), float(value))
+        for row in (published.results if published else ())
+        if (value := getattr(row, key, None)) is not None
+    ]
+    return [
+        Line(
+            f"{engine}, 2022, another machine",
+            np.array([rate for of, rate, _ in rows if of == engine]),
+            np.array([value for of, _, value in rows if of == engine]),
+            look + number,
+            "foreign",
+        )
+        for number, engine in enumerate(dict.fromkeys(of for of, _, _ in rows))
+    ]
+
+
+def _value(group: Group, setting: str) -> float | None:
+    try:
+        return float(group.runs[0].config.get(setting, ""))
+    except ValueError:
+        return None
+
+
+def run_charts(run: Run) -> tuple[list[Chart], list[str]]:
+    """Return the charts of a run over time, and the reasons why others are missing."""
+    made: list[Chart] = []
+    missing: list[str] = []
+    if run.record.measured is None:
+        return made, ["No charts over time: the run ended before its sampling window."]
+    results = run.record.results
+    window = window_of(results.verdict) if results else run.record.measured.window
+    start_ms, end_ms = float(window.start_ms), float(window.end_ms)
+    try:
+        curves = curve_files.trusted(curve_files.read(run.path))
+        made += [_counts(run, curves, start_ms, end_ms), _lag(run, curves, start_ms, end_ms)]
+    except curve_files.CurvesError as error:
+        missing.append(f"No curves and no lag over time: {error}")
+    if (run.path / "usage.csv").is_file():
+        made += _usage(run, start_ms, end_ms)
+    else:
+        missing.append("No CPU and memory over time: usage.csv is missing.")
+    return made, missing
+
+
+def _time_chart(run: Run, kind: str, window: tuple[float, float], **more: object) -> Chart:
+    start_ms, end_ms = window
+    return Chart(
+        name=f"{run.tag}_{kind}",
+        x_title="seconds since the judged window began",
+        x_form="{:.1f}",
+        x_unit=" s",
+        band=(0.0, (end_ms - start_ms) / 1000),
+        marks=_fault_marks(run, start_ms),
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def _fault_marks(run: Run, start_ms: float) -> tuple[Mark, ...]:
+    """Return the injected faults of a run, each until its services were back."""
+    return tuple(
+        Mark(
+            done.fault,
+            (done.at_ms - start_ms) / 1000,
+            None if done.until_ms is None else (done.until_ms - start_ms) / 1000,
+        )
+        for done in (run.record.faults.done if run.record.faults else ())
+    )
+
+
+def _line(
+    name: str, at_ms: Floats, y: Floats, start_ms: float, look: int, *, step: bool = False
+) -> Line:
+    x, kept = thinned((at_ms - start_ms) / 1000, y)
+    return Line(name, x, kept, look, "step" if step else "line")
+
+
+def _counts(run: Run, curves: Curves, start_ms: float, end_ms: float) -> Chart:
+    """Chart the counts of all partitions since the window began: total counts would hide the gaps
+    between the curves."""
+    until_ms = curve_files.recorded_until_ms(curves)
+    first_ms = max(parts[0].at_ms[0] for parts in (curves.due, curves.published))
+    every_ms = max(GRID_MS, np.ceil((until_ms - first_ms) / INSTANTS / GRID_MS) * GRID_MS)
+    at_ms = np.arange(first_ms, until_ms + 1, every_ms)
+    origin = _sum(curves.due, np.array([start_ms]))[0]
+    lines = []
+    for look, (name, title) in enumerate(CURVES.items()):
+        count = (_sum(getattr(curves, name), at_ms) - origin) / 1000
+        lines.append(_line(title, at_ms, count, start_ms, look, step=name == "processed"))
+    return _time_chart(
+        run,
+        "curves",
+        (start_ms, end_ms),
+        title="Curves: pageviews, all partitions",
+        y_title="thousand since the window began",
+        lines=tuple(lines),
+        y_form="{:,.1f}",
+        y_unit=" k",
+        meaning="Cumulative: due by the schedule, handed over by the generator, in the broker,"
+        " counted by the engine. The engine's is the gap between the first and the last.",
+        note=f"Drawn every {every_ms / 1000:g} s.",
+    )
+
+
+def _sum(parts: Sequence[Curve], at_ms: Floats) -> Floats:
+    """Return the sum of the latest counts; 0 before a curve begins."""
+
+    def known(curve: Curve) -> Floats:
+        rows = np.searchsorted(curve.at_ms, at_ms, "right")
+        return np.concatenate([[0.0], curve.count])[rows]
+
+    return np.asarray(np.sum([known(curve) for curve in parts], axis=0), dtype=np.float64)
+
+
+def _lag(run: Run, curves: Curves, start_ms: float, end_ms: float) -> Chart:
+    begins = [curve.at_ms[0] for curve in curves.processed if len(curve.at_ms)]
+    series = lag.lag_series(curves, min([start_ms, *begins]), curve_files.recorded_until_ms(curves))
+    finite = np.isfinite(series.lag_ms)
+    at_ms = series.at_ms[finite]
+    parts: dict[str, Floats] = {
+        "processing lag (right after an update)": series.lag_ms,
+        "generator's part": series.generator_ms,
+        "broker's part": series.broker_ms,
+    }
+    lines = [
+        _line("lag", *_sawtooth(lag.age(curves, series.start_ms, series.end_ms)), start_ms, 0),
+        *(
+            _line(title, at_ms, values[finite], start_ms, look)
+            for look, (title, values) in enumerate(parts.items(), start=1)
+        ),
+    ]
+    if (run.path / f"{run.engine}_sample_dt.log").is_file():
+        updates = raw.delays(run.path, run.engine)
+        at = np.array([update.timestamp_ms for update in updates], dtype=np.float64)
+        dt = np.array([update.dt_ms for update in updates], dtype=np.float64)
+        lines.append(_line("dt_ms (published freshness)", at, dt, start_ms, 4))
+    left_out = int(np.count_nonzero(~finite))
+    return _time_chart(
+        run,
+        "lag",
+        (start_ms, end_ms),
+        title="Lag",
+        y_title="ms",
+        lines=tuple(lines),
+        y_form="{:,.0f}",
+        y_unit=" ms",
+        meaning=f"{BY_KEY['lag_p50_ms'].means.split('. ')[0]}. It grows between two updates, and"
+        " falls at each to the processing lag, whose parts are those of the partition that decides;"
+        " dt_ms is the published measure, in which a lagging partition can hide.",
+        note=f"Left out: {left_out} at pageviews due before the recording began."
+        if left_out
+        else "",
+    )
+
+
+def _sawtooth(ages: lag.Age) -> tuple[Floats, Floats]:
+    """Return the lag just after each update and just before the next: times, and milliseconds."""
+    known = np.isfinite(ages.highest_ms)
+    times = np.stack([ages.from_ms[known], ages.until_ms[known]], axis=1).ravel()
+    return times, np.stack([ages.lowest_ms[known], ages.highest_ms[known]], axis=1).ravel()
+
+
+def _usage(run: Run, start_ms: float, end_ms: float) -> list[Chart]:
+    usage = raw.usage(run.path)
+
+    def lines(of: Callable[[list[raw.Reading]], tuple[list[float], list[float]]]) -> list[Line]:
+        found = []
+        for look, (service, readings) in enumerate(usage.items()):
+            at_ms, values = of(readings)
+            found.append(_line(service, np.array(at_ms), np.array(values), start_ms, look))
+        return found
+
+    def cpu(readings: list[raw.Reading]) -> tuple[list[float], list[float]]:
+        pairs = [(a, b) for a, b in pairwise(readings) if b.at_ms > a.at_ms]
+        used = [100_000 * (b.cpu_s - a.cpu_s) / (b.at_ms - a.at_ms) for a, b in pairs]
+        return [float(b.at_ms) for _, b in pairs], used
+
+    def memory(readings: list[raw.Reading]) -> tuple[list[float], list[float]]:
+        return [float(r.at_ms) for r in readings], [r.rss_gib for r in readings]
+
+    window = (start_ms, end_ms)
+    return [
+        _time_chart(
+            run,
+            "cpu",
+            window,
+            title="CPU between readings (kernel)",
+            y_title="% of a core",
+            lines=tuple(lines(cpu)),
+            y_form="{:,.0f}",
+            y_unit=" %",
+            meaning="CPU time in user and system mode between two readings, over their distance;"
+            " 100 % is one core.",
+        ),
+        _time_chart(
+            run,
+            "memory",
+            window,
+            title="Resident memory (kernel)",
+            y_title="GiB",
+            lines=tuple(lines(memory)),
+            y_form="{:,.3f}",
+            y_unit=" GiB",
+            meaning="Resident memory of all processes of each service.",
+        ),
+    ]
