@@ -1,4 +1,4 @@
-"""`.env` and the environment become one frozen Settings; nothing else reads either.
+"""Settings, read from `.env` and the environment; no other module reads them.
 
 An engine's own settings are the class derived from `Settings` in its `settings.py`, with their
 defaults in the `.env` beside it. `load` combines all of them.
@@ -45,18 +45,18 @@ IMAGE_VERSIONS = (
     "CONFLUENT_VERSION",
     "MAVEN_IMAGE_VERSION",
 )
-# What the environment holds for other purposes, or only there.
+# Settings that only the environment can have.
 ENVIRONMENT_ONLY = ("MACHINE_LOCK", "DECIDE_WITHIN")
 # Names in `.env` that Docker Compose itself reads.
 COMPOSE_PREFIXES = ("COMPOSE_", "DOCKER_")
-# How names of other programs end whose first word is the same, such as FLINK_HOME or MYSQL_HOST.
+# Ends of variables of other programs, such as FLINK_HOME or MYSQL_HOST.
 OTHER_PROGRAMS = (
     *("HOME", "CONF", "DIR", "OPTS", "HOST", "USER", "PWD", "DATABASE", "DB", "URL", "TCP"),
 )
 
 
 def text_that(matches: str, otherwise: str) -> AfterValidator:
-    """Return a validator of texts that match all of a pattern; `otherwise` says what would do."""
+    """Return a validator of texts that fully match a pattern; `otherwise` describes valid ones."""
 
     def validate(text: str) -> str:
         if not re.fullmatch(matches, text):
@@ -184,7 +184,7 @@ class Settings(BaseSettings):
     loadgen_acks: Literal["0", "1", "all"]
 
     # Set inside containers only: the names of the peers that are not on this machine, and what the
-    # broker tells clients outside the containers (`host:port`). A run has no say in them.
+    # broker advertises outside the containers (`host:port`). They are no settings of a run.
     peer_mysql: str = Field(default="", exclude=True)
     peer_kafka: str = Field(default="", exclude=True)
     peer_registry: str = Field(default="", exclude=True)
@@ -219,12 +219,12 @@ class Settings(BaseSettings):
 
     @property
     def advertised_address(self) -> str:
-        """Where the broker tells its clients to find it."""
+        """Address of the broker for its clients."""
         return self.kafka_advertised_address or self.reach_address
 
     @property
     def reach_address(self) -> str:
-        """Where this machine reaches what listens on BIND_ADDRESS."""
+        """Address at which this machine reaches servers on BIND_ADDRESS."""
         return "127.0.0.1" if self.bind_address == "0.0.0.0" else self.bind_address  # noqa: S104
 
 
@@ -237,7 +237,7 @@ def _whole() -> type[Settings]:
 
 
 def every_setting() -> Mapping[str, FieldInfo]:
-    """Name in lower case → what it takes, of the stack's and all engines' settings."""
+    """Return all settings of stack, engines and workloads: name in lower case → field."""
     return _whole().model_fields
 
 
@@ -266,7 +266,7 @@ def of_engine(engine: str) -> tuple[str, ...]:
 
 
 def of_other_engines(engine: str) -> frozenset[str]:
-    """Names in lower case of those that it does not heed, since they are another's."""
+    """Return the names in lower case of the settings of other engines."""
     others = (name for name in plugins.engine_names() if name != engine)
     return frozenset(name for other in others for name in of_engine(other))
 
@@ -308,9 +308,10 @@ def known_names() -> frozenset[str]:
 
 
 def refuse_unknown_in_files() -> None:
-    """
+    """Check that `.env` and the engines' own have known names only.
+
     Raises:
-        UsageError: `.env` or an engine's own has a name that nothing reads.
+        UsageError: a name is unknown.
     """
     for file in filter(Path.exists, (ENV_FILE, *plugins.env_files())):
         for name in dotenv_values(file, interpolate=False):
@@ -342,7 +343,7 @@ def _did_you_mean(name: str, at_least: float = 0.6) -> str:
 
 
 def _reason(error: ErrorDetails) -> str:
-    """Say in words why a setting can't be used."""
+    """Describe why a setting is invalid."""
     name, context = str(error["loc"][0]).upper(), error.get("ctx", {})
     text = repr(error["input"])
     match error["type"]:
@@ -366,8 +367,8 @@ def _reason(error: ErrorDetails) -> str:
 
 
 def revealed(settings: Settings) -> dict[str, str]:
-    """All that are set, with their secrets, by their names in `.env`: what another process or a
-    container takes from its environment."""
+    """Return all settings that are set, including secrets, as the environment of another process
+    or a container."""
     return {name.upper(): _text(value) for name, value in settings if value is not None}
 
 
@@ -378,6 +379,6 @@ def _text(value: object) -> str:
 
 
 def for_record(settings: Settings) -> dict[str, str | int | float | bool | None]:
-    """The settings as they go into `run.json`: JSON values, secrets masked."""
+    """Return the settings for `run.json`: JSON values, secrets masked."""
     dumped: dict[str, str | int | float | bool | None] = settings.model_dump(mode="json")
     return dumped

@@ -1,9 +1,8 @@
-"""The environment of our programs: what they are given, and which of the user's variables are not
-passed on because they would change what is measured.
+"""Environments of this process and its children, without the user's variables that would change
+results.
 
-`settle` makes this process independent of the shell that it was started from. Programs that run
-beside a measurement get `of_program`; what downloads something gets `of_download`, with the user's
-proxies.
+`settle` makes this process independent of its shell. Programs of a run get `of_program`; downloads
+get `of_download`, with the user's proxies.
 """
 
 import os
@@ -13,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from racetrack.errors import SetupError
 
-# The same for every program: none reads a configuration file of the user's.
+# The same for every program, so that none reads the user's configuration files.
 FIXED = {
     "LC_ALL": "C.UTF-8",
     "LANG": "C.UTF-8",
@@ -35,14 +34,14 @@ HARMFUL = re.compile(
     r"|\w+_proxy|\w+_PROXY|GRPC_(?!DEFAULT_SSL)\w+"
     r"|PG[A-Z]+|PSQLRC|PSQL_\w+|MYSQL_(HOME|TCP_PORT|UNIX_PORT)|KCAT_CONFIG"
 )
-# Of these, what changes nothing that is measured.
+# Exceptions, which do not affect results.
 HARMLESS = tuple(
     f"PYTHON{name}" for name in ("PATH", "UNBUFFERED", "DONTWRITEBYTECODE", "UTF8", "IOENCODING")
 )
-# What bootstrap.sh has unset, because Python itself would have read it.
+# Variables that bootstrap.sh has unset, because Python would have read them.
 UNSET_BEFORE = "RACETRACK_UNSET"
-# Six times what the registry opens (633), the most of the services that were looked at; and at most
-# so many, because some programs prepare for every descriptor that they may have.
+# Six times the 633 of the registry, the most of all services. The upper limit is there because some
+# programs allocate memory for each possible descriptor.
 OPEN_FILES, OPEN_FILES_AT_MOST = 4096, 65536
 UMASK = 0o022
 
@@ -59,7 +58,7 @@ def settle() -> None:
 
 
 def harmful(names: Iterable[str]) -> list[str]:
-    """Those of some variables that could change a result. Settings of ours are not among them."""
+    """Return the variables that could change a result, without our own settings."""
     suspects = {name for name in names if HARMFUL.fullmatch(name)} - set(HARMLESS)
     if not suspects:
         return []
@@ -69,7 +68,7 @@ def harmful(names: Iterable[str]) -> list[str]:
 
 
 def of_program(own: Mapping[str, str]) -> dict[str, str]:
-    """The whole environment of a program that is given `own`."""
+    """Return the whole environment of a program, with `own` variables."""
     passed_on = {
         name: value
         for name, value in os.environ.items()
@@ -79,12 +78,12 @@ def of_program(own: Mapping[str, str]) -> dict[str, str]:
 
 
 def of_download() -> dict[str, str]:
-    """The environment of a program that reaches out of this machine, as the user set it up."""
+    """Return the environment of a download, with all variables of the user."""
     return {**os.environ, **_set_aside}
 
 
 def ignored() -> str | None:
-    """A line that names the user's variables that the stack does not get, if there are any."""
+    """Return a line with the user's variables that are not passed on, None without any."""
     unset = os.environ.get(UNSET_BEFORE, "").split()
     names = harmful({*os.environ, *_set_aside, *unset})
     if not names:
@@ -101,7 +100,7 @@ def require_open_files() -> None:
     """Check that this process and its children may open as many files as a stack needs.
 
     Raises:
-        SetupError: they may not.
+        SetupError: the limit is lower.
     """
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed != resource.RLIM_INFINITY and allowed < OPEN_FILES:

@@ -1,8 +1,8 @@
-"""What can go wrong in a way that a user can act on: each kind with its exit code."""
+"""Errors that a user can act on, with their exit codes."""
 
 
 class RacetrackError(Exception):
-    """Something a user can act on: the message says what happened, why, and what to do next."""
+    """An error that a user can act on: its message has the event, the cause and the remedy."""
 
     exit_code = 1
 

@@ -1,5 +1,4 @@
-"""What the harness needs of every Kafka client: which errors pass by themselves, and the ends of
-partitions."""
+"""Helpers for Kafka clients: retriable errors, and the end offsets of partitions."""
 
 import time
 from collections.abc import Collection
@@ -10,7 +9,7 @@ from racetrack.errors import RacetrackError
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError
 
-ASK_EVERY_S = 0.05
+RETRY_EVERY_S = 0.05
 Partition = tuple[str, int]  # topic, number
 # Kafka's Java client calls these retriable; librdkafka retries them too, but reports them first.
 _RETRIABLE = (
@@ -44,12 +43,12 @@ _RETRIABLE = (
 )
 
 
-class NotTold(RacetrackError):
-    """The broker refused, or reported no offset in time; the message says only why."""
+class NoOffsets(RacetrackError):
+    """The broker refused, or reported no offset in time; the message is the reason only."""
 
 
 def is_retriable(error: "KafkaError") -> bool:
-    """Return whether an error passes by itself, such as while a partition gets another leader."""
+    """Return whether an error is temporary, such as during a leader election."""
     from confluent_kafka import KafkaError
 
     codes = {getattr(KafkaError, name, None) for name in _RETRIABLE}
@@ -61,44 +60,43 @@ def ends(
 ) -> dict[Partition, int]:
     """Return the offset at an end of each partition: OFFSET_BEGINNING or OFFSET_END.
 
-    A consumer may ask without reading, for less than half of the CPU time that the admin client
-    takes for the same. Retriable errors are retried until `within_s` is over.
+    A consumer takes less than half the CPU time of the admin client. Retriable errors are retried
+    for `within_s` seconds.
 
     Raises:
-        NotTold: see there.
+        NoOffsets: the broker refused, or reported none in time.
     """
     give_up = time.monotonic() + within_s
     while True:
-        told, why = _ends_now(client, partitions, which, max(0.0, give_up - time.monotonic()))
+        found, why = _ends_now(client, partitions, which, max(0.0, give_up - time.monotonic()))
         if not why:
-            return told
+            return found
         if time.monotonic() >= give_up:
-            raise NotTold(why)
-        time.sleep(ASK_EVERY_S)
+            raise NoOffsets(why)
+        time.sleep(RETRY_EVERY_S)
 
 
 def _ends_now(
     client: "Consumer", partitions: Collection[Partition], which: int, within_s: float
 ) -> tuple[dict[Partition, int], str]:
-    """The offsets, or why they are not known yet."""
+    """Return the offsets, or the reason why they are not known yet."""
     from confluent_kafka import KafkaException, TopicPartition
 
-    # Kafka's protocol has the two ends of a partition as the times -2 and -1, which is also how the
-    # client numbers them.
+    # Both ends of a partition are the timestamps -2 and -1 in the protocol, as in the client.
     wanted = [TopicPartition(topic, number, which) for topic, number in partitions]
     try:
         answers = client.offsets_for_times(wanted, timeout=within_s)
     except KafkaException as failure:
         if not is_retriable(failure.args[0]):
-            raise NotTold(str(failure)) from failure
+            raise NoOffsets(str(failure)) from failure
         return {}, str(failure)
     errors = [answer.error for answer in answers if answer.error]
     if lasting := [error for error in errors if not is_retriable(error)]:
-        raise NotTold(str(lasting[0]))
+        raise NoOffsets(str(lasting[0]))
     if errors:
         return {}, str(errors[0])
-    told = {(answer.topic, answer.partition): answer.offset for answer in answers}
-    # A negative number without an error is no answer; one has ended a sweep.
-    if min(told.values()) < 0:
-        return {}, f"it says {[told[each] for each in partitions]}"
-    return told, ""
+    found = {(answer.topic, answer.partition): answer.offset for answer in answers}
+    # The client may return a negative offset without an error.
+    if min(found.values()) < 0:
+        return {}, f"the client returned {[found[each] for each in partitions]}"
+    return found, ""

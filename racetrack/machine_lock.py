@@ -1,4 +1,4 @@
-"""One run at a time on a machine: two would measure each other.
+"""A lock that allows one run at a time on a machine: two would measure each other.
 
 The lock is a file that every user of the machine can lock, at a path that depends on nothing but
 the environment variable MACHINE_LOCK: two stacks side by side, as in tests, name a file each.
@@ -37,7 +37,7 @@ def machine_lock() -> Iterator[None]:
     """Hold the machine for one run; the kernel releases it however the run ends.
 
     Raises:
-        BusyError: another run holds it; the message says which.
+        BusyError: another run holds it; the message names it.
         UsageError: the lock file can't be used.
     """
     path = os.environ.get(VARIABLE) or DEFAULT
@@ -107,7 +107,7 @@ def _is_still_at(path: str, lock: int) -> bool:
 
 
 def _write_holder(lock: int, holder: bytes) -> None:
-    """Note who holds the lock. On a full disk nobody learns it, but the lock holds."""
+    """Write the holder into the lock file. The lock also works on a full disk."""
     os.ftruncate(lock, 0)
     try:
         os.pwrite(lock, holder[:HOLDER_MAX_BYTES], 0)

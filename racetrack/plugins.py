@@ -1,9 +1,8 @@
-"""Finds what the folders of engines and workloads bring: `racetrack/engines/<engine>/<part>.py` and
+"""Plug-ins of engines and workloads: `racetrack/engines/<engine>/<part>.py` and
 `racetrack/workloads/<workload>/<part>.py`. Standard library only.
 
-Nothing in the harness names an engine or a workload. Where it needs something of each (its
-settings, what it installs, its services), it asks here for a part by name, and loads nothing else
-of the folder.
+No other module names an engine or a workload. A part, such as settings or services, is imported by
+its name, without the rest of the folder.
 """
 
 import importlib
@@ -16,9 +15,7 @@ NO_ENV_FILE = (
     f"{REPO / '.env'} is missing. It has the default of every setting: `git checkout .env`."
 )
 ENGINES = REPO / "racetrack" / "engines"
-PUBLISHED_2022 = (
-    REPO / "racetrack" / "results" / "reference_2022.json"
-)  # results of the published experiment
+PUBLISHED_2022 = REPO / "racetrack" / "results" / "reference_2022.json"
 WORKLOADS = REPO / "racetrack" / "workloads"
 SCRIPTS = REPO / "scripts"
 ENGINE = "engine"  # the part that makes a folder an engine
@@ -26,17 +23,17 @@ ENGINE = "engine"  # the part that makes a folder an engine
 
 @cache
 def engine_names() -> tuple[str, ...]:
-    """Every engine there is, in alphabetical order."""
+    """Return the names of all engines, in alphabetical order."""
     return tuple(sorted(file.parent.name for file in ENGINES.glob(f"*/{ENGINE}.py")))
 
 
 def of_engine(engine: str, part: str) -> ModuleType:
-    """The module `racetrack/engines/<engine>/<part>.py`."""
+    """Import `racetrack/engines/<engine>/<part>.py`."""
     return importlib.import_module(f"racetrack.engines.{engine}.{part}")
 
 
 def of_all(part: str) -> dict[str, ModuleType]:
-    """Engine → its module of that name, of the engines that have one."""
+    """Return engine → its module of that name, for engines that have one."""
     return {
         engine: of_engine(engine, part)
         for engine in engine_names()
@@ -45,32 +42,32 @@ def of_all(part: str) -> dict[str, ModuleType]:
 
 
 def files(name: str) -> list[Path]:
-    """The file of that name of each engine that has one."""
+    """Return the file of that name of each engine that has one."""
     return [file for engine in engine_names() if (file := ENGINES / engine / name).exists()]
 
 
 def workload_names() -> tuple[str, ...]:
-    """Every workload there is, in alphabetical order."""
+    """Return the names of all workloads, in alphabetical order."""
     return tuple(importlib.import_module("racetrack.workloads").names())
 
 
 def default_workload() -> str:
-    """The one that is raced on where nothing else is said."""
+    """Return the name of the default workload."""
     return str(importlib.import_module("racetrack.workloads").DEFAULT)
 
 
 def of_workload(workload: str, part: str) -> ModuleType:
-    """The module `racetrack/workloads/<workload>/<part>.py`.
+    """Import `racetrack/workloads/<workload>/<part>.py`.
 
     Raises:
-        KeyError: there is no such workload; the text says which there are.
+        KeyError: there is no such workload; the message lists all.
     """
     found: ModuleType = importlib.import_module("racetrack.workloads").side(workload, part)
     return found
 
 
 def of_all_workloads(part: str) -> dict[str, ModuleType]:
-    """Workload → its module of that name, of the workloads that have one."""
+    """Return workload → its module of that name, for workloads that have one."""
     return {
         file.parent.name: of_workload(file.parent.name, part)
         for file in sorted(WORKLOADS.glob(f"*/{part}.py"))
@@ -78,12 +75,12 @@ def of_all_workloads(part: str) -> dict[str, ModuleType]:
 
 
 def env_files() -> list[Path]:
-    """The files of settings that engines bring."""
+    """Return the `.env` files of engines."""
     return files(".env")
 
 
 def service_module(service: str) -> ModuleType | None:
-    """`racetrack/engines/<engine>/services/<service>.py` of whichever engine has it."""
+    """Import `racetrack/engines/<engine>/services/<service>.py` of the engine that has it."""
     for engine in engine_names():
         if (ENGINES / engine / "services" / f"{service}.py").exists():
             return of_engine(engine, f"services.{service}")

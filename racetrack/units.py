@@ -1,6 +1,6 @@
-"""Rates, durations and sizes as people write them: one grammar for the command line and settings.
+"""Parsers of rates, durations and sizes, for the command line and settings.
 
-Errors are ValueErrors whose text is for the user.
+Errors are ValueErrors with a message for the user.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""`./race calibrate`: measures an engine whose defects are known."""
+"""`./race calibrate`: measures an engine with injected defects."""
 
 import sys
 

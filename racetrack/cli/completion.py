@@ -1,10 +1,10 @@
-"""`./race completion`: the scripts that make a shell complete what is typed."""
+"""`./race completion`: scripts for completion in shells."""
 
 import click
 
 from racetrack.cli.parameters import Command, OneOf
 
-# Each calls the command as it was typed, so that every clone completes its own engines.
+# Each calls the command as typed, so that every clone completes its own engines.
 SCRIPTS = {
     "bash": """\
 _racetrack_complete() {

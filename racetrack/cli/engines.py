@@ -1,4 +1,4 @@
-"""`./race engines`: what there is, from the engines' own folders."""
+"""`./race engines`: the engines with their versions, runtimes, workloads and settings."""
 
 import os
 import re
@@ -27,7 +27,7 @@ SENTENCE = re.compile(r".*?[.](?=\s|$)")
 
 @dataclass(frozen=True)
 class EngineSetting:
-    """One setting of an engine: what it is now, what the file says, and why."""
+    """A setting of an engine: current value, default and explanation."""
 
     name: str
     now: str
@@ -36,12 +36,12 @@ class EngineSetting:
 
     @property
     def is_changed(self) -> bool:
-        """The environment says something else than the file."""
+        """True if the environment overrides the file."""
         return self.now != self.default
 
     @property
     def is_version(self) -> bool:
-        """It says which version of something runs."""
+        """True if it is the version of a component."""
         return self.name.endswith("_VERSION")
 
 
@@ -85,7 +85,7 @@ def engine_settings(engine: str) -> list[EngineSetting]:
         default, now = defaults.get(name, ""), given.get(name, defaults.get(name, ""))
         field = settings.every_setting().get(name.lower())
         if field and "SecretStr" in str(field.annotation):
-            # A secret that differs is still told from the default.
+            # Show whether a secret differs from the default.
             now = now and (MASKED if now == default else f"{MASKED} (another)")
             default = default and MASKED
         found.append(EngineSetting(name, now, default, explained.get(name, ())))
@@ -93,7 +93,7 @@ def engine_settings(engine: str) -> list[EngineSetting]:
 
 
 def comments_in(text: str) -> dict[str, list[str]]:
-    """Setting → the lines of the comment right above it, in the text of a file of settings."""
+    """Return setting → lines of the comment above it, in a file of settings."""
     found: dict[str, list[str]] = {}
     above: list[str] = []
     for line in text.splitlines():
@@ -108,7 +108,7 @@ def comments_in(text: str) -> dict[str, list[str]]:
 
 
 def first_sentence(comment: Sequence[str]) -> str:
-    """The first sentence of a comment; all of it if it has no full stop."""
+    """Return the first sentence of a comment; all of it if it has no full stop."""
     text = " ".join(comment)
     sentence = SENTENCE.match(text)
     return sentence[0] if sentence else text
@@ -126,7 +126,7 @@ def _names(engine: str) -> list[str]:
 def _show(
     screen: "Console", engine: "Engine", of_engine: Sequence[EngineSetting], *, whole: bool
 ) -> None:
-    """Print one engine. Text from files and the environment is never taken for markup."""
+    """Print an engine. Text from files and the environment is not parsed as markup."""
     from rich.text import Text
 
     screen.print(Text(f"{engine.name}  {engine.title}", style="bold"))
@@ -161,12 +161,12 @@ def _rows(
     of_engine: Sequence[EngineSetting], *, whole: bool
 ) -> Iterator[tuple[str, str, str, str, str]]:
     for setting in of_engine:
-        said = "\n".join(setting.comment) if whole else first_sentence(setting.comment)
-        yield ("*" if setting.is_changed else "", setting.name, setting.now, setting.default, said)
+        text = "\n".join(setting.comment) if whole else first_sentence(setting.comment)
+        yield ("*" if setting.is_changed else "", setting.name, setting.now, setting.default, text)
 
 
 def _table(of_engine: Sequence[EngineSetting], *, whole: bool) -> "Table":
-    """For a terminal, where the last column is folded."""
+    """Return a table for a terminal, which wraps the last column."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -175,17 +175,17 @@ def _table(of_engine: Sequence[EngineSetting], *, whole: bool) -> "Table":
     for title in COLUMNS[:-1]:
         table.add_column(title, no_wrap=True)
     table.add_column(COLUMNS[-1])
-    for *cells, said in _rows(of_engine, whole=whole):
+    for *cells, text in _rows(of_engine, whole=whole):
         style = "yellow" if cells[0] else ""
-        table.add_row(*map(Text, cells), Text(said.replace("\n", " ")), style=style)
+        table.add_row(*map(Text, cells), Text(text.replace("\n", " ")), style=style)
     return table
 
 
 def _aligned(of_engine: Sequence[EngineSetting], *, whole: bool) -> Iterator[str]:
-    """For a pipe or a file, where nothing is folded."""
+    """Yield lines for a pipe or a file, without wrapping."""
     rows = [COLUMNS, *_rows(of_engine, whole=whole)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS) - 1)]
     margin = " " * sum(width + 2 for width in widths)
-    for *cells, said in rows:
+    for *cells, text in rows:
         padded = (cell.ljust(width + 2) for cell, width in zip(cells, widths, strict=True))
-        yield ("".join(padded) + said.replace("\n", "\n" + margin)).rstrip()
+        yield ("".join(padded) + text.replace("\n", "\n" + margin)).rstrip()

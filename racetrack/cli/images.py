@@ -1,4 +1,4 @@
-"""`./race images`: builds images where none can be pulled."""
+"""`./race images`: builds images on machines that can pull none."""
 
 import click
 

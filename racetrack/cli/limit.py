@@ -1,4 +1,4 @@
-"""`./race limit`: an engine's capacity, and the highest rate that it sustains."""
+"""`./race limit`: searches for capacity and the highest sustainable rate."""
 
 import sys
 from dataclasses import replace
@@ -48,7 +48,7 @@ PAGEVIEWS = "pageviews"
     default=PAGEVIEWS,
     show_default=True,
     help="What to raise: pageviews, or inserts that come by CDC, under the name that the workload"
-    " gives them (purchases). Inserts are followed by marks, which are turned on for them.",
+    " gives them (purchases). Tracer events are turned on to follow inserts.",
 )
 @click.option(
     "--warm-up",
@@ -115,8 +115,8 @@ def limit(
             planned = names * repeat
             screen.say(
                 f"{'This takes' if len(planned) == 1 else f'Each of {len(planned)} searches takes'}"
-                f" {within / 60:g} minutes at most, or what two overloaded runs take if that is"
-                " more; what others disturb is done again, and comes on top."
+                f" {within / 60:g} minutes at most, or the time of two saturated runs if that"
+                " is more; repetitions of disturbed windows come on top."
             )
             made, codes = [], []
             for number, name in enumerate(planned, start=1):
@@ -130,7 +130,7 @@ def limit(
 
 
 def _found(search: "CapacitySearch", screen: "Screen") -> int:
-    """Print what one search found; return its exit code. Where it failed, the next one goes on."""
+    """Run a search, print its result and return its exit code. An error ends this search only."""
     from racetrack.analysis.outcome import exit_code
     from racetrack.report import searches
     from racetrack.results.folder import shown

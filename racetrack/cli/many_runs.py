@@ -1,4 +1,4 @@
-"""What the commands that make many runs share: their options, and how a plan is carried out."""
+"""Shared options of commands with many runs, and the execution of their plan."""
 
 import sys
 from pathlib import Path
@@ -38,8 +38,7 @@ REPEAT_OPTION = click.option(
 
 
 def carry_out_plan(plan: "Sweep", resume: Path | None) -> None:
-    """Run the plan, or what is missing of the one in `resume`; ends the program with its exit
-    code."""
+    """Run the plan, or the missing runs of the one in `resume`, and exit with its code."""
     from racetrack.results.folder import shown
     from racetrack.run.sweep import begin, carry_out, read, require_possible
     from racetrack.terminal import Screen

@@ -1,4 +1,4 @@
-"""What the commands share: their parameters, and how errors and signals become exit codes."""
+"""Shared parameters of commands, and the exit codes of errors and signals."""
 
 import difflib
 import errno
@@ -30,7 +30,7 @@ Exit codes:
     130  interrupted by Ctrl-C; 143 by SIGTERM
 """
 HELP_WIDTH = 100
-POSITIVE_S = 0.001  # for what has to take some time
+POSITIVE_S = 0.001  # minimum of durations above 0
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
@@ -50,7 +50,7 @@ class Command(click.Command):
         super().__init__(*args, **attributes)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Say of `-5` that it is negative, not that there is no such option."""
+        """Report `-5` as negative, not as an unknown option."""
         for word in args:
             if word[:1] == "-" and word[1:2].isdigit():
                 raise click.UsageError(f"{word} is negative: no argument takes that.", ctx)
@@ -58,7 +58,7 @@ class Command(click.Command):
 
 
 class _Parsed(click.ParamType[Value]):
-    """What one of the parsers of `racetrack.units` reads."""
+    """Parameter type that uses a parser of `racetrack.units`."""
 
     parse: Callable[[str], Value]
     least: float = 0
@@ -77,7 +77,7 @@ class _Parsed(click.ParamType[Value]):
         return parsed
 
     def too_small(self) -> str:
-        """Say what a value below the least is."""
+        """Describe a value below the minimum."""
         return f"less than {self.least:g}"
 
 
@@ -92,7 +92,7 @@ class Rate(_Parsed[int]):
 
 
 class Duration(_Parsed[float]):
-    """Seconds, of a duration such as `20s`, `2m` or `20`."""
+    """Seconds, from a duration such as `20s`, `2m` or `20`."""
 
     name = "duration"
     parse = staticmethod(units.parse_duration_s)
@@ -101,7 +101,7 @@ class Duration(_Parsed[float]):
         self.least = least_s
 
     def too_small(self) -> str:
-        """Say what a shorter duration is; minutes are written with their unit."""
+        """Describe a duration below the minimum."""
         if self.least == POSITIVE_S:
             return "no time at all"
         return f"shorter than {self.least:g} s; minutes are written as 25m"
@@ -119,14 +119,14 @@ class Rates(_Parsed[list[int]]):
 
 
 class OneOf(click.Choice[str]):
-    """One of some names; a misspelled one is answered with the nearest."""
+    """A choice that suggests the nearest name for a misspelled one."""
 
     def get_invalid_choice_message(
         self,
         value: object,
         ctx: click.Context | None,  # noqa: ARG002
     ) -> str:
-        """Name the nearest choice, and all."""
+        """Suggest the nearest choice, and list all."""
         near = difflib.get_close_matches(str(value), self.choices, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         return f"there is no {value!r}.{hint} There are {', '.join(self.choices)}."
@@ -137,14 +137,14 @@ ENGINES = OneOf(plugins.engine_names())
 
 @contextmanager
 def guarded(screen: "Screen") -> Iterator[terminal.Guard]:
-    """Signals go to the guard, errors become exit codes."""
+    """Handle signals with a guard, and turn errors into exit codes."""
     with errors_to_exit_codes(), terminal.guarded(screen.say) as guard:
         yield guard
 
 
 @contextmanager
 def errors_to_exit_codes() -> Iterator[None]:
-    """Errors that a user can act on become one message and an exit code."""
+    """Turn errors that a user can act on into a message and an exit code."""
     try:
         yield
     except RacetrackError as error:
@@ -160,7 +160,7 @@ def errors_to_exit_codes() -> Iterator[None]:
             )
             sys.exit(1)
         if error.filename is None:
-            raise  # no file of the user's: a fault of ours
+            raise  # without a file name it is a bug
         click.echo(
             f"Error: {error.filename}: {error.strerror}. Racetrack has to read and write there;"
             " make room, fix its permissions, or use another folder.",
@@ -188,7 +188,7 @@ WORKLOAD_OPTION = click.option(
 
 
 def load_settings(workload: str | None = None) -> "Settings":
-    """Load the settings; warn of names in the environment that look like one and are none.
+    """Load the settings; warn about unknown names in the environment that look like one.
 
     Raises:
         UsageError: a setting can't be used.
@@ -204,7 +204,7 @@ def load_settings(workload: str | None = None) -> "Settings":
 
 
 def overrides_of(workload: str | None) -> Mapping[str, str]:
-    """What `settings.load` takes for a --workload; nothing where none was given."""
+    """Return the overrides for `--workload`; empty without it."""
     return {"WORKLOAD": workload} if workload else {}
 
 

@@ -1,4 +1,4 @@
-"""`./race verify`: are the views right, on a stack that is up?"""
+"""`./race verify`: compares the views with their sources, on a running stack."""
 
 import sys
 from pathlib import Path
@@ -57,10 +57,10 @@ def verify() -> None:
 
 
 def _verify(engine: "Engine", stack: "Stack", folder: Path, screen: "Screen") -> "Verified":
-    """What `run.json` of an experiment would hold under `verified`.
+    """Verify the views as an experiment does.
 
     Raises:
-        RacetrackError: none of the views is there, or a source can't be read.
+        RacetrackError: no view exists, or a source can't be read.
     """
     from racetrack.errors import RacetrackError
     from racetrack.probes.broker import TopicOffsets

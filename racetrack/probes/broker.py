@@ -7,7 +7,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaExcepti
 
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
-from racetrack.kafka_client import ASK_EVERY_S, NotTold, Partition, ends, is_retriable
+from racetrack.kafka_client import RETRY_EVERY_S, NoOffsets, Partition, ends, is_retriable
 from racetrack.probes.curves import CurvesFile
 from racetrack.probes.thread import Probe
 
@@ -55,7 +55,7 @@ class TopicOffsets:
             while not self._partitions:
                 self._partitions = self._find_partitions(give_up)
             told = ends(self._client, self._partitions, which, give_up - time.monotonic())
-        except (KafkaException, NotTold) as why:
+        except (KafkaException, NoOffsets) as why:
             raise OffsetsError(
                 f"The broker at {self._bootstrap} does not tell the offsets of {self._topic!r}:"
                 f" {why}. Its log is stack/broker.log."
@@ -68,7 +68,7 @@ class TopicOffsets:
         """
         give_up = time.monotonic() + within_s
         while (offsets := self.end_offsets()) != handed_over and time.monotonic() < give_up:
-            time.sleep(ASK_EVERY_S)
+            time.sleep(RETRY_EVERY_S)
         return offsets
 
     def _find_partitions(self, give_up: float) -> list[Partition]:
@@ -82,7 +82,7 @@ class TopicOffsets:
         except KafkaException as failure:
             if not is_retriable(failure.args[0]) or time.monotonic() >= give_up:
                 raise
-            time.sleep(ASK_EVERY_S)
+            time.sleep(RETRY_EVERY_S)
             return []
         return [(self._topic, number) for number in sorted(found.partitions)]
 

@@ -11,7 +11,7 @@ from typing import Any
 from racetrack.analysis.compare import CONFIDENCE
 from racetrack.clock import utc_now
 from racetrack.report.charts import plots
-from racetrack.report.collect import Collection, Run, Table
+from racetrack.report.collect import Collection, Comparison, Run, Table
 from racetrack.report.figures import FIGURES, count_views
 from racetrack.report.html import page
 from racetrack.results.reference import Published
@@ -93,6 +93,10 @@ def _csv(runs: Sequence[Run]) -> str:
     return text.getvalue()
 
 
+def _conclusion(of: Comparison) -> str:
+    return of.ratio.conclusion if of.ratio else "not compared"
+
+
 def _json(
     collection: Collection,
     tables: Sequence[Table],
@@ -123,11 +127,7 @@ def _json(
                     for group in table.groups
                 ],
                 "ratios": [
-                    {
-                        **asdict(one),
-                        "conclusion": one.ratio.conclusion if one.ratio else "not compared",
-                    }
-                    for one in table.comparisons
+                    {**asdict(one), "conclusion": _conclusion(one)} for one in table.comparisons
                 ],
                 "costs": {label: asdict(cost) for label, cost in table.costs.items()},
                 "differences": table.differences,

@@ -9,7 +9,7 @@ import pyarrow as pa
 from confluent_kafka import OFFSET_END, Consumer, TopicPartition
 
 from racetrack.errors import RacetrackError
-from racetrack.kafka_client import NotTold, ends, is_retriable
+from racetrack.kafka_client import NoOffsets, ends, is_retriable
 from racetrack.stack.avro import Avro
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import View, Workload
@@ -58,7 +58,7 @@ class CdcTopics:
         give_up = time.monotonic() + ANSWER_WITHIN_S
         try:
             told = ends(self._consumer, [(t, 0) for t in self._tables], OFFSET_END, ANSWER_WITHIN_S)
-        except NotTold as why:
+        except NoOffsets as why:
             raise RacetrackError(f"The topics of CDC can't be read: {why}.") from why
         missing = {t: told[t, 0] for t, at in self._positions.items() if at < told[t, 0]}
         if not missing:

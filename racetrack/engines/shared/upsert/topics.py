@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from racetrack.errors import RacetrackError
-from racetrack.kafka_client import NotTold, Partition, ends, is_retriable
+from racetrack.kafka_client import NoOffsets, Partition, ends, is_retriable
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
@@ -125,7 +125,7 @@ class Reader:
     def _ends(self, names: Collection[str], which: int) -> dict[Partition, int]:
         try:
             return ends(self._consumer, [(name, 0) for name in names], which, READ_WITHIN_S)
-        except NotTold as why:
+        except NoOffsets as why:
             raise RacetrackError(
                 f"Kafka at {self._kafka} does not tell the offsets of {', '.join(names)}: {why}."
             ) from why
