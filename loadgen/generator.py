@@ -20,7 +20,6 @@ from loadgen.control_process import ControlProcess
 from loadgen.derived import all_derived
 from loadgen.mysql import Database
 from loadgen.rdkafka import KafkaError
-from loadgen.report import Report, noun
 from loadgen.schedule import Schedule
 from loadgen.source import Source
 from loadgen.worker_pool import WorkerPool
@@ -105,7 +104,7 @@ class Generator(Load):
         control.open()
         self._log("Listening for commands on {}:{}".format(*listener.getsockname()[:2]))
         always = {key for key, source in self._sources.items() if not source.optional}
-        report = Report({PAGEVIEWS, *always}, self._log)
+        periodic_log = stats.PeriodicLog({PAGEVIEWS, *always}, self._log)
         next_sample_ns = self._clock.now_ns()
         while not self._stop_signal:
             self._step()
@@ -118,7 +117,7 @@ class Generator(Load):
                 )
                 self._sample()
                 control.poll()
-                report.log_if_due(self._done(), sum(self._workers.refused()))
+                periodic_log.log_if_due(self._done(), sum(self._workers.refused()))
                 self._writer.log_refused()
         self._end(control)
 
@@ -134,7 +133,8 @@ class Generator(Load):
     def _begin(self, key: str, milli: int) -> None:
         self._change(key, milli)
         self._log(
-            f"Simulating {noun(key)} actions with an initial rate of {show_rate(milli)} per second"
+            f"Simulating {stats.noun(key)} actions with an initial rate of "
+            f"{show_rate(milli)} per second"
         )
 
     def _done(self) -> dict[str, int]:
@@ -209,7 +209,7 @@ class Generator(Load):
         old = self._milli[key]
         self._change(key, milli_per_s)
         self._log(
-            f"Changing {noun(key)} rate from {show_rate(old)} to {show_rate(milli_per_s)}"
+            f"Changing {stats.noun(key)} rate from {show_rate(old)} to {show_rate(milli_per_s)}"
             " per second"
         )
 

@@ -20,7 +20,7 @@ TIMEOUT_S = 60.0
 
 
 class FakeLoad(Load):
-    """Rates in a dictionary; a flush is answered when the test says so."""
+    """Rates in a dictionary; the test decides when a flush is answered."""
 
     def __init__(self) -> None:
         self.milli = {"pageviews_per_second": 50_000, "purchases_per_second": 3_000}

@@ -16,7 +16,7 @@ from tests.loadgen.test_control import TIMEOUT_S, FakeLoad, all_from, ask, line_
 
 
 class CountingLoad(FakeLoad):
-    """Counts how often it is asked for its statistics."""
+    """Counts requests of its statistics."""
 
     def __init__(self) -> None:
         super().__init__()

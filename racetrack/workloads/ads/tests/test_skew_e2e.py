@@ -1,4 +1,4 @@
-"""Events whose times are skewed and late, on the real stack: counted by the times that they say."""
+"""Events with skewed and late times are counted by these times, on the real stack."""
 
 import pytest
 

@@ -47,7 +47,7 @@ def events() -> list[Row]:
 
 
 def held(of: list[Row]) -> dict[str, list[Row]]:
-    """What a faultless engine holds."""
+    """Rows of a correct engine."""
     seen = Counter(
         (ADS[e["ad_id"]], e["event_time"] // WINDOW_MS * WINDOW_MS)
         for e in of

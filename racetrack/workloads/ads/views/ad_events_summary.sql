@@ -1,4 +1,4 @@
--- The same over all partitions: one row, none before the first event.
+-- Totals over all partitions: one row, or none before the first event.
 SELECT count(*) AS total, max(event_time) AS max_received_at
 FROM source.ad_events
 HAVING count(*) > 0

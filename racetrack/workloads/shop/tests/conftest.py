@@ -42,7 +42,7 @@ def judge(db: duckdb.DuckDBPyConnection) -> Judge:
 
 
 class Faultless:
-    """A shop that nobody alters, and what a faultless engine holds of it."""
+    """An unchanged shop, and the rows of a correct engine."""
 
     def __init__(self, db: duckdb.DuckDBPyConnection) -> None:
         truth = shop.make()
@@ -52,7 +52,7 @@ class Faultless:
         expect_all(db)
 
     def judge(self, view: str, held: pa.Table) -> Compared:
-        """What is found when an engine holds this of a view."""
+        """Findings if an engine has these rows in a view."""
         return compare(self._db, WORKLOAD.view(view), held, MOST_FINDINGS)
 
 

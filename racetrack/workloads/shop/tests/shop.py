@@ -35,7 +35,7 @@ class Shop:
 
 
 def make(seed: int = 1, users: int = 30, items: int = 40, pageviews: int = 3_000) -> Shop:
-    """Some users and items nobody views or buys, some that are viewed and not there, many ties."""
+    """Users and items without views or purchases, viewed ones that do not exist, and many ties."""
     r = random.Random(seed)  # noqa: S311  # the same shop for the same seed
     shop = Shop(flags=["3", '"7"', "3", "nonsense", "", "-4", "999"])
     for id_ in range(1, users + 1):
@@ -70,7 +70,7 @@ def make(seed: int = 1, users: int = 30, items: int = 40, pageviews: int = 3_000
 
 
 def views(shop: Shop) -> dict[str, pa.Table]:
-    """What a faultless engine holds: every view, with types as a columnar engine has them."""
+    """Rows of a correct engine: every view, with the types of a columnar engine."""
     by_name: dict[str, Callable[[Shop], Iterable[Row]]] = {
         "users": lambda s: s.users,
         "items": lambda s: s.items,

@@ -1,2 +1,2 @@
--- What was sent back to Kafka, and read again, equals the view.
+-- The view after it was written to Kafka and read back.
 SELECT * FROM expected.high_value_users

@@ -1,4 +1,4 @@
--- A row per item, sold or not, viewed or not; no rate without a pageview.
+-- One row per item, sold or not, viewed or not; the rate is null without a pageview.
 SELECT
     items.id AS item_id,
     items.name,

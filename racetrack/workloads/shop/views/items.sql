@@ -1,2 +1,2 @@
--- MySQL's table as it is now.
+-- Current rows of the table in MySQL.
 SELECT * FROM source.items

@@ -1,4 +1,4 @@
--- A row per product id that was ever viewed, whether there is such an item or not.
+-- One row per viewed product id, whether the item exists or not.
 SELECT target_id AS item_id, count(*) AS pageviews
 FROM source.pageviews_stg
 WHERE pageview_type = 'products'

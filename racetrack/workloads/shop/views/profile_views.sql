@@ -1,4 +1,4 @@
--- Every view of a profile that may be among the owner's last ten; equally new ones share a place.
+-- Profile views that may be among the owner's last ten; equally new ones share a rank.
 WITH tenth_newest AS (
     SELECT target_id, list_last(max(received_at, 10)) AS received_at
     FROM source.pageviews_stg

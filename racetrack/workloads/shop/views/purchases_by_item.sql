@@ -1,4 +1,4 @@
--- A row per item_id that occurs in purchases.
+-- One row per item_id in purchases.
 SELECT
     item_id,
     sum(purchase_price) AS revenue,

@@ -1,4 +1,4 @@
-"""What a real Redis holds once the generator has seeded it."""
+"""Contents of a real Redis after the generator has seeded it."""
 
 import time
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What the database begins with, and what the generator asks for beside it."""
+"""Initial rows of the database, and settings of the generator for them."""
 
 from collections import Counter
 

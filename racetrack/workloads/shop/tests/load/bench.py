@@ -27,7 +27,7 @@ EVERYTHING = 10**9
 
 
 def views(source: str, schedule: Schedule) -> DerivedEvents:
-    """The pageviews of purchases, or those of marks."""
+    """Pageviews of purchases, or of tracer events."""
     return DerivedEvents(schedule, partial(PAGEVIEWS.derived, source), SOURCES.index(source))
 
 
@@ -107,7 +107,7 @@ class FakeWorker:
 
 
 class Bench:
-    """Two workers, who share the partitions, and what the control process knows."""
+    """Two workers that share the partitions, and the state of the control process."""
 
     def __init__(self, counters: c.Counters) -> None:
         self.counters = counters

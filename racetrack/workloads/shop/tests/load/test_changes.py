@@ -18,7 +18,7 @@ WORDS_32 = st.integers(0, 2**32 - 1)
 
 
 class Database:
-    """Answers what changes ask; some purchase ids are gone."""
+    """Answers queries of changes; some purchase ids are missing."""
 
     def __init__(self, ids: Sequence[int] = (3, 4, 9)) -> None:
         self.purchases = {n: (n, 100 + n, 4) for n in ids}

@@ -99,7 +99,7 @@ def test_a_rate_that_is_heard_of_too_late_changes_no_order_and_loses_nothing(
 
 
 def kind_of(what: Any) -> str:
-    """Of a message of the bench: marks are viewed by users who are reserved."""
+    """Return the kind of a message: reserved users view the pages of tracer events."""
     if not isinstance(what, tuple):
         return "scheduled"
     viewer, _ = what
