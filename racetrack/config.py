@@ -51,7 +51,17 @@ ENVIRONMENT_ONLY = ("MACHINE_LOCK", "DECIDE_WITHIN")
 COMPOSE_PREFIXES = ("COMPOSE_", "DOCKER_")
 # Ends of variables of other programs, such as FLINK_HOME or MYSQL_HOST.
 OTHER_PROGRAMS = (
-    *("HOME", "CONF", "DIR", "OPTS", "HOST", "USER", "PWD", "DATABASE", "DB", "URL", "TCP"),
+    "HOME",
+    "CONF",
+    "DIR",
+    "OPTS",
+    "HOST",
+    "USER",
+    "PWD",
+    "DATABASE",
+    "DB",
+    "URL",
+    "TCP",
 )
 
 
@@ -303,7 +313,7 @@ def known_names() -> frozenset[str]:
     brought = (
         getattr(module, "APPLICABILITY", None) for module in plugins.of_all("settings").values()
     )
-    images = {name for heed in brought if heed for name in heed.image_versions}
+    images = {name for each in brought if each for name in each.image_versions}
     return frozenset({name.upper() for name in every_setting()} | {*IMAGE_VERSIONS} | images)
 
 

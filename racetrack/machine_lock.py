@@ -67,7 +67,7 @@ def _acquire(path: str) -> int:
 
 
 def _open(path: str) -> int:
-    """Open the lock file, whoever made it, and make it if it is missing.
+    """Open the lock file of any user, and create it if it is missing.
 
     O_CREAT only where nothing exists: with it, Linux refuses other users' files in a folder such
     as /tmp (fs.protected_regular).

@@ -115,12 +115,12 @@ def first_sentence(comment: Sequence[str]) -> str:
 
 
 def _names(engine: str) -> list[str]:
-    """The names of an engine's settings, each once."""
+    """Return the names of an engine's settings, each once."""
     from racetrack import config as settings
 
     named = map(str.upper, settings.of_engine(engine))
-    heed = getattr(plugins.of_all("settings").get(engine), "APPLICABILITY", None)
-    return list(dict.fromkeys([*named, *(heed.image_versions if heed else ())]))
+    applicability = getattr(plugins.of_all("settings").get(engine), "APPLICABILITY", None)
+    return list(dict.fromkeys([*named, *(applicability.image_versions if applicability else ())]))
 
 
 def _show(

@@ -18,11 +18,20 @@ from racetrack.workloads.contract import run_label, workload_of
 
 # Addresses, ports and secrets do not affect the engine.
 PLACE_ONLY = (
-    *("_port", "_password", "_psk", "_pid", "_kafka", "_registry_url"),
+    "_port",
+    "_password",
+    "_psk",
+    "_pid",
+    "_kafka",
+    "_registry_url",
     # `runtime` of the record has the runtime that was chosen.
-    *("bind_address", "stack_name", "runtime"),
+    "bind_address",
+    "stack_name",
+    "runtime",
     # Limits that make a run void.
-    *("noise_gate", "_max_pct", "core_speed_min_pct"),
+    "noise_gate",
+    "_max_pct",
+    "core_speed_min_pct",
 )
 # Versions of the harness, which are in the details of a run.
 RULER = ("racetrack", "python")

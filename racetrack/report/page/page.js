@@ -7,11 +7,11 @@ for (const chart of document.querySelectorAll("[data-chart]")) {
   const nearest = (points, x) => points.reduce((best, point) =>
     Math.abs(point[0] - x) < Math.abs(best[0] - x) ? point : best);
   const row = (line, point, x) => {
-    const told = document.createElement("div"), name = document.createElement("i");
-    told.dataset.look = line.look;
+    const reading = document.createElement("div"), name = document.createElement("i");
+    reading.dataset.look = line.look;
     name.textContent = line.name;
-    told.append(name, point[2] + units[1] + (point[1] === x ? "" : ` at ${point[1]}${units[0]}`));
-    return told;
+    reading.append(name, point[2] + units[1] + (point[1] === x ? "" : ` at ${point[1]}${units[0]}`));
+    return reading;
   };
   const show = (event) => {
     if (!lines) {
