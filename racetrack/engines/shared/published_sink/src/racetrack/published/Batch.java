@@ -5,7 +5,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.Map;
 
-/** What has been counted since the last flush. For one thread. */
+/** Counts since the last flush. For one thread. */
 public final class Batch {
   private static final long WINDOW_MS = 10_000;
 

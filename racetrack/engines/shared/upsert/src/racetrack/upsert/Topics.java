@@ -70,7 +70,7 @@ public class Topics implements AutoCloseable {
     waitFor(names);
   }
 
-  /** Deletes what those hold that are there: who starts anew knows no rows of before. */
+  /** Empties existing topics: a fresh start does not know earlier rows. */
   public void empty(Collection<String> names) throws InterruptedException, ExecutionException {
     Set<String> there = admin.listTopics().names().get();
     Map<TopicPartition, RecordsToDelete> old =
@@ -81,7 +81,7 @@ public class Topics implements AutoCloseable {
     admin.deleteRecords(old).all().get();
   }
 
-  /** Whether there is a message in the topic's only partition. */
+  /** Returns whether the topic's only partition holds a message. */
   public boolean isWritten(String topic) throws InterruptedException, ExecutionException {
     TopicPartition partition = new TopicPartition(topic, 0);
     return offsetOf(partition, OffsetSpec.latest()) > offsetOf(partition, OffsetSpec.earliest());

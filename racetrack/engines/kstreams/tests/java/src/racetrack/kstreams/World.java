@@ -66,7 +66,7 @@ final class World implements AutoCloseable {
     }
   }
 
-  World(BiFunction<Settings, Integer, Kit> topology, Kind kind) throws IOException {
+  World(BiFunction<Settings, Integer, TopologyContext> topology, Kind kind) throws IOException {
     registry = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
     registry.createContext("/schemas/ids/", this::answer);
     registry.start();

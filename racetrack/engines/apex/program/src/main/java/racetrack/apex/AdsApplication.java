@@ -12,7 +12,7 @@ import org.apache.hadoop.conf.Configuration;
 
 /**
  * Yahoo's streaming benchmark on Apex, with the stages of the published ones: how often ads were
- * viewed, by campaign and window of ten seconds. What is counted goes to Redis.
+ * viewed, by campaign and window of ten seconds. The counts go to Redis.
  */
 final class AdsApplication implements StreamingApplication {
   private final Settings settings;

@@ -3,5 +3,5 @@ package racetrack.apex;
 import racetrack.results.reference.AdEvent;
 import racetrack.results.reference.Done;
 
-/** An event, and what is done when it is; null stands for none, see `KeepViews`. */
+/** An event, and the progress once it is processed; null means no event, see `KeepViews`. */
 record Event(AdEvent said, Done done) {}

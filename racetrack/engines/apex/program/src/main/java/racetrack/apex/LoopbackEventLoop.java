@@ -6,8 +6,8 @@ import java.io.IOException;
 import java.lang.reflect.Field;
 
 /**
- * Has Apex' buffer server listen on this machine alone. It asks for all addresses, and nobody can
- * tell it otherwise: so the task that opens its socket is changed before it runs.
+ * Makes Apex' buffer server listen on the loopback address only. It always asks for all addresses,
+ * so the task that opens its socket is changed before it runs.
  */
 final class LoopbackEventLoop extends DefaultEventLoop {
   private static final String LOOPBACK = "127.0.0.1";

@@ -1,4 +1,4 @@
 package racetrack.apex;
 
-/** What was read of Kafka. */
+/** A message from Kafka. */
 record Message(int partition, long offset, byte[] value) {}

@@ -10,18 +10,18 @@ final class Ads {
 
   private Ads() {}
 
-  /** What is read of a message of the topic. One that is no such JSON ends the program. */
+  /** The fields read from a message of the topic. A message without this JSON ends the program. */
   record Message(String adId, String eventType, long eventTime) {
     static final Serde<Message> SERDE = Json.of(Message.class);
   }
 
-  /** An event, with where it stands in its topic. */
+  /** An event, with its partition and offset. */
   record Event(String adId, String eventType, long eventTime, int partition, long offset)
       implements Progress.Event {
     static final Serde<Event> SERDE = Json.of(Event.class);
 
-    static Event of(Message said, int partition, long offset) {
-      return new Event(said.adId, said.eventType, said.eventTime, partition, offset);
+    static Event of(Message message, int partition, long offset) {
+      return new Event(message.adId, message.eventType, message.eventTime, partition, offset);
     }
 
     @Override
@@ -56,7 +56,7 @@ final class Ads {
     }
   }
 
-  /** What there is to know of a view where it is counted. */
+  /** The fields of a view that are needed for counting. */
   record AdView(int partition, long dueMs) implements Progress.Event {
     static final Serde<AdView> SERDE =
         Compact.of(

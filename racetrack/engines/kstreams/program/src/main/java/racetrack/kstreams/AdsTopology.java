@@ -29,29 +29,31 @@ final class AdsTopology {
   static final List<String> INPUTS = List.of(EVENTS, "mysql.ads.campaigns", "mysql.ads.ads");
   private static final String VIEW = "view";
 
-  private final Kit kit;
+  private final TopologyContext topology;
 
-  private AdsTopology(Kit kit) {
-    this.kit = kit;
+  private AdsTopology(TopologyContext topology) {
+    this.topology = topology;
   }
 
-  static Kit build(Settings settings, int partitions) {
-    Kit kit = new Kit(settings, partitions);
-    new AdsTopology(kit).connect();
-    return kit;
+  static TopologyContext build(Settings settings, int partitions) {
+    TopologyContext topology = new TopologyContext(settings, partitions);
+    new AdsTopology(topology).connect();
+    return topology;
   }
 
   private void connect() {
-    kit.write(kit.changes("mysql.ads.campaigns", Object::toString, Campaign.class), "campaigns");
-    KStream<String, Ad> ads = kit.changes("mysql.ads.ads", Object::toString, Ad.class);
-    kit.write(ads, "ads");
+    topology.write(
+        topology.changes("mysql.ads.campaigns", Object::toString, Campaign.class), "campaigns");
+    KStream<String, Ad> ads = topology.changes("mysql.ads.ads", Object::toString, Ad.class);
+    topology.write(ads, "ads");
 
     KStream<byte[], Event> events =
-        kit.builder.stream(EVENTS, Consumed.with(Serdes.ByteArray(), Ads.Message.SERDE))
+        topology.builder.stream(EVENTS, Consumed.with(Serdes.ByteArray(), Ads.Message.SERDE))
             .process(Locate::new);
     countWindows(events.filter((key, event) -> event.eventType().equals(VIEW)), ads);
-    kit.tally("other", events.filterNot((key, event) -> event.eventType().equals(VIEW)));
-    kit.writeProgress("ad_events_progress", "ad_events_summary");
+    topology.countProgress(
+        "other", events.filterNot((key, event) -> event.eventType().equals(VIEW)));
+    topology.writeProgress("ad_events_progress", "ad_events_summary");
   }
 
   private static final class Locate
@@ -68,24 +70,24 @@ final class AdsTopology {
     Serde<String> text = Serdes.String();
     KStream<String, Object> known =
         ads.filter((id, ad) -> ad != null)
-            .repartition(kit.toAll("ads", text, Json.of(Ad.class)))
+            .repartition(topology.toAll("ads", text, Json.of(Ad.class)))
             .mapValues(ad -> ad);
     KStream<Window, AdView> byWindow =
         views
             .<String, Object>map((key, event) -> KeyValue.pair(event.adId(), event))
             .merge(known)
-            .process(new CampaignOf.Supplier(kit))
-            .repartition(kit.byKey("views", Window.SERDE, AdView.SERDE));
+            .process(new CampaignOf.Supplier(topology))
+            .repartition(topology.byKey("views", Window.SERDE, AdView.SERDE));
     String counted = "window-counts";
     KTable<Window, Counts> counts =
         byWindow
             .groupByKey(Grouped.with(Window.SERDE, AdView.SERDE))
             .aggregate(
-                () -> Counts.none(kit.partitions),
+                () -> Counts.none(topology.partitions),
                 (window, view, before) -> before.plus(view),
-                kit.table(counted, Window.SERDE, Counts.SERDE));
-    kit.write(counts.toStream().mapValues(WindowCount::of), "campaign_windows");
-    var tally = new Counts.TallySupplier(kit, "views", counted);
-    kit.report(counts.toStream().process(tally, counted));
+                topology.table(counted, Window.SERDE, Counts.SERDE));
+    topology.write(counts.toStream().mapValues(WindowCount::of), "campaign_windows");
+    var counter = new Counts.CounterSupplier(topology, "views", counted);
+    topology.report(counts.toStream().process(counter, counted));
   }
 }

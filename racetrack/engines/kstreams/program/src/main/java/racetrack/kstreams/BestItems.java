@@ -60,7 +60,7 @@ final class BestItems extends ContextualProcessor<Long, ItemSummary, Object, Obj
       }
     }
 
-    /** What has changed in the list since it was last asked. */
+    /** Changes of the list since the last call. */
     List<KeyValue<Long, ItemSummary>> changes() {
       if (!isTouched) {
         return List.of();
@@ -72,7 +72,7 @@ final class BestItems extends ContextualProcessor<Long, ItemSummary, Object, Obj
         now.put(last.itemId(), last);
       }
       List<KeyValue<Long, ItemSummary>> found = new ArrayList<>();
-      // First what leaves the list: nobody is to see more than twenty.
+      // Rows that leave the list go first: readers never see more than twenty.
       for (Long item : shown.keySet()) {
         if (!now.containsKey(item)) {
           found.add(KeyValue.pair(item, null));
@@ -123,7 +123,7 @@ final class BestItems extends ContextualProcessor<Long, ItemSummary, Object, Obj
   }
 
   /** View → its order. */
-  record Supplier(Kit kit, Map<String, Comparator<ItemSummary>> orders)
+  record Supplier(TopologyContext topology, Map<String, Comparator<ItemSummary>> orders)
       implements ProcessorSupplier<Long, ItemSummary, Object, Object> {
     @Override
     public Processor<Long, ItemSummary, Object, Object> get() {
@@ -132,7 +132,7 @@ final class BestItems extends ContextualProcessor<Long, ItemSummary, Object, Obj
 
     @Override
     public Set<StoreBuilder<?>> stores() {
-      return Set.of(kit.store(STORE, Serdes.Long(), Json.of(ItemSummary.class)));
+      return Set.of(topology.store(STORE, Serdes.Long(), Json.of(ItemSummary.class)));
     }
   }
 }

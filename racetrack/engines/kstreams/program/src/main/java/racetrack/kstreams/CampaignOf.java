@@ -89,7 +89,8 @@ final class CampaignOf extends ContextualProcessor<String, Object, Window, AdVie
     return waitingFor.computeIfAbsent(ad, key -> new ArrayList<>());
   }
 
-  record Supplier(Kit kit) implements ProcessorSupplier<String, Object, Window, AdView> {
+  record Supplier(TopologyContext topology)
+      implements ProcessorSupplier<String, Object, Window, AdView> {
     @Override
     public Processor<String, Object, Window, AdView> get() {
       return new CampaignOf();
@@ -98,8 +99,8 @@ final class CampaignOf extends ContextualProcessor<String, Object, Window, AdVie
     @Override
     public Set<StoreBuilder<?>> stores() {
       return Set.of(
-          kit.store(ADS, Serdes.String(), Serdes.String()),
-          kit.store(WAITING, Serdes.Long(), Event.SERDE));
+          topology.store(ADS, Serdes.String(), Serdes.String()),
+          topology.store(WAITING, Serdes.Long(), Event.SERDE));
     }
   }
 }

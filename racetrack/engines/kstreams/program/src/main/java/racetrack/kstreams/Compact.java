@@ -7,7 +7,7 @@ import java.util.function.ToIntFunction;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 
-/** Bytes for what there is of every event: JSON would cost more than all that is done with it. */
+/** Bytes for data of every event: JSON would cost more than all other processing. */
 final class Compact {
   private Compact() {}
 
@@ -29,7 +29,7 @@ final class Compact {
         (topic, data) -> data == null ? null : read.apply(ByteBuffer.wrap(data)));
   }
 
-  /** Two numbers that are not negative, as a key: in this order in a store, too. */
+  /** Two non-negative numbers as a key; stores keep their order. */
   record Pair(long first, long second) {
     static final Serde<Pair> SERDE =
         of(

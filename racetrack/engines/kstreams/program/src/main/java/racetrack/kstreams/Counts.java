@@ -12,11 +12,11 @@ import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.TimestampedKeyValueStore;
 
 /**
- * How many events a row counts, and how many of these came of which partition of the main topic.
+ * The events that a row counts, by partition of the main topic.
  *
- * <p>Kafka Streams keeps counts back in a cache until it commits, and only then brings them into
- * the views. With the partitions in the count itself, progress can be told of what has come out of
- * the cache, instead of what has gone in.
+ * <p>Kafka Streams holds counts in a cache until it commits, and only then updates the views. With
+ * the partitions in the count itself, progress is reported for what has left the cache, not for
+ * what has entered it.
  */
 record Counts(long[] counts, long[] newestMs) {
   static final Serde<Counts> SERDE =
@@ -53,13 +53,13 @@ record Counts(long[] counts, long[] newestMs) {
     return found;
   }
 
-  /** Tells what rows have counted more than before. */
-  static final class Tally extends Progress.Reporter<Counts> {
-    private final TallySupplier of;
+  /** Reports how much each row's counts have grown. */
+  static final class Counter extends Progress.Reporter<Counts> {
+    private final CounterSupplier of;
     private final Map<Object, Counts> known = new HashMap<>();
 
-    Tally(TallySupplier of) {
-      super(of.kit, of.stage);
+    Counter(CounterSupplier of) {
+      super(of.topology, of.stage);
       this.of = of;
     }
 
@@ -88,11 +88,11 @@ record Counts(long[] counts, long[] newestMs) {
     }
   }
 
-  record TallySupplier(Kit kit, String stage, String store)
+  record CounterSupplier(TopologyContext topology, String stage, String store)
       implements ProcessorSupplier<Object, Counts, Integer, Progress.Report> {
     @Override
     public Processor<Object, Counts, Integer, Progress.Report> get() {
-      return new Tally(this);
+      return new Counter(this);
     }
   }
 }

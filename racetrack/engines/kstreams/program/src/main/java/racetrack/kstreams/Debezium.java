@@ -7,7 +7,7 @@ import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 import racetrack.upsert.DebeziumReader;
 
-/** What Debezium writes, as Kafka Streams reads it. */
+/** Reads Debezium's messages for Kafka Streams. */
 final class Debezium {
   private final DebeziumReader reader;
 

@@ -64,8 +64,8 @@ final class Flagged extends ContextualProcessor<Long, Object, Place, FlaggedView
     try (var found = pageviews.range(new Pair(user, 0), new Pair(user, Long.MAX_VALUE))) {
       found.forEachRemaining(
           each -> {
-            Pageview.Message said = each.value.by(user);
-            show(Pageview.of(said, partition, each.key.second()), timestamp);
+            Pageview.Message message = each.value.by(user);
+            show(Pageview.of(message, partition, each.key.second()), timestamp);
           });
     }
   }
@@ -75,7 +75,8 @@ final class Flagged extends ContextualProcessor<Long, Object, Place, FlaggedView
     context().forward(new Record<>(place, FlaggedView.of(pageview), timestamp));
   }
 
-  record Supplier(Kit kit) implements ProcessorSupplier<Long, Object, Place, FlaggedView> {
+  record Supplier(TopologyContext topology)
+      implements ProcessorSupplier<Long, Object, Place, FlaggedView> {
     @Override
     public Processor<Long, Object, Place, FlaggedView> get() {
       return new Flagged();
@@ -85,8 +86,8 @@ final class Flagged extends ContextualProcessor<Long, Object, Place, FlaggedView
     public Set<StoreBuilder<?>> stores() {
       // No pageview is written twice: a cache would only cost.
       return Set.of(
-          kit.uncachedStore(PAGEVIEWS, Pair.SERDE, Pageview.Kept.SERDE),
-          kit.store(FLAGS, Serdes.Long(), Serdes.Long()));
+          topology.uncachedStore(PAGEVIEWS, Pair.SERDE, Pageview.Kept.SERDE),
+          topology.store(FLAGS, Serdes.Long(), Serdes.Long()));
     }
   }
 }

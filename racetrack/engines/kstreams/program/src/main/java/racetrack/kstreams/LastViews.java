@@ -92,7 +92,7 @@ final class LastViews extends ContextualProcessor<Long, Object, Object, Object> 
       return;
     }
     views.add(-place - 1, view);
-    // First what leaves the list: nobody is to see more than ten.
+    // Rows that leave the list go first: readers never see more than ten.
     if (views.size() > LIMIT) {
       View gone = views.remove(0);
       index(owner, gone, -1);
@@ -142,7 +142,7 @@ final class LastViews extends ContextualProcessor<Long, Object, Object, Object> 
   }
 
   /** `plain` and `enriched` are the views that it makes. */
-  record Supplier(Kit kit, String plain, String enriched)
+  record Supplier(TopologyContext topology, String plain, String enriched)
       implements ProcessorSupplier<Long, Object, Object, Object> {
     @Override
     public Processor<Long, Object, Object, Object> get() {
@@ -152,8 +152,8 @@ final class LastViews extends ContextualProcessor<Long, Object, Object, Object> 
     @Override
     public Set<StoreBuilder<?>> stores() {
       return Set.of(
-          kit.store(VIEWS, Serdes.Long(), VIEWS_SERDE),
-          kit.store(EMAILS, Serdes.Long(), Email.SERDE));
+          topology.store(VIEWS, Serdes.Long(), VIEWS_SERDE),
+          topology.store(EMAILS, Serdes.Long(), Email.SERDE));
     }
   }
 }

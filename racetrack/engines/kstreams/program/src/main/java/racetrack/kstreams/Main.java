@@ -11,7 +11,7 @@ import org.slf4j.LoggerFactory;
 import racetrack.upsert.Folders;
 
 /**
- * Keeps the views of one workload, each in a topic of its own, until it is told to end.
+ * Keeps the views of one workload, each in a topic of its own, until it is stopped.
  *
  * <p>After a kill it goes on from what it committed, or begins anew under another application id, so
  * that it reads all input from the beginning: a setting.
@@ -24,24 +24,26 @@ public final class Main {
 
   public static void main(String[] arguments) throws Exception {
     Settings settings = Settings.from(System.getenv());
-    Kit kit;
+    TopologyContext topology;
     String applicationId;
     try (TopologyTopics topics = new TopologyTopics(settings.kafka())) {
-      kit = build(settings, topics);
+      topology = build(settings, topics);
       if (settings.resumes()) {
         applicationId = TopologyTopics.applicationId(settings.workload());
       } else {
         applicationId = TopologyTopics.newApplicationId(settings.workload());
         Folders.remove(settings.stateFolder());
         topics.removeInternalOnesOf(settings.workload());
-        topics.empty(kit.outputs());
+        topics.empty(topology.outputs());
       }
-      topics.make(kit.outputs());
+      topics.make(topology.outputs());
     }
-    run(new KafkaStreams(kit.build(), settings.forStreams(applicationId)), settings, kit.summary());
+    KafkaStreams streams =
+        new KafkaStreams(topology.build(), settings.forStreams(applicationId));
+    run(streams, settings, topology.summary());
   }
 
-  private static Kit build(Settings settings, TopologyTopics topics) throws Exception {
+  private static TopologyContext build(Settings settings, TopologyTopics topics) throws Exception {
     switch (settings.workload()) {
       case "shop":
         topics.waitFor(ShopTopology.INPUTS);

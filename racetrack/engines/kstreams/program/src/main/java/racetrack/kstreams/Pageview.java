@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import org.apache.kafka.common.serialization.Serde;
 
-/** A pageview, with where it stands in its topic, and what its url says. */
+/** A pageview, with its partition and offset, and the type and target in its URL. */
 record Pageview(
     long userId,
     String url,
@@ -24,13 +24,13 @@ record Pageview(
     static final Serde<Message> SERDE = Json.of(Message.class);
   }
 
-  static Pageview of(Message said, int partition, long offset) {
-    String url = said.url;
+  static Pageview of(Message message, int partition, long offset) {
+    String url = message.url;
     String type =
         url.startsWith("/products/") ? PRODUCTS : url.startsWith("/profiles/") ? PROFILES : null;
     Long target = type == null ? null : Long.parseLong(url, PREFIX, url.length(), 10);
     return new Pageview(
-        said.userId, url, said.channel, said.receivedAt, partition, offset, type, target);
+        message.userId, url, message.channel, message.receivedAt, partition, offset, type, target);
   }
 
   boolean isOf(String type) {
@@ -46,7 +46,7 @@ record Pageview(
     return new View(userId, receivedAt, partition, offset);
   }
 
-  /** What there is to know of a pageview where it is told by its target. */
+  /** The fields of a pageview that are needed where its target is the key. */
   record View(long viewerId, long receivedAt, int partition, long offset)
       implements Progress.Event, Comparable<View> {
     static final int BYTES = 3 * Long.BYTES + Integer.BYTES;
@@ -77,7 +77,7 @@ record Pageview(
     }
   }
 
-  /** What a store of pageviews by user and offset has to keep of one. */
+  /** The fields of a pageview in a store by user and offset. */
   record Kept(long receivedAt, String url, String channel) {
     static final Serde<Kept> SERDE =
         Compact.ofSize(

@@ -25,7 +25,7 @@ import org.apache.kafka.streams.state.StoreBuilder;
  * long for the last one, so counting where events come in would say too much. Instead the task of a
  * last stage counts each event that has come through it, by the partition of the main topic where
  * the event came from, and now and then reports these totals; one task adds up the reports of all.
- * Totals that are told twice do no harm.
+ * Totals that are reported twice do no harm.
  */
 final class Progress {
   /** An event of the main topic: its partition there, and when it was due (epoch ms). */
@@ -58,16 +58,17 @@ final class Progress {
 
   private Progress() {}
 
-  static KStream<Integer, Report> spread(Kit kit, KStream<Integer, Report> reports) {
-    return reports.repartition(kit.toOne("reports", Serdes.Integer(), Report.SERDE));
+  static KStream<Integer, Report> spread(
+      TopologyContext topology, KStream<Integer, Report> reports) {
+    return reports.repartition(topology.toOne("reports", Serdes.Integer(), Report.SERDE));
   }
 
-  /** A few times per commit: what is told must wait neither for the next commit, nor cost much. */
-  private static Duration often(Kit kit) {
-    return Duration.ofMillis(Math.max(10, kit.settings.commitMs() / 4));
+  /** A few times per commit: reports neither wait for the next commit nor cost much. */
+  private static Duration often(TopologyContext topology) {
+    return Duration.ofMillis(Math.max(10, topology.settings.commitMs() / 4));
   }
 
-  /** Totals by partition, told now and then if they have changed. */
+  /** Totals by partition, reported at intervals if they have changed. */
   abstract static class Reporter<V> implements Processor<Object, V, Integer, Report> {
     private final String stage;
     private final Duration every;
@@ -75,15 +76,15 @@ final class Progress {
     private final Set<Integer> changed = new TreeSet<>();
     private String name;
 
-    Reporter(Kit kit, String stage) {
+    Reporter(TopologyContext topology, String stage) {
       this.stage = stage;
-      every = often(kit);
+      every = often(topology);
     }
 
     @Override
     public void init(ProcessorContext<Integer, Report> context) {
       name = stage + "-" + context.taskId().partition();
-      context.schedule(every, PunctuationType.WALL_CLOCK_TIME, now -> tell(context, now));
+      context.schedule(every, PunctuationType.WALL_CLOCK_TIME, now -> report(context, now));
     }
 
     Report count(int partition, long count, long dueMs) {
@@ -98,7 +99,7 @@ final class Progress {
       totals.put(partition, new Report(name, own.total, own.newestMs));
     }
 
-    private void tell(ProcessorContext<Integer, Report> context, long nowMs) {
+    private void report(ProcessorContext<Integer, Report> context, long nowMs) {
       for (int partition : changed) {
         context.forward(new Record<>(partition, totals.get(partition), nowMs));
       }
@@ -106,18 +107,18 @@ final class Progress {
     }
   }
 
-  /** Counts each event that comes to it, after those who were told of it before. */
-  static final class Tally extends Reporter<Event> {
+  /** Counts each event, after the processors before it. */
+  static final class Counter extends Reporter<Event> {
     private final String storeName;
     private KeyValueStore<Integer, Report> store;
 
-    Tally(Kit kit, String stage) {
-      super(kit, stage);
+    Counter(TopologyContext topology, String stage) {
+      super(topology, stage);
       storeName = nameOf(stage);
     }
 
     static String nameOf(String stage) {
-      return "tally-" + stage;
+      return "counter-" + stage;
     }
 
     @Override
@@ -136,23 +137,23 @@ final class Progress {
     }
   }
 
-  record TallySupplier(Kit kit, String stage)
+  record CounterSupplier(TopologyContext topology, String stage)
       implements ProcessorSupplier<Object, Event, Integer, Report> {
     @Override
     public Processor<Object, Event, Integer, Report> get() {
-      return new Tally(kit, stage);
+      return new Counter(topology, stage);
     }
 
     @Override
     public Set<StoreBuilder<?>> stores() {
-      return Set.of(kit.store(Tally.nameOf(stage), Serdes.Integer(), Report.OWN));
+      return Set.of(topology.store(Counter.nameOf(stage), Serdes.Integer(), Report.OWN));
     }
   }
 
-  /** Adds up what all tasks have told. */
+  /** Adds up the reports of all tasks. */
   static final class Sum extends ContextualProcessor<Integer, Report, Object, Object> {
     private final SumSupplier of;
-    private final Map<Integer, Map<String, Report>> told = new TreeMap<>();
+    private final Map<Integer, Map<String, Report>> reported = new TreeMap<>();
     private final Set<Integer> changed = new TreeSet<>();
     private KeyValueStore<String, Report> store;
 
@@ -168,7 +169,7 @@ final class Progress {
         all.forEachRemaining(
             each -> take(Integer.parseInt(each.key.split(" ", 2)[0]), each.value));
       }
-      context.schedule(often(of.kit), PunctuationType.WALL_CLOCK_TIME, this::tell);
+      context.schedule(often(of.topology), PunctuationType.WALL_CLOCK_TIME, this::report);
     }
 
     @Override
@@ -179,17 +180,17 @@ final class Progress {
     }
 
     private void take(int partition, Report report) {
-      told.computeIfAbsent(partition, key -> new HashMap<>()).put(report.reporter(), report);
+      reported.computeIfAbsent(partition, key -> new HashMap<>()).put(report.reporter(), report);
     }
 
-    private void tell(long nowMs) {
+    private void report(long nowMs) {
       if (changed.isEmpty()) {
         return;
       }
       Report all = new Report("all", 0, 0);
-      for (int partition : told.keySet()) {
+      for (int partition : reported.keySet()) {
         Report sum = new Report("sum", 0, 0);
-        for (Report report : told.get(partition).values()) {
+        for (Report report : reported.get(partition).values()) {
           sum = sum.plus(report.total(), report.newestMs());
         }
         if (changed.contains(partition)) {
@@ -205,7 +206,7 @@ final class Progress {
     }
   }
 
-  record SumSupplier(Kit kit, String progress, String summary)
+  record SumSupplier(TopologyContext topology, String progress, String summary)
       implements ProcessorSupplier<Integer, Report, Object, Object> {
     static final String STORE = "reports";
 
@@ -216,7 +217,7 @@ final class Progress {
 
     @Override
     public Set<StoreBuilder<?>> stores() {
-      return Set.of(kit.store(STORE, Serdes.String(), Report.SERDE));
+      return Set.of(topology.store(STORE, Serdes.String(), Report.SERDE));
     }
   }
 }

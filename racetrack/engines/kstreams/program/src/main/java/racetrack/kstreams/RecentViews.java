@@ -91,7 +91,8 @@ final class RecentViews extends ContextualProcessor<Long, View, Minute, MinuteVi
     return nowMs / 1_000 - WINDOW_S - 1;
   }
 
-  record Supplier(Kit kit) implements ProcessorSupplier<Long, View, Minute, MinuteViews> {
+  record Supplier(TopologyContext topology)
+      implements ProcessorSupplier<Long, View, Minute, MinuteViews> {
     @Override
     public Processor<Long, View, Minute, MinuteViews> get() {
       return new RecentViews();
@@ -100,8 +101,8 @@ final class RecentViews extends ContextualProcessor<Long, View, Minute, MinuteVi
     @Override
     public Set<StoreBuilder<?>> stores() {
       return Set.of(
-          kit.store(BY_SECOND, Pair.SERDE, Serdes.Long()),
-          kit.store(BY_MINUTE, Pair.SERDE, Serdes.Long()));
+          topology.store(BY_SECOND, Pair.SERDE, Serdes.Long()),
+          topology.store(BY_MINUTE, Pair.SERDE, Serdes.Long()));
     }
   }
 }

@@ -44,7 +44,7 @@ record Settings(
         Path.of(env.text("READY_FILE")));
   }
 
-  /** How Kafka Streams runs. What is not here is as it delivers it. */
+  /** Configuration of Kafka Streams; defaults otherwise. */
   Properties forStreams(String applicationId) {
     Properties properties = new Properties();
     properties.put(StreamsConfig.APPLICATION_ID_CONFIG, applicationId);

@@ -111,7 +111,7 @@ final class Shop {
     }
   }
 
-  /** What a user has bought; lifetime_value is price times quantity, as the demo has it. */
+  /** Purchases of a user; lifetime_value is price times quantity, as in the demo. */
   record Worth(long id, BigDecimal lifetimeValue, long purchases) {
     static final Worth NONE = new Worth(0, BigDecimal.ZERO, 0);
     private static final BigDecimal HIGH = BigDecimal.valueOf(10_000);
@@ -144,7 +144,7 @@ final class Shop {
     }
   }
 
-  /** What tells a pageview from all others. */
+  /** The identity of a pageview. */
   record Place(int partition, long offset) {}
 
   record ProfileView(long ownerId, long viewerId, long receivedAt, int partition, long offset) {

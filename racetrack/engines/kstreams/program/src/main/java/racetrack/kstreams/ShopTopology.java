@@ -26,8 +26,8 @@ import racetrack.kstreams.Shop.User;
 import racetrack.kstreams.Shop.Worth;
 
 /**
- * The shop's views, kept up to date by Kafka Streams. What each view holds is said in
- * `scripts/demo.py`, exactly; here it is only said where Kafka Streams needs another way to say it.
+ * The shop's views, kept up to date by Kafka Streams. `scripts/demo.py` defines each view exactly;
+ * comments here explain only where Kafka Streams needs a different formulation.
  *
  * <p>Kafka Streams has no server that answers questions: its users read the topics that it writes.
  * So every view is written to the topic `kstreams.` and its name, as it changes: a message for each
@@ -46,16 +46,16 @@ final class ShopTopology {
   private static final Pattern USER_ID = Pattern.compile("\"?[0-9]{1,18}\"?");
   private static final Serde<Long> ID = Serdes.Long();
 
-  private final Kit kit;
+  private final TopologyContext topology;
 
-  private ShopTopology(Kit kit) {
-    this.kit = kit;
+  private ShopTopology(TopologyContext topology) {
+    this.topology = topology;
   }
 
-  static Kit build(Settings settings, int partitions) {
-    Kit kit = new Kit(settings, partitions);
-    new ShopTopology(kit).connect();
-    return kit;
+  static TopologyContext build(Settings settings, int partitions) {
+    TopologyContext topology = new TopologyContext(settings, partitions);
+    new ShopTopology(topology).connect();
+    return topology;
   }
 
   private void connect() {
@@ -63,7 +63,7 @@ final class ShopTopology {
     KStream<Long, Item> items = table("items", Item.class);
     KTable<Long, Purchase> purchases =
         table("purchases", Purchase.class)
-            .toTable(kit.table("purchases-by-id", ID, Json.of(Purchase.class)));
+            .toTable(topology.table("purchases-by-id", ID, Json.of(Purchase.class)));
 
     KStream<Long, Pageview> pageviews = pageviews();
     KStream<Long, View> products = byTarget(pageviews, Pageview.PRODUCTS);
@@ -73,23 +73,24 @@ final class ShopTopology {
     showFlagged(pageviews);
     showHighValueUsers(purchases, users);
 
-    // Last: what is told has been done by those who came before.
-    kit.tally("profiles", profiles);
-    kit.tally("other", pageviews.filter((user, pageview) -> pageview.pageviewType() == null));
-    kit.writeProgress("pageviews_progress", "pageviews_summary");
+    // Last: these report what the processors above have done.
+    topology.countProgress("profiles", profiles);
+    topology.countProgress(
+        "other", pageviews.filter((user, pageview) -> pageview.pageviewType() == null));
+    topology.writeProgress("pageviews_progress", "pageviews_summary");
   }
 
   /** One of MySQL's tables, which is a view as it is. */
   private <V> KStream<Long, V> table(String name, Class<V> row) {
     KStream<Long, V> changes =
-        kit.changes("mysql.shop." + name, id -> ((Number) id).longValue(), row);
-    kit.write(changes, name);
+        topology.changes("mysql.shop." + name, id -> ((Number) id).longValue(), row);
+    topology.write(changes, name);
     return changes;
   }
 
   /** By user, as they come: with the place in the topic, which only a processor gets to know. */
   private KStream<Long, Pageview> pageviews() {
-    return kit.builder.stream(
+    return topology.builder.stream(
             PAGEVIEWS, Consumed.with(Serdes.ByteArray(), Pageview.Message.SERDE))
         .process(Locate::new);
   }
@@ -104,12 +105,12 @@ final class ShopTopology {
     }
   }
 
-  /** Those of products, or of profiles, by what they are of. */
+  /** The pageviews of products, or of profiles, keyed by their target. */
   private KStream<Long, View> byTarget(KStream<Long, Pageview> pageviews, String type) {
     return pageviews
         .filter((user, pageview) -> pageview.isOf(type))
         .map((user, pageview) -> KeyValue.pair(pageview.targetId(), pageview.view()))
-        .repartition(kit.byKey(type, ID, View.SERDE));
+        .repartition(topology.byKey(type, ID, View.SERDE));
   }
 
   private void summarizeItems(
@@ -123,8 +124,8 @@ final class ShopTopology {
                 () -> Sold.NONE,
                 Sold::plus,
                 Sold::minus,
-                kit.table("sales", ID, Json.of(Sold.class)));
-    kit.write(
+                topology.table("sales", ID, Json.of(Sold.class)));
+    topology.write(
         sold.toStream().mapValues((key, all) -> all == null ? null : Sales.of(key, all)),
         "purchases_by_item");
 
@@ -133,22 +134,22 @@ final class ShopTopology {
         products
             .groupByKey(Grouped.with(ID, View.SERDE))
             .aggregate(
-                () -> Counts.none(kit.partitions),
+                () -> Counts.none(topology.partitions),
                 (item, view, before) -> before.plus(view),
-                kit.table(counted, ID, Counts.SERDE));
+                topology.table(counted, ID, Counts.SERDE));
     KTable<Long, Long> pageviews = counts.mapValues(Counts::total);
-    kit.write(pageviews.toStream().mapValues(ItemViews::new), "pageviews_by_item");
+    topology.write(pageviews.toStream().mapValues(ItemViews::new), "pageviews_by_item");
 
     KTable<Long, ItemSummary> summaries =
         items
-            .repartition(kit.byKey("items", ID, Json.of(Item.class)))
-            .toTable(kit.table("items-by-id", ID, Json.of(Item.class)))
+            .repartition(topology.byKey("items", ID, Json.of(Item.class)))
+            .toTable(topology.table("items-by-id", ID, Json.of(Item.class)))
             .leftJoin(sold, ItemSummary::of)
             .leftJoin(pageviews, ItemSummary::with);
-    kit.write(summaries.toStream(), "item_summary");
+    topology.write(summaries.toStream(), "item_summary");
     showBest(summaries);
-    var tally = new Counts.TallySupplier(kit, "products", counted);
-    kit.report(counts.toStream().process(tally, counted));
+    var counter = new Counts.CounterSupplier(topology, "products", counted);
+    topology.report(counts.toStream().process(counter, counted));
   }
 
   private void showBest(KTable<Long, ItemSummary> summaries) {
@@ -159,16 +160,16 @@ final class ShopTopology {
     KStream<Object, Object> best =
         summaries
             .toStream()
-            .repartition(kit.toOne("summaries", ID, Json.of(ItemSummary.class)))
-            .process(new BestItems.Supplier(kit, orders));
-    orders.keySet().forEach(view -> kit.write(best, view));
+            .repartition(topology.toOne("summaries", ID, Json.of(ItemSummary.class)))
+            .process(new BestItems.Supplier(topology, orders));
+    orders.keySet().forEach(view -> topology.write(best, view));
   }
 
   private void showProfileViews(KStream<Long, View> profiles, KStream<Long, User> users) {
     KStream<Long, Object> emails =
         users
             .mapValues(Email::of)
-            .repartition(kit.toAll("emails", ID, Email.SERDE))
+            .repartition(topology.toAll("emails", ID, Email.SERDE))
             .mapValues(email -> email);
     String plain = "profile_views";
     String enriched = "profile_views_enriched";
@@ -176,28 +177,28 @@ final class ShopTopology {
         profiles
             .<Object>mapValues(view -> view)
             .merge(emails)
-            .process(new LastViews.Supplier(kit, plain, enriched));
-    kit.write(last, plain);
-    kit.write(last, enriched);
-    kit.write(
-        profiles.process(new RecentViews.Supplier(kit)), "profile_views_per_minute_last_10");
+            .process(new LastViews.Supplier(topology, plain, enriched));
+    topology.write(last, plain);
+    topology.write(last, enriched);
+    topology.write(
+        profiles.process(new RecentViews.Supplier(topology)), "profile_views_per_minute_last_10");
   }
 
   /** People send these by hand, so what is no number is ignored. */
   private void showFlagged(KStream<Long, Pageview> pageviews) {
     KStream<Long, Long> flags =
-        kit.builder.stream(FLAGS, Consumed.with(Serdes.ByteArray(), Serdes.String()))
+        topology.builder.stream(FLAGS, Consumed.with(Serdes.ByteArray(), Serdes.String()))
             .filter((key, text) -> text != null && USER_ID.matcher(text).matches())
             .map((key, text) -> userOf(text));
-    kit.write(flags.mapValues(FlaggedProfile::new), "dd_flagged_profiles");
+    topology.write(flags.mapValues(FlaggedProfile::new), "dd_flagged_profiles");
     KStream<Long, Object> everywhere =
-        flags.repartition(kit.toAll("flags", ID, ID)).mapValues(FlaggedProfile::new);
+        flags.repartition(topology.toAll("flags", ID, ID)).mapValues(FlaggedProfile::new);
     KStream<?, ?> found =
         pageviews
             .<Object>mapValues(pageview -> pageview)
             .merge(everywhere)
-            .process(new Flagged.Supplier(kit));
-    kit.write(found, "dd_flagged_profile_view");
+            .process(new Flagged.Supplier(topology));
+    topology.write(found, "dd_flagged_profile_view");
   }
 
   private static KeyValue<Long, Long> userOf(String text) {
@@ -215,19 +216,19 @@ final class ShopTopology {
                 () -> Worth.NONE,
                 Worth::plus,
                 Worth::minus,
-                kit.table("worth", ID, Json.of(Worth.class)))
+                topology.table("worth", ID, Json.of(Worth.class)))
             .filter((user, worth) -> worth.isHigh())
             .leftJoin(
-                users.toTable(kit.table("users-by-id", ID, Json.of(User.class))),
+                users.toTable(topology.table("users-by-id", ID, Json.of(User.class))),
                 HighValueUser::of);
-    kit.write(best.toStream(), "high_value_users");
-    kit.writeTo(best.toStream(), SINK, SINK);
+    topology.write(best.toStream(), "high_value_users");
+    topology.writeTo(best.toStream(), SINK, SINK);
     // That topic read back.
     KTable<Long, HighValueUser> sent =
-        kit.builder.table(
+        topology.builder.table(
             SINK,
             Consumed.with(Json.of(Long.class), Json.of(HighValueUser.class)),
-            kit.table("sent", ID, Json.of(HighValueUser.class)));
-    kit.write(sent.toStream(), "hvu_test");
+            topology.table("sent", ID, Json.of(HighValueUser.class)));
+    topology.write(sent.toStream(), "hvu_test");
   }
 }

@@ -12,7 +12,7 @@ import racetrack.upsert.DebeziumReader;
 /**
  * Functions for SQL that give what Debezium writes as JSON, decimals with all their digits.
  *
- * <p>Spark's own reader of Avro knows no registry: it would have to be told each schema.
+ * <p>Spark's own reader of Avro uses no registry: it would need each schema in advance.
  */
 final class Debezium implements Serializable {
   private static final long serialVersionUID = 1;

@@ -8,7 +8,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.streaming.DataStreamWriter;
 import org.apache.spark.sql.streaming.Trigger;
 
-/** What every query is built with: the topics that it reads and writes, and its trigger. */
+/** Builds queries: the topics that they read and write, and their trigger. */
 record Kafka(SparkSession spark, Settings settings) {
   static final String TABLES =
       """

@@ -12,7 +12,7 @@ import racetrack.upsert.Folders;
 import racetrack.upsert.Topics;
 
 /**
- * Keeps the views of one workload, each in a topic of its own, until it is told to end.
+ * Keeps the views of one workload, each in a topic of its own, until it is stopped.
  *
  * <p>After a kill it goes on from its checkpoints, or begins anew without them: a setting.
  */
@@ -41,7 +41,7 @@ public final class Main {
       List<String> outputs =
           Stream.concat(views.views().stream().map(Kafka::topicOf), views.furtherTopics().stream())
               .toList();
-      // Whoever has no checkpoints knows no rows of before.
+      // Without checkpoints, earlier rows are unknown.
       if (!settings.resumes() || !Files.exists(settings.stateFolder())) {
         Folders.remove(settings.stateFolder());
         topics.empty(outputs);

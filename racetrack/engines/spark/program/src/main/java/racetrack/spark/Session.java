@@ -4,7 +4,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.api.java.UDF1;
 import org.apache.spark.sql.types.DataTypes;
 
-/** Spark within this JVM, as the settings have it. What is not here is as Spark delivers it. */
+/** Spark within this JVM, configured by the settings; defaults otherwise. */
 final class Session {
   private static final String STATE_STORE =
       "org.apache.spark.sql.execution.streaming.state.%sStateStoreProvider";

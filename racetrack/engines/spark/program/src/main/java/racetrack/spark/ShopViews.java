@@ -6,8 +6,8 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.streaming.DataStreamWriter;
 
 /**
- * Those views of the shop that Spark Structured Streaming can keep by plain aggregates and joins.
- * Each is written to a topic, as in `AdsViews`; an empty message says that a row has gone.
+ * The shop's views that Spark Structured Streaming can keep by plain aggregates and joins.
+ * Each is written to a topic, as in `AdsViews`; an empty message deletes a row.
  *
  * <p>Spark joins no aggregates, and lets none follow a join of streams, where rows are told as they
  * change. So what is to be joined by one key is put into one stream, and one aggregation by that key

@@ -18,7 +18,7 @@ import org.apache.spark.sql.Row;
  * Writes the changed rows of a micro-batch to topics: those that tell how far it is when the others
  * are written.
  *
- * <p>Spark's own sink for Kafka knows no order. What changes in a micro-batch is few rows, so the
+ * <p>Spark's own sink for Kafka keeps no order. What changes in a micro-batch is few rows, so the
  * driver takes and writes them; a sink for each step would cost two more jobs.
  */
 record Upserts(Producer<String, String> producer, Collection<String> progress) {

@@ -12,19 +12,19 @@ interface Views {
 
   List<String> views();
 
-  /** Those that it writes beside. */
+  /** Further topics that it writes. */
   default List<String> furtherTopics() {
     return List.of();
   }
 
-  /** The view whose first row says that they all stand. */
+  /** The view whose first row means that all are ready. */
   String summary();
 
-  /** Whether a query that ended so may begin again where it was. */
+  /** Returns whether a query that ended with this error may resume. */
   default boolean mayGoOn(StreamingQueryException error) {
     return false;
   }
 
-  /** What keeps them, each ready to be started. */
+  /** The queries that keep the views, each ready to be started. */
   List<DataStreamWriter<Row>> queries(Kafka kafka);
 }

@@ -13,7 +13,7 @@ import racetrack.results.reference.AdEvent;
 
 /**
  * Yahoo's streaming benchmark on Storm, stage by stage as it was published: how often ads were
- * viewed, by campaign and window of ten seconds. What is counted goes to Redis.
+ * viewed, by campaign and window of ten seconds. The counts go to Redis.
  */
 final class AdsTopology {
   static final String NAME = "ads";
@@ -50,7 +50,7 @@ final class AdsTopology {
         .build();
   }
 
-  /** What is not here is as Storm has it. */
+  /** Configuration; Storm's defaults otherwise. */
   static Config config(Settings settings) {
     Config config = new Config();
     if (!settings.tracksTuples()) {

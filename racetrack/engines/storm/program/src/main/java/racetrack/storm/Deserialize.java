@@ -14,7 +14,7 @@ final class Deserialize extends BaseBasicBolt {
   static final String AD = "ad_id";
   static final String TYPE = "event_type";
   static final String TIME = "event_time";
-  /** What is done when the tuple is: see `KeepViews`. */
+  /** The progress once the tuple is processed: see `KeepViews`. */
   static final String DONE = "done";
 
   static final Fields FIELDS =

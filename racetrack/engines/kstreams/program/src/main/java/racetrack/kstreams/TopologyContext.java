@@ -22,14 +22,14 @@ import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.StoreBuilder;
 import org.apache.kafka.streams.state.Stores;
 
-/** What every topology is built with: the settings in force, and the topics that it writes. */
-final class Kit {
+/** Builds a topology: holds the settings in force, and the topics that it writes. */
+final class TopologyContext {
   private static final StreamPartitioner<Object, Object> TO_ALL =
       (topic, key, value, partitions) -> Optional.of(allOf(partitions));
 
   final StreamsBuilder builder = new StreamsBuilder();
   final Settings settings;
-  /** How many partitions the main topic has, and whatever is spread as it is. */
+  /** Number of partitions of the main topic, and of all that is partitioned like it. */
   final int partitions;
 
   private final Debezium debezium;
@@ -37,7 +37,7 @@ final class Kit {
   private final List<KStream<Integer, Progress.Report>> reports = new ArrayList<>();
   private String summary;
 
-  Kit(Settings settings, int partitions) {
+  TopologyContext(Settings settings, int partitions) {
     this.settings = settings;
     this.partitions = partitions;
     debezium = new Debezium(settings.registry());
@@ -51,12 +51,12 @@ final class Kit {
     return outputs;
   }
 
-  /** The topic whose first row says that the views stand. */
+  /** The topic whose first row means that all views are ready. */
   String summary() {
     return summary;
   }
 
-  /** The changes of one of MySQL's tables: the row as it is now; null: it is gone. */
+  /** The changes of one of MySQL's tables: the row as it is now; null if it was deleted. */
   <K, V> KStream<K, V> changes(String topic, Function<Object, K> key, Class<V> row) {
     return builder.stream(topic, Consumed.with(debezium.key(key), debezium.row(row)));
   }
@@ -76,17 +76,17 @@ final class Kit {
     ((KStream<Object, Object>) rows).to(topic, asJson.withName(name));
   }
 
-  /** How rows are spread by their keys. */
+  /** Partitions rows by their keys. */
   <K, V> Repartitioned<K, V> byKey(String name, Serde<K> key, Serde<V> value) {
     return Repartitioned.with(key, value).withName(name).withNumberOfPartitions(partitions);
   }
 
-  /** Every task gets every row. */
+  /** Sends every row to every task. */
   <K, V> Repartitioned<K, V> toAll(String name, Serde<K> key, Serde<V> value) {
     return byKey(name, key, value).withStreamPartitioner(TO_ALL::partitions);
   }
 
-  /** One task gets every row. */
+  /** Sends every row to one task. */
   <K, V> Repartitioned<K, V> toOne(String name, Serde<K> key, Serde<V> value) {
     return byKey(name, key, value).withNumberOfPartitions(1);
   }
@@ -125,9 +125,9 @@ final class Kit {
     return settings.changelog() ? store : store.withLoggingDisabled();
   }
 
-  /** Counts what has come as far as here; see `Progress`. */
-  void tally(String stage, KStream<?, ? extends Progress.Event> done) {
-    reports.add(done.process(new Progress.TallySupplier(this, stage)));
+  /** Counts the events that reach this stage; see `Progress`. */
+  void countProgress(String stage, KStream<?, ? extends Progress.Event> done) {
+    reports.add(done.process(new Progress.CounterSupplier(this, stage)));
   }
 
   void report(KStream<Integer, Progress.Report> from) {
