@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Exit code 0 once the changes of all TABLES flow: the connector's task runs, and each table's schema
-# is in the registry. Says what is missing.
+# is in the registry. Prints what is missing.
 set -euo pipefail
 
 status=$(curl --fail --silent "http://localhost:8083/connectors/$WORKLOAD/status") || {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Registers connector.json once Kafka Connect answers; does no harm where it is registered already.
-# What is not said there comes from the environment. Who waits for it asks healthy.sh.
+# Registers connector.json once Kafka Connect answers; harmless if it is registered already. The other
+# options come from the environment. healthy.sh checks the result.
 set -euo pipefail
 here=$(dirname "$0")
 connect=http://localhost:8083

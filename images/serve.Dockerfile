@@ -1,5 +1,5 @@
-# What starts native services in a container: a small Python environment on the base. How this machine
-# reaches PyPI (its mirror, its certificates) stays in the first stage.
+# A small Python environment on the base that starts native services in a container. The mirror and
+# certificates of this machine stay in the first stage.
 ARG BASE
 FROM ${BASE} AS installed
 COPY . /opt/racetrack

@@ -1,5 +1,5 @@
-# Services that the native runtime has too, with its parts and its code. PREPARE names what is run once, if anything, the last one being what
-# the image is for; SERVICES what its containers run.
+# Services of the native runtime, with its parts and code. PREPARE: services that run once during the
+# build, the image's own last; may be empty. SERVICES: services that the containers run.
 ARG SERVE
 FROM ${SERVE} AS prepared
 ARG PREPARE

@@ -86,7 +86,7 @@ def test_the_code_in_an_image_is_whole(name: str, tmp_path: Path) -> None:
     services = "".join(f"service.find_service({each!r})\n" for each in images.IMAGES[name].runs)
     code = code_of(name, tmp_path)
     program = "from racetrack.workloads.contract import find_workload\n"
-    program += "from racetrack.stack.native import serve, service\n"
+    program += "from racetrack.stack import service\nfrom racetrack.stack.native import serve\n"
     program += f"find_workload({load().workload!r})\n"
     run_in(code, program + services, {})
 

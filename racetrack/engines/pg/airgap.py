@@ -11,10 +11,7 @@ FEED = (
     *(f"racetrack/stack/{name}.py" for name in ("__init__", "avro", "contract")),
     *(f"racetrack/stack/{name}.py" for name in ("net", "service")),
     *(f"racetrack/engines/{name}.py" for name in ("__init__", "pg/__init__")),
-    *(
-        f"racetrack/engines/pg/feed/{name}.py"
-        for name in ("__init__", "avro", "consumer", "plan", "sink")
-    ),
+    *(f"racetrack/engines/pg/feed/{name}.py" for name in ("__init__", "consumer", "plan", "sink")),
 )
 
 IMAGES = (
