@@ -1,4 +1,4 @@
-"""What the harness asks of an engine; a new engine is one folder here and one script a workload."""
+"""The contract of an engine; a new one is one folder here and one script a workload."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class DemoError(RacetrackError):
-    """The engine refused the demo; the message holds what the engine said."""
+    """The engine refused the demo; the message holds the engine's error."""
 
 
 class NoSuchView(RacetrackError):
@@ -29,7 +29,7 @@ class NoSuchView(RacetrackError):
 
 @dataclass(frozen=True)
 class Summary:
-    """What the engine's `Workload.summary` held when it last changed.
+    """The row of the engine's `Workload.summary` when it last changed.
 
     `timestamp_ms` is when it changed and `max_received_at_ms` when the newest pageview was due that
     it had counted, both epoch milliseconds; `dt_ms` is the published freshness, now − the latter.
@@ -67,7 +67,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Access:
-    """What a client of the engine knows of a stack that runs, in whatever process it is."""
+    """Data with which a client in any process reaches the engine of a running stack."""
 
     settings: Settings
     endpoints: Endpoints
@@ -95,7 +95,7 @@ class Engine(ABC):
     to the stack, that keeps nothing outside them, and that needs no warning.
     """
 
-    name: str  # as typed on the command line and as it stands in run folders
+    name: str  # as typed on the command line and in run folders
     title: str  # as a person knows it
     order: int = 1_000  # where it is in lists: lower first, as in the README
     needs: tuple[str, ...] = ()  # services it needs beside the database, broker and generator
@@ -144,7 +144,7 @@ class Engine(ABC):
         return self.services
 
     def namespace(self, settings: Settings) -> str:  # noqa: ARG002
-        """Where the demo's objects are in an engine that others use too; empty where the whole
+        """Return the name of the run's part of an engine that others use too; empty where the whole
         engine is the run's own."""
         return ""
 
@@ -226,7 +226,7 @@ class Engine(ABC):
         """Remove what `load_demo` made outside the stack; called before the stack ends."""
 
     def remarks(self, stack: Stack) -> list[str]:  # noqa: ARG002
-        """Lines for the person who runs it, said once the demo is loaded."""
+        """Return lines to print once the demo is loaded."""
         return []
 
     def versions(self, stack: Stack) -> Mapping[str, str]:  # noqa: ARG002
@@ -248,7 +248,7 @@ class Engine(ABC):
 
 
 class CalibrationEngine(Engine):
-    """The engine by which the harness itself is measured: it is as defected as it is told to be."""
+    """The engine that measures the harness itself: it has the defects that its settings give it."""
 
     @abstractmethod
     def settings_of(self, defect: InjectedDefect) -> Mapping[str, str]:

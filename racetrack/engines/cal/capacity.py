@@ -16,7 +16,7 @@ STEP_S = 0.05
 
 
 class Capacity:
-    """How many pageviews could have been counted since the start if some had always waited."""
+    """Number of pageviews that could have been counted since the start at saturation."""
 
     def __init__(self, defect: InjectedDefect, seed: int) -> None:
         self._stretches = stretches(defect, seed)

@@ -1,4 +1,4 @@
-"""The defects of the calibration engine; the `.env` beside this file says what they do."""
+"""Settings of the calibration engine: its defects. The `.env` beside this file describes them."""
 
 from typing import Annotated
 

@@ -150,7 +150,7 @@ def _reader(settings: Settings) -> Iterator[TableReader]:
 
 
 def _traced_views(settings: Settings) -> list[tuple[str | int | bool, ...]]:
-    """As `scripts/sample_views.py` wants them."""
+    """Return them as `scripts/sample_views.py` reads them."""
     found: list[tuple[str | int | bool, ...]] = []
     for view in find_workload(settings.workload).traced_views:
         keys = view.keys(settings)

@@ -1,4 +1,4 @@
-"""What Deephaven installs: a Python environment with its server, from PyPI."""
+"""The recipe of Deephaven: a Python environment with its server, from PyPI."""
 
 import sys
 from collections.abc import Mapping

@@ -83,7 +83,7 @@ class Flink(UpsertEngine):
         return views.table(columns, latest(stack.endpoints.kafka, self.topic_of(view)))
 
     def columns(self, settings: Settings, view: str) -> views.Columns:
-        """Those of a view that the script writes to a topic.
+        """Return the columns of a view that the script writes to a topic.
 
         Raises:
             NoSuchView: there is none.

@@ -1,4 +1,4 @@
-"""Flink's SQL gateway over REST: runs statements one after the other, and says why one fails."""
+"""Flink's SQL gateway over REST: runs statements one after the other, and reports why one fails."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""Looks in Flink's log for what became of a job: nobody else is told that it failed."""
+"""Reads the state of a job from Flink's log, the only place that reports a failure."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ class JobLog:
         self._read_to = self._path.stat().st_size
 
     def has_started(self) -> bool:
-        """Whether a job runs, by what was written since the last time.
+        """Return whether a job runs, by the lines since the last call.
 
         Raises:
             DemoError: a job failed.

@@ -212,7 +212,7 @@ class Materialize(Engine):
         ]
 
     def versions(self, stack: Stack) -> Mapping[str, str]:
-        """As it says itself."""
+        """Return the versions that Materialize reports."""
         ((version,),) = _demo(stack.settings).execute(VERSION)
         return {"materialize": str(version)}
 
@@ -280,7 +280,7 @@ class MarksRows:
 
     @property
     def socket(self) -> int:
-        """What becomes readable when there is something to take."""
+        """Becomes readable when there is something to take."""
         return self._copy.socket
 
     def take(self) -> Iterator[Seen]:
@@ -317,7 +317,7 @@ def _is_elsewhere(settings: Settings) -> bool:
 
 
 def _server(settings: Settings) -> Server:
-    """Where Materialize listens, as the user that may do everything there."""
+    """Return the address of Materialize, with the user that has all rights."""
     if url := MaterializeSettings.of(settings).mz_url.get_secret_value():
         return Server.at(url, "MZ_URL")
     where = f"{settings.reach_address}:{MaterializeSettings.of(settings).materialize_port}"

@@ -31,7 +31,7 @@ def libraries(folder: Path) -> str:
 
 
 def programs(folder: Path) -> Path:
-    """Where its programs are."""
+    """Return the folder of its programs."""
     (found,) = folder.glob("usr/lib/postgresql/*/bin")
     return found
 

@@ -1,1 +1,1 @@
-"""What several engines share: following logs, PostgreSQL's protocol, views that are topics."""
+"""Shared by several engines: following logs, PostgreSQL's protocol, views that are topics."""

@@ -1,4 +1,4 @@
-"""What engines share when they tell which marks their views hold."""
+"""Tracer values of views, for several engines."""
 
 from collections.abc import Iterable, Iterator
 

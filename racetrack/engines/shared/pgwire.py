@@ -1,4 +1,4 @@
-"""What engines that speak PostgreSQL's protocol share: psql for scripts, and rows as they come."""
+"""PostgreSQL's protocol for several engines: psql for scripts, and rows as they come."""
 
 import select
 import subprocess
@@ -112,7 +112,7 @@ class Server:
         process be killed, the watchdog of the stack `stack_name` ends psql.
 
         Raises:
-            DemoError: a statement failed; the message holds it, its line, and what was said to it.
+            DemoError: a statement failed; the message holds it, its line, and the server's error.
         """
         argv = ["psql", "-X", "-q", "-b", "-v", "ON_ERROR_STOP=1", "-d", self.conninfo]
         argv += [arg for name, value in variables.items() for arg in ("-v", f"{name}={value}")]
@@ -121,7 +121,7 @@ class Server:
         try:
             ended = subprocess.run(
                 [*argv, "-f", str(shown)],
-                cwd=script.parent.parent,  # a short name of the script in what psql says of it
+                cwd=script.parent.parent,  # a short name of the script in psql's messages
                 env=environment.of_program(
                     {**self._environment(), **mark_command(stack_name, "psql")}
                 ),
@@ -136,7 +136,8 @@ class Server:
         except subprocess.TimeoutExpired as late:
             said = late.stderr.decode(errors="replace") if isinstance(late.stderr, bytes) else ""
             raise DemoError(
-                f"{shown} was not loaded within {LOAD_WITHIN_S:.0f} s. psql said so far:\n{said}"
+                f"{shown} was not loaded within {LOAD_WITHIN_S:.0f} s. Output of psql so far:"
+                f"\n{said}"
             ) from late
         if ended.returncode != 0:
             raise DemoError(
@@ -210,7 +211,7 @@ class Poll:
 
     @property
     def socket(self) -> int:
-        """What becomes readable when there is something to take."""
+        """Becomes readable when there is something to take."""
         return self._wire.socket
 
     def take(self) -> Iterator[list[str | None]]:
@@ -242,7 +243,7 @@ class CopyOut:
 
     @property
     def socket(self) -> int:
-        """What becomes readable when there is something to take."""
+        """Becomes readable when there is something to take."""
         return self._wire.socket
 
     def take(self) -> Iterator[str]:

@@ -23,27 +23,27 @@ def updates_of(log: Path, stop: threading.Event) -> Iterator[Summary | Progress]
     """Every update that the log tells of, as it comes, until `stop` is set.
 
     Raises:
-        DemoError: the engine told that one of its views failed.
+        DemoError: the engine reported that one of its views failed.
     """
     for line in follow(log, stop):
-        if told := _SUMMARY.search(line):
-            timestamp_ms, total, newest_ms, dt_ms = told.groups()
+        if found := _SUMMARY.search(line):
+            timestamp_ms, total, newest_ms, dt_ms = found.groups()
             yield Summary(int(timestamp_ms), int(total), int(newest_ms), float(dt_ms))
-        elif told := _PROGRESS.search(line):
-            yield Progress(*map(int, told.groups()))
-        elif told := _FAILED.search(line):
-            raise DemoError(f"a table of the demo failed: {told[1]}")
+        elif found := _PROGRESS.search(line):
+            yield Progress(*map(int, found.groups()))
+        elif found := _FAILED.search(line):
+            raise DemoError(f"a table of the demo failed: {found[1]}")
 
 
 def seen_in(log: Path, stop: threading.Event) -> Iterator[Seen]:
     """Every change of a traced view's row that the log tells of, as it comes, until `stop` is set.
 
     Raises:
-        DemoError: the engine told that one of its views failed.
+        DemoError: the engine reported that one of its views failed.
     """
     for line in follow(log, stop):
-        if told := _SEEN.search(line):
-            timestamp_ms, view, partition, value = told.groups()
+        if found := _SEEN.search(line):
+            timestamp_ms, view, partition, value = found.groups()
             yield Seen(int(timestamp_ms), view, int(partition), int(value))
-        elif told := _FAILED.search(line):
-            raise DemoError(f"a table of the demo failed: {told[1]}")
+        elif found := _FAILED.search(line):
+            raise DemoError(f"a table of the demo failed: {found[1]}")

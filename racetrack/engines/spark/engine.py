@@ -7,7 +7,7 @@ from racetrack.config import Settings
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.workloads.contract import find_workload
 
-# What Structured Streaming can't express; docs/engines.md says why.
+# What Structured Streaming can't express; docs/engines.md explains why.
 NOT_MADE = {
     "top_viewed_items",
     "top_converting_items",
@@ -28,7 +28,7 @@ class Spark(UpsertEngine):
     script_ending = ".spark.java"
 
     def absent_views(self, settings: Settings) -> Sequence[str]:
-        """Those that Structured Streaming can't express."""
+        """Return the views that Structured Streaming can't express."""
         views = [view.name for view in find_workload(settings.workload).views]
         return [name for name in views if name in NOT_MADE]
 

@@ -65,7 +65,7 @@ class Flink:
         net.get_json(f"{_url(context.settings)}/info")
 
     def versions(self, context: Context) -> Mapping[str, str]:
-        """Of Flink, and of its connector to Kafka."""
+        """Return the versions of Flink and of its connector to Kafka."""
         jars = " ".join(path.name for path in (context.parts["flink"] / "lib").glob("*.jar"))
         names = {"flink": "flink-dist", "flink-kafka": "flink-sql-connector-kafka"}
         found = {part: re.search(rf"\b{jar}-(\S+)\.jar", jars) for part, jar in names.items()}

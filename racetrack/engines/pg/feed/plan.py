@@ -11,7 +11,7 @@ import pyarrow as pa
 
 # What becomes of a topic's messages; see `feed_topics` in scripts/demo.pg.sql.
 EVENTS, ROWS, IDS, SINK = "events", "rows", "ids", "sink"
-# Their topics are made here, if nobody did.
+# Their topics are made here if they are missing.
 OWN = (IDS, SINK)
 
 TOPICS = "SELECT topic, how, into_table, due FROM feed_topics ORDER BY topic"
@@ -59,7 +59,7 @@ class Target:
 
     @cached_property
     def fields(self) -> pa.Schema:
-        """What is taken of an event's JSON."""
+        """Fields that are read of an event's JSON."""
         taken = {name: t for name, t in self.columns.items() if name not in _OF_THE_MESSAGE}
         return pa.schema([(name, _IN_ARROW[type_]) for name, type_ in taken.items()])
 

@@ -1,5 +1,5 @@
-"""What an engine that is a Java program of ours installs. Imports the standard library and
-`racetrack.install` only, like every recipe."""
+"""Recipe of an engine that is a Java program of ours. Imports only the standard library and
+`racetrack.install`, like every recipe."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What engines have in common whose program writes its counts to Redis as soon as it runs."""
+"""Engines whose program writes its counts to Redis as soon as it runs."""
 
 import threading
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class WritesToRedis(Engine):
         return views.reader(access)
 
     def usage_hints(self, stack: Stack) -> list[str]:
-        """How to look at a view, and where the program is."""
+        """Say how to look at a view, and where the program is."""
         host, _, port = stack.endpoints.redis.rpartition(":")
         return [
             f"What it has counted: redis-cli -h {host} -p {port} HGETALL {progress.PROGRESS}",

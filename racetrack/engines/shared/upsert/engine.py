@@ -32,11 +32,11 @@ class UpsertEngine(Engine):
     """Engine that writes each view into a topic named `<engine>.<view>`."""
 
     def topic_of(self, view: str) -> str:
-        """Where a view is written to."""
+        """Return the topic of a view."""
         return f"{self.name}.{view}"
 
     def readable_ms(self, settings: Settings, at_ms: int) -> int:  # noqa: ARG002
-        """When a message could be read that the broker took at some time: at once."""
+        """Return when a message of the broker's time `at_ms` could be read: at once."""
         return at_ms
 
     def watch(self, stack: Stack) -> Callable[[], None]:  # noqa: ARG002
@@ -87,7 +87,7 @@ class UpsertEngine(Engine):
         return views.reader(access, self.columns, self.topic_of)
 
     def usage_hints(self, stack: Stack) -> list[str]:
-        """How to look at a view, and where the program is."""
+        """Say how to look at a view, and where the program is."""
         where = stack.endpoints.kafka
         summary, _ = self.progress_topics(stack.settings)
         return [
@@ -96,7 +96,7 @@ class UpsertEngine(Engine):
         ]
 
     def progress_topics(self, settings: Settings) -> tuple[str, str]:
-        """Those that say what was counted: the summary, and the progress of each partition."""
+        """Return the topics of the summary and of the progress of each partition."""
         workload = find_workload(settings.workload)
         return self.topic_of(workload.summary), self.topic_of(workload.progress)
 

@@ -53,7 +53,7 @@ def latest(kafka: str, name: str) -> list[bytes]:
 
 
 def is_written(kafka: str, name: str) -> bool:
-    """Whether the topic holds a message."""
+    """Return whether the topic holds a message."""
     with Reader(kafka) as reader:
         begin, end = reader.offsets([name])[name]
         return end > begin

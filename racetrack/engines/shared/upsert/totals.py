@@ -23,7 +23,7 @@ FURTHER_BACK = 4
 
 
 class Source(Protocol):
-    """Where topics are read; see `racetrack.engines.shared.upsert.topics.Reader`."""
+    """A source of topics; see `racetrack.engines.shared.upsert.topics.Reader`."""
 
     def offsets(self, names: Collection[str]) -> Mapping[str, Span]:
         """Return the oldest offset that each topic still has, and the end."""
@@ -45,7 +45,7 @@ class Known:
     totals: dict[bytes, int] = field(default_factory=dict)
 
     def unread(self, begin: int, end: int) -> Span:
-        """Of what the topic has, what has not been read."""
+        """Return the part of the topic that has not been read."""
         return max(self.position, begin), end
 
     def take(self, rows: list[Written], end: int, total_of: Callable[[Written], int]) -> None:
@@ -95,7 +95,7 @@ def follow(
     """Yield the rows of these topics, with so many keys at most, from the beginning, as far as they
     are read, until `stop` is set.
 
-    What was there when `stop` was set is still told of. None says that nothing came for a while.
+    What was there when `stop` was set is still yielded. None says that nothing came for a while.
     """
     topics = {name: Known(keys) for name, keys in keys_of.items()}
     due_s = time.monotonic()
