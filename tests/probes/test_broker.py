@@ -61,7 +61,9 @@ def test_a_negative_offset_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_one_that_stays_negative_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(broker.OffsetsError, match=r"offsets of 'pageviews': it says \[3, -1001\]"):
+    with pytest.raises(
+        broker.OffsetsError, match=r"offsets of 'pageviews': the client returned \[3, -1001\]"
+    ):
         topic(monkeypatch, (3, NOT_TOLD)).end_offsets(within_s=0.1)
 
 
