@@ -66,4 +66,12 @@ def test_a_recipe_needs_the_standard_library_only(name: str, imports: grimp.Impo
     """It is run before anything is installed."""
     for found in imported_by(imports, f"racetrack.engines.{name}.recipe").values():
         elsewhere = {each for each in found if each.split(".")[0] not in sys.stdlib_module_names}
-        assert not {each for each in elsewhere if not within(each, "racetrack.install")}
+        shared = "racetrack.engines.shared.java_program.recipe"
+        assert all(within(each, "racetrack.install") or each == shared for each in elsewhere)
+
+
+def test_the_shared_recipe_needs_the_standard_library_only(imports: grimp.ImportGraph) -> None:
+    shared = "racetrack.engines.shared.java_program.recipe"
+    for found in imported_by(imports, shared).values():
+        elsewhere = {each for each in found if each.split(".")[0] not in sys.stdlib_module_names}
+        assert all(within(each, "racetrack.install") for each in elsewhere)

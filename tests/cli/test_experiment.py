@@ -112,7 +112,7 @@ def test_samples_are_printed_if_asked_for(
         ("--fault kill:nobody@1s", {}, "nobody"),
         ("", {"WORKLOAD": "nosuch"}, "WORKLOAD"),
         ("", {"KAFKA_HEAP": "much"}, "KAFKA_HEAP"),
-        ("", {"REDPANDA_MEMORY": "7g"}, "REDPANDA_MEMORY does nothing"),
+        ("", {"REDPANDA_MEMORY": "7g"}, "REDPANDA_MEMORY has no effect"),
     ],
 )
 def test_what_can_not_be_used_is_said_while_another_run_has_the_machine(
