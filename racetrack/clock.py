@@ -1,4 +1,4 @@
-"""The wall clock of all records."""
+"""Clocks: the wall clock of all records, and both clocks as an object for tests to replace."""
 
 import time
 from datetime import UTC, datetime
@@ -12,3 +12,18 @@ def now_ms() -> int:
 def utc_now() -> str:
     """Return the time as ISO 8601 in UTC with milliseconds, as in `run.json`."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class Clock:
+    """The system's clocks, passed in so that tests can replace them."""
+
+    def monotonic(self) -> float:
+        """Return seconds since an arbitrary start."""
+        return time.monotonic()
+
+    def now_ms(self) -> int:
+        """Return epoch milliseconds."""
+        return now_ms()
+
+
+SYSTEM_CLOCK = Clock()

@@ -19,8 +19,16 @@ from scipy import signal
 
 from racetrack.analysis.capacity import Work
 from racetrack.results.search import effective_bound_ms
-from racetrack.run.rate_controller import LEAST_S, TARGET_S, LoadSample, RateController
-from racetrack.run.search import BOUNDS_MS, QUANTILE, TrialResult, find
+from racetrack.run.search import (
+    BOUNDS_MS,
+    LEAST_S,
+    QUANTILE,
+    TARGET_S,
+    LoadSample,
+    RateController,
+    TrialResult,
+    find,
+)
 from racetrack.run.trials import (
     CHECK_LAG_EVERY_S,
     DRAIN_SHARE,

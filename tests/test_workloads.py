@@ -9,7 +9,7 @@ from racetrack import workloads
 from racetrack.config import REPO
 from racetrack.engines import all_engines
 from racetrack.errors import UsageError
-from racetrack.run.readiness import OPTIONAL_RATES
+from racetrack.run.checks import OPTIONAL_RATES
 from racetrack.workloads import side
 from racetrack.workloads.contract import find_workload
 

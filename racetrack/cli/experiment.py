@@ -64,8 +64,7 @@ def experiment(
     from racetrack.analysis import outcome
     from racetrack.results.folder import read_run
     from racetrack.results.run import RunArguments
-    from racetrack.run.experiment import TOP_SUMMARY
-    from racetrack.run.single import require_possible, run_once
+    from racetrack.run.experiment import TOP_SUMMARY, require_possible, run_once
     from racetrack.terminal import Screen
 
     screen = Screen()

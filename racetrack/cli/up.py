@@ -27,7 +27,7 @@ def up(engine: str, workload: str | None) -> None:
         ./race up flink --workload ads
     """
     from racetrack import engines
-    from racetrack.run.readiness import (
+    from racetrack.run.checks import (
         check_services,
         check_writes,
         make_ready,

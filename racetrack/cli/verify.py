@@ -64,8 +64,7 @@ def _verify(engine: "Engine", stack: "Stack", folder: Path, screen: "Screen") ->
     """
     from racetrack.errors import RacetrackError
     from racetrack.probes.broker import TopicOffsets
-    from racetrack.probes.loadgen import Control
-    from racetrack.probes.settled import settle
+    from racetrack.probes.loadgen import Control, settle
     from racetrack.results.verification import ViewStatus
     from racetrack.verify.verification import Verification
     from racetrack.workloads.contract import find_workload

@@ -1,1 +1,1 @@
-"""What is sampled while an experiment runs; each probe writes raw lines into the run folder."""
+"""Probes: each samples one thing during a run and writes raw lines into the run folder."""

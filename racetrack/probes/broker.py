@@ -1,40 +1,39 @@
-"""Asks the broker for the end offsets of a topic: what was truly published."""
+"""End offsets of a topic, as the broker reports them."""
 
 import time
-from collections.abc import Callable
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException
 
 from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
 from racetrack.kafka_client import RETRY_EVERY_S, NoOffsets, Partition, ends, is_retriable
-from racetrack.probes.curves import CurvesFile
-from racetrack.probes.thread import Probe
+from racetrack.probes.base import CurvesFile, HadOutage, Probe, no_outage
 
 ANSWER_WITHIN_S = 30.0
-PUBLISHED_EVERY_S = 0.1
+OFFSETS_EVERY_S = 0.1
 
 
 class OffsetsError(RacetrackError):
-    """The broker does not tell a topic's offsets."""
+    """The broker does not return a topic's offsets."""
 
 
 class TopicOffsets:
-    """One client, so that asking again costs one request. It reads nothing."""
+    """Offsets of one topic. It keeps one client, so that a repeated query costs one request, and
+    reads no message."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._bootstrap, self._topic = bootstrap, topic
         settings = {
             "bootstrap.servers": bootstrap,
             "group.id": "racetrack-offsets",  # a consumer must name one; it never joins it
-            "isolation.level": "read_uncommitted",  # what is there, committed or not
+            "isolation.level": "read_uncommitted",  # all messages, committed or not
             "log_level": 2,
         }
         self._client = Consumer(settings)
         self._partitions: list[Partition] = []
 
     def end_offsets(self, within_s: float = ANSWER_WITHIN_S) -> list[int]:
-        """The end offset of each partition, in the order of the partitions.
+        """Return the end offset of each partition, in the order of the partitions.
 
         Raises:
             OffsetsError: the broker does not answer in `within_s`, or has no such topic.
@@ -42,10 +41,10 @@ class TopicOffsets:
         return self._offsets(OFFSET_END, within_s)
 
     def begin_offsets(self) -> list[int]:
-        """The offset of the oldest message that the broker still has, in the same order.
+        """Return the offset of the oldest message that the broker still has, in the same order.
 
         Raises:
-            OffsetsError: as above.
+            OffsetsError: the broker does not answer in time, or has no such topic.
         """
         return self._offsets(OFFSET_BEGINNING, ANSWER_WITHIN_S)
 
@@ -54,25 +53,24 @@ class TopicOffsets:
         try:
             while not self._partitions:
                 self._partitions = self._find_partitions(give_up)
-            told = ends(self._client, self._partitions, which, give_up - time.monotonic())
+            offsets = ends(self._client, self._partitions, which, give_up - time.monotonic())
         except (KafkaException, NoOffsets) as why:
             raise OffsetsError(
-                f"The broker at {self._bootstrap} does not tell the offsets of {self._topic!r}:"
+                f"The broker at {self._bootstrap} does not return the offsets of {self._topic!r}:"
                 f" {why}. Its log is stack/broker.log."
             ) from why
-        return [told[partition] for partition in self._partitions]
+        return [offsets[partition] for partition in self._partitions]
 
     def end_offsets_reaching(self, handed_over: list[int], within_s: float) -> list[int]:
-        """The end offsets once they are what was handed over, or after `within_s` what they are
-        then. With acks=0 a record that has left the client may still be on its way.
-        """
+        """Return the end offsets once they equal the counts handed over, or the last ones after
+        `within_s`. With acks=0 a record that has left the client may still be in flight."""
         give_up = time.monotonic() + within_s
         while (offsets := self.end_offsets()) != handed_over and time.monotonic() < give_up:
             time.sleep(RETRY_EVERY_S)
         return offsets
 
     def _find_partitions(self, give_up: float) -> list[Partition]:
-        """The topic's partitions; none if the answer is a retriable error before `give_up`."""
+        """Return the topic's partitions; none after a retriable error before `give_up`."""
         left_s = max(0.0, give_up - time.monotonic())
         try:
             metadata = self._client.list_topics(self._topic, timeout=left_s)
@@ -87,32 +85,32 @@ class TopicOffsets:
         return [(self._topic, number) for number in sorted(found.partitions)]
 
 
-class PublishedProbe(Probe):
-    """Writes the `published` curve: all end offsets in one request, ten times a second. A row's
-    time is that of the answer: what it counts was there by then."""
+class EndOffsetsProbe(Probe):
+    """Writes the `published` curve: all end offsets in one request, ten times a second. The time of
+    a row is that of the answer."""
 
-    name = "What the broker has published"
+    name = "The broker's end offsets"
 
     def __init__(
         self,
         broker: TopicOffsets,
         curves: CurvesFile,
-        excused: Callable[[float], bool] = lambda _since_s: False,
+        had_outage: HadOutage = no_outage,
     ) -> None:
         super().__init__()
-        self._broker, self._curves, self._excused = broker, curves, excused
+        self._broker, self._curves, self._had_outage = broker, curves, had_outage
 
     def run(self) -> None:
-        """Ask on a grid; a broker that is slow to answer is asked less often, and one that was away
-        on purpose since it was asked is asked again."""
+        """Query at fixed times, less often while the broker is slow, and again after an expected
+        outage."""
         due_s = time.monotonic()
         while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
-            asked_s = time.monotonic()
+            began_s = time.monotonic()
             try:
                 offsets = self._broker.end_offsets()
             except RacetrackError:
-                if not self._excused(asked_s):
+                if not self._had_outage(began_s):
                     raise
             else:
                 self._curves.write(now_ms(), "published", enumerate(offsets))
-            due_s = max(due_s + PUBLISHED_EVERY_S, time.monotonic())
+            due_s = max(due_s + OFFSETS_EVERY_S, time.monotonic())

@@ -1,39 +1,49 @@
-"""Speaks with the load generator's control port: its rate, its counts, its arrivals."""
+"""Client of the load generator's control port: rates, counts, arrivals."""
 
 import contextlib
 import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any, TextIO
 
 import numpy as np
 
 from racetrack.errors import RacetrackError
-from racetrack.probes.curves import CurvesFile
-from racetrack.probes.thread import Probe
+from racetrack.probes.base import CurvesFile, Probe
+from racetrack.probes.broker import TopicOffsets
 from racetrack.results.folder import RunFolder
 
 GREETING = "LOADGEN Connected."
-# On a busy machine both take long; that is no reason to end a run.
+# Generous, because a busy machine must not end a run.
 ANSWER_WITHIN_S = 30.0
 SETTLED_WITHIN_S = 60.0
-ASK_EVERY_S = 0.1
+CHECK_EVERY_S = 0.1
 
 
 class LoadgenError(RacetrackError):
-    """The load generator did not answer as it should."""
+    """The load generator failed, or its answer is not valid."""
 
 
 class Control:
-    """One conversation with the load generator, a line at a time."""
+    """One connection to the load generator's control port; `say` gets the dialogue."""
 
-    def __init__(self, host: str, port: int, say: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        say: Callable[[str], None] | None = None,
+        *,
+        answer_within_s: float = ANSWER_WITHIN_S,
+        settled_within_s: float = SETTLED_WITHIN_S,
+    ) -> None:
         self._say = say or (lambda _line: None)
+        self._settled_within_s = settled_within_s
         try:
-            self._socket = socket.create_connection((host, port), timeout=ANSWER_WITHIN_S)
+            self._socket = socket.create_connection((host, port), timeout=answer_within_s)
         except OSError as error:
             raise LoadgenError(
                 f"The load generator does not answer on {host}:{port}: {error}."
@@ -51,14 +61,14 @@ class Control:
         self.close()
 
     def close(self) -> None:
-        """End the conversation; a `read` in another thread ends with a LoadgenError."""
-        with contextlib.suppress(OSError):  # it may have gone first
+        """Close the connection; a `read` in another thread ends with a LoadgenError."""
+        with contextlib.suppress(OSError):  # the generator may have closed it first
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         self._lines.close()
 
     def ask(self, command: str, *, quietly: bool = False) -> str:
-        """Send one command; the line that answers it. Quietly: the dialogue is not said.
+        """Send one command and return the answer, a line. `quietly` does not print the dialogue.
 
         Raises:
             LoadgenError: no answer in time, the connection ended, or the answer is an error.
@@ -68,7 +78,7 @@ class Control:
         try:
             self._socket.sendall(f"{command}\n".encode())
         except OSError as error:
-            raise LoadgenError(f"The load generator went away: {error}.") from error
+            raise LoadgenError(f"The load generator closed the connection: {error}.") from error
         answer = self.read()
         if not quietly:
             self._say(f"< {answer}")
@@ -77,59 +87,58 @@ class Control:
         return answer
 
     def pause(self) -> dict[str, float]:
-        """No more of anything; the rates until now, per second, as `resume` takes them."""
+        """Set all rates to zero; return the rates until now, per second, for `resume`."""
         rates = {kind: counts["rate"] for kind, counts in self._counts().items()}
         pageviews, *sources = rates
-        # All but the first are off as a rule, and then the dialogue has nothing to say of them.
+        # Most kinds are off, and then the dialogue need not mention them.
         others = [kind for kind in sources[1:] if rates[kind]]
         for kind in (*others, *sources[:1], pageviews):
             self.ask(f"set {kind}_per_second 0")
         return rates
 
     def resume(self, rates: Mapping[str, float]) -> None:
-        """Go on at these rates."""
+        """Set these rates again."""
         for kind, rate in rates.items():
             if rate:
                 self.ask(f"set {kind}_per_second {rate}")
 
     def settled_counts(self) -> dict[str, list[int]]:
-        """The pageview counts of a generator that has been paused, once all that is due has been
-        handed over and has left its Kafka client, or is in MySQL: `due`, `handed`, `refused`, by
-        partition.
+        """Wait until a paused generator has sent all events due, to the broker or to MySQL; return
+        its pageview counts `due`, `handed` and `refused` by partition.
 
         Raises:
-            LoadgenError: that took more than SETTLED_WITHIN_S.
+            LoadgenError: that took more than `settled_within_s`.
         """
-        give_up = time.monotonic() + SETTLED_WITHIN_S
+        give_up = time.monotonic() + self._settled_within_s
         counts, before = self._counts(), None
-        # A new rate takes up to 50 ms to hold, so two looks have to agree.
+        # A new rate takes up to 50 ms to apply, so two samples have to agree.
         while (due := {kind: counts[kind]["due"] for kind in counts}) != before or _behind(counts):
             if time.monotonic() > give_up:
                 raise LoadgenError(
                     f"The load generator is {_behind(counts)} behind and did not catch up within"
-                    f" {SETTLED_WITHIN_S:.0f} s of being paused."
+                    f" {self._settled_within_s:.0f} s of being paused."
                 )
-            time.sleep(ASK_EVERY_S)
+            time.sleep(CHECK_EVERY_S)
             before, counts = due, self._counts()
         self.ask("flush")
         pageviews: dict[str, list[int]] = self._counts()["pageviews"]
         return pageviews
 
     def _counts(self) -> dict[str, dict[str, Any]]:
-        """What it counts by kind: pageviews first, then what the workload changes."""
+        """Return the counts by kind: pageviews first, then changes of tables."""
         stats = self.stats(quietly=True)
         return {kind: of for kind, of in stats.items() if isinstance(of, dict)}
 
     def stats(self, *, quietly: bool = False) -> dict[str, Any]:
-        """Its counts so far, with the keys that `loadgen/stats.py` gives them."""
+        """Return all counts so far, with the keys of `loadgen/stats.py`."""
         stats: dict[str, Any] = json.loads(self.ask("stats", quietly=quietly))
         return stats
 
     def read(self) -> str:
-        """The next line, without its end.
+        """Return the next line, without its end.
 
         Raises:
-            LoadgenError: none came in time, or the connection ended.
+            LoadgenError: no line came in time, or the connection ended.
         """
         try:
             line = self._lines.readline()
@@ -141,10 +150,10 @@ class Control:
 
 
 def _behind(counts: dict[str, dict[str, Any]]) -> str:
-    """How many of what is due are neither done nor refused; empty if none are. More than is due may
-    have been handed over, which waits for nothing: a worker was killed after it had handed over a
-    batch and before it noted how far it had come, so that its successor did so again; or one heard
-    of a lower rate only after that held."""
+    """Return the number of events due that are neither sent nor refused, as text; empty if none.
+
+    More than is due may have been sent: by a worker that was killed after it sent a batch and
+    before it recorded that, or before a lower rate reached it."""
     waiting = {
         kind: np.subtract(of["due"], of["handed" if kind == "pageviews" else "done"])
         - np.asarray(of["refused"])
@@ -155,26 +164,26 @@ def _behind(counts: dict[str, dict[str, Any]]) -> str:
 
 
 class ArrivalsProbe(Probe):
-    """Follows the generator's `watch`, a line every 100 ms: `arrivals.csv` with
+    """Reads the generator's `watch` command, a line every 100 ms. Writes `arrivals.csv` with
     `at_ms,due,handed_over` over all partitions, the curves `due` and `handed_over`, and, with
     tracer events, `tracer_events.csv` with `at_ms,newest,due_ms,committed`: the number of the
-    newest (1 for the first), when it was due, and how many are in the database."""
+    newest (from 1), its due time, and how many are in the database."""
 
-    name = "What the load generator offers"
+    name = "The load generator's counts"
 
     def __init__(self, host: str, port: int, folder: RunFolder, curves: CurvesFile) -> None:
         super().__init__()
-        self.due = 0  # over all partitions, as last heard
+        self.due = 0  # over all partitions, latest
         self._control = Control(host, port)
         self._curves = curves
         self._csv = folder.open_for_lines("arrivals.csv")
         self._marks: TextIO | None = None
         self._folder = folder
         self._stats: dict[str, Any] = {"now_ms": 0}
-        self._told = threading.Condition()
+        self._updated = threading.Condition()
 
     def run(self) -> None:
-        """Watch until stopped."""
+        """Read until stopped."""
         with self._csv, ExitStack() as closing:
             self._csv.write("at_ms,due,handed_over\n")
             line = self._control.ask("watch")
@@ -183,31 +192,31 @@ class ArrivalsProbe(Probe):
                 line = self._control.read()
 
     def stop(self) -> None:
-        """Leave the generator and end the thread."""
+        """Close the connection and end the thread."""
         self.stopping.set()
         self._control.close()
         super().stop()
 
     @property
     def counts(self) -> dict[str, Any]:
-        """What the generator said last, as `Control.stats` gives it."""
-        with self._told:
+        """Latest counts, as from `Control.stats`."""
+        with self._updated:
             return self._stats
 
     def counts_after(self, at_ms: int, stopping: threading.Event) -> dict[str, Any] | None:
-        """What the generator said first of a time after this one, as `Control.stats` gives it; None
-        if it said nothing more before `stopping` was set."""
-        with self._told:
+        """Wait for and return the first counts after a time, as from `Control.stats`; None if there
+        are none before `stopping` is set."""
+        with self._updated:
             while self._stats["now_ms"] <= at_ms:
                 if stopping.is_set():
                     return None
-                self._told.wait(ASK_EVERY_S)
+                self._updated.wait(CHECK_EVERY_S)
             return self._stats
 
     def _take(self, stats: dict[str, Any], closing: ExitStack) -> None:
-        with self._told:
+        with self._updated:
             self._stats = stats
-            self._told.notify_all()
+            self._updated.notify_all()
         at_ms, pageviews = stats["now_ms"], stats["pageviews"]
         due, handed_over = pageviews["due"], pageviews["handed"]
         self.due = sum(due)
@@ -218,9 +227,37 @@ class ArrivalsProbe(Probe):
             self._take_marks(at_ms, marks, closing)
 
     def _take_marks(self, at_ms: int, marks: dict[str, Any], closing: ExitStack) -> None:
-        """The file is there from the first mark on."""
+        """Write a row of tracer events; the file is created with the first."""
         if not self._marks:
             self._marks = closing.enter_context(self._folder.open_for_lines("tracer_events.csv"))
             self._marks.write("at_ms,newest,due_ms,committed\n")
         newest, due_ms = marks["newest"]
         self._marks.write(f"{at_ms},{newest},{due_ms},{marks['done']}\n")
+
+
+RECEIVED_WITHIN_S = 5.0
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Counts of pageviews by partition after a pause, with none in flight to the broker."""
+
+    since_s: float  # time of the pause, of `time.monotonic`
+    handed_over: Sequence[int]
+    refused: Sequence[int]
+    end_offsets: Sequence[int]  # differ from `handed_over` if pageviews were lost
+
+
+def settle(control: Control, broker: TopicOffsets) -> Settled:
+    """Wait until a generator that has just been paused has sent everything, and for a few seconds
+    until the broker has received it.
+
+    Raises:
+        LoadgenError: the generator did not finish in time.
+        OffsetsError: the broker does not answer.
+    """
+    since_s = time.monotonic()
+    counts = control.settled_counts()
+    handed_over = counts["handed"]
+    end_offsets = broker.end_offsets_reaching(handed_over, RECEIVED_WITHIN_S)
+    return Settled(since_s, handed_over, counts["refused"], end_offsets)

@@ -1,9 +1,9 @@
-"""The process that reads an engine's views on a schedule, as its users would.
+"""A process that queries an engine's views on a schedule, as its users would.
 
     python -m racetrack.probes.reader < job
 
-Its job is one line of JSON (`Job`) on standard input; it ends when that ends. A line of CSV on
-standard output tells of each answer, see `COLUMNS`.
+It reads one line of JSON (`Job`) from standard input, writes a line of CSV (`COLUMNS`) for each
+answer to standard output, and ends when standard input ends.
 """
 
 import csv
@@ -31,17 +31,16 @@ from racetrack.workloads.contract import Query, TracedView, find_workload
 if TYPE_CHECKING:
     import pyarrow
 
-# When it was due by the schedule, when it was asked, and when the answer was there (epoch ms); what
-# was asked; how many rows came; what they say of the marks of each partition in turn, as `Seen`
-# does; and why there was no answer.
+# Times in epoch ms: due by the schedule, query sent, answer received. Then the query, the number of
+# rows, the value of each partition's tracer events in turn (as in `Seen`), and the error, if any.
 COLUMNS = ("due_ms", "asked_ms", "answered_ms", "query", "rows", "held", "error")
-BETWEEN = ";"
-NOTHING = -1  # of a partition without a row
+SEPARATOR = ";"
+NO_ROW = -1  # of a partition without a row
 
 
 @dataclass(frozen=True)
 class Job:
-    """Which engine to read, how often, and where it is."""
+    """The engine to query, its address, and the rate."""
 
     engine: str
     per_s: float
@@ -51,19 +50,19 @@ class Job:
     namespace: str
 
     def as_line(self) -> bytes:
-        """For the standard input of this program."""
+        """Return the job as a line for standard input."""
         return f"{json.dumps(dataclasses.asdict(self))}\n".encode()
 
     @property
     def access(self) -> Access:
-        """As an engine wants it."""
+        """Access to the engine, as its contract defines it."""
         logs = {name: Path(path) for name, path in self.logs.items()}
-        endpoints = Endpoints(**self.endpoints)  # type: ignore[arg-type]  # as they were before
+        endpoints = Endpoints(**self.endpoints)  # type: ignore[arg-type]  # `as_line` wrote them
         return Access(load(self.settings), endpoints, logs, self.namespace)
 
 
 class Client:
-    """A reader of the engine, opened anew after one that failed."""
+    """A reader of the engine that reconnects after a failure."""
 
     def __init__(self, engine: Engine, access: Access) -> None:
         self._engine, self._access = engine, access
@@ -71,10 +70,10 @@ class Client:
         self._reader: Reader | None = None
 
     def ask(self, query: Query) -> "pyarrow.Table":
-        """The rows that the engine has.
+        """Return the engine's rows.
 
         Raises:
-            NoSuchView: it never has any.
+            NoSuchView: the engine does not have this view.
             RacetrackError: it does not answer now.
         """
         try:
@@ -86,37 +85,37 @@ class Client:
         except NoSuchView:
             raise
         except RacetrackError:
-            # What it waited for has gone: that it can't be closed in order says no more.
+            # The connection is broken, so an error while closing it adds nothing.
             with suppress(RacetrackError):
                 self.close()
             raise
 
     def close(self) -> None:
-        """End the reader, if there is one."""
+        """Close the reader, if there is one."""
         self._reader = None
         self._closing.close()
 
 
 def held(table: "pyarrow.Table", by: TracedView, keys: Sequence[int]) -> list[int]:
-    """What the rows say of the marks of each partition; NOTHING where there is no row."""
+    """Return the value of each partition's tracer events; NO_ROW where there is no row."""
     import pyarrow as pa
 
     values = table.column(by.column)
     if pa.types.is_timestamp(values.type):
         values = values.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
-    found = dict.fromkeys(keys, NOTHING)
+    found = dict.fromkeys(keys, NO_ROW)
     for key, value in zip(table.column(by.key).to_pylist(), values.to_pylist(), strict=True):
         if value is not None:
             found[key] = max(found[key], int(value))
     return [found[key] for key in keys]
 
 
-def known(client: Client, queries: Sequence[Query]) -> list[Query]:
-    """Those that the engine can answer. Each is asked once, so that the first one that counts finds
-    an open connection.
+def answerable(client: Client, queries: Sequence[Query]) -> list[Query]:
+    """Return the queries that the engine can answer. Each runs once, so that the first scheduled
+    one finds an open connection.
 
     Raises:
-        RacetrackError: the engine does not answer, or can answer none.
+        RacetrackError: the engine does not answer, or can answer none of them.
     """
     found = []
     for query in queries:
@@ -131,8 +130,8 @@ def known(client: Client, queries: Sequence[Query]) -> list[Query]:
 
 
 def due_times(per_s: float) -> Iterator[int]:
-    """From now on, epoch milliseconds. Each is given when it has come, or as soon as the one before
-    has been answered; they end with standard input."""
+    """Yield scheduled times, epoch milliseconds, each when it has come or as soon as the query
+    before it is answered; end with standard input."""
     began_s, began_ms = time.monotonic(), now_ms()
     for since_s in poisson.due_s(per_s):
         left_s = began_s + since_s - time.monotonic()
@@ -142,18 +141,18 @@ def due_times(per_s: float) -> Iterator[int]:
 
 
 def run(job: Job) -> None:
-    """Ask, and tell of the answers.
+    """Run the queries, and write a row for each answer.
 
     Raises:
         RacetrackError: the engine did not answer in the beginning.
     """
     access = job.access
     client = Client(find_engine(job.engine), access)
-    told = csv.writer(sys.stdout, lineterminator="\n")
+    output = csv.writer(sys.stdout, lineterminator="\n")
     try:
-        queries = known(client, find_workload(access.settings.workload).queries)
-        told.writerow(COLUMNS)
-        sys.stdout.flush()  # by which it is known that reads begin
+        queries = answerable(client, find_workload(access.settings.workload).queries)
+        output.writerow(COLUMNS)
+        sys.stdout.flush()  # shows the harness that reads begin
         for due_ms, query in zip(due_times(job.per_s), cycle(queries), strict=False):
             asked_ms = now_ms()
             try:
@@ -165,8 +164,8 @@ def run(job: Job) -> None:
             if table is not None:
                 rows = str(table.num_rows)
                 if by := query.by:
-                    marks = BETWEEN.join(map(str, held(table, by, by.keys(access.settings))))
-            told.writerow((due_ms, asked_ms, answered_ms, query.name, rows, marks, error))
+                    marks = SEPARATOR.join(map(str, held(table, by, by.keys(access.settings))))
+            output.writerow((due_ms, asked_ms, answered_ms, query.name, rows, marks, error))
             sys.stdout.flush()
     finally:
         client.close()

@@ -1,7 +1,7 @@
-"""Finds the message that made an engine fail: where it stands, which field is at fault, and why.
+"""Find the message on which an engine failed: its position, the faulty field, and the reason.
 
-An engine seldom reports all three. What its log says is taken, and what it leaves out is found by
-reading its input from where it had counted up to, with the workload's own definition of a message.
+An engine seldom reports all three. Its log is searched first. The rest comes from its input, which
+is read from the engine's last counts and checked against the workload's definition of a message.
 """
 
 import re
@@ -19,7 +19,7 @@ from racetrack.stack.avro import Avro
 from racetrack.stack.service import NotReady
 from racetrack.workloads.contract import Workload, fault_of
 
-# How much of a log is searched, from its end.
+# Only the last bytes of a log are searched.
 LOG_BYTES = 2 << 20
 # Engines that process a partition in parallel may have counted messages behind the faulty one.
 BEFORE_COUNTED = 50_000
@@ -29,13 +29,13 @@ BATCH = 10_000
 REASON_CHARACTERS = 240
 VALUE_CHARACTERS = 60
 
-# What our own programs print; see the record in `racetrack/engines/shared/java_program`.
+# Output of our own programs; see the record in `racetrack/engines/shared/java_program`.
 _OWN = re.compile(
     r"RACETRACK refused topic=(?P<topic>[\w.-]+)"
     r"(?:, partition=(?P<partition>\d+), offset=(?P<offset>\d+))?"
     r"(?:, field=(?P<field>\w*))?, reason=(?P<reason>.*)"
 )
-# How Kafka's Java clients and the engines built on them name a record.
+# Position of a record in messages of Kafka's Java clients and engines built on them.
 _PLACES = (
     re.compile(
         r"topic ?[=:] ?'?(?P<topic>[\w.-]+)'?, partition ?[=:] ?(?P<partition>\d+),"
@@ -47,13 +47,13 @@ _CAUSE = re.compile(r"^(?:Caused by: )(?:[\w$]+\.)*([\w$]+(?:: .*)?)$", re.MULTI
 _EXCEPTION = re.compile(r"^(?:[\w$]+\.)*([A-Z][\w$]*(?:Exception|Error)\b.*)$", re.MULTILINE)
 # Java's packages before the name of an error.
 _PACKAGE = re.compile(r"\b(?:[a-z][\w$]*\.)+(?=[A-Z][\w$]*(?:Exception|Error)\b)")
-# How engines report a failed job or table.
+# Report of a failed job or table.
 _FAILED = re.compile(r"\b(?:failed|ERROR): +(.+)")
 
 
 @dataclass(frozen=True)
 class Message:
-    """A message as the broker has it."""
+    """A message in the broker."""
 
     topic: str
     partition: int
@@ -64,7 +64,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A message that an engine can't take. Without a place, or a field, that is unknown."""
+    """A message that an engine can't process. Position and field may be unknown."""
 
     topic: str
     partition: int | None = None
@@ -73,25 +73,25 @@ class Refusal:
     reason: str = ""
 
     def line(self, title: str) -> str:
-        """One line that names the engine and all that is known."""
+        """Return one line with the engine's title and everything known."""
         at = "" if self.partition is None else f"/{self.partition} at offset {self.offset}"
         field = f", field {self.field}" if self.field else ""
         reason = _PACKAGE.sub("", _cut(self.reason, REASON_CHARACTERS))
-        return f"{title} can't take {self.topic}{at}{field}: {reason or 'its log does not say why'}"
+        return f"{title} can't take {self.topic}{at}{field}: {reason or 'its log gives no reason'}"
 
 
 class Input(Protocol):
     """The topics that an engine reads."""
 
     def at(self, topic: str, partition: int, offset: int) -> Message | None:
-        """Return the message there, None if the broker no longer has it."""
+        """Return the message at a position; None if the broker no longer has it."""
 
     def since(self, topic: str, counted: Mapping[int, int]) -> Iterator[Message]:
-        """Yield what each partition has from a little before these counts to its present end."""
+        """Yield each partition's messages from a little before these counts to its present end."""
 
 
 class KafkaInput:
-    """See `Input`. It gives up after SEARCH_WITHIN_S."""
+    """See `Input`. It stops reading after SEARCH_WITHIN_S."""
 
     def __init__(self, kafka: str) -> None:
         self._kafka = kafka
@@ -154,22 +154,21 @@ def explain(
     registry: str,
     counted: Mapping[int, int],
 ) -> Refusal | None:
-    """Return the message that made an engine fail; None if its input does not seem to be the cause.
-
-    `failure` is how the failure was noticed, `logs` are those of the engine's services, `counted`
-    is how many messages of each partition of the main topic the engine had counted.
+    """Return the message on which an engine failed; None if its input seems not to be the cause.
+    `failure` is the error that reported the failure, `logs` are the logs of the engine's services,
+    and `counted` is the engine's last count of the main topic by partition.
     """
     texts = [failure, *(_end_of(log) for log in logs)]
     try:
         return find(texts, workload, KafkaInput(kafka), Avro(registry), counted)
     except (KafkaException, NotReady):
-        return None  # without the topics there is no more to know; the failure itself is reported
+        return None  # the topics can't be read; the failure itself is reported
 
 
 def find(
     texts: Sequence[str], workload: Workload, topics: Input, avro: Avro, counted: Mapping[int, int]
 ) -> Refusal | None:
-    """See `explain`; `texts` are what the engine and the harness have said of the failure."""
+    """Search as `explain` does; `texts` are the error and the ends of the logs."""
     reason = next(filter(None, map(reason_in, texts)), "")
     search = _Search(workload, topics, avro, reason)
     named = next(filter(None, (_named(text, search.names) for text in texts)), None)
@@ -179,7 +178,7 @@ def find(
 
 
 class _Search:
-    """Looks through the input of one engine."""
+    """Search of the input of one engine."""
 
     def __init__(self, workload: Workload, topics: Input, avro: Avro, reason: str) -> None:
         self._main, self._topics, self._avro = workload.topic, topics, avro
@@ -191,7 +190,7 @@ class _Search:
         self.names = {self._main.name, *self._tables, *(each.name for each in workload.topics)}
 
     def completed(self, named: Refusal) -> Refusal:
-        """A place that the engine named, with what the message itself shows."""
+        """Return a position that the engine named, completed from the message itself."""
         reason = named.reason or self._reason
         message = self._topics.at(named.topic, named.partition or 0, named.offset or 0)
         if (
@@ -207,7 +206,7 @@ class _Search:
         return replace(named, field=field, reason=reason)
 
     def in_main_topic(self, counted: Mapping[int, int]) -> Refusal | None:
-        """The first message that is none of the workload's, by the broker's time."""
+        """Return the first invalid message, by the broker's time."""
         found: dict[int, tuple[int, Refusal]] = {}
         for message in self._topics.since(self._main.name, counted):
             if message.partition in found or not (fault := fault_of(message.value, self._main)):
@@ -217,8 +216,8 @@ class _Search:
         return min(found.values(), key=lambda each: each[0])[1] if found else None
 
     def in_changes(self) -> Refusal | None:
-        """The first change that can't be decoded, or has the value that the engine complains of."""
-        complains_of_null = "null" in self._reason.lower()
+        """Return the first change that can't be decoded, or has the value that the engine names."""
+        blames_null = "null" in self._reason.lower()
         with_null = None
         for topic, columns in self._columns.items():
             named = _field_in(self._reason, columns)
@@ -235,15 +234,15 @@ class _Search:
                     empty := [name for name in columns if row.get(name, 0) is None]
                 ):
                     with_null = self._refusal(message, empty[0], "NULL")
-        # The engine names a column of a view where it is called otherwise in the table.
-        return with_null if complains_of_null else None
+        # The engine may name a column of a view, which has another name in the table.
+        return with_null if blames_null else None
 
     def _refusal(self, message: Message, field: str, why: str) -> Refusal:
         reason = _joined(why, self._reason)
         return Refusal(message.topic, message.partition, message.offset, field, reason)
 
     def _row(self, message: Message) -> Mapping[str, Any] | None:
-        """The row that a change left behind, None if it is none or there is none."""
+        """Return the row after a change, or before a deletion; None if the message is no change."""
         if message.topic not in self._tables or message.value is None:
             return None
         envelope = self._avro.decode(message.value)
@@ -252,7 +251,7 @@ class _Search:
 
 
 def reason_in(text: str) -> str:
-    """The innermost cause of the first failure that a log shows, in one line; empty if none."""
+    """Return the innermost cause of the first failure in a log, in one line; empty if none."""
     if own := _OWN.search(text):
         return own["reason"].strip()
     if causes := _CAUSE.findall(text):
@@ -262,19 +261,23 @@ def reason_in(text: str) -> str:
 
 
 def _named(text: str, topics: set[str]) -> Refusal | None:
-    """The message that a text names, if it is one of these topics."""
+    """Return the message that a text names, if it is in one of these topics."""
     for pattern in (_OWN, *_PLACES):
         for found in pattern.finditer(text):
-            said = found.groupdict()
-            if said["topic"] in topics:
-                place = [None if said[n] is None else int(said[n]) for n in ("partition", "offset")]
-                field, reason = said.get("field") or "", (said.get("reason") or "").strip()
-                return Refusal(said["topic"], place[0], place[1], field, reason)
+            groups = found.groupdict()
+            if groups["topic"] in topics:
+                return Refusal(
+                    topic=groups["topic"],
+                    partition=None if groups["partition"] is None else int(groups["partition"]),
+                    offset=None if groups["offset"] is None else int(groups["offset"]),
+                    field=groups.get("field") or "",
+                    reason=(groups.get("reason") or "").strip(),
+                )
     return None
 
 
 def _field_in(reason: str, fields: Sequence[str]) -> str:
-    """The first of these fields that a reason names in quotes."""
+    """Return the first of these fields that a reason names in quotes."""
     for field in fields:
         if re.search(rf"""['"`/(]{re.escape(field)}['"`)]""", reason):
             return field
@@ -288,7 +291,7 @@ def _is_blamed(value: object, reason: str) -> bool:
 
 
 def _joined(what: str, reason: str) -> str:
-    """What the message shows, then what the engine says, if that is more."""
+    """Return the message's fault, and in parentheses the engine's reason if it adds something."""
     return f"{what} ({reason})" if reason and reason not in what else what
 
 

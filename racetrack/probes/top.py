@@ -1,4 +1,4 @@
-"""Takes samples with `top`, as the published experiment did, and reads what it printed."""
+"""Samples from `top`, as in the experiment of 2022."""
 
 import subprocess
 import time
@@ -17,10 +17,8 @@ MAX_PIDS = 20  # that top can be asked for
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample of one service: all its processes added up.
-
-    `cpu_pct` is in percent of one core, as `top` shows it; `rss_gib` is resident memory.
-    """
+    """One sample of one service, the sum over its processes: CPU in percent of one core, and
+    resident memory in GiB."""
 
     cpu_pct: float
     rss_gib: float
@@ -35,29 +33,32 @@ def take(
     meanwhile: Callable[[], None],
     changing: Callable[[], Mapping[str, Sequence[int]]] | None = None,
 ) -> dict[str, list[Sample]]:
-    """Run `top -b` on the processes of each service; name → its samples, in order.
+    """Run `top -b` on the processes of each service; return the samples of each, in order.
 
-    Leaves `top_details.log` (all that top printed) and `top_samples.log`. `meanwhile` is called
-    a few times a second and may raise to end the sampling early. Should this process be killed, the
-    watchdog of the stack `stack_name` ends top.
+    Writes `top_details.log` (top's whole output) and `top_samples.log`. `meanwhile` is called a few
+    times a second and may raise to end the sampling early. If this process is killed, the watchdog
+    of the stack `stack_name` ends top.
 
-    Where services will be killed on purpose, `changing` tells the processes at any time: then top
-    shows all processes there are, and a service without one counts as zero.
+    Where services will be killed on purpose, `changing` returns the processes at any time. Then top
+    shows all processes of the machine, and a service without a process counts as zero.
+
+    Raises:
+        RacetrackError: top failed, or printed something else.
     """
     pids = [pid for group in processes.values() for pid in group]
-    # top's first screen is an average since boot or an instant, never an interval: take one more.
+    # top's first screen does not cover an interval, so take one more.
     argv = ["top", "-b", "-w", "512", "-E", "k", "-e", "k", "-d", str(delay_s)]
     argv += ["-n", str(samples + 1)]
-    if len(pids) <= MAX_PIDS and not changing:  # else it shows all there are
+    if len(pids) <= MAX_PIDS and not changing:  # else it shows all processes
         argv += [arg for pid in pids for arg in ("-p", str(pid))]
     with folder.open_for_lines("top_details.log") as details:
         top = subprocess.Popen(
             argv,
-            # A decimal point, and no configuration file of the user's.
+            # For a decimal point, and without the user's configuration file.
             env=environment.of_program(mark_command(stack_name, "top")),
             stdout=details,
             stderr=subprocess.STDOUT,
-            # Keeps it from a Ctrl-C, and from `kill -9` of the group.
+            # Protects it from Ctrl-C, and from `kill -9` of the group.
             start_new_session=True,
         )
         try:
@@ -84,7 +85,7 @@ def take(
 
 
 def parse_screens(lines: Iterable[str]) -> list[dict[int, Sample]]:
-    """The screens of `top -b -E k -e k`: pid → its sample, a mapping a screen."""
+    """Return the samples by process id of each screen of `top -b -E k -e k`."""
     screens: list[dict[int, Sample]] = []
     columns: list[str] = []
     for words in (line.split() for line in lines):
@@ -101,13 +102,13 @@ def parse_screens(lines: Iterable[str]) -> list[dict[int, Sample]]:
 
 
 def _kib(memory: str) -> float:
-    """A memory column in KiB: `4376`, or with the unit that top takes where that is too wide."""
+    """Return a memory column in KiB: `4376`, or with the unit that top uses for wide values."""
     units = {"m": 1024, "g": 1024**2, "t": 1024**3}
     return float(memory.rstrip("mgt")) * units.get(memory[-1], 1)
 
 
 def _still_runs(process: subprocess.Popen[bytes]) -> bool:
-    """After a moment. `wait` with a time-out would look twenty times a second."""
+    """Return whether it runs after a pause; `wait` with a timeout would poll 20 times a second."""
     time.sleep(LOOK_EVERY_S)
     return process.poll() is None
 
@@ -115,14 +116,14 @@ def _still_runs(process: subprocess.Popen[bytes]) -> bool:
 def _both(
     before: Mapping[str, Sequence[int]], now: Mapping[str, Sequence[int]]
 ) -> dict[str, Sequence[int]]:
-    """Those that ever were a service's processes."""
+    """Return all processes that a service has ever had."""
     return {name: list(dict.fromkeys([*before[name], *now.get(name, ())])) for name in before}
 
 
 def _add_up(screen: Mapping[int, Sample], pids: Sequence[int], *, may_be_gone: bool) -> Sample:
     rows = [screen[pid] for pid in pids if pid in screen]
     if not rows and not may_be_gone:
-        raise RacetrackError(f"top saw none of the processes {list(pids)}: see top_details.log.")
+        raise RacetrackError(f"top shows none of the processes {list(pids)}: see top_details.log.")
     return Sample(sum(row.cpu_pct for row in rows), sum(row.rss_gib for row in rows))
 
 

@@ -12,20 +12,21 @@ import psutil
 
 from racetrack.clock import now_ms
 from racetrack.host import stat_fields
-from racetrack.probes.thread import Probe
+from racetrack.probes.base import Probe
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import CpuTime
+from racetrack.stack.contract import Accounting
 
 BYTES_PER_GIB = 1024**3
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 COLUMNS, EVERY_S = "at_ms,service,cpu_s,cpu_user_s,rss_gib", 1.0
-LOOK_FOR_NEW_PROCESSES_EVERY_S = 5.0
+LIST_PROCESSES_EVERY_S = 5.0
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What the processes of a service have used: CPU seconds so far, in user mode and in the
-    kernel, and GiB of memory now."""
+    """Resources used by the processes of a service: CPU seconds so far, in user mode and in the
+    kernel, and resident memory now, GiB."""
 
     user_s: float
     system_s: float
@@ -38,8 +39,8 @@ class Usage:
 
 
 def usage_of(pids: Sequence[int]) -> Usage:
-    """All processes of a service added up. One that ended counts through its parent, as a child
-    that was waited for."""
+    """Return the sum over all processes of a service. A process that has ended counts through the
+    parent that waited for it."""
     user_s, system_s, rss = 0.0, 0.0, 0
     for pid in pids:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -52,56 +53,58 @@ def usage_of(pids: Sequence[int]) -> Usage:
 
 
 def cpu_s_of(pids: Iterable[int]) -> float:
-    """CPU seconds alone, as in `usage_of`, from one file a process: it is asked every second."""
+    """Return CPU seconds as `usage_of` does, but from one file per process: it runs every
+    second."""
     return sum(ticks_in(stat_fields(f"/proc/{pid}/stat")) for pid in pids) / TICKS_PER_S
 
 
 def ticks_in(fields: Sequence[bytes]) -> int:
-    """CPU time in all modes, with that of children that were waited for, as `/proc/<pid>/stat` says
-    it: in TICKS_PER_S."""
+    """Return the CPU time in the fields of `/proc/<pid>/stat`, including that of children that were
+    waited for, in ticks (TICKS_PER_S)."""
     return sum(map(int, fields[11:15]))
 
 
 def harness_cpu_s() -> float:
-    """CPU seconds that this process and its children (top) have used so far."""
+    """Return the CPU seconds that this process and its ended children (top) have used."""
     own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in own)
 
 
 class Meter:
-    """What services have used since they were first started, over the deaths of their processes."""
+    """Resources used by services since they first started, including by processes that have been
+    killed since."""
 
     def __init__(self, processes: Callable[[], Mapping[str, Sequence[int]]]) -> None:
         self._processes = processes
         self._pids: Mapping[str, Sequence[int]] = {}
-        self._looked_s = -LOOK_FOR_NEW_PROCESSES_EVERY_S
+        self._listed_s = -LIST_PROCESSES_EVERY_S
         self._dead: dict[str, Usage] = {}
         self._lock = threading.Lock()
 
     def read(self) -> dict[str, Usage]:
-        """The account now, by service; one without a process has no memory and uses no more CPU."""
+        """Return the usage of each service; a service without a process has no memory."""
         with self._lock:
-            self._look()
+            self._list_processes()
             return {name: self._with_dead(name, usage_of(of)) for name, of in self._pids.items()}
 
-    def cpu_s(self, but: Container[str] = ()) -> float:
-        """CPU seconds of all services together, but for these."""
+    def cpu_s(self, excluding: Container[str] = ()) -> float:
+        """Return the CPU seconds of all services together, except some."""
         with self._lock:
-            self._look()
-            live = [pid for name, of in self._pids.items() if name not in but for pid in of]
-            dead = [used.cpu_s for name, used in self._dead.items() if name not in but]
+            self._list_processes()
+            live = [pid for name, of in self._pids.items() if name not in excluding for pid in of]
+            dead = [used.cpu_s for name, used in self._dead.items() if name not in excluding]
             return cpu_s_of(live) + sum(dead)
 
     def pids(self) -> Mapping[str, Sequence[int]]:
-        """The processes that it counts now, by service."""
+        """Return the processes now, by service."""
         with self._lock:
-            self._look()
+            self._list_processes()
             return dict(self._pids)
 
     @contextlib.contextmanager
-    def ending(self, services: Sequence[str]) -> Iterator[None]:
-        """Kill processes of these services in here. What they have used up to now stays in the
-        account; what they use between this and their death, some milliseconds, is not."""
+    def killing(self, services: Sequence[str]) -> Iterator[None]:
+        """Keep the usage of services whose processes are killed in this context. Their last
+        milliseconds are not counted."""
         with self._lock:
             self._pids = self._processes()
             for name in services:
@@ -109,16 +112,16 @@ class Meter:
                     used = self._with_dead(name, usage_of(self._pids[name]))
                     self._dead[name] = Usage(used.user_s, used.system_s, 0.0)
             yield
-            self._looked_s = -LOOK_FOR_NEW_PROCESSES_EVERY_S
+            self._listed_s = -LIST_PROCESSES_EVERY_S
 
-    def look_anew(self) -> None:
-        """Others run now than before."""
+    def refresh(self) -> None:
+        """List the processes again at the next read: some have been started."""
         with self._lock:
-            self._looked_s = -LOOK_FOR_NEW_PROCESSES_EVERY_S
+            self._listed_s = -LIST_PROCESSES_EVERY_S
 
-    def _look(self) -> None:
-        if time.monotonic() - self._looked_s >= LOOK_FOR_NEW_PROCESSES_EVERY_S:
-            self._pids, self._looked_s = self._processes(), time.monotonic()
+    def _list_processes(self) -> None:
+        if time.monotonic() - self._listed_s >= LIST_PROCESSES_EVERY_S:
+            self._pids, self._listed_s = self._processes(), time.monotonic()
 
     def _with_dead(self, name: str, now: Usage) -> Usage:
         dead = self._dead.get(name, Usage(0.0, 0.0, 0.0))
@@ -131,8 +134,8 @@ def cpu_times(meter: Meter) -> dict[str, CpuTime]:
 
 
 class UsageProbe(Probe):
-    """Keeps `usage.csv`: a row of `COLUMNS` per service, every second or every `every_s` seconds if
-    that is shorter. All figures of CPU and memory are taken from it."""
+    """Writes `usage.csv`: a row of `COLUMNS` per service every second, or every `every_s` seconds
+    if that is shorter. All figures of CPU and memory come from it."""
 
     name = "CPU and memory"
 
@@ -142,7 +145,7 @@ class UsageProbe(Probe):
         self._csv = folder.open_for_lines("usage.csv")
 
     def run(self) -> None:
-        """Sample on a grid, so that lateness does not add up."""
+        """Sample at fixed times, so that delays do not add up."""
         due_s = time.monotonic()
         with self._csv:
             self._csv.write(COLUMNS + "\n")
@@ -155,3 +158,36 @@ class UsageProbe(Probe):
         for name, usage in self._meter.read().items():
             seconds = f"{usage.cpu_s:.2f},{usage.user_s:.2f}"
             self._csv.write(f"{at_ms},{name},{seconds},{usage.rss_gib:.6f}\n")
+
+
+class CgroupProbe(Probe):
+    """Writes `cgroup.csv`: `at_ms,service,cpu_s,memory_gib`, a row per service every `every_s`
+    seconds. Unlike `usage.csv`, it includes short-lived processes such as health checks, the page
+    cache, and files on tmpfs."""
+
+    name = "The accounting of control groups"
+
+    def __init__(
+        self, accounts: Mapping[str, Accounting], every_s: float, folder: RunFolder
+    ) -> None:
+        super().__init__()
+        self._accounts, self._every_s = accounts, every_s
+        self._csv = folder.open_for_lines("cgroup.csv")
+
+    def run(self) -> None:
+        """Sample at fixed times, so that delays do not add up."""
+        due_s = time.monotonic()
+        with self._csv:
+            self._csv.write("at_ms,service,cpu_s,memory_gib\n")
+            while not self.stopping.wait(max(0.0, due_s - time.monotonic())):
+                self._write()
+                due_s += self._every_s
+
+    def _write(self) -> None:
+        at_ms = now_ms()
+        for name, account in self._accounts.items():
+            try:
+                cpu_s, memory_gib = account.cpu_s(), account.memory_bytes() / BYTES_PER_GIB
+            except OSError:
+                continue  # the service is down; `check_services` reports that
+            self._csv.write(f"{at_ms},{name},{cpu_s:.3f},{memory_gib:.6f}\n")

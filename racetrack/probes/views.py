@@ -1,20 +1,27 @@
-"""Writes down which marks an engine's views hold, when they say so."""
+"""Probes of an engine's views: progress, traced views, and what a client reads."""
 
+import dataclasses
+import subprocess
+import sys
+import time
 from collections.abc import Callable
+from typing import IO, cast
 
-from racetrack.engines.contract import Engine
-from racetrack.errors import EngineFailed
-from racetrack.probes.thread import Probe
+from racetrack import environment
+from racetrack.config import REPO, revealed
+from racetrack.engines.contract import Engine, Progress, Summary
+from racetrack.errors import EngineFailed, RacetrackError
+from racetrack.probes.base import LOOK_EVERY_S, CurvesFile, HadOutage, Probe, no_outage
+from racetrack.probes.reader import Job
 from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Stack
+from racetrack.stack.processes import log_tail, mark_command
 from racetrack.workloads.contract import find_workload
 
-FILE, HEADER = "views.csv", "at_ms,view,partition,value\n"
 
-
-class ViewsProbe(Probe):
-    """Follows the workload's traced views into `views.csv`, a row for each change: epoch
-    milliseconds, the view, the partition, and what `racetrack.engines.contract.Seen` says of it."""
+class DelayProbe(Probe):
+    """Follows the engine's two progress views: the summary into `<engine>_sample_dt.log`, a line
+    per update, and each partition's count into the `processed` curve."""
 
     failure_kind = EngineFailed
 
@@ -23,24 +30,178 @@ class ViewsProbe(Probe):
         engine: Engine,
         stack: Stack,
         folder: RunFolder,
-        excused: Callable[[float], bool] = lambda _since_s: False,
+        curves: CurvesFile,
+        had_outage: HadOutage = no_outage,
     ) -> None:
         super().__init__()
-        self._excused = excused
+        self._had_outage = had_outage
+        self.counted: dict[int, int] = {}  # partition -> the engine's latest count
+        self._lost_ms: int | None = None
+        self.name = f"The progress of {engine.title}"
+        self.newest: Summary | None = None
+        self._engine, self._stack, self._curves = engine, stack, curves
+        self._dt_log = folder.open_for_lines(f"{engine.name}_sample_dt.log")
+
+    def wait_until(
+        self,
+        reached: Callable[[Summary], bool],
+        deadline_s: float,
+        meanwhile: Callable[[], None],
+    ) -> bool:
+        """Wait until the newest summary satisfies `reached`; return whether it did in time.
+
+        `meanwhile` is called at every check and may raise to end the wait.
+        """
+        give_up = time.monotonic() + deadline_s
+        while time.monotonic() < give_up:
+            meanwhile()
+            if self.newest and reached(self.newest):
+                return True
+            time.sleep(LOOK_EVERY_S)
+        return False
+
+    def run(self) -> None:
+        """Record updates, also after the engine was killed on purpose."""
+        with self._dt_log:
+            self.follow(self._take_all, self._had_outage)
+            self._write_loss()
+
+    def record_loss(self, at_ms: int) -> None:
+        """Let the curve fall to zero at this time (epoch milliseconds): the engine was killed and
+        has lost its counts."""
+        self._lost_ms, self.newest = at_ms, None
+
+    def _take_all(self) -> None:
+        for update in self._engine.updates(self._stack, self.stopping):
+            if self._lost_ms is not None and update.timestamp_ms >= self._lost_ms:
+                self._write_loss()
+            if isinstance(update, Summary):
+                self._take_summary(update)
+            else:
+                self._take_progress(update)
+
+    def _write_loss(self) -> None:
+        """Write the zeros here, in the probe's thread, so that rows stay in order of time."""
+        if self._lost_ms is not None:
+            zeros = [(partition, 0) for partition in sorted(self.counted)]
+            self._curves.write(self._lost_ms, "processed", zeros)
+            self._lost_ms = None
+
+    def _take_summary(self, now: Summary) -> None:
+        self._dt_log.write(
+            f"timestamp={now.timestamp_ms}, total={now.total},"
+            f" max_received_at={now.max_received_at_ms}, dt_ms={now.dt_ms:g}\n"
+        )
+        if self._lost_ms is None:
+            self.newest = now
+
+    def _take_progress(self, now: Progress) -> None:
+        self.counted[now.partition] = now.total
+        self._curves.write(now.timestamp_ms, "processed", [(now.partition, now.total)])
+
+
+VIEWS_CSV, VIEWS_HEADER = "views.csv", "at_ms,view,partition,value\n"
+
+
+class ViewsProbe(Probe):
+    """Follows the workload's traced views into `views.csv`, a row for each change: epoch
+    milliseconds, view, partition, and value as in `racetrack.engines.contract.Seen`."""
+
+    failure_kind = EngineFailed
+
+    def __init__(
+        self,
+        engine: Engine,
+        stack: Stack,
+        folder: RunFolder,
+        had_outage: HadOutage = no_outage,
+    ) -> None:
+        super().__init__()
+        self._had_outage = had_outage
         self.name = f"The views of {engine.title}"
         self._engine, self._stack = engine, stack
         self._traced = find_workload(stack.settings.workload).traced_views
-        self._csv = folder.open_for_lines(FILE)
-        self.newest: dict[tuple[str, int], int] = {}  # by view and partition: what it said last
+        self._csv = folder.open_for_lines(VIEWS_CSV)
+        self.newest: dict[tuple[str, int], int] = {}  # latest value by view and partition
 
     def run(self) -> None:
-        """Take what the engine tells."""
+        """Record updates of the traced views."""
         with self._csv:
-            self._csv.write(HEADER)
-            self.follow(self._take_all, self._excused)
+            self._csv.write(VIEWS_HEADER)
+            self.follow(self._take_all, self._had_outage)
 
     def _take_all(self) -> None:
         for seen in self._engine.seen(self._stack, self._traced, self.stopping):
             self.newest[seen.view, seen.partition] = seen.value
             row = seen.timestamp_ms, seen.view, seen.partition, seen.value
             self._csv.write(",".join(map(str, row)) + "\n")
+
+
+READS_CSV = "reads.csv"
+# Its name among the services in the run folder.
+READER = "reader"
+READER_CHECK_EVERY_S = 0.2
+END_WITHIN_S = 2.0
+
+
+class ReadsProbe(Probe):
+    """Runs `racetrack.probes.reader`, a process that reads the engine's views, and writes its
+    output into `reads.csv`. Its CPU time and memory are counted apart from harness and engine."""
+
+    name = "The output of the view reader"
+
+    def __init__(self, engine: Engine, stack: Stack, folder: RunFolder) -> None:
+        super().__init__()
+        settings = stack.settings
+        self._stack_name = settings.stack_name
+        self._job = Job(
+            engine=engine.name,
+            per_s=settings.reads_per_second,
+            settings=revealed(settings),
+            endpoints=dataclasses.asdict(stack.endpoints),
+            logs={name: str(stack.log_of(name)) for name in engine.services_in(settings)},
+            namespace=engine.namespace(settings),
+        )
+        self._csv, self._file = folder.open_for_lines(READS_CSV), folder.path / READS_CSV
+        self._log = folder.stack / f"{READER}.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """True once every query has been answered and scheduled reads have begun."""
+        return self._file.stat().st_size > 0
+
+    @property
+    def pids(self) -> list[int]:
+        """Its process, while it runs."""
+        is_running = self._process and self._process.poll() is None
+        return [self._process.pid] if self._process and is_running else []
+
+    def run(self) -> None:
+        """Start the reader, check that it runs, and end it."""
+        with self._csv, self._log.open("xb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "racetrack.probes.reader"],
+                stdin=subprocess.PIPE,
+                stdout=self._csv,
+                stderr=log,
+                cwd=REPO,
+                env=environment.of_program(mark_command(self._stack_name, READER)),
+                start_new_session=True,  # so that Ctrl-C reaches only the harness, which ends it
+            )
+            with self._process as process:
+                self._watch(process, cast(IO[bytes], process.stdin))
+
+    def _watch(self, process: "subprocess.Popen[bytes]", job: IO[bytes]) -> None:
+        job.write(self._job.as_line())
+        job.flush()
+        while not self.stopping.wait(READER_CHECK_EVERY_S):
+            if process.poll() is not None:
+                raise RacetrackError(
+                    f"it ended with exit code {process.returncode}:\n{log_tail(self._log)}"
+                )
+        job.close()
+        try:
+            process.wait(END_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            process.kill()  # it waits for an answer that is no longer needed

@@ -1,9 +1,9 @@
-"""A program that uses a known share of a core beside a run, to see whether the harness finds it.
+"""A program that uses a known share of a core during a run, to test that the harness detects it.
 
     python -m racetrack.run.burner 0.2 burnt.csv
 
-It leaves its parent, or its CPU time would be the harness's own, and ends when its standard input
-does, so that it outlives nobody.
+It leaves its parent, because otherwise its CPU time would count as the harness's, and ends with its
+standard input.
 """
 
 import csv
@@ -27,15 +27,15 @@ PAUSE_S, ROW_EVERY_S = 0.02, 0.2
 
 @contextmanager
 def burning(cores: float, file: Path) -> Iterator[None]:
-    """Have so much of a core burnt while this lasts; what was used goes into a file."""
+    """Use a share of a core during this context; the CPU time used is written to a file."""
     argv = [sys.executable, "-m", "racetrack.run.burner", str(cores), str(file.absolute())]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, cwd=REPO, start_new_session=True) as parent:
-        parent.wait()  # its child goes on, until this end of the pipe is closed
+        parent.wait()  # its child runs until this end of the pipe is closed
         yield
 
 
 def burnt_pct(file: Path, start_ms: float, end_ms: float) -> float:
-    """By its own account, percent of a core between two instants."""
+    """Return the CPU time that the program recorded between two instants, percent of a core."""
     with file.open(newline="") as lines:
         rows = [(int(row["at_ms"]), float(row["cpu_s"])) for row in csv.DictReader(lines)]
     at_ms, cpu_s = zip(*rows, strict=True)
@@ -48,9 +48,9 @@ def _burn(cores: float, file: Path) -> None:
     with file.open("w", buffering=1) as rows:
         rows.write("at_ms,cpu_s\n")
         while not select.select([sys.stdin], [], [], PAUSE_S)[0]:
-            # On a busy machine it may never get its share, and still has to look whether to end.
-            look_s = time.monotonic() + ROW_EVERY_S
-            while _used_s() < cores * (time.monotonic() - began_s) and time.monotonic() < look_s:
+            # On a busy machine it may never get its share, but has to check for the end.
+            check_s = time.monotonic() + ROW_EVERY_S
+            while _used_s() < cores * (time.monotonic() - began_s) and time.monotonic() < check_s:
                 pass
             if time.monotonic() >= row_due_s:
                 rows.write(f"{now_ms()},{_used_s():.4f}\n")

@@ -22,7 +22,7 @@ from racetrack.terminal import Screen, as_text
 if TYPE_CHECKING:
     from racetrack.analysis.calibration import Finding
 
-# Whatever stands in .env, so that every machine is held against the same.
+# Independent of .env, so that results of machines are comparable.
 SETTINGS = {"PAGEVIEWS_PARTITIONS": "6", "WORKLOAD": plugins.default_workload()}
 START_AND_STOP_S = 6.0  # measured: stack up 2.5 s, drained and down 2.5 s, the rest between
 TABLE_WIDTH = 100
@@ -45,7 +45,7 @@ class Case:
 
     @property
     def takes_s(self) -> float:
-        """About how long it takes."""
+        """Estimated duration, seconds."""
         return START_AND_STOP_S + self.wait_s + self.samples + self.drain_s
 
     def __str__(self) -> str:
@@ -53,15 +53,15 @@ class Case:
 
 
 def _capacity(pageviews_per_s: int) -> Case:
-    # Longer: what a moment's pause of the machine leaves behind is worked off at 5 % only.
+    # Longer, because the backlog of a short pause of the machine drains at 5 % of the rate only.
     return Case(InjectedDefect(capacity_per_s=8_000), pageviews_per_s, wait_s=6.0, samples=20)
 
 
-# It stalls while things settle and goes on after the samples: so the window lies within the stall
-# on a slow machine too, and the engine can drain.
+# The stall begins while the run settles and ends after the samples, so the window lies within it
+# on slow machines too, and the engine can drain.
 _STALL = InjectedDefect(stalled_partition=2, stall_after_s=3, stall_for_s=18)
-# With this seed the window's capacity is 4 % above that of the long run: what was programmed for
-# the window is measured, not the mean alone.
+# With this seed the window's capacity is 4 % above the long-run mean, so that the test tells them
+# apart.
 _NOISY = InjectedDefect(
     capacity_per_s=8_000, noise_pct=10, noise_tau_s=8, pause_ms=500, pause_every_s=10, seed=4
 )
@@ -73,7 +73,7 @@ CASES = (
     # The partitions are stamped 3 ms apart.
     Case(InjectedDefect(delay_ms=250, cycle_ms=1_000, spread_ms=15), samples=20),
     Case(
-        # At two reads a second, few wait for the answer to another.
+        # At two reads per second, few reads wait for another.
         InjectedDefect(delay_ms=250, view_behind_ms=1_000, answer_ms=100),
         samples=20,
         tracer_events_per_s=24,
@@ -84,13 +84,13 @@ CASES = (
     _capacity(8_400),
     Case(_NOISY, 9_600, wait_s=6.0, samples=60, drain_s=14.0),
 )
-# Beside it another program uses a core's fifth: it has to be found, and to make the run void.
+# Another program uses 20 % of a core, which must be detected and make the run void.
 NOISY, BURNT_CORES = Case(InjectedDefect()), 0.2
 GATE = {"NOISE_GATE": "true", "FOREIGN_CPU_MAX_PCT": "5"}
 
 
 def run(screen: Screen, guard: terminal.Guard) -> Sequence["Finding"]:
-    """Run all cases, show the table and return its rows.
+    """Run all cases, print the table and return its rows.
 
     Raises:
         SetupError, BusyError: it could not begin.
@@ -120,8 +120,8 @@ def run(screen: Screen, guard: terminal.Guard) -> Sequence["Finding"]:
 
 
 def prepare(screen: Screen) -> None:
-    """Install what is missing, where it can be seen: the runs say nothing here."""
-    from racetrack.run.readiness import make_ready, services_of
+    """Install what is missing, with output, since the runs print nothing."""
+    from racetrack.run.checks import make_ready, services_of
 
     settings, engine = settings_of(InjectedDefect()), engines.calibration_engine()
     stack = open_stack(settings, services_of(engine, settings), screen.say)
@@ -129,7 +129,7 @@ def prepare(screen: Screen) -> None:
 
 
 def findings(folders: Sequence[Path]) -> list["Finding"]:
-    """The rows of the table, from the run folders of CASES."""
+    """Return the rows of the table, from the run folders of CASES."""
     from racetrack.analysis import calibration
 
     defects = [case.defect for case in CASES]
@@ -161,7 +161,7 @@ def findings(folders: Sequence[Path]) -> list["Finding"]:
 
 
 def noisy(screen: Screen, guard: terminal.Guard) -> "Finding":
-    """The row of a run beside which another program uses a known share of a core."""
+    """Return the row of a run during which another program uses a known share of a core."""
     from racetrack.analysis import calibration
     from racetrack.results.folder import read_run
     from racetrack.run.burner import burning, burnt_pct
@@ -179,7 +179,7 @@ def noisy(screen: Screen, guard: terminal.Guard) -> "Finding":
 
 
 def settings_of(defect: InjectedDefect, overrides: Mapping[str, str] | None = None) -> Settings:
-    """Those of a run of the calibration engine with this defect alone."""
+    """Return the settings of a run of the calibration engine with this defect alone."""
     given = {**SETTINGS, **(overrides or {})}
     return load({**given, **engines.calibration_engine().settings_of(defect)})
 
@@ -190,9 +190,9 @@ def run_case(
     guard: terminal.Guard,
     overrides: Mapping[str, str] | None = None,
 ) -> Path:
-    """The folder of a fresh run of this case."""
+    """Run this case; return its folder."""
     from racetrack.results.run import RunArguments
-    from racetrack.run.single import run_once
+    from racetrack.run.experiment import run_once
 
     asked = RunArguments(
         pageviews_per_s=case.pageviews_per_s, wait_s=case.wait_s, samples=case.samples, delay_s=1.0
@@ -209,7 +209,7 @@ def run_case(
 
 
 def table(found: Sequence["Finding"]) -> str:
-    """The findings as lines of text."""
+    """Return the findings as lines of text."""
     shown = Table("programmed", "measured", "bound", "within")
     for finding in found:
         within = "yes" if finding.within else "NO"
@@ -221,7 +221,7 @@ def _run_case(number: int, screen: Screen, guard: terminal.Guard) -> Path:
     left_s = sum(case.takes_s for case in CASES[number:])
     what = f"[{number + 1}/{len(CASES)}] {CASES[number]}"
     screen.heading(f"{what}; about {left_s:.0f} s left")
-    # What the run itself says goes into its start.log only.
+    # The output of the run itself goes into its start.log only.
     with screen.live(what):
         folder = run_case(CASES[number], Screen(Console(quiet=True)), guard)
     screen.say(f"  {folder}")

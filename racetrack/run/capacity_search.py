@@ -1,7 +1,6 @@
 """Capacity search: an engine's capacity, and the rates at which its lag stays within bounds."""
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -12,6 +11,7 @@ from racetrack.analysis import raw
 from racetrack.analysis.capacity import Work, cpu_s_per_million
 from racetrack.analysis.noise import core_speed, why_window_is_void
 from racetrack.analysis.verdict import RATE_TOLERANCE
+from racetrack.clock import SYSTEM_CLOCK, Clock
 from racetrack.config import Settings, for_record
 from racetrack.errors import RacetrackError
 from racetrack.report import searches
@@ -29,16 +29,16 @@ from racetrack.results.search import (
     effective_bound_ms,
 )
 from racetrack.run import loads, search, trials
-from racetrack.run.experiment import describe_run
+from racetrack.run.checks import make_ready, require_raced_on, services_of
+from racetrack.run.lifecycle import describe_run, recorded_run, repeat_while_void
 from racetrack.run.loads import Load
-from racetrack.run.readiness import make_ready, require_raced_on, services_of
 from racetrack.run.session import Session
-from racetrack.run.single import repeat_while_void
 from racetrack.run.trials import DURATIONS, PhaseDurations, Saturation
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
 
+OpenSession = Callable[..., Session]
 Watched = TypeVar("Watched", SaturationWindow, RateTrial)
 
 
@@ -65,8 +65,12 @@ class CapacitySearch:
         durations: PhaseDurations = DURATIONS,
         start_per_s: int | None = None,
         of: str = PAGEVIEWS,
+        *,
+        open_session: OpenSession = Session,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._durations, self._of = durations, of
+        self._open_session, self._clock = open_session, clock
         self._start_per_s = start_per_s or loads.kind_of(of).start_per_s
         self._engine = engines.find_engine(engine_name)
         settings = settings_to_search(engine_name, settings, of)
@@ -80,7 +84,7 @@ class CapacitySearch:
             machine=host.describe(),
             settings=for_record(settings),
         )
-        self._began_s = time.monotonic()
+        self._began_s = self._clock.monotonic()
         self._void_s = 0.0  # time spent on void windows, not counted as the search's own
         self._void: str | None = None  # why a window that counts is void
         self._stack: Stack | None = None  # of the latest run
@@ -124,10 +128,9 @@ class CapacitySearch:
         describe_run(folder, self._engine, stack, asked)
         run = LimitRun(tag=folder.tag)
         self.record.runs = (*self.record.runs, run)
-        session = Session(self._engine, stack, folder, self._screen, 1.0)
-        outcome = "unfinished"
+        session = self._open_session(self._engine, stack, folder, self._screen, 1.0)
         try:
-            with terminal.unwrapped():
+            with recorded_run(folder, self._guard, session.stop) as recorded:
                 session.start_stack()
                 session.run_demo()
                 load = loads.load_of(self._of, session, folder.path, self._settings)
@@ -135,42 +138,37 @@ class CapacitySearch:
                 warm = saturation.warm_up()
                 run.warm_up_s, run.is_warm = warm.took_s, warm.is_warm
                 yield MeasuredRun(self, load, folder, run, saturation)
-            outcome = "ok"
-        except BaseException as error:
-            outcome = str(error) or repr(error)
-            raise
+                recorded.text = "ok"
         finally:
-            self._guard.disarm()
-            with folder.recording() as record:
-                record.outcome = outcome
-            session.stop()
             self._guard.rearm()
 
     def has_time_for_trial(self) -> bool:
         """See `search.Runs`; void windows don't use up the time."""
-        return self._durations.has_time_for_trial(time.monotonic() - self._began_s - self._void_s)
+        return self._durations.has_time_for_trial(
+            self._clock.monotonic() - self._began_s - self._void_s
+        )
 
     def not_void(
         self,
         once: Callable[[], Watched],
         keep: Callable[[Watched], None],
-        say: Callable[[Watched], str],
+        describe: Callable[[Watched], str],
     ) -> Watched:
         """Measure, and repeat while other programs disturb it; keep and print each result."""
 
         def watch() -> Watched:
-            began_s = time.monotonic()
-            seen = once()
-            keep(seen)
-            self._screen.say(f"  {say(seen)}")
-            if seen.void:
-                self._void_s += time.monotonic() - began_s
+            began_s = self._clock.monotonic()
+            made = once()
+            keep(made)
+            self._screen.say(f"  {describe(made)}")
+            if made.void:
+                self._void_s += self._clock.monotonic() - began_s
             self._write("unfinished")
-            return seen
+            return made
 
-        seen = repeat_while_void(watch, lambda made: made.void, self._screen, self._guard)
-        self._void = seen.void or self._void
-        return seen
+        made = repeat_while_void(watch, lambda made: made.void, self._screen, self._guard)
+        self._void = made.void or self._void
+        return made
 
     def _record(self, found: search.Found | None) -> str:
         """Write the result into the record; return the outcome."""
@@ -205,7 +203,7 @@ class CapacitySearch:
 
     def _write(self, outcome: str) -> None:
         self.record.outcome = outcome
-        self.record.minutes = round((time.monotonic() - self._began_s) / 60, 1)
+        self.record.minutes = round((self._clock.monotonic() - self._began_s) / 60, 1)
         write_json(self.folder / "limit.json", self.record.model_dump(mode="json"))
 
 
@@ -221,28 +219,28 @@ class MeasuredRun:
         saturation: Saturation,
     ) -> None:
         self._of, self._load, self._folder, self._record = of, load, folder, record
-        self._overload, self._durations = saturation, saturation.durations
+        self._saturation, self._durations = saturation, saturation.durations
 
     def work(self) -> Work:
         """See `search.FreshRun.work`."""
 
-        def keep(seen: SaturationWindow) -> None:
-            self._record.saturation = (*self._record.saturation, seen)
+        def keep(made: SaturationWindow) -> None:
+            self._record.saturation = (*self._record.saturation, made)
 
-        seen = self._of.not_void(self._saturate, keep, searches.describe_saturation)
-        return Work(seen.batches_per_s, seen.backlog_min_s, seen.backlog_max_s, seen.idle_share)
+        made = self._of.not_void(self._saturate, keep, searches.describe_saturation)
+        return Work(made.batches_per_s, made.backlog_min_s, made.backlog_max_s, made.idle_share)
 
     def try_rate(self, per_s: int, bound_ms: float) -> search.TrialResult:
         """See `search.FreshRun.try_rate`."""
 
-        def keep(seen: RateTrial) -> None:
-            self._record.trials = (*self._record.trials, seen)
+        def keep(made: RateTrial) -> None:
+            self._record.trials = (*self._record.trials, made)
 
-        seen = self._of.not_void(
+        made = self._of.not_void(
             lambda: self._try_rate(per_s, bound_ms), keep, searches.describe_trial
         )
-        is_offered = seen.handed_over_per_s >= per_s * (1 - RATE_TOLERANCE)
-        p99_ms = math.inf if seen.ended_early else seen.lag_p99_ms
+        is_offered = made.handed_over_per_s >= per_s * (1 - RATE_TOLERANCE)
+        p99_ms = math.inf if made.ended_early else made.lag_p99_ms
         return search.TrialResult(p99_ms, self._update_interval_ms, is_offered)
 
     @property
@@ -250,7 +248,7 @@ class MeasuredRun:
         return self._record.update_interval_ms or 0.0
 
     def _saturate(self) -> SaturationWindow:
-        window = self._overload.measure()
+        window = self._saturation.measure()
         try:
             worked = self._load.work(window, self._durations.batch_s)
         except ValueError as error:
@@ -268,7 +266,8 @@ class MeasuredRun:
             handed_over_per_s=self._load.handed_over_per_s(window),
             cpu_s_per_million=cpu_s_per_million(
                 raw.usage(self._folder.path),
-                *(window.start_ms, window.end_ms),
+                window.start_ms,
+                window.end_ms,
                 counted=worked.work.per_s * window.seconds,
             ),
             core=core_speed(noise, window.start_ms, window.end_ms),
@@ -278,7 +277,7 @@ class MeasuredRun:
     def _try_rate(self, per_s: int, bound_ms: float) -> RateTrial:
         drained = trials.drain(self._load, per_s)
         if self._record.update_interval_ms is None:
-            self._record.update_interval_ms = self._overload.update_interval_ms()
+            self._record.update_interval_ms = self._saturation.update_interval_ms()
         within_ms = effective_bound_ms(bound_ms, self._update_interval_ms)
         lag = trials.try_rate(self._load, per_s, within_ms, self._durations)
         noise = raw.noise(self._folder.path)

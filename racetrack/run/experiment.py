@@ -1,27 +1,27 @@
 """One experiment in six steps, to be read from top to bottom."""
 
-import platform
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
-from racetrack import __version__, host, terminal
-from racetrack.analysis import figures, outcome
-from racetrack.config import for_record
+from racetrack import engines, terminal
+from racetrack.analysis import curves, figures, outcome, views
+from racetrack.analysis.verdict import decide, looks_ms
+from racetrack.clock import now_ms
+from racetrack.config import Settings
 from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.report import summary
+from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import RunFolder, read_run, shown
-from racetrack.results.run import (
-    Measured,
-    QueryRecord,
-    RunArguments,
-    TracedViewRecord,
-)
-from racetrack.run import decision, faults, room
+from racetrack.results.run import Measured, RunArguments, Window
+from racetrack.run import checks, faults
+from racetrack.run.lifecycle import describe_run, recorded_run
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
+from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
-from racetrack.workloads.contract import Workload, find_workload, run_label
+from racetrack.workloads.contract import run_label
 
 STEPS = (
     "start the stack and the load generator",
@@ -33,6 +33,11 @@ STEPS = (
 )
 TOP_SUMMARY = "top_summary.log"
 VERIFY = "compare every view with the sources"
+# Rows are written up to this late; a decision waits for them, so that the report repeats it.
+ROWS_WITHIN_MS = 1_000
+
+Watch = Callable[[float, str], None]
+OpenSession = Callable[..., Session]
 
 
 class Experiment:
@@ -45,55 +50,43 @@ class Experiment:
         stack: Stack,
         folder: RunFolder,
         screen: Screen,
+        open_session: OpenSession = Session,
     ) -> None:
         self._asked, self._engine, self._stack = asked, engine, stack
         self._folder, self._screen = folder, screen
-        self._session = Session(
+        self._session = open_session(
             engine, stack, folder, screen, asked.delay_s, [faults.parse(f) for f in asked.faults]
         )
         self._steps = (*STEPS[:-1], *([VERIFY] if asked.verify else []), STEPS[-1])
 
     def run(self, guard: terminal.Guard) -> str:
-        """Do the steps; returns the outcome, which `run.json` holds too: `ok` or what failed.
+        """Do the steps; return the outcome as in `run.json`: `ok`, or what failed.
 
         Raises:
             SetupError: something that the stack needs could not be installed.
-            Interrupted: by a signal; everything has been stopped, and `run.json` says so.
+            Interrupted: by a signal; everything has been stopped, and `run.json` has the outcome.
         """
         with self._screen.copied_to(self._folder.open_for_lines("start.log")):
+            describe_run(self._folder, self._engine, self._stack, self._asked)
             self._announce()
-            result = "unfinished"
+            is_complete = False
             try:
-                with terminal.unwrapped():
-                    result = self._do_steps()
-                    guard.disarm()
-            except SetupError as error:
-                result = str(error)
+                with recorded_run(self._folder, guard, self._stop) as recorded:
+                    result = recorded.text = self._do_steps()
+                    is_complete = True
+            except SetupError:
                 raise
             except RacetrackError as error:
                 result = str(error)
-            except BaseException as error:
-                result = str(error) or repr(error)
-                raise
-            finally:
-                guard.disarm()
-                with ExitStack() as at_last:
-                    # Again, because a full disk may keep the step from being recorded.
-                    at_last.callback(self._session.stop)
-                    with self._folder.recording() as run:
-                        run.outcome = result
-                    with self._step(len(self._steps)):
-                        self._session.stop()
             self._report(result)
-            if read_run(self._folder.path).results:
-                # All is stopped and reported, so a signal may end this.
+            if is_complete:
+                # Everything is stopped and reported, so a signal may end the rest.
                 guard.rearm()
                 self._stack.speed_up_next_start(self._screen.say)
                 guard.disarm()
         return result
 
     def _announce(self) -> None:
-        describe_run(self._folder, self._engine, self._stack, self._asked)
         asked = self._asked
         on = run_label(self._stack.runtime, self._stack.settings.workload)
         self._screen.heading(
@@ -101,11 +94,11 @@ class Experiment:
             f" ({on}), into {shown(self._folder.path)}"
         )
         for number, name in enumerate(self._steps, start=1):
-            self._screen.say(f"  {number}. {name}{self._how_long(number)}")
-        for line in room.forecasts(self._stack, asked):
+            self._screen.say(f"  {number}. {name}{self._duration_of(number)}")
+        for line in checks.space_warnings(self._stack, asked):
             self._screen.remark(line)
 
-    def _how_long(self, number: int) -> str:
+    def _duration_of(self, number: int) -> str:
         asked = self._asked
         warm = f", after {asked.warm_up_s:g} s at half of it" if asked.warm_up_s else ""
         within_s = 0 if asked.faults else asked.decide_within_s
@@ -147,13 +140,18 @@ class Experiment:
         return outcome.run_outcome(read_run(self._folder.path))
 
     def _watch_until_decided(self, measured: Measured) -> Measured:
-        """A fault is no steady state: with one, the window alone is judged."""
+        """Extend the window until its verdicts are decided. A run with a fault is not in a steady
+        state, so its window alone is judged."""
         asked = self._asked
         if not asked.decide_within_s or asked.faults:
             return measured
-        until_ms = decision.watch_until_decided(
-            *(self._folder.path, measured.rate_set_ms, measured.window, asked.pageviews_per_s),
-            *(asked.decide_within_s, self._session.watch),
+        until_ms = watch_until_decided(
+            self._folder.path,
+            measured.rate_set_ms,
+            measured.window,
+            asked_per_s=asked.pageviews_per_s,
+            within_s=asked.decide_within_s,
+            watch=self._session.watch,
         )
         return measured.model_copy(update={"watched_until_ms": until_ms})
 
@@ -164,10 +162,17 @@ class Experiment:
             self._session.set_rate(max(1, self._asked.pageviews_per_s // 2))
             self._session.watch(self._asked.warm_up_s, "warming up")
 
+    def _stop(self) -> None:
+        try:
+            with self._step(len(self._steps)):
+                self._session.stop()
+        finally:  # again, because a full disk may prevent the step
+            self._session.stop()
+
     @contextmanager
     def _step(self, number: int) -> Iterator[None]:
         name = self._steps[number - 1]
-        self._screen.heading(f"[{number}/{len(self._steps)}] {name}{self._how_long(number)}")
+        self._screen.heading(f"[{number}/{len(self._steps)}] {name}{self._duration_of(number)}")
         with self._folder.step(name):
             yield
 
@@ -182,39 +187,74 @@ class Experiment:
             self._screen.say(f"The experiment failed: {result}\nLogs: {shown(self._folder.path)}")
 
 
-def describe_run(folder: RunFolder, engine: Engine, stack: Stack, asked: RunArguments) -> None:
-    """Begin `run.json`: what was asked, with what settings, on what machine."""
-    with folder.recording() as run:
-        run.runtime = stack.runtime
-        run.data_in_memory = stack.data_in_memory
-        # All of them, also those that were not given: what is not set is not written.
-        run.asked = RunArguments(**dict(asked))
-        run.outcome = "unfinished"
-        run.settings = for_record(stack.settings)
-        run.engine_services = engine.services_in(stack.settings)
-        run.caveats = tuple(engine.caveats(stack.settings))
-        run.summary_after_ms = engine.summary_after_ms
-        workload = find_workload(stack.settings.workload)
-        if engine.script_ending:
-            run.workload_views = len(workload.views)
-        run.absent_views = tuple(engine.absent_views(stack.settings))
-        if stack.settings.tracer_events_per_second:
-            run.traced_views = traced_views(workload)
-        if stack.settings.reads_per_second:
-            run.queries = tuple(
-                QueryRecord(name=asked.name, traced_view=asked.by.name if asked.by else None)
-                for asked in workload.queries
-            )
-        run.event_window_ms = workload.event_window_ms
-        run.machine = host.describe()
-        run.versions = {"racetrack": __version__, "python": platform.python_version()}
+def watch_until_decided(
+    folder: Path,
+    rate_set_ms: int,
+    window: Window,
+    *,
+    asked_per_s: float,
+    within_s: float,
+    watch: Watch,
+) -> int:
+    """Keep the load on after the sampling window until the verdicts on the count and on each view
+    are decided, `within_s` at most; return the time of the last evaluation, epoch milliseconds.
+
+    `watch(seconds, what)` waits and shows what for.
+    """
+    first_ms = window.end_ms
+    looks = looks_ms(rate_set_ms, first_ms, first_ms + 1000 * within_s)
+    what = "looking whether it kept up"
+    for at_ms in looks:
+        if (left_s := (at_ms + ROWS_WITHIN_MS - now_ms()) / 1000) > 0:
+            watch(left_s, what)
+        count = curves.read(folder)
+        found = decide(count, rate_set_ms, at_ms, asked_per_s, first_ms=first_ms)
+        kinds = [found.kind]
+        for _, view in views.traced_curves(folder, count.partitions):
+            kinds.append(decide(view, rate_set_ms, at_ms, first_ms=first_ms).kind)
+        if VerdictKind.UNDECIDED not in kinds or VerdictKind.FELL_BEHIND in kinds:
+            break
+        most_s = (looks[-1] - at_ms) / 1000
+        what = f"undecided, watching on for {most_s:.0f} s at most; next look"
+    return round(at_ms)
 
 
-def traced_views(workload: Workload) -> tuple[TracedViewRecord, ...]:
-    """The followed views as a run writes them down."""
-    return tuple(
-        TracedViewRecord(
-            name=view.name, source=view.source, parity=view.parity, is_time=view.is_time
-        )
-        for view in workload.traced_views
-    )
+def run_once(
+    engine_name: str,
+    asked: RunArguments,
+    settings: Settings,
+    screen: Screen,
+    guard: terminal.Guard,
+) -> Path:
+    """Run one experiment on a fresh stack; return its folder, whose `run.json` has the outcome.
+
+    Raises:
+        UsageError, SetupError, BusyError: it could not begin.
+        Interrupted: by a signal.
+    """
+    engine = engines.find_engine(engine_name)
+    stack = open_stack(settings, checks.services_of(engine, settings), screen.say)
+    _require_faults_possible(asked.faults, engine, stack)
+    checks.make_ready(engine, stack, screen.say)
+    folder = RunFolder.create(settings.logs_folder, engine_name, str(asked.pageviews_per_s))
+    Experiment(asked, engine, stack, folder, screen).run(guard)
+    return folder.path
+
+
+def require_possible(engine_name: str, asked: RunArguments, settings: Settings) -> None:
+    """Check a run's arguments before it waits for the machine, which another run may hold for
+    hours.
+
+    Raises:
+        UsageError, SetupError: such a run can't begin here.
+    """
+    engine = engines.find_engine(engine_name)
+    stack = open_stack(settings, checks.services_of(engine, settings), lambda _: None)
+    _require_faults_possible(asked.faults, engine, stack)
+    checks.require_usable(engine, stack)
+
+
+def _require_faults_possible(texts: Sequence[str], engine: Engine, stack: Stack) -> None:
+    for fault in map(faults.parse, texts):
+        hit = faults.services_hit(fault, engine, stack.settings)
+        faults.require_possible(fault, hit, stack)

@@ -1,6 +1,5 @@
 """Kinds of load that a capacity search raises: pageviews, or inserts that arrive by CDC."""
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.results.run import Window
 from racetrack.results.search import PAGEVIEWS
-from racetrack.run.rate_controller import LoadSample
+from racetrack.run.search import LoadSample
 from racetrack.run.session import Session
 from racetrack.workloads.contract import TracedView, Workload, find_workload
 
@@ -118,8 +117,8 @@ class Pageviews(Load):
 
     def handed_over_per_s(self, window: Window) -> float:
         """See `Load.handed_over_per_s`: what the generator gave its Kafka client."""
-        told = curves.read(self._folder)
-        return throughput(told, window.start_ms, window.end_ms).handed_over_per_s
+        count = curves.read(self._folder)
+        return throughput(count, window.start_ms, window.end_ms).handed_over_per_s
 
     def counted_by(self, at_ms: int) -> int:
         """See `Load.counted_by`."""
@@ -147,26 +146,26 @@ class Inserts(Load):
     def sample(self) -> LoadSample:
         """See `Load.sample`. An insert counts once every view on the CDC path has all tracer events
         due before it. CPU time is that of all services except the generator."""
-        heard = self.session.latest_counters()
-        told, now_ms = heard.counts, float(heard.counts["now_ms"])
-        due = sum(told[kind]["due"] - told[kind]["refused"] for kind in self._kinds)
+        latest = self.session.latest_counters()
+        counts, now_ms = latest.counts, float(latest.counts["now_ms"])
+        due = sum(counts[kind]["due"] - counts[kind]["refused"] for kind in self._kinds)
         self._known_ms.append(now_ms)
         self._known_due.append(due)
-        oldest_ms = min(now_ms, self._oldest_missing_ms(told["tracer_events"], heard.seen))
+        oldest_ms = min(now_ms, self._oldest_missing_ms(counts["tracer_events"], latest.views))
         return LoadSample(
-            at_s=time.monotonic(),
+            at_s=self.session.clock.monotonic(),
             due=due,
             counted=int(np.interp(oldest_ms, self._known_ms, self._known_due)),
-            cpu_s=sum(cpu_s for service, cpu_s in heard.cpu_s.items() if service != "loadgen"),
+            cpu_s=sum(cpu_s for service, cpu_s in latest.cpu_s.items() if service != "loadgen"),
         )
 
     def _oldest_missing_ms(
-        self, marks: Mapping[str, Any], seen: Mapping[tuple[str, int], int]
+        self, marks: Mapping[str, Any], held: Mapping[tuple[str, int], int]
     ) -> float:
         """Return the due time of the oldest tracer event missing in a view (evenly spaced)."""
         newest, newest_ms = marks["newest"]
         missing = min(
-            views.number_of(view.parity, seen.get((view.name, each), 0), each, self._partitions)
+            views.number_of(view.parity, held.get((view.name, each), 0), each, self._partitions)
             for view in self._views
             for each in range(self._partitions)
         )
@@ -178,42 +177,41 @@ class Inserts(Load):
         Raises:
             RacetrackError: none has shown a tracer event.
         """
-        told = views.traced_curves(self._folder, range(self._partitions))
-        found = [of for view, of in told if view.source == self._table]
+        traced = views.traced_curves(self._folder, range(self._partitions))
+        found = [of for view, of in traced if view.source == self._table]
         if not found:
             raise RacetrackError(f"No view fed by {self._table} has shown a tracer event.")
         return found
 
     def work(self, window: Window, batch_s: float) -> MeasuredWork:
         """See `Load.work`: of the slowest view on the CDC path, with the stages of its backlog."""
-        told, within = self._inserts(), (window.start_ms, window.end_ms)
-        held = [views.inserts_in_view(told, of) for of in self.lags()]
+        inserts, within = self._inserts(), (window.start_ms, window.end_ms)
+        held = [views.inserts_in_view(inserts, of) for of in self.lags()]
         works = [
-            capacity.work(views.inserts_as_curves(told, one), *within, batch_s) for one in held
+            capacity.work(views.inserts_as_curves(inserts, each), *within, batch_s) for each in held
         ]
         slowest = min(range(len(works)), key=lambda number: works[number].per_s)
-        return MeasuredWork(
-            works[slowest], None, views.backlog_by_stage(told, held[slowest], *within)
-        )
+        stages = views.backlog_by_stage(inserts, held[slowest], *within)
+        return MeasuredWork(works[slowest], None, stages)
 
     def handed_over_per_s(self, window: Window) -> float:
         """See `Load.handed_over_per_s`: the inserts that became due."""
-        told = self._inserts()
-        ends = np.interp([window.start_ms, window.end_ms], told.at_ms, told.due)
+        inserts = self._inserts()
+        ends = np.interp([window.start_ms, window.end_ms], inserts.at_ms, inserts.due)
         return float(ends[1] - ends[0]) / window.seconds
 
     def counted_by(self, at_ms: int) -> int:
         """See `Load.counted_by`: of the slowest view on the CDC path."""
-        told, at = self._inserts(), np.array([float(at_ms)])
-        held = [views.inserts_in_view(told, of) for of in self.lags()]
-        return int(min(counted(one, at, "right")[0] for one in held))
+        inserts, at = self._inserts(), np.array([float(at_ms)])
+        held = [views.inserts_in_view(inserts, of) for of in self.lags()]
+        return int(min(counted(each, at, "right")[0] for each in held))
 
     def _inserts(self) -> views.Inserts:
-        told = views.read_inserts(self._folder)
-        if told is None:
+        inserts = views.read_inserts(self._folder)
+        if inserts is None:
             path = self._folder / views.INSERTS_FILE
             raise RacetrackError(f"{path} is empty: inserts were not recorded.")
-        return told
+        return inserts
 
 
 def kinds(workload: Workload) -> list[str]:

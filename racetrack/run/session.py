@@ -1,6 +1,6 @@
-"""An engine on the track: its stack up, its demo running, its load under control, all watched.
+"""Session: the stack, the demo, the load and the probes of one run.
 
-The experiment and the search for the limit both drive this; it decides nothing.
+Experiments and capacity searches drive it; it makes no decisions.
 """
 
 import threading
@@ -12,31 +12,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from racetrack.analysis import recovery
-from racetrack.clock import now_ms
+from racetrack.clock import SYSTEM_CLOCK, Clock, now_ms
 from racetrack.engines.contract import DemoError, Engine
 from racetrack.errors import EngineFailed, RacetrackError
-from racetrack.probes import live_heap, refused_input, top
-from racetrack.probes.broker import PublishedProbe, TopicOffsets
-from racetrack.probes.connector import ConnectorProbe
-from racetrack.probes.curves import CurvesFile
-from racetrack.probes.delay import DelayProbe
-from racetrack.probes.loadgen import ArrivalsProbe, Control
+from racetrack.probes import memory, refused_input, top
+from racetrack.probes.base import CurvesFile, HadOutage, Probe
+from racetrack.probes.broker import EndOffsetsProbe, TopicOffsets
+from racetrack.probes.cdc import ConnectorProbe
+from racetrack.probes.loadgen import ArrivalsProbe, Control, Settled, settle
 from racetrack.probes.memory import MemoryFile
-from racetrack.probes.reads import NAME as READER
-from racetrack.probes.reads import ReadsProbe
-from racetrack.probes.settled import Settled, settle
-from racetrack.probes.thread import Probe
 from racetrack.probes.usage import Meter, cpu_times
-from racetrack.probes.views import ViewsProbe
+from racetrack.probes.views import READER, DelayProbe, ReadsProbe, ViewsProbe
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import Counts, FaultLog, Measured, Window
 from racetrack.results.search import PAGEVIEWS
 from racetrack.results.verification import Verified
-from racetrack.run import followed, sampled
-from racetrack.run.faults import Away, Fault, FaultInjector
-from racetrack.run.rate_controller import LoadSample
-from racetrack.run.readiness import check_services, check_writes, services_of
-from racetrack.run.room import RoomWatch
+from racetrack.run import probe_set
+from racetrack.run.checks import SpaceWatch, check_services, check_writes, services_of
+from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector
+from racetrack.run.search import LoadSample
 from racetrack.stack.contract import OnReady, Stack, ignore
 from racetrack.terminal import Screen
 from racetrack.workloads.contract import find_workload
@@ -45,7 +39,7 @@ FIRST_UPDATE_WITHIN_S = FIRST_ANSWER_WITHIN_S = 60.0
 DRAIN_WITHIN_S = 30.0
 LOOK_EVERY_S = 0.5
 ASK_EVERY_S = 1.0
-# After a fault lag is waited for so long; it is looked at in all its rows, so not at every look.
+# Time for lag to return to normal after the last fault. Each check reads the whole recording.
 NORMAL_WITHIN_S = 120.0
 LAG_EVERY_S = 2.0
 
@@ -56,12 +50,12 @@ class LatestCounters:
     partition); and the CPU seconds of each service."""
 
     counts: Mapping[str, Any]
-    seen: Mapping[tuple[str, int], int]
+    views: Mapping[tuple[str, int], int]
     cpu_s: Mapping[str, float]
 
 
 class WhenAllReady:
-    """Begins something once, when the last of some services is ready; see `Stack.start`."""
+    """Calls `begin` once, when the last of some services is ready; see `Stack.start`."""
 
     def __init__(self, services: set[str], begin: Callable[[], object]) -> None:
         self._missing, self._begin = services, begin
@@ -89,7 +83,12 @@ class Session:
         screen: Screen,
         sample_every_s: float,
         faults: Sequence[Fault] = (),
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        first_update_within_s: float = FIRST_UPDATE_WITHIN_S,
     ) -> None:
+        self.clock = clock
+        self._first_update_within_s = first_update_within_s
         self._engine, self._stack, self._folder, self._screen = engine, stack, folder, screen
         self._workload = find_workload(stack.settings.workload)
         self._sample_every_s = sample_every_s
@@ -103,31 +102,31 @@ class Session:
         curves = CurvesFile(folder)
         self._closing.callback(curves.close)
         self._curves = curves
-        self._away = Away()
+        self._outages = ExpectedOutages()
         self._delay = DelayProbe(
-            engine, stack, folder, curves, self._excused_by(*engine.services_in(stack.settings))
+            engine, stack, folder, curves, self._outage_of(*engine.services_in(stack.settings))
         )
         self._meter = Meter(self._processes)
         self._faults = FaultInjector(
             faults,
             engine=engine,
             stack=stack,
-            away=self._away,
+            outages=self._outages,
             meter=self._meter,
             delay=self._delay,
             say=screen.say,
         )
-        self._room = RoomWatch(stack, folder.path)
+        self._space = SpaceWatch(stack, folder.path)
         self._recorded: FaultLog | None = None
 
     def start_stack(self) -> None:
-        """Start what this engine needs, and the load at its start rates. If the demo's script waits
-        for some services itself, it begins to load when all others are ready.
+        """Start the services that this engine needs, and the load at its start rates. If the demo's
+        script waits for some services itself, loading begins when all others are ready.
 
         Raises:
-            RacetrackError: a service did not come up, or the broker does not keep what it is sent.
+            RacetrackError: a service did not start, or the broker loses writes.
         """
-        self._room.check()
+        self._space.check()
         services = services_of(self._engine, self._stack.settings)
         self._screen.say(f"  {', '.join(services)}, side by side")
         on_ready: OnReady = ignore
@@ -137,24 +136,25 @@ class Session:
         with self._folder.recording() as run:
             run.versions |= self._stack.versions()
         if "debezium" in self._engine.needs:
-            away = self._excused_by("debezium")
-            self._begin(ConnectorProbe(self._stack.endpoints.connect, self._workload.name, away))
+            had_outage = self._outage_of("debezium")
+            connect = self._stack.endpoints.connect
+            self._begin(ConnectorProbe(connect, self._workload.name, had_outage))
         check_writes(self._stack, self.check)
 
     def run_demo(self) -> None:
-        """Load the demo; from now on everything is recorded.
+        """Load the demo, and start all probes.
 
         Raises:
-            RacetrackError: the engine refused the demo, or tells no progress.
+            RacetrackError: the engine refused the demo, or reports no progress.
         """
         where = self._stack.endpoints
         broker = self._main_topic()
-        # Before the demo: the curves must know when the first pageview that it counts was due.
+        # Before the demo, so that the curves include the first pageview that it counts.
         self._arrivals = ArrivalsProbe(
             where.loadgen_host, where.loadgen_port, self._folder, self._curves
         )
         self._begin(self._arrivals)
-        self._begin(PublishedProbe(broker, self._curves, self._excused_by("broker")))
+        self._begin(EndOffsetsProbe(broker, self._curves, self._outage_of("broker")))
         loaded = self._loaded or self._begin_to_load()
         with self._explaining_failures():
             took_s = loaded.result()
@@ -164,19 +164,31 @@ class Session:
         with self._folder.recording() as run:
             run.versions |= self._engine.versions(self._stack)
         self._begin(self._delay)
-        if not self._delay.wait_until(lambda _: True, FIRST_UPDATE_WITHIN_S, self.check):
+        if not self._delay.wait_until(lambda _: True, self._first_update_within_s, self.check):
             with self._explaining_failures():
                 raise EngineFailed(
                     f"{self._engine.title} reported no progress within"
-                    f" {FIRST_UPDATE_WITHIN_S:.0f} s of loading the demo."
+                    f" {self._first_update_within_s:.0f} s of loading the demo."
                     f" Its logs are in {self._folder.stack}."
                 )
-        has_faults = not self._faults.all_done
-        beside = (self._engine, self._stack, self._folder, self._arrivals, self._excused_by)
-        for probe in followed.probes(*beside, has_faults=has_faults):
+        optional = probe_set.optional_probes(
+            engine=self._engine,
+            stack=self._stack,
+            folder=self._folder,
+            arrivals=self._arrivals,
+            outage_of=self._outage_of,
+            has_faults=not self._faults.all_done,
+        )
+        for probe in optional:
             self._begin(probe)
-        what = (self._engine, self._stack, self._meter, self._folder)
-        for probe in sampled.probes(*what, self._sample_every_s):
+        usage = probe_set.usage_probes(
+            engine=self._engine,
+            stack=self._stack,
+            meter=self._meter,
+            folder=self._folder,
+            every_s=self._sample_every_s,
+        )
+        for probe in usage:
             self._begin(probe)
         self._wait_for_readers()
 
@@ -192,39 +204,37 @@ class Session:
         return time.monotonic() - began
 
     def _wait_for_readers(self) -> None:
-        """A client takes seconds to begin, and may need a core for it."""
+        """Wait until the view readers have begun: a client takes seconds, and may need a core."""
 
         def have_begun() -> bool:
-            return all(one.has_begun for one in self._readers())
+            return all(reader.has_begun for reader in self._readers())
 
-        if not self.wait_until(
-            have_begun, FIRST_ANSWER_WITHIN_S, "waiting for who reads the views"
-        ):
+        if not self.wait_until(have_begun, FIRST_ANSWER_WITHIN_S, "waiting for the view reader"):
             raise RacetrackError(
-                f"Who reads the views of {self._engine.title} had no answer within"
+                f"The reader of the views of {self._engine.title} had no answer within"
                 f" {FIRST_ANSWER_WITHIN_S:.0f} s. Logs: {self._folder.stack}."
             )
 
     def _readers(self) -> list[ReadsProbe]:
-        return [one for one in self._probes if isinstance(one, ReadsProbe)]
+        return [probe for probe in self._probes if isinstance(probe, ReadsProbe)]
 
     def set_rate(self, per_s: int, of: str = PAGEVIEWS) -> int:
-        """Ask the generator for another rate, show the dialogue, and see that the load arrives.
-        Returns when it was set, epoch milliseconds.
+        """Set the generator's rate, print the dialogue, and check that the load arrives. Return the
+        time when it was set, epoch milliseconds.
 
         Raises:
-            RacetrackError: the broker does not keep what it is sent.
+            RacetrackError: the broker loses writes.
         """
-        self._ask_for(per_s, of)
+        self._request_rate(per_s, of)
         set_ms = now_ms()
-        self._room.load_changes()
+        self._space.load_changes()
         check_writes(self._stack, self.check)
         return set_ms
 
     def offer(self, per_s: int, of: str = PAGEVIEWS) -> None:
-        """Ask the generator for another rate, without a word and without looking whether the load
-        arrives: for a rate that is changed every second."""
-        self._ask_for(per_s, of, quietly=True)
+        """Set the generator's rate without printing it or checking that the load arrives, for a
+        rate that changes every second."""
+        self._request_rate(per_s, of, quietly=True)
 
     def load_sample(self) -> LoadSample:
         """Return the latest counters of events due and counted, and the CPU time of the engine."""
@@ -240,21 +250,21 @@ class Session:
 
     def latest_counters(self) -> LatestCounters:
         """Return the latest counters of the generator, the views and the services."""
-        seen = [one.newest for one in self._probes if isinstance(one, ViewsProbe)]
+        views = [probe.newest for probe in self._probes if isinstance(probe, ViewsProbe)]
         return LatestCounters(
             counts=self._arrivals.counts if self._arrivals else {},
-            seen={row: value for newest in seen for row, value in newest.copy().items()},
+            views={row: value for newest in views for row, value in newest.copy().items()},
             cpu_s={service: used.cpu_s for service, used in self._meter.read().items()},
         )
 
     def begin_faults(self) -> None:
-        """From now on the seconds of the faults that were asked for count."""
+        """Start the faults of this run; their times count from now."""
         if not self._faults.all_done:
             self._begin(self._faults)
 
     def watch_recovery(self) -> None:
-        """Wait until every fault has been done and lag is back to normal, for NORMAL_WITHIN_S at
-        most after the last: that it never came back is a result too."""
+        """Wait until every fault is over and lag is back to normal, NORMAL_WITHIN_S at most after
+        the last fault."""
         give_up: float | None = None
         with self._screen.live("waiting for lag to be normal again") as status:
             while self._recorded and (give_up is None or time.monotonic() < give_up):
@@ -274,7 +284,7 @@ class Session:
             time.sleep(min(LOOK_EVERY_S, left_s))
 
     def watch(self, seconds: float, what: str) -> None:
-        """Let time pass, with a live line, while everything is checked."""
+        """Wait some seconds with a status line, while everything is checked."""
         self.wait_until(lambda: False, seconds, what, self._progress)
 
     def wait_until(
@@ -289,10 +299,10 @@ class Session:
         give_up_s = time.monotonic() + within_s
         with self._screen.live(what) as status:
             while (left_s := give_up_s - time.monotonic()) > 0:
-                said = meanwhile()
+                progress = meanwhile()
                 if reached():
                     return True
-                status.update(", ".join(filter(None, (what, said, f"{left_s:.0f} s left"))))
+                status.update(", ".join(filter(None, (what, progress, f"{left_s:.0f} s left"))))
                 self._let_pass(min(ASK_EVERY_S, left_s))
         return False
 
@@ -300,9 +310,9 @@ class Session:
         """Take samples with `top`, and account for CPU time over the same window. Each service's
         PSS is read before and after it, because reading it takes CPU."""
         with MemoryFile(self._folder, self._stack.folders_in_memory) as memory:
-            memory.look(self._processes())
+            memory.sample(self._processes())
             measured = self._sample(samples, rate_set_ms)
-            memory.look(self._processes())
+            memory.sample(self._processes())
         return measured
 
     def _sample(self, samples: int, rate_set_ms: int) -> Measured:
@@ -316,8 +326,13 @@ class Session:
             start_ms, before = now_ms(), cpu_times(self._meter)
             changing = self._meter.pids if self._recorded else None
             top.take(
-                *(processes, samples, self._sample_every_s, self._folder),
-                *(self._stack.settings.stack_name, meanwhile, changing),
+                processes,
+                samples,
+                self._sample_every_s,
+                self._folder,
+                self._stack.settings.stack_name,
+                meanwhile,
+                changing,
             )
             end_ms, after = now_ms(), cpu_times(self._meter)
         return Measured(
@@ -327,8 +342,8 @@ class Session:
         )
 
     def account(self) -> Counts:
-        """Pause the load, let the engine drain, ask each JVM for its live heap, and tell who
-        counted what."""
+        """Pause the load, let the engine drain, query each JVM for its live heap, and return the
+        counts of generator, broker and engine."""
         broker = self._main_topic()
         with self._talk_to_loadgen() as control:
             paused_ms = now_ms()
@@ -339,7 +354,7 @@ class Session:
             drained = self._delay.wait_until(
                 lambda newest: newest.total >= published, DRAIN_WITHIN_S, self.check
             )
-        self._ask_live_heaps()
+        self._write_live_heaps()
         return Counts(
             paused_ms=paused_ms,
             handed_over=tuple(settled.handed_over),
@@ -350,8 +365,8 @@ class Session:
         )
 
     def verify(self) -> Verified:
-        """Compare every view with the sources, once the load has been paused by `account`."""
-        # It brings DuckDB and Arrow, and most runs do without.
+        """Compare every view with the sources, once `account` has paused the load."""
+        # This imports DuckDB and Arrow, which most runs do not need.
         from racetrack.verify.verification import Verification
 
         if not (settled := self._settled):
@@ -366,13 +381,17 @@ class Session:
             return Verification(self._engine, self._stack, settled, folder, meanwhile).run()
 
     def check(self) -> None:
-        """Raise if a part of the stack or a probe is no longer there, or a disk is nearly full."""
-        self._room.check()
+        """Raise if a service or a probe has ended, or a disk is nearly full.
+
+        Raises:
+            RacetrackError: the reason.
+        """
+        self._space.check()
         with self._explaining_failures():
             check_services(self._stack, self._engine)
             for probe in self._probes:
                 probe.check()
-        # Here, in the main thread, which alone writes `run.json`.
+        # Here, because only the main thread writes `run.json`.
         if self._faults.began_ms and (done := self._faults.record()) != self._recorded:
             self._recorded = done
             with self._folder.recording() as run:
@@ -380,7 +399,7 @@ class Session:
 
     @contextmanager
     def _explaining_failures(self) -> Iterator[None]:
-        """Where the engine fails because of a message, let the error name that message."""
+        """Make the error of a failing engine name the message that it failed on, if it did."""
         try:
             yield
         except (EngineFailed, DemoError) as failure:
@@ -398,9 +417,9 @@ class Session:
             raise RacetrackError(refusal.line(self._engine.title)) from failure
 
     def stop(self) -> None:
-        """End the probes, then the stack, and leave nothing behind."""
+        """Stop the probes, then the stack."""
         with ExitStack() as at_last:
-            # Again, because a fault may have been about to start a service once more.
+            # Again, because a fault may have been about to restart a service.
             at_last.callback(self._stack.stop, self._screen.say)
             at_last.callback(self._faults.join)
             at_last.callback(self._loader.shutdown)
@@ -413,23 +432,22 @@ class Session:
             self._loading = False
             self._engine.unload(self._stack)
 
-    def _ask_live_heaps(self) -> None:
-        """Each stands still while it collects: so only now, when nothing is measured any more."""
-        with self._screen.live("asking each JVM for its live heap"):
-            silent = live_heap.write(self._processes(), self._folder, self.check)
-        for line in silent:
+    def _write_live_heaps(self) -> None:
+        """Query the JVMs after all measurements, because each pauses while it collects."""
+        with self._screen.live("reading the live heap of each JVM"):
+            unknown = memory.write_live_heaps(self._processes(), self._folder, self.check)
+        for line in unknown:
             self._screen.remark(line)
 
     def _processes(self) -> dict[str, list[int]]:
-        """Of all services, and of who reads the views."""
-        services = sampled.processes(self._engine, self._stack)
+        """Return the processes of all services, and of the view reader."""
+        services = probe_set.processes(self._engine, self._stack)
         if self._stack.settings.reads_per_second:
-            services[READER] = [pid for one in self._readers() for pid in one.pids]
+            services[READER] = [pid for reader in self._readers() for pid in reader.pids]
         return services
 
-    def _excused_by(self, *services: str) -> Callable[[float], bool]:
-        """Whether one of these services is or was away on purpose since a time."""
-        return lambda since_s: self._away.at_any_time_since(since_s, services)
+    def _outage_of(self, *services: str) -> HadOutage:
+        return lambda since_s: self._outages.any_since(since_s, services)
 
     def _begin(self, probe: Probe) -> None:
         self._closing.callback(probe.stop)
@@ -439,7 +457,7 @@ class Session:
     def _main_topic(self) -> TopicOffsets:
         return TopicOffsets(self._stack.endpoints.kafka, self._workload.topic.name)
 
-    def _ask_for(self, per_s: int, of: str, *, quietly: bool = False) -> None:
+    def _request_rate(self, per_s: int, of: str, *, quietly: bool = False) -> None:
         with self._talk_to_loadgen() as control:
             control.ask(f"set {of}_per_second {per_s}", quietly=quietly)
 

@@ -1,4 +1,4 @@
-"""Many runs by a plan: engines interleaved, each run afresh, to be taken up again after a break."""
+"""Sweep: many runs by a plan, with engines interleaved; it can be resumed."""
 
 import statistics
 import time
@@ -14,9 +14,10 @@ from racetrack.results.json_file import write_json
 from racetrack.results.reference import published
 from racetrack.results.run import RunArguments
 from racetrack.results.sweep import PlannedRun, Sweep
-from racetrack.run import single
-from racetrack.run.readiness import services_of
-from racetrack.run.single import run_once, run_until_not_void
+from racetrack.run import experiment
+from racetrack.run.checks import services_of
+from racetrack.run.experiment import run_once
+from racetrack.run.lifecycle import run_until_not_void
 from racetrack.stack import applicability
 from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
@@ -25,8 +26,8 @@ PLAN = "sweep.json"
 
 
 def planned(sweep: Sweep) -> Sweep:
-    """The sweep with its runs. Engines take turns, so that what changes on the machine in the
-    course of an hour meets them all alike."""
+    """Return the sweep with its runs. Engines take turns, so that slow changes of the machine
+    affect all of them alike."""
     if sweep.as_published:
         return sweep.model_copy(update={"runs": _published_runs(sweep.engines)})
     runs = tuple(
@@ -40,7 +41,7 @@ def planned(sweep: Sweep) -> Sweep:
 
 
 def as_published(names: Sequence[str], decide_within_s: float) -> Sweep:
-    """The experiment of 2022, as its article describes it.
+    """Return the experiment of 2022, as its article describes it.
 
     Raises:
         UsageError: an engine was not in it.
@@ -76,7 +77,7 @@ def _published_runs(names: Sequence[str]) -> tuple[PlannedRun, ...]:
 
 
 def require_possible(sweep: Sweep) -> None:
-    """Check each kind of run in the plan, before the first has its turn.
+    """Check each kind of run in the plan before the first begins.
 
     Raises:
         UsageError, SetupError: one of them can't begin.
@@ -86,7 +87,7 @@ def require_possible(sweep: Sweep) -> None:
         kind = (run.engine, run.value, run.settings)
         if run.outcome is None and kind not in checked:
             checked.append(kind)
-            single.require_possible(run.engine, _asked(run, sweep), load(_settings(run, sweep)))
+            experiment.require_possible(run.engine, _asked(run, sweep), load(_settings(run, sweep)))
 
 
 def require_applicable(setting: str, engine: str, settings: Settings) -> None:
@@ -106,14 +107,14 @@ def require_applicable(setting: str, engine: str, settings: Settings) -> None:
 
 
 def begin(sweep: Sweep) -> Path:
-    """Make the sweep's folder with its plan."""
+    """Create the sweep's folder with its plan; return the folder."""
     folder = named_folder(load().logs_folder, "sweep")
     _write(folder, planned(sweep))
     return folder
 
 
 def read(folder: Path) -> Sweep:
-    """The sweep of a folder.
+    """Return the sweep of a folder.
 
     Raises:
         UsageError: it is not the folder of a sweep.
@@ -125,10 +126,10 @@ def read(folder: Path) -> Sweep:
 
 
 def carry_out(folder: Path, screen: Screen, guard: terminal.Guard) -> bool:
-    """Run what has not been run; True if every run of the plan ended with outcome `ok`.
+    """Do the runs that are left; return whether every run of the plan has the outcome `ok`.
 
     Raises:
-        Interrupted: by a signal; the sweep can be taken up again.
+        Interrupted: by a signal; the sweep can be resumed.
     """
     sweep = read(folder)
     runs = list(sweep.runs)
@@ -149,7 +150,8 @@ def carry_out(folder: Path, screen: Screen, guard: terminal.Guard) -> bool:
 def _run(
     run: PlannedRun, sweep: Sweep, logs_folder: Path, screen: Screen, guard: terminal.Guard
 ) -> PlannedRun:
-    """Its folder goes beside the sweep's, where a report looks for it, whatever is set today."""
+    """Do one run. Its folder goes beside the sweep's, where reports look for it, whatever the
+    present settings are."""
     here = {"LOGS_FOLDER": str(logs_folder.resolve())}
     settings, asked = load({**_settings(run, sweep), **here}), _asked(run, sweep)
     made = run_until_not_void(
@@ -159,7 +161,7 @@ def _run(
 
 
 def _settings(run: PlannedRun, sweep: Sweep) -> dict[str, str]:
-    """Return what the plan sets for a run, by the names in `.env`."""
+    """Return the settings of a run in the plan, by their names in `.env`."""
     varied = {sweep.vary: run.value} if sweep.vary and run.value is not None else {}
     return {**sweep.settings, **run.settings, **varied}
 

@@ -1,6 +1,5 @@
 """Phases of a run of the capacity search: saturation, draining, rate trials."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import itemgetter
@@ -11,12 +10,17 @@ import numpy as np
 from racetrack.analysis import curves
 from racetrack.analysis.curves import Curves, update_interval_ms, update_times_ms
 from racetrack.analysis.lag import age
-from racetrack.clock import now_ms
 from racetrack.errors import RacetrackError
 from racetrack.results.run import Window
 from racetrack.run.loads import Load
-from racetrack.run.rate_controller import LEAST_S, TARGET_S, RateController, WarmUpDetector
-from racetrack.run.search import BOUNDS_MS, QUANTILE
+from racetrack.run.search import (
+    BOUNDS_MS,
+    LEAST_S,
+    QUANTILE,
+    TARGET_S,
+    RateController,
+    WarmUpDetector,
+)
 
 # Each check reads the whole recording.
 CHECK_LAG_EVERY_S = 10.0
@@ -97,7 +101,7 @@ class Saturation:
     def __init__(
         self, load: Load, folder: Path, start_per_s: int, durations: PhaseDurations
     ) -> None:
-        self._load, self._session = load, load.session
+        self._load, self._session, self._clock = load, load.session, load.session.clock
         self._folder, self._start_per_s = folder, start_per_s
         self.durations = durations
         self._controller = RateController(start_per_s)
@@ -112,16 +116,16 @@ class Saturation:
         Raises:
             RacetrackError: it was not saturated in time, or a part of the stack failed.
         """
-        began_s = time.monotonic()
+        began_s = self._clock.monotonic()
         self._offer_low_rate("starting at a low rate")
-        self._since_s = time.monotonic()
+        self._since_s = self._clock.monotonic()
 
         def is_warm() -> bool:
-            elapsed_s = time.monotonic() - began_s
+            elapsed_s = self._clock.monotonic() - began_s
             return self._is_warm or elapsed_s >= self.durations.warm_up_most_s
 
         self._until_behind(is_warm)
-        return WarmUp(round(time.monotonic() - began_s, 1), self._is_warm)
+        return WarmUp(round(self._clock.monotonic() - began_s, 1), self._is_warm)
 
     def update_interval_ms(self) -> float:
         """Return the engine's usual update interval at low load, once it is warm; 0 if it reported
@@ -130,10 +134,10 @@ class Saturation:
         Raises:
             RacetrackError: a part of the stack failed.
         """
-        start_ms, self._since_s = now_ms(), None
+        start_ms, self._since_s = self._clock.now_ms(), None
         self._offer_low_rate("measuring the update interval")
         updates = update_times_ms(curves.read(self._folder))
-        return update_interval_ms(updates[updates >= start_ms], now_ms()) or 0.0
+        return update_interval_ms(updates[updates >= start_ms], self._clock.now_ms()) or 0.0
 
     def measure(self) -> Window:
         """Return a window at saturation. It begins when the engine has been saturated for
@@ -142,17 +146,17 @@ class Saturation:
         Raises:
             RacetrackError: it was not saturated in time, or a part of the stack failed.
         """
-        since_s = self._since_s = self._since_s or time.monotonic()
+        since_s = self._since_s = self._since_s or self._clock.monotonic()
         self._until_behind(lambda: True)
 
         def is_filled() -> bool:
-            lasts_s = time.monotonic() - since_s
+            lasts_s = self._clock.monotonic() - since_s
             return lasts_s >= SATURATED_FOR_S and self._controller.backlog_s >= TARGET_S
 
         self._session.wait_until(is_filled, FILLED_WITHIN_S, "saturating", self._control)
-        start_ms, what = now_ms(), "measuring throughput"
+        start_ms, what = self._clock.now_ms(), "measuring throughput"
         self._session.wait_until(_never, self.durations.saturation_s, what, self._control)
-        window = Window(start_ms=start_ms, end_ms=now_ms())
+        window = Window(start_ms=start_ms, end_ms=self._clock.now_ms())
         self._session.wait_until(_never, ROWS_WITHIN_S, what, self._control)
         return window
 
@@ -207,18 +211,18 @@ def try_rate(load: Load, per_s: int, bound_ms: float, durations: PhaseDurations)
     Raises:
         RacetrackError: a part of the stack failed.
     """
-    session = load.session
+    session, clock = load.session, load.session.clock
     load.set_rate(per_s)
     session.watch(durations.settle_s, "settling")
-    start_ms, ended_early = now_ms(), False
-    end_s = time.monotonic() + durations.trial_s
-    while (left_s := end_s - time.monotonic()) > 0 and not ended_early:
+    start_ms, ended_early = clock.now_ms(), False
+    end_s = clock.monotonic() + durations.trial_s
+    while (left_s := end_s - clock.monotonic()) > 0 and not ended_early:
         session.watch(min(CHECK_LAG_EVERY_S, left_s), "watching the lag")
         ended_early = _above_s(load, start_ms, bound_ms) > (1 - QUANTILE) * durations.trial_s
-    window = Window(start_ms=start_ms, end_ms=now_ms())
+    window = Window(start_ms=start_ms, end_ms=clock.now_ms())
     session.watch(ROWS_WITHIN_S, "watching the lag")
-    ages = (age(told, window.start_ms, window.end_ms) for told in load.lags())
-    p50_ms, p99_ms = max((one.quantiles_ms((0.5, QUANTILE)) for one in ages), key=itemgetter(1))
+    ages = (age(curve, window.start_ms, window.end_ms) for curve in load.lags())
+    p50_ms, p99_ms = max((each.quantiles_ms((0.5, QUANTILE)) for each in ages), key=itemgetter(1))
     return TrialLag(
         window=window,
         lag_p50_ms=p50_ms,
@@ -234,10 +238,11 @@ def _never() -> bool:
 
 def _above_s(load: Load, start_ms: int, bound_ms: float) -> float:
     """Return how long the lag of the worst view or count has exceeded a bound, seconds."""
-    return max(_curve_above_s(curve, start_ms, bound_ms) for curve in load.lags())
+    until_ms = load.session.clock.now_ms()
+    return max(_curve_above_s(curve, start_ms, until_ms, bound_ms) for curve in load.lags())
 
 
-def _curve_above_s(curve: Curves, start_ms: int, bound_ms: float) -> float:
-    aged = age(curve, start_ms, now_ms())
+def _curve_above_s(curve: Curves, start_ms: int, until_ms: int, bound_ms: float) -> float:
+    aged = age(curve, start_ms, until_ms)
     above_ms = aged.until_ms - np.maximum(aged.from_ms, aged.oldest_ms + bound_ms)
     return float(np.maximum(above_ms, 0).sum()) / 1000

@@ -1,1 +1,1 @@
-"""Are the views right: every view, read back and compared with what the sources say."""
+"""Verification: every view is read back and compared with the sources."""

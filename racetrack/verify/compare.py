@@ -1,15 +1,205 @@
-"""What an engine's view holds against what it should hold: rows missing, extra and different."""
+"""Compare rows of a view with the rows that it should hold, after bringing both into one form."""
 # ruff: noqa: S608 - SQL is put together from names of the workload only
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from racetrack.verify import normal
+from racetrack.errors import RacetrackError
 from racetrack.workloads.contract import ColumnType, View
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow
+
+DECIMAL = "DECIMAL(38, 10)"
+# Stands for invalid dates such as MySQL's 0000-00-00.
+NO_TIME_MS = -(2**53)
+ERROR_CHARS = 300
+_WHOLE = {f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG", "HUGE")}
+_WHOLE |= {"INTEGER", "UINTEGER"}
+_WIDE = {"UBIGINT", "HUGEINT", "UHUGEINT"}
+_BINARY = {"FLOAT", "DOUBLE"}
+
+
+class NotComputed(RacetrackError):
+    """The verifier can't compute a view's expected rows, which is no fault of the engine."""
+
+
+class WrongColumns(RacetrackError):
+    """The engine's rows lack a column, or have one of a type that can't be compared."""
+
+
+def normalize_engine(
+    db: "duckdb.DuckDBPyConnection", table: "pyarrow.Table", view: View, name: str
+) -> None:
+    """Create the table `name` with an engine's rows of a view in normal form (`select_columns`).
+
+    Raises:
+        WrongColumns: a column is missing, or can't be compared; the message names it.
+    """
+    import duckdb
+
+    db.register("delivered", _without_zones(table))
+    try:
+        wanted = columns(view, view.columns, _types(db, "delivered"))
+        db.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {wanted} FROM delivered")
+    except duckdb.Error as error:
+        raise WrongColumns(f"A value of {view.name} can't be compared: {short(error)}") from error
+    finally:
+        db.unregister("delivered")
+
+
+def normalize_sources(db: "duckdb.DuckDBPyConnection", table: str, view: View, name: str) -> None:
+    """Create the table `name` with the expected rows in `table` in normal form, and the columns
+    that only the comparison reads.
+
+    Raises:
+        NotComputed: a value can't be compared.
+    """
+    import duckdb
+
+    kinds = {column: kind for column, kind in view.columns.items() if column != view.window}
+    if view.top_n:
+        kinds["place"] = ColumnType.INTEGER
+    if view.window:
+        kinds |= {
+            f"{view.window}_least": ColumnType.INTEGER,
+            f"{view.window}_most": ColumnType.INTEGER,
+        }
+    wanted = columns(view, kinds, _types(db, table))
+    try:
+        db.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {wanted} FROM {table}")
+    except duckdb.Error as error:
+        raise NotComputed(f"A value of {view.name} can't be computed: {short(error)}") from error
+
+
+def short(error: object) -> str:
+    """Return the first line of an error, truncated, since it may contain a value of any length."""
+    line = (str(error).splitlines() or [""])[0]
+    return line if len(line) <= ERROR_CHARS else f"{line[:ERROR_CHARS]}…"
+
+
+def columns(view: View, kinds: Mapping[str, ColumnType], types: Mapping[str, str]) -> str:
+    """Return SQL that selects columns of a view in normal form; `types` are DuckDB's, by column.
+
+    A value that can't be converted without loss is an error and never rounded:
+
+    - integer: 128 bits; also a boolean (0 or 1), or another number or its text if it is whole;
+    - decimal: 28 digits before the point and 10 after it; also a whole number, or text; not a
+      binary floating-point number, since it is not exact;
+    - float: a double; also a decimal, a whole number, or text;
+    - time: epoch milliseconds, rounded to the nearest; also a timestamp (in UTC unless it has a
+      zone), or ISO 8601 text;
+    - text: text.
+
+    Raises:
+        WrongColumns: a column is missing or of a type that can't be compared.
+    """
+    if missing := [name for name in kinds if name not in types]:
+        raise WrongColumns(
+            f"{view.name} has no column {', '.join(missing)}; it has {', '.join(types)}."
+        )
+    return ", ".join(
+        f'{_normal_form(view, name, kind, types[name])} AS "{name}"' for name, kind in kinds.items()
+    )
+
+
+def _types(db: "duckdb.DuckDBPyConnection", name: str) -> dict[str, str]:
+    return {row[0]: row[1] for row in db.execute(f"DESCRIBE {name}").fetchall()}
+
+
+def _normal_form(view: View, name: str, kind: ColumnType, type_: str) -> str:
+    forms = {
+        ColumnType.INTEGER: _integer,
+        ColumnType.TEXT: _text,
+        ColumnType.DECIMAL: _decimal,
+        ColumnType.FLOAT: _float,
+        ColumnType.TIME: _time,
+    }
+    if type_ == '"NULL"':  # only nulls, so the type is unknown
+        return "NULL"
+    form = forms[kind](f'"{name}"', re.sub(r"\(.*", "", type_))
+    if form is None:
+        raise WrongColumns(
+            f"The column {name} of {view.name} should hold {kind.value}s, and is of type {type_}."
+        )
+    return form
+
+
+def _integer(column: str, type_: str) -> str | None:
+    if type_ in _WIDE:
+        return f"{column}::HUGEINT"
+    if type_ == "BOOLEAN" or type_ in _WHOLE:
+        return f"{column}::BIGINT"
+    if type_ == "DECIMAL" or type_ in _BINARY:
+        return _if(f"{column} = trunc({column})", f"{column}::HUGEINT", column, "is not whole")
+    if type_ == "VARCHAR":
+        return _if_matches(column, r"[+-]?\d+", f"{column}::HUGEINT", "is not a whole number")
+    return None
+
+
+def _text(column: str, type_: str) -> str | None:
+    return column if type_ == "VARCHAR" else None
+
+
+def _decimal(column: str, type_: str) -> str | None:
+    if type_ in _WHOLE:
+        return f"{column}::{DECIMAL}"
+    if type_ == "DECIMAL":
+        exact = f"{column}::{DECIMAL}"
+        return _if(f"{exact} = {column}", exact, column, "has more than 10 digits after the point")
+    if type_ == "VARCHAR":
+        number = r"[+-]?\d+(\.\d{0,10}0*)?"
+        return _if_matches(column, number, f"{column}::{DECIMAL}", "is no such decimal number")
+    return None
+
+
+def _float(column: str, type_: str) -> str | None:
+    known = type_ in {*_WHOLE, *_BINARY, "DECIMAL", "VARCHAR"}
+    return f"{column}::DOUBLE" if known else None
+
+
+def _time(column: str, type_: str) -> str | None:
+    if type_ in _WHOLE:
+        return f"{column}::BIGINT"
+    if type_ in {*_BINARY, "DECIMAL"}:
+        return f"round({column})::BIGINT"
+    if type_ in {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}:
+        return f"(epoch_us({column}::TIMESTAMP) + 500) // 1000"
+    if type_ == "VARCHAR":
+        return f"(epoch_us({column}::TIMESTAMPTZ) + 500) // 1000"
+    return None
+
+
+def _if(condition: str, then: str, column: str, complaint: str) -> str:
+    """Return SQL for `then` where the condition holds, null where the column is, else an error."""
+    return (
+        f"CASE WHEN {column} IS NULL THEN NULL WHEN {condition} THEN {then}"
+        f" ELSE error(concat({column}, ' {complaint}')) END"
+    )
+
+
+def _if_matches(column: str, pattern: str, then: str, complaint: str) -> str:
+    return _if(f"regexp_full_match({column}, '{pattern}')", then, column, complaint)
+
+
+def _without_zones(table: "pyarrow.Table") -> "pyarrow.Table":
+    """Return the table with its timestamps converted to UTC without zone."""
+    import pyarrow as pa
+
+    for number, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type) and field.type.tz:
+            plain = table.column(number).cast(pa.timestamp(field.type.unit))
+            table = table.set_column(number, field.name, plain)
+    return table
+
 
 RELATIVE_ERROR = 1e-9
 # Longer text is cut where it is shown.
@@ -22,9 +212,9 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Finding:
-    """A row that is not right: `missing`, `extra` or `different`, and what each side has of it.
+    """A wrong row: `missing`, `extra` or `different`, and both sides of it.
 
-    Values are as people read them: times ISO 8601, decimals without trailing zeros.
+    Values are readable: times in ISO 8601, decimals without trailing zeros.
     """
 
     finding: str
@@ -34,8 +224,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Miscounted:
-    """Messages of the main topic, by a view that counts them: how many the sources have, and of
-    these how many the engine has too many, and too few, row by row."""
+    """Messages of the main topic by a view that counts them: in the sources, and the surplus
+    (`twice`) and deficit (`lost`) in the engine, summed over rows."""
 
     events: int
     twice: int
@@ -44,10 +234,10 @@ class Miscounted:
 
 @dataclass(frozen=True)
 class Compared:
-    """A view against its sources, in rows.
+    """Result of a comparison, in rows.
 
-    `compared` are those that the sources demand and those that the engine has, taken together; what
-    is neither missing nor extra nor different is right. `findings` are the first of the others.
+    `compared` counts the rows that are expected or in the engine; those that are neither missing
+    nor extra nor different are right. `findings` are the first wrong rows.
     """
 
     compared: int
@@ -55,25 +245,25 @@ class Compared:
     extra: int
     different: int
     findings: list[Finding]
-    miscounted: Miscounted | None  # None: it counts none, or all are right
+    miscounted: Miscounted | None  # None: the view counts no messages, or all are right
 
     @property
     def right(self) -> bool:
-        """Every row is as the sources say, and no other is there."""
+        """True if the rows are exactly the expected ones."""
         return not (self.missing or self.extra or self.different)
 
 
 def compare(
     db: "duckdb.DuckDBPyConnection", view: View, delivered: "pyarrow.Table", most_findings: int
 ) -> Compared:
-    """Compare what an engine delivered of a view with the table `expected.<view>`.
+    """Compare an engine's rows of a view with the table `expected.<view>`.
 
     Raises:
-        WrongColumns: what it delivered lacks a column, or one can't be compared.
-        NotComputed: what it should hold can't be.
+        WrongColumns: the engine's rows lack a column, or one can't be compared.
+        NotComputed: an expected value can't be compared.
     """
-    normal.of_sources(db, f"expected.{view.name}", view, "demanded")
-    normal.of_engine(db, delivered, view, "held")
+    normalize_sources(db, f"expected.{view.name}", view, "demanded")
+    normalize_engine(db, delivered, view, "held")
     db.execute(f"CREATE OR REPLACE TEMP TABLE judged AS {_judged(view, 'demanded', 'held')}")
     counts = dict(db.execute("SELECT finding, count(*) FROM judged GROUP BY finding").fetchall())
     rows = db.execute(_shown(view), [most_findings]).fetchall()
@@ -98,11 +288,11 @@ def _miscounted(db: "duckdb.DuckDBPyConnection", column: str) -> Miscounted | No
 
 
 def _judged(view: View, source: str, engine: str) -> str:
-    """A row for each that is wanted or there: `finding`, `source` and `engine`, the latter two as
+    """Return SQL for one row per expected or existing row: `finding`, and `source` and `engine` as
     structs."""
     return f"""
         WITH side_by_side AS ({_side_by_side(view, source, engine)}),
-             with_wanted AS (SELECT *, {_wanted(view)} AS wanted FROM side_by_side)
+             with_wanted AS (SELECT *, {_expected(view)} AS wanted FROM side_by_side)
         SELECT CASE WHEN source IS NULL THEN 'extra'
                     WHEN engine IS NULL THEN 'missing'
                     WHEN NOT wanted THEN 'extra'
@@ -114,8 +304,7 @@ def _judged(view: View, source: str, engine: str) -> str:
 
 
 def _side_by_side(view: View, source: str, engine: str) -> str:
-    """Rows of equal keys beside each other. A second row of a key finds no partner, so that what
-    is there twice is found."""
+    """Return SQL that joins rows by key. A duplicate of a key has no partner, so it is found."""
     key = ", ".join(f'"{name}"' for name in view.key)
     copy = f"row_number() OVER ({f'PARTITION BY {key}' if key else ''}) AS copy"
     same = [f's.source."{name}" IS NOT DISTINCT FROM e.engine."{name}"' for name in view.key]
@@ -126,9 +315,9 @@ def _side_by_side(view: View, source: str, engine: str) -> str:
         ON {" AND ".join(["s.copy = e.copy", *same])}"""
 
 
-def _wanted(view: View) -> str:
-    """Whether the view has to hold a row of the source, or may. Of those that share the last place
-    within the limit, as many as there is room for, those first that the engine has chosen."""
+def _expected(view: View) -> str:
+    """Return SQL for whether the view should contain a row of the source. Of rows tied for the last
+    place of a top-n, as many as fit, those chosen by the engine first."""
     if view.window:
         return f'engine IS NOT NULL OR source."{view.window}_least" > 0'
     if not view.top_n:
@@ -157,7 +346,7 @@ def _equal_column(view: View, name: str, kind: ColumnType) -> str:
 
 
 def _shown(view: View) -> str:
-    """SQL for the first rows that are not right, as Finding holds them."""
+    """Return SQL for the first wrong rows, with the columns of `Finding`."""
     return f"""
         SELECT finding,
                CASE WHEN source IS NOT NULL THEN {_row(view, "source")} END,
@@ -184,7 +373,7 @@ def _value(view: View, name: str, kind: ColumnType, side: str) -> str:
     if kind is ColumnType.TIME:
         shown = f"strftime(make_timestamp_ms({column}), '%Y-%m-%dT%H:%M:%S.%gZ')"
         return (
-            f"CASE WHEN {column} = {normal.NO_TIME_MS} THEN 'no time, such as 0000-00-00'"
+            f"CASE WHEN {column} = {NO_TIME_MS} THEN 'no time, such as 0000-00-00'"
             f" WHEN {column} BETWEEN -{CALENDAR_MS} AND {CALENDAR_MS} THEN {shown}"
             f" WHEN {column} IS NOT NULL THEN concat({column}, ' ms') END"
         )

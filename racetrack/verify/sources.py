@@ -1,32 +1,43 @@
-"""The sources in DuckDB, and what the views should hold by them.
-
-Schema `source` has MySQL's tables, and those that the workload makes of its topics. Schema
-`expected` has a table for each view, by the workload's SQL. Times are epoch milliseconds.
-"""
+"""The sources in DuckDB: tables, topics, and the rows that views should hold."""
 # ruff: noqa: S608 - SQL is put together from names of the workload only
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import IO, Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
+from confluent_kafka import Consumer, TopicPartition
 
-from racetrack.verify import normal
-from racetrack.workloads.contract import ColumnType, View, Workload
+from racetrack import environment
+from racetrack.errors import RacetrackError, SetupError
+from racetrack.kafka_client import is_retriable
+from racetrack.probes.broker import TopicOffsets
+from racetrack.verify import compare
+from racetrack.verify.compare import short
+from racetrack.workloads.contract import ColumnType, SourceTopic, View, Workload, fault_of
 
-# DuckDB's share of the machine's memory; what does not fit is put on the disk.
+# DuckDB's memory; larger data spills to disk.
 MEMORY = "2GB"
-# Of decimals, at least. SQL multiplies and adds up, so that the widest would not do.
+# Minimum width of decimals. The maximum would overflow, because SQL multiplies and adds them.
 DECIMAL_DIGITS, DECIMAL_SCALE = 12, 2
 
 
 def open_database(workload: Workload, spill: Path) -> duckdb.DuckDBPyConnection:
-    """A database in memory, with empty tables for the topics; it may write into `spill`."""
+    """Return a database in memory with empty tables for the topics; it may write into `spill`.
+
+    Schema `source` gets MySQL's tables and those that the workload makes of its topics, schema
+    `expected` a table for each view, by the workload's SQL. Times are epoch milliseconds."""
     db = duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": str(spill)})
-    # Nothing is fetched from anywhere: what DuckDB brings is enough.
+    # No extension is downloaded.
     db.execute("SET autoinstall_known_extensions = false; SET TimeZone = 'UTC'")
     db.execute("CREATE SCHEMA source; CREATE SCHEMA expected")
     db.execute(workload.create)
@@ -34,12 +45,11 @@ def open_database(workload: Workload, spill: Path) -> duckdb.DuckDBPyConnection:
 
 
 def take_table(db: duckdb.DuckDBPyConnection, view: View, rows: Iterable[Sequence[Any]]) -> None:
-    """Make `source.<view>` of a table's rows: values as PyMySQL gives them, columns as the view's.
-
-    Taking it again replaces it.
+    """Create or replace `source.<view>` from a table's rows: values as from PyMySQL, columns as in
+    the view.
 
     Raises:
-        NotComputed: a column holds what its kind can't be; the message names it.
+        NotComputed: a value does not fit its column's type; the message names the column.
     """
     columns = list(zip(*rows, strict=True)) or [()] * len(view.columns)
     taken = {
@@ -52,12 +62,12 @@ def take_table(db: duckdb.DuckDBPyConnection, view: View, rows: Iterable[Sequenc
 
 
 def take_delivered(db: duckdb.DuckDBPyConnection, view: View, table: pa.Table) -> None:
-    """Make `source.<view>` of what a table's topic holds.
+    """Create `source.<view>` from the rows of a table's topic.
 
     Raises:
         WrongColumns: a column is missing, or can't be compared; the message names it.
     """
-    normal.of_engine(db, table, view, "from_topic")
+    compare.normalize_engine(db, table, view, "from_topic")
     columns = ", ".join(
         f'"{name}"::{_narrowest(db, name)} AS "{name}"'
         if kind is ColumnType.DECIMAL
@@ -68,7 +78,7 @@ def take_delivered(db: duckdb.DuckDBPyConnection, view: View, table: pa.Table) -
 
 
 def _narrowest(db: duckdb.DuckDBPyConnection, column: str) -> str:
-    """The narrowest type for a column's decimals: SQL multiplies and adds them up."""
+    """Return the narrowest type for a column's decimals, because SQL multiplies and adds them."""
     found = db.execute(
         f"""SELECT coalesce(max(length(split_part(rtrim(x, '0'), '.', 2))), 0),
                    coalesce(max(length(ltrim(split_part(x, '.', 1), '-'))), 0)
@@ -87,9 +97,9 @@ def _column(view: View, name: str, kind: ColumnType, values: Sequence[Any]) -> p
     try:
         return _AS_ARROW[kind](values)
     except (pa.ArrowException, ArithmeticError, ValueError, TypeError) as error:
-        raise normal.NotComputed(
+        raise compare.NotComputed(
             f"The column {name} of {view.name} in MySQL can't be compared as {kind.value}:"
-            f" {normal.short(error)}"
+            f" {compare.short(error)}"
         ) from error
 
 
@@ -114,13 +124,13 @@ def _decimals(values: Sequence[Any]) -> pa.Array:
 
 
 def _times(values: Sequence[Any]) -> pa.Array:
-    """Epoch milliseconds. PyMySQL gives text for what is on no calendar."""
+    """Return epoch milliseconds. PyMySQL returns text for invalid dates."""
     dates = [None if isinstance(value, str) else value for value in values]
     ms = pa.array(dates, pa.timestamp("us")).cast(pa.int64())
     ms = pc.divide(ms, 1000)
     if not any(isinstance(value, str) for value in values):
         return ms
-    return pc.if_else(pa.array([isinstance(v, str) for v in values]), normal.NO_TIME_MS, ms)
+    return pc.if_else(pa.array([isinstance(v, str) for v in values]), compare.NO_TIME_MS, ms)
 
 
 _AS_ARROW: Mapping[ColumnType, Callable[[Sequence[Any]], pa.Array]] = {
@@ -132,20 +142,215 @@ _AS_ARROW: Mapping[ColumnType, Callable[[Sequence[Any]], pa.Array]] = {
 
 
 def expect(db: duckdb.DuckDBPyConnection, workload: Workload, view: View) -> None:
-    """Make `expected.<view>`; views that its SQL reads must have been made.
+    """Create `expected.<view>`; the views that its SQL reads must exist.
 
     Raises:
-        NotComputed: DuckDB can't, such as after an overflow.
+        NotComputed: DuckDB failed, for example by an overflow.
     """
     sql = (workload.sql / f"{view.name}.sql").read_text()
     try:
         db.execute(f"CREATE OR REPLACE TABLE expected.{view.name} AS {sql}")
     except duckdb.Error as error:
-        raise normal.NotComputed(
-            f"What {view.name} should hold can't be computed: {normal.short(error)}"
+        raise compare.NotComputed(
+            f"What {view.name} should hold can't be computed: {compare.short(error)}"
         ) from error
 
 
 def between(db: duckdb.DuckDBPyConnection, from_ms: int, until_ms: int) -> None:
-    """Say between which two instants (epoch ms) the time lay by which the engine's window stood."""
+    """Set the interval (epoch ms) that contains the time of the engine's window."""
     db.execute(f"SET VARIABLE from_ms = {from_ms}; SET VARIABLE until_ms = {until_ms}")
+
+
+# Far longer than any read takes; a hanging broker must not hang the harness.
+READ_WITHIN_S = 600.0
+END_WITHIN_S = 2.0
+ONE_WITHIN_S = 10.0
+# kcat reads ahead, by default 64 MB.
+_FETCH = ("-X", "queued.max.messages.kbytes=16384")
+# Number of invalid messages that are read again, and that are named; the others are only counted.
+LOOKED_AT, NAMED = 200, 5
+
+
+@dataclass
+class Unfit:
+    """Invalid messages of a topic: their number, and descriptions of the first."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, where: str, what: str) -> None:
+        """Add a message."""
+        self.count += 1
+        if len(self.first) < NAMED:
+            self.first.append(f"{where}: {what}")
+
+
+def take_topic(
+    db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic, ends: Sequence[int]
+) -> Unfit:
+    """Fill the topic's table with all messages from its beginning to these end offsets; leave out
+    and return the invalid ones.
+
+    kcat writes each message as a line of JSON into a pipe, and DuckDB reads the pipes, so that only
+    invalid messages become Python objects.
+
+    Raises:
+        RacetrackError: the topic could not be read, or its first messages are gone.
+    """
+    _must_be_whole(bootstrap, topic.name)
+    for partition, end in enumerate(ends):
+        if end:
+            _take(db, bootstrap, topic, partition, end)
+    unfit = Unfit()
+    if topic.invalid_if:
+        table = f"source.{topic.table}"
+        db.execute(f'DELETE FROM {table} WHERE "partition" IS NULL OR {topic.invalid_if}')
+        counts = f'SELECT "partition", count(*) FROM {table} GROUP BY "partition"'
+        fit = dict(db.execute(counts).fetchall())
+        for partition, end in enumerate(ends):
+            if fit.get(partition, 0) != end:
+                _sort_out(db, bootstrap, topic, partition, end, unfit)
+    return unfit
+
+
+def take_whole_topic(db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic) -> Unfit:
+    """Fill the topic's table with all of its present messages; see `take_topic`."""
+    return take_topic(db, bootstrap, topic, TopicOffsets(bootstrap, topic.name).end_offsets())
+
+
+def _take(
+    db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic, partition: int, end: int
+) -> None:
+    which = ["-t", topic.name, "-p", str(partition), "-o", "beginning", "-c", str(end)]
+    with _kcat(["-b", bootstrap, *which, *topic.kcat_args]) as pipe:
+        pipes = [f"/dev/fd/{pipe.fileno()}"]
+        taken = db.execute(topic.insert_sql, {"pipes": pipes}).fetchall()[0][0]
+    # A message that is not one line of JSON may arrive as several lines.
+    if taken < end:
+        raise RacetrackError(
+            f"Partition {partition} of {topic.name!r} gave {taken:,} messages of {end:,}."
+        )
+
+
+def _sort_out(
+    db: duckdb.DuckDBPyConnection,
+    bootstrap: str,
+    topic: SourceTopic,
+    partition: int,
+    end: int,
+    unfit: Unfit,
+) -> None:
+    """Read each message again that is no row yet, because JSON may contain line breaks."""
+    table = f"source.{topic.table}"
+    offsets = [
+        row[0]
+        for row in db.execute(
+            f"""SELECT n FROM range({end}) AS all_of(n) ANTI JOIN
+                (SELECT "offset" AS n FROM {table} WHERE "partition" = {partition}) USING (n)
+                ORDER BY n"""
+        ).fetchall()
+    ]
+    unfit.count += len(offsets[LOOKED_AT:])
+    for offset, value in _values(bootstrap, topic.name, partition, offsets[:LOOKED_AT]):
+        if fault := fault_of(value, topic):
+            what = f"{fault.field}: {fault.reason}" if fault.field else fault.reason
+            unfit.add(f"partition {partition}, offset {offset}", what)
+        else:
+            _put_back(db, topic, partition, offset, value or b"")
+
+
+def _put_back(
+    db: duckdb.DuckDBPyConnection, topic: SourceTopic, partition: int, offset: int, value: bytes
+) -> None:
+    line = {"partition": partition, "offset": offset, "value": json.loads(value)}
+    with TemporaryDirectory(prefix="racetrack-verify-") as folder:
+        file = Path(folder) / "line.json"
+        file.write_text(json.dumps(line) + "\n")
+        db.execute(topic.insert_sql, {"pipes": [str(file)]})
+
+
+def _values(
+    bootstrap: str, topic: str, partition: int, offsets: Sequence[int]
+) -> Iterator[tuple[int, bytes | None]]:
+    """Yield the messages at these offsets, one by one."""
+    if not offsets:
+        return
+    settings = {"bootstrap.servers": bootstrap, "group.id": "racetrack-unfit", "log_level": 2}
+    with closing(Consumer({**settings, "enable.auto.commit": False})) as consumer:
+        for offset in offsets:
+            consumer.assign([TopicPartition(topic, partition, offset)])
+            message = consumer.poll(ONE_WITHIN_S)
+            while message and (error := message.error()) and is_retriable(error):
+                message = consumer.poll(ONE_WITHIN_S)
+            if message is None or message.error() or message.offset() != offset:
+                raise RacetrackError(
+                    f"The message at partition {partition}, offset {offset} of {topic!r} can't be"
+                    f" read: {message.error() if message else 'no answer'}."
+                )
+            yield offset, message.value()
+
+
+def _must_be_whole(bootstrap: str, topic: str) -> None:
+    """Raise if the broker no longer has all messages, since views cover all of them."""
+    gone = sum(TopicOffsets(bootstrap, topic).begin_offsets())
+    if gone:
+        raise RacetrackError(
+            f"The broker no longer has the first {gone:,} messages of {topic!r}, so views of all"
+            " of them can't be checked. Set KAFKA_RETENTION_BYTES=-1."
+        )
+
+
+@contextmanager
+def _kcat(arguments: Sequence[str]) -> Iterator[IO[bytes]]:
+    """Run kcat in this context, which reads its output.
+
+    Raises:
+        RacetrackError: kcat failed, or DuckDB could not read its output.
+    """
+    with TemporaryFile() as log:
+        kcat = _start(arguments, log)
+        watchdog = threading.Timer(READ_WITHIN_S, kcat.kill)
+        watchdog.start()
+        failure: duckdb.Error | None = None
+        try:
+            assert kcat.stdout  # noqa: S101  # because of PIPE
+            yield kcat.stdout
+        except duckdb.Error as error:
+            failure = error
+        finally:
+            watchdog.cancel()
+            code = _end(kcat)
+        if failure or code:
+            log.seek(0)
+            errors = log.read().decode(errors="replace").strip()
+            raise RacetrackError(
+                f"A topic could not be read with `kcat {' '.join(arguments)}`:"
+                f" {errors or (short(failure) if failure else f'it ended with {code}')}"
+            ) from failure
+
+
+def _start(arguments: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            ["kcat", "-C", "-q", *_FETCH, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env=environment.of_program({}),
+        )
+    except FileNotFoundError:
+        raise SetupError(
+            "kcat, which reads topics, is missing: apt-get install kcat (macOS: brew install kcat)."
+        ) from None
+
+
+def _end(kcat: subprocess.Popen[bytes]) -> int:
+    """Close kcat's output and return its exit code; kill it if it does not exit."""
+    assert kcat.stdout  # noqa: S101
+    # After a complete read kcat is exiting; otherwise closing the pipe makes it fail at once.
+    kcat.stdout.close()
+    try:
+        return kcat.wait(END_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        kcat.kill()
+        return kcat.wait()

@@ -1,5 +1,5 @@
-"""Are the views right? On a stack whose load is paused: compare what CDC delivered with MySQL, let
-the engine drain, read every view back, and compare it with what the topics hold."""
+"""Verification of a stack whose load is paused: compare the topics of CDC with MySQL, let the
+engine drain, read every view back, and compare it with the topics."""
 # ruff: noqa: S608 - SQL is put together from names of the workload only
 
 import csv
@@ -17,7 +17,7 @@ import pyarrow as pa
 from racetrack.clock import now_ms
 from racetrack.engines.contract import Engine, NoSuchView
 from racetrack.errors import RacetrackError
-from racetrack.probes.settled import Settled
+from racetrack.probes.loadgen import Settled
 from racetrack.results.verification import (
     CdcVerified,
     Miscounted,
@@ -28,21 +28,29 @@ from racetrack.results.verification import (
     WrongRow,
 )
 from racetrack.stack.contract import Stack
-from racetrack.verify import mysql, normal, sources, topics
-from racetrack.verify.cdc import CdcTopics, open_topics
-from racetrack.verify.compare import RELATIVE_ERROR, Compared, Finding, compare
+from racetrack.verify import sources, tables
+from racetrack.verify.compare import (
+    RELATIVE_ERROR,
+    Compared,
+    Finding,
+    NotComputed,
+    compare,
+    normalize_engine,
+    short,
+)
+from racetrack.verify.tables import CdcTopics, Rows, open_topics
 from racetrack.workloads.contract import View, Workload, find_workload
 
-# How long an engine may take to count what was there when the load was paused.
+# Time for the engine to count everything that was published before the pause.
 DRAIN_WITHIN_S = 60.0
-# A view may be behind its neighbours: one that is wrong is read again for so long.
+# A view may be behind others, so a wrong one is read again for this long.
 AGAIN_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.25
-# Topics that differ from MySQL and get nothing new for so long will not come to equal it.
+# Topics that differ from MySQL and get no message for this long will stay different.
 CDC_QUIET_S = 10.0
 KEPT_FINDINGS = 1_000
 SHOWN_FINDINGS = 5
-# What a value that nobody expected may end in, in an engine's client, Arrow or DuckDB.
+# Errors that unexpected values may raise in an engine's client, Arrow or DuckDB.
 _NOT_DATA = (pa.ArrowException, duckdb.Error, ArithmeticError, ValueError, TypeError)
 
 
@@ -58,14 +66,14 @@ class Verification:
         say: Callable[[str], None],
         open_cdc: Callable[[Stack, Workload], CdcTopics] = open_topics,
     ) -> None:
-        """`folder` gets a CSV file for each view that is wrong; `say` is called at every look with
-        what goes on, and may raise to end it."""
+        """Prepare a verification. `folder` gets a CSV file for each wrong view; `say` is called at
+        every check with the progress, and may raise to end it."""
         self._engine, self._stack, self._settled = engine, stack, settled
         self._folder, self._say, self._open_cdc = folder, say, open_cdc
         self._workload = find_workload(stack.settings.workload)
         self._findings: dict[str, ViewFinding] = {}
         self._unfit: dict[str, UnfitMessages] = {}
-        # What each view that can't be computed lacks.
+        # Reason for each view that can't be computed.
         self._not_computed: dict[str, str] = {}
 
     def run(self) -> Verified:
@@ -99,17 +107,17 @@ class Verification:
             )
 
     def _verify_cdc(self, db: duckdb.DuckDBPyConnection) -> CdcVerified | None:
-        """Compare the topics of the tables with MySQL until they are equal or nothing more comes;
-        then the topics are what the engine was given. One that reads none is given MySQL itself."""
-        in_mysql = mysql.read_tables(self._stack, self._workload)
-        tables = self._workload.table_views()
+        """Compare the topics of the tables with MySQL until they are equal or receive no more
+        messages. The topics then count as the engine's input; for an engine without CDC, MySQL."""
+        in_mysql = tables.read_tables(self._stack, self._workload)
+        table_views = self._workload.table_views()
         if "debezium" not in self._engine.needs:
-            for view in tables:
+            for view in table_views:
                 self._in_mysql(db, view, in_mysql[view.name])
             return None
         with closing(self._open_cdc(self._stack, self._workload)) as cdc:
             caught_up_after_s, found = self._await_cdc(db, cdc, in_mysql)
-            for view in tables:
+            for view in table_views:
                 self._given(db, view, cdc)
             for table, unfit in cdc.unfit.items():
                 name = self._workload.cdc_topic(table)
@@ -117,7 +125,7 @@ class Verification:
                     count=len(unfit), first=tuple(unfit[:SHOWN_FINDINGS])
                 )
         differing = [name for name, table in found.items() if table.is_wrong]
-        unsent = mysql.statements_without_messages(self._stack, differing) if differing else []
+        unsent = tables.statements_without_messages(self._stack, differing) if differing else []
         return CdcVerified(
             caught_up_after_s=caught_up_after_s, tables=found, statements=tuple(unsent)
         )
@@ -126,9 +134,9 @@ class Verification:
         self,
         db: duckdb.DuckDBPyConnection,
         cdc: CdcTopics,
-        in_mysql: Mapping[str, mysql.Rows | str],
+        in_mysql: Mapping[str, Rows | str],
     ) -> tuple[float | None, dict[str, ViewFinding]]:
-        """When all topics were seen to equal MySQL, and what was found of each table."""
+        """Return the seconds until all topics equalled MySQL, None if never, and each finding."""
         newest_s = time.monotonic()
         waiting = self._workload.table_views()
         found: dict[str, ViewFinding] = {}
@@ -151,37 +159,36 @@ class Verification:
         db: duckdb.DuckDBPyConnection,
         view: View,
         cdc: CdcTopics,
-        rows: mysql.Rows | str,
+        rows: Rows | str,
     ) -> ViewFinding:
         raw = self._folder / f"cdc_{view.name}.csv"
-        raw.unlink(missing_ok=True)  # of an earlier look
+        raw.unlink(missing_ok=True)  # of an earlier comparison
         if reason := self._in_mysql(db, view, rows):
             return ViewFinding(status=ViewStatus.NOT_COMPARED, reason=reason)
         at_ms = now_ms()
         try:
             compared = compare(db, view, cdc.table(view), KEPT_FINDINGS)
         except (RacetrackError, *_NOT_DATA) as error:
-            return ViewFinding(status=ViewStatus.NOT_COMPARED, reason=normal.short(error))
+            return ViewFinding(status=ViewStatus.NOT_COMPARED, reason=short(error))
         if not compared.right:
             _write(raw, view, compared.findings)
         return _for_record(compared, at_ms, at_ms)
 
-    def _in_mysql(
-        self, db: duckdb.DuckDBPyConnection, view: View, rows: mysql.Rows | str
-    ) -> str | None:
-        """Make `source.` and `expected.<table>` of MySQL's rows; or why that can't be done."""
+    def _in_mysql(self, db: duckdb.DuckDBPyConnection, view: View, rows: Rows | str) -> str | None:
+        """Create `source.<table>` and `expected.<table>` from MySQL's rows; return the reason if
+        that is impossible."""
         self._not_computed.pop(view.name, None)
         try:
             if isinstance(rows, str):
-                raise normal.NotComputed(rows)
+                raise NotComputed(rows)
             sources.take_table(db, view, rows)
             sources.expect(db, self._workload, view)
-        except normal.NotComputed as error:
+        except NotComputed as error:
             self._not_computed[view.name] = str(error)
         return self._not_computed.get(view.name)
 
     def _given(self, db: duckdb.DuckDBPyConnection, view: View, cdc: CdcTopics) -> None:
-        """Make `source.` and `expected.<table>` of what its topic has."""
+        """Create `source.<table>` and `expected.<table>` from the table's topic."""
         self._not_computed.pop(view.name, None)
         db.execute(
             f"DROP TABLE IF EXISTS source.{view.name}; DROP TABLE IF EXISTS expected.{view.name}"
@@ -190,11 +197,11 @@ class Verification:
             sources.take_delivered(db, view, cdc.table(view))
             sources.expect(db, self._workload, view)
         except (RacetrackError, *_NOT_DATA) as error:
-            self._not_computed[view.name] = normal.short(error)
+            self._not_computed[view.name] = short(error)
 
     def _drain(self, db: duckdb.DuckDBPyConnection) -> float | None:
-        """Wait until the engine has all of the sources, by what it counts and by the tables that it
-        holds; how many seconds after the pause that was seen, None if not in time."""
+        """Wait until the engine has everything, by its counts and its tables; return the seconds
+        since the pause, None if it was not in time."""
         workload = self._workload
         behind = [workload.view(workload.progress), *workload.table_views()]
         while behind := [view for view in behind if not self._caught_up(db, view)]:
@@ -212,31 +219,31 @@ class Verification:
                 return True
             if view.name != self._workload.progress:
                 return compare(db, view, held, 0).right
-            normal.of_engine(db, held, view, "held")
+            normalize_engine(db, held, view, "held")
         except NoSuchView:
-            return True  # there is nothing to wait for; said as such in the result
-        except normal.NotComputed:
-            return True  # there is nothing to compare it with; said as such in the result
+            return True  # there is nothing to wait for, as the result reports
+        except NotComputed:
+            return True  # there is nothing to compare it with, as the result reports
         except (RacetrackError, *_NOT_DATA):
-            return False  # it may come; if not, the result says why
+            return False  # it may recover; if not, the result has the reason
         counted = dict(db.execute('SELECT "partition", total FROM held').fetchall())
-        # One that counted some twice never has just these; it may have so many and not be through.
+        # An engine that counts some twice may exceed these numbers, or reach them too early.
         return all(counted.get(n, 0) >= end for n, end in enumerate(self._settled.end_offsets))
 
     def _take_topics(self, db: duckdb.DuckDBPyConnection) -> None:
         self._say(f"reading {sum(self._settled.end_offsets):,} {self._workload.topic.event}s")
         where = self._stack.endpoints.kafka
         main = self._workload.topic
-        self._note_unfit(main.name, topics.take(db, where, main, self._settled.end_offsets))
+        self._note_unfit(main.name, sources.take_topic(db, where, main, self._settled.end_offsets))
         for topic in self._workload.topics:
-            self._note_unfit(topic.name, topics.take_all(db, where, topic))
+            self._note_unfit(topic.name, sources.take_whole_topic(db, where, topic))
 
-    def _note_unfit(self, topic: str, unfit: topics.Unfit) -> None:
+    def _note_unfit(self, topic: str, unfit: sources.Unfit) -> None:
         if unfit.count:
             self._unfit[topic] = UnfitMessages(count=unfit.count, first=tuple(unfit.first))
 
     def _judge_all(self, db: duckdb.DuckDBPyConnection) -> None:
-        """Judge every view, and those that are wrong again until they are right or time is up."""
+        """Compare every view; repeat the wrong ones until they are right or time is up."""
         for view in self._workload.views:
             if not view.window:
                 self._say(f"computing {view.name}")
@@ -254,7 +261,7 @@ class Verification:
             return
         try:
             sources.expect(db, self._workload, view)
-        except normal.NotComputed as error:
+        except NotComputed as error:
             self._not_computed[view.name] = str(error)
 
     def _judge_each(self, db: duckdb.DuckDBPyConnection, views: Sequence[View]) -> None:
@@ -265,7 +272,7 @@ class Verification:
 
     def _judge(self, db: duckdb.DuckDBPyConnection, view: View) -> ViewFinding:
         raw = self._folder / f"{view.name}.csv"
-        raw.unlink(missing_ok=True)  # of an earlier look
+        raw.unlink(missing_ok=True)  # of an earlier comparison
         from_ms = now_ms()
         try:
             held = self._engine.read_view(self._stack, view.name)
@@ -275,21 +282,21 @@ class Verification:
                 sources.between(db, from_ms, until_ms)
                 self._expect(db, view)
             if reason := self._not_computed.get(view.name):
-                raise normal.NotComputed(reason)
+                raise NotComputed(reason)
             compared = compare(db, view, held, KEPT_FINDINGS)
         except NoSuchView:
             return ViewFinding(status=ViewStatus.ABSENT)
-        except normal.NotComputed as error:
+        except NotComputed as error:
             return ViewFinding(status=ViewStatus.NOT_COMPARED, reason=str(error))
         except (RacetrackError, *_NOT_DATA) as error:
-            return ViewFinding(status=ViewStatus.UNREADABLE, reason=normal.short(error))
+            return ViewFinding(status=ViewStatus.UNREADABLE, reason=short(error))
         if not compared.right:
             _write(raw, view, compared.findings)
         return _for_record(compared, from_ms, until_ms)
 
 
 def _with_change(before: ViewFinding | None, found: ViewFinding) -> ViewFinding:
-    """With what an earlier look at the same view says of it: has the engine counted on since?"""
+    """Mark a miscount as `still_counting` if it has changed since an earlier comparison."""
     if not (before and before.miscounted and found.miscounted):
         return found
     earlier = before.miscounted
@@ -314,12 +321,12 @@ def _for_record(compared: Compared, from_ms: int, until_ms: int) -> ViewFinding:
     )
     if not compared.miscounted:
         return found
-    told = Miscounted(**asdict(compared.miscounted), still_counting=False)
-    return found.model_copy(update={"miscounted": told})
+    miscounted = Miscounted(**asdict(compared.miscounted), still_counting=False)
+    return found.model_copy(update={"miscounted": miscounted})
 
 
 def _write(path: Path, view: View, findings: Sequence[Finding]) -> None:
-    """`finding`, then each column twice: as the sources say, and as the engine has it."""
+    """Write findings as CSV: `finding`, then each column twice, of the sources and the engine."""
     path.parent.mkdir(exist_ok=True)
     sides = ("source", "engine")
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -337,11 +344,11 @@ def _source_rows(db: duckdb.DuckDBPyConnection, workload: Workload) -> dict[str,
         try:
             row = db.execute(f"SELECT count(*) FROM source.{table}").fetchone()
         except duckdb.CatalogException:
-            row = None  # it could not be taken, which its finding says
+            row = None  # it could not be read, as its finding reports
         counts[table] = row[0] if row else 0
     return counts
 
 
 def _peak_rss_gib() -> float:
-    """The most memory that this process has ever had resident; Linux counts in KiB."""
+    """Return the peak resident memory of this process; Linux counts in KiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

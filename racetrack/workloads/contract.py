@@ -3,7 +3,7 @@
 
 An engine returns each of `Workload.views` as an Arrow table with at least the columns named there;
 other columns and the order of rows are ignored. Types may be the engine's own if they are lossless
-(rules: `racetrack/verify/normal.py`): a time may be a timestamp, epoch milliseconds, or ISO 8601
+(rules: `racetrack/verify/compare.py`): a time may be a timestamp, epoch milliseconds, or ISO 8601
 text."""
 
 import json

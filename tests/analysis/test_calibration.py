@@ -193,8 +193,8 @@ def test_a_run_without_reads_fails(tmp_path: Path) -> None:
 
 
 def test_a_failed_run_fails_with_its_reason(tmp_path: Path) -> None:
-    failed = write(tmp_path / "a", verdict(), outcome="broker ended in mid-run")
-    assert calibration.delay(failed, InjectedDefect()).measured == "broker ended in mid-run"
+    failed = write(tmp_path / "a", verdict(), outcome="broker ended during the run")
+    assert calibration.delay(failed, InjectedDefect()).measured == "broker ended during the run"
     useless = write(tmp_path / "b", verdict() | {"measured": None, "reason": "too few updates"})
     assert calibration.delay(useless, InjectedDefect()).measured == "too few updates"
     found = [

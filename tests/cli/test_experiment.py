@@ -11,7 +11,7 @@ from racetrack import cli, plugins
 from racetrack.config import Settings
 from racetrack.machine_lock import machine_lock
 from racetrack.results.run import RunArguments
-from racetrack.run import single
+from racetrack.run import experiment
 from tests.cli.conftest import Ended
 from tests.some_engines import EXAMPLE
 
@@ -55,8 +55,8 @@ def test_what_was_asked_is_run_and_how_it_ended_is_the_exit_code(
         assert settings.workload == workload
         return ended(outcome)
 
-    monkeypatch.setattr(single, "run_once", run_once)
-    monkeypatch.setattr(single, "require_possible", lambda *_: None)
+    monkeypatch.setattr(experiment, "run_once", run_once)
+    monkeypatch.setattr(experiment, "require_possible", lambda *_: None)
     monkeypatch.setenv("WORKLOAD", "another")
     workload = plugins.default_workload()
     typed = f"{EXAMPLE} 5000 20 10 0.5 --verify --fault kill:mysql@1s --fault pause:broker@2s+1s"
@@ -83,7 +83,7 @@ def test_rates_and_times_are_taken_as_people_write_them(
         runs.append(asked)
         return ended("ok")
 
-    monkeypatch.setattr(single, "run_once", run_once)
+    monkeypatch.setattr(experiment, "run_once", run_once)
     for typed in ("5k 2m 10 500ms", "0 0 10 1s --decide-within 2m"):
         result = CliRunner().invoke(cli.race, ["experiment", EXAMPLE, *typed.split()])
         assert result.exit_code == 0, result.output
@@ -100,7 +100,7 @@ def test_samples_are_printed_if_asked_for(
 ) -> None:
     folder = ended("ok")
     (folder / "top_summary.log").write_text("name=x\n")
-    monkeypatch.setattr(single, "run_once", lambda *_: folder)
+    monkeypatch.setattr(experiment, "run_once", lambda *_: folder)
     typed = ["experiment", EXAMPLE, *["5000", "20", "10", "1.0"], *option.split()]
     result = CliRunner().invoke(cli.race, typed)
     assert (result.exit_code, result.output) == (0, printed)
@@ -128,7 +128,7 @@ def test_what_can_not_be_used_is_said_while_another_run_has_the_machine(
 
 
 def test_another_run_on_the_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(single, "run_once", pytest.fail)
+    monkeypatch.setattr(experiment, "run_once", pytest.fail)
     with machine_lock():
         result = CliRunner().invoke(cli.race, ["experiment", EXAMPLE, *["5000", "20", "10", "1.0"]])
     assert result.exit_code == 4

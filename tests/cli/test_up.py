@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from racetrack import cli, engines
-from racetrack.run import readiness
+from racetrack.run import checks
 from racetrack.stack import runtime
 from racetrack.stack.contract import Unmeasurable
 from tests.run.made_up import MadeUpEngine, MadeUpStack
@@ -30,7 +30,7 @@ def test_up_says_at_its_end_what_can_not_be_measured(
     monkeypatch: pytest.MonkeyPatch, unmeasurable: Unmeasurable | None
 ) -> None:
     checked: list[object] = []
-    monkeypatch.setattr(readiness, "check_writes", lambda of, *_: checked.append(of))
+    monkeypatch.setattr(checks, "check_writes", lambda of, *_: checked.append(of))
     stack = MadeUpStack(runtime="compose")
     stack.unmeasurable = unmeasurable
     result = up(monkeypatch, stack)
@@ -53,10 +53,10 @@ def test_up_ends_when_a_service_dies_while_writes_are_checked(
     def check_writes(_stack: object, meanwhile: Callable[[], None]) -> None:
         meanwhile()
 
-    monkeypatch.setattr(readiness, "check_writes", check_writes)
+    monkeypatch.setattr(checks, "check_writes", check_writes)
     stack = MadeUpStack(runtime="compose")
     stack.ended = {"broker": "exit code 1. Its last words: no space left"}
     result = up(monkeypatch, stack)
     assert result.exit_code == 1
-    assert "broker ended in mid-run: exit code 1" in result.output
+    assert "broker ended during the run: exit code 1" in result.output
     assert stack.did[-1] == ("stop", "all")

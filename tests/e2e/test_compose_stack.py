@@ -120,7 +120,7 @@ def test_what_would_forget_is_not_killed(stack: ComposeStack, service: str) -> N
         stack.kill([service])
     asked = faults.parse(f"kill:{service}@5s") if service != "registry" else None
     if asked:
-        with pytest.raises(UsageError, match=rf"in containers, what {service} keeps would go"):
+        with pytest.raises(UsageError, match=rf"in containers, {service} would lose its data"):
             faults.require_possible(asked, [service], stack)
 
 

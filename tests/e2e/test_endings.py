@@ -149,9 +149,9 @@ def test_a_broker_that_dies_in_mid_run_is_reported(
     (broker,) = [m for m in processes.members(settings.stack_name) if m.service == "broker"]
     broker.process.kill()
     assert run.wait() == 1
-    assert "broker ended in mid-run: killed by signal 9" in run.output
+    assert "broker ended during the run: killed by signal 9" in run.output
     told = read_run(run_folder(run.output))
-    assert told["outcome"].startswith("broker ended in mid-run")
+    assert told["outcome"].startswith("broker ended during the run")
     nothing_left()
 
 

@@ -115,9 +115,9 @@ def test_a_full_tmpfs_ends_the_run_with_the_reason(
     run.until(r"remark: /dev/shm has 1\.1 GiB free: this load fills it in \d\d s")
     run.until(r"^\[4/6\]")
     fill(seen_inside(run, processes.SHM) / "full", ROOM)
-    ends_by_itself(run, "no room in /dev/shm: 1.1 GiB")
+    ends_by_itself(run, "no space in /dev/shm: 1.1 GiB")
     outcome = read_run(run_folder(run.output))["outcome"]
-    assert outcome.startswith("no room in /dev/shm")
+    assert outcome.startswith("no space in /dev/shm")
     nothing_left()
 
 

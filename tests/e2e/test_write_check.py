@@ -26,8 +26,8 @@ from racetrack.machine_lock import machine_lock
 from racetrack.probes.write_check import TOPIC, WriteCheckError
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import RunArguments
+from racetrack.run.checks import check_writes, make_ready
 from racetrack.run.experiment import STEPS, Experiment
-from racetrack.run.readiness import check_writes, make_ready
 from racetrack.stack.contract import OnReady, Say, Stack, ignore
 from racetrack.stack.native.stack import NativeStack
 from racetrack.terminal import Screen

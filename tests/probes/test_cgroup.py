@@ -4,7 +4,7 @@ import csv
 from collections.abc import Callable
 from pathlib import Path
 
-from racetrack.probes.cgroup import CgroupProbe
+from racetrack.probes.usage import CgroupProbe
 from racetrack.results.folder import RunFolder
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from racetrack.errors import RacetrackError
-from racetrack.probes.connector import ConnectorProbe
+from racetrack.probes.cdc import ConnectorProbe
 
 TRACE = """org.apache.kafka.connect.errors.ConnectException: Unrecoverable exception from callback
 \tat org.apache.kafka.connect.runtime.WorkerSourceTask.maybeThrow(WorkerSourceTask.java:300)

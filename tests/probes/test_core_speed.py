@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from racetrack.probes import core_speed
-from racetrack.probes.core_speed import CoresSpeed, core_mib_per_s
+from racetrack.probes import noise
+from racetrack.probes.noise import CoresSpeed, core_mib_per_s
 
 
 def best() -> float:
@@ -52,12 +52,12 @@ def test_one_core_after_the_other_is_looked_at_and_their_mean_told(
         looked_at.append(core)
         return 100.0 * len(looked_at)
 
-    monkeypatch.setattr(core_speed, "core_mib_per_s", speed_here)
+    monkeypatch.setattr(noise, "core_mib_per_s", speed_here)
     cores = CoresSpeed()
     for _ in range(2 * len(anywhere)):
-        cores.look()
+        cores.sample()
     assert looked_at == 2 * sorted(anywhere)
     assert os.sched_getaffinity(0) == anywhere
     assert cores.mean_mib_per_s() == 50 * (len(looked_at) + 1)
-    cores.look()
+    cores.sample()
     assert cores.mean_mib_per_s() == 100 * len(looked_at)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from racetrack.analysis import raw
-from racetrack.probes import live_heap
-from racetrack.probes.live_heap import NotTold, is_jvm, live_bytes
+from racetrack.probes import memory
+from racetrack.probes.memory import NoLiveHeap, is_jvm, live_bytes
 from racetrack.results.folder import RunFolder
 
 MIB = 1 << 20
@@ -99,7 +99,7 @@ def test_a_jvm_that_takes_no_signals_is_asked_all_the_same(java: Java) -> None:
 
 def test_a_process_that_the_signal_would_end_is_not_sent_it() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
-        with pytest.raises(NotTold, match="does not take the signal"):
+        with pytest.raises(NoLiveHeap, match="does not handle SIGQUIT"):
             live_bytes(other.pid)
         assert other.poll() is None
         other.communicate(b"\n")
@@ -118,14 +118,14 @@ def test_a_socket_of_a_dead_jvm_with_its_number_is_no_answer(java: Java) -> None
 def test_the_file_has_each_jvm_and_no_other_process(
     java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_heap, "LISTENS_WITHIN_S", 0.5)
+    monkeypatch.setattr(memory, "LISTENS_WITHIN_S", 0.5)
     folder = RunFolder.create(tmp_path, "steady", "1")
     running, mute = java(), java("-XX:+DisableAttachMechanism")
     services = {"one": [running.pid, os.getpid()], "mute": [mute.pid], "other": [os.getpid()]}
-    (said,) = live_heap.write(services, folder, lambda: None)
-    assert f"live heap of mute (pid {mute.pid}) is not known: it did not listen" in said
+    (said,) = memory.write_live_heaps(services, folder, lambda: None)
+    assert f"live heap of mute (pid {mute.pid}) is unknown: it did not listen" in said
     told = raw.live_heaps(folder.path)
     assert set(told) == {"one", "mute"}
     assert told["one"] == pytest.approx(LIVE_MIB / 1024, abs=8 / 1024)
     assert told["mute"] is None
-    assert "did not listen within" in (folder.path / live_heap.FILE).read_text()
+    assert "did not listen within" in (folder.path / memory.LIVE_HEAP_CSV).read_text()

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from racetrack.probes import loadgen
 from racetrack.probes.loadgen import Control, LoadgenError
 
 
@@ -77,11 +76,10 @@ def test_a_peer_that_hangs_up_is_not_an_empty_answer() -> None:
         control.ask("stats")
 
 
-def test_a_silent_peer_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loadgen, "ANSWER_WITHIN_S", 0.1)
+def test_a_silent_peer_is_not_waited_for_for_ever() -> None:
     with (
         peer(GREETING, b"") as port,
-        Control("127.0.0.1", port) as control,
+        Control("127.0.0.1", port, answer_within_s=0.1) as control,
         pytest.raises(LoadgenError, match="does not answer"),
     ):
         control.ask("stats")
@@ -109,11 +107,10 @@ def test_counts_are_settled_when_all_that_was_due_is_handed_over_and_flushed() -
         assert control.settled_counts()["handed"] == [9]  # what the flush brought to light counts
 
 
-def test_a_generator_that_stays_behind_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loadgen, "SETTLED_WITHIN_S", 0.0)
+def test_a_generator_that_stays_behind_is_reported() -> None:
     with (
         peer(GREETING, stats(10, 7)) as port,
-        Control("127.0.0.1", port) as control,
+        Control("127.0.0.1", port, settled_within_s=0.0) as control,
         pytest.raises(LoadgenError, match="3 pageviews behind"),
     ):
         control.settled_counts()
@@ -128,11 +125,10 @@ def test_what_was_handed_over_beyond_what_was_due_is_not_waited_for() -> None:
         assert control.settled_counts()["handed"] == [12]
 
 
-def test_what_mysql_has_not_taken_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loadgen, "SETTLED_WITHIN_S", 0.0)
+def test_what_mysql_has_not_taken_yet_is_waited_for() -> None:
     with (
         peer(GREETING, stats(10, 10, updates_done=3)) as port,
-        Control("127.0.0.1", port) as control,
+        Control("127.0.0.1", port, settled_within_s=0.0) as control,
         pytest.raises(LoadgenError, match="2 updates behind"),
     ):
         control.settled_counts()

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from racetrack.analysis import raw
-from racetrack.probes.memory import MemoryFile, held_by
+from racetrack.probes.memory import MemoryFile, memory_of
 from racetrack.probes.usage import usage_of
 from racetrack.results.folder import RunFolder
 from racetrack.stack import resources
@@ -60,7 +60,7 @@ def test_what_two_processes_share_counts_once() -> None:
     with running(SHARING) as parent:
         assert parent.stdout
         pids = [parent.pid, int(parent.stdout.readline())]
-        held, resident = held_by(pids, []), usage_of(pids)
+        held, resident = memory_of(pids, []), usage_of(pids)
         parent.communicate()
     assert held.pss is not None
     assert BIG_MIB <= held.pss / MIB < BIG_MIB + 30
@@ -74,7 +74,7 @@ def test_files_on_tmpfs_count_as_far_as_they_hold_pages(in_memory: Path) -> None
     with (in_memory / "sparse").open("wb") as file:
         file.truncate(100 * MIB)
         file.write(b"x" * MIB)
-    assert held_by([], [in_memory]).tmpfs == 11 * MIB
+    assert memory_of([], [in_memory]).tmpfs == 11 * MIB
 
 
 def test_what_is_mapped_of_them_is_in_the_pss_alone(in_memory: Path) -> None:
@@ -83,7 +83,7 @@ def test_what_is_mapped_of_them_is_in_the_pss_alone(in_memory: Path) -> None:
     with running(MAPPING, str(file)) as process:
         assert process.stdout
         process.stdout.readline()
-        with_it, without = held_by([process.pid], [in_memory]), held_by([process.pid], [])
+        with_it, without = memory_of([process.pid], [in_memory]), memory_of([process.pid], [])
         process.communicate()
     # The kernel maps some pages around the one that is touched, too.
     assert with_it.tmpfs == pytest.approx(16 * MIB, abs=MIB / 4)
@@ -95,7 +95,7 @@ def test_what_is_mapped_of_them_is_in_the_pss_alone(in_memory: Path) -> None:
 def test_a_process_that_has_ended_holds_nothing() -> None:
     with running("pass") as process:
         process.communicate()
-    assert held_by([process.pid], []).pss == 0
+    assert memory_of([process.pid], []).pss == 0
 
 
 def test_what_may_not_be_looked_at_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_what_may_not_be_looked_at_is_not_known(monkeypatch: pytest.MonkeyPatch)
         raise PermissionError
 
     monkeypatch.setattr(Path, "read_text", refuse)
-    held = held_by([os.getpid()], [])
+    held = memory_of([os.getpid()], [])
     assert (held.pss, held.tmpfs) == (None, None)
 
 
@@ -111,8 +111,8 @@ def test_each_look_leaves_a_row_for_each_service(in_memory: Path, tmp_path: Path
     (in_memory / "file").write_bytes(b"x" * MIB)
     folder = RunFolder.create(tmp_path, "steady", "1")
     with MemoryFile(folder, lambda name: [in_memory] * (name == "one")) as file:
-        file.look({"one": [os.getpid()], "none": []})
-        file.look({"one": [os.getpid()], "none": []})
+        file.sample({"one": [os.getpid()], "none": []})
+        file.sample({"one": [os.getpid()], "none": []})
     found = raw.memory(folder.path)
     assert [len(of) for of in found.values()] == [2, 2]
     assert found["one"][0].tmpfs_gib == pytest.approx(1 / 1024, abs=1e-6)

@@ -144,7 +144,7 @@ def test_what_runs_the_services_is_theirs_and_who_has_an_account_counts_once() -
     meter = Meter(lambda: {"broker": [here], "engine": [here]})
     account = Account()
     account.said = 1_000.0
-    alone_s = meter.cpu_s(but=("engine",))
+    alone_s = meter.cpu_s(excluding=("engine",))
     both_s = ServicesMeter(meter, {"broker": account}, lambda: [here]).cpu_s()
     assert both_s - 1_000 == pytest.approx(2 * alone_s, abs=0.2)
 

@@ -13,7 +13,7 @@ import pytest
 from racetrack.config import REPO, Settings, load, revealed
 from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
 from racetrack.errors import RacetrackError
-from racetrack.probes.reader import NOTHING, Client, Job, held, known
+from racetrack.probes.reader import NO_ROW, Client, Job, answerable, held
 from racetrack.workloads.contract import Query, TracedView
 
 BY = TracedView("sold", "orders", "item_id", "shop_items", "purchases")
@@ -106,17 +106,17 @@ def test_it_keeps_its_connection_until_it_fails_and_then_opens_another(
 
 
 def test_questions_that_the_engine_never_answers_are_left_out(client: Client) -> None:
-    assert known(client, [WHOLE, NOBODYS, SOME]) == [WHOLE, SOME]
+    assert answerable(client, [WHOLE, NOBODYS, SOME]) == [WHOLE, SOME]
 
 
 def test_an_engine_without_any_of_the_views_can_not_be_read(client: Client) -> None:
     with pytest.raises(RacetrackError, match="It has none of missing"):
-        known(client, [NOBODYS])
+        answerable(client, [NOBODYS])
 
 
 def test_of_a_partitions_rows_the_greatest_value_counts() -> None:
     table = pa.table({"item_id": [11, 12, 11, 11], "orders": [3, 4, 5, None]})
-    assert held(table, BY, [11, 12, 13]) == [5, 4, NOTHING]
+    assert held(table, BY, [11, 12, 13]) == [5, 4, NO_ROW]
 
 
 @pytest.mark.parametrize("unit", ["ms", "us", "ns"])

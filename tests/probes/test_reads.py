@@ -8,7 +8,7 @@ import pytest
 
 from racetrack.config import load
 from racetrack.errors import RacetrackError
-from racetrack.probes.reads import FILE, ReadsProbe
+from racetrack.probes.views import READS_CSV, ReadsProbe
 from racetrack.results.folder import RunFolder
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
@@ -24,7 +24,7 @@ def probe(tmp_path: Path) -> ReadsProbe:
 def test_a_reader_that_ends_is_told_with_its_last_words(probe: ReadsProbe) -> None:
     probe.start()
     give_up = time.monotonic() + WITHIN_S
-    with pytest.raises(RacetrackError, match=r"(?s)reader says can't be read any more.*made-up"):
+    with pytest.raises(RacetrackError, match=r"(?s)view reader can't be read any more.*made-up"):
         while time.monotonic() < give_up:
             probe.check()
             probe.stopping.wait(0.05)
@@ -42,4 +42,4 @@ def test_it_ends_its_process_when_it_is_stopped(probe: ReadsProbe, tmp_path: Pat
     assert probe.pids == []
     assert not any(psutil.pid_exists(pid) for pid in pids)
     probe.check()
-    assert [path.name for path in tmp_path.rglob(FILE)] == [FILE]
+    assert [path.name for path in tmp_path.rglob(READS_CSV)] == [READS_CSV]

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 from racetrack.errors import EngineFailed
-from racetrack.probes.schemas import SchemasProbe, changed_field, column_types
+from racetrack.probes.cdc import SchemasProbe, changed_field, column_types
 from tests.fake_server import serve_in_background
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 

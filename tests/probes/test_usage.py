@@ -32,7 +32,7 @@ def test_what_a_killed_process_has_used_stays_in_the_account() -> None:
         assert first.stdout
         first.stdout.readline()
         running[:] = [first.pid]
-        with meter.ending(["engine", "not measured"]):
+        with meter.killing(["engine", "not measured"]):
             first.kill()
             running.clear()
     dead = meter.read()["engine"]
@@ -42,7 +42,7 @@ def test_what_a_killed_process_has_used_stays_in_the_account() -> None:
         assert second.stdout
         second.stdout.readline()
         running[:] = [second.pid]
-        meter.look_anew()
+        meter.refresh()
         both = meter.read()["engine"]
         second.kill()
     assert both.cpu_s >= dead.cpu_s + 0.28

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import pytest
 from rich.console import Console
 
 from racetrack.config import Settings, load
@@ -25,8 +24,8 @@ from racetrack.results.run import (
     Window,
 )
 from racetrack.results.verification import Verified
-from racetrack.run import experiment
 from racetrack.run.experiment import Experiment
+from racetrack.run.session import Session
 from racetrack.stack.contract import DataFolder, Stack
 from racetrack.terminal import Guard, Screen
 from simulations import synthetic
@@ -298,15 +297,14 @@ def run(logs: Path, spec: RunSpec, tag: str | None = None) -> Path:
     marks = {} if spec.view_delay_ms is None else {"TRACER_EVENTS_PER_SECOND": "10"}
     reads = {} if spec.read_ms is None else {"READS_PER_SECOND": str(READS_PER_S)}
     stack = NoStack(spec.runtime, load({**marks, **reads, **spec.settings}))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "Session", lambda *_: PlayedBack(spec, folder))
-        Experiment(
-            asked,
-            cast(Engine, NamedEngine(spec.engine, spec.caveats, spec.absent)),
-            cast(Stack, stack),
-            folder,
-            Screen(Console(quiet=True)),
-        ).run(Guard(lambda _: None))
+    Experiment(
+        asked,
+        cast(Engine, NamedEngine(spec.engine, spec.caveats, spec.absent)),
+        cast(Stack, stack),
+        folder,
+        Screen(Console(quiet=True)),
+        open_session=lambda *_: cast(Session, PlayedBack(spec, folder)),
+    ).run(Guard(lambda _: None))
     return path
 
 

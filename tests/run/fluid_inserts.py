@@ -10,13 +10,13 @@ import numpy as np
 from racetrack.analysis.curves import HEADER
 from racetrack.config import load
 from racetrack.results.folder import RunFolder
-from racetrack.run.experiment import traced_views
+from racetrack.run.lifecycle import traced_views
 from racetrack.run.session import LatestCounters
 from racetrack.workloads.contract import find_workload
-from tests.run.fluid_session import START_MS, Clock, OnClock
+from tests.run.fluid_session import START_MS, FakeClock, OnClock
 
 STEP_S = 0.1
-TRACER_EVENTS_PER_S = 12
+MARKS_PER_S = 12
 CPU_S_EACH = 1e-4
 BEFORE_THE_RACE = 500
 VIEW = "item_summary.orders"
@@ -27,7 +27,7 @@ class FluidInserts(OnClock):
     every `cycle_s`."""
 
     def __init__(
-        self, clock: Clock, folder: RunFolder, stages_per_s: tuple[float, float, float]
+        self, clock: FakeClock, folder: RunFolder, stages_per_s: tuple[float, float, float]
     ) -> None:
         super().__init__(clock)
         self._stages_per_s = stages_per_s
@@ -69,8 +69,8 @@ class FluidInserts(OnClock):
             "tracer_events": {
                 "due": newest,
                 "refused": 0,
-                "newest": [newest, START_MS + 1000 * newest / TRACER_EVENTS_PER_S],
-                "rate": TRACER_EVENTS_PER_S,
+                "newest": [newest, START_MS + 1000 * newest / MARKS_PER_S],
+                "rate": MARKS_PER_S,
             },
         }
         cpu_s = {"loadgen": 3 * self._clock.now_s, "debezium": CPU_S_EACH * self._come[3]}
@@ -82,7 +82,7 @@ class FluidInserts(OnClock):
     def _let_pass(self, seconds: float) -> None:
         for _ in range(round(seconds / STEP_S)):
             self._clock.now_s = round(self._clock.now_s + STEP_S, 1)
-            self._come[0] += (self._per_s + TRACER_EVENTS_PER_S) * STEP_S
+            self._come[0] += (self._per_s + MARKS_PER_S) * STEP_S
             for stage, per_s in enumerate(self._stages_per_s, start=1):
                 done = self._come[stage] + per_s * STEP_S
                 self._come[stage] = min(self._come[stage - 1], done)
@@ -94,7 +94,7 @@ class FluidInserts(OnClock):
         due, done, captured = map(int, self._come[:3])
         self._purchases.write(f"{at_ms},{due + 5},5,{done},{captured + BEFORE_THE_RACE},{at_ms}\n")
         if newest:
-            due_ms = START_MS + 1000 * newest / TRACER_EVENTS_PER_S
+            due_ms = START_MS + 1000 * newest / MARKS_PER_S
             self._marks.write(f"{at_ms},{newest},{due_ms:.0f},{newest}\n")
         for name in ("due", "handed_over", "published"):
             self._curves.write(f"{at_ms},{name},0,{round(50 * self._clock.now_s)}\n")
@@ -105,13 +105,11 @@ class FluidInserts(OnClock):
     def _tell_views(self, at_ms: int) -> None:
         """The view holds the marks that were due when the newest insert was that it holds."""
         times_s, due = zip(*self._due, strict=True)
-        held = math.floor(
-            float(np.interp(self._come[3], due, times_s)) * TRACER_EVENTS_PER_S + 1e-6
-        )
+        held = math.floor(float(np.interp(self._come[3], due, times_s)) * MARKS_PER_S + 1e-6)
         for partition in range(self._partitions):
             count = sum(n // 2 % self._partitions == partition for n in range(held))
             self._seen[VIEW, partition] = count
             self._views.write(f"{at_ms},{VIEW},{partition},{count}\n")
 
     def _newest_mark(self) -> int:
-        return math.floor(self._clock.now_s * TRACER_EVENTS_PER_S + 1e-6)
+        return math.floor(self._clock.now_s * MARKS_PER_S + 1e-6)

@@ -1,26 +1,25 @@
-"""A session on a clock that is made up, whose engine is a fluid queue: a run of minutes at once."""
+"""A session on a fake clock whose engine is a fluid queue: minutes of a run in no time."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TextIO
 
 import numpy as np
-import pytest
 from numpy.random import Generator
 
 from racetrack.analysis.curves import HEADER
+from racetrack.clock import Clock
 from racetrack.errors import RacetrackError
 from racetrack.results.folder import RunFolder
-from racetrack.run import capacity_search, loads, trials
-from racetrack.run.rate_controller import LoadSample
+from racetrack.run.search import LoadSample
 from simulations.fluid import STEP_S, Queue, SimulatedEngine
 
 START_MS = 1_790_000_000_000
 CPU_S_EACH = 1e-5
 
 
-class Clock:
-    """Both clocks of the harness; they go on when a session lets time pass."""
+class FakeClock(Clock):
+    """Both clocks of the harness; only a session advances them."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -31,18 +30,12 @@ class Clock:
     def now_ms(self) -> int:
         return START_MS + round(1000 * self.now_s)
 
-    def rule(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """From now on it is the clock of the search."""
-        for module in (trials, capacity_search, loads):
-            monkeypatch.setattr(module, "time", self)
-        monkeypatch.setattr(trials, "now_ms", self.now_ms)
-
 
 class OnClock:
-    """A session in which time passes on a clock that is made up."""
+    """A session on a fake clock."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock = self._clock = clock
 
     def watch(self, seconds: float, what: str) -> None:
         self._let_pass(seconds)
@@ -79,7 +72,7 @@ class FluidSession(OnClock):
     dies_at_s = float("inf")
 
     def __init__(
-        self, clock: Clock, engine: SimulatedEngine, rng: Generator, folder: RunFolder
+        self, clock: FakeClock, engine: SimulatedEngine, rng: Generator, folder: RunFolder
     ) -> None:
         super().__init__(clock)
         self._queue = Queue(engine, rng)

@@ -14,7 +14,7 @@ from racetrack.config import Settings, load
 from racetrack.engines import find_engine
 from racetrack.engines.contract import Engine, Progress, Summary
 from racetrack.errors import RacetrackError
-from racetrack.run.readiness import make_ready
+from racetrack.run.checks import make_ready
 from racetrack.stack import applicability
 from racetrack.stack.contract import (
     DataFolder,

@@ -5,7 +5,7 @@ import json
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,10 +18,11 @@ from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.search import LimitRecord
 from racetrack.run import capacity_search
 from racetrack.run.capacity_search import CapacitySearch
+from racetrack.run.session import Session
 from racetrack.run.trials import DURATIONS
 from racetrack.terminal import Screen
 from simulations.fluid import SimulatedEngine
-from tests.run.fluid_session import Clock, FluidSession
+from tests.run.fluid_session import FakeClock, FluidSession
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
 ENGINE = SimulatedEngine(per_s=20_000, noise=0.03)
@@ -32,25 +33,23 @@ class MadeUp:
     """Where the search runs."""
 
     def __init__(self) -> None:
-        self.stack, self.clock = MadeUpStack(), Clock()
+        self.stack, self.clock = MadeUpStack(), FakeClock()
         self.sessions: list[FluidSession] = []
         self.change: Callable[[FluidSession], None] = lambda _: None
 
-    def session(self, _engine: object, _stack: object, folder: RunFolder, *_: object) -> object:
+    def session(self, _engine: object, _stack: object, folder: RunFolder, *_: object) -> Session:
         rng = np.random.default_rng(len(self.sessions))
         made = FluidSession(self.clock, ENGINE, rng, folder)
         self.change(made)
         self.sessions.append(made)
-        return made
+        return cast(Session, made)
 
 
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch) -> MadeUp:
     made = MadeUp()
-    made.clock.rule(monkeypatch)
     monkeypatch.setattr(engines, "find_engine", lambda _: MadeUpEngine())
     monkeypatch.setattr(capacity_search, "open_stack", lambda *_: made.stack.as_stack())
-    monkeypatch.setattr(capacity_search, "Session", made.session)
     return made
 
 
@@ -61,7 +60,15 @@ def search(made_up: MadeUp, tmp_path: Path) -> Search:
     def run() -> LimitRecord:
         guard = terminal.Guard(print)
         screen = Screen(Console(quiet=True))
-        return CapacitySearch("made-up", settings, screen, guard, DURATIONS).run()
+        return CapacitySearch(
+            "made-up",
+            settings,
+            screen,
+            guard,
+            DURATIONS,
+            open_session=made_up.session,
+            clock=made_up.clock,
+        ).run()
 
     return run
 

@@ -9,7 +9,7 @@ import pytest
 from racetrack.results.figures import VerdictKind
 from racetrack.results.folder import read_run
 from racetrack.results.run import TracedViewRecord, Window
-from racetrack.run import decision
+from racetrack.run import experiment
 from simulations import synthetic
 from tests.analysis import view_files
 from tests.report import folders
@@ -82,11 +82,16 @@ def test_it_waits_for_each_look_and_says_how_long_at_most(tmp_path: Path) -> Non
 
     window = Window(start_ms=START_MS, end_ms=START_MS + 10_000)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decision, "now_ms", lambda: now_ms)
-        until_ms = decision.watch_until_decided(
-            tmp_path, START_MS - 5_000, window, 4_000, 120, watch
+        patch.setattr(experiment, "now_ms", lambda: now_ms)
+        until_ms = experiment.watch_until_decided(
+            tmp_path,
+            START_MS - 5_000,
+            window,
+            asked_per_s=4_000,
+            within_s=120,
+            watch=watch,
         )
-    assert now_ms == until_ms + decision.ROWS_WITHIN_MS
+    assert now_ms == until_ms + experiment.ROWS_WITHIN_MS
     assert said[0] == "looking whether it kept up"
     assert said[1] == "undecided, watching on for 105 s at most; next look"
 
@@ -96,15 +101,21 @@ def test_a_view_that_is_not_decided_is_watched_on(tmp_path: Path) -> None:
     folder = folders.run(
         tmp_path / "count", RunSpec(window_s=10, recorded_after_s=121, delay_ms=20)
     )
-    traced = TracedViewRecord(name="sold.views", source="pageviews", parity=0, is_time=False)
-    folders.edit(folder, traced_views=[traced.model_dump()])
+    marked = TracedViewRecord(name="sold.views", source="pageviews", parity=0, is_time=False)
+    folders.edit(folder, traced_views=[marked.model_dump()])
     window = Window(start_ms=START_MS, end_ms=START_MS + 10_000)
     rate_set_ms = START_MS - 5_000
 
     def looked_until(growing: float, delay_ms: float) -> int:
-        view_files.write(folder, [traced], delay_ms, growing, START_MS - 5_000, 4)
-        given = (folder, rate_set_ms, window, 4_000.0, 120.0, lambda *_: None)
-        return decision.watch_until_decided(*given)
+        view_files.write(folder, [marked], delay_ms, growing, START_MS - 5_000, 4)
+        return experiment.watch_until_decided(
+            folder,
+            rate_set_ms,
+            window,
+            asked_per_s=4_000.0,
+            within_s=120.0,
+            watch=lambda *_: None,
+        )
 
     assert looked_until(0, 20) == window.end_ms
     assert looked_until(0.05, 20) > window.end_ms + 30_000

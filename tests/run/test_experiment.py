@@ -4,6 +4,7 @@ happens in one of them."""
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 from rich.console import Console
@@ -13,8 +14,7 @@ from racetrack.errors import RacetrackError, SetupError
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.run import Counts, Measured, RunArguments, Window
 from racetrack.results.verification import Verified
-from racetrack.run import experiment
-from racetrack.run.experiment import STEPS, VERIFY, Experiment
+from racetrack.run.experiment import STEPS, VERIFY, Experiment, OpenSession
 from racetrack.terminal import Guard, Interrupted, Screen
 from tests.records import verified
 from tests.run.made_up import MadeUpEngine, MadeUpStack
@@ -95,9 +95,8 @@ def folder(tmp_path: Path) -> RunFolder:
 def run(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs an experiment at 5,000/s to its end; its outcome."""
     Session.did, Session.breaks = [], {}
-    monkeypatch.setattr(experiment, "Session", Session)
     monkeypatch.setattr(figures, "results", lambda _: None)
-    monkeypatch.setattr(outcome, "of", lambda _: "ok")
+    monkeypatch.setattr(outcome, "run_outcome", lambda _: "ok")
 
     def run(guard: Guard | None = None, *, verify: bool = False, warm_up_s: float = 0.0) -> str:
         asked = RunArguments(
@@ -110,7 +109,9 @@ def run(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> Run:
         )
         engine, stack = MadeUpEngine(), MadeUpStack()
         screen = Screen(Console(quiet=True))
-        experiment = Experiment(asked, engine, stack.as_stack(), folder, screen)
+        experiment = Experiment(
+            asked, engine, stack.as_stack(), folder, screen, cast(OpenSession, Session)
+        )
         outcome = experiment.run(guard or Guard(print))
         sped_up = ("speed up", "next start") in stack.did
         assert sped_up == (outcome == "ok"), "what makes later starts faster follows a good run"

@@ -9,11 +9,11 @@ import pytest
 from racetrack.config import load
 from racetrack.engines import calibration_engine, example_engine
 from racetrack.errors import RacetrackError, UsageError
-from racetrack.probes.delay import DelayProbe
 from racetrack.probes.usage import Meter
+from racetrack.probes.views import DelayProbe
 from racetrack.results.run import DoneFault
 from racetrack.run import faults
-from racetrack.run.faults import Away, Fault, FaultInjector
+from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
 TIMEOUT_S = 10.0
@@ -44,7 +44,7 @@ def test_what_a_fault_says(
         ("kill:debezium@soon", "'soon' is not a duration such as 20s"),
         ("stop:debezium@10s", "it takes"),
         ("kill:debezium@-1s", "it takes"),
-        ("pause:broker@10s", "does not say for how long"),
+        ("pause:broker@10s", "has no duration"),
         ("kill:registry@10s", "kill takes one of engine, broker, debezium, mysql"),
         ("kill:redis@10s", "not 'redis'"),
         ("kill:loadgen@10s", "not 'loadgen'"),
@@ -69,7 +69,7 @@ class FakeDelay:
     def __init__(self, stack: MadeUpStack) -> None:
         self._stack = stack
 
-    def lost(self, _at_ms: int) -> None:
+    def record_loss(self, _at_ms: int) -> None:
         self._stack.did.append(("lost", "counts"))
 
 
@@ -77,13 +77,13 @@ class Bench:
     def __init__(self, *texts: str) -> None:
         self.stack = MadeUpStack()
         self.said: list[str] = []
-        self.away = Away()
+        self.outages = ExpectedOutages()
         nobody: Callable[[], Mapping[str, Sequence[int]]] = dict
         self.faults = FaultInjector(
             [faults.parse(text) for text in texts],
             engine=MadeUpEngine(),
             stack=self.stack.as_stack(),
-            away=self.away,
+            outages=self.outages,
             meter=Meter(nobody),
             delay=cast(DelayProbe, FakeDelay(self.stack)),
             say=self.said.append,
@@ -160,12 +160,12 @@ def test_a_run_that_ends_does_not_wait_for_faults_to_come_and_leaves_nobody_paus
     assert bench.stack.did == [("pause", "broker"), ("resume", "broker")]
 
 
-def test_who_was_away_on_purpose_is_excused_and_nobody_else() -> None:
-    away = Away()
+def test_only_services_with_an_expected_outage_are_excused() -> None:
+    outages = ExpectedOutages()
     before_s = time.monotonic()
-    assert not away.at_any_time_since(before_s, ["broker"])
-    with away.of(["broker"]):
-        assert away.at_any_time_since(time.monotonic(), ["broker", "mysql"])
-        assert not away.at_any_time_since(before_s, ["mysql"])
-    assert away.at_any_time_since(before_s, ["broker"])
-    assert not away.at_any_time_since(time.monotonic(), ["broker"])
+    assert not outages.any_since(before_s, ["broker"])
+    with outages.of(["broker"]):
+        assert outages.any_since(time.monotonic(), ["broker", "mysql"])
+        assert not outages.any_since(before_s, ["mysql"])
+    assert outages.any_since(before_s, ["broker"])
+    assert not outages.any_since(time.monotonic(), ["broker"])

@@ -10,14 +10,14 @@ from racetrack.config import load
 from racetrack.engines.contract import Engine
 from racetrack.probes.loadgen import ArrivalsProbe
 from racetrack.results.folder import RunFolder
-from racetrack.run import followed
+from racetrack.run import probe_set
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
 WITH_CDC, NO_CDC = MadeUpEngine(), MadeUpEngine()
 NO_CDC.needs = ()
 
 
-def excused_by(*_services: str) -> Callable[[float], bool]:
+def outage_of(*_services: str) -> Callable[[float], bool]:
     return lambda _since_s: False
 
 
@@ -25,12 +25,12 @@ def names(
     folder: Path, engine: Engine = WITH_CDC, *, has_faults: bool = False, **settings: str
 ) -> list[str]:
     """The probes' classes."""
-    found = followed.probes(
+    found = probe_set.optional_probes(
         engine,
         MadeUpStack(load(settings)).as_stack(),
         RunFolder.create(folder, engine.name, "100"),
         cast(ArrivalsProbe, None),
-        excused_by,
+        outage_of,
         has_faults=has_faults,
     )
     return [type(probe).__name__ for probe in found]

@@ -17,7 +17,7 @@ from racetrack.run.session import Session
 from racetrack.run.trials import DURATIONS, Saturation, drain, try_rate
 from racetrack.workloads.contract import find_workload
 from tests.run.fluid_inserts import FluidInserts
-from tests.run.fluid_session import Clock
+from tests.run.fluid_session import FakeClock
 from tests.run.made_up import MadeUpEngine
 
 INSERTS = "purchases"
@@ -32,11 +32,8 @@ WAYS = [
 class Drive:
     """Inserts on a way of known capacities."""
 
-    def __init__(
-        self, logs: Path, monkeypatch: pytest.MonkeyPatch, stages_per_s: tuple[float, float, float]
-    ) -> None:
-        clock = Clock()
-        clock.rule(monkeypatch)
+    def __init__(self, logs: Path, stages_per_s: tuple[float, float, float]) -> None:
+        clock = FakeClock()
         self.folder = RunFolder.create(logs, "made-up", "way")
         self.way = FluidInserts(clock, self.folder, stages_per_s)
         settings = load({"TRACER_EVENTS_PER_SECOND": "12"})
@@ -57,7 +54,7 @@ def test_the_way_works_as_fast_as_its_slowest_stage_for_which_the_most_wait(
     stages_per_s: tuple[float, float, float],
     limits: str,
 ) -> None:
-    at = Drive(tmp_path, monkeypatch, stages_per_s)
+    at = Drive(tmp_path, stages_per_s)
     worked = at.load.work(at.last_saturation(), DURATIONS.batch_s)
     assert worked.work.per_s == pytest.approx(min(stages_per_s), rel=0.01)
     assert worked.work.is_capacity
@@ -66,10 +63,8 @@ def test_the_way_works_as_fast_as_its_slowest_stage_for_which_the_most_wait(
     assert worked.backlog_by_stage[limits] > 0.9
 
 
-def test_a_rate_below_the_slowest_stage_is_held_and_one_above_it_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = Drive(tmp_path, monkeypatch, (4_000, 1_500, 9_000))
+def test_a_rate_below_the_slowest_stage_is_held_and_one_above_it_is_not(tmp_path: Path) -> None:
+    at = Drive(tmp_path, (4_000, 1_500, 9_000))
     at.last_saturation()
     drain(at.load, 1_400)
     look = at.load.sample()
@@ -81,10 +76,8 @@ def test_a_rate_below_the_slowest_stage_is_held_and_one_above_it_is_not(
     assert try_rate(at.load, 1_600, 2_000, DURATIONS).ended_early
 
 
-def test_what_is_counted_is_what_a_view_holds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = Drive(tmp_path, monkeypatch, (4_000, 3_000, 700))
+def test_what_is_counted_is_what_a_view_holds(tmp_path: Path) -> None:
+    at = Drive(tmp_path, (4_000, 3_000, 700))
     at.load.offer(1_000)
     for _ in range(20):
         at.way.watch(1, "falling behind")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from racetrack.run.rate_controller import LoadSample, RateController, WarmUpDetector
+from racetrack.run.search import LoadSample, RateController, WarmUpDetector
 from simulations.fluid import LOOK_EVERY_S, Queue, SimulatedEngine
 
 OVERLOADED_WITHIN_S = 90

@@ -10,8 +10,8 @@ from racetrack.config import every_setting, load
 from racetrack.engines import calibration_engine, find_engine
 from racetrack.errors import UsageError
 from racetrack.results.defects import InjectedDefect
-from racetrack.run import readiness
-from racetrack.run.readiness import OPTIONAL_RATES, services_of
+from racetrack.run import checks
+from racetrack.run.checks import OPTIONAL_RATES, services_of
 from racetrack.stack import applicability
 from racetrack.workloads.contract import find_workload
 from tests.run.made_up import MakeReady, ready, refusal_of
@@ -56,11 +56,11 @@ def test_a_rate_that_the_workload_does_not_have_is_refused(
     rate: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workload = replace(find_workload(plugins.default_workload()), rates=())
-    monkeypatch.setattr(readiness, "find_workload", lambda _: workload)
+    monkeypatch.setattr(checks, "find_workload", lambda _: workload)
     engine = find_engine(CALIBRATION)
-    readiness.require_raced_on(engine, load())
+    checks.require_raced_on(engine, load())
     with pytest.raises(UsageError, match=f"{rate.upper()} does nothing: the workload"):
-        readiness.require_raced_on(engine, load({rate.upper(): "3"}))
+        checks.require_raced_on(engine, load({rate.upper(): "3"}))
 
 
 def of_others(engine: str) -> dict[str, str]:

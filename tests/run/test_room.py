@@ -8,8 +8,8 @@ import pytest
 
 from racetrack.config import load
 from racetrack.results.run import RunArguments
-from racetrack.run import room
-from racetrack.run.room import NoRoom, RoomWatch
+from racetrack.run import checks
+from racetrack.run.checks import NoSpace, SpaceWatch
 from racetrack.stack.contract import DataFolder
 from tests.run.made_up import MadeUpStack
 
@@ -23,7 +23,7 @@ class Disk:
         self.free: dict[str, int] = {}
         self.total = 1100 * MIB
         monkeypatch.setattr(os, "statvfs", self._statvfs)
-        monkeypatch.setattr(room, "LOOK_EVERY_S", 0.0)
+        monkeypatch.setattr(checks, "CHECK_EVERY_S", 0.0)
 
     def _statvfs(self, folder: Path) -> os.statvfs_result:
         blocks = self.total // 4096, 0, self.free[str(folder)] // 4096
@@ -48,16 +48,16 @@ def test_data_that_fills_its_room_ends_the_run_with_the_time_that_it_takes(
     now_s = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
     disk.free = {str(data): 1000 * MIB, str(logs): 1000 * MIB}
-    watch = RoomWatch(stack_on(data).as_stack(), logs)
+    watch = SpaceWatch(stack_on(data).as_stack(), logs)
     watch.check()
     watch.load_changes()
     now_s[0], disk.free[str(data)] = 120.0, 360 * MIB  # 32 MiB a second
     watch.check()
     now_s[0], disk.free[str(data)] = 129.5, 56 * MIB
-    with pytest.raises(NoRoom) as failed:
+    with pytest.raises(NoSpace) as failed:
         watch.check()
     assert str(failed.value) == (
-        "no room in /dev/shm: 1.1 GiB, this load fills it in 31 s. Enlarge it, or let the broker"
+        "no space in /dev/shm: 1.1 GiB, this load fills it in 31 s. Enlarge it, or let the broker"
         " keep less (KAFKA_RETENTION_BYTES)."
     )
     assert failed.value.exit_code == 1
@@ -67,21 +67,23 @@ def test_a_full_disk_of_run_folders_ends_the_run_and_says_what_to_do(
     tmp_path: Path, disk: Disk
 ) -> None:
     disk.free = {str(tmp_path): 9 * MIB}
-    watch = RoomWatch(MadeUpStack().as_stack(), tmp_path)
+    watch = SpaceWatch(MadeUpStack().as_stack(), tmp_path)
     watch.check()
     disk.free[str(tmp_path)] = 7 * MIB
-    with pytest.raises(NoRoom, match=r"^no room in /.*: 7 MiB left. Free some, or set LOGS_FOLDER"):
+    with pytest.raises(
+        NoSpace, match=r"^no space in /.*: 7 MiB left. Free some, or set LOGS_FOLDER"
+    ):
         watch.check()
 
 
 def test_a_container_that_has_ended_is_no_full_disk(tmp_path: Path) -> None:
-    RoomWatch(stack_on(tmp_path / "gone").as_stack(), tmp_path).check()
+    SpaceWatch(stack_on(tmp_path / "gone").as_stack(), tmp_path).check()
 
 
 def forecasts(disk: Disk, data: Path, rate: int, samples: int, **settings: str) -> list[str]:
     disk.free = {str(data): 1000 * MIB}
     asked = RunArguments(pageviews_per_s=rate, wait_s=5, samples=samples, delay_s=1.0)
-    return list(room.forecasts(stack_on(data, **settings).as_stack(), asked))
+    return list(checks.space_warnings(stack_on(data, **settings).as_stack(), asked))
 
 
 def test_a_load_that_is_sure_to_fill_the_room_is_foreseen(tmp_path: Path, disk: Disk) -> None:

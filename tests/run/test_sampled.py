@@ -8,7 +8,7 @@ from typing import cast
 from racetrack.analysis import raw
 from racetrack.probes.usage import Meter
 from racetrack.results.folder import RunFolder
-from racetrack.run import sampled
+from racetrack.run import probe_set
 from racetrack.stack.compose.stack import ComposeStack
 from racetrack.stack.contract import Accounting, Stack
 from tests.run.made_up import MadeUpEngine, MadeUpStack
@@ -44,17 +44,17 @@ class Elsewhere(MadeUpEngine):
 
 
 def test_every_service_is_sampled_the_engines_first() -> None:
-    names = list(sampled.processes(WithRegistry(), MadeUpStack().as_stack()))
+    names = list(probe_set.processes(WithRegistry(), MadeUpStack().as_stack()))
     assert names == [*("manager", "worker", "broker", "loadgen", "mysql", "registry", "debezium")]
 
 
 def test_where_the_broker_is_the_registry_it_is_sampled_once() -> None:
-    names = list(sampled.processes(WithRegistry(), Contained(runtime="compose").as_stack()))
+    names = list(probe_set.processes(WithRegistry(), Contained(runtime="compose").as_stack()))
     assert names == ["manager", "worker", "broker", "loadgen", "mysql", "debezium"]
 
 
 def test_an_engine_that_runs_elsewhere_has_the_processes_that_it_names() -> None:
-    found = sampled.processes(Elsewhere(), MadeUpStack().as_stack())
+    found = probe_set.processes(Elsewhere(), MadeUpStack().as_stack())
     assert found["far"] == [7]
     assert list(found) == ["far", "broker", "loadgen", "mysql", "debezium"]
 
@@ -70,9 +70,9 @@ def test_where_the_engines_processes_are_not_known_nobody_can_tell_what_is_forei
 
     def row(engine: MadeUpEngine) -> raw.NoiseRow:
         stack = MadeUpStack().as_stack()
-        meter = Meter(lambda: sampled.processes(engine, stack))
+        meter = Meter(lambda: probe_set.processes(engine, stack))
         folder = RunFolder.create(tmp_path, engine.name, "5")
-        *_, probe = sampled.probes(engine, stack, meter, folder, 0.1)
+        *_, probe = probe_set.usage_probes(engine, stack, meter, folder, 0.1)
         probe.start()
         wait_for_row(folder)
         probe.stop()
@@ -90,6 +90,6 @@ def wait_for_row(folder: RunFolder) -> None:
 
 
 def test_the_accounts_are_of_those_that_have_one() -> None:
-    found = sampled.accounts(MadeUpEngine(), Contained().as_stack())
+    found = probe_set.accounts(MadeUpEngine(), Contained().as_stack())
     assert list(found) == ["manager", "worker", "broker", "loadgen", "debezium"]
-    assert sampled.accounts(MadeUpEngine(), MadeUpStack().as_stack()) == {}
+    assert probe_set.accounts(MadeUpEngine(), MadeUpStack().as_stack()) == {}

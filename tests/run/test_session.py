@@ -13,10 +13,10 @@ from rich.console import Console
 from racetrack.config import load
 from racetrack.engines.contract import DemoError
 from racetrack.errors import RacetrackError
-from racetrack.probes.thread import Probe
+from racetrack.probes.base import Probe
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.run import session
-from racetrack.run.readiness import services_of
+from racetrack.run.checks import services_of
 from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
@@ -75,12 +75,23 @@ class Drive:
     """A session with a made-up engine on a made-up stack."""
 
     def __init__(
-        self, logs: Path, counted: int | None = 7, engine: MadeUpEngine | None = None
+        self,
+        logs: Path,
+        counted: int | None = 7,
+        engine: MadeUpEngine | None = None,
+        first_update_within_s: float = 60.0,
     ) -> None:
         self.stack, self.engine = MadeUpStack(), engine or MadeUpEngine(counted)
         self.folder = RunFolder.create(logs, self.engine.name, "5")
         screen = Screen(Console(quiet=True))
-        self.session = Session(self.engine, self.stack.as_stack(), self.folder, screen, 0.1)
+        self.session = Session(
+            self.engine,
+            self.stack.as_stack(),
+            self.folder,
+            screen,
+            0.1,
+            first_update_within_s=first_update_within_s,
+        )
 
     def start(self) -> None:
         self.session.start_stack()
@@ -94,7 +105,7 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     Generator.asked = []
     for name, fake in {
         "ArrivalsProbe": Idle,
-        "PublishedProbe": Idle,
+        "EndOffsetsProbe": Idle,
         "TopicOffsets": Broker,
         "Control": Generator,
     }.items():
@@ -176,11 +187,10 @@ def test_with_the_demo_its_progress_is_written_down_from_the_first_update_on(
 
 
 def test_an_engine_that_tells_no_progress_ends_the_run(
-    drive: Callable[..., Drive], monkeypatch: pytest.MonkeyPatch
+    drive: Callable[..., Drive],
 ) -> None:
-    monkeypatch.setattr(session, "FIRST_UPDATE_WITHIN_S", 0.2)
     with pytest.raises(RacetrackError, match="Made Up reported no progress within"):
-        drive(counted=None).start()
+        drive(counted=None, first_update_within_s=0.2).start()
 
 
 def test_a_rate_is_asked_for_and_then_it_is_seen_whether_it_arrives(
@@ -195,7 +205,7 @@ def test_a_service_that_ends_while_time_passes_ends_the_run(drive: Callable[...,
     at.start()
     at.session.watch(0.01, "settling")
     at.stack.ended["broker"] = "exit code 1"
-    with pytest.raises(RacetrackError, match="broker ended in mid-run: exit code 1"):
+    with pytest.raises(RacetrackError, match="broker ended during the run: exit code 1"):
         at.session.watch(60, "settling")
 
 

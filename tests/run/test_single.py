@@ -11,7 +11,7 @@ from racetrack.config import load
 from racetrack.errors import BusyError, UsageError
 from racetrack.results.folder import RunFolder
 from racetrack.results.run import RunArguments
-from racetrack.run import single
+from racetrack.run import experiment, lifecycle
 from racetrack.terminal import Screen
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
@@ -23,7 +23,7 @@ VOID = "Void: in the measured window other programs used 9.0 % of a core (more t
 def stack(monkeypatch: pytest.MonkeyPatch) -> MadeUpStack:
     stack = MadeUpStack()
     monkeypatch.setattr(engines, "find_engine", lambda _: MadeUpEngine())
-    monkeypatch.setattr(single, "open_stack", lambda *_: stack.as_stack())
+    monkeypatch.setattr(experiment, "open_stack", lambda *_: stack.as_stack())
     return stack
 
 
@@ -37,13 +37,13 @@ def once(stack: MadeUpStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         def run(self, guard: terminal.Guard) -> None:
             stack.did.append(("run", "experiment"))
 
-    monkeypatch.setattr(single, "Experiment", Experiment)
+    monkeypatch.setattr(experiment, "Experiment", Experiment)
 
     def run(*faults: str) -> Path:
         asked = RunArguments(pageviews_per_s=500, wait_s=1, samples=1, delay_s=1, faults=faults)
         settings = load({"LOGS_FOLDER": str(tmp_path / "logs")})
         screen = Screen(Console(quiet=True))
-        return single.run_once("made-up", asked, settings, screen, terminal.Guard(print))
+        return experiment.run_once("made-up", asked, settings, screen, terminal.Guard(print))
 
     return run
 
@@ -63,7 +63,7 @@ def test_the_stack_is_made_ready_and_the_experiment_run_in_a_folder_of_its_own(
     [
         ("kill:mysql", "it takes kill:SERVICE@10s"),
         ("pause:registry@1s+1s", "Made Up runs without registry"),
-        ("kill:mysql@1s", "in containers, what mysql keeps would go with it"),
+        ("kill:mysql@1s", "in containers, mysql would lose its data"),
     ],
 )
 def test_a_fault_that_can_not_be_done_is_refused_before_anything_is_prepared(
@@ -100,7 +100,7 @@ def test_a_void_run_is_repeated_three_times_at_most_and_it_is_said(
 
     screen = Screen(Console(quiet=True))
     with screen.copied_to((tmp_path / "said").open("w")):
-        last = single.run_until_not_void(once, screen, terminal.Guard(print))
+        last = lifecycle.run_until_not_void(once, screen, terminal.Guard(print))
     assert (last, len(done)) == (done[-1], runs)
     said = (tmp_path / "said").read_text().splitlines()
     assert len(said) == runs - 1

@@ -17,7 +17,7 @@ from racetrack.run.session import Session
 from racetrack.run.trials import DURATIONS, SATURATED_FOR_S, Saturation, drain, try_rate
 from racetrack.workloads.contract import find_workload
 from simulations.fluid import SimulatedEngine
-from tests.run.fluid_session import Clock, FluidSession
+from tests.run.fluid_session import FakeClock, FluidSession
 
 STEADY = SimulatedEngine(per_s=20_000, noise=0.02)
 
@@ -25,11 +25,8 @@ STEADY = SimulatedEngine(per_s=20_000, noise=0.02)
 class Drive:
     """A session of a made-up engine, and its folder."""
 
-    def __init__(
-        self, logs: Path, monkeypatch: pytest.MonkeyPatch, engine: SimulatedEngine
-    ) -> None:
-        self.clock = Clock()
-        self.clock.rule(monkeypatch)
+    def __init__(self, logs: Path, engine: SimulatedEngine) -> None:
+        self.clock = FakeClock()
         self.folder = RunFolder.create(logs, "made-up", "phase")
         self.fluid = FluidSession(self.clock, engine, np.random.default_rng(5), self.folder)
         self.session = cast(Session, self.fluid)
@@ -44,10 +41,8 @@ class Drive:
         return capacity.work(told, window.start_ms, window.end_ms, DURATIONS.batch_s)
 
 
-def test_an_overloaded_engine_shows_what_it_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = Drive(tmp_path, monkeypatch, STEADY)
+def test_an_overloaded_engine_shows_what_it_works(tmp_path: Path) -> None:
+    at = Drive(tmp_path, STEADY)
     saturation = Saturation(at.load, at.folder.path, 1_000, DURATIONS)
     saturation.warm_up()
     window = saturation.measure()
@@ -58,13 +53,11 @@ def test_an_overloaded_engine_shows_what_it_works(
     assert 4 < work.backlog_min_s < work.backlog_max_s < 31
 
 
-def test_an_engine_whose_updates_grow_is_measured_when_they_have_grown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_engine_whose_updates_grow_is_measured_when_they_have_grown(tmp_path: Path) -> None:
     """It takes all that waits in one update. After little to do its updates are short, and each has
     the same to do besides: so it works less then than it will."""
     growing = SimulatedEngine(per_s=300_000, noise=0.001, fixed_s=1.5)
-    at = Drive(tmp_path, monkeypatch, growing)
+    at = Drive(tmp_path, growing)
     saturation = Saturation(at.load, at.folder.path, 1_000, DURATIONS)
     saturation.warm_up()
     first = at.work_in(saturation.measure())
@@ -80,10 +73,8 @@ def test_an_engine_whose_updates_grow_is_measured_when_they_have_grown(
     assert soon.per_s < 0.95 * second.per_s
 
 
-def test_its_update_cycle_is_looked_at_when_it_is_warm_and_has_little_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = Drive(tmp_path, monkeypatch, STEADY)
+def test_its_update_cycle_is_looked_at_when_it_is_warm_and_has_little_to_do(tmp_path: Path) -> None:
+    at = Drive(tmp_path, STEADY)
     saturation = Saturation(at.load, at.folder.path, 1_000, DURATIONS)
     saturation.warm_up()
     assert drain(at.load, 19_000)
@@ -92,42 +83,32 @@ def test_its_update_cycle_is_looked_at_when_it_is_warm_and_has_little_to_do(
     assert at.clock.now_s - before_s == pytest.approx(DURATIONS.look_s, abs=1)
 
 
-def test_it_is_measured_once_the_engine_is_warm(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    quick, slow = (Drive(tmp_path, monkeypatch, STEADY) for _ in range(2))
+def test_it_is_measured_once_the_engine_is_warm(tmp_path: Path) -> None:
+    quick, slow = (Drive(tmp_path, STEADY) for _ in range(2))
     slow.fluid.cold_s = 35
-    slow.clock.rule(monkeypatch)
     warmed = Saturation(slow.load, slow.folder.path, 15_000, DURATIONS).warm_up()
-    quick.clock.rule(monkeypatch)
     at_once = Saturation(quick.load, quick.folder.path, 15_000, DURATIONS).warm_up()
     assert at_once.is_warm and warmed.is_warm
     assert at_once.took_s < warmed.took_s < DURATIONS.warm_up_most_s
 
 
-def test_an_engine_that_never_gets_warm_is_measured_and_said_to_be_cold(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = Drive(tmp_path, monkeypatch, STEADY)
+def test_an_engine_that_never_gets_warm_is_measured_and_said_to_be_cold(tmp_path: Path) -> None:
+    at = Drive(tmp_path, STEADY)
     pace = replace(DURATIONS, warm_up_most_s=20)
     seen = Saturation(at.load, at.folder.path, 15_000, pace).warm_up()
     assert not seen.is_warm
     assert 20 <= seen.took_s < 40
 
 
-def test_who_can_not_be_overloaded_is_not_waited_for_without_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = Drive(tmp_path, monkeypatch, STEADY)
+def test_who_can_not_be_overloaded_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    at = Drive(tmp_path, STEADY)
     at.fluid.most_per_s = 5_000
     with pytest.raises(RacetrackError, match=r"was not saturated within 240 s; .*--start"):
         Saturation(at.load, at.folder.path, 1_000, DURATIONS).warm_up()
 
 
-def test_a_backlog_is_worked_off_before_a_rate_is_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = Drive(tmp_path, monkeypatch, STEADY)
+def test_a_backlog_is_worked_off_before_a_rate_is_set(tmp_path: Path) -> None:
+    at = Drive(tmp_path, STEADY)
     at.load.offer(30_000)
     at.session.watch(30, "gathering a backlog")
     assert drain(at.load, 19_000)
@@ -135,10 +116,8 @@ def test_a_backlog_is_worked_off_before_a_rate_is_set(
     assert 0 <= look.due - look.counted <= 19_000
 
 
-def test_an_engine_is_measured_again_after_it_was_drained(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = Drive(tmp_path, monkeypatch, STEADY)
+def test_an_engine_is_measured_again_after_it_was_drained(tmp_path: Path) -> None:
+    at = Drive(tmp_path, STEADY)
     saturation = Saturation(at.load, at.folder.path, 1_000, DURATIONS)
     saturation.warm_up()
     drain(at.load, 19_000)
@@ -147,10 +126,8 @@ def test_an_engine_is_measured_again_after_it_was_drained(
     assert work.backlog_min_s > 2.5
 
 
-def test_an_engine_that_never_catches_up_is_not_waited_for_without_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = Drive(tmp_path, monkeypatch, STEADY)
+def test_an_engine_that_never_catches_up_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    at = Drive(tmp_path, STEADY)
     at.load.offer(60_000)
     at.session.watch(60, "gathering a backlog")
     began_s = at.clock.now_s
@@ -159,9 +136,9 @@ def test_an_engine_that_never_catches_up_is_not_waited_for_without_end(
 
 
 def test_an_engine_that_does_not_catch_up_beside_a_load_is_let_catch_up_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    at = Drive(tmp_path, monkeypatch, STEADY)
+    at = Drive(tmp_path, STEADY)
     at.load.offer(60_000)
     at.session.watch(15, "gathering a backlog")
     began_s = at.clock.now_s
@@ -169,8 +146,8 @@ def test_an_engine_that_does_not_catch_up_beside_a_load_is_let_catch_up_without(
     assert at.clock.now_s - began_s > 60
 
 
-def test_the_lag_of_a_rate_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    at = Drive(tmp_path, monkeypatch, STEADY)
+def test_the_lag_of_a_rate_is_told(tmp_path: Path) -> None:
+    at = Drive(tmp_path, STEADY)
     seen = try_rate(at.load, 15_000, 5_000, DURATIONS)
     assert at.fluid.set_to == [15_000]
     assert seen.window.seconds == pytest.approx(90, abs=1)
@@ -179,10 +156,8 @@ def test_the_lag_of_a_rate_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert seen.lag_p99_ms == pytest.approx(1_000, abs=250)
 
 
-def test_one_that_is_too_late_for_the_bound_is_broken_off(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = Drive(tmp_path, monkeypatch, STEADY)
+def test_one_that_is_too_late_for_the_bound_is_broken_off(tmp_path: Path) -> None:
+    at = Drive(tmp_path, STEADY)
     seen = try_rate(at.load, 30_000, 5_000, DURATIONS)
     assert seen.ended_early
     assert seen.lag_p99_ms > 5_000

@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from racetrack.verify import normal
+from racetrack.verify import compare
 from racetrack.workloads.contract import DECIMAL, FLOAT, INTEGER, TEXT, TIME, ColumnType, View
 
 AT = datetime(2026, 3, 22, 5, 4, 28, 123_000, tzinfo=UTC)
@@ -16,7 +16,7 @@ AT_MS = 1_774_155_868_123
 
 
 def in_one_form(db: duckdb.DuckDBPyConnection, kind: ColumnType, column: pa.Array) -> list[Any]:
-    normal.of_engine(db, pa.table({"x": column}), View("v", ("x",), {"x": kind}), "taken")
+    compare.normalize_engine(db, pa.table({"x": column}), View("v", ("x",), {"x": kind}), "taken")
     return [row[0] for row in db.execute("SELECT x FROM taken").fetchall()]
 
 
@@ -80,14 +80,14 @@ def test_what_an_engine_may_deliver(
     ],
 )
 def test_what_it_may_not(db: duckdb.DuckDBPyConnection, kind: ColumnType, column: pa.Array) -> None:
-    with pytest.raises(normal.WrongColumns):
+    with pytest.raises(compare.WrongColumns):
         in_one_form(db, kind, column)
 
 
 def test_a_column_that_is_not_there_is_named(db: duckdb.DuckDBPyConnection) -> None:
     view = View("some_view", ("x",), {"x": INTEGER, "y": TEXT})
-    with pytest.raises(normal.WrongColumns, match="some_view has no column y; it has x"):
-        normal.of_engine(db, pa.table({"x": [1]}), view, "taken")
+    with pytest.raises(compare.WrongColumns, match="some_view has no column y; it has x"):
+        compare.normalize_engine(db, pa.table({"x": [1]}), view, "taken")
 
 
 def test_only_nulls_are_nulls_of_any_kind(db: duckdb.DuckDBPyConnection) -> None:

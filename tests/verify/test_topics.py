@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from racetrack.errors import RacetrackError, SetupError
-from racetrack.verify import topics
+from racetrack.verify import sources
 from racetrack.workloads.shop.harness import FLAGGED, PAGEVIEWS
 
 VIEW = '{"user_id": 7, "url": "/products/1", "channel": "social", "received_at": 1790000000000}'
@@ -35,7 +35,7 @@ class Broker:
 
 @pytest.fixture(autouse=True)
 def broker(monkeypatch: pytest.MonkeyPatch) -> type[Broker]:
-    monkeypatch.setattr(topics, "TopicOffsets", Broker)
+    monkeypatch.setattr(sources, "TopicOffsets", Broker)
     return Broker
 
 
@@ -64,7 +64,7 @@ for n in range(int(count)):
 
 def test_every_partition_is_taken_up_to_its_end(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
     play(kcat, line(VIEW))
-    topics.take(db, "somewhere", PAGEVIEWS, [3, 0, 1])
+    sources.take_topic(db, "somewhere", PAGEVIEWS, [3, 0, 1])
     rows = db.execute('SELECT "partition", "offset" FROM source.pageviews ORDER BY ALL').fetchall()
     assert rows == [(0, 0), (0, 1), (0, 2), (2, 0)]
     whole = db.execute('SELECT * EXCLUDE ("partition", "offset") FROM source.pageviews').fetchone()
@@ -73,7 +73,7 @@ def test_every_partition_is_taken_up_to_its_end(db: duckdb.DuckDBPyConnection, k
 
 def test_flags_are_taken_as_they_are(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
     play(kcat, r"""print('{"payload": "\\"17\\""}'); print('{"payload": null}')""")
-    topics.take_all(db, "somewhere", FLAGGED)
+    sources.take_whole_topic(db, "somewhere", FLAGGED)
     assert db.execute("SELECT * FROM source.dd_flagged_profiles").fetchall() == [('"17"',), (None,)]
 
 
@@ -89,21 +89,21 @@ def test_what_goes_wrong_is_said(
 ) -> None:
     play(kcat, body)
     with pytest.raises(RacetrackError, match=says):
-        topics.take(db, "somewhere", PAGEVIEWS, [3])
+        sources.take_topic(db, "somewhere", PAGEVIEWS, [3])
 
 
 def test_one_that_never_ends_is_ended(
     db: duckdb.DuckDBPyConnection, kcat: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(topics, "READ_WITHIN_S", 0.5)
+    monkeypatch.setattr(sources, "READ_WITHIN_S", 0.5)
     play(kcat, "import time; time.sleep(60)")
     with pytest.raises(RacetrackError, match="ended with -9"):
-        topics.take(db, "somewhere", PAGEVIEWS, [3])
+        sources.take_topic(db, "somewhere", PAGEVIEWS, [3])
 
 
 def test_without_kcat_it_says_what_to_install(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
     with pytest.raises(SetupError, match="apt-get install kcat"):
-        topics.take(db, "somewhere", PAGEVIEWS, [3])
+        sources.take_topic(db, "somewhere", PAGEVIEWS, [3])
 
 
 def test_a_topic_that_has_lost_its_beginning_is_refused(
@@ -111,7 +111,7 @@ def test_a_topic_that_has_lost_its_beginning_is_refused(
 ) -> None:
     monkeypatch.setattr(broker, "begin", [0, 12])
     with pytest.raises(RacetrackError, match=r"first 12 messages.*KAFKA_RETENTION_BYTES"):
-        topics.take(db, "somewhere", PAGEVIEWS, [3, 20])
+        sources.take_topic(db, "somewhere", PAGEVIEWS, [3, 20])
 
 
 class OneByOne:
@@ -149,7 +149,7 @@ def test_what_is_no_pageview_is_left_out_and_named(
         VIEW.encode(),
     ]
     monkeypatch.setattr(OneByOne, "messages", values)
-    monkeypatch.setattr(topics, "Consumer", OneByOne)
+    monkeypatch.setattr(sources, "Consumer", OneByOne)
     texts = [(value or b"").decode() for value in values]
     play(
         kcat,
@@ -158,7 +158,7 @@ for n, value in enumerate({texts!r}):
     print('{{"partition":%s,"offset":%d,"value":%s}}' % (partition, n, value))
 """,
     )
-    unfit = topics.take(db, "somewhere", PAGEVIEWS, [len(values)])
+    unfit = sources.take_topic(db, "somewhere", PAGEVIEWS, [len(values)])
     rows = db.execute('SELECT "offset", user_id FROM source.pageviews ORDER BY ALL').fetchall()
     assert rows == [(0, 7), (6, 7), (7, 7)]
     assert unfit.count == 5

@@ -17,12 +17,12 @@ from racetrack.clock import now_ms
 from racetrack.config import load
 from racetrack.engines.contract import Engine, NoSuchView
 from racetrack.errors import RacetrackError
-from racetrack.probes.settled import Settled
+from racetrack.probes.loadgen import Settled
 from racetrack.results.verification import Verified
 from racetrack.stack.contract import Stack
-from racetrack.verify import mysql, sources, topics, verification
-from racetrack.verify.cdc import CdcTopics
+from racetrack.verify import sources, tables, verification
 from racetrack.verify.compare import compare
+from racetrack.verify.tables import CdcTopics
 from racetrack.verify.verification import Verification
 from racetrack.workloads.contract import View
 from racetrack.workloads.shop.catalogue import VIEWS
@@ -71,15 +71,17 @@ def truth(monkeypatch: pytest.MonkeyPatch) -> Shop:
 
     def take(
         db: duckdb.DuckDBPyConnection, where: str, topic: object, ends: object
-    ) -> topics.Unfit:
+    ) -> sources.Unfit:
         conftest.load_topics(db, made)
-        return topics.Unfit(2, ["partition 0, offset 7: no value (a tombstone)"])
+        return sources.Unfit(2, ["partition 0, offset 7: no value (a tombstone)"])
 
-    tables = {view.name: conftest.rows_of(made, view) for view in WORKLOAD.table_views()}
-    monkeypatch.setattr(mysql, "read_tables", lambda *_: tables)
-    monkeypatch.setattr(topics, "take", take)
-    monkeypatch.setattr(topics, "take_all", lambda *_: topics.Unfit())
-    monkeypatch.setattr(mysql, "statements_without_messages", lambda *_: ["TRUNCATE TABLE x (log)"])
+    rows = {view.name: conftest.rows_of(made, view) for view in WORKLOAD.table_views()}
+    monkeypatch.setattr(tables, "read_tables", lambda *_: rows)
+    monkeypatch.setattr(sources, "take_topic", take)
+    monkeypatch.setattr(sources, "take_whole_topic", lambda *_: sources.Unfit())
+    monkeypatch.setattr(
+        tables, "statements_without_messages", lambda *_: ["TRUNCATE TABLE x (log)"]
+    )
     monkeypatch.setattr(verification, "LOOK_EVERY_S", 0.01)
     return made
 
@@ -350,12 +352,12 @@ def test_what_is_beyond_the_verifier_is_named_and_the_rest_compared(
     truth: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = shop.views(truth)
-    tables: dict[str, Any] = {
+    rows: dict[str, Any] = {
         view.name: conftest.rows_of(truth, view) for view in WORKLOAD.table_views()
     }
-    tables["users"] = "MySQL: Unknown column 'email'"
-    tables["items"] = [[row[0], *row[1:3], "free", *row[4:]] for row in tables["items"]]
-    monkeypatch.setattr(mysql, "read_tables", lambda *_: tables)
+    rows["users"] = "MySQL: Unknown column 'email'"
+    rows["items"] = [[row[0], *row[1:3], "free", *row[4:]] for row in rows["items"]]
+    monkeypatch.setattr(tables, "read_tables", lambda *_: rows)
     topics_of = Delivered(truth, altered=as_sent)
     found = verify(truth, tmp_path / "verify", held.__getitem__, delivered=topics_of)
     assert found["cdc"]["tables"]["users"]["reason"] == "MySQL: Unknown column 'email'"

@@ -31,9 +31,9 @@ from racetrack.engines.mz.tests.materialize.wire import WELCOME
 from racetrack.engines.shared.pgwire import CopyOut, Poll, Server, wait_for
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
 from racetrack.errors import RacetrackError, SetupError, UsageError
-from racetrack.probes.curves import CurvesFile
-from racetrack.probes.delay import DelayProbe
+from racetrack.probes.base import CurvesFile
 from racetrack.probes.usage import usage_of
+from racetrack.probes.views import DelayProbe
 from racetrack.results.folder import RunFolder
 from racetrack.run import sweep
 from racetrack.stack.contract import InternalEndpoints, Stack

@@ -22,7 +22,7 @@ from racetrack.engines.contract import Access, Engine, Progress, Reader, Summary
 from racetrack.engines.shared.redis_sink import progress, views
 from racetrack.machine_lock import machine_lock
 from racetrack.results.run import RunArguments
-from racetrack.run.single import run_once
+from racetrack.run.experiment import run_once
 from racetrack.stack.contract import Stack
 from racetrack.terminal import Screen
 from racetrack.workloads.contract import find_workload

@@ -1,0 +1,255 @@
+"""The path of inserts through CDC: the connector's state, schemas of changes, and progress."""
+
+import contextlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    TIMESTAMP_CREATE_TIME,
+    Consumer,
+    KafkaError,
+    TopicPartition,
+)
+
+from racetrack import clock
+from racetrack.engines.contract import Engine
+from racetrack.errors import EngineFailed, RacetrackError
+from racetrack.kafka_client import is_retriable
+from racetrack.probes.base import HadOutage, Probe, no_outage
+from racetrack.probes.loadgen import ArrivalsProbe
+from racetrack.probes.refused_input import KafkaInput
+from racetrack.results.folder import RunFolder
+from racetrack.stack import net
+from racetrack.stack.avro import id_of
+from racetrack.stack.contract import Stack
+from racetrack.stack.service import NotReady
+from racetrack.stack.services import debezium
+from racetrack.workloads.contract import find_workload
+
+STATUS_EVERY_S = 2.0
+# Connect may answer late on a busy machine, which must not end a run.
+SILENT_FOR_S = 60.0
+
+
+class ConnectorFailed(RacetrackError):
+    """The connector or its task has failed or was stopped."""
+
+
+class ConnectorProbe(Probe):
+    """Queries the connector's state from Connect every two seconds. A failed connector delivers
+    nothing while Connect itself keeps running."""
+
+    name = "The state of Debezium's connector"
+
+    def __init__(
+        self,
+        connect_url: str,
+        connector: str,
+        had_outage: HadOutage = no_outage,
+        silent_for_s: float = SILENT_FOR_S,
+    ) -> None:
+        super().__init__()
+        self._url, self._connector = connect_url, connector
+        self._had_outage, self._silent_for_s = had_outage, silent_for_s
+
+    def run(self) -> None:
+        """Query until the connector fails or Connect has been silent for too long."""
+        answered_s = time.monotonic()
+        while not self.stopping.wait(STATUS_EVERY_S):
+            try:
+                status = debezium.connector_status(self._url, self._connector)
+            except NotReady as why:
+                silent_s = time.monotonic() - answered_s
+                if silent_s > self._silent_for_s and not self._had_outage(answered_s):
+                    raise RacetrackError(
+                        f"Kafka Connect has not reported it for {silent_s:.0f} s: {why}"
+                    ) from None
+                continue
+            answered_s = time.monotonic()
+            if status and (failure := status.failure):
+                raise ConnectorFailed(f"{failure}\nDebezium's log is stack/debezium.log.")
+
+    def check(self) -> None:
+        """Raise the error that ended the probe, if there is one.
+
+        Raises:
+            RacetrackError: the connector has failed, or its state is unknown.
+        """
+        if isinstance(self._failure, ConnectorFailed):
+            raise self._failure
+        super().check()
+
+
+SCHEMAS_EVERY_S = 5.0
+Types = Mapping[str, str]
+
+
+class SchemasProbe(Probe):
+    """Fails once a column's type differs from its type when the demo was loaded, such as a decimal
+    with another scale. An engine that decodes by the first schema would read wrong numbers."""
+
+    failure_kind = EngineFailed
+
+    def __init__(self, engine: Engine, stack: Stack, every_s: float = SCHEMAS_EVERY_S) -> None:
+        super().__init__()
+        self._every_s = every_s
+        self.name = f"The input of {engine.title} from MySQL's tables"
+        workload = find_workload(stack.settings.workload)
+        self._topics = [workload.cdc_topic(table) for table in workload.tables]
+        self._kafka, self._registry = stack.endpoints.kafka, stack.endpoints.registry
+
+    def run(self) -> None:
+        """Compare each topic's newest schema with its first."""
+        first: dict[str, Types] = {}
+        while not self.stopping.wait(self._every_s):
+            for topic in self._topics:
+                try:
+                    newest = self._types(f"subjects/{topic}-value/versions/latest")
+                    if changed := changed_field(first.setdefault(topic, newest), newest):
+                        self._fail(topic, first[topic], changed)
+                except NotReady:
+                    continue  # this may be an expected outage; try again
+
+    def _fail(self, topic: str, first: Types, field: str) -> None:
+        """Raise with the first message of another type, if it has been published yet."""
+        types: dict[int, Types] = {}
+        for message in KafkaInput(self._kafka).since(topic, {}):
+            if (number := id_of(message.value)) not in types:
+                types[number] = self._types(f"schemas/ids/{number}")
+            if types[number].get(field, first[field]) != first[field]:
+                # As `refused_input` reads it.
+                raise RacetrackError(
+                    f"RACETRACK refused topic={topic}, partition={message.partition},"
+                    f" offset={message.offset}, field={field},"
+                    f" reason=its type is now {types[number][field]}, and was {first[field]}"
+                )
+
+    def _types(self, path: str) -> Types:
+        found: Any = net.get_json(f"{self._registry}/{path}")
+        return column_types(found["schema"])
+
+
+def column_types(envelope: str) -> Types:
+    """Return the type of each column in the schema of Debezium's changes, nullable or not."""
+    fields = {each["name"]: each["type"] for each in json.loads(envelope)["fields"]}
+    row = next(each for each in fields["before"] if isinstance(each, dict))
+    return {column["name"]: _shown(column["type"]) for column in row["fields"]}
+
+
+def changed_field(first: Types, newest: Types) -> str:
+    """Return the first column whose type has changed; empty if there is none."""
+    return next((name for name in first if newest.get(name, first[name]) != first[name]), "")
+
+
+def _shown(avro: Any) -> str:
+    if isinstance(avro, list):
+        return _shown(next(each for each in avro if each != "null"))
+    if not isinstance(avro, dict):
+        return str(avro)
+    if avro.get("logicalType") == "decimal":
+        return f"DECIMAL({avro['precision']}, {avro.get('scale', 0)})"
+    return str(avro["type"])
+
+
+FILE, TITLES = "purchases.csv", "at_ms,due,refused,done,captured,sent_ms\n"
+BATCH = 10_000
+# The generator reports its counts every 0.1 s.
+JUST_BEFORE_THE_NEXT_S = 0.08
+HEADER_BYTES = 5
+# Time for which the broker may return nothing but retriable errors.
+RETRIED_FOR_S = 30.0
+
+
+class PurchasesProbe(Probe):
+    """Writes `purchases.csv`, about ten rows a second. Since the generator's start: purchases due,
+    refused and in MySQL, over all kinds of events that insert one. Since the topic was created:
+    distinct purchases in it, and when Debezium sent the newest, by its own clock (0: none yet). A
+    duplicate message counts once."""
+
+    name = "Debezium's topic of inserts"
+
+    def __init__(
+        self,
+        kafka: str,
+        topic: str,
+        kinds: Sequence[str],
+        arrivals: ArrivalsProbe,
+        folder: RunFolder,
+        had_outage: HadOutage,
+    ) -> None:
+        super().__init__()
+        self._topic, self._kinds = topic, kinds
+        self._arrivals, self._had_outage = arrivals, had_outage
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": kafka,
+                "group.id": "racetrack-purchases",
+                "enable.auto.commit": False,
+                "log_level": 2,
+            }
+        )
+        self._csv = folder.open_for_lines(FILE)
+        self._ids: set[int] = set()
+        self._sent_ms = 0
+        self._failing_since_s: float | None = None
+
+    def run(self) -> None:
+        """Read the topic, then write a row with the generator's next report."""
+        with self._csv, contextlib.closing(self._consumer):
+            self._csv.write(TITLES)
+            self._consumer.assign([TopicPartition(self._topic, 0, OFFSET_BEGINNING)])
+            while not self.stopping.wait(JUST_BEFORE_THE_NEXT_S):
+                self._take()
+                # The generator's counts are later, so that captured never exceeds due.
+                if stats := self._arrivals.counts_after(clock.now_ms(), self.stopping):
+                    self._write(stats)
+
+    def _write(self, stats: Mapping[str, Any]) -> None:
+        inserted = [stats[kind] for kind in self._kinds if kind in stats]
+        counts = [sum(of[what] for of in inserted) for what in ("due", "refused", "done")]
+        row = stats["now_ms"], *counts, len(self._ids), self._sent_ms
+        self._csv.write(",".join(map(str, row)) + "\n")
+
+    def _take(self) -> None:
+        began_s = time.monotonic()
+        for message in self._consumer.consume(BATCH, 0):
+            if error := message.error():
+                if not (self._had_outage(began_s) or self._may_pass(error)):
+                    raise RacetrackError(f"{self._topic} can't be read: {error}.")
+            else:
+                self._failing_since_s = None
+                self._note(purchase_id(message.key() or b""), message.timestamp())
+
+    def _may_pass(self, error: KafkaError) -> bool:
+        now_s = time.monotonic()
+        self._failing_since_s = self._failing_since_s or now_s
+        return is_retriable(error) and now_s - self._failing_since_s < RETRIED_FOR_S
+
+    def _note(self, number: int, stamp: tuple[int, int]) -> None:
+        kind, sent_ms = stamp
+        if kind != TIMESTAMP_CREATE_TIME:
+            raise RacetrackError(
+                f"{self._topic} does not keep the time at which its messages were sent: set its"
+                " message.timestamp.type to CreateTime."
+            )
+        if number not in self._ids:
+            self._ids.add(number)
+            self._sent_ms = max(self._sent_ms, sent_ms)
+
+
+def purchase_id(key: bytes) -> int:
+    """Return the id in a message's key: Confluent's header of five bytes, then one Avro long (seven
+    bits per byte, lowest first, zigzag).
+
+    Raises:
+        RacetrackError: the key is too short.
+    """
+    if len(key) < HEADER_BYTES + 1:
+        raise RacetrackError(f"A message of a purchase has no id in its key: {key!r}.")
+    number = 0
+    for place, byte in enumerate(key[HEADER_BYTES:]):
+        number |= (byte & 0x7F) << 7 * place
+    return (number >> 1) ^ -(number & 1)

@@ -1,0 +1,193 @@
+"""Checks before and during a run: engine, settings, installation, writes, services, free space."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from racetrack import environment
+from racetrack.config import Settings
+from racetrack.engines.contract import Engine
+from racetrack.errors import EngineFailed, RacetrackError, UsageError
+from racetrack.probes import write_check
+from racetrack.results.run import RunArguments
+from racetrack.stack import applicability, resources
+from racetrack.stack.contract import DataFolder, Say, Stack
+from racetrack.workloads.contract import find_workload
+
+# Every engine's input comes from these; an engine declares what it needs besides.
+ALWAYS = ("mysql", "broker", "loadgen")
+# Rates of optional events, off by default, which not every workload has.
+OPTIONAL_RATES = ("tracer_events_per_second", "updates_per_second", "deletes_per_second")
+
+
+def services_of(engine: Engine, settings: Settings) -> list[str]:
+    """Return the services that an experiment with this engine needs."""
+    return [*ALWAYS, *engine.needs, *engine.services_in(settings)]
+
+
+def require_usable(engine: Engine, stack: Stack) -> None:
+    """Check everything that needs no access to the machine: that the engine supports this workload
+    and this stack, and that the settings given for this run have an effect.
+
+    Raises:
+        UsageError, SetupError: it does not; the message has the remedy.
+    """
+    applicability.require_overrides_applicable(
+        {*services_of(engine, stack.settings), *engine.services},
+        stack.runtime,
+        airgap=stack.settings.airgap,
+    )
+    resources.require_cores(stack.settings)
+    require_raced_on(engine, stack.settings)
+    engine.check(stack)
+
+
+def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
+    """Check before anything starts that the engine can run on this stack, and install what is
+    missing.
+
+    Raises:
+        UsageError, SetupError, BusyError: it can't; the message has the remedy.
+    """
+    if line := environment.ignored():
+        say(line)
+    require_usable(engine, stack)
+    resources.pin_harness(stack.settings)
+    stack.prepare(services_of(engine, stack.settings), say)
+
+
+def require_raced_on(engine: Engine, settings: Settings) -> None:
+    """Check that the engine has a script for the workload, and the workload all enabled events.
+
+    Raises:
+        UsageError: one is missing, or there is no such workload.
+    """
+    workload = find_workload(settings.workload)
+    if engine.script_ending:
+        engine.script(settings)
+    for rate in OPTIONAL_RATES:
+        if getattr(settings, rate) and rate not in workload.rates:
+            raise UsageError(
+                f"{rate.upper()} does nothing: the workload {workload.name} has no"
+                f" {rate.partition('_')[0]}. Set it to 0."
+            )
+
+
+def check_writes(stack: Stack, meanwhile: Callable[[], None]) -> None:
+    """Check that the broker of a running stack takes writes and keeps what the generator sends.
+
+    Raises:
+        WriteCheckError: it does not; the message has the reason, if known.
+    """
+    topic = find_workload(stack.settings.workload).topic.name
+    write_check.check_writes(stack.endpoints, topic, stack.log_of("broker"), meanwhile)
+
+
+def check_services(stack: Stack, engine: Engine) -> None:
+    """Raise if a service of the stack has ended unexpectedly. The engine's own services come last,
+    since they may have failed because another did.
+
+    Raises:
+        RacetrackError: a service has ended; EngineFailed: it is one of the engine's own.
+    """
+    died = stack.died()
+    own = engine.services_in(stack.settings)
+    for name in sorted(died, key=lambda name: name in own):
+        kind = EngineFailed if name in own else RacetrackError
+        raise kind(f"{name} ended during the run: {died[name]}")
+
+
+CHECK_EVERY_S = 0.5
+# A broker without space ends with a stack trace, so the run ends before that.
+LEAST_BYTES, LEAST_S = 32 << 20, 2.0
+LEAST_BYTES_FOR_LOGS = 8 << 20
+SEGMENT_BYTES = 64 << 20  # the broker drops whole segments
+
+
+class NoSpace(RacetrackError):
+    """A file system that the run writes to is full or nearly full."""
+
+
+class SpaceWatch:
+    """Ends a run before a file system is full."""
+
+    def __init__(self, stack: Stack, run_folder: Path) -> None:
+        self._stack = stack
+        self._logs = DataFolder(
+            run_folder,
+            str(resources.mount_point(run_folder)),
+            "Free some, or set LOGS_FOLDER to a folder on another disk",
+        )
+        self._checked_s = 0.0
+        self._before: dict[Path, tuple[float, int]] = {}  # time and free bytes at the last new load
+
+    def load_changes(self) -> None:
+        """Estimate from now on how fast the load fills each file system."""
+        now_s = time.monotonic()
+        self._before = {f.path: (now_s, free_space(f.path)[0]) for f in self._stack.data_folders()}
+
+    def check(self) -> None:
+        """Raise if a file system is nearly full.
+
+        Raises:
+            NoSpace: one is.
+        """
+        now_s = time.monotonic()
+        if now_s - self._checked_s < CHECK_EVERY_S:
+            return
+        self._checked_s = now_s
+        if (free := free_space(self._logs.path)[0]) < LEAST_BYTES_FOR_LOGS:
+            raise NoSpace(
+                f"no space in {self._logs.name}: {format_bytes(free)} left. {self._logs.remedy}."
+            )
+        for folder in self._stack.data_folders():
+            # A container that has just ended has no folder; `check_services` reports its end.
+            with suppress(FileNotFoundError, ProcessLookupError):
+                self._check_data(folder, now_s)
+
+    def _check_data(self, folder: DataFolder, now_s: float) -> None:
+        free, total = free_space(folder.path)
+        began_s, free_then = self._before.setdefault(folder.path, (now_s, free))
+        per_s = (free_then - free) / (now_s - began_s) if now_s > began_s else 0.0
+        if free >= max(min(LEAST_BYTES, total // 10), LEAST_S * per_s):
+            return
+        fills = f", this load fills it in {free_then / per_s:.0f} s" if per_s > 0 else ""
+        raise NoSpace(
+            f"no space in {folder.name}: {format_bytes(total)}{fills}."
+            f" {folder.remedy}, or let the broker keep less (KAFKA_RETENTION_BYTES)."
+        )
+
+
+def space_warnings(stack: Stack, asked: RunArguments) -> Iterator[str]:
+    """Yield a line for each file system that a run's load will fill before its end."""
+    per_s, most = stored_by_broker(stack.settings, asked.pageviews_per_s)
+    takes_s = asked.wait_s + asked.samples * asked.delay_s + asked.warm_up_s / 2
+    for folder in stack.data_folders():
+        free, _ = free_space(folder.path)
+        if min(per_s * takes_s, most) > free:
+            yield (
+                f"{folder.name} has {format_bytes(free)} free: this load fills it in"
+                f" {free / per_s:.0f} s, and the run takes {takes_s:.0f} s. {folder.remedy}, or let"
+                " the broker keep less (KAFKA_RETENTION_BYTES)."
+            )
+
+
+def stored_by_broker(settings: Settings, events_per_s: int) -> tuple[float, float]:
+    """Return the bytes per second that the broker stores at this rate, and the most it retains."""
+    per_event = find_workload(settings.workload).stored_bytes
+    limit = settings.kafka_retention_bytes
+    most = float("inf") if limit < 0 else settings.pageviews_partitions * (limit + SEGMENT_BYTES)
+    return float(events_per_s * per_event), float(most)
+
+
+def free_space(folder: Path) -> tuple[int, int]:
+    """Return free and total bytes of the file system of a folder."""
+    stat = os.statvfs(folder)
+    return stat.f_bavail * stat.f_frsize, stat.f_blocks * stat.f_frsize
+
+
+def format_bytes(size: int) -> str:
+    """Return a size as text: 1,181,116,006 → `1.1 GiB`."""
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"

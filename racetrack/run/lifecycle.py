@@ -1,0 +1,128 @@
+"""Lifecycle of a run, shared by experiments and capacity searches: description, outcome, clean-up,
+and repetition of void runs."""
+
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from racetrack import __version__, host, terminal
+from racetrack.analysis.noise import is_void
+from racetrack.config import for_record
+from racetrack.engines.contract import Engine
+from racetrack.results.folder import RunFolder, read_run
+from racetrack.results.run import QueryRecord, RunArguments, TracedViewRecord
+from racetrack.stack.contract import Stack
+from racetrack.terminal import Screen
+from racetrack.workloads.contract import Workload, find_workload
+
+REPEATS = 3
+Made = TypeVar("Made")
+
+
+class Outcome:
+    """Outcome of a run as `run.json` holds it: `ok`, or what failed."""
+
+    def __init__(self) -> None:
+        self.text = "unfinished"
+
+
+@contextmanager
+def recorded_run(
+    folder: RunFolder, guard: terminal.Guard, stop: Callable[[], None]
+) -> Iterator[Outcome]:
+    """Record the outcome of the run in this context, and stop everything at its end.
+
+    The context sets the outcome; an error replaces it and is raised again. Signals end the run
+    until clean-up begins. Afterwards the guard is disarmed.
+
+    Raises:
+        Interrupted: by a signal; everything has been stopped, and the outcome recorded.
+    """
+    outcome = Outcome()
+    try:
+        with terminal.unwrapped():
+            yield outcome
+            guard.disarm()
+    except BaseException as error:
+        outcome.text = str(error) or repr(error)
+        raise
+    finally:
+        guard.disarm()
+        try:
+            with folder.recording() as run:
+                run.outcome = outcome.text
+        finally:  # a full disk may prevent the record
+            stop()
+
+
+def describe_run(folder: RunFolder, engine: Engine, stack: Stack, arguments: RunArguments) -> None:
+    """Write the description of a run into `run.json`: arguments, settings, machine, views."""
+    settings = stack.settings
+    workload = find_workload(settings.workload)
+    with folder.recording() as run:
+        run.runtime = stack.runtime
+        run.data_in_memory = stack.data_in_memory
+        # A copy with every field set, because fields that were never set are not written.
+        run.asked = RunArguments(**dict(arguments))
+        run.outcome = "unfinished"
+        run.settings = for_record(settings)
+        run.engine_services = engine.services_in(settings)
+        run.caveats = tuple(engine.caveats(settings))
+        run.summary_after_ms = engine.summary_after_ms
+        if engine.script_ending:
+            run.workload_views = len(workload.views)
+        run.absent_views = tuple(engine.absent_views(settings))
+        if settings.tracer_events_per_second:
+            run.traced_views = traced_views(workload)
+        if settings.reads_per_second:
+            run.queries = tuple(
+                QueryRecord(name=each.name, traced_view=each.by.name if each.by else None)
+                for each in workload.queries
+            )
+        run.event_window_ms = workload.event_window_ms
+        run.machine = host.describe()
+        run.versions = {"racetrack": __version__, "python": platform.python_version()}
+
+
+def traced_views(workload: Workload) -> tuple[TracedViewRecord, ...]:
+    """Return the records of a workload's traced views."""
+    return tuple(
+        TracedViewRecord(
+            name=view.name, source=view.source, parity=view.parity, is_time=view.is_time
+        )
+        for view in workload.traced_views
+    )
+
+
+def repeat_while_void(
+    once: Callable[[], Made],
+    why_void: Callable[[Made], str | None],
+    screen: Screen,
+    guard: terminal.Guard,
+) -> Made:
+    """Call `once`, and again while its result is void, REPEATS times at most; return the last
+    result, which may be void too. Each repetition is printed with its reason.
+
+    Raises:
+        Interrupted: by a signal.
+    """
+    made = once()
+    for repeat in range(1, REPEATS + 1):
+        if not (why := why_void(made)):
+            break
+        screen.heading(f"{why} Again, repeat {repeat} of {REPEATS} at most")
+        guard.rearm()
+        made = once()
+    return made
+
+
+def run_until_not_void(once: Callable[[], Path], screen: Screen, guard: terminal.Guard) -> Path:
+    """Repeat a run while its `run.json` reports it as void; `once` returns its folder."""
+
+    def why_void(folder: Path) -> str | None:
+        outcome = read_run(folder).outcome
+        return outcome if is_void(outcome) else None
+
+    return repeat_while_void(once, why_void, screen, guard)

@@ -1,0 +1,217 @@
+"""Rows of the workload's tables: from MySQL, and from the topics of CDC."""
+
+import re
+import time
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pymysql
+import pymysql.cursors
+from confluent_kafka import OFFSET_END, Consumer, TopicPartition
+
+from racetrack.errors import RacetrackError
+from racetrack.kafka_client import NoOffsets, ends, is_retriable
+from racetrack.stack.avro import Avro
+from racetrack.stack.contract import Stack
+from racetrack.workloads.contract import View, Workload
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+ANSWER_WITHIN_S = 30.0
+Rows = tuple[tuple[Any, ...], ...]
+# Errors of a table that lost a column or was dropped; the other tables can still be compared.
+UNKNOWN_COLUMN, NO_SUCH_TABLE = 1054, 1146
+STATEMENT_CHARS, MOST_STATEMENTS = 100, 5
+_COMMENTS = re.compile(r"^(\s|/\*.*?\*/|use `[^`]*`;)*", re.IGNORECASE | re.DOTALL)
+_CHANGES_ROWS = re.compile(r"(TRUNCATE|(DROP|RENAME|ALTER)\s+TABLE)\b", re.IGNORECASE)
+
+
+def read_tables(stack: Stack, workload: Workload) -> dict[str, Rows | str]:
+    """Return the rows of each table, all read at one instant, with columns in the order of its
+    view; a string is the reason why a table can't be read.
+
+    Raises:
+        RacetrackError: MySQL does not answer, or refuses.
+    """
+    try:
+        with _connect(stack, workload.database) as connection, connection.cursor() as cursor:
+            cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+            return {
+                view.name: _read(cursor, view.name, view.columns) for view in workload.table_views()
+            }
+    except pymysql.MySQLError as error:
+        raise _no_answer(stack, error) from error
+
+
+def statements_without_messages(stack: Stack, tables: Collection[str]) -> list[str]:
+    """Return the first statements in MySQL's log that change rows of these tables without a message
+    from Debezium: TRUNCATE, and DDL that alters, renames or drops a table.
+
+    Raises:
+        RacetrackError: MySQL does not answer, or refuses.
+    """
+    found: list[str] = []
+    names = re.compile(rf"\b({'|'.join(map(re.escape, tables))})\b", re.IGNORECASE)
+    try:
+        with (
+            _connect(stack, "debezium") as connection,
+            connection.cursor(pymysql.cursors.SSCursor) as cursor,
+        ):
+            cursor.execute("SHOW BINARY LOGS")
+            for log, *_ in cursor.fetchall():
+                cursor.execute(f"SHOW BINLOG EVENTS IN '{log}'")
+                for name, position, kind, _server, _end, info in cursor:
+                    sql = _COMMENTS.sub("", info) if kind == "Query" else ""
+                    if _CHANGES_ROWS.match(sql) and names.search(sql):
+                        short = " ".join(sql.split())[:STATEMENT_CHARS]
+                        found.append(f"{short} ({name}, position {position})")
+    except pymysql.MySQLError as error:
+        raise _no_answer(stack, error) from error
+    return found[:MOST_STATEMENTS]
+
+
+def _connect(stack: Stack, user: str) -> "pymysql.Connection[Any]":
+    """Connect as the user of the workload's database, which has the same name, or as `debezium`."""
+    where, settings = stack.endpoints, stack.settings
+    is_debezium = user == "debezium"
+    secret = settings.mysql_debezium_password if is_debezium else settings.mysql_shop_password
+    return pymysql.connect(
+        host=where.mysql_host,
+        port=where.mysql_port,
+        user=user,
+        password=secret.get_secret_value(),
+        database=None if is_debezium else user,
+        connect_timeout=round(ANSWER_WITHIN_S),
+        read_timeout=round(ANSWER_WITHIN_S),
+    )
+
+
+def _read(cursor: Any, table: str, columns: Mapping[str, object]) -> Rows | str:
+    try:
+        cursor.execute(f"SELECT {', '.join(columns)} FROM {table}")  # noqa: S608  # names of the workload only
+    except pymysql.MySQLError as error:
+        if error.args[0] in (UNKNOWN_COLUMN, NO_SUCH_TABLE):
+            return f"MySQL: {error.args[1]}"
+        raise
+    rows: Rows = cursor.fetchall()
+    return rows
+
+
+def _no_answer(stack: Stack, error: pymysql.MySQLError) -> RacetrackError:
+    where = stack.endpoints
+    return RacetrackError(
+        f"The tables of MySQL at {where.mysql_host}:{where.mysql_port} can't be read: {error}."
+        " Its log is stack/mysql.log."
+    )
+
+
+MESSAGES_AT_ONCE = 10_000
+COLLECT_S = 0.2
+# Confluent's header: a zero and the schema's id, which changes with ALTER TABLE.
+HEADER_BYTES = 5
+
+
+class CdcTopics:
+    """Reads the topics of the tables as they grow; decodes only the newest message of each key."""
+
+    def __init__(self, kafka: str, registry: str, workload: Workload) -> None:
+        self._tables = {workload.cdc_topic(table): table for table in workload.tables}
+        self._avro = Avro(registry)
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": kafka,
+                "group.id": "racetrack-cdc",  # a consumer must name one; nothing is committed
+                "enable.auto.commit": False,
+                "log_level": 2,
+            }
+        )
+        self._positions = dict.fromkeys(self._tables, 0)
+        self._newest: dict[str, dict[bytes, tuple[int, bytes | None]]] = {
+            table: {} for table in workload.tables
+        }
+        # Descriptions of each table's messages that are no change of a row.
+        self.unfit: dict[str, list[str]] = {}
+
+    def close(self) -> None:
+        """Close the connection to the broker."""
+        self._consumer.close()
+
+    def read_on(self) -> int:
+        """Read the messages since the last call; return their number.
+
+        Raises:
+            RacetrackError: the broker refuses, or does not deliver in time.
+        """
+        give_up = time.monotonic() + ANSWER_WITHIN_S
+        try:
+            partitions = [(topic, 0) for topic in self._tables]
+            offsets = ends(self._consumer, partitions, OFFSET_END, ANSWER_WITHIN_S)
+        except NoOffsets as why:
+            raise RacetrackError(f"The topics of CDC can't be read: {why}.") from why
+        missing = {t: offsets[t, 0] for t, at in self._positions.items() if at < offsets[t, 0]}
+        if not missing:
+            return 0
+        before = sum(self._positions.values())
+        self._consumer.assign([TopicPartition(t, 0, self._positions[t]) for t in missing])
+        try:
+            while any(self._positions[topic] < end for topic, end in missing.items()):
+                for message in self._consumer.consume(MESSAGES_AT_ONCE, COLLECT_S):
+                    self._take(message)
+                if time.monotonic() > give_up:
+                    raise RacetrackError(
+                        f"The broker did not deliver the topics of CDC up to {missing} within"
+                        f" {ANSWER_WITHIN_S:.0f} s: it is at {self._positions}."
+                    )
+        finally:
+            self._consumer.unassign()
+        return sum(self._positions.values()) - before
+
+    def table(self, view: View) -> pa.Table:
+        """Return the rows of a table, with the columns of its view that its messages have."""
+        self.unfit.pop(view.name, None)
+        rows = [
+            row
+            for offset, value in self._newest[view.name].values()
+            if value is not None and (row := self._row(view.name, offset, value)) is not None
+        ]
+        # A table that lost a column is compared in the others.
+        names = [name for name in view.columns if not rows or any(name in row for row in rows)]
+        return pa.table({name: _column([row.get(name) for row in rows]) for name in names})
+
+    def _take(self, message: "Message") -> None:
+        if error := message.error():
+            if not is_retriable(error):
+                raise RacetrackError(f"{message.topic()} can't be read: {error}.")
+            return
+        topic, offset = str(message.topic()), int(message.offset() or 0)
+        key = (message.key() or b"")[HEADER_BYTES:]
+        self._newest[self._tables[topic]][key] = offset, message.value()
+        self._positions[topic] = offset + 1
+
+    def _row(self, table: str, offset: int, value: bytes) -> Mapping[str, Any] | None:
+        """Return the row after a change; None if it was deleted, or the message is no change."""
+        envelope: object = None
+        # fastavro raises one of many errors where the bytes do not match the schema.
+        with suppress(ValueError, TypeError, EOFError, LookupError, ArithmeticError):
+            envelope = self._avro.decode(value)
+        if isinstance(envelope, dict) and "after" in envelope:
+            row: Mapping[str, Any] | None = envelope["after"]
+            return row
+        self.unfit.setdefault(table, []).append(f"offset {offset} is no change of a row")
+        return None
+
+
+def open_topics(stack: Stack, workload: Workload) -> CdcTopics:
+    """Return a reader of the topics of a running stack."""
+    return CdcTopics(stack.endpoints.kafka, stack.endpoints.registry, workload)
+
+
+def _column(values: list[Any]) -> pa.Array:
+    """Return a column of the values' own type, or of text where they have several types."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.array([None if value is None else str(value) for value in values])
