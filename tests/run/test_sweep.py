@@ -109,7 +109,7 @@ def test_an_engine_that_was_not_in_it_has_no_published_experiment() -> None:
 
 @pytest.mark.parametrize("setting", ["REDPANDA_MEMORY", "mysql_tmpfs"])
 def test_a_setting_that_would_do_nothing_is_not_varied(setting: str) -> None:
-    with pytest.raises(UsageError, match=f"{setting.upper()} does nothing .* natively: "):
+    with pytest.raises(UsageError, match=f"{setting.upper()} has no effect .* natively: "):
         sweep.require_applicable(setting, EXAMPLE, load({"RUNTIME": "native"}))
 
 

@@ -602,5 +602,5 @@ def test_the_size_of_one_that_runs_elsewhere_is_refused(ready: MakeReady) -> Non
 
 
 def test_its_size_is_not_varied_where_it_is_not_started() -> None:
-    with pytest.raises(UsageError, match=r"MATERIALIZE_WORKERS does nothing .* natively: "):
+    with pytest.raises(UsageError, match=r"MATERIALIZE_WORKERS has no effect .* natively: "):
         sweep.require_applicable("MATERIALIZE_WORKERS", mz.ENGINE.name, load({"RUNTIME": "native"}))
