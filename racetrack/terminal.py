@@ -126,6 +126,15 @@ class Guard:
             self._armed = False
             raise Interrupted(self._pending)
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether a signal came while the guard was disarmed."""
+        return self._pending is not None
+
+    def postpone(self, interrupted: Interrupted) -> None:
+        """Raise this signal again at the next `rearm`."""
+        self._pending = interrupted.number
+
     def handle(self, number: int, _frame: FrameType | None) -> None:
         """Handle a signal."""
         if not self._armed:

@@ -1,0 +1,1 @@
+"""Experiments, capacity searches, sweeps, faults and calibration on a running stack."""

@@ -80,11 +80,20 @@ class Experiment:
                 result = str(error)
             self._report(result)
             if is_complete:
-                # Everything is stopped and reported, so a signal may end the rest.
-                guard.rearm()
-                self._stack.speed_up_next_start(self._screen.say)
-                guard.disarm()
+                self._speed_up_next_start(guard)
         return result
+
+    def _speed_up_next_start(self, guard: terminal.Guard) -> None:
+        """Let a signal end this work, not the run: everything is stopped and reported."""
+        if guard.is_pending:
+            return
+        guard.rearm()
+        try:
+            self._stack.speed_up_next_start(self._screen.say)
+        except terminal.Interrupted as interrupted:
+            guard.postpone(interrupted)
+        finally:
+            guard.disarm()
 
     def _announce(self) -> None:
         asked = self._asked

@@ -43,6 +43,11 @@ ASK_EVERY_S = 1.0
 NORMAL_WITHIN_S = 120.0
 LAG_EVERY_S = 2.0
 
+FIRST_RUN = (
+    "This is a first run: {} started without class archives, which later runs have. CPU and memory"
+    " may be higher than there."
+)
+
 
 @dataclass(frozen=True)
 class LatestCounters:
@@ -135,6 +140,8 @@ class Session:
         self._stack.start(services, self._folder.stack, self._screen.say, on_ready)
         with self._folder.recording() as run:
             run.versions |= self._stack.versions()
+            if unprepared := self._stack.unprepared:
+                run.caveats = (*run.caveats, FIRST_RUN.format(", ".join(unprepared)))
         if "debezium" in self._engine.needs:
             had_outage = self._outage_of("debezium")
             connect = self._stack.endpoints.connect

@@ -196,6 +196,10 @@ class Stack(Protocol):
     def stop(self, say: Say) -> None:
         """End everything that was started, by any process, and remove its data. Idempotent."""
 
+    @property
+    def unprepared(self) -> tuple[str, ...]:
+        """Services that lack the results that speed up later starts."""
+
     def speed_up_next_start(self, say: Say) -> None:
         """Make missing results that speed up later starts; call after `stop`. May be interrupted,
         and is then left for the end of the next run."""

@@ -220,6 +220,7 @@ class NoStack:
     runtime: str
     settings: Any
     data_in_memory: bool = True
+    unprepared: tuple[str, ...] = ()
 
     def data_folders(self) -> list[DataFolder]:
         return []

@@ -37,6 +37,7 @@ class MadeUpStack:
         "127.0.0.1:0", "http://127.0.0.1:0", "", "127.0.0.1", 0, "127.0.0.1", 8090, "127.0.0.1:0"
     )
     unmeasurable: Unmeasurable | None = None
+    unprepared: tuple[str, ...] = ()
 
     def __init__(self, settings: Settings | None = None, runtime: str = "native") -> None:
         self.settings, self.runtime = settings or load(), runtime

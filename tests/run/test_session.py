@@ -136,6 +136,14 @@ def test_the_stack_is_started_and_then_it_is_seen_whether_it_takes_writes(
     assert read_run(at.folder.path).versions == {"mysql": "9"}
 
 
+def test_a_first_run_has_a_caveat(drive: Callable[..., Drive]) -> None:
+    at = drive()
+    at.stack.unprepared = ("broker", "registry")
+    at.session.start_stack()
+    (caveat,) = read_run(at.folder.path).caveats
+    assert caveat.startswith("This is a first run: broker, registry started without")
+
+
 class Waiting(MadeUpEngine):
     """An engine whose script waits for Debezium itself."""
 

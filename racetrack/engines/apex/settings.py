@@ -9,6 +9,8 @@ from racetrack.stack.applicability import Applicability
 
 
 class ApexSettings(Settings):
+    """Settings of Apex."""
+
     apex_heap: Size
     apex_guarantee: Literal["at_least_once", "at_most_once"]
     apex_flush_ms: Annotated[Milliseconds, Field(ge=1)]

@@ -11,6 +11,8 @@ NATIVE_ONLY = "the calibration engine runs natively only"
 
 
 class CalibrationSettings(Settings):
+    """Settings of the calibration engine."""
+
     cal_delay_ms: Milliseconds
     cal_capacity_per_s: Rate
     cal_stalled_partition: Annotated[int, Field(ge=-1)]

@@ -9,6 +9,8 @@ from racetrack.config import Milliseconds, Port, Settings, Size
 
 
 class DeephavenSettings(Settings):
+    """Settings of Deephaven."""
+
     deephaven_port: Port
     deephaven_heap: Size
     deephaven_cycle_ms: Annotated[Milliseconds, Field(ge=1)]

@@ -7,6 +7,8 @@ from racetrack.stack.applicability import Applicability
 
 
 class FlinkSettings(Settings):
+    """Settings of Flink."""
+
     flink_port: Port
     flink_heap: Size
     flink_parallelism: Count

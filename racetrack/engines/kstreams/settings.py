@@ -11,6 +11,8 @@ EXACTLY_ONCE = "exactly_once_v2"
 
 
 class KafkaStreamsSettings(Settings):
+    """Settings of Kafka Streams."""
+
     kstreams_heap: Size
     kstreams_threads: Count
     kstreams_commit_ms: Annotated[Milliseconds, Field(ge=1)]

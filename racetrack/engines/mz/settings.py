@@ -29,6 +29,8 @@ def _url_of_materialize(secret: SecretStr) -> SecretStr:
 
 
 class MaterializeSettings(Settings):
+    """Settings of Materialize."""
+
     materialize_port: Port
     materialize_workers: Count
     materialize_memory_mib: Annotated[Mebibytes, Field(ge=1)]

@@ -14,6 +14,8 @@ def _postgres_size(size: str) -> str:
 
 
 class PostgresSettings(Settings):
+    """Settings of PostgreSQL."""
+
     postgres_port: Port
     postgres_tmpfs: Size
     postgres_shared_buffers: Annotated[Size, AfterValidator(_postgres_size)]

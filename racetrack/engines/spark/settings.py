@@ -9,6 +9,8 @@ from racetrack.stack.applicability import Applicability
 
 
 class SparkSettings(Settings):
+    """Settings of Spark."""
+
     spark_heap: Size
     spark_trigger_ms: Milliseconds
     spark_cores: Annotated[int, Field(ge=0)]

@@ -9,6 +9,8 @@ from racetrack.stack.applicability import Applicability
 
 
 class StormSettings(Settings):
+    """Settings of Storm."""
+
     storm_heap: Size
     storm_guarantee: Literal["at_least_once", "at_most_once"]
     storm_flush_ms: Annotated[Milliseconds, Field(ge=1)]

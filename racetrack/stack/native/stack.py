@@ -268,12 +268,16 @@ class NativeStack:
         if cleared:
             say(f"  ended {cleared} in {time.monotonic() - began:.1f} s")
 
+    @property
+    def unprepared(self) -> tuple[str, ...]:
+        """Services without a class archive."""
+        items = self._faster.items()
+        return tuple(sorted(name for name, faster in items if not faster.exists(self._parts)))
+
     def speed_up_next_start(self, say: Say) -> None:
         """Make missing class archives: services are started once more, with the peers they need,
         and ended when their archive is written."""
-        missing = {
-            name: faster for name, faster in self._faster.items() if not faster.exists(self._parts)
-        }
+        missing = {name: self._faster[name] for name in self.unprepared}
         if not missing:
             return
         say(
