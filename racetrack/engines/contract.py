@@ -100,9 +100,6 @@ class Engine(ABC):
     order: int = 1_000  # where it is in lists: lower first, as in the README
     needs: tuple[str, ...] = ()  # services it needs beside the database, broker and generator
     services: tuple[str, ...] = ()  # its own services, those whose cost is the engine's cost
-    # Of all its services, those that its script waits for by itself: the demo is loaded as soon as
-    # the others are ready.
-    demo_waits_for: tuple[str, ...] = ()
     runtimes: tuple[str, ...] = ("native", "compose")  # those that can start it
     # It reads each table's changes by the schema of when its demo was loaded, so that numbers of a
     # column whose type is changed later would be wrong.
@@ -138,6 +135,11 @@ class Engine(ABC):
                 f" scripts/{path.name}. It has scripts for {', '.join(self.scripts)}."
             )
         return path
+
+    def demo_waits_for(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the services that the script waits for itself: it is loaded as soon as all others
+        are ready."""
+        return ()
 
     def services_in(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
         """Its own services that a stack of these settings starts: none if it runs elsewhere."""

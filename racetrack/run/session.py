@@ -135,7 +135,7 @@ class Session:
         services = services_of(self._engine, self._stack.settings)
         self._screen.say(f"  {', '.join(services)}, side by side")
         on_ready: OnReady = ignore
-        if waits_for := set(self._engine.demo_waits_for):
+        if waits_for := set(self._engine.demo_waits_for(self._stack.settings)):
             on_ready = WhenAllReady(set(services) - waits_for, self._begin_to_load)
         self._stack.start(services, self._folder.stack, self._screen.say, on_ready)
         with self._folder.recording() as run:

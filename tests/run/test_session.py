@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from racetrack.config import load
+from racetrack.config import Settings, load
 from racetrack.engines.contract import DemoError
 from racetrack.errors import RacetrackError
 from racetrack.probes.base import Probe
@@ -147,7 +147,8 @@ def test_a_first_run_has_a_caveat(drive: Callable[..., Drive]) -> None:
 class Waiting(MadeUpEngine):
     """An engine whose script waits for Debezium itself."""
 
-    demo_waits_for = ("debezium",)
+    def demo_waits_for(self, settings: Settings) -> tuple[str, ...]:
+        return ("debezium",)
 
     def __init__(self) -> None:
         super().__init__()

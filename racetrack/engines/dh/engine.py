@@ -45,10 +45,14 @@ class Deephaven(Engine):
     order = 1
     needs = ("registry", "debezium")
     services = ("deephaven",)
-    demo_waits_for = ("debezium",)  # `wait_for` in the script
     script_ending = ".py"
     keeps_first_schemas = True  # Deephaven 42.7 decodes decimals by the first schema's scale
     is_published = True
+
+    def demo_waits_for(self, settings: Settings) -> tuple[str, ...]:
+        """Return Debezium for the script that waits for the schemas of its topics."""
+        waits = "wait_for(" in self.script(settings).read_text()
+        return ("debezium",) if waits else ()
 
     def load_demo(self, stack: Stack) -> None:
         """Run the workload's script, then `scripts/sample_dt.py`, which makes the server tell; if
