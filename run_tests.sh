@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # All checks, then all tests; sets up what is missing first. Arguments go to pytest.
-# With --quick, before a commit: only the tests that take a moment.
+# With --quick, before a commit: only the tests that take a moment. With --readme, as CI: of those that
+# run the real stack only the ones for what the README shows.
 set -euo pipefail
 shopt -s globstar nullglob
 # shellcheck source=racetrack/install/bootstrap.sh
@@ -21,6 +22,11 @@ briefly=(--durations 20 --durations-min 10 --tb short)
 if [[ ${1-} == --quick ]]; then
     shift
     exec "$TESTS_PYTHON" -m pytest "${two_at_a_time[@]}" -m "not e2e and not slow" "$@"
+fi
+end_to_end=()
+if [[ ${1-} == --readme ]]; then
+    end_to_end=(tests/e2e/test_{readme,experiment,endings,environment,loadgen,write_check}.py
+        racetrack/engines/dh/tests)
 elif (($#)); then
     exec "$TESTS_PYTHON" -m pytest "$@"
 fi
@@ -36,6 +42,6 @@ all_of() {
 }
 all_of "${two_at_a_time[@]}" -m "not e2e"
 # These measure nothing, so Java's quick compiler is enough.
-JVM_OPTIONS=-XX:TieredStopAtLevel=1 all_of "${two_at_a_time[@]}" -m "e2e and not alone"
-all_of -m "e2e and alone"
+JVM_OPTIONS=-XX:TieredStopAtLevel=1 all_of "${two_at_a_time[@]}" -m "e2e and not alone" "${end_to_end[@]}"
+all_of -m "e2e and alone" "${end_to_end[@]}"
 exit "$failed"

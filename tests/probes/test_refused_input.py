@@ -76,7 +76,7 @@ def line(
 def test_an_ordinary_message_has_no_fault() -> None:
     for url in ("/products/7", "/profiles/7", "/", "/about/\n\U0001f642"):
         assert fault_of(json.dumps({**GOOD, "url": url}).encode(), SHOP.topic) is None
-    event = {"ad_id": "a", "event_type": "view", "event_time": "1795000000000"}
+    event = {"ad_id": "a", "event_type": "view", "event_time": 1_795_000_000_000}
     assert fault_of(json.dumps(event).encode(), ADS.topic) is None
     fault = fault_of(json.dumps({**event, "event_time": "soon"}).encode(), ADS.topic)
     assert fault and fault.field == "event_time"
