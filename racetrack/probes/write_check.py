@@ -80,16 +80,16 @@ def _write_acknowledged(bootstrap: str, meanwhile: Callable[[], None]) -> None:
     """Write one record with acks=all. Each attempt is one request, so that the last error is the
     broker's own; a broker that has just started returns errors that pass."""
     client: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "log_level": 0}
+    give_up = time.monotonic() + ACKNOWLEDGED_WITHIN_S
     admin = AdminClient(client)  # referenced until the topic is there, or the request is dropped
     with contextlib.suppress(TimeoutError):  # what is wrong shows when the record is written
-        admin.create_topics([NewTopic(TOPIC, 1, -1)])[TOPIC].exception(ACKNOWLEDGED_WITHIN_S)
+        admin.create_topics([NewTopic(TOPIC, 1, -1)])[TOPIC].exception(ACKNOWLEDGED_WITHIN_S / 2)
     results: list[KafkaError | None] = []
 
     def take(error: KafkaError | None, _message: Message) -> None:
         results.append(error)
 
     producer = Producer({**client, "acks": "all", "retries": 0})
-    give_up = time.monotonic() + ACKNOWLEDGED_WITHIN_S
     error: KafkaError | None = None
     while time.monotonic() < give_up:
         results.clear()

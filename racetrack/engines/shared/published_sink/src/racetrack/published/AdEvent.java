@@ -1,4 +1,4 @@
-package racetrack.results.reference;
+package racetrack.published;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.databind.DeserializationFeature;

@@ -1,4 +1,4 @@
-package racetrack.results.reference;
+package racetrack.published;
 
 import java.util.HashMap;
 import java.util.Map;

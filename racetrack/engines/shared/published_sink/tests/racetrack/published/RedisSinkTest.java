@@ -1,4 +1,4 @@
-package racetrack.results.reference;
+package racetrack.published;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;

@@ -8,7 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import racetrack.program.Refused;
-import racetrack.results.reference.AdEvent;
+import racetrack.published.AdEvent;
 
 /** What is an event, and how a message that is none is reported. */
 class AdEventTest {

@@ -6,7 +6,7 @@ import org.apache.storm.Testing;
 import org.apache.storm.testing.MkTupleParam;
 import org.apache.storm.tuple.Tuple;
 import org.apache.storm.tuple.Values;
-import racetrack.results.reference.Done;
+import racetrack.published.Done;
 
 /** Tuples as the stages get them. */
 final class Tuples {

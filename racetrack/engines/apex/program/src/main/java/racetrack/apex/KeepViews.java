@@ -5,8 +5,8 @@ import com.datatorrent.api.DefaultOutputPort;
 import com.datatorrent.common.util.BaseOperator;
 import java.util.HashMap;
 import java.util.Map;
-import racetrack.results.reference.AdEvent;
-import racetrack.results.reference.Done;
+import racetrack.published.AdEvent;
+import racetrack.published.Done;
 
 /**
  * Lets views pass. A view takes along how many events of its partition were left out before it, so

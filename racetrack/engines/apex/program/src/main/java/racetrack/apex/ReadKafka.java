@@ -18,7 +18,7 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import racetrack.results.reference.AdEvent;
+import racetrack.published.AdEvent;
 
 /**
  * Reads the topic, by today's client: Apex' own operators have one that brokers do not understand
