@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 # Rich's default of 12.5 takes 1 % of a core from what is measured.
-REDRAWS_PER_S = 2
+REDRAWS_PER_S = 1
 REMARK = "  remark: "
 # An exception raised in a finalizer or a library's callback is reported and dropped; the signal is
 # sent again after this time.

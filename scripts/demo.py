@@ -57,7 +57,7 @@ def wait_for(what, is_there, within_s=60):
     while not is_there():
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what} is not there after {within_s} s; is its writer running?")
-        time.sleep(0.05)
+        time.sleep(0.2)
 
 
 def topics():

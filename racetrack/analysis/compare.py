@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 CONFIDENCE = 0.95
 # Logarithms closer than this differ by rounding only.
@@ -63,7 +62,7 @@ def mean(values: Sequence[float]) -> Mean:
     if n < 2:
         return Mean(found, None, n)
     error = float(np.std(values, ddof=1)) / math.sqrt(n)
-    return Mean(found, error * float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)), n)
+    return Mean(found, error * _t_quantile(n - 1), n)
 
 
 def half_range(values: Sequence[float]) -> float:
@@ -91,7 +90,7 @@ def ratio(of: Sequence[float], to: Sequence[float]) -> Ratio | None:
     freedom = sum(errors) ** 2 / sum(
         error**2 / (len(side) - 1) for error, side in zip(errors, (a, b), strict=True)
     )
-    half = math.sqrt(sum(errors)) * float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
+    half = math.sqrt(sum(errors)) * _t_quantile(freedom)
     return Ratio(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
 
 
@@ -117,8 +116,10 @@ def fit_cost(processed_per_s: Sequence[float], cores: Sequence[float]) -> CostLi
         or len({round(rate, -1) for rate in processed_per_s}) < FEWEST_RATES
     ):
         return None
+    from scipy import stats  # takes a second to import
+
     found = stats.linregress([rate / 1e6 for rate in processed_per_s], cores)
-    t = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(cores) - 2))
+    t = _t_quantile(len(cores) - 2)
     return CostLine(
         base_pct=100 * float(found.intercept),
         base_half_pct=100 * t * float(found.intercept_stderr),
@@ -128,3 +129,10 @@ def fit_cost(processed_per_s: Sequence[float], cores: Sequence[float]) -> CostLi
         from_per_s=min(processed_per_s),
         to_per_s=max(processed_per_s),
     )
+
+
+def _t_quantile(degrees: float) -> float:
+    """Return the upper end of Student's central interval (CONFIDENCE)."""
+    from scipy import special
+
+    return float(special.stdtrit(degrees, (1 + CONFIDENCE) / 2))

@@ -1,7 +1,7 @@
 """Cumulative counts per partition (`curves.csv`): reading, validity, rates, and engine updates."""
 
-import csv
-from collections import defaultdict
+import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +13,8 @@ from racetrack.errors import RacetrackError
 from racetrack.results.figures import Throughput
 
 Floats = NDArray[np.float64]
+# (curve, partition) → array of (at_ms, count), shape (rows, 2).
+Rows = Mapping[tuple[str, int], NDArray[np.int64] | Floats]
 FILE = "curves.csv"
 HEADER = ["at_ms", "curve", "partition", "count"]
 SAMPLED = ("due", "handed_over", "published")
@@ -65,33 +67,55 @@ def read(folder: Path) -> Curves:
     """
     path = folder / FILE
     try:
-        text = path.read_text(encoding="utf-8")
+        content = path.read_bytes()
     except FileNotFoundError as error:
         raise CurvesError(
             f"{path} is missing: this run recorded no curves. Run it again."
         ) from error
-    return _assemble(path, _rows(path, text[: text.rfind("\n") + 1]))
+    return _assemble(path, _rows(path, content[: content.rfind(b"\n") + 1]))
 
 
-def _rows(path: Path, text: str) -> dict[tuple[str, int], list[tuple[int, int]]]:
+def import_reader() -> None:
+    """Import what reading and judging need, so that a run does not spend that time while it is
+    measured."""
+    importlib.import_module("pyarrow.csv")
+    importlib.import_module("scipy.special")
+
+
+def _rows(path: Path, content: bytes) -> Rows:
     """Return the rows (at_ms, count) of each curve and partition."""
-    lines = csv.reader(text.splitlines())
-    if next(lines, None) != HEADER:
+    # pyarrow's reader: a run reads its curves at each look, and this takes the least CPU time.
+    import pyarrow as pa
+    from pyarrow import csv
+
+    if content.partition(b"\n")[0] != ",".join(HEADER).encode():
         raise CurvesError(f"{path} does not start with {','.join(HEADER)!r}: it has no curves.")
-    found: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
-    for line in lines:
-        try:
-            at_ms, name, partition, count = line
-            found[name, int(partition)].append((int(at_ms), int(count)))
-        except ValueError as error:
-            raise CurvesError(
-                f"{path}, line {lines.line_num}: {','.join(line)!r} is not"
-                f" {','.join(HEADER)}. Copy the file from the run again."
-            ) from error
-    return found
+    whole = pa.int64()
+    types = {"at_ms": whole, "curve": pa.string(), "partition": whole, "count": whole}
+    try:
+        table = csv.read_csv(
+            pa.py_buffer(content),
+            csv.ReadOptions(use_threads=False),
+            convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+        )
+    except pa.ArrowInvalid as error:
+        raise CurvesError(
+            f"{path} is damaged: {error}. Copy the file from the run again."
+        ) from error
+    if any(column.null_count for column in table.columns):
+        raise CurvesError(f"{path} is damaged: a value is missing. Copy it from the run again.")
+    names = table["curve"].combine_chunks().dictionary_encode()
+    partitions = table["partition"].to_numpy()
+    pairs = np.column_stack((table["at_ms"].to_numpy(), table["count"].to_numpy()))
+    codes = names.indices.to_numpy()
+    return {
+        (name, int(partition)): pairs[(codes == code) & (partitions == partition)]
+        for code, name in enumerate(names.dictionary.to_pylist())
+        for partition in np.unique(partitions[codes == code])
+    }
 
 
-def _assemble(path: Path, rows: dict[tuple[str, int], list[tuple[int, int]]]) -> Curves:
+def _assemble(path: Path, rows: Rows) -> Curves:
     unknown = sorted({name for name, _ in rows} - set(NAMES))
     if unknown:
         raise CurvesError(f"{path} has curves that this version cannot read: {unknown}.")
@@ -104,7 +128,7 @@ def _assemble(path: Path, rows: dict[tuple[str, int], list[tuple[int, int]]]) ->
         )
 
     def curve(name: str, partition: int) -> Curve:
-        table = np.array(rows.get((name, partition), []), dtype=np.float64).reshape(-1, 2)
+        table = rows.get((name, partition), np.empty((0, 2))).astype(np.float64)
         return Curve(table[:, 0], table[:, 1])
 
     return Curves(partitions, *(tuple(curve(name, p) for p in partitions) for name in NAMES))

@@ -10,7 +10,7 @@ from racetrack.kafka_client import RETRY_EVERY_S, NoOffsets, Partition, ends, is
 from racetrack.probes.base import CurvesFile, HadOutage, Probe, no_outage
 
 ANSWER_WITHIN_S = 30.0
-OFFSETS_EVERY_S = 0.1
+OFFSETS_EVERY_S = 0.2
 
 
 class OffsetsError(RacetrackError):
@@ -86,8 +86,8 @@ class TopicOffsets:
 
 
 class EndOffsetsProbe(Probe):
-    """Writes the `published` curve: all end offsets in one request, ten times a second. The time of
-    a row is that of the answer."""
+    """Writes the `published` curve: all end offsets in one request, five times a second. A row has
+    the time of the answer."""
 
     name = "The broker's end offsets"
 

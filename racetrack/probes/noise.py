@@ -65,8 +65,7 @@ class CoresSpeed:
 
 
 EVERY_S, LOOK_EVERY_S = 1.0, 5.0
-# A core's speed changes within a second; with two cores each is sampled twice per row.
-CORE_SAMPLES = 4
+CORE_SAMPLES = 2  # per row
 STAT, PRESSURE = Path("/proc/stat"), Path("/proc/pressure")
 PROCESSES, KTHREADD = Path("/proc"), 2  # the parent of the kernel's threads
 FREQUENCIES = "cpu[0-9]*/cpufreq/scaling_cur_freq"

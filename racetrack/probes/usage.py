@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import psutil
-
 from racetrack.clock import now_ms
 from racetrack.host import stat_fields
 from racetrack.probes.base import Probe
@@ -18,7 +16,7 @@ from racetrack.results.run import CpuTime
 from racetrack.stack.contract import Accounting
 
 BYTES_PER_GIB = 1024**3
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+TICKS_PER_S, PAGE_BYTES = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 COLUMNS, EVERY_S = "at_ms,service,cpu_s,cpu_user_s,rss_gib", 1.0
 LIST_PROCESSES_EVERY_S = 5.0
 
@@ -41,15 +39,13 @@ class Usage:
 def usage_of(pids: Sequence[int]) -> Usage:
     """Return the sum over all processes of a service. A process that has ended counts through the
     parent that waited for it."""
-    user_s, system_s, rss = 0.0, 0.0, 0
-    for pid in pids:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process = psutil.Process(pid)
-            times = process.cpu_times()
-            user_s += times.user + times.children_user
-            system_s += times.system + times.children_system
-            rss += process.memory_info().rss
-    return Usage(user_s, system_s, rss / BYTES_PER_GIB)
+    user, system, pages = 0, 0, 0
+    for fields in filter(None, (stat_fields(f"/proc/{pid}/stat") for pid in pids)):
+        own_user, own_system, children_user, children_system = map(int, fields[11:15])
+        user += own_user + children_user
+        system += own_system + children_system
+        pages += int(fields[21])
+    return Usage(user / TICKS_PER_S, system / TICKS_PER_S, pages * PAGE_BYTES / BYTES_PER_GIB)
 
 
 def cpu_s_of(pids: Iterable[int]) -> float:

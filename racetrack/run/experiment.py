@@ -123,6 +123,7 @@ class Experiment:
             self._session.start_stack()
         with self._step(2):
             self._session.run_demo()
+            curves.import_reader()
         with self._step(3):
             self._warm_up()
             rate_set_ms = self._session.set_rate(self._asked.pageviews_per_s)

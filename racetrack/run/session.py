@@ -37,7 +37,7 @@ from racetrack.workloads.contract import find_workload
 
 FIRST_UPDATE_WITHIN_S = FIRST_ANSWER_WITHIN_S = 60.0
 DRAIN_WITHIN_S = 30.0
-LOOK_EVERY_S = 0.5
+LOOK_EVERY_S = 1.0
 ASK_EVERY_S = 1.0
 # Time for lag to return to normal after the last fault. Each check reads the whole recording.
 NORMAL_WITHIN_S = 120.0

@@ -150,7 +150,8 @@ class Workload:
     stored_bytes: int
     # MySQL's database; its user has the same name.
     database: str
-    # Its tables; each is also a view.
+    # Its tables, each of which is also a view. Debezium takes its snapshot in this order; a large
+    # table delays the schemas of those after it.
     tables: tuple[str, ...]
     # The table whose inserts are followed through CDC, if any; and the generator's sources that
     # insert into it.

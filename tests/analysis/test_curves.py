@@ -92,7 +92,7 @@ def test_a_line_that_was_cut_is_left_out(tmp_path: Path) -> None:
         (None, "recorded no curves"),
         ("", "does not start with"),
         ("at_ms,due\n", "does not start with"),
-        (f"at_ms,curve,partition,count\n{ROWS}2,due,zero,1\n", "line 5: '2,due,zero,1'"),
+        (f"at_ms,curve,partition,count\n{ROWS}2,due,zero,1\n", "Row #5.* 'zero'"),
         (f"at_ms,curve,partition,count\n{ROWS}2,eaten,0,1\n", "eaten"),
         ("at_ms,curve,partition,count\n", "lacks any row"),
         (f"at_ms,curve,partition,count\n{ROWS}1,due,1,1\n", "lacks handed_over/1, published/1"),

@@ -365,7 +365,7 @@ def test_what_is_beyond_the_verifier_is_named_and_the_rest_compared(
     assert found["cdc"]["tables"]["purchases"]["status"] == "right"
     assert set(statuses(found).values()) == {"right"}
     said = wrong_views(Verified.model_validate(found))
-    assert said and said.startswith("Not compared: the topic of users, the topic of items")
+    assert said and said.startswith("Not compared: the topic of items, the topic of users")
 
 
 def test_an_engine_whose_client_fails_on_a_value_is_unreadable(truth: Shop, tmp_path: Path) -> None:

@@ -55,14 +55,21 @@ class Deephaven(Engine):
         return ("debezium",) if waits else ()
 
     def load_demo(self, stack: Stack) -> None:
-        """Run the workload's script, then `scripts/sample_dt.py`, which makes the server tell; if
-        there are marks, `scripts/sample_views.py` too."""
+        """Run the workload's script, then those that write progress to the server's output."""
+        self.run_scripts(stack.settings)
+
+    def run_scripts(self, settings: Settings) -> None:
+        """Run the scripts of `load_demo` in the server of these settings.
+
+        Raises:
+            DemoError: the server refused one.
+        """
         from pydeephaven import DHError
 
-        scripts = {self.script(stack.settings).name: "", "sample_dt.py": ""}
-        if stack.settings.tracer_events_per_second:
-            scripts["sample_views.py"] = f"traced_views = {_traced_views(stack.settings)!r}\n"
-        session = connect(stack.settings)
+        scripts = {self.script(settings).name: "", "sample_dt.py": ""}
+        if settings.tracer_events_per_second:
+            scripts["sample_views.py"] = f"traced_views = {_traced_views(settings)!r}\n"
+        session = connect(settings)
         try:
             for script, before in scripts.items():
                 try:
@@ -88,12 +95,12 @@ class Deephaven(Engine):
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
         """Return a snapshot of the table, which Deephaven takes between two update cycles."""
-        with _reader(stack.settings) as reader:
+        with open_reader(stack.settings) as reader:
             return reader.rows(view, "", ())
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """Open a session of pydeephaven, which opens each table once."""
-        return _reader(access.settings)
+        return open_reader(access.settings)
 
     def clock_slack_ms(self, settings: Settings) -> int:
         """Time is that of a cycle's start: a cycle ago, and as long as the cycle took."""
@@ -140,7 +147,12 @@ class TableReader:
 
 
 @contextmanager
-def _reader(settings: Settings) -> Iterator[TableReader]:
+def open_reader(settings: Settings) -> Iterator[TableReader]:
+    """Open a session for reading tables.
+
+    Raises:
+        RacetrackError: Deephaven refuses.
+    """
     from pydeephaven import DHError
 
     try:

@@ -9,8 +9,8 @@ optionally `DEEPHAVEN_JVM_ARGS` (split as a shell would). `KAFKA_BOOTSTRAP` and
 Prints `RACETRACK ready url=… start_ms=…` once the port answers. Ends at once by SIGTERM or SIGINT.
 
 `DEEPHAVEN_CLASS_ARCHIVE` names a file in which the JVM finds classes already parsed. It makes a
-start faster and changes nothing after it. With `--write-class-archive` the server writes that
-file and exits: 0 when it is there. It fits one JVM and one set of jars; the JVM ignores it else.
+start faster and changes nothing after it. With `--write-class-archive` SIGTERM makes the JVM write
+that file at its end. It fits one JVM and one set of jars; the JVM ignores it else.
 
 `DEEPHAVEN_FORMULAS` names a zip file of compiled formulas, made by earlier runs. Deephaven looks
 for the class of a formula in its session's folder, and compiles what is not there: the first ones
@@ -146,48 +146,16 @@ def keep_formulas_at_end(env: Mapping[str, str]) -> None:
     signal.signal(signal.SIGTERM, keep_and_end)
 
 
-def use_what_a_demo_uses() -> None:
-    """Make the JVM load what a demo needs: the formula compiler, joins, Kafka, Avro, JSON."""
+def write_archive_at_end() -> None:
+    """From now on SIGTERM ends the process as a JVM ends, which is when it writes its archive."""
     import jpy  # type: ignore[import-not-found]
-    from deephaven import agg, empty_table  # type: ignore[import-not-found]
-    from deephaven.experimental import time_window  # type: ignore[import-not-found]
-    from deephaven.json import jackson, object_val, string_val  # type: ignore[import-not-found]
-    from deephaven.stream.kafka import consumer  # type: ignore[import-not-found]
 
-    rows = empty_table(100).update(
-        [
-            "id = ii % 7",
-            "text = (`/a/` + ii).intern()",
-            "price = java.math.BigDecimal.valueOf(ii)",
-            "at = epochMillisToInstant(ii)",
-        ]
-    )
-    sums = rows.agg_by([agg.sum_("price"), agg.count_("n"), agg.max_("at")], "id")
-    joined = rows.view(["id", "at", "minute = lowerBin(at, 'PT1m')"]).natural_join(sums, "id", "n")
-    joined.update_view("share = n / (double) id").sort(["at", "id"]).tail_by(3, "id")
-    rows.last_by("id").where("price > 1").select_distinct("id")
-    rows.where_in(sums, "id")
-    time_window(rows, "at", 1_000_000_000, "recent").where("recent = true")
-    consumer.object_processor_spec(jackson.provider(object_val({"text": string_val()})))
-    for name in (
-        "org.apache.kafka.clients.consumer.KafkaConsumer",
-        "org.apache.kafka.clients.producer.KafkaProducer",
-        "org.apache.kafka.clients.admin.KafkaAdminClient",
-        "io.confluent.kafka.serializers.KafkaAvroDeserializer",
-        "io.confluent.kafka.serializers.KafkaAvroSerializer",
-    ):
-        jpy.get_type(name)
-
-
-def leave_jvm() -> None:
-    """End as a JVM does, which is when it writes its archive."""
-    import jpy
-
-    jpy.get_type("java.lang.System").exit(0)
+    system = jpy.get_type("java.lang.System")
+    signal.signal(signal.SIGTERM, lambda _number, _frame: system.exit(0))
 
 
 def main(arguments: list[str]) -> None:
-    """Start the server; then wait for a signal, or write the class archive."""
+    """Start the server, then wait for a signal."""
     # Python runs its handlers between two steps of the main thread, which is inside the JVM for
     # seconds while it starts. The system's default ends the process at any time, and there is
     # nothing to save yet: the data folder is private and goes with the run.
@@ -196,9 +164,8 @@ def main(arguments: list[str]) -> None:
     write_archive = arguments == [WRITE_ARCHIVE]
     start_server(os.environ, write_archive=write_archive)
     if write_archive:
-        use_what_a_demo_uses()
-        leave_jvm()
-    if "DEEPHAVEN_FORMULAS" in os.environ:
+        write_archive_at_end()
+    elif "DEEPHAVEN_FORMULAS" in os.environ:
         keep_formulas_at_end(os.environ)
     while True:
         signal.pause()

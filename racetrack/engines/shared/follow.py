@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-LOOK_EVERY_S = 0.05
+LOOK_EVERY_S = 0.2
 
 
 def follow(path: Path, stop: threading.Event) -> Iterator[str]:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from racetrack import environment
 from racetrack.config import Settings
@@ -45,7 +45,7 @@ class Broker:
             "kafka",
             class_path(context),
             training(_launch),
-            self.check,
+            self._trained,
             ports=("kafka_port", "kafka_controller_port"),
         )
         return replace(_launch(context, archive.option(context)), faster=archive)
@@ -76,6 +76,26 @@ class Broker:
         ]
         if leaderless:
             raise NotReady(f"partitions without a leader: {', '.join(leaderless)}")
+
+    def _trained(self, context: Context) -> None:
+        """Have a record written and read."""
+        self.check(context)
+        where: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": net.kafka(context.settings),
+            "log_level": 0,
+        }
+        topic = "training"
+        AdminClient(where).create_topics([NewTopic(topic, 1, 1)])[topic].exception(ANSWER_S)
+        producer = Producer({**where, "acks": "all"})
+        producer.produce(topic, b"record")
+        producer.flush(ANSWER_S)
+        consumer = Consumer({**where, "group.id": topic, "auto.offset.reset": "earliest"})
+        try:
+            consumer.subscribe([topic])
+            if not consumer.poll(ANSWER_S):
+                raise NotReady("no record was read")
+        finally:
+            consumer.close()
 
     def versions(self, context: Context) -> Mapping[str, str]:
         jar = next((context.parts["kafka"] / "libs").glob("kafka_*.jar"))

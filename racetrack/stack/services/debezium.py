@@ -87,8 +87,9 @@ class Debezium:
             "debezium",
             class_path(context),
             training(_launch),
-            _trained,
-            peers=("mysql", "broker"),
+            self._trained,
+            ports=("connect_port",),
+            peers=("mysql", "broker", "registry", "loadgen"),
         )
         return replace(_launch(context, archive.option(context)), faster=archive)
 
@@ -105,6 +106,14 @@ class Debezium:
         wanted = {f"{workload.cdc_topic(table)}-value" for table in workload.tables}
         if missing := wanted - registry.subjects(context.settings):
             raise NotReady(f"not in the schema registry yet: {', '.join(sorted(missing))}")
+
+    def _trained(self, context: Context) -> None:
+        """Take a snapshot. Where an image is built not all peers are there, and the configuration
+        is validated, which loads most classes."""
+        if context.services:
+            self.check(context)
+        else:
+            _validate(context)
 
     def versions(self, context: Context) -> Mapping[str, str]:
         plugins = context.parts["debezium"] / "plugins"
@@ -136,8 +145,10 @@ def worker_properties(context: Context) -> dict[str, str]:
     return {
         "bootstrap.servers": net.kafka(settings),
         "listeners": f"http://{listener}",
-        # The broker may still be starting; the default waits for a second between attempts.
+        # The broker may still be starting: try again sooner than after a second, and without
+        # "rebootstrapping", which multiplies the attempts.
         "reconnect.backoff.max.ms": "200",
+        "metadata.recovery.strategy": "none",
         "offset.storage.file.filename": str(context.work / "offsets"),
         # After a crash it resumes from the last flushed offset and repeats what came after.
         "offset.flush.interval.ms": "1000",
@@ -170,7 +181,7 @@ def connector_config(context: Context) -> dict[str, str]:
         "database.port": str(settings.mysql_port),
         "database.user": "debezium",
         "database.password": f"${{env:{PASSWORD_VARIABLE}}}",
-        "database.server.id": "5400",
+        "database.server.id": str(settings.connect_port),  # unique among MySQL's replicas
         "database.include.list": workload.database,
         "table.include.list": ",".join(_full_names(workload)),
         "database.ssl.mode": "disabled",
@@ -234,8 +245,8 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
     )
 
 
-def _trained(context: Context) -> None:
-    """Have Connect validate the connector's configuration, which loads nearly all classes."""
+def _validate(context: Context) -> None:
+    """Have Connect validate the connector's configuration."""
     _require_mysql(context.settings, "SELECT 1")
     status, _ = net.request(
         f"{url(context.settings)}/connector-plugins/{CONNECTOR_CLASS}/config/validate",

@@ -4,6 +4,7 @@ One engine's client drops the path of the URL it is given, so the API must be at
 in Redpanda. Apicurio serves it under a path.
 """
 
+import json
 import shlex
 import socket
 from collections.abc import Mapping, Sequence
@@ -111,8 +112,13 @@ def _behind(context: Context) -> str:
 
 
 def _answers(context: Context) -> None:
-    """Check Apicurio itself: a training has no nginx."""
-    net.get_json(f"http://{_behind(context)}{API}/subjects")
+    """Register a schema with Apicurio itself: a training has no nginx."""
+    api = f"http://{_behind(context)}{API}/subjects"
+    schema = {"type": "record", "name": "r", "fields": [{"name": "f", "type": "long"}]}
+    status, _ = net.request(f"{api}/training/versions", "POST", {"schema": json.dumps(schema)})
+    if status != 200:
+        raise NotReady(f"POST {api}/training/versions: HTTP {status}")
+    net.get_json(api)
 
 
 def _jar(context: Context) -> Path:

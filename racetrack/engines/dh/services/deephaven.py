@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from racetrack.config import REPO, Settings
+from racetrack.engines.dh import engine
 from racetrack.engines.dh.settings import DeephavenSettings
 from racetrack.stack import jvm, net, prebuilt
 from racetrack.stack.prebuilt import Archive
 from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.stack.services import registry
+from racetrack.workloads.contract import find_workload
 
 LAUNCHER = Path(__file__).parents[1] / "server.py"
 
@@ -33,8 +35,9 @@ class Deephaven:
             "deephaven",
             jvm.class_path(jars),
             _train,
-            _never,
+            self._trained,
             ports=("deephaven_port",),
+            peers=tuple(name for name in context.services if name != self.name),
         )
         # The launcher itself looks whether it is there.
         launch = _launch(context, archive.file(context.parts))
@@ -50,6 +53,17 @@ class Deephaven:
         status, _ = net.request(page)
         if status != 200:
             raise NotReady(f"GET {page}: HTTP {status}")
+
+    def _trained(self, context: Context) -> None:
+        """Load the demo and read a view. Where an image is built there is no peer, and only the
+        start is trained."""
+        self.check(context)
+        if not context.services:
+            return
+        engine.ENGINE.run_scripts(context.settings)
+        view = find_workload(context.settings.workload).views[0].name
+        with engine.open_reader(context.settings) as reader:
+            reader.rows(view, "", ())
 
     def versions(self, context: Context) -> Mapping[str, str]:
         found = next(
@@ -98,12 +112,8 @@ def _launch(context: Context, archive: Path | None, *arguments: str) -> Launch:
 
 
 def _train(context: Context, file: Path) -> Launch:
-    """Return the launch of the launcher's own training, which ends by itself."""
+    """Return the launch of a server that writes the archive at its end."""
     return _launch(context, file, "--write-class-archive")
-
-
-def _never(_context: Context) -> None:
-    raise NotReady("the training ends by itself")
 
 
 def _packages(context: Context) -> Path:
