@@ -115,6 +115,7 @@ class CapacitySearch:
             self._settings, services_of(self._engine, self._settings), self._screen.say
         )
         self._stack = stack
+        self.record.data_in_memory = stack.data_in_memory
         make_ready(self._engine, stack, self._screen.say)
         folder = RunFolder.create(self._settings.logs_folder, self._engine.name, "limited")
         pageviews_per_s = (
