@@ -1,4 +1,4 @@
-"""Base of all probes, threads that write into the run folder, and the file of curves."""
+"""`Probe`, the base class of the threads that sample into the run folder, and `CurvesFile`."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ from racetrack.errors import RacetrackError
 from racetrack.results.folder import RunFolder
 
 LOOK_EVERY_S = 0.05
-# Returns whether an expected outage lasts or has ended since a time of the monotonic clock.
+# Return whether there was an expected outage at or after a given time of the monotonic clock.
 HadOutage = Callable[[float], bool]
 
 
@@ -19,11 +19,11 @@ def no_outage(_since_s: float) -> bool:
 
 
 class Probe(ABC):
-    """Thread that probes in `run`, which a subclass implements and which returns soon after
-    `stopping` is set. An exception in it is raised in the main thread, by `check`."""
+    """A thread that samples one thing. A subclass implements `run`, which must return soon after
+    `stopping` is set. `check` raises an exception of `run` again, in the main thread."""
 
     name: str  # subject of error messages
-    # Kind of error that `check` raises; a probe that fails only if the engine does has another.
+    # Class of the error that `check` raises. Probes that fail only if the engine fails override it.
     failure_kind: type[RacetrackError] = RacetrackError
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Probe(ABC):
         """Raise the error that ended the probe, if there is one.
 
         Raises:
-            RacetrackError: the probe has failed; the message names it and the reason.
+            RacetrackError: the probe has failed; the message names the probe and the reason.
         """
         if self._failure:
             raise self.failure_kind(
@@ -51,13 +51,13 @@ class Probe(ABC):
             ) from self._failure
 
     def stop(self) -> None:
-        """End the thread once it has written what has already arrived."""
+        """End the thread once it has written the data that has already arrived."""
         self.stopping.set()
         if self._thread.ident:
             self._thread.join()
 
     def follow(self, take_all: Callable[[], None], had_outage: HadOutage) -> None:
-        """Call `take_all` until it returns; call it again if it fails during an expected outage."""
+        """Call `take_all`; call it again whenever it fails because of an expected outage."""
         while True:
             began_s = time.monotonic()
             try:
@@ -81,9 +81,11 @@ CURVES_HEADER = "at_ms,curve,partition,count\n"
 
 
 class CurvesFile:
-    """`curves.csv`: rows `at_ms,curve,partition,count` with epoch milliseconds, one of `due`,
-    `handed_over`, `published` and `processed`, and a count since the topic was created. Any thread
-    may write."""
+    """`curves.csv`: counts of pageviews over time. Any thread may write.
+
+    Columns: `at_ms` (epoch milliseconds), `curve` (`due`, `handed_over`, `published` or
+    `processed`), `partition`, and `count` (since the topic was created).
+    """
 
     def __init__(self, folder: RunFolder) -> None:
         self._lock = threading.Lock()

@@ -18,14 +18,14 @@ class OffsetsError(RacetrackError):
 
 
 class TopicOffsets:
-    """Offsets of one topic. It keeps one client, so that a repeated query costs one request, and
-    reads no message."""
+    """Offsets of one topic. All queries use the same client, so each costs one request; no message
+    is read."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._bootstrap, self._topic = bootstrap, topic
         settings = {
             "bootstrap.servers": bootstrap,
-            "group.id": "racetrack-offsets",  # a consumer must name one; it never joins it
+            "group.id": "racetrack-offsets",  # required, but this consumer never joins the group
             "isolation.level": "read_uncommitted",  # all messages, committed or not
             "log_level": 2,
         }
@@ -41,7 +41,8 @@ class TopicOffsets:
         return self._offsets(OFFSET_END, within_s)
 
     def begin_offsets(self) -> list[int]:
-        """Return the offset of the oldest message that the broker still has, in the same order.
+        """Return the offset of the oldest message in each partition, in the order of the
+        partitions.
 
         Raises:
             OffsetsError: the broker does not answer in time, or has no such topic.
@@ -62,15 +63,15 @@ class TopicOffsets:
         return [offsets[partition] for partition in self._partitions]
 
     def end_offsets_reaching(self, handed_over: list[int], within_s: float) -> list[int]:
-        """Return the end offsets once they equal the counts handed over, or the last ones after
-        `within_s`. With acks=0 a record that has left the client may still be in flight."""
+        """Return the end offsets once they equal the counts handed over; after `within_s`, return
+        them as they are. With acks=0, a record that has left the client may still be in flight."""
         give_up = time.monotonic() + within_s
         while (offsets := self.end_offsets()) != handed_over and time.monotonic() < give_up:
             time.sleep(RETRY_EVERY_S)
         return offsets
 
     def _find_partitions(self, give_up: float) -> list[Partition]:
-        """Return the topic's partitions; none after a retriable error before `give_up`."""
+        """Return the topic's partitions; an empty list after a retriable error before `give_up`."""
         left_s = max(0.0, give_up - time.monotonic())
         try:
             metadata = self._client.list_topics(self._topic, timeout=left_s)
@@ -86,8 +87,8 @@ class TopicOffsets:
 
 
 class EndOffsetsProbe(Probe):
-    """Writes the `published` curve: all end offsets in one request, five times a second. A row has
-    the time of the answer."""
+    """Writes the `published` curve: all end offsets in one request, five times a second. Each row
+    is dated by when the broker's answer arrived."""
 
     name = "The broker's end offsets"
 
@@ -101,7 +102,7 @@ class EndOffsetsProbe(Probe):
         self._broker, self._curves, self._had_outage = broker, curves, had_outage
 
     def run(self) -> None:
-        """Query at fixed times, less often while the broker is slow, and again after an expected
+        """Query at fixed times, less often while the broker is slow. Ignore errors of an expected
         outage."""
         due_s = time.monotonic()
         while not self.stopping.wait(max(0.0, due_s - time.monotonic())):

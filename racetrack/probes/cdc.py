@@ -1,4 +1,4 @@
-"""The path of inserts through CDC: the connector's state, schemas of changes, and progress."""
+"""Probes of change data capture: the connector's state, the schemas, and captured purchases."""
 
 import contextlib
 import json
@@ -30,7 +30,7 @@ from racetrack.stack.services import debezium
 from racetrack.workloads.contract import find_workload
 
 STATUS_EVERY_S = 2.0
-# Connect may answer late on a busy machine, which must not end a run.
+# Generous, because Connect may answer late on a busy machine, which must not end a run.
 SILENT_FOR_S = 60.0
 
 
@@ -39,8 +39,8 @@ class ConnectorFailed(RacetrackError):
 
 
 class ConnectorProbe(Probe):
-    """Queries the connector's state from Connect every two seconds. A failed connector delivers
-    nothing while Connect itself keeps running."""
+    """Requests the connector's state from Kafka Connect every two seconds. Connect itself keeps
+    running after a connector has failed, so checking the process is not enough."""
 
     name = "The state of Debezium's connector"
 
@@ -56,7 +56,7 @@ class ConnectorProbe(Probe):
         self._had_outage, self._silent_for_s = had_outage, silent_for_s
 
     def run(self) -> None:
-        """Query until the connector fails or Connect has been silent for too long."""
+        """Request the state until the connector fails or Connect has not answered for too long."""
         answered_s = time.monotonic()
         while not self.stopping.wait(STATUS_EVERY_S):
             try:
@@ -88,8 +88,8 @@ Types = Mapping[str, str]
 
 
 class SchemasProbe(Probe):
-    """Fails once a column's type differs from its type when the demo was loaded, such as a decimal
-    with another scale. An engine that decodes by the first schema would read wrong numbers."""
+    """Fails once the type of a table's column changes, such as the scale of a decimal. Used for
+    engines that keep decoding by the first schema and would read wrong numbers."""
 
     failure_kind = EngineFailed
 
@@ -114,13 +114,13 @@ class SchemasProbe(Probe):
                     continue  # this may be an expected outage; try again
 
     def _fail(self, topic: str, first: Types, field: str) -> None:
-        """Raise with the first message of another type, if it has been published yet."""
+        """Raise an error with the first message that has the new type, if there is one yet."""
         types: dict[int, Types] = {}
         for message in KafkaInput(self._kafka).since(topic, {}):
             if (number := id_of(message.value)) not in types:
                 types[number] = self._types(f"schemas/ids/{number}")
             if types[number].get(field, first[field]) != first[field]:
-                # As `refused_input` reads it.
+                # In the format that `refused_input` parses.
                 raise RacetrackError(
                     f"RACETRACK refused topic={topic}, partition={message.partition},"
                     f" offset={message.offset}, field={field},"
@@ -133,7 +133,8 @@ class SchemasProbe(Probe):
 
 
 def column_types(envelope: str) -> Types:
-    """Return the type of each column in the schema of Debezium's changes, nullable or not."""
+    """Return the type of each column in a schema of Debezium's change events. A nullable column has
+    the same type as one that is not."""
     fields = {each["name"]: each["type"] for each in json.loads(envelope)["fields"]}
     row = next(each for each in fields["before"] if isinstance(each, dict))
     return {column["name"]: _shown(column["type"]) for column in row["fields"]}
@@ -156,7 +157,7 @@ def _shown(avro: Any) -> str:
 
 FILE, TITLES = "purchases.csv", "at_ms,due,refused,done,captured,sent_ms\n"
 BATCH = 10_000
-# The generator reports its counts every 0.1 s.
+# The generator reports its counts every 0.1 s; read the topic shortly before that.
 JUST_BEFORE_THE_NEXT_S = 0.08
 HEADER_BYTES = 5
 # Time for which the broker may return nothing but retriable errors.
@@ -164,10 +165,13 @@ RETRIED_FOR_S = 30.0
 
 
 class PurchasesProbe(Probe):
-    """Writes `purchases.csv`, about ten rows a second. Since the generator's start: purchases due,
-    refused and in MySQL, over all kinds of events that insert one. Since the topic was created:
-    distinct purchases in it, and when Debezium sent the newest, by its own clock (0: none yet). A
-    duplicate message counts once."""
+    """Writes `purchases.csv`, about ten rows a second.
+
+    Columns: `at_ms`; purchases `due`, `refused` and `done` (in MySQL) since the generator's start,
+    summed over all kinds of events that insert purchases; `captured`: distinct purchases in the
+    topic; `sent_ms`: when Debezium sent the newest of them, by Debezium's clock, 0 if there is
+    none.
+    """
 
     name = "Debezium's topic of inserts"
 
@@ -197,13 +201,13 @@ class PurchasesProbe(Probe):
         self._failing_since_s: float | None = None
 
     def run(self) -> None:
-        """Read the topic, then write a row with the generator's next report."""
+        """Repeatedly read the topic, then write a row with the generator's next report."""
         with self._csv, contextlib.closing(self._consumer):
             self._csv.write(TITLES)
             self._consumer.assign([TopicPartition(self._topic, 0, OFFSET_BEGINNING)])
             while not self.stopping.wait(JUST_BEFORE_THE_NEXT_S):
                 self._take()
-                # The generator's counts are later, so that captured never exceeds due.
+                # Use a report from after the read, so that `captured` never exceeds `due`.
                 if stats := self._arrivals.counts_after(clock.now_ms(), self.stopping):
                     self._write(stats)
 
@@ -241,8 +245,8 @@ class PurchasesProbe(Probe):
 
 
 def purchase_id(key: bytes) -> int:
-    """Return the id in a message's key: Confluent's header of five bytes, then one Avro long (seven
-    bits per byte, lowest first, zigzag).
+    """Return the purchase id in a message's key: a header of five bytes (Confluent's wire format),
+    then an Avro long, which is zigzag-encoded with seven bits per byte, lowest bits first.
 
     Raises:
         RacetrackError: the key is too short.

@@ -25,11 +25,12 @@ CHECK_EVERY_S = 0.1
 
 
 class LoadgenError(RacetrackError):
-    """The load generator failed, or its answer is not valid."""
+    """The load generator failed, or its answer is invalid."""
 
 
 class Control:
-    """One connection to the load generator's control port; `say` gets the dialogue."""
+    """One connection to the load generator's control port. `say` is called with each command and
+    each answer, to show them to the user."""
 
     def __init__(
         self,
@@ -68,7 +69,7 @@ class Control:
         self._lines.close()
 
     def ask(self, command: str, *, quietly: bool = False) -> str:
-        """Send one command and return the answer, a line. `quietly` does not print the dialogue.
+        """Send one command and return the answer, one line. With `quietly`, don't show them.
 
         Raises:
             LoadgenError: no answer in time, the connection ended, or the answer is an error.
@@ -87,10 +88,11 @@ class Control:
         return answer
 
     def pause(self) -> dict[str, float]:
-        """Set all rates to zero; return the rates until now, per second, for `resume`."""
+        """Set all rates to zero. Return the previous rates, per second, as `resume` expects
+        them."""
         rates = {kind: counts["rate"] for kind, counts in self._counts().items()}
         pageviews, *sources = rates
-        # Most kinds are off, and then the dialogue need not mention them.
+        # Skip kinds of events whose rate is zero already, to keep the output short.
         others = [kind for kind in sources[1:] if rates[kind]]
         for kind in (*others, *sources[:1], pageviews):
             self.ask(f"set {kind}_per_second 0")
@@ -103,11 +105,11 @@ class Control:
                 self.ask(f"set {kind}_per_second {rate}")
 
     def settled_counts(self) -> dict[str, list[int]]:
-        """Wait until a paused generator has sent all events due, to the broker or to MySQL; return
+        """Wait until a paused generator has sent all due events to the broker and to MySQL. Return
         its pageview counts `due`, `handed` and `refused` by partition.
 
         Raises:
-            LoadgenError: that took more than `settled_within_s`.
+            LoadgenError: the generator took longer than `settled_within_s`.
         """
         give_up = time.monotonic() + self._settled_within_s
         counts, before = self._counts(), None
@@ -125,7 +127,7 @@ class Control:
         return pageviews
 
     def _counts(self) -> dict[str, dict[str, Any]]:
-        """Return the counts by kind: pageviews first, then changes of tables."""
+        """Return the counts by kind of event: pageviews first, then changes of tables."""
         stats = self.stats(quietly=True)
         return {kind: of for kind, of in stats.items() if isinstance(of, dict)}
 
@@ -150,10 +152,10 @@ class Control:
 
 
 def _behind(counts: dict[str, dict[str, Any]]) -> str:
-    """Return the number of events due that are neither sent nor refused, as text; empty if none.
+    """Return a text with the number of due events that are neither sent nor refused; empty if none.
 
-    More than is due may have been sent: by a worker that was killed after it sent a batch and
-    before it recorded that, or before a lower rate reached it."""
+    Negative differences count as zero. More events than are due may have been sent if a worker was
+    killed after it had sent a batch but not yet recorded it, or before a lower rate reached it."""
     waiting = {
         kind: np.subtract(of["due"], of["handed" if kind == "pageviews" else "done"])
         - np.asarray(of["refused"])
@@ -164,16 +166,20 @@ def _behind(counts: dict[str, dict[str, Any]]) -> str:
 
 
 class ArrivalsProbe(Probe):
-    """Reads the generator's `watch` command, a line every 100 ms. Writes `arrivals.csv` with
-    `at_ms,due,handed_over` over all partitions, the curves `due` and `handed_over`, and, with
-    tracer events, `tracer_events.csv` with `at_ms,newest,due_ms,committed`: the number of the
-    newest (from 1), its due time, and how many are in the database."""
+    """Reads the output of the generator's `watch` command, a line every 100 ms, and writes:
+
+    - `arrivals.csv`: `at_ms,due,handed_over`, summed over all partitions;
+    - the curves `due` and `handed_over`;
+    - with tracer events, `tracer_events.csv`: `at_ms,newest,due_ms,committed`, where `newest` is
+      the number of the newest tracer event (from 1), `due_ms` its due time, and `committed` how
+      many are in the database.
+    """
 
     name = "The load generator's counts"
 
     def __init__(self, host: str, port: int, folder: RunFolder, curves: CurvesFile) -> None:
         super().__init__()
-        self.due = 0  # over all partitions, latest
+        self.due = 0  # latest count over all partitions
         self._control = Control(host, port)
         self._curves = curves
         self._csv = folder.open_for_lines("arrivals.csv")
@@ -199,13 +205,13 @@ class ArrivalsProbe(Probe):
 
     @property
     def counts(self) -> dict[str, Any]:
-        """Latest counts, as from `Control.stats`."""
+        """Latest counts, in the format of `Control.stats`."""
         with self._updated:
             return self._stats
 
     def counts_after(self, at_ms: int, stopping: threading.Event) -> dict[str, Any] | None:
-        """Wait for and return the first counts after a time, as from `Control.stats`; None if there
-        are none before `stopping` is set."""
+        """Wait for counts that are newer than `at_ms` and return them, in the format of
+        `Control.stats`; None if `stopping` is set first."""
         with self._updated:
             while self._stats["now_ms"] <= at_ms:
                 if stopping.is_set():
@@ -227,7 +233,7 @@ class ArrivalsProbe(Probe):
             self._take_marks(at_ms, marks, closing)
 
     def _take_marks(self, at_ms: int, marks: dict[str, Any], closing: ExitStack) -> None:
-        """Write a row of tracer events; the file is created with the first."""
+        """Write a row of tracer events. The first row creates the file."""
         if not self._marks:
             self._marks = closing.enter_context(self._folder.open_for_lines("tracer_events.csv"))
             self._marks.write("at_ms,newest,due_ms,committed\n")
@@ -240,17 +246,17 @@ RECEIVED_WITHIN_S = 5.0
 
 @dataclass(frozen=True)
 class Settled:
-    """Counts of pageviews by partition after a pause, with none in flight to the broker."""
+    """Counts of pageviews by partition while the generator is paused and none is in flight."""
 
-    since_s: float  # time of the pause, of `time.monotonic`
+    since_s: float  # when the generator was paused, by `time.monotonic`
     handed_over: Sequence[int]
     refused: Sequence[int]
     end_offsets: Sequence[int]  # differ from `handed_over` if pageviews were lost
 
 
 def settle(control: Control, broker: TopicOffsets) -> Settled:
-    """Wait until a generator that has just been paused has sent everything, and for a few seconds
-    until the broker has received it.
+    """Wait until a generator that has just been paused has sent everything, then for at most
+    RECEIVED_WITHIN_S until the broker has received everything.
 
     Raises:
         LoadgenError: the generator did not finish in time.

@@ -1,4 +1,4 @@
-"""Memory of services: proportional set size, files on tmpfs, and live heap of their JVMs."""
+"""Memory of services: proportional set size, files on tmpfs, and the live heap of JVMs."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ from racetrack.results.folder import RunFolder
 
 PROC = Path("/proc")
 MEMORY_CSV, MEMORY_COLUMNS = "memory.csv", "at_ms,service,pss_gib,tmpfs_gib,took_ms\n"
-BLOCK_BYTES = 512  # of st_blocks, whatever the file system
+BLOCK_BYTES = 512  # unit of st_blocks on every file system
 _MAPPING = re.compile(r"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ ([0-9a-f]+):([0-9a-f]+) (\d+)")
 
 File = tuple[int, int]  # device and inode
@@ -27,8 +27,8 @@ File = tuple[int, int]  # device and inode
 class ServiceMemory:
     """Memory of a service in bytes; None where the kernel denies access.
 
-    `pss`: proportional set size of all processes, which counts shared pages once. `tmpfs`: files on
-    tmpfs, without the pages that the processes have mapped, since `pss` includes those.
+    `pss`: proportional set size, summed over the processes; shared pages count once. `tmpfs`: files
+    on tmpfs, except pages that the processes have mapped, since `pss` includes these.
     """
 
     pss: int | None
@@ -36,8 +36,8 @@ class ServiceMemory:
 
 
 def memory_of(pids: Sequence[int], folders: Sequence[Path], proc: Path = PROC) -> ServiceMemory:
-    """Return the memory of a service with these processes and folders on tmpfs; a process that has
-    just ended has none."""
+    """Return the memory of a service, given its processes and its folders on tmpfs. A process that
+    has just ended counts as zero."""
     try:
         pss = sum(_pss(proc / str(pid)) for pid in pids)
     except PermissionError:
@@ -51,8 +51,8 @@ def memory_of(pids: Sequence[int], folders: Sequence[Path], proc: Path = PROC) -
 
 
 class MemoryFile:
-    """`memory.csv`: `at_ms,service,pss_gib,tmpfs_gib,took_ms`, a row per service and sample, with
-    empty fields for unknown values. `took_ms` is the time to read the figures."""
+    """`memory.csv`: `at_ms,service,pss_gib,tmpfs_gib,took_ms`, a row per service and sample.
+    Unknown values are empty fields; `took_ms` is how long the measurement took."""
 
     def __init__(self, folder: RunFolder, folders_of: Callable[[str], Sequence[Path]]) -> None:
         self._folders_of = folders_of
@@ -66,8 +66,8 @@ class MemoryFile:
         self._csv.close()
 
     def sample(self, processes: Mapping[str, Sequence[int]]) -> None:
-        """Write the memory of these services now. The kernel walks the page tables, 10 to 45 ms per
-        GiB, so this is not to be called while CPU is measured."""
+        """Measure and write the memory of these services. Don't call this while CPU is measured:
+        the kernel walks the page tables, which takes 10 to 45 ms of CPU per GiB."""
         for name, pids in processes.items():
             at_ms, began = now_ms(), time.monotonic()
             held = memory_of(pids, self._folders_of(name))
@@ -89,7 +89,7 @@ def _pss(process: Path) -> int:
 
 
 def _lines(file: Path) -> Iterator[str]:
-    """Yield the lines of a file of `/proc`; nothing if the process has ended."""
+    """Yield the lines of a file of a process in `/proc`; nothing if the process has ended."""
     try:
         yield from file.read_text(errors="replace").splitlines()
     except (FileNotFoundError, ProcessLookupError):
@@ -97,26 +97,26 @@ def _lines(file: Path) -> Iterator[str]:
 
 
 def _files(folders: Sequence[Path]) -> dict[File, int]:
-    """Return the size in memory of each file, bytes; a file with several names counts once."""
+    """Return the allocated bytes of each file in these folders; hard links count once."""
     found: dict[File, int] = {}
     for folder in folders:
         for below, _, names in os.walk(folder, onerror=_raise_denied):
             for name in names:
-                with contextlib.suppress(FileNotFoundError):  # removed in between
+                with contextlib.suppress(FileNotFoundError):  # the file has just been removed
                     at = Path(below, name).lstat()
                     found[at.st_dev, at.st_ino] = at.st_blocks * BLOCK_BYTES
     return found
 
 
 def _raise_denied(error: OSError) -> None:
-    """Ignore a folder that was removed meanwhile, but not one that can't be read."""
+    """Raise the error unless it reports that a folder has just been removed."""
     if not isinstance(error, FileNotFoundError):
         raise error
 
 
 def _mapped(process: Path, files: Collection[File]) -> int:
-    """Return the part of a process's PSS that belongs to these files. Reading each mapping is
-    expensive, so first check whether there is one of them."""
+    """Return the part of a process's PSS that belongs to these files, in bytes. Reading `smaps` is
+    expensive, so first check in `maps` whether any of the files is mapped at all."""
     if not any(_file_of(line) in files for line in _lines(process / "maps")):
         return 0
     counts, found = False, 0
@@ -129,7 +129,8 @@ def _mapped(process: Path, files: Collection[File]) -> int:
 
 
 def _file_of(line: str) -> File | None:
-    """Return the file in the first line of a mapping; None for other lines."""
+    """Return the file in the header line of a mapping in `maps` or `smaps`; None for other
+    lines."""
     if not (found := _MAPPING.match(line)):
         return None
     major, minor, inode = found.groups()
@@ -148,19 +149,19 @@ LIVE_HEAP_CSV, LIVE_HEAP_COLUMNS = (
 
 
 class NoLiveHeap(Exception):
-    """The live heap of a JVM is unknown; the message has the reason."""
+    """The live heap of a JVM is unknown. The message contains the reason."""
 
 
 def write_live_heaps(
     processes: Mapping[str, Sequence[int]], folder: RunFolder, check: Callable[[], None]
 ) -> list[str]:
-    """Query each JVM of these services in turn and write `live_heap.csv`:
-    `at_ms,service,pid,live_heap_gib,took_ms,why_not`, with an empty figure where it is unknown.
-    Return a line for the user about each of those. `check` is called before each query and may
-    raise.
+    """Query the live heap of each JVM of these services and write `live_heap.csv`, with the columns
+    `at_ms,service,pid,live_heap_gib,took_ms,why_not`. Return one message to the user for each JVM
+    whose live heap is unknown; its `live_heap_gib` is empty. `check` is called before each query
+    and may raise.
 
-    This uses HotSpot's attach protocol directly, as `jcmd` does, because runtimes without a JDK
-    have no `jcmd`. A process counts as a JVM if it has mapped libjvm.so."""
+    HotSpot's attach protocol is implemented here because `jcmd`, which uses it too, is missing
+    where no JDK is installed. A process counts as a JVM if it has mapped libjvm.so."""
     unknown = []
     with folder.open_for_lines(LIVE_HEAP_CSV) as lines:
         lines.write(LIVE_HEAP_COLUMNS)
@@ -188,8 +189,8 @@ def is_jvm(pid: int, proc: Path = PROC) -> bool:
 
 
 def live_bytes(pid: int, proc: Path = PROC) -> int:
-    """Return the heap's size after a full collection, bytes. The JVM is paused meanwhile, 0.5 to
-    3.5 s for 0.2 to 0.3 GiB (docs/measured.md).
+    """Run a full garbage collection and return the bytes then in the heap. It pauses the JVM: 0.5
+    to 3.5 s for a live heap of 0.2 to 0.3 GiB (docs/measured.md).
 
     Raises:
         NoLiveHeap: the JVM can't be queried, or did not answer in time.
@@ -205,19 +206,19 @@ def live_bytes(pid: int, proc: Path = PROC) -> int:
 
 
 def _ask(process: Path, pid: int) -> bytes:
-    """Query the JVM by a socket in its /tmp, which it opens on request."""
+    """Query the JVM through a socket in its /tmp, which the JVM creates on request."""
     inside = _status(process, "NSpid").split()[-1]
     folder = process / "root/tmp"
     listening, trigger = folder / f".java_pid{inside}", folder / f".attach_pid{inside}"
     try:
         try:
             return _request(listening)
-        except (FileNotFoundError, ConnectionRefusedError):  # it does not listen yet
+        except (FileNotFoundError, ConnectionRefusedError):  # the JVM does not listen yet
             listening.unlink(missing_ok=True)
             _wake(process, pid, listening, trigger)
             return _request(listening)
     finally:
-        # The JVM creates it again on the next request; a killed JVM would leave it behind.
+        # A killed JVM would leave its socket behind. A running JVM creates a new one when needed.
         listening.unlink(missing_ok=True)
 
 
@@ -230,8 +231,8 @@ def _request(listening: Path) -> bytes:
 
 
 def _wake(process: Path, pid: int, listening: Path, trigger: Path) -> None:
-    """Make the JVM open its socket, by SIGQUIT. It would kill a process that does not handle it, so
-    check that first."""
+    """Make the JVM open its socket by sending SIGQUIT. First check that the process handles
+    SIGQUIT; otherwise the signal would kill it."""
     caught = int(_status(process, "SigCgt"), 16)
     if not caught >> (signal.SIGQUIT - 1) & 1:
         raise NoLiveHeap("it does not handle SIGQUIT, which opens its attach socket")

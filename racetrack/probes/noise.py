@@ -16,19 +16,18 @@ from racetrack.results.folder import RunFolder
 from racetrack.stack.contract import Accounting
 
 MIB = 1024**2
-# It fits into the L1 cache, so the engine's use of larger caches and memory has no effect. The
-# first try finds that cache cold.
+# Small enough for the L1 cache, so that the engine's use of larger caches and memory has no effect.
 BLOCK = bytes(range(256)) * 64
-TRIES = 7
+TRIES = 7  # their median ignores the first try, which runs with a cold cache
 
 
 def core_mib_per_s() -> float:
-    """Return MiB of BLAKE2b per second of this thread's CPU time, the median of some tries, which
-    take about 0.1 ms together.
+    """Measure the speed of the current core: MiB hashed with BLAKE2b per second of this thread's
+    CPU time. Takes about 0.1 ms.
 
-    A hypervisor may run two machines on the two threads of one core, which does not count as steal
-    time. BLAKE2b keeps many execution units busy, so it shows that; SHA-256 by a processor's own
-    instructions does not (docs/noise.md)."""
+    A hypervisor may run two virtual machines on the two hardware threads of one core. That slows
+    both down but does not count as steal time. BLAKE2b uses many execution units and so reveals it;
+    SHA-256, which has instructions of its own, does not (docs/noise.md)."""
     return len(BLOCK) / MIB / statistics.median(_try_s() for _ in range(TRIES))
 
 
@@ -39,14 +38,15 @@ def _try_s() -> float:
 
 
 class CoresSpeed:
-    """Speed of the cores, sampled one core after the other, since each may be shared or not."""
+    """Speed of all cores, sampled one core at a time. Cores can differ: other virtual machines may
+    use some of them."""
 
     def __init__(self) -> None:
         self._cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
         self._samples: list[float] = []
 
     def sample(self) -> None:
-        """Measure the next core; this thread is pinned to it meanwhile."""
+        """Measure the next core, to which this thread is pinned during the measurement."""
         anywhere = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {next(self._cores)})
         try:
@@ -58,7 +58,7 @@ class CoresSpeed:
         """Return the mean of the samples since the last call.
 
         Raises:
-            statistics.StatisticsError: there is none.
+            statistics.StatisticsError: there was no sample.
         """
         samples, self._samples = self._samples, []
         return statistics.fmean(samples)
@@ -67,7 +67,7 @@ class CoresSpeed:
 EVERY_S, LOOK_EVERY_S = 1.0, 5.0
 CORE_SAMPLES = 2  # per row
 STAT, PRESSURE = Path("/proc/stat"), Path("/proc/pressure")
-PROCESSES, KTHREADD = Path("/proc"), 2  # the parent of the kernel's threads
+PROCESSES, KTHREADD = Path("/proc"), 2  # process 2, the parent of all kernel threads
 FREQUENCIES = "cpu[0-9]*/cpufreq/scaling_cur_freq"
 RESOURCES = ("cpu", "memory", "io")
 COLUMNS = (
@@ -86,10 +86,11 @@ COLUMNS = (
 
 
 def machine_s(stat: str, up_s: float) -> tuple[float, float, float]:
-    """Return elapsed, busy and steal time so far, in seconds over all cores, from the text of
-    `/proc/stat` and the machine's uptime.
+    """Return elapsed, busy and steal time since boot, in seconds summed over all cores, from the
+    text of `/proc/stat` and the machine's uptime.
 
-    Busy is all time that was not idle: the kernel times idleness, but only samples other states.
+    Busy time is computed as elapsed minus idle, I/O wait and steal time: the kernel measures idle
+    time exactly but only samples user and system time.
     """
     lines = [line.split() for line in stat.splitlines() if line.startswith("cpu")]
     _, _, _, idle, waiting, _, _, steal = (int(of) / TICKS_PER_S for of in lines[0][1:9])
@@ -98,8 +99,8 @@ def machine_s(stat: str, up_s: float) -> tuple[float, float, float]:
 
 
 def waited_s(resource: str) -> float | None:
-    """Return the seconds in which some process waited for `cpu`, `memory` or `io` since the machine
-    started; None where the kernel has no pressure stall information."""
+    """Return the seconds since boot during which at least one process waited for `cpu`, `memory` or
+    `io`; None if the kernel has no pressure stall information."""
     try:
         some = (PRESSURE / resource).read_text().splitlines()[0]
     except OSError:
@@ -108,23 +109,23 @@ def waited_s(resource: str) -> float | None:
 
 
 def mhz(cpus: Path = Path("/sys/devices/system/cpu")) -> float | None:
-    """Return the mean frequency of the cores now; None where it is hidden, as in most virtual
+    """Return the current mean frequency of the cores; None if it is hidden, as in most virtual
     machines."""
     found = [int(path.read_text()) / 1000 for path in cpus.glob(FREQUENCIES)]
     return sum(found) / len(found) if found else None
 
 
 class ProgramsMeter:
-    """CPU time of all programs and their ended children, without kernel threads. Those are the most
-    of all processes, so they are listed only every LOOK_EVERY_S."""
+    """CPU time of all programs and their ended children, without kernel threads. Most entries of
+    `/proc` are kernel threads, so their ids are cached for LOOK_EVERY_S."""
 
     def __init__(self, processes: Path = PROCESSES) -> None:
         self._processes, self._threads = processes, set[str]()
         self._looked_s = -LOOK_EVERY_S
 
     def cpu_s(self) -> float | None:
-        """Return seconds so far; None where not all processes are visible: in a container, or if
-        `/proc` hides those of other users."""
+        """Return the CPU seconds so far; None if not all processes are visible, as in a container
+        or where `/proc` hides the processes of other users."""
         try:
             if (self._processes / str(KTHREADD) / "comm").read_text() != "kthreadd\n":
                 return None
@@ -132,7 +133,7 @@ class ProgramsMeter:
             return None
         if time.monotonic() - self._looked_s >= LOOK_EVERY_S:
             self._threads, self._looked_s = {str(KTHREADD)}, time.monotonic()
-        names = os.listdir(self._processes)  # noqa: PTH208  # a Path for each is half of the time
+        names = os.listdir(self._processes)  # noqa: PTH208  # creating Paths takes as long again
         there = (name for name in names if name.isdigit() and name not in self._threads)
         return sum(map(self._ticks, there)) / TICKS_PER_S
 
@@ -145,7 +146,7 @@ class ProgramsMeter:
 
 
 class HarnessMeter:
-    """CPU time of this process and of its children except services."""
+    """CPU time of this process and its descendants, except services."""
 
     def __init__(self, services: Callable[[], Mapping[str, Sequence[int]]]) -> None:
         self._services, self._ever_services = services, set[int]()
@@ -153,7 +154,7 @@ class HarnessMeter:
         self._looked_s = -LOOK_EVERY_S
 
     def cpu_s(self) -> float:
-        """Return seconds so far, including those of children that have ended."""
+        """Return the CPU seconds so far, including those of children that have ended."""
         if time.monotonic() - self._looked_s >= LOOK_EVERY_S:
             self._look()
         return harness_cpu_s() + cpu_s_of(self._children)
@@ -168,8 +169,8 @@ class HarnessMeter:
 
 
 class ServicesMeter:
-    """CPU time of all services of a stack and of the processes that run them (`helpers`). Where the
-    kernel accounts for a service, that figure counts, since it includes ended processes."""
+    """CPU time of all services of a stack and of the processes that run them (`helpers`). Services
+    with a control group are measured by its accounting, which includes ended processes."""
 
     def __init__(
         self,
@@ -179,12 +180,12 @@ class ServicesMeter:
     ) -> None:
         self._meter, self._accounts, self._helpers = meter, accounts, helpers
         self._last: dict[str, float] = {}
-        self._before: dict[str, float] = {}  # of accounts that were reset
+        self._before: dict[str, float] = {}  # CPU seconds from before an account was reset
         self._helping: Sequence[int] = ()
         self._looked_s = -LOOK_EVERY_S
 
     def cpu_s(self) -> float:
-        """Return seconds so far."""
+        """Return the CPU seconds so far."""
         if time.monotonic() - self._looked_s >= LOOK_EVERY_S:
             self._helping, self._looked_s = self._helpers(), time.monotonic()
         others = self._meter.cpu_s(excluding=self._accounts)
@@ -203,8 +204,8 @@ class ServicesMeter:
 
 
 class NoiseProbe(Probe):
-    """Writes `noise.csv`: a row of `COLUMNS` per second. `services` is None where the engine's
-    processes are unknown, so that other programs can't be told apart from them."""
+    """Writes `noise.csv`: a row of `COLUMNS` per second. `services` is None if the engine's
+    processes are unknown; then the engine and other programs can't be told apart."""
 
     name = "The noise of the machine"
 

@@ -1,9 +1,9 @@
-"""A process that queries an engine's views on a schedule, as its users would.
+"""View reader: a process that queries an engine's views on a schedule, as a user's client would.
 
     python -m racetrack.probes.reader < job
 
-It reads one line of JSON (`Job`) from standard input, writes a line of CSV (`COLUMNS`) for each
-answer to standard output, and ends when standard input ends.
+The process reads one line of JSON (`Job`) from standard input, writes a line of CSV (`COLUMNS`) to
+standard output for each answer, and exits when standard input is closed.
 """
 
 import csv
@@ -31,11 +31,11 @@ from racetrack.workloads.contract import Query, TracedView, find_workload
 if TYPE_CHECKING:
     import pyarrow
 
-# Times in epoch ms: due by the schedule, query sent, answer received. Then the query, the number of
-# rows, the value of each partition's tracer events in turn (as in `Seen`), and the error, if any.
+# Epoch milliseconds at which the query was due, sent and answered; the query's name; the number of
+# rows; the tracer value of each partition (see `Seen`), joined by SEPARATOR; the error, if any.
 COLUMNS = ("due_ms", "asked_ms", "answered_ms", "query", "rows", "held", "error")
 SEPARATOR = ";"
-NO_ROW = -1  # of a partition without a row
+NO_ROW = -1  # value of a partition without a row
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Job:
     namespace: str
 
     def as_line(self) -> bytes:
-        """Return the job as a line for standard input."""
+        """Return the job as the line of JSON that the reader expects on standard input."""
         return f"{json.dumps(dataclasses.asdict(self))}\n".encode()
 
     @property
@@ -62,7 +62,7 @@ class Job:
 
 
 class Client:
-    """A reader of the engine that reconnects after a failure."""
+    """A client of the engine that reconnects after a failure."""
 
     def __init__(self, engine: Engine, access: Access) -> None:
         self._engine, self._access = engine, access
@@ -70,11 +70,11 @@ class Client:
         self._reader: Reader | None = None
 
     def ask(self, query: Query) -> "pyarrow.Table":
-        """Return the engine's rows.
+        """Return the rows that answer a query.
 
         Raises:
-            NoSuchView: the engine does not have this view.
-            RacetrackError: it does not answer now.
+            NoSuchView: the engine does not have the query's view.
+            RacetrackError: the engine does not answer now.
         """
         try:
             if not self._reader:
@@ -85,19 +85,20 @@ class Client:
         except NoSuchView:
             raise
         except RacetrackError:
-            # The connection is broken, so an error while closing it adds nothing.
+            # The query's error is raised below; an error while closing the connection adds nothing.
             with suppress(RacetrackError):
                 self.close()
             raise
 
     def close(self) -> None:
-        """Close the reader, if there is one."""
+        """Close the connection, if there is one."""
         self._reader = None
         self._closing.close()
 
 
 def held(table: "pyarrow.Table", by: TracedView, keys: Sequence[int]) -> list[int]:
-    """Return the value of each partition's tracer events; NO_ROW where there is no row."""
+    """Return the tracer value of each partition, in the order of `keys`, the reserved keys of the
+    partitions; NO_ROW where the table has no row for the key."""
     import pyarrow as pa
 
     values = table.column(by.column)
@@ -111,11 +112,11 @@ def held(table: "pyarrow.Table", by: TracedView, keys: Sequence[int]) -> list[in
 
 
 def answerable(client: Client, queries: Sequence[Query]) -> list[Query]:
-    """Return the queries that the engine can answer. Each runs once, so that the first scheduled
-    one finds an open connection.
+    """Return the queries that the engine can answer. Each query is tried once, which also opens the
+    connection before the first scheduled query.
 
     Raises:
-        RacetrackError: the engine does not answer, or can answer none of them.
+        RacetrackError: the engine does not answer, or can answer none of the queries.
     """
     found = []
     for query in queries:
@@ -130,8 +131,8 @@ def answerable(client: Client, queries: Sequence[Query]) -> list[Query]:
 
 
 def due_times(per_s: float) -> Iterator[int]:
-    """Yield scheduled times, epoch milliseconds, each when it has come or as soon as the query
-    before it is answered; end with standard input."""
+    """Yield the scheduled times of queries, in epoch milliseconds. Wait for each; a time that has
+    already passed is yielded immediately. End when standard input is closed."""
     began_s, began_ms = time.monotonic(), now_ms()
     for since_s in poisson.due_s(per_s):
         left_s = began_s + since_s - time.monotonic()
@@ -141,10 +142,10 @@ def due_times(per_s: float) -> Iterator[int]:
 
 
 def run(job: Job) -> None:
-    """Run the queries, and write a row for each answer.
+    """Run the queries and write a row for each answer.
 
     Raises:
-        RacetrackError: the engine did not answer in the beginning.
+        RacetrackError: the engine did not answer the first queries.
     """
     access = job.access
     client = Client(find_engine(job.engine), access)
@@ -152,7 +153,7 @@ def run(job: Job) -> None:
     try:
         queries = answerable(client, find_workload(access.settings.workload).queries)
         output.writerow(COLUMNS)
-        sys.stdout.flush()  # shows the harness that reads begin
+        sys.stdout.flush()  # the harness waits for this line
         for due_ms, query in zip(due_times(job.per_s), cycle(queries), strict=False):
             asked_ms = now_ms()
             try:

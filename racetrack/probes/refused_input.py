@@ -1,7 +1,7 @@
 """Find the message on which an engine failed: its position, the faulty field, and the reason.
 
-An engine seldom reports all three. Its log is searched first. The rest comes from its input, which
-is read from the engine's last counts and checked against the workload's definition of a message.
+Engines seldom report all three. The engine's log is searched first. Then its input topics are read,
+from just before the engine's last count, and each message is checked against the workload's schema.
 """
 
 import re
@@ -21,7 +21,8 @@ from racetrack.workloads.contract import Workload, fault_of
 
 # Only the last bytes of a log are searched.
 LOG_BYTES = 2 << 20
-# Engines that process a partition in parallel may have counted messages behind the faulty one.
+# How far before the engine's last count to begin: an engine that processes a partition in parallel
+# may have counted messages that come after the faulty one.
 BEFORE_COUNTED = 50_000
 SEARCH_WITHIN_S = 10.0
 ANSWER_WITHIN_S = 3.0
@@ -29,13 +30,13 @@ BATCH = 10_000
 REASON_CHARACTERS = 240
 VALUE_CHARACTERS = 60
 
-# Output of our own programs; see the record in `racetrack/engines/shared/java_program`.
+# Error line of this project's own engine programs, see `racetrack/engines/shared/java_program`.
 _OWN = re.compile(
     r"RACETRACK refused topic=(?P<topic>[\w.-]+)"
     r"(?:, partition=(?P<partition>\d+), offset=(?P<offset>\d+))?"
     r"(?:, field=(?P<field>\w*))?, reason=(?P<reason>.*)"
 )
-# Position of a record in messages of Kafka's Java clients and engines built on them.
+# Position of a record in error messages of Kafka's Java clients and of engines built on them.
 _PLACES = (
     re.compile(
         r"topic ?[=:] ?'?(?P<topic>[\w.-]+)'?, partition ?[=:] ?(?P<partition>\d+),"
@@ -45,9 +46,9 @@ _PLACES = (
 )
 _CAUSE = re.compile(r"^(?:Caused by: )(?:[\w$]+\.)*([\w$]+(?:: .*)?)$", re.MULTILINE)
 _EXCEPTION = re.compile(r"^(?:[\w$]+\.)*([A-Z][\w$]*(?:Exception|Error)\b.*)$", re.MULTILINE)
-# Java's packages before the name of an error.
+# Package name before the class name of a Java exception.
 _PACKAGE = re.compile(r"\b(?:[a-z][\w$]*\.)+(?=[A-Z][\w$]*(?:Exception|Error)\b)")
-# Report of a failed job or table.
+# Log line about a failed job or table.
 _FAILED = re.compile(r"\b(?:failed|ERROR): +(.+)")
 
 
@@ -73,7 +74,7 @@ class Refusal:
     reason: str = ""
 
     def line(self, title: str) -> str:
-        """Return one line with the engine's title and everything known."""
+        """Return a one-line description for the user; `title` is the engine's."""
         at = "" if self.partition is None else f"/{self.partition} at offset {self.offset}"
         field = f", field {self.field}" if self.field else ""
         reason = _PACKAGE.sub("", _cut(self.reason, REASON_CHARACTERS))
@@ -87,11 +88,12 @@ class Input(Protocol):
         """Return the message at a position; None if the broker no longer has it."""
 
     def since(self, topic: str, counted: Mapping[int, int]) -> Iterator[Message]:
-        """Yield each partition's messages from a little before these counts to its present end."""
+        """Yield the messages of each partition, from a little before its count in `counted` to its
+        current end."""
 
 
 class KafkaInput:
-    """See `Input`. It stops reading after SEARCH_WITHIN_S."""
+    """`Input` from a broker. Stops reading SEARCH_WITHIN_S after its creation."""
 
     def __init__(self, kafka: str) -> None:
         self._kafka = kafka
@@ -121,7 +123,7 @@ class KafkaInput:
         return Consumer(
             {
                 "bootstrap.servers": self._kafka,
-                "group.id": "racetrack-refused",  # a consumer must name one; nothing is committed
+                "group.id": "racetrack-refused",  # required, but nothing is committed
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "log_level": 0,
@@ -154,7 +156,8 @@ def explain(
     registry: str,
     counted: Mapping[int, int],
 ) -> Refusal | None:
-    """Return the message on which an engine failed; None if its input seems not to be the cause.
+    """Return the message on which an engine failed; None if the cause is not found in its input.
+
     `failure` is the error that reported the failure, `logs` are the logs of the engine's services,
     and `counted` is the engine's last count of the main topic by partition.
     """
@@ -190,7 +193,8 @@ class _Search:
         self.names = {self._main.name, *self._tables, *(each.name for each in workload.topics)}
 
     def completed(self, named: Refusal) -> Refusal:
-        """Return a position that the engine named, completed from the message itself."""
+        """Complete a refusal whose position the engine reported: read that message, and add the
+        faulty field and the reason."""
         reason = named.reason or self._reason
         message = self._topics.at(named.topic, named.partition or 0, named.offset or 0)
         if (
@@ -206,7 +210,7 @@ class _Search:
         return replace(named, field=field, reason=reason)
 
     def in_main_topic(self, counted: Mapping[int, int]) -> Refusal | None:
-        """Return the first invalid message, by the broker's time."""
+        """Return the invalid message with the earliest timestamp; None if all are valid."""
         found: dict[int, tuple[int, Refusal]] = {}
         for message in self._topics.since(self._main.name, counted):
             if message.partition in found or not (fault := fault_of(message.value, self._main)):
@@ -216,7 +220,8 @@ class _Search:
         return min(found.values(), key=lambda each: each[0])[1] if found else None
 
     def in_changes(self) -> Refusal | None:
-        """Return the first change that can't be decoded, or has the value that the engine names."""
+        """Return the first change event that can't be decoded or contains the value that the
+        engine's error quotes; None if there is none."""
         blames_null = "null" in self._reason.lower()
         with_null = None
         for topic, columns in self._columns.items():
@@ -234,7 +239,7 @@ class _Search:
                     empty := [name for name in columns if row.get(name, 0) is None]
                 ):
                     with_null = self._refusal(message, empty[0], "NULL")
-        # The engine may name a column of a view, which has another name in the table.
+        # The error may name a column of a view, which the table has under another name.
         return with_null if blames_null else None
 
     def _refusal(self, message: Message, field: str, why: str) -> Refusal:
@@ -242,7 +247,8 @@ class _Search:
         return Refusal(message.topic, message.partition, message.offset, field, reason)
 
     def _row(self, message: Message) -> Mapping[str, Any] | None:
-        """Return the row after a change, or before a deletion; None if the message is no change."""
+        """Return the row after the change, or the row that a deletion removed; None if the message
+        is not a change event."""
         if message.topic not in self._tables or message.value is None:
             return None
         envelope = self._avro.decode(message.value)
@@ -251,7 +257,7 @@ class _Search:
 
 
 def reason_in(text: str) -> str:
-    """Return the innermost cause of the first failure in a log, in one line; empty if none."""
+    """Return the innermost cause of a failure in a log, as one line; empty if there is none."""
     if own := _OWN.search(text):
         return own["reason"].strip()
     if causes := _CAUSE.findall(text):
@@ -261,7 +267,7 @@ def reason_in(text: str) -> str:
 
 
 def _named(text: str, topics: set[str]) -> Refusal | None:
-    """Return the message that a text names, if it is in one of these topics."""
+    """Return the message whose position a text reports, if it is in one of these topics."""
     for pattern in (_OWN, *_PLACES):
         for found in pattern.finditer(text):
             groups = found.groupdict()
@@ -291,7 +297,8 @@ def _is_blamed(value: object, reason: str) -> bool:
 
 
 def _joined(what: str, reason: str) -> str:
-    """Return the message's fault, and in parentheses the engine's reason if it adds something."""
+    """Return the message's fault, followed by the engine's reason in parentheses unless the fault
+    contains that already."""
     return f"{what} ({reason})" if reason and reason not in what else what
 
 

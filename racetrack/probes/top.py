@@ -12,12 +12,12 @@ from racetrack.stack.processes import mark_command
 
 KIB_PER_GIB = 1024 * 1024
 LOOK_EVERY_S = 0.5
-MAX_PIDS = 20  # that top can be asked for
+MAX_PIDS = 20  # limit of top's option -p
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample of one service, the sum over its processes: CPU in percent of one core, and
+    """One sample of one service, summed over its processes: CPU use in percent of one core, and
     resident memory in GiB."""
 
     cpu_pct: float
@@ -35,26 +35,26 @@ def take(
 ) -> dict[str, list[Sample]]:
     """Run `top -b` on the processes of each service; return the samples of each, in order.
 
-    Writes `top_details.log` (top's whole output) and `top_samples.log`. `meanwhile` is called a few
-    times a second and may raise to end the sampling early. If this process is killed, the watchdog
-    of the stack `stack_name` ends top.
+    Writes `top_details.log` (top's whole output) and `top_samples.log`. `meanwhile` is called twice
+    a second and may raise to end the sampling early. If this process is killed, the watchdog of the
+    stack `stack_name` ends top.
 
-    Where services will be killed on purpose, `changing` returns the processes at any time. Then top
-    shows all processes of the machine, and a service without a process counts as zero.
+    For runs that kill services on purpose, pass `changing`, which returns the current processes.
+    Then top shows all processes of the machine, and a service without a process counts as zero.
 
     Raises:
-        RacetrackError: top failed, or printed something else.
+        RacetrackError: top failed, or did not print the expected samples.
     """
     pids = [pid for group in processes.values() for pid in group]
-    # top's first screen does not cover an interval, so take one more.
+    # top's first screen covers no interval, so request one more and drop the first.
     argv = ["top", "-b", "-w", "512", "-E", "k", "-e", "k", "-d", str(delay_s)]
     argv += ["-n", str(samples + 1)]
-    if len(pids) <= MAX_PIDS and not changing:  # else it shows all processes
+    if len(pids) <= MAX_PIDS and not changing:  # otherwise top shows all processes
         argv += [arg for pid in pids for arg in ("-p", str(pid))]
     with folder.open_for_lines("top_details.log") as details:
         top = subprocess.Popen(
             argv,
-            # For a decimal point, and without the user's configuration file.
+            # Sets the locale (decimal points) and hides the user's top configuration.
             env=environment.of_program(mark_command(stack_name, "top")),
             stdout=details,
             stderr=subprocess.STDOUT,
@@ -102,13 +102,14 @@ def parse_screens(lines: Iterable[str]) -> list[dict[int, Sample]]:
 
 
 def _kib(memory: str) -> float:
-    """Return a memory column in KiB: `4376`, or with the unit that top uses for wide values."""
+    """Return KiB from a memory column such as `4376`, or `1.2g` where the value is too wide."""
     units = {"m": 1024, "g": 1024**2, "t": 1024**3}
     return float(memory.rstrip("mgt")) * units.get(memory[-1], 1)
 
 
 def _still_runs(process: subprocess.Popen[bytes]) -> bool:
-    """Return whether it runs after a pause; `wait` with a timeout would poll 20 times a second."""
+    """Sleep, then return whether the process still runs. `Popen.wait` with a timeout would poll 20
+    times a second."""
     time.sleep(LOOK_EVERY_S)
     return process.poll() is None
 
@@ -116,7 +117,7 @@ def _still_runs(process: subprocess.Popen[bytes]) -> bool:
 def _both(
     before: Mapping[str, Sequence[int]], now: Mapping[str, Sequence[int]]
 ) -> dict[str, Sequence[int]]:
-    """Return all processes that a service has ever had."""
+    """Return the union of the two process lists of each service."""
     return {name: list(dict.fromkeys([*before[name], *now.get(name, ())])) for name in before}
 
 

@@ -23,8 +23,8 @@ LIST_PROCESSES_EVERY_S = 5.0
 
 @dataclass(frozen=True)
 class Usage:
-    """Resources used by the processes of a service: CPU seconds so far, in user mode and in the
-    kernel, and resident memory now, GiB."""
+    """Resources used by the processes of a service: CPU seconds so far, in user and kernel mode,
+    and current resident memory in GiB."""
 
     user_s: float
     system_s: float
@@ -32,13 +32,12 @@ class Usage:
 
     @property
     def cpu_s(self) -> float:
-        """CPU seconds in both modes."""
+        """CPU seconds in user and kernel mode."""
         return self.user_s + self.system_s
 
 
 def usage_of(pids: Sequence[int]) -> Usage:
-    """Return the sum over all processes of a service. A process that has ended counts through the
-    parent that waited for it."""
+    """Return the total usage of these processes, including the CPU time of their ended children."""
     user, system, pages = 0, 0, 0
     for fields in filter(None, (stat_fields(f"/proc/{pid}/stat") for pid in pids)):
         own_user, own_system, children_user, children_system = map(int, fields[11:15])
@@ -49,26 +48,25 @@ def usage_of(pids: Sequence[int]) -> Usage:
 
 
 def cpu_s_of(pids: Iterable[int]) -> float:
-    """Return CPU seconds as `usage_of` does, but from one file per process: it runs every
-    second."""
+    """Return the CPU seconds of these processes, including their ended children."""
     return sum(ticks_in(stat_fields(f"/proc/{pid}/stat")) for pid in pids) / TICKS_PER_S
 
 
 def ticks_in(fields: Sequence[bytes]) -> int:
-    """Return the CPU time in the fields of `/proc/<pid>/stat`, including that of children that were
-    waited for, in ticks (TICKS_PER_S)."""
+    """Return the CPU time, in ticks (TICKS_PER_S), from the fields of `/proc/<pid>/stat`. Includes
+    children that have ended and were waited for."""
     return sum(map(int, fields[11:15]))
 
 
 def harness_cpu_s() -> float:
-    """Return the CPU seconds that this process and its ended children (top) have used."""
+    """Return the CPU seconds of this process and its ended children, such as top."""
     own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in own)
 
 
 class Meter:
-    """Resources used by services since they first started, including by processes that have been
-    killed since."""
+    """Resources used by services since they first started, including the CPU time of processes that
+    were killed inside `killing`."""
 
     def __init__(self, processes: Callable[[], Mapping[str, Sequence[int]]]) -> None:
         self._processes = processes
@@ -78,13 +76,13 @@ class Meter:
         self._lock = threading.Lock()
 
     def read(self) -> dict[str, Usage]:
-        """Return the usage of each service; a service without a process has no memory."""
+        """Return the usage of each service; the memory of a service without a process is 0."""
         with self._lock:
             self._list_processes()
             return {name: self._with_dead(name, usage_of(of)) for name, of in self._pids.items()}
 
     def cpu_s(self, excluding: Container[str] = ()) -> float:
-        """Return the CPU seconds of all services together, except some."""
+        """Return the total CPU seconds of all services except those in `excluding`."""
         with self._lock:
             self._list_processes()
             live = [pid for name, of in self._pids.items() if name not in excluding for pid in of]
@@ -92,15 +90,15 @@ class Meter:
             return cpu_s_of(live) + sum(dead)
 
     def pids(self) -> Mapping[str, Sequence[int]]:
-        """Return the processes now, by service."""
+        """Return the process ids of each service, at most LIST_PROCESSES_EVERY_S old."""
         with self._lock:
             self._list_processes()
             return dict(self._pids)
 
     @contextlib.contextmanager
     def killing(self, services: Sequence[str]) -> Iterator[None]:
-        """Keep the usage of services whose processes are killed in this context. Their last
-        milliseconds are not counted."""
+        """Keep counting the CPU time of services whose processes the caller kills inside this
+        context. CPU time used between entering the context and the kill is lost."""
         with self._lock:
             self._pids = self._processes()
             for name in services:
@@ -111,7 +109,7 @@ class Meter:
             self._listed_s = -LIST_PROCESSES_EVERY_S
 
     def refresh(self) -> None:
-        """List the processes again at the next read: some have been started."""
+        """List the processes again at the next read. Call it after starting services."""
         with self._lock:
             self._listed_s = -LIST_PROCESSES_EVERY_S
 
@@ -125,13 +123,13 @@ class Meter:
 
 
 def cpu_times(meter: Meter) -> dict[str, CpuTime]:
-    """Return the CPU time that each service of a meter has used so far."""
+    """Return the CPU time used so far, by service."""
     return {name: CpuTime(user=of.user_s, system=of.system_s) for name, of in meter.read().items()}
 
 
 class UsageProbe(Probe):
     """Writes `usage.csv`: a row of `COLUMNS` per service every second, or every `every_s` seconds
-    if that is shorter. All figures of CPU and memory come from it."""
+    if that is shorter. All figures of CPU and resident memory come from this file."""
 
     name = "CPU and memory"
 

@@ -1,4 +1,4 @@
-"""Probes of an engine's views: progress, traced views, and what a client reads."""
+"""Probes of an engine's views: progress, traced views, and the view reader."""
 
 import dataclasses
 import subprocess
@@ -20,8 +20,8 @@ from racetrack.workloads.contract import find_workload
 
 
 class DelayProbe(Probe):
-    """Follows the engine's two progress views: the summary into `<engine>_sample_dt.log`, a line
-    per update, and each partition's count into the `processed` curve."""
+    """Follows the engine's two progress views. Writes each update of the summary into
+    `<engine>_sample_dt.log`, and each partition's count into the `processed` curve."""
 
     failure_kind = EngineFailed
 
@@ -50,7 +50,7 @@ class DelayProbe(Probe):
     ) -> bool:
         """Wait until the newest summary satisfies `reached`; return whether it did in time.
 
-        `meanwhile` is called at every check and may raise to end the wait.
+        `meanwhile` is called before every check and may raise to end the wait.
         """
         give_up = time.monotonic() + deadline_s
         while time.monotonic() < give_up:
@@ -61,14 +61,14 @@ class DelayProbe(Probe):
         return False
 
     def run(self) -> None:
-        """Record updates, also after the engine was killed on purpose."""
+        """Record updates, and continue after the engine has been killed on purpose."""
         with self._dt_log:
             self.follow(self._take_all, self._had_outage)
             self._write_loss()
 
     def record_loss(self, at_ms: int) -> None:
-        """Let the curve fall to zero at this time (epoch milliseconds): the engine was killed and
-        has lost its counts."""
+        """Let the `processed` curve fall to zero at this time (epoch milliseconds), because the
+        engine was killed and has lost its counts."""
         self._lost_ms, self.newest = at_ms, None
 
     def _take_all(self) -> None:
@@ -81,7 +81,8 @@ class DelayProbe(Probe):
                 self._take_progress(update)
 
     def _write_loss(self) -> None:
-        """Write the zeros here, in the probe's thread, so that rows stay in order of time."""
+        """Write the zeros of `record_loss`. Only the probe's thread calls this, which keeps the
+        rows in order of time."""
         if self._lost_ms is not None:
             zeros = [(partition, 0) for partition in sorted(self.counted)]
             self._curves.write(self._lost_ms, "processed", zeros)
@@ -104,8 +105,8 @@ VIEWS_CSV, VIEWS_HEADER = "views.csv", "at_ms,view,partition,value\n"
 
 
 class ViewsProbe(Probe):
-    """Follows the workload's traced views into `views.csv`, a row for each change: epoch
-    milliseconds, view, partition, and value as in `racetrack.engines.contract.Seen`."""
+    """Follows the workload's traced views. Writes a row into `views.csv` for each change: epoch
+    milliseconds, view, partition, and the value of `racetrack.engines.contract.Seen`."""
 
     failure_kind = EngineFailed
 
@@ -138,15 +139,15 @@ class ViewsProbe(Probe):
 
 
 READS_CSV = "reads.csv"
-# Its name among the services in the run folder.
+# Name of the reader process among the services in the run folder.
 READER = "reader"
 READER_CHECK_EVERY_S = 0.2
 END_WITHIN_S = 2.0
 
 
 class ReadsProbe(Probe):
-    """Runs `racetrack.probes.reader`, a process that reads the engine's views, and writes its
-    output into `reads.csv`. Its CPU time and memory are counted apart from harness and engine."""
+    """Runs the view reader, a process (`racetrack.probes.reader`) whose output goes to `reads.csv`.
+    The reader's CPU time and memory count neither as the harness's nor as the engine's."""
 
     name = "The output of the view reader"
 
@@ -168,12 +169,12 @@ class ReadsProbe(Probe):
 
     @property
     def has_begun(self) -> bool:
-        """True once every query has been answered and scheduled reads have begun."""
+        """Whether every query has been tried and the scheduled reads have begun."""
         return self._file.stat().st_size > 0
 
     @property
     def pids(self) -> list[int]:
-        """Its process, while it runs."""
+        """Process id of the reader; empty if it does not run."""
         is_running = self._process and self._process.poll() is None
         return [self._process.pid] if self._process and is_running else []
 
@@ -187,7 +188,7 @@ class ReadsProbe(Probe):
                 stderr=log,
                 cwd=REPO,
                 env=environment.of_program(mark_command(self._stack_name, READER)),
-                start_new_session=True,  # so that Ctrl-C reaches only the harness, which ends it
+                start_new_session=True,  # Ctrl-C reaches only the harness, which ends the reader
             )
             with self._process as process:
                 self._watch(process, cast(IO[bytes], process.stdin))
@@ -204,4 +205,4 @@ class ReadsProbe(Probe):
         try:
             process.wait(END_WITHIN_S)
         except subprocess.TimeoutExpired:
-            process.kill()  # it waits for an answer that is no longer needed
+            process.kill()  # the reader still waits for an answer, which is no longer needed

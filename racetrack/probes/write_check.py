@@ -1,8 +1,9 @@
 """Write check: find a broker that refuses or drops writes before anything is measured.
 
-With acks=0 the generator is not told, so the check writes one acknowledged record of its own, reads
-the topic's size limit, and waits until pageviews arrive. A slow or overloaded broker passes: its
-effect on a run is the verdict's business. The end offsets at the end of a run find losses.
+With acks=0 the generator never learns of an error. So the check writes one acknowledged record of
+its own, compares the topic's size limit with the generator's batches, and waits until pageviews
+arrive. A slow or overloaded broker passes this check; the verdict judges its effect on the run.
+Messages lost later are found from the end offsets at the end of the run.
 """
 
 import contextlib
@@ -27,7 +28,7 @@ from racetrack.stack.contract import Endpoints
 from racetrack.stack.processes import log_tail
 
 TOPIC = "racetrack-write-check"
-# Together less than 10 s.
+# The sum must stay below 10 s, as `check_writes` documents.
 ACKNOWLEDGED_WITHIN_S, LIMIT_WITHIN_S, ARRIVED_WITHIN_S = 5.0, 0.5, 3.0
 CHECK_EVERY_S = 0.05
 # Largest batch of the generator's client (LOADGEN_BATCH_BYTES).
@@ -40,32 +41,32 @@ NO_SPACE = (
     " storage_min_free_bytes). Free space, or lower that limit"
 )
 FORBIDDEN = "this user may not write there. Allow it (ACLs)"
-# Error code of the broker → reason and remedy.
+# Broker error code → reason and remedy.
 REASONS: Mapping[int, str] = {
     KafkaError.MSG_SIZE_TOO_LARGE: TOO_LARGE,
     KafkaError.RECORD_LIST_TOO_LARGE: TOO_LARGE,
     KafkaError.NOT_ENOUGH_REPLICAS: TOO_FEW,
     KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: TOO_FEW,
     KafkaError.KAFKA_STORAGE_ERROR: NO_SPACE,
-    KafkaError.BROKER_NOT_AVAILABLE: NO_SPACE,  # Redpanda's answer in that case
+    KafkaError.BROKER_NOT_AVAILABLE: NO_SPACE,  # Redpanda's error code for a full disk
     KafkaError.TOPIC_AUTHORIZATION_FAILED: FORBIDDEN,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: FORBIDDEN,
 }
 
 
 class WriteCheckError(RacetrackError):
-    """The broker does not keep what is written to it; the message has the reason, if known."""
+    """The broker refuses or drops writes. The message contains the reason, if known."""
 
 
 def check_writes(
     where: Endpoints, topic: str, broker_log: Path, meanwhile: Callable[[], None]
 ) -> None:
-    """Check that the broker takes writes and keeps what the generator sends to `topic`.
+    """Check that the broker accepts writes and stores the generator's pageviews in `topic`.
 
-    `meanwhile` is called while waiting and may raise. Takes less than 10 s.
+    Takes less than 10 s, during which `meanwhile` is called repeatedly and may raise.
 
     Raises:
-        WriteCheckError: it does not; the message ends with the tail of the broker's log.
+        WriteCheckError: the check failed. The message ends with the tail of the broker's log.
     """
     try:
         _write_acknowledged(where.kafka, meanwhile)
@@ -77,12 +78,13 @@ def check_writes(
 
 
 def _write_acknowledged(bootstrap: str, meanwhile: Callable[[], None]) -> None:
-    """Write one record with acks=all. Each attempt is one request, so that the last error is the
-    broker's own; a broker that has just started returns errors that pass."""
+    """Write one record with acks=all, trying again after an error, since a broker that has just
+    started returns temporary errors. The client itself must not retry: it would report its own
+    timeout instead of the broker's error."""
     client: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "log_level": 0}
     give_up = time.monotonic() + ACKNOWLEDGED_WITHIN_S
-    admin = AdminClient(client)  # referenced until the topic is there, or the request is dropped
-    with contextlib.suppress(TimeoutError):  # what is wrong shows when the record is written
+    admin = AdminClient(client)  # keep a reference: the request is dropped with the client
+    with contextlib.suppress(TimeoutError):  # the write below reports the error
         admin.create_topics([NewTopic(TOPIC, 1, -1)])[TOPIC].exception(ACKNOWLEDGED_WITHIN_S / 2)
     results: list[KafkaError | None] = []
 
@@ -102,7 +104,7 @@ def _write_acknowledged(bootstrap: str, meanwhile: Callable[[], None]) -> None:
         error = results[0] if results else error
         time.sleep(CHECK_EVERY_S)
     producer.purge()
-    if error is None or error.code() < 0:  # negative: the client's own, not the broker's
+    if error is None or error.code() < 0:  # negative codes are the client's, not the broker's
         seen = f" ({error.str()})" if error else ""
         raise WriteCheckError(
             f"The broker at {bootstrap} did not acknowledge a record within"
@@ -117,14 +119,15 @@ def _write_acknowledged(bootstrap: str, meanwhile: Callable[[], None]) -> None:
 
 
 def _check_size_limit(bootstrap: str, topic: str) -> None:
-    """Compare the topic's size limit with the generator's batches: a larger batch is dropped."""
+    """Check that the generator's largest batch fits the topic's size limit; the broker would drop a
+    larger one."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
     client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     asked = client.describe_configs([resource], request_timeout=LIMIT_WITHIN_S)
     try:
         limit = asked[resource].result(LIMIT_WITHIN_S).get("max.message.bytes")
     except (KafkaException, TimeoutError):
-        return  # not every user may read it, and the end offsets are compared in any case
+        return  # the user may lack the permission; `_check_arrivals` finds dropped batches too
     if limit and int(limit.value) < BATCH_BYTES:
         raise WriteCheckError(
             f"The broker at {bootstrap} does not keep the pageviews: {topic} has"
@@ -134,7 +137,8 @@ def _check_size_limit(bootstrap: str, topic: str) -> None:
 
 
 def _check_arrivals(where: Endpoints, topic: str, meanwhile: Callable[[], None]) -> None:
-    """Wait until every partition has what was sent to it before, or at least makes progress."""
+    """Wait until the end offset of every partition has reached the count sent at the start of this
+    check, or has at least grown."""
     offsets = TopicOffsets(where.kafka, topic)
     with closing(Control(where.loadgen_host, where.loadgen_port)) as control:
         stats = control.stats(quietly=True)
@@ -159,8 +163,8 @@ def _check_arrivals(where: Endpoints, topic: str, meanwhile: Callable[[], None])
 
 
 def _sent(stats: Mapping[str, Any]) -> list[int]:
-    """Return the pageviews sent per partition: handed over, less those queued in the client of the
-    partition's worker."""
+    """Return the pageviews sent per partition: those handed to the generator's Kafka client, minus
+    those still queued in it."""
     handed = stats["pageviews"]["handed"]
     queued = {p: each["queued"] for each in stats["workers"] for p in each["partitions"]}
     return [count - queued.get(partition, 0) for partition, count in enumerate(handed)]
