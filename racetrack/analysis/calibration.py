@@ -1,4 +1,5 @@
-"""Calibration: compares measurements of the calibration engine with its injected defects."""
+"""Calibration: compares measurements of the calibration engine with the defects injected into
+it."""
 
 import re
 from dataclasses import dataclass
@@ -16,9 +17,10 @@ from racetrack.results.folder import read_run
 from racetrack.results.run import RunRecord
 
 LAG_WITHIN_MS = 25.0
-# Fractions of the cycle. One late cycle of twenty, by a disturbance, moves the p99 by as much.
+# Tolerances as fractions of the update cycle. The p99 has a wider one, because a disturbance that
+# delays one cycle in twenty moves it that far.
 SAWTOOTH_WITHIN, SAWTOOTH_P99_WITHIN = 0.1, 0.25
-# A stall is detected at this lag; no engine has a longer cycle.
+# A partition counts as stalled at this lag, which is at least the update cycle of every engine.
 STALLED_LAG_MS = 1_000.0
 STALL_DETECTED_WITHIN_S = 2.0
 FRESH_MS = 100.0
@@ -26,14 +28,15 @@ CAPACITY_WITHIN = 0.05
 FOREIGN_WITHIN_PCT = 2.5
 WORK_WITHIN = 0.01
 _CAPACITY = re.compile(r"^RACETRACK capacity timestamp=(\d+), allowed=([\d.]+),", re.MULTILINE)
-# Relative. Reading and a cycle of some milliseconds add to the programmed delay.
+# Relative tolerance. Reading the topic and the update cycle add milliseconds to the injected delay.
 WAITING_WITHIN = 0.1
 _STALLED = re.compile(r"^RACETRACK stalled timestamp=(\d+), partition=(-?\d+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Row of the table: what was programmed and measured, and whether that is within the bound."""
+    """Row of the calibration table: the injected defect, the measured value, the tolerance, and
+    whether the measured value is within it."""
 
     programmed: str
     measured: str
@@ -42,7 +45,7 @@ class Finding:
 
 
 def delay(folder: Path, defect: InjectedDefect) -> Finding:
-    """Compare the median lag of a run with the delay of its engine."""
+    """Compare the median lag of a run with the delay injected into the engine."""
     bound = f"± {LAG_WITHIN_MS:.0f} ms"
     judged = _judged(read_run(folder))
     if isinstance(judged, str):
@@ -54,8 +57,9 @@ def delay(folder: Path, defect: InjectedDefect) -> Finding:
 
 
 def sawtooth(folder: Path, defect: InjectedDefect) -> Finding:
-    """Check the lag of an engine with a long cycle: uniform from its delay to one cycle more. An
-    update is complete once its last partition is stamped."""
+    """Check the lag of an engine with a long update cycle: right after an update, it must be the
+    injected delay plus the time (`spread_ms`) between the timestamps of the update's first and last
+    partition. From there it must rise uniformly by one cycle."""
     lowest_ms = defect.delay_ms + defect.spread_ms
     expected = {
         "lag p50": (lowest_ms + 0.5 * defect.cycle_ms, SAWTOOTH_WITHIN * defect.cycle_ms),
@@ -78,7 +82,8 @@ def sawtooth(folder: Path, defect: InjectedDefect) -> Finding:
 
 
 def waiting(folder: Path, defect: InjectedDefect) -> Finding:
-    """Compare the number of waiting pageviews, by totals and by rate × age, with rate × delay."""
+    """Compare the number of waiting pageviews, computed from totals and as rate × age, with rate ×
+    injected delay."""
     run = read_run(folder)
     judged = _judged(run)
     bound = f"both ± {WAITING_WITHIN:.0%}, and equal by Little's law"
@@ -99,8 +104,8 @@ def waiting(folder: Path, defect: InjectedDefect) -> Finding:
 
 
 def view(folder: Path, defect: InjectedDefect) -> Finding:
-    """Check the lag of a view behind its engine's count. Tracer events resolve its age only to the
-    interval between two of them, so it may be lower by as much."""
+    """Check the lag of a view that the engine updates later than its count. The measured lag may be
+    too low by up to the interval between two tracer events, which limits the resolution."""
     run = read_run(folder)
     bound = f"view lag p50 and p99 ± {LAG_WITHIN_MS:.0f} ms, less one tracer interval"
     judged = _judged(run)
@@ -127,8 +132,8 @@ def view(folder: Path, defect: InjectedDefect) -> Finding:
 
 
 def answer(folder: Path, defect: InjectedDefect) -> Finding:
-    """Check response time and age of query answers: the age is that of the view at the time of the
-    query, plus the response time."""
+    """Check the response time and the age of query answers. The expected age is the view's age when
+    the query arrives, plus the response time."""
     run = read_run(folder)
     bound = f"medians ± {LAG_WITHIN_MS:.0f} ms, the age less one tracer interval"
     found = run.results.reads if run.results else ()
@@ -151,9 +156,9 @@ def answer(folder: Path, defect: InjectedDefect) -> Finding:
 
 
 def stall(folder: Path, defect: InjectedDefect) -> Finding:
-    """Check how soon lag shows a stalled partition, which freshness does not show.
+    """Check how soon the lag shows that one partition has stalled, and that freshness does not.
 
-    The window must lie within the stall, so that the verdict covers it alone.
+    The judged window must lie within the stall.
     """
     run = read_run(folder)
     bound = (
@@ -182,7 +187,8 @@ def stall(folder: Path, defect: InjectedDefect) -> Finding:
 
 
 def capacity(below: Path, above: Path, defect: InjectedDefect) -> Finding:
-    """Check that the verdict is "kept up" just below a capacity and "fell behind" just above."""
+    """Check that the verdict is "kept up" just below the injected capacity and "fell behind" just
+    above it. `below` and `above` are the folders of the two runs."""
     runs = read_run(below), read_run(above)
     per_s, programmed = defect.capacity_per_s, str(defect)
     bound = f"{VerdictKind.KEPT_UP}, {VerdictKind.FELL_BEHIND}, counting ± {CAPACITY_WITHIN:.0%}"
@@ -209,7 +215,8 @@ def capacity(below: Path, above: Path, defect: InjectedDefect) -> Finding:
 
 
 def foreign(folder: Path, burnt_pct: float) -> Finding:
-    """Compare the measured CPU use of another program with its own account, percent of a core."""
+    """Compare the measured CPU use of other programs with `burnt_pct`, the CPU use that the program
+    started for this check reported itself, in percent of a core."""
     run = read_run(folder)
     bound = f"± {FOREIGN_WITHIN_PCT:g} % of a core, and the run is void"
     programmed = f"another program with {burnt_pct:.1f} % of a core"
@@ -226,8 +233,8 @@ def foreign(folder: Path, burnt_pct: float) -> Finding:
 
 
 def work(folder: Path, defect: InjectedDefect) -> Finding:
-    """Compare the throughput at saturation with the integral of the engine's capacity over the same
-    time, which the engine logs."""
+    """Compare the throughput at saturation with the engine's capacity, which varies. The engine
+    logs its integral over time."""
     run, programmed = read_run(folder), str(defect)
     bound = f"{VerdictKind.FELL_BEHIND}, counting ± {WORK_WITHIN:.0%} of its capacity in that time"
     judged = _judged(run)
@@ -267,7 +274,7 @@ class _Judged:
 
 
 def _judged(run: RunRecord) -> _Judged | str:
-    """Return the figures of a run, or why it has none."""
+    """Return the figures of a run, or a text on why it has none."""
     if run.outcome != "ok":
         return run.outcome
     if not (run.asked and run.results):
@@ -290,10 +297,10 @@ def _logs(folder: Path, run: RunRecord) -> list[Path]:
 
 
 def _stalled_at_ms(folder: Path, run: RunRecord, partition: int) -> int:
-    """Return when the partition stalled by the engine's log, epoch milliseconds.
+    """Return when the partition stalled according to the engine's log, in epoch milliseconds.
 
     Raises:
-        ValueError: the log has no stall.
+        ValueError: the log reports no stall of the partition.
     """
     logs = _logs(folder, run)
     for log in logs:
@@ -305,8 +312,8 @@ def _stalled_at_ms(folder: Path, run: RunRecord, partition: int) -> int:
 
 
 def _detected_after_s(folder: Path, partition: int, stalled_ms: int) -> float | None:
-    """Return the seconds from the stall to the first update at which the partition lags by
-    STALLED_LAG_MS; None if it never does."""
+    """Return the seconds from the stall to the first update after which the partition's lag exceeds
+    STALLED_LAG_MS; None if there is no such update."""
     recorded = curves.read(folder)
     series = lag_series(recorded, stalled_ms, recorded_until_ms(recorded))
     late = np.flatnonzero((series.lag_ms > STALLED_LAG_MS) & (series.partition == partition))

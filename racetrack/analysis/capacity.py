@@ -1,4 +1,4 @@
-"""Capacity: throughput at saturation, and the CPU time that it takes."""
+"""Capacity: the throughput at saturation, and the CPU time per million events."""
 
 import math
 import statistics
@@ -19,7 +19,7 @@ from racetrack.analysis.curves import (
 from racetrack.analysis.lag import age
 from racetrack.analysis.raw import Reading
 
-# Idle time up to this fraction is within the resolution of the samples.
+# A smaller idle fraction can't be told from 0, because end offsets are sampled.
 IDLE_SHARE = 0.01
 # Tracer events are a second apart, which limits the resolution of a traced view's throughput.
 TRACER_RESOLUTION = 0.02
@@ -27,11 +27,11 @@ TRACER_RESOLUTION = 0.02
 
 @dataclass(frozen=True)
 class Work:
-    """Work of an engine in a window at saturation.
+    """Throughput of an engine or a view in a window at saturation.
 
-    `batches_per_s` is the throughput of each batch, events per second; `backlog_min_s` and
-    `backlog_max_s` are the least and greatest age of the backlog. `idle_share` is the fraction of
-    the window in which the engine had counted all that was published of some partition.
+    `batches_per_s` is the throughput in each batch (part of the window), events per second.
+    `backlog_min_s` and `backlog_max_s` are the extremes of the age of the oldest uncounted event.
+    `idle_share` is the fraction of the window in which at least one partition had no backlog.
     """
 
     batches_per_s: tuple[float, ...]
@@ -41,12 +41,12 @@ class Work:
 
     @property
     def per_s(self) -> float:
-        """Mean throughput: the batches are equally long."""
+        """Mean throughput over the window, events per second."""
         return statistics.fmean(self.batches_per_s)
 
     @property
     def is_capacity(self) -> bool:
-        """True if the engine always had a backlog."""
+        """Whether there was always a backlog, so that the throughput is the capacity."""
         return self.idle_share <= IDLE_SHARE
 
 
@@ -60,9 +60,10 @@ class Estimate:
 
 
 def work(curves: Curves, start_ms: float, end_ms: float, batch_s: float) -> Work:
-    """Return the work between the first and the last update in the window, in equal batches of
-    about `batch_s` seconds. The count is interpolated linearly between updates. Throughput is
-    correlated over seconds, so batches shorter than 30 s are not independent.
+    """Return the throughput between the first and the last update in the window, divided into equal
+    batches of about `batch_s` seconds. Between updates the count is interpolated linearly.
+
+    Throughput is correlated over seconds, so batches shorter than 30 s are not independent.
 
     Raises:
         ValueError: the window has fewer than two updates.
@@ -87,8 +88,9 @@ def work(curves: Curves, start_ms: float, end_ms: float, batch_s: float) -> Work
 
 
 def slowest(count: Work, views: Mapping[str, Work]) -> tuple[str | None, Work]:
-    """Return the slowest of the count and the traced views, with the view's name. A view counts if
-    it always had a backlog and is slower by more than TRACER_RESOLUTION."""
+    """Return the name and the work of the slowest traced view, or None and `count` if no view is
+    slower than the engine's count. A view must have had a backlog at all times and be slower by
+    more than TRACER_RESOLUTION."""
     behind = {name: of for name, of in views.items() if of.is_capacity}
     name = min(behind, key=lambda name: behind[name].per_s, default=None)
     if name is None or behind[name].per_s >= count.per_s * (1 - TRACER_RESOLUTION):
@@ -97,8 +99,10 @@ def slowest(count: Work, views: Mapping[str, Work]) -> tuple[str | None, Work]:
 
 
 def _idle_share(curves: Curves, updates: Floats) -> float:
-    """Return the fraction of time after updates that left no backlog in some partition. The end
-    offset sampled last before an update is a lower bound of what was published."""
+    """Return the fraction of time that follows updates which left some partition without a backlog.
+
+    An update is compared with the last end offset sampled before it. The true end offset may be
+    higher, so the result is an upper bound."""
     idle = np.zeros(len(updates), dtype=bool)
     for published, processed in zip(curves.published, curves.processed, strict=True):
         idle |= counted(processed, updates, "right") >= counted(published, updates, "right")
@@ -107,10 +111,10 @@ def _idle_share(curves: Curves, updates: Floats) -> float:
 
 
 def estimate(sessions: Sequence[Work]) -> Estimate:
-    """Return the capacity from fresh runs of equal length.
+    """Return the capacity from one or more fresh runs of equal length.
 
-    The interval is Student's t over all batches, widened to contain the mean of each run, since
-    batches of one run say nothing about differences between runs.
+    The interval is Student's t interval over all batches, extended to contain the mean of each run,
+    because batches of the same run do not show how much runs differ.
 
     Raises:
         ValueError: there is no run.
@@ -126,9 +130,10 @@ def estimate(sessions: Sequence[Work]) -> Estimate:
 def cpu_s_per_million(
     usage: Mapping[str, Sequence[Reading]], start_ms: float, end_ms: float, counted: float
 ) -> dict[str, float]:
-    """Return the CPU seconds of each service between two times, per million `counted` events.
+    """Return the CPU seconds of each service between two times (epoch milliseconds), divided by the
+    millions of events `counted` in that time; empty if `counted` is 0.
 
-    CPU time is interpolated linearly between readings. Empty if nothing was counted.
+    CPU time is interpolated linearly between readings.
     """
     if counted <= 0:
         return {}

@@ -1,13 +1,14 @@
 """Statistics over runs: means and ratios with intervals, and base and marginal cost.
 
-The interval of a mean is Student's t: each repeat is a fresh run, so repeats are independent. A
-ratio is that of the geometric means, its interval Welch's t on the logarithms (unequal variances,
-Welch 1947), because costs and lags are positive and vary in proportion. It does not depend on which
-engine comes first, and it is bounded, unlike Fieller's (1954).
+The interval of a mean is Student's t interval: each repeat is a fresh run, so repeats are
+independent. A ratio of engines is the ratio of their geometric means, and its interval is Welch's t
+interval (unequal variances, Welch 1947) of the logarithms, because costs and lags are positive and
+their variation is proportional to their size. Swapping the engines gives the reciprocal, and the
+interval is always bounded, unlike Fieller's (1954).
 
 At low rates most CPU time is base load, so CPU seconds per million pageviews say little about the
-work per pageview. Hence a line through runs at several rates: its intercept is the base load, its
-slope the marginal cost.
+cost of a pageview. Therefore a line is fitted through runs at several rates: its intercept is the
+base load, and its slope the marginal cost.
 """
 
 import math
@@ -17,14 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 
 CONFIDENCE = 0.95
-# Logarithms closer than this differ by rounding only.
+# A difference of logarithms below this is rounding error.
 ROUNDING = 1e-9
 FEWEST_RUNS, FEWEST_RATES = 3, 2
 
 
 @dataclass(frozen=True)
 class Mean:
-    """The arithmetic mean of `n` repeats; `half` is half its interval, None for one repeat."""
+    """Arithmetic mean of `n` repeats. `half` is the half-width of the interval, None if n is 1."""
 
     mean: float
     half: float | None
@@ -33,7 +34,8 @@ class Mean:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Ratio of two means with its interval; None without repeats, or if all are equal."""
+    """Ratio of two means. The interval from `low` to `high` is None if a side has only one run, or
+    if the runs of each side are equal."""
 
     ratio: float
     low: float | None
@@ -41,7 +43,7 @@ class Ratio:
 
     @property
     def conclusion(self) -> str:
-        """Conclusion from the interval."""
+        """Text that states which side is larger, as far as the interval shows that."""
         if self.low is None or self.high is None:
             return "no interval: too few repeats, or all equal"
         if self.low <= 1 <= self.high:
@@ -50,7 +52,7 @@ class Ratio:
 
 
 def mean(values: Sequence[float]) -> Mean:
-    """Return the mean and half its t-interval (CONFIDENCE).
+    """Return the mean with the half-width of its t interval (CONFIDENCE).
 
     Raises:
         ValueError: there are no values.
@@ -66,7 +68,7 @@ def mean(values: Sequence[float]) -> Mean:
 
 
 def half_range(values: Sequence[float]) -> float:
-    """Return the half-range as a fraction of the midpoint.
+    """Return half of the range of the values as a fraction of its midpoint.
 
     Raises:
         ValueError: there are no values.
@@ -75,9 +77,8 @@ def half_range(values: Sequence[float]) -> float:
 
 
 def ratio(of: Sequence[float], to: Sequence[float]) -> Ratio | None:
-    """Return the geometric mean of `of` over that of `to`, with its interval (CONFIDENCE).
-
-    None if a value is not positive, or a side is empty.
+    """Return the geometric mean of `of` divided by the geometric mean of `to`, with an interval
+    (CONFIDENCE). None if a value is not positive, or if `of` or `to` is empty.
     """
     if not of or not to or min(*of, *to) <= 0:
         return None
@@ -85,7 +86,7 @@ def ratio(of: Sequence[float], to: Sequence[float]) -> Ratio | None:
     middle = float(np.mean(a) - np.mean(b))
     if min(len(a), len(b)) < 2 or float(np.ptp(a) + np.ptp(b)) < ROUNDING:
         return Ratio(math.exp(middle), None, None)
-    # Not scipy's Welch test: it warns if the repeats of one side are equal, as memory often is.
+    # scipy's Welch test warns if all values of one side are equal, which is common for memory.
     errors = [float(np.var(side, ddof=1)) / len(side) for side in (a, b)]
     freedom = sum(errors) ** 2 / sum(
         error**2 / (len(side) - 1) for error, side in zip(errors, (a, b), strict=True)
@@ -96,8 +97,9 @@ def ratio(of: Sequence[float], to: Sequence[float]) -> Ratio | None:
 
 @dataclass(frozen=True)
 class CostLine:
-    """CPU use as a line: `base_pct` (percent of a core) + `per_million_s` (CPU seconds per million
-    pageviews) x rate; each with half its 95 % interval (Student's t)."""
+    """CPU use as a linear function of the rate: the base load `base_pct` (percent of a core) plus
+    `per_million_s` (CPU seconds per million pageviews) times the rate. `…_half_…` is the half-width
+    of a 95 % interval (Student's t)."""
 
     base_pct: float
     base_half_pct: float
@@ -109,8 +111,8 @@ class CostLine:
 
 
 def fit_cost(processed_per_s: Sequence[float], cores: Sequence[float]) -> CostLine | None:
-    """Return the least-squares line through runs, from pageviews per second and cores used; None
-    with too few runs or rates."""
+    """Fit a least-squares line through the runs, given the pageviews per second and the cores used
+    in each. Return None if there are fewer than FEWEST_RUNS runs or FEWEST_RATES rates."""
     if (
         len(cores) < FEWEST_RUNS
         or len({round(rate, -1) for rate in processed_per_s}) < FEWEST_RATES
@@ -132,7 +134,8 @@ def fit_cost(processed_per_s: Sequence[float], cores: Sequence[float]) -> CostLi
 
 
 def _t_quantile(degrees: float) -> float:
-    """Return the upper end of Student's central interval (CONFIDENCE)."""
+    """Return the quantile of Student's t distribution that bounds a central interval
+    (CONFIDENCE)."""
     from scipy import special
 
     return float(special.stdtrit(degrees, (1 + CONFIDENCE) / 2))

@@ -19,26 +19,27 @@ FILE = "curves.csv"
 HEADER = ["at_ms", "curve", "partition", "count"]
 SAMPLED = ("due", "handed_over", "published")
 NAMES = (*SAMPLED, "processed")
-# A smaller step back means that two writers of one log were out of order. It moves the slope over
-# 30 s by at most 0.1 % of real time (1.5 x step / window), a tenth of the threshold.
+# Times may go back by less than this, because two threads write the file. That changes the slope in
+# a window of 30 s by at most 0.1 % of real time (1.5 x step / window), a tenth of the threshold.
 CLOCK_STEP_MS = 20.0
-# The update interval may change with the load, so only recent updates count.
+# The update interval may change with the load, so it is computed from recent updates only.
 RECENT_MS = 30_000.0
-# The rows of one update are a few milliseconds apart; no engine updates more often than this.
+# The rows of one update are up to a few milliseconds apart, and updates are further apart.
 STEP_MS = 5.0
-# After so long a gap a view is stale, whatever the update interval.
+# After a gap of this length a view is stale, even if its usual update interval is longer.
 LONG_GAP_MS = 10_000.0
 
 
 class CurvesError(RacetrackError):
-    """`curves.csv` is missing or cannot be read."""
+    """`curves.csv` is missing or invalid."""
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Cumulative pageviews of one partition, rows in the order in which they were written.
+    """Cumulative pageviews of one partition, in the order in which the rows were written.
 
-    `at_ms` is in epoch milliseconds, `count` in pageviews since the topic was created; same length.
+    The arrays have equal length: `at_ms` in epoch milliseconds, `count` in pageviews since the
+    topic was created.
     """
 
     at_ms: NDArray[np.float64]
@@ -47,9 +48,9 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Four curves, each with one `Curve` per partition, in the order of `partitions`.
+    """The four counts of a run: a `Curve` for each partition, in the order of `partitions`.
 
-    A `processed` curve is empty if the engine has counted nothing; the others are never empty.
+    A curve of `processed` is empty if the engine has counted nothing; all others are never empty.
     """
 
     partitions: tuple[int, ...]
@@ -63,7 +64,7 @@ def read(folder: Path) -> Curves:
     """Return the curves of a run folder, without an incomplete last line.
 
     Raises:
-        CurvesError: the file or a curve is missing, or a line cannot be parsed.
+        CurvesError: the file or a curve is missing, or the file is damaged.
     """
     path = folder / FILE
     try:
@@ -76,15 +77,15 @@ def read(folder: Path) -> Curves:
 
 
 def import_reader() -> None:
-    """Import what reading and judging need, so that a run does not spend that time while it is
-    measured."""
+    """Import the modules that `read` and the verdict import late. A run calls this before it
+    measures, so that the imports take no CPU time during the measurement."""
     importlib.import_module("pyarrow.csv")
     importlib.import_module("scipy.special")
 
 
 def _rows(path: Path, content: bytes) -> Rows:
     """Return the rows (at_ms, count) of each curve and partition."""
-    # pyarrow's reader: a run reads its curves at each look, and this takes the least CPU time.
+    # pyarrow's reader needs the least CPU time. A live run reads its curves for each look.
     import pyarrow as pa
     from pyarrow import csv
 
@@ -136,7 +137,8 @@ def _assemble(path: Path, rows: Rows) -> Curves:
 
 @dataclass(frozen=True)
 class ClockStep:
-    """A clock set back: the times of a curve went from `from_ms` to the earlier `to_ms`."""
+    """A clock that was set back: in a curve, a row at `from_ms` is followed by one at `to_ms`,
+    which is earlier."""
 
     curve: str
     partition: int
@@ -146,7 +148,7 @@ class ClockStep:
 
 @dataclass(frozen=True, eq=False)
 class TrustedCurves(Curves):
-    """Curves whose times never decrease, cut at `step`, where a clock was set back."""
+    """Curves whose times never decrease. If a clock was set back, they end before that `step`."""
 
     step: ClockStep | None
 
@@ -154,8 +156,8 @@ class TrustedCurves(Curves):
 def trusted(curves: Curves) -> TrustedCurves:
     """Return the curves up to where a clock was first set back.
 
-    After a step, due and processed counts are on two clocks, and a lag smaller than the step would
-    read as 0. So no row after it is used, in any curve.
+    After a step, the times of due and processed counts are from different clocks, and a lag smaller
+    than the step would appear as 0. So the rows after the step are dropped from all curves.
     """
     if isinstance(curves, TrustedCurves):
         return curves
@@ -167,7 +169,8 @@ def trusted(curves: Curves) -> TrustedCurves:
         end = int(np.append(_backwards(curve) + 1, len(curve.at_ms))[0])
         at_ms = np.maximum.accumulate(curve.at_ms[:end])
         end = int(np.searchsorted(at_ms, until_ms, "right"))
-        # A pageview that is refused later lowers a sampled count. An engine's count may also fall.
+        # A sampled count falls if a pageview is refused later; undo that. An engine's count may
+        # fall because the engine has lost its state, so keep that.
         count = np.maximum.accumulate(curve.count) if only_grows else curve.count
         return Curve(at_ms[:end], count[:end])
 
@@ -179,7 +182,7 @@ def trusted(curves: Curves) -> TrustedCurves:
 
 
 def _backwards(curve: Curve) -> NDArray[np.intp]:
-    """Return the rows after which time goes back."""
+    """Return the indices of rows whose next row is earlier by more than CLOCK_STEP_MS."""
     return np.flatnonzero(curve.at_ms[1:] - curve.at_ms[:-1] < -CLOCK_STEP_MS)
 
 
@@ -193,13 +196,13 @@ def _steps(name: str, curves: Curves) -> list[ClockStep]:
 
 
 def recorded_until_ms(curves: Curves) -> float:
-    """Return the time up to which all sampled curves have rows; -inf if one has none."""
+    """Return the time up to which all sampled curves have rows; -inf if a curve is empty."""
     sampled = (curve for name in SAMPLED for curve in getattr(curves, name))
     return float(min(c.at_ms[-1] if len(c.at_ms) else -np.inf for c in sampled))
 
 
 def throughput(curves: Curves, start_ms: float, end_ms: float) -> Throughput:
-    """Return the rates over the window, with counts interpolated linearly at both ends."""
+    """Return the mean rates in the window. Counts at its ends are interpolated linearly."""
     curves = trusted(curves)
     end_ms = min(end_ms, recorded_until_ms(curves))
     ends = np.array([start_ms, end_ms])
@@ -220,11 +223,11 @@ def throughput(curves: Curves, start_ms: float, end_ms: float) -> Throughput:
 
 
 def times_of(curve: Curve, numbers: Floats) -> Floats:
-    """Return when the pageviews with these numbers (1 for the first) came, interpolated linearly;
-    -inf before the first row, inf after the last.
+    """Return when the curve's count reached each of these numbers, interpolated linearly: -inf if
+    that was before the first row, inf if it was after the last.
 
-    A sampled count of k means "k to k + 1". Adding half a pageview makes the error symmetric: up to
-    half a sampling interval at a few pageviews per second.
+    The true count at the time of a sampled count k lies between k and k + 1. Adding half a pageview
+    makes the error symmetric; it is at most half a sampling interval at a few pageviews per second.
     """
     if not len(curve.at_ms):
         return np.full(numbers.shape, np.inf)
@@ -233,20 +236,20 @@ def times_of(curve: Curve, numbers: Floats) -> Floats:
 
 
 def counted(processed: Curve, at_ms: Floats, side: str) -> Floats:
-    """Return the count of the last row at these times, or before them with `side` "left"; 0 before
-    the first row."""
+    """Return the count at each of these times: that of the last row up to the time or, if `side` is
+    "left", of the last row before it; 0 before the first row."""
     rows = np.searchsorted(processed.at_ms, at_ms, "left" if side == "left" else "right")
     return np.concatenate([[0.0], processed.count])[rows]
 
 
 @dataclass(frozen=True)
 class UpdateGaps:
-    """Gaps between the updates before, in and after a window.
+    """Gaps between the engine's updates before, in and after a window.
 
     `interval_ms` is the typical update interval before the window, None without two updates.
-    `longest_ms` is the longest gap from the last update before the window to the window's end.
-    `next_update_s` is the time from the window's end to the next update, None if there was none.
-    `recorded_s` is the length of the recording after the window.
+    `longest_ms` is the longest gap that begins at or after the last update before the window and
+    ends by the window's end. `next_update_s` is the time from the window's end to the next update,
+    None if there was none. `recorded_s` is the length of the recording after the window.
     """
 
     interval_ms: float | None
@@ -256,7 +259,8 @@ class UpdateGaps:
 
     @property
     def updates_ended(self) -> bool:
-        """True if no update followed the window, in a recording long enough to contain one."""
+        """Whether no update followed the window, although the recording continued for
+        LONG_GAP_MS."""
         return self.next_update_s is None and self.recorded_s >= LONG_GAP_MS / 1000
 
 
@@ -269,9 +273,9 @@ def update_times_ms(curves: Curves) -> NDArray[np.float64]:
 def update_steps(curves: Curves) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the times at which each update of the engine began and was complete.
 
-    Some engines stamp each partition separately. Rows within STEP_MS of each other belong to one
-    update, unless a partition repeats: then that is the next one. Cached for the last curves,
-    because a verdict needs the updates several times.
+    Some engines give each partition its own timestamp. Rows within STEP_MS of each other belong to
+    the same update, except that a second row of a partition begins a new update. The result for the
+    last curves is cached, because a verdict needs it several times.
     """
     at_ms = np.concatenate([curve.at_ms for curve in curves.processed])
     numbers = [np.full(len(c.at_ms), n) for n, c in enumerate(curves.processed)]
@@ -309,8 +313,9 @@ def update_gaps(
 
 
 def update_interval_ms(updates: NDArray[np.float64], until_ms: float) -> float | None:
-    """Return the time-weighted median of recent gaps between updates, milliseconds: half of the
-    time is in gaps of at least this length. None without a gap."""
+    """Return the typical gap between updates in the RECENT_MS before `until_ms`, in milliseconds:
+    the time-weighted median, so half of the time lies in gaps of at least this length. None if
+    there is no gap."""
     before = updates[updates <= until_ms]
     ends, gaps = before[1:], np.diff(before)
     recent = np.sort(gaps[ends > until_ms - RECENT_MS])

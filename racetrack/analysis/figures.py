@@ -1,7 +1,7 @@
-"""From the raw files of a run folder to the figures of `run.json`'s `results`.
+"""Computation of the `results` in `run.json` from the raw files of a run folder.
 
-Every figure is of the window that the verdict judged, unless its description in
-`racetrack/results/figures.py` names another one.
+Every figure refers to the window that the verdict judged, unless its description in
+`racetrack/results/figures.py` names another window.
 """
 
 import statistics
@@ -33,13 +33,13 @@ FEWEST_EVENTS = 1_000
 
 
 def results(folder: Path) -> Results:
-    """Return the figures of a run folder, as `run.json` holds them under `results`.
+    """Return the figures of a run folder, which `run.json` contains under `results`.
 
-    Rates are per second, `dt_ms` in milliseconds, CPU in percent of one core and in seconds,
-    memory in GiB. A figure that the run did not measure is None.
+    Rates are per second, `dt_ms` is in milliseconds, CPU use is in percent of one core or in
+    seconds, and memory is in GiB. A figure that the run did not measure is None.
 
     Raises:
-        ValueError: the run never came to its sampling window.
+        ValueError: the run ended before its sampling window began.
     """
     run = read_run(folder)
     asked, measured = run.asked, run.measured
@@ -51,7 +51,7 @@ def results(folder: Path) -> Results:
     start_ms, end_ms = window.start_ms, window.end_ms
     arrivals, delays = raw.arrivals(folder), raw.delays(folder, run.engine)
     offered_per_s, achieved_per_s = rates(arrivals, start_ms, end_ms)
-    # An unknown count is treated as 0, which gives no cost per million.
+    # With an unknown count, use 0: no cost per million is computed then.
     counted = (verdict.throughput.processed_per_s or 0) * verdict.window_s
     engine, processes = costs(folder, run, measured, window, counted)
     found = Results(
@@ -102,8 +102,8 @@ def _warned(verdict: Verdict, warning: str) -> Verdict:
 def judged(
     folder: Path, count: Curves, asked_per_s: float, measured: Measured
 ) -> tuple[Verdict, tuple[ViewLag, ...]]:
-    """Return the verdict on the count or on the view that decides the run, and the lag of each
-    traced view in the same window."""
+    """Return the verdict on the run, and the lag of each traced view in the same window. The
+    verdict is that on the engine's count, or on a traced view if its verdict is worse."""
     verdict = _verdict(count, asked_per_s, measured)
     traced = [
         (view, view_curves, _verdict(view_curves, None, measured))
@@ -128,8 +128,8 @@ def judged(
 
 
 def _verdict(recorded: Curves, asked_per_s: float | None, measured: Measured) -> Verdict:
-    """Return the verdict at the look that decided, or on the sampling window if the run was not
-    watched beyond it."""
+    """Return the verdict at the look that decided. If the run was not watched beyond its sampling
+    window, judge the sampling window."""
     window = measured.window
     if measured.watched_until_ms is None:
         return judge(recorded, window.start_ms, window.end_ms, asked_per_s)
@@ -145,7 +145,8 @@ def _verdict(recorded: Curves, asked_per_s: float | None, measured: Measured) ->
 def rates(
     arrivals: Sequence[raw.Arrival], start_ms: int, end_ms: int
 ) -> tuple[float | None, float | None]:
-    """Return the pageviews per second due and handed over in the window; None with too few rows."""
+    """Return the pageviews per second that were due and that were handed over in the window; None
+    if there are too few rows."""
     within = [arrival for arrival in arrivals if start_ms <= arrival.at_ms <= end_ms]
     if len(within) < 2:
         return None, None
@@ -158,8 +159,8 @@ def rates(
 
 
 def delay(delays: Sequence[raw.Delay], start_ms: int, end_ms: int) -> Freshness:
-    """Return mean, median and maximum of freshness over the engine's updates in the window
-    (milliseconds), their number, and the seconds from the window's end to the next update."""
+    """Return the number of updates in the window; the mean, median and maximum of their freshness
+    (milliseconds); and the seconds from the window's end to the next update."""
     within = [d.dt_ms for d in delays if start_ms <= d.timestamp_ms <= end_ms]
     later_ms = min((d.timestamp_ms for d in delays if d.timestamp_ms > end_ms), default=None)
     return Freshness(
@@ -174,8 +175,8 @@ def delay(delays: Sequence[raw.Delay], start_ms: int, end_ms: int) -> Freshness:
 def costs(
     folder: Path, run: RunRecord, measured: Measured, window: Window, counted: float
 ) -> tuple[Cost | None, dict[str, Cost]]:
-    """Return the cost of the engine, None if its processes are unknown, and that of each service.
-    `counted` is the number of pageviews that the engine counted in the window."""
+    """Return the cost of the engine (None if its processes are unknown) and the cost of each
+    service. `counted` is the number of pageviews that the engine counted in the window."""
     usage, memory = raw.usage(folder), raw.memory(folder)
     heaps = raw.live_heaps(folder)
 
@@ -196,7 +197,7 @@ def costs(
 
 
 def together(services: Sequence[Sequence[raw.Reading]]) -> list[raw.Reading]:
-    """Return the sums of the readings of several services at the same instants."""
+    """Add up the readings of several services that were taken at the same instants."""
     by_time: dict[int, list[raw.Reading]] = {}
     for reading in (reading for of in services for reading in of):
         by_time.setdefault(reading.at_ms, []).append(reading)
@@ -215,8 +216,9 @@ def together(services: Sequence[Sequence[raw.Reading]]) -> list[raw.Reading]:
 def process(
     readings: Sequence[raw.Reading], window: Window, measured: Measured, counted: float
 ) -> Cost:
-    """Return the cost of a service in the window by the kernel's account, with CPU time
-    interpolated linearly. The maximum of memory is that of the whole run under load."""
+    """Return the cost of a service in the window, from the kernel's accounting. CPU time is
+    interpolated linearly between readings. The maximum of memory covers all of the run under
+    load."""
     cpu_s = used_in([(one.at_ms, one.cpu_s) for one in readings], window)
     user_s = used_in([(one.at_ms, one.cpu_user_s) for one in readings], window)
     millions = counted / 1e6 if counted >= FEWEST_EVENTS else None
@@ -235,14 +237,15 @@ def process(
 
 
 def used_in(account: Sequence[tuple[int, float]], window: Window) -> float:
-    """Return the growth of an account of (epoch milliseconds, seconds so far) in a window."""
+    """Return how much a cumulative time grew in a window. `account` has pairs of epoch milliseconds
+    and seconds so far."""
     at_ms, seconds = zip(*account, strict=True)
     first, last = np.interp([window.start_ms, window.end_ms], at_ms, seconds)
     return float(last - first)
 
 
 def memory_max(readings: Sequence[raw.Reading], measured: Measured) -> MemoryMax | None:
-    """Return the largest memory reading until the load was paused, and its time."""
+    """Return the largest memory reading before the load was paused, and when it was taken."""
     until_ms = measured.paused_ms or measured.watched_until_ms or measured.window.end_ms
     under_load = [one for one in readings if one.at_ms <= until_ms]
     if not under_load:
@@ -252,7 +255,7 @@ def memory_max(readings: Sequence[raw.Reading], measured: Measured) -> MemoryMax
 
 
 def top(folder: Path, measured: Measured) -> dict[str, TopStatistics]:
-    """Return top's samples of each service, with the kernel's account of the same seconds."""
+    """Return top's samples of each service, with the kernel's accounting for the same seconds."""
     usage, window = raw.usage(folder), measured.window
     found = {}
     for name, samples in raw.top_samples(folder).items():
@@ -267,7 +270,8 @@ def top(folder: Path, measured: Measured) -> dict[str, TopStatistics]:
 
 
 def _largest_sum(services: Sequence[Sequence[float | None]]) -> float | None:
-    """Return the largest sum over services, each read at the same times; None if one is unknown."""
+    """Return the largest sum over the services, which were read at the same times; None if a
+    reading is unknown."""
     sums = []
     for at_one_time in zip(*services, strict=False):
         known = [gib for gib in at_one_time if gib is not None]
@@ -278,9 +282,10 @@ def _largest_sum(services: Sequence[Sequence[float | None]]) -> float | None:
 
 
 def spread(samples: Sequence[float]) -> Spread:
-    """Return mean, sample standard deviation, standard error of the mean, maximum, and the samples.
+    """Return the mean, sample standard deviation, standard error of the mean, and maximum of
+    samples.
 
-    One sample has no deviation: `sd` and `sem` are None. Without any, all are.
+    With one sample `sd` and `sem` are None; without samples all are None.
     """
     if not samples:
         return Spread(mean=None, sd=None, sem=None, max=None, samples=())

@@ -1,7 +1,8 @@
-"""Lag of an engine: the age of the oldest pageview that is due and not counted. docs/verdict.md
+"""Lag of an engine: the age of the oldest pageview that is due but not counted. docs/verdict.md
 defines the terms.
 
-`age` is the lag at every instant; `lag_series` is the processing lag, right after each update.
+`age` returns the lag at every instant. `lag_series` returns the processing lag, which is the lag
+immediately after each update.
 """
 
 from collections.abc import Sequence
@@ -25,30 +26,32 @@ from racetrack.analysis.curves import (
 )
 from racetrack.results.figures import Quantiles, WindowWrites
 
-# Silent: no update for two typical intervals, but at least 2 s, since an update of a 1 s cycle may
-# be late. With fewer than 3 updates in a window, the interval is that before the window.
+# An engine is silent if it makes no update for two typical update intervals, and for at least 2 s,
+# because an update of a 1 s cycle may be late. If a window has fewer than 3 updates, the typical
+# interval is taken from the time before the window.
 SILENT_GAPS = 2.0
 SILENT_MIN_MS, SILENT_MAX_MS = 2_000.0, LONG_GAP_MS
 FEW_UPDATES = 3
 SILENT_GRID_MS = 1_000.0
-# Engines update about once a second: a shorter bin would show the cycle, not the lag. More than 60
-# bins add computation, but no precision.
+# Engines update about once a second, so shorter bins would show the update cycle instead of the
+# trend. More than 60 bins cost time but add no precision.
 BIN_MS, MAX_BINS = 1_000.0, 60
-# Shares of time for the lag distribution: finer towards the rare high lags.
+# Shares of time in the lag distribution, denser at the rare high lags.
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 1.0)
 ROUNDING_MS = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class LagSeries:
-    """Lag over time: arrays of one length, times in epoch milliseconds, the rest in milliseconds.
+    """Lag from `start_ms` to `end_ms`, a window that may be empty. Arrays have equal length;
+    `at_ms` is in epoch milliseconds, everything else in milliseconds.
 
-    `lag_ms` (processing lag) right after each update = `generator_ms + broker_ms + engine_ms`, all
-    of the partition with the largest lag. `stale_ms` is the lag just before the update. `silent` is
-    true for points in a gap without updates. A lag is infinite if the oldest uncounted pageview was
-    due before the recording began. `early_ms` is the longest time by which a pageview was counted
-    before it was due: above 0, the clocks or the origins of the counts disagree. The series covers
-    `start_ms` to `end_ms`, which may be empty.
+    `lag_ms` is the processing lag, right after each update, in the partition with the largest lag;
+    it is the sum of `generator_ms`, `broker_ms` and `engine_ms`. It is infinite if the oldest
+    uncounted pageview was due before the recording began. `stale_ms` is the lag just before the
+    update. `silent` is true for points inside a gap without updates. `early_ms` is the longest time
+    by which a pageview was counted before it was due; if it is above 0, clocks disagree, or the
+    counts do not begin at the same pageview.
     """
 
     start_ms: float
@@ -65,10 +68,10 @@ class LagSeries:
 
 
 def lag_series(curves: Curves, start_ms: float, end_ms: float) -> LagSeries:
-    """Return the lag after every update of the engine in the window, and every second while the
+    """Return the lag in the window after every update of the engine, and once a second while the
     engine is silent.
 
-    An update is one point, for all partitions (`update_steps`). The window ends early where the
+    An update of several partitions is one point (`update_steps`). The window ends early if the
     recording ends or a clock was set back (`trusted`).
     """
     curves = trusted(curves)
@@ -103,8 +106,9 @@ def lag_series(curves: Curves, start_ms: float, end_ms: float) -> LagSeries:
 
 
 def binned(series: LagSeries, values_ms: Floats, most: int = MAX_BINS) -> tuple[Floats, Floats]:
-    """Return the means over equal bins of a series with start before end: (milliseconds since its
-    start, values). Empty bins are left out.
+    """Average the values in at most `most` equal bins over the window of `series`, which must not
+    be empty. Return times (milliseconds since the window's start) and means. Empty bins are left
+    out.
     """
     span_ms = series.end_ms - series.start_ms
     count = max(1, min(most, int(span_ms // BIN_MS)))
@@ -117,7 +121,7 @@ def binned(series: LagSeries, values_ms: Floats, most: int = MAX_BINS) -> tuple[
 
 
 def quantile_ms(series: LagSeries, values_ms: Floats, q: float) -> float:
-    """Return the q-quantile over time: each point counts for the time since the one before."""
+    """Return the q-quantile of the values, each weighted by the time since the previous point."""
     weights = np.diff(series.at_ms, prepend=series.start_ms)
     order = np.argsort(values_ms)
     reached = np.cumsum(weights[order])
@@ -128,7 +132,8 @@ def quantile_ms(series: LagSeries, values_ms: Floats, q: float) -> float:
 def _points(
     curves: Curves, start_ms: float, end_ms: float
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Return when each update began and was complete, and which points are in silent gaps."""
+    """Return the points of the series: when each update began, when it was complete, and whether
+    the point is inside a silent gap."""
     began, every = update_steps(curves)
     within = (every >= start_ms) & (every <= end_ms)
     began, updates = began[within], every[within]
@@ -152,8 +157,9 @@ def _points(
 
 
 def _early(due: Curve, counts: Floats, at_ms: Floats) -> float:
-    """Return the longest time by which a count was before its due time, milliseconds; by the last
-    sample with fewer due, so sampling cannot cause it."""
+    """Return the longest time, in milliseconds, by which a pageview was counted before it was due.
+    This is a lower bound: the pageview became due at some time after the last sample with a smaller
+    due count."""
     before = np.searchsorted(due.count, counts, "left") - 1
     known = (before >= 0) & (counts > 0)
     return float(np.max((due.at_ms[before] - at_ms)[known], initial=0.0))
@@ -162,9 +168,10 @@ def _early(due: Curve, counts: Floats, at_ms: Floats) -> float:
 def _parts(
     curves: Curves, deciding: NDArray[np.int64], number: Floats, at_ms: Floats, lag_ms: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the shares of the generator and of the broker in each lag, milliseconds.
+    """Return the parts of each lag, in milliseconds, that generator and broker caused.
 
-    Sampled times have errors, so they are clipped into their causal order.
+    Sampled times have errors, so they are clipped to preserve the order: due, handed over,
+    published, counted.
     """
     generator_ms, broker_ms = np.zeros_like(lag_ms), np.zeros_like(lag_ms)
     for row in np.unique(deciding):
@@ -178,11 +185,12 @@ def _parts(
 
 @dataclass(frozen=True, eq=False)
 class Age:
-    """Lag at every instant, in consecutive stretches without an update; arrays of one length.
+    """Lag at every instant, as consecutive stretches between updates; arrays of equal length.
 
-    From `from_ms` to `until_ms` (epoch milliseconds), the oldest uncounted pageview was due at
-    `oldest_ms`: -inf if that was before the recording began, inf if none was due by its end. The
-    age rises by 1 ms per millisecond within a stretch, and falls at an update.
+    During a stretch, from `from_ms` to `until_ms` (epoch milliseconds), the oldest uncounted
+    pageview is the one that was due at `oldest_ms`: -inf if that was before the recording began,
+    inf if all pageviews due in the recording were counted. The age rises by 1 ms per millisecond
+    within a stretch, and falls at an update.
     """
 
     from_ms: Floats
@@ -196,14 +204,15 @@ class Age:
 
     @property
     def highest_ms(self) -> Floats:
-        """Age at its end, just before the next update."""
+        """Age at the end of each stretch, just before the next update."""
         return np.maximum(self.until_ms - self.oldest_ms, 0)
 
     def quantiles_ms(self, shares: Sequence[float]) -> list[float]:
-        """Return for each share of the time: the age not exceeded for that share, milliseconds.
+        """Return the age, in milliseconds, that was not exceeded during each of these shares of the
+        time; 0 for an empty window.
 
-        Exact: within a stretch, the time at an age of at most `a` is 0 up to the lowest age, and
-        then grows with `a` up to the length of the stretch. 0 where the window is empty.
+        The result is exact, because the age rises linearly within each stretch: the time spent at
+        an age of at most `a` is a piecewise linear function of `a`.
         """
         total_ms = float(np.sum(self.until_ms - self.from_ms))
         if total_ms <= 0:
@@ -215,7 +224,8 @@ class Age:
         ages = np.concatenate([lowest, highest])
         order = np.argsort(ages, kind="stable")
         ages = ages[order]
-        stretches = np.cumsum(np.repeat([1.0, -1.0], len(lowest))[order])  # that have such an age
+        # Number of stretches that contain each age.
+        stretches = np.cumsum(np.repeat([1.0, -1.0], len(lowest))[order])
         at_most_ms = time_at_zero_ms + np.concatenate(
             [[0.0], np.cumsum(stretches[:-1] * np.diff(ages))]
         )
@@ -233,9 +243,9 @@ class Age:
 
 
 def age(curves: Curves, start_ms: float, end_ms: float) -> Age:
-    """Return the largest age over the partitions, at every instant of the window.
+    """Return the lag at every instant of the window: the largest age over the partitions.
 
-    The window ends early where the recording ends or a clock was set back (`trusted`).
+    The window ends early if the recording ends or a clock was set back (`trusted`).
     """
     curves = trusted(curves)
     end_ms = max(start_ms, min(end_ms, recorded_until_ms(curves)))
@@ -259,12 +269,13 @@ def quantiles(values_ms: Floats) -> Quantiles | None:
 def window_writes(
     curves: Curves, start_ms: float, end_ms: float, length_ms: int
 ) -> WindowWrites | None:
-    """Return Yahoo's published latency for the event-time windows that end between two times: the
-    time from the end of a window to its last write, and the lag in the same time.
+    """Return the latency as defined by Yahoo's streaming benchmark, and the lag in the same time,
+    for the event-time windows that end between two times. None if there are no such windows, or no
+    event was due in them.
 
-    A window is last written when the engine has counted the last event due in it. Lag that the
-    engine has caught up by then does not show (docs/workloads.md). None if no window ends, or no
-    event was due in any.
+    Yahoo's latency is the time from the end of an event-time window to the last write to it, which
+    happens when the engine has counted the last event due in the window. It does not show lag that
+    the engine had before but has caught up by then (docs/workloads.md).
     """
     curves = trusted(curves)
     first_ms = (np.floor(start_ms / length_ms) + 1) * length_ms
@@ -288,8 +299,8 @@ def window_writes(
 
 
 def _last_written_ms(due: Curve, processed: Curve, ends_ms: Floats, length_ms: int) -> Floats:
-    """Return when the last event of each window was counted in a partition: -inf without an event
-    there, inf if it was never counted."""
+    """Return when the last event of each event-time window was counted in this partition: -inf if
+    the window has no event in the partition, inf if the event was never counted."""
     by_end = np.floor(np.interp(ends_ms, due.at_ms, due.count))
     by_start = np.floor(np.interp(ends_ms - length_ms, due.at_ms, due.count))
     counts = np.maximum.accumulate(processed.count)

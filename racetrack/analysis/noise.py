@@ -1,4 +1,5 @@
-"""Noise of the machine: figures from `noise.csv`, and the gate that makes a run void.
+"""Noise of the machine: figures from `noise.csv`, and the noise gate, limits beyond which a run is
+void.
 
 docs/noise.md describes the measurement and the thresholds.
 """
@@ -16,20 +17,21 @@ from racetrack.results.figures import CoreSpeed, NoiseFigures
 from racetrack.results.run import RunRecord, Window
 
 VOID = "Void: "
-# Largest distance of the rows from the ends of an interval.
+# An interval is covered if the first and last rows are at most this far from its ends.
 REACH_MS = 2_000
-# CPU accounts have a resolution of 0.01 s, and are read one after the other.
+# Error of the difference of two CPU times: their resolution is 0.01 s, and they are not read at the
+# same instant.
 READ_WITHIN_S = 0.05
 # An unshared core stays within a few percent of its fastest second (docs/noise.md).
 CORE_SPEED_WARNING_PCT = 90.0
-# With enough memory, memory pressure is zero; a machine that ran out of it had 4 % before it hung.
+# With enough memory, memory pressure is zero. It was 4 % on a machine that then ran out of memory.
 MEMORY_WARNING_PCT = 1.0
 
 
 @dataclass(frozen=True)
 class Gate:
-    """Largest use of the machine by others, and least core speed, of a valid run; with the defaults
-    of `.env`."""
+    """Limits for a valid run: the largest steal time and CPU use of other programs, and the lowest
+    core speed. The defaults are those of `.env`."""
 
     steal_pct: float = 1.0
     foreign_cpu_pct: float = 5.0
@@ -37,7 +39,7 @@ class Gate:
 
     @classmethod
     def of(cls, settings: Mapping[str, Scalar]) -> "Gate | None":
-        """Return the gate by the settings of a run; None if it was off."""
+        """Return the gate from the settings of a run; None if it was off."""
         if not settings.get("noise_gate"):
             return None
         return cls(
@@ -47,7 +49,7 @@ class Gate:
         )
 
     def exceeded_by(self, figures: NoiseFigures) -> list[str]:
-        """Return which limits were exceeded, as text."""
+        """Return a text for each limit that was exceeded."""
         found = []
         foreign, stolen = figures.foreign_cpu_pct, figures.steal_pct
         if foreign is not None and foreign > self.foreign_cpu_pct:
@@ -69,7 +71,8 @@ class Gate:
 
 
 def over(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigures | None:
-    """Return the means over an interval (epoch milliseconds); None if the rows do not cover it."""
+    """Return the mean noise in an interval (epoch milliseconds); None if the rows do not cover
+    it."""
     if len(rows) < 2 or rows[0].at_ms > start_ms + REACH_MS or rows[-1].at_ms < end_ms - REACH_MS:
         return None
     ends_ms = np.clip([start_ms, end_ms], rows[0].at_ms, rows[-1].at_ms)
@@ -113,7 +116,7 @@ def over(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> NoiseFigur
 
 
 def _core_speed(within: Sequence[NoiseRow], rows: Sequence[NoiseRow]) -> CoreSpeed | None:
-    """Return the mean within the interval, and the fastest of the run; None if not measured."""
+    """Return the mean core speed in the interval and the highest of the run; None if unmeasured."""
     known = [row.core_mib_per_s for row in within if row.core_mib_per_s is not None]
     if not known:
         return None
@@ -122,10 +125,11 @@ def _core_speed(within: Sequence[NoiseRow], rows: Sequence[NoiseRow]) -> CoreSpe
 
 
 def _programs_s(rows: Sequence[NoiseRow]) -> list[float | None]:
-    """Return the CPU seconds used by all programs by each row; None where unknown.
+    """Return the cumulative CPU seconds of all programs at each row; None where unknown.
 
-    The account of a process is lost if no parent waits for its end. Where all programs together
-    used less than services and harness, the busy time of the cores is used instead.
+    The kernel drops the CPU time of an ended process if no parent waits for it. Between rows where
+    all programs together seem to have used less than services and harness, the busy time of the
+    cores is used instead.
     """
     if any(row.programs_s is None for row in rows):
         return [None] * len(rows)
@@ -139,20 +143,21 @@ def _programs_s(rows: Sequence[NoiseRow]) -> list[float | None]:
 
 
 def _ours_s(row: NoiseRow) -> float | None:
-    """Return the CPU seconds of services and harness; None if those of the engine are unknown."""
+    """Return the CPU seconds of services and harness; None if the engine's processes are
+    unknown."""
     return None if row.services_s is None else row.services_s + row.harness_s
 
 
 def why_void(figures: NoiseFigures | None, gate: Gate | None) -> str | None:
-    """Return why the figures of an interval are void: others used the machine. None if they are
-    valid, or noise was not measured."""
+    """Return why an interval is void because of noise; None if it is valid, or if noise was not
+    measured."""
     return f"{VOID}{reasons}." if gate and (reasons := exceeded(figures, gate)) else None
 
 
 def why_window_is_void(
     rows: Sequence[NoiseRow], window: Window, settings: Mapping[str, Scalar]
 ) -> str | None:
-    """Return why a window of a run is void, by the gate in its settings; None if it is valid."""
+    """Return why a window of a run with these settings is void; None if it is valid."""
     return why_void(over(rows, window.start_ms, window.end_ms), Gate.of(settings))
 
 
@@ -163,13 +168,14 @@ def core_speed(rows: Sequence[NoiseRow], start_ms: float, end_ms: float) -> Core
 
 
 def exceeded(figures: NoiseFigures | None, gate: Gate) -> str:
-    """Return which limits of the gate were exceeded, as text; empty if none."""
+    """Return a text on which limits of the gate were exceeded; empty if none."""
     reasons = gate.exceeded_by(figures) if figures else []
     return f"in the measured window {' and '.join(reasons)}" if reasons else ""
 
 
 def is_void(outcome: str) -> bool:
-    """Return whether an outcome is void: others used the machine, so the run must be repeated."""
+    """Return whether the run is void because other programs or machines disturbed it. It has to be
+    repeated."""
     return outcome.startswith(VOID)
 
 

@@ -1,4 +1,4 @@
-"""Trust in the figures of a run: its outcome, and Little's law as a cross-check."""
+"""Whether the figures of a run can be trusted: its outcome, and a cross-check by Little's law."""
 
 import numpy as np
 
@@ -19,26 +19,26 @@ from racetrack.results.run import Counts, RunArguments, RunRecord
 from racetrack.results.verification import Verified, ViewStatus
 
 VOID_EXIT_CODE = 5
-# Relative tolerance. An engine that is seconds behind updates its views in turn, and had one view
-# 0.6 % behind another.
+# Relative tolerance. An engine that is seconds behind updates its views one after the other; the
+# largest difference measured between two views was 0.6 %.
 LITTLES_LAW_TOLERANCE = 0.01
-# Times are whole milliseconds, and the rows of one update are within STEP_MS.
+# Times are rounded to milliseconds, and the rows of one update can be STEP_MS apart.
 STAMPS_WITHIN_MS = STEP_MS + 1.0
 HALF = 0.5
 
 
 def run_outcome(run: RunRecord) -> str:
-    """Return `ok`, or the first reason why the figures of a finished run cannot be trusted."""
+    """Return `ok`, or the first reason why the figures of a finished run can't be trusted."""
     if not (run.asked and run.measured and run.results):
         return "unfinished"
     reasons = (
         _lost(run.measured),
         _refused(run.measured),
-        # At rate 0 there is nothing to report.
+        # At rate 0 the engine has nothing to report.
         _silent(run.results) if run.asked.pageviews_per_s else None,
         _overcounted(run.results),
         wrong_views(run.verified) if run.verified else None,
-        # A repetition on a quiet machine may help here. Noise may be why the rate was missed.
+        # Noise comes before a missed rate, because it may have caused that. Repeating may help.
         noise.why_void(run.results.noise, noise.Gate.of(run.settings)),
         rate_missed(run.asked, run.results),
     )
@@ -70,7 +70,7 @@ def _refused(measured: Counts) -> str | None:
 
 
 def rate_missed(asked: RunArguments, results: Results) -> str | None:
-    """Return by how much the generator missed the requested rate, if it did."""
+    """Return a text on how far the generator missed the requested rate; None if it did not."""
     achieved = results.achieved_pageviews_per_s
     if achieved is None:
         return "The judged window is too short to measure the rate: take more samples"
@@ -83,8 +83,8 @@ def rate_missed(asked: RunArguments, results: Results) -> str | None:
 
 
 def _silent(results: Results) -> str | None:
-    """Return why an engine without any update, in the window or later, was not measured. An update
-    after the window is a result: the engine is behind."""
+    """Return the error if the engine made no update, neither in the window nor later. An engine
+    with a later update was measured: it is behind."""
     dt_ms, verdict = results.dt_ms, results.verdict
     reported = dt_ms.updates or dt_ms.next_update_s is not None
     judged = verdict.updates or verdict.next_update_s is not None
@@ -108,7 +108,8 @@ def _overcounted(results: Results) -> str | None:
 
 
 def wrong_views(verified: Verified) -> str | None:
-    """Return what is wrong with the views of an engine, or with its input."""
+    """Return a text on the errors found in the engine's views or its input; None if there are
+    none."""
     found = (_wrong(verified), _differing(verified), _not_compared(verified), _unfit(verified))
     if reasons := [reason for reason in found if reason]:
         return "; ".join(reasons)
@@ -155,15 +156,16 @@ def littles_law(
     *,
     summary_after_ms: float = 0.0,
 ) -> LittlesLaw | None:
-    """Compare the number of waiting pageviews with rate x age, from two independent records.
+    """Compare the mean number of waiting pageviews with rate x age, from independent records.
 
-    The number is that of all partitions: due by the generator's account (`arrivals.csv`) minus the
-    total in the engine's summary (its freshness log). The age is that of each partition in
-    `curves.csv`. With rate r, evenly spaced, between r*A and r*A + 1 pageviews of a partition wait
-    while the oldest has age A, so the sampled counts give r*A + 1/2.
+    The number of waiting pageviews is the generator's total of due pageviews (`arrivals.csv`) minus
+    the total in the engine's summary (freshness log). The age comes from the counts of each
+    partition (`curves.csv`). If the pageviews of a partition are due at even intervals at a rate r
+    and the oldest waiting pageview has age A, between r*A and r*A + 1 pageviews wait: on average
+    r*A + 1/2.
 
-    `summary_after_ms` is how much later the engine may report its total than its progress. None if
-    a side is unknown: nothing was recorded, or the oldest pageview was due before the recording.
+    `summary_after_ms` is how much later the engine may report its total than its progress. Return
+    None if nothing was recorded, or if the oldest pageview was due before the recording began.
     """
     curves = trusted(curves)
     end_ms = min(end_ms, recorded_until_ms(curves), arrivals[-1].at_ms if arrivals else -np.inf)
@@ -204,7 +206,8 @@ def littles_law_warning(found: LittlesLaw) -> str:
 def _waiting(
     arrivals: list[raw.Arrival], delays: list[raw.Delay], start_ms: float, end_ms: float
 ) -> float:
-    """Return the mean of due minus counted in the window, by the totals."""
+    """Return the mean number of waiting pageviews in the window: due minus counted, from the
+    totals."""
     due = Curve(
         np.array([row.at_ms for row in arrivals], dtype=np.float64),
         np.array([row.due for row in arrivals], dtype=np.float64),
@@ -222,25 +225,27 @@ def _waiting(
 
 
 def _rate_times_age(due: Curve, processed: Curve, start_ms: float, end_ms: float) -> float:
-    """Return the mean number that became due within the age of a partition: rate x age."""
+    """Return rate x age of a partition, averaged over the window: the mean number of pageviews that
+    became due within the age of the oldest waiting pageview."""
     from_ms, until_ms = _stretches(processed.at_ms, start_ms, end_ms)
     oldest_ms = times_of(due, counted(processed, from_ms, "right") + 1)
     if not np.isfinite(np.minimum(oldest_ms, end_ms)).all():
         return np.inf
-    waits_from_ms = np.clip(oldest_ms, from_ms, until_ms)  # an age below 0 is none
+    waits_from_ms = np.clip(oldest_ms, from_ms, until_ms)  # treats a negative age as 0
     due_by_then = np.interp(np.minimum(oldest_ms, until_ms), due.at_ms, due.count)
     area = _area(due, waits_from_ms, until_ms) - due_by_then * (until_ms - waits_from_ms)
     return float(np.sum(area)) / (end_ms - start_ms)
 
 
 def _stretches(at_ms: Floats, start_ms: float, end_ms: float) -> tuple[Floats, Floats]:
-    """Return the starts and ends of the pieces of the window, cut at these times."""
+    """Cut the window at these times; return the starts and the ends of the pieces."""
     inside = np.unique(at_ms[(at_ms > start_ms) & (at_ms < end_ms)])
     return np.concatenate([[start_ms], inside]), np.concatenate([inside, [end_ms]])
 
 
 def _area(curve: Curve, from_ms: Floats, until_ms: Floats) -> Floats:
-    """Return the areas under a curve, linear between its rows, between these times."""
+    """Return the area under a curve from each `from_ms` to its `until_ms`. The curve is linear
+    between its rows."""
     edges = np.unique(np.concatenate([curve.at_ms, from_ms, until_ms]))
     level = np.interp(edges, curve.at_ms, curve.count)
     pieces = (level[1:] + level[:-1]) / 2 * np.diff(edges)

@@ -1,4 +1,4 @@
-"""Raw files of a run folder, read row by row; the last line may still be incomplete."""
+"""Readers of the raw files of a run folder. In a live run, the last line may be incomplete."""
 
 import csv
 import re
@@ -15,7 +15,7 @@ _TOP_LINE = re.compile(r"name=(\S+), sample=\d+, CPU_PCT=([\d.e+-]+), RES_GiB=([
 
 @dataclass(frozen=True)
 class Arrival:
-    """Cumulative pageviews of the generator at an instant (epoch milliseconds)."""
+    """Cumulative pageview counts of the generator at `at_ms` (epoch milliseconds)."""
 
     at_ms: int
     due: int
@@ -34,7 +34,7 @@ class Delay:
 
 @dataclass(frozen=True)
 class Reading:
-    """Account of the kernel for a service at an instant: CPU seconds so far, memory in GiB."""
+    """CPU seconds so far and memory in GiB of a service at `at_ms`, as the kernel reports them."""
 
     at_ms: int
     cpu_s: float
@@ -44,11 +44,11 @@ class Reading:
 
 @dataclass(frozen=True)
 class NoiseRow:
-    """State of the machine at an instant. Fields in seconds are cumulative since the machine or the
-    services started; None: unknown.
+    """State of the machine at `at_ms`; None for unknown values.
 
-    `machine_s` is the elapsed time of all cores, `waited_s` the time of processes waiting, by
-    resource.
+    Fields in seconds are cumulative since the machine or the services started. `machine_s` is the
+    elapsed time summed over all cores. `waited_s` is, by resource, the time during which at least
+    one process waited for it.
     """
 
     at_ms: int
@@ -66,7 +66,7 @@ class NoiseRow:
 
 @dataclass(frozen=True)
 class MemoryReading:
-    """Memory of a service at an instant, shared pages counted once, GiB; None if unreadable."""
+    """Memory of a service at `at_ms`, in GiB; None if the kernel denied access."""
 
     at_ms: int
     pss_gib: float | None
@@ -75,7 +75,7 @@ class MemoryReading:
 
 @dataclass(frozen=True)
 class TopSamples:
-    """Samples of top for one service, in order: percent of a core, and GiB."""
+    """Samples of top for one service, in order of time; CPU in percent of one core."""
 
     cpu_pct: list[float]
     rss_gib: list[float]
@@ -110,7 +110,7 @@ def usage(folder: Path) -> dict[str, list[Reading]]:
 
 
 def noise(folder: Path) -> list[NoiseRow]:
-    """Return the rows of `noise.csv`; none if the runtime does not write it."""
+    """Return the rows of `noise.csv`; an empty list if the run has no such file."""
     return [_noise_row(row) for row in complete_rows(folder / "noise.csv")]
 
 
@@ -141,7 +141,8 @@ def memory(folder: Path) -> dict[str, list[MemoryReading]]:
 
 
 def live_heaps(folder: Path) -> dict[str, float | None]:
-    """Return GiB by service from `live_heap.csv`, summed over its JVMs; None if one is unknown."""
+    """Return the live heap of each service in GiB, summed over its JVMs, from `live_heap.csv`. None
+    if the live heap of any of the service's JVMs is unknown."""
     found: dict[str, float | None] = {}
     for row in complete_rows(folder / "live_heap.csv"):
         before, gib = found.get(row["service"], 0.0), _optional(row["live_heap_gib"])
@@ -164,7 +165,7 @@ def top_samples(folder: Path) -> dict[str, TopSamples]:
 
 
 def complete_rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV file by column, without an incomplete last line; none if the file is
-    missing."""
+    """Return the rows of a CSV file as dictionaries, without an incomplete last line; an empty list
+    if the file is missing."""
     text = path.read_text() if path.exists() else ""
     return list(csv.DictReader(text[: text.rfind("\n") + 1].splitlines()))

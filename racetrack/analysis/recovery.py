@@ -1,10 +1,12 @@
 """Recovery of lag after a fault.
 
-Normal is the largest lag in the BEFORE_S seconds before the fault (not before the rate was set), or
-FLOOR_MS if that is more. Lag has recovered at the first time from which it stays normal until
-HOLD_S seconds have passed with the service running again. The lag of pageviews is that of
-docs/verdict.md, just before each update, where it is largest; the lag of purchases is the age of
-the oldest that is due and not in Debezium's topic.
+The normal lag of a run is the largest lag in the BEFORE_S seconds before the fault, excluding time
+before the rate was set, but at least FLOOR_MS. The lag has recovered at the first time from which
+it stays at or below normal until HOLD_S seconds after the service was running again.
+
+Two lags are examined. The lag of pageviews is defined in docs/verdict.md and taken just before each
+update, where it is largest. The lag of purchases is the age of the oldest purchase that is due but
+not yet in Debezium's topic.
 """
 
 from collections.abc import Sequence
@@ -25,17 +27,17 @@ FLOOR_MS = 2_000.0
 
 @dataclass(frozen=True, eq=False)
 class LagHistory:
-    """Lag over time: epoch milliseconds and milliseconds, of one length."""
+    """Lag over time: arrays of equal length, with times in epoch milliseconds."""
 
     at_ms: Floats
     lag_ms: Floats
 
 
 def recovery(series: LagHistory, from_ms: float, at_ms: float, until_ms: float) -> Recovery:
-    """Return the recovery from a fault between `at_ms` and `until_ms`, at a rate set at `from_ms`;
-    epoch milliseconds."""
+    """Return the recovery from a fault that lasted from `at_ms` to `until_ms`. The rate was set at
+    `from_ms`. All times are epoch milliseconds."""
     before = (series.at_ms >= max(from_ms, at_ms - BEFORE_S * 1000)) & (series.at_ms < at_ms)
-    # A lag is infinite if the pageview was due before the recording began.
+    # The lag is infinite while the oldest uncounted pageview is from before the recording.
     known = before & np.isfinite(series.lag_ms)
     normal_ms = float(np.max(series.lag_ms[known], initial=FLOOR_MS))
     after = series.at_ms >= at_ms
@@ -60,25 +62,25 @@ def recovery(series: LagHistory, from_ms: float, at_ms: float, until_ms: float) 
 
 
 def pageviews(folder: Path, from_ms: float) -> LagHistory:
-    """Return the lag of pageviews since a time, from `curves.csv`."""
+    """Return the lag of pageviews from `from_ms` on, from `curves.csv`."""
     recorded = trusted(curves.read(folder))
     series = lag_series(recorded, from_ms, recorded_until_ms(recorded))
     return LagHistory(series.at_ms, np.maximum(series.lag_ms, series.stale_ms))
 
 
 def purchases(folder: Path) -> LagHistory | None:
-    """Return the lag of purchases in their topic; None if the run did not record them."""
+    """Return the lag of purchases; None if the run did not record purchases."""
     inserts = views.read_inserts(folder)
     return None if inserts is None else LagHistory(inserts.at_ms, inserts.lag_in_topic_ms)
 
 
 def is_over(faults: Sequence[FaultRecovery]) -> bool:
-    """Return whether all lags have recovered."""
+    """Return whether all lags have recovered from all faults."""
     return all(lag.after_s is not None for each in faults for lag in each.lags.values())
 
 
 def recoveries(folder: Path, faults: FaultLog) -> tuple[FaultRecovery, ...]:
-    """Return the recovery of both lags from each fault of `run.json` that is over."""
+    """Return the recovery of both lags from each fault in `faults` that has ended."""
     series = {"pageviews": pageviews(folder, faults.from_ms), "purchases": purchases(folder)}
     return tuple(
         FaultRecovery(

@@ -1,7 +1,8 @@
-"""Growth of a lag: a robust slope with an interval for correlated noise, and the transient before.
+"""Growth of a lag: a robust slope whose interval allows for correlated noise, and the length of an
+initial transient.
 
-The slope is Theil-Sen's, the interval a moving-block bootstrap's (Kuensch 1989); docs/verdict.md
-has the reasons and the measured errors.
+The slope is the Theil-Sen estimator. Its interval comes from a moving-block bootstrap (Kuensch
+1989). docs/verdict.md gives the reasons and the measured errors.
 """
 
 import math
@@ -17,34 +18,37 @@ from racetrack.results.figures import Slope
 
 # A lag that grows by 1 % of real time is 36 s after an hour.
 THRESHOLD_PCT = 1.0
-# With a 1 % error on each side and independent noise, even a true slope at the threshold gives at
-# most 1 % false verdicts.
+# Confidence on each side. With independent noise, even a true slope exactly at the threshold then
+# gives at most 1 % false verdicts.
 ONE_SIDED = 0.99
-# 200 resamples give the standard error to 5 %; the fixed seed makes the verdict reproducible.
+# 200 resamples estimate the standard error to within 5 %. The fixed seed makes verdicts repeatable.
 RESAMPLES, SEED = 200, 20261121
-# Fewer bins cannot show the correlation of the noise. With unknown noise, suggest the window that
-# resolves 1 % under 100 ms of noise at one update per second.
+# Fewer than MIN_BINS bins cannot show the correlation of the noise. While the noise is unknown,
+# suggest a window of TRY_S, which resolves a slope of 1 % with one update per second and 100 ms of
+# noise.
 MIN_BINS, TRY_S = 8, 30.0
-# A lag whose ends are 4 robust standard deviations off its line does not follow the line. (The
-# median absolute deviation of normal noise is 0.6745 sigma.)
+# A lag does not follow a line if its ends are 4 robust standard deviations off the line. A robust
+# standard deviation is the median absolute deviation, which is 0.6745 sigma of normal noise,
+# scaled.
 ENDS_SIGMAS, MAD_TO_SIGMA = 4.0, 1 / 0.6745
-# Dropping a transient must reduce the variance of the slope to this fraction. Dropping mere noise
-# reduces it by less.
+# Leading values are dropped as a transient only if that reduces the variance of the slope below
+# this fraction. Dropping mere noise reduces the variance by less.
 TRANSIENT_GAIN = 0.5
-# Largest fraction to drop: a longer anomaly is not a transient.
+# Largest fraction of the values to drop: a longer anomaly is not a transient.
 TRANSIENT_MAX = 0.5
 
 
 @dataclass(frozen=True)
 class Precision:
-    """Confidence of each side of a slope's interval, and the largest number of bins of lag."""
+    """Confidence on each side of a slope's interval, and the largest number of bins to average the
+    lag into."""
 
     one_sided: float = ONE_SIDED
     most_bins: int = MAX_BINS
 
     @property
     def confidence(self) -> float:
-        """Two-sided confidence."""
+        """Confidence of the two-sided interval."""
         return 2 * self.one_sided - 1
 
 
@@ -54,12 +58,12 @@ def growth(
     threshold_pct: float = THRESHOLD_PCT,
     one_sided: float = ONE_SIDED,
 ) -> Slope:
-    """Return the Theil-Sen slope of at least MIN_BINS values over time, with an interval, each side
-    of which is correct with probability `one_sided`.
+    """Return the Theil-Sen slope of at least MIN_BINS values over time, with an interval. Each end
+    of the interval is correct with probability `one_sided`.
 
-    If the values do not follow a line (the rise from the first to the last tenth differs from the
-    slope), the interval is extended to that rise: a robust slope ignores the last quarter, and
-    would miss an engine that stops there.
+    If the rise from the first to the last tenth of the values does not match the slope, the
+    interval is extended to include that rise. Otherwise an engine that stops in the last quarter of
+    the window would go unnoticed, because a robust slope ignores so few values.
     """
     pct = 100 * _theil_sen(times_ms, values_ms)
     residuals = values_ms - pct / 100 * times_ms
@@ -77,11 +81,13 @@ def growth(
 
 
 def shortest_window_s(slope: Slope, window_s: float, threshold_pct: float) -> float:
-    """Estimate how long a window would decide at the same slope and noise, in whole seconds.
+    """Estimate the length, in whole seconds, of a window that would give a decision if slope and
+    noise stayed the same.
 
-    The error of a slope falls with the window to the power of 3/2. Half the interval has to fit
-    twice between slope and threshold: once for the interval, once for the scatter of the slope. The
-    distance is that of the measured slope, or of a slope of 0 where noise hides it.
+    The error of a slope is proportional to the window's length to the power of -3/2. The window is
+    long enough if the distance between slope and threshold is twice the interval's half-width: once
+    for the interval itself, once for the scatter of the slope. If noise hides the slope, a slope of
+    0 is assumed.
     """
     half_pct = max(slope.high_pct - slope.pct, slope.pct - slope.low_pct)
     distance_pct = max(abs(slope.pct - threshold_pct), min(threshold_pct, half_pct / 2))
@@ -96,7 +102,8 @@ def _pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 @lru_cache(maxsize=32)
 def _resamples(n: int, block: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return RESAMPLES rows of n indices in blocks, and for each pair whether both are equal."""
+    """Return RESAMPLES rows of n indices, drawn in blocks; and for each pair of positions in a row,
+    whether both have the same index."""
     starts = np.random.default_rng(SEED).integers(0, n - block + 1, (RESAMPLES, -(-n // block)))
     drawn = (starts[:, :, None] + np.arange(block)).reshape(RESAMPLES, -1)[:, :n]
     first, second = _pairs(n)
@@ -104,19 +111,19 @@ def _resamples(n: int, block: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]
 
 
 def _theil_sen(times: Floats, values: Floats) -> float:
-    """Return the median slope of all pairs: `scipy.stats.theilslopes` without its interval, which
-    assumes independent values."""
+    """Return the median slope over all pairs of values. `scipy.stats.theilslopes` also computes an
+    interval, but assumes independent values for it."""
     first, second = _pairs(len(times))
     slopes = (values[second] - values[first]) / (times[second] - times[first])
     return float(np.median(slopes))
 
 
 def _half_width(times: Floats, residuals: Floats, one_sided: float) -> float:
-    """Return half the interval of the slope, from resampled blocks of residuals.
+    """Return the half-width of the slope's interval, from resampled blocks of residuals.
 
-    The Theil-Sen slope of a line with noise is the sum of the slopes of line and noise, so only the
-    noise is resampled. Overlapping blocks give 1.5 times as many degrees of freedom as there are
-    blocks (Meketon & Schmeiser 1984).
+    The Theil-Sen slope of a line plus noise is the line's slope plus the noise's slope, so it is
+    enough to resample the residuals. Overlapping blocks give 1.5 times as many degrees of freedom
+    as there are blocks (Meketon & Schmeiser 1984).
     """
     n = len(times)
     block = _block_length(residuals)
@@ -126,8 +133,8 @@ def _half_width(times: Floats, residuals: Floats, one_sided: float) -> float:
     slopes = np.take(noise, second, axis=1) - np.take(noise, first, axis=1)
     apart = (times[second] - times[first]).astype(np.float32)
     slopes /= apart
-    # A residual drawn twice gives a pair of slope 0. These would narrow the interval by up to a
-    # fifth, so half of them count as steep up, half as steep down.
+    # A pair of equal residuals (one drawn twice) has slope 0. Such pairs would narrow the interval
+    # by up to a fifth, so give half of them a steep positive and half a steep negative slope.
     steep = np.abs(slopes).max() * np.where(np.arange(len(first)) % 2, 1, -1).astype(np.float32)
     np.copyto(slopes, steep, where=twice)
     # Imported here because it takes half a second, which would delay every run.
@@ -138,17 +145,18 @@ def _half_width(times: Floats, residuals: Floats, one_sided: float) -> float:
 
 
 def _medians(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the median of each row, reordering the rows; four times as fast as `np.median`."""
+    """Return the median of each row, four times as fast as `np.median`. Reorders the rows."""
     upper, lower = rows.shape[1] // 2, (rows.shape[1] - 1) // 2
     rows.partition((lower, upper), axis=1)
     return np.asarray((rows[:, lower] + rows[:, upper]) / 2, dtype=np.float32)
 
 
 def _block_length(residuals: Floats) -> int:
-    """Return the block length: Carlstein's (1986) for AR(1) noise, with overlapping blocks.
+    """Return the block length by Carlstein's formula (1986) for AR(1) noise and overlapping blocks.
 
-    Kendall's (1954) correction is applied, because a short series underestimates correlation. The
-    length is at least 2, so weak correlation is not ignored, and there are at least three blocks.
+    The estimated correlation is corrected by Kendall's formula (1954), because a short series
+    underestimates it. The length is at least 2, so that weak correlation is not ignored, and short
+    enough for at least three blocks.
     """
     n = len(residuals)
     centred = residuals - residuals.mean()
@@ -160,10 +168,10 @@ def _block_length(residuals: Floats) -> int:
 
 
 def transient_length(times_ms: Floats, values_ms: Floats) -> int:
-    """Return the number of leading values that are off the line of the remaining ones.
+    """Return the number of leading values that do not follow the line through the remaining values.
 
-    MSER (White 1997) truncates the series where the error of the mean is smallest. Here the
-    criterion is the error of the slope.
+    This is MSER (White 1997), which truncates a series where the error of the mean becomes
+    smallest, applied to the error of the slope.
     """
     most = min(int(len(times_ms) * TRANSIENT_MAX), len(times_ms) - MIN_BINS)
     if most <= 0:
@@ -174,7 +182,7 @@ def transient_length(times_ms: Floats, values_ms: Floats) -> int:
 
 
 def _slope_variance(times_ms: Floats, values_ms: Floats) -> float:
-    """Return the variance of a least-squares slope, assuming independent noise."""
+    """Return the variance of the least-squares slope, assuming independent noise."""
     since, values = times_ms - times_ms.mean(), values_ms - values_ms.mean()
     spread = float(since @ since)
     left = float(values @ values) - float(since @ values) ** 2 / spread

@@ -1,15 +1,16 @@
-"""Verdict: whether the engine kept up. docs/verdict.md has the reasons.
+"""Verdict: whether the engine kept up. docs/verdict.md explains the rule.
 
 Sustainable throughput (Karimov et al., "Benchmarking Distributed Stream Data Processing Systems",
-ICDE 2018) is the highest load without a continuously growing event-time latency. As in Theodolite
-(Henning & Hasselbring, 2021), the growth is the slope of a line through the lag after warm-up,
-compared with a threshold. Here the line is robust (Theil-Sen), the slope has an interval
-(moving-block bootstrap, Kuensch 1989), and an interval that contains the threshold means
-"undecided".
+ICDE 2018) is the highest load at which event-time latency does not grow continuously. As in
+Theodolite (Henning & Hasselbring, 2021), the growth is the slope of a line fitted to the lag after
+warm-up, and is compared with a threshold. Here the fit is robust (Theil-Sen), and the slope has an
+interval (moving-block bootstrap, Kuensch 1989). If the interval contains the threshold, the verdict
+is "undecided".
 
-`judge` applies the rule to one window. `decide` applies it at set times (looks), with the error
-split among them, and returns the first verdict that is not "undecided". It gives the same verdict
-during a run and from its folder, because a look uses only data from before it.
+`judge` applies this rule to one window. `decide` applies it several times during a run, at fixed
+times called looks, and returns the first verdict that is not "undecided". The probability of a
+false verdict is divided among the looks. A look uses only data recorded before it, so `decide`
+gives the same verdict during the run and later from the run folder.
 """
 
 import math
@@ -64,30 +65,33 @@ from racetrack.results.figures import (
 
 # Largest shortfall of the generator, as a fraction of the requested rate.
 RATE_TOLERANCE = 0.01
-# Sampling every 100 ms adds this error at the ends of a window.
+# Counts are sampled every 100 ms, so the ends of a window are uncertain by this much.
 SAMPLE_MS = 100.0
-# A generator or broker share of more than this, and of most of the lag, hides the engine.
+# The engine can't be judged if the generator or the broker causes at least LATE_MS of the median
+# lag and more than this share of it.
 LATE_MS, LATE_SHARE = 1_000.0, 0.5
-# A pageview counted earlier than due by more than a sampling interval: the clocks disagree.
+# Clocks disagree if a pageview was counted before it was due by more than a sampling interval.
 EARLY_MS = 100.0
 PLAIN = Precision()
 IDLE = "No verdict at rate 0: the run measures what the engine costs when idle"
-# Seconds since the rate was set; later looks double the last two.
+# Times of the looks, in seconds since the rate was set. Later looks are at twice the time of the
+# look before the last.
 LOOKS_S = (10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0)
-# The error of 1 % on each side of the interval is split among the looks. Fewer and longer bins are
-# less correlated.
+# The error probability of 1 % on each side of the interval is divided among the looks. Fewer and
+# longer bins than in `judge` are used, because they are less correlated.
 PRECISION = Precision(one_sided=1 - (1 - ONE_SIDED) / len(LOOKS_S), most_bins=30)
-# A lag lower than this fraction of (threshold x time since the rate was set) has grown by less than
-# this fraction of the threshold, since lag is never negative.
+# If the lag is below this fraction of (threshold x time since the rate was set), it has grown by
+# less than this fraction of the threshold, because it began at 0 or above.
 LEVEL_SHARE = 0.5
-# A window of this length contains both sides of a wave of 90 s. In a shorter one, a falling lag may
-# be the end of a transient or one side of a wave, so a steady lag may fall by at most this many
-# thresholds.
+# A window of this length contains the rise and the fall of a wave of 90 s. In a shorter window, a
+# falling lag may be the end of a transient or the fall of a wave, so a lag is only called steady if
+# it falls by less than FALLS_AT_MOST times the threshold.
 LONG_S = 100.0
 FALLS_AT_MOST = 2.0
-# (window in seconds, milliseconds): from this window on, the minimum of the last third must exceed
-# the maximum of the first by this much. In windows of 10 s or more, a pause of 5 s raises it by
-# less than 4 s; one side of a wave of 4 s raises it by less than 1.5 s in 90 s.
+# Pairs of a window's shortest length in seconds, and the required rise in milliseconds. The rise is
+# the minimum lag of the last third of the window minus the maximum of the first third. In windows
+# of at least 10 s, a pause of 5 s causes a rise of less than 4 s; in windows of at least 60 s, one
+# side of a wave of 4 s with a period of 90 s causes a rise of less than 1.5 s.
 NEW_HIGHS = ((LONG_S, 0.0), (60.0, 1_500.0), (0.0, 4_000.0))
 
 
@@ -99,10 +103,11 @@ def judge(
     threshold_pct: float = THRESHOLD_PCT,
     precision: Precision = PLAIN,
 ) -> Verdict:
-    """Return the verdict over the window from `start_ms` to `end_ms` (epoch milliseconds), warm-up
-    excluded.
+    """Return the verdict on the window from `start_ms` to `end_ms` (epoch milliseconds), which must
+    not include warm-up.
 
-    `asked_per_s` is the requested rate, constant over the window; None: the offered rate.
+    `asked_per_s` is the requested rate, which must be constant in the window. With None, the
+    offered rate is used instead.
 
     Raises:
         ValueError: the window is empty, or the threshold is not positive.
@@ -120,7 +125,7 @@ def judge(
     updates = int(np.count_nonzero(~series.silent))
     measured, kind, longer_s = None, VerdictKind.UNDECIDED, None
     reason = _why_not_judged(curves, series, rates, step) or _ended(series, gaps, updates)
-    if asked_per_s == 0:  # there may be a few pageviews, from purchases
+    if asked_per_s == 0:  # purchases may cause a few pageviews
         reason = IDLE
     bins = len(binned(series, series.lag_ms, precision.most_bins)[0]) if reason is None else 0
     if reason is None and bins < MIN_BINS:
@@ -157,7 +162,8 @@ def judge(
 
 
 def _measure(curves: Curves, series: LagSeries, threshold_pct: float, precision: Precision) -> Lag:
-    """Return all figures; the slope of a share only if the verdict can depend on it."""
+    """Return the measured lag. The slope of the generator's, the broker's and the engine's share is
+    computed only if the verdict can depend on it."""
 
     def grown(values: Floats) -> Slope:
         bins = binned(series, values, precision.most_bins)
@@ -165,7 +171,7 @@ def _measure(curves: Curves, series: LagSeries, threshold_pct: float, precision:
 
     slope = grown(series.lag_ms)
 
-    # A share that stays below threshold x window cannot have grown by the threshold.
+    # A share that stays below threshold x window length cannot have grown by the threshold.
     matters_ms = threshold_pct / 100 * (series.end_ms - series.start_ms)
 
     def part(values: Floats, needed: bool) -> LagShare:
@@ -225,8 +231,8 @@ def _shortfalls(rates: Throughput, asked_per_s: float, window_s: float) -> Short
 
 
 def _decide(measured: Lag, short: Shortfalls, threshold_pct: float) -> VerdictKind:
-    """Apply the rule. A bottleneck in generator or broker takes precedence, unless the engine's own
-    share of the lag grows beyond the threshold."""
+    """Apply the rule. If generator or broker is a bottleneck, the verdict names it, unless the
+    engine's own share of the lag grows by more than the threshold."""
     grows = measured.slope.low_pct > threshold_pct
     if grows and _above(measured.engine, threshold_pct):
         return VerdictKind.FELL_BEHIND
@@ -246,13 +252,14 @@ def _decide(measured: Lag, short: Shortfalls, threshold_pct: float) -> VerdictKi
 def _bottleneck_before_engine(
     measured: Lag, short: Shortfalls, threshold_pct: float
 ) -> VerdictKind | None:
-    """Return generator or broker if it delivered too little, ever later, or very late."""
+    """Return the verdict "generator bound" or "broker bound" if that component delivered too few
+    pageviews, with a growing delay, or very late."""
 
     def limits(part: LagShare, missing: str | None) -> bool:
         late = part.p50_ms >= LATE_MS and part.p50_ms > LATE_SHARE * measured.processing_lag_p50_ms
         return missing is not None or late or _above(part, threshold_pct)
 
-    # With a slow broker the generator is late, too, because its send queue is full.
+    # A slow broker also makes the generator late, because the generator's send queue is full.
     waits = measured.broker.p50_ms >= LATE_MS
     if limits(measured.generator, short.generator):
         return VerdictKind.BROKER_BOUND if waits else VerdictKind.GENERATOR_BOUND
@@ -262,7 +269,7 @@ def _bottleneck_before_engine(
 def _why_not_judged(
     curves: Curves, series: LagSeries, rates: Throughput, step: ClockStep | None
 ) -> str | None:
-    """Return why nothing can be computed, if so."""
+    """Return why the lag cannot be computed; None if it can."""
     if series.end_ms <= series.start_ms:
         if step:
             return (
@@ -279,8 +286,8 @@ def _why_not_judged(
 
 
 def _too_early(curves: Curves, series: LagSeries) -> str:
-    """Return why pageviews were counted before they were due: some were counted twice, or the
-    reason is unknown."""
+    """Return why pageviews were counted before they were due: some were counted twice, or clocks or
+    counts disagree."""
     pairs = zip(curves.processed, curves.published, strict=True)
     twice = sum(max(0.0, _end(counted) - _end(published)) for counted, published in pairs)
     if twice:
@@ -299,16 +306,15 @@ def _end(curve: Curve) -> float:
 
 
 def _ended(series: LagSeries, gaps: UpdateGaps, updates: int) -> str | None:
-    """Return why there is no verdict on an engine whose updates ended, if they did."""
+    """Return why there is no verdict if the engine's updates have ended; None if they have not."""
     if updates or not gaps.updates_ended:
         return None
     return verdict_reasons.ended(_window_s(series), gaps.recorded_s)
 
 
 def _interval_s(measured: Lag, gaps: UpdateGaps, updates: int) -> float | None:
-    """Return the update interval before the window in seconds, if it explains the growth of the
-    lag, which grows between two updates. Without an update in the window, it explains a lag of at
-    most two intervals."""
+    """Return the update interval before the window, in seconds, if it is so long that it alone can
+    explain the growth of the lag, since lag always grows between two updates. None if it cannot."""
     if gaps.interval_ms is None or updates >= MIN_BINS:
         return None
     most_ms = SILENT_GAPS * gaps.interval_ms
@@ -321,8 +327,8 @@ def _window_s(series: LagSeries) -> float:
 
 
 def looks_ms(rate_set_ms: float, first_ms: float, until_ms: float) -> list[float]:
-    """Return the times of the looks, epoch milliseconds: `first_ms`, and each set time between it
-    and `until_ms`. Empty if `until_ms` is before `first_ms`."""
+    """Return the times of the looks in epoch milliseconds: `first_ms`, then each fixed time between
+    `first_ms` and `until_ms`. Empty if `until_ms` is before `first_ms`."""
     times_ms = [first_ms] if first_ms <= until_ms else []
     for seconds in _looks_s():
         at_ms = rate_set_ms + 1000 * seconds
@@ -347,11 +353,12 @@ def decide(
     threshold_pct: float = THRESHOLD_PCT,
     first_ms: float | None = None,
 ) -> Verdict:
-    """Return the verdict at the first look up to `now_ms` that decides, or at the last look.
+    """Return the first verdict of the looks up to `now_ms` that is not "undecided". If there is
+    none, return the verdict of the last look; before the first look, return "undecided".
 
     The rate must not change between `rate_set_ms` and `now_ms`. `first_ms` is the time of the first
-    look (a run has its whole sampling window before it); None: the first set time. Before the first
-    look the verdict is "undecided".
+    look, by default LOOKS_S[0] seconds after the rate was set. A run passes the end of its sampling
+    window.
     """
     curves = trusted(curves)
     if first_ms is None:
@@ -375,8 +382,11 @@ def look(
     asked_per_s: float | None = None,
     threshold_pct: float = THRESHOLD_PCT,
 ) -> Verdict:
-    """Return the verdict of one look at `at_ms` (epoch milliseconds): `judge` from the end of the
-    transient on, with checks that a wave cannot pass, or by the level of the lag."""
+    """Return the verdict of the look at `at_ms` (epoch milliseconds).
+
+    `judge` is applied to the time after the initial transient. "Fell behind" and "kept up" need
+    further checks, so that a passing wave of lag does not decide. A lag that is low enough is "kept
+    up" even if its slope is undecided."""
     steady = _steady_part(curves, rate_set_ms, at_ms)
     found = judge(curves, steady.start_ms, at_ms, asked_per_s, threshold_pct, PRECISION)
     if found.measured is None:
@@ -409,17 +419,18 @@ def look(
 
 def _changed(found: Verdict, kind: VerdictKind, reason: str) -> Verdict:
     undecided = kind is VerdictKind.UNDECIDED
-    # Beyond LONG_S only new highs can be missing, and their time cannot be estimated.
+    # In a window beyond LONG_S only the required rise can be missing, and when it will be reached
+    # cannot be estimated.
     longer_s = LONG_S if undecided and found.window_s < LONG_S else None
     return found.model_copy(update={"kind": kind, "reason": reason, "shortest_window_s": longer_s})
 
 
 @dataclass(frozen=True)
 class _SteadyPart:
-    """Processing lag after the transient, as of a look.
+    """Processing lag after the initial transient, up to a look.
 
-    `rise_ms` is the minimum of the last third minus the maximum of the first. `recent_max_ms` is
-    the maximum in the last third of the time since the rate was set.
+    `rise_ms` is the minimum of the last third minus the maximum of the first third. `recent_max_ms`
+    is the maximum in the last third of the time since the rate was set.
     """
 
     start_ms: float
@@ -429,12 +440,14 @@ class _SteadyPart:
     recent_max_ms: float
 
     def is_low(self, slope: Slope, threshold_pct: float) -> bool:
-        """Return whether the level of the lag bounds its growth, and the slope agrees."""
+        """Return whether the lag is so low that it cannot have grown by the threshold, and the
+        slope does not contradict that."""
         most_ms = LEVEL_SHARE * threshold_pct / 100 * 1000 * self.since_rate_s
         return self.recent_max_ms <= most_ms and slope.low_pct <= threshold_pct
 
     def is_steady(self, slope: Slope, threshold_pct: float) -> bool:
-        """Return whether the lag does not fall either, or the window is long."""
+        """Return whether a lag that does not grow is steady: the window is long, or the lag does
+        not fall too fast."""
         return self.window_s >= LONG_S or slope.low_pct > -FALLS_AT_MOST * threshold_pct
 
 
@@ -445,7 +458,7 @@ def _steady_part(curves: Curves, rate_set_ms: float, at_ms: float) -> _SteadyPar
         return _SteadyPart(rate_set_ms, since_rate_s, since_rate_s, 0.0, np.inf)
     times, lags = binned(series, series.lag_ms, PRECISION.most_bins)
     first = transient_length(times, lags)
-    # Halfway between the last bin of the transient and the first steady one.
+    # The steady part begins halfway between the last bin of the transient and the next bin.
     since_ms = float(times[first - 1] + times[first]) / 2 if first else 0.0
     return _SteadyPart(
         start_ms=series.start_ms + since_ms,
@@ -457,8 +470,9 @@ def _steady_part(curves: Curves, rate_set_ms: float, at_ms: float) -> _SteadyPar
 
 
 def _known_series(curves: Curves, rate_set_ms: float, at_ms: float) -> LagSeries:
-    """Return the lag from where it is finite: an engine that has just started may be at pageviews
-    due before the recording began. All since the rate was set if the last lag is infinite."""
+    """Return the lag from the first update on after which it is always finite. An engine that has
+    just started may still process pageviews that were due before the recording began, which makes
+    the lag infinite. If the last lag is infinite, return the lag since the rate was set."""
     series = lag_series(curves, rate_set_ms, at_ms)
     unknown = np.flatnonzero(~np.isfinite(series.lag_ms))
     if not len(unknown) or unknown[-1] == len(series.at_ms) - 1:

@@ -1,4 +1,4 @@
-"""Reasons of verdicts: one sentence each, with the figures that decided."""
+"""Reasons for verdicts: one sentence each, with the figures that decided."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from racetrack.results.figures import Lag, VerdictKind
 
 @dataclass(frozen=True)
 class Shortfalls:
-    """Shortfalls of generator and broker, as text; None without one."""
+    """Texts about the shortfall of the generator and of the broker; None if it had none."""
 
     generator: str | None
     broker: str | None
@@ -20,7 +20,7 @@ class Shortfalls:
 def reason_of(
     kind: VerdictKind, measured: Lag, short: Shortfalls, threshold_pct: float, window_s: float
 ) -> str:
-    """Return the reason of a verdict by the slope."""
+    """Return the reason for a verdict that is based on the slope of the lag."""
     grows, judged = _growth(measured), _judged(window_s)
     limit = f"limit {threshold_pct:g} %"
     if kind is VerdictKind.KEPT_UP:
@@ -44,7 +44,7 @@ def reason_of(
 
 
 def low_level(most_ms: float, since_s: float, threshold_pct: float, window_s: float) -> str:
-    """Return the reason if the lag is too low to have grown by the threshold."""
+    """Return the reason for "kept up" if the lag is too low to have grown by the threshold."""
     return (
         f"Kept up: lag stays low (at most {most_ms:,.0f} ms {since_s:.0f} s after the rate was set,"
         f" so it grew by less than {threshold_pct:g} % of real time), {_judged(window_s)}"
@@ -52,7 +52,7 @@ def low_level(most_ms: float, since_s: float, threshold_pct: float, window_s: fl
 
 
 def no_new_high(measured: Lag, rise_ms: float, needed_ms: float, window_s: float) -> str:
-    """Return the reason if a growing lag may be a wave."""
+    """Return the reason for "undecided" if a growing lag may be part of a wave."""
     return (
         f"Undecided: lag grows by {_growth(measured)} of real time, but that may be a passing wave"
         f" (it rose by {rise_ms:,.0f} ms; a window this short needs {needed_ms:,.0f} ms),"
@@ -61,7 +61,7 @@ def no_new_high(measured: Lag, rise_ms: float, needed_ms: float, window_s: float
 
 
 def still_falling(measured: Lag, window_s: float) -> str:
-    """Return the reason if a falling lag may settle or rise again."""
+    """Return the reason for "undecided" if the lag is still falling."""
     return (
         f"Undecided: lag is still falling (grows by {_growth(measured)} of real time), and may"
         f" settle or rise again, {_judged(window_s)}"
@@ -69,17 +69,17 @@ def still_falling(measured: Lag, window_s: float) -> str:
 
 
 def too_early(first_s: float) -> str:
-    """Return the reason before the first look."""
+    """Return the reason for "undecided" before the first look; `first_s` is its time."""
     return f"Undecided: too early; the first look is {first_s:g} s after the rate was set"
 
 
 def too_few_updates(window_s: float) -> str:
-    """Return the reason if the updates are too few for a slope."""
+    """Return the reason for "undecided" if there are too few updates to compute a slope."""
     return f"Undecided: too few updates of the engine to see a trend, {_judged(window_s)}"
 
 
 def long_interval(measured: Lag, interval_s: float, updates: int, window_s: float) -> str:
-    """Return the reason if the engine updates too rarely for the window."""
+    """Return the reason for "undecided" if the update interval is too long for the window."""
     count = "no update" if not updates else "1 update" if updates == 1 else f"{updates} updates"
     return (
         f"Undecided: {count} in {window_s:.0f} s are too few to see a trend (the engine updates"
@@ -88,7 +88,7 @@ def long_interval(measured: Lag, interval_s: float, updates: int, window_s: floa
 
 
 def silent(series: LagSeries, gaps: UpdateGaps, window_s: float) -> str:
-    """Return the reason if the engine had no update in the window, but one later."""
+    """Return the reason for "fell behind" if the engine made no update in the window."""
     after_s = gaps.next_update_s
     then = "" if after_s is None else f"; its next update came {after_s:.1f} s later"
     return (
@@ -98,7 +98,8 @@ def silent(series: LagSeries, gaps: UpdateGaps, window_s: float) -> str:
 
 
 def ended(window_s: float, recorded_s: float) -> str:
-    """Return the reason if the engine never reported again: it may have counted everything."""
+    """Return the reason for "undecided" if the updates ended: the engine may have counted
+    everything without reporting it."""
     return (
         f"Undecided: no update of the engine in {window_s:.0f} s, nor in the {recorded_s:.0f} s"
         " after them: it has ended or hangs, or its count can no longer be read"
@@ -106,7 +107,7 @@ def ended(window_s: float, recorded_s: float) -> str:
 
 
 def ago(step: ClockStep) -> str:
-    """Return by how much a clock was set back, and in which rows."""
+    """Return a text on how far a clock was set back, and in the rows of which curve."""
     return f"{step.from_ms - step.to_ms:,.0f} ms (rows of {step.curve}/{step.partition})"
 
 
@@ -141,7 +142,7 @@ def _growth(measured: Lag) -> str:
 
 
 def _signed(pct: float) -> str:
-    """Return a percentage with a typographic minus sign, and 0.00 instead of -0.00."""
+    """Format a percentage with a typographic minus sign, and with 0.00 instead of -0.00."""
     shown = f"{pct:.2f}"
     return "0.00" if shown == "-0.00" else shown.replace("-", "−")
 

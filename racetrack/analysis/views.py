@@ -1,8 +1,9 @@
-"""Age of views: traced views, query answers, and inserts on the CDC path. docs/views.md defines the
+"""Age of traced views, of query answers, and of inserts on the CDC path. docs/views.md defines the
 terms.
 
-Tracer events are turned into curves like those of pageviews, so the same rules give the lag and the
-verdict of a view: `due` counts the tracer events due, `processed` those that the view holds.
+Lag and verdict of a view are computed by the same rules as those of the engine's count: the tracer
+events of a view are converted into curves, in which `due` counts the tracer events that are due and
+`processed` counts the tracer events that the view contains.
 """
 
 from collections import Counter, defaultdict
@@ -25,9 +26,9 @@ from racetrack.results.run import TracedViewRecord, Window
 TRACER_EVENTS_FILE, VIEWS_FILE = "tracer_events.csv", "views.csv"
 READS_FILE, INSERTS_FILE = "reads.csv", "purchases.csv"
 SHARES = (0.5, 0.9, 0.99, 1.0)
-# Tracer events have timestamps in whole milliseconds, and so do their records.
+# The times of tracer events and of their records are rounded to milliseconds.
 STAMP_MS = 2.0
-# Worst first.
+# Verdicts, the worst first.
 ORDER = (
     VerdictKind.FELL_BEHIND,
     VerdictKind.GENERATOR_BOUND,
@@ -45,9 +46,10 @@ STAGES = ("database", "cdc", "broker", "engine")
 class TracerEvents:
     """Records of tracer events.
 
-    `at_ms`, `newest` and `due_ms` have one length: at each time, the number of the newest tracer
-    event (1 for the first) and its due time; epoch milliseconds. `view_rows` has the rows (at_ms,
-    value) by view and partition, in order.
+    `at_ms`, `newest` and `due_ms` are the columns of `tracer_events.csv`: at time `at_ms`, the
+    newest tracer event had the number `newest` (from 1) and was due at `due_ms`. `view_rows`
+    contains the rows (at_ms, value) of `views.csv` by view and partition. Times are epoch
+    milliseconds.
     """
 
     at_ms: Floats
@@ -57,7 +59,7 @@ class TracerEvents:
 
 
 def read_tracer_events(folder: Path) -> TracerEvents | None:
-    """Return the tracer events of a run folder; None if there were none."""
+    """Return the tracer events of a run folder; None if the run had none."""
     rows = complete_rows(folder / TRACER_EVENTS_FILE)
     if not rows:
         return None
@@ -71,7 +73,7 @@ def read_tracer_events(folder: Path) -> TracerEvents | None:
 
 
 def traced_curves(folder: Path, partitions: Sequence[int]) -> list[tuple[TracedViewRecord, Curves]]:
-    """Return the curves of each traced view that showed a tracer event."""
+    """Return the curves of each traced view in which at least one tracer event appeared."""
     if not (events := read_tracer_events(folder)):
         return []
     views = read_run(folder).traced_views
@@ -82,8 +84,8 @@ def traced_curves(folder: Path, partitions: Sequence[int]) -> list[tuple[TracedV
 def curves_of(view: TracedViewRecord, events: TracerEvents, partitions: Sequence[int]) -> Curves:
     """Return the tracer events of a view as curves, by partition.
 
-    Handed-over and published equal due, so the whole lag is that of the engine. The delays of
-    generator and broker are in the verdict on the count.
+    The curves `handed_over` and `published` are copies of `due`, so the whole lag is attributed to
+    the engine. The verdict on the engine's count covers the delays of generator and broker.
     """
     due = tuple(
         due_curve(view, events, number, len(partitions)) for number in range(len(partitions))
@@ -96,8 +98,9 @@ def curves_of(view: TracedViewRecord, events: TracerEvents, partitions: Sequence
 
 
 def as_pageviews(view: Curves, count: Curves) -> Curves:
-    """Return the curves of the count with `processed` replaced by that of a view: at each update,
-    the view holds the pageviews due before its oldest missing tracer event."""
+    """Return the pageview curves `count` with `processed` replaced by the estimated number of
+    pageviews in a view. After each update, the view is assumed to contain exactly the pageviews
+    that were due before its oldest missing tracer event."""
     processed = []
     for events, held, due in zip(view.due, view.processed, count.due, strict=True):
         oldest_ms = np.minimum(times_of(events, held.count + 1), held.at_ms)
@@ -106,7 +109,8 @@ def as_pageviews(view: Curves, count: Curves) -> Curves:
 
 
 def number_of(parity: int | None, nth: int, partition: int, partitions: int) -> int:
-    """Return the number (0-based) of the nth tracer event (0-based) of a view's partition."""
+    """Return the number of the nth tracer event that a view with this parity receives in a
+    partition. Both `nth` and the result count from 0."""
     pair, which = divmod(nth, 2) if parity is None else (nth, parity)
     return 2 * (pair * partitions + partition) + which
 
@@ -114,8 +118,9 @@ def number_of(parity: int | None, nth: int, partition: int, partitions: int) -> 
 def due_curve(
     view: TracedViewRecord, events: TracerEvents, partition: int, partitions: int
 ) -> Curve:
-    """Return the due times of a partition's tracer events as a curve, exact for
-    `curves.times_of`, which adds half a count. It ends at the last row, with no further event."""
+    """Return the due times of a partition's tracer events as a curve from which `curves.times_of`
+    returns them exactly: the counts are shifted by the half that `times_of` adds. The last row
+    marks the end of the recording and is not an event."""
     every = np.arange(int(events.newest[-1]))
     mine = every // 2 % partitions == partition
     if view.parity is not None:
@@ -129,8 +134,8 @@ def due_curve(
 
 
 def _due_times_ms(events: TracerEvents, numbers: NDArray[np.int64]) -> Floats:
-    """Return the due times of tracer events. The rate is constant, so interpolation is exact, also
-    before the first row."""
+    """Return the due times of the tracer events with these numbers. The rate is constant, so linear
+    interpolation is exact, and so is extrapolation before the first row."""
     first, first_ms = events.newest[0], events.due_ms[0]
     later = events.newest > first
     if not later.any():
@@ -148,8 +153,9 @@ def _held_curve(rows: list[tuple[int, int]], due: Curve, is_time: bool) -> Curve
 
 
 def events_held(values: Floats, due: Curve, is_time: bool) -> Floats:
-    """Return the number of tracer events that a row holds, by its value: that number itself, or the
-    newest due time (`racetrack.engines.contract.Seen`)."""
+    """Return the number of tracer events that a row of a view contains, given the row's value. The
+    value is that number itself or, if `is_time`, the due time of the newest tracer event (see
+    `racetrack.engines.contract.Seen`)."""
     if not is_time:
         return values
     # The last row of `due` is not a tracer event.
@@ -159,8 +165,8 @@ def events_held(values: Floats, due: Curve, is_time: bool) -> Floats:
 def view_lag(
     view: TracedViewRecord, curves: Curves, verdict: Verdict, start_ms: float, end_ms: float
 ) -> ViewLag:
-    """Return a view's lag in the window of the run, with its verdict, which may have another
-    window."""
+    """Return a view's lag in the window of the run. The view's verdict is included, although it may
+    be based on a different window."""
     ages = age(curves, start_ms, end_ms)
     at_most = dict(zip(SHARES, ages.quantiles_ms(SHARES), strict=True))
     return ViewLag(
@@ -178,8 +184,9 @@ def view_lag(
 
 
 def deciding(count: Verdict, views: Mapping[str, Verdict]) -> str | None:
-    """Return the view that decides a run: the one with the worst verdict, if it is worse than that
-    of the count. None if the count decides, as it does if generator or broker was the bottleneck.
+    """Return the view whose verdict becomes the verdict of the run: the view with the worst
+    verdict, if that is worse than the verdict on the engine's count. Return None if the verdict on
+    the count applies, which is always so if generator or broker was the bottleneck.
     """
     if count.kind in (VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND):
         return None
@@ -191,8 +198,9 @@ def deciding(count: Verdict, views: Mapping[str, Verdict]) -> str | None:
 
 @dataclass(frozen=True)
 class Read:
-    """Row of `reads.csv`; due, asked and answered in epoch milliseconds. `held` has the value of
-    each partition in the answer, empty without tracer events or without an answer."""
+    """Row of `reads.csv`. The query was due, sent and answered at `due_ms`, `asked_ms` and
+    `answered_ms` (epoch milliseconds). `held` contains the tracer value of each partition; it is
+    empty if the query failed or its view has no tracer events."""
 
     due_ms: int
     asked_ms: int
@@ -204,7 +212,7 @@ class Read:
 
 
 def read_reads(folder: Path) -> list[Read]:
-    """Return the reads of a run folder in order; empty if no client read."""
+    """Return the reads of a run folder in order; an empty list if the run had no view reader."""
     return [
         Read(
             due_ms=int(row["due_ms"]),
@@ -220,8 +228,8 @@ def read_reads(folder: Path) -> list[Read]:
 
 
 def read_answers(folder: Path, partitions: int, window: Window) -> tuple[Answers, ...]:
-    """Return the answers to the reads due in the window, by query. If no read was ever answered,
-    the due times are unknown, and each query has 0 reads due."""
+    """Return statistics of the reads that were due in the window, by query. If no read was ever
+    answered, the due times are unknown, and each query has 0 reads due."""
     run, reads = read_run(folder), read_reads(folder)
     per_s = run.settings.get("reads_per_second")
     if not (reads and isinstance(per_s, int | float)):
@@ -242,8 +250,8 @@ def read_answers(folder: Path, partitions: int, window: Window) -> tuple[Answers
 
 
 def _queries_due(reads: Sequence[Read], per_s: float, window: Window) -> Iterator[str]:
-    """Yield the query of each read due in the window, including those never sent because the client
-    waited for an answer until the end of the run."""
+    """Yield the query of each read that was due in the window. Includes reads that were never sent,
+    because the reader was still waiting for an earlier answer when the run ended."""
     queries = list(dict.fromkeys(read.query for read in reads))
     schedule = poisson.due_s(per_s)
     first_ms = reads[0].due_ms - 1000 * next(schedule)
@@ -259,8 +267,8 @@ def _queries_due(reads: Sequence[Read], per_s: float, window: Window) -> Iterato
 def ages_ms(
     view: TracedViewRecord, events: TracerEvents, partitions: int, reads: Sequence[Read]
 ) -> Floats:
-    """Return the age of each answer on arrival, milliseconds: that of the oldest tracer event due
-    and missing; 0 without one."""
+    """Return the age of each answer when it arrived, in milliseconds: the age of the oldest tracer
+    event that was due but missing in the answer; 0 if none was missing."""
     answered = [read for read in reads if read.held]
     answered_ms = np.array([read.answered_ms for read in answered], dtype=np.float64)
     oldest_ms = np.full(len(answered), np.inf)
@@ -293,18 +301,18 @@ def _answers_to(name: str, due: int, reads: Sequence[Read], aged_ms: Floats) -> 
 
 @dataclass(frozen=True, eq=False)
 class Inserts:
-    """Cumulative inserts of the watched table at each stage of the CDC path; arrays of one length,
-    ten rows per second."""
+    """Cumulative number of inserts into the watched table at each stage of the CDC path; arrays of
+    equal length, with ten rows per second."""
 
     at_ms: Floats
-    due: Floats  # without refused ones
+    due: Floats  # without refused inserts
     done: Floats  # committed in the database
     sent: Floats  # by Debezium to the broker
     captured: Floats  # in the topic
 
     @property
     def lag_in_topic_ms(self) -> Floats:
-        """Age of the oldest insert that is due and not in the topic."""
+        """Age of the oldest insert that is due but not in the topic, at each row."""
         return oldest_age_min_ms(self.at_ms, self.due, self.captured)
 
 
@@ -315,7 +323,8 @@ def read_inserts(folder: Path) -> Inserts | None:
         return None
     columns = {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
     due = columns["due"] - columns["refused"]
-    # The topic has rows from before the run: subtract as many as needed to never exceed due.
+    # The topic contains inserts from before the run. Their number is unknown, so subtract the least
+    # number for which `captured` never exceeds `due`.
     captured = columns["captured"] - np.max(columns["captured"] - due, initial=0.0)
     sent = _sent(columns["at_ms"], captured, columns["sent_ms"])
     return Inserts(
@@ -328,8 +337,9 @@ def read_inserts(folder: Path) -> Inserts | None:
 
 
 def _sent(at_ms: Floats, captured: Floats, sent_ms: Floats) -> Floats:
-    """Return the number that Debezium had sent at each row, by the time at which it sent the newest
-    captured one; `captured` if that time is unknown."""
+    """Return the number of inserts that Debezium had sent by the time of each row. It is
+    interpolated from the times at which Debezium sent the captured inserts; if these are unknown,
+    return `captured`."""
     if not sent_ms.any():
         return captured
     known = sent_ms > 0
@@ -337,28 +347,30 @@ def _sent(at_ms: Floats, captured: Floats, sent_ms: Floats) -> Floats:
 
 
 def oldest_age_min_ms(at_ms: Floats, due: Floats, arrived: Floats) -> Floats:
-    """Return the age of the oldest insert due and not arrived, at each row: up to the time between
-    two rows too low."""
+    """Return a lower bound of the age of the oldest insert that is due but has not arrived, at each
+    row. The true age is higher by less than the time between two rows."""
     waits, first = _oldest(due, arrived)
     return np.where(waits, at_ms - at_ms[first], 0.0) if len(at_ms) else at_ms
 
 
 def oldest_age_max_ms(at_ms: Floats, due: Floats, arrived: Floats) -> Floats:
-    """Return the same, up to the time between two rows too high: it became due after the row
-    before."""
+    """Return an upper bound of the same age, since the insert became due after the row before the
+    one at which it is first counted. The true age is lower by less than the time between two
+    rows."""
     waits, first = _oldest(due, arrived)
     return np.where(waits, at_ms - at_ms[np.maximum(first - 1, 0)], 0.0) if len(at_ms) else at_ms
 
 
 def _oldest(due: Floats, arrived: Floats) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """Return whether an insert waits at each row, and the first row at which the oldest was due."""
+    """Return, for each row, whether an insert is waiting, and the first row at which the oldest
+    waiting insert was due."""
     first = np.searchsorted(due, arrived, "right")
     return arrived < due, np.minimum(first, len(due) - 1)
 
 
 def inserts_in_view(inserts: Inserts, view: Curves) -> Curve:
-    """Return the number of inserts in a view after each update: those due before its oldest missing
-    tracer event."""
+    """Return the number of inserts in a view after each update: the inserts that were due before
+    the oldest tracer event missing in the view."""
     rows_ms = np.unique(np.concatenate([held.at_ms for held in view.processed]))
     oldest_ms = rows_ms
     for events, held in zip(view.due, view.processed, strict=True):
@@ -368,7 +380,8 @@ def inserts_in_view(inserts: Inserts, view: Curves) -> Curve:
 
 
 def inserts_as_curves(inserts: Inserts, held: Curve) -> Curves:
-    """Return due inserts and those in a view as curves of one partition, with all stages as one."""
+    """Return curves of a single partition from the inserts that are due and the inserts in a view
+    (`held`). All stages between them are treated as one."""
     due = (Curve(inserts.at_ms, inserts.due),)
     return Curves((0,), due, due, due, (held,))
 
@@ -376,8 +389,8 @@ def inserts_as_curves(inserts: Inserts, held: Curve) -> Curves:
 def backlog_by_stage(
     inserts: Inserts, held: Curve, start_ms: float, end_ms: float
 ) -> dict[str, float]:
-    """Return the share of the backlog before each stage of the CDC path; empty without a backlog.
-    The largest share is before the stage that limits the path."""
+    """Return which share of the backlog waits before each stage of the CDC path; empty without a
+    backlog. The stage with the largest share is the bottleneck."""
     within = (inserts.at_ms >= start_ms) & (inserts.at_ms <= end_ms)
     in_view = counted(held, inserts.at_ms, "right")
     stages = (inserts.due, inserts.done, inserts.sent, inserts.captured, in_view)
@@ -389,8 +402,8 @@ def backlog_by_stage(
 
 
 def cdc_path(folder: Path, window: Window) -> CdcLag | None:
-    """Return the ages at the stages of the CDC path in the window; None if the run did not record
-    them."""
+    """Return the age of the oldest waiting insert at each stage of the CDC path in the window; None
+    if the run did not record inserts."""
     inserts = read_inserts(folder)
     if inserts is None:
         return None
