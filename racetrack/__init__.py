@@ -1,3 +1,3 @@
-"""Racetrack: puts streaming engines on the same track and says which keep up, at what cost."""
+"""Racetrack: a benchmark of streaming engines that measures which keep up, and at what cost."""
 
 __version__ = "0.1.0"

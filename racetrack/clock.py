@@ -1,4 +1,4 @@
-"""Clocks: the wall clock of all records, and both clocks as an object for tests to replace."""
+"""Wall clock and monotonic clock, also as an object that tests can replace."""
 
 import time
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ def now_ms() -> int:
 
 
 def utc_now() -> str:
-    """Return the time as ISO 8601 in UTC with milliseconds, as in `run.json`."""
+    """Return the current time in the format of `run.json`: ISO 8601, UTC, with milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -1,7 +1,7 @@
 """Settings, read from `.env` and the environment; no other module reads them.
 
-An engine's own settings are the class derived from `Settings` in its `settings.py`, with their
-defaults in the `.env` beside it. `load` combines all of them.
+Engines and workloads define settings of their own: a subclass of `Settings` in their `settings.py`.
+The defaults of an engine's settings are in the `.env` file of its folder. `load` combines all.
 """
 
 import difflib
@@ -35,7 +35,7 @@ from racetrack.errors import UsageError
 REPO = plugins.REPO
 ENV_FILE = REPO / ".env"
 
-# Versions of published images, which only the compose files read.
+# Versions of public container images; only the compose files read them.
 IMAGE_VERSIONS = (
     "MYSQL_IMAGE_VERSION",
     "REDPANDA_VERSION",
@@ -45,11 +45,12 @@ IMAGE_VERSIONS = (
     "CONFLUENT_VERSION",
     "MAVEN_IMAGE_VERSION",
 )
-# Settings that only the environment can have.
+# Settings that are read from environment variables only, never from `.env`.
 ENVIRONMENT_ONLY = ("MACHINE_LOCK", "DECIDE_WITHIN")
 # Names in `.env` that Docker Compose itself reads.
 COMPOSE_PREFIXES = ("COMPOSE_", "DOCKER_")
-# Ends of variables of other programs, such as FLINK_HOME or MYSQL_HOST.
+# A variable with one of these suffixes (FLINK_HOME, MYSQL_HOST) belongs to another program; it is
+# not a misspelled setting.
 OTHER_PROGRAMS = (
     "HOME",
     "CONF",
@@ -66,7 +67,10 @@ OTHER_PROGRAMS = (
 
 
 def text_that(matches: str, otherwise: str) -> AfterValidator:
-    """Return a validator of texts that fully match a pattern; `otherwise` describes valid ones."""
+    """Return a validator that accepts text if all of it matches the pattern `matches`.
+
+    `otherwise` describes valid text in the error message: "… is not {otherwise}".
+    """
 
     def validate(text: str) -> str:
         if not re.fullmatch(matches, text):
@@ -84,12 +88,12 @@ def _address(text: str) -> str:
 
 
 def _redpanda_size(text: str) -> str:
-    """Return a size as Redpanda's --memory reads it, in capitals."""
+    """Return a size in the format of Redpanda's --memory: `2G`."""
     return units.normal_size(text).upper()
 
 
 def _shell_words(text: str) -> str:
-    """Return a text that a shell can split into words."""
+    """Return the text unchanged if a shell can split it into words."""
     try:
         shlex.split(text)
     except ValueError as error:
@@ -98,7 +102,7 @@ def _shell_words(text: str) -> str:
 
 
 def _folder(path: Path) -> Path:
-    """Return a folder named in `.env`, relative to the repository."""
+    """Return the absolute path of a folder; a relative one starts at the repository."""
     if path == Path():
         raise ValueError("it is empty: name a folder")
     return REPO / path.expanduser()
@@ -133,10 +137,10 @@ ShellWords = Annotated[str, AfterValidator(_shell_words)]
 
 
 class Settings(BaseSettings):
-    """Every setting in `.env` but the engines', under its own name in lower case; the environment
-    wins over the file.
+    """Settings of the stack: each field has the lower-case name of a variable in `.env`.
 
-    Ports are TCP ports; rates, durations and sizes are as `racetrack.units` reads them.
+    Environment variables take precedence over the file. Ports are TCP ports. `racetrack.units`
+    parses rates, durations and sizes.
     """
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", str_strip_whitespace=True)
@@ -144,7 +148,7 @@ class Settings(BaseSettings):
     runtime: Literal["auto", "compose", "native"]
     airgap: bool
 
-    # What a run says does not depend on where it is kept.
+    # Excluded from `run.json`: the record of a run does not depend on its folder.
     logs_folder: Folder = Field(exclude=True)
 
     engine_cpus: Cores
@@ -193,8 +197,8 @@ class Settings(BaseSettings):
     loadgen_seed: int
     loadgen_acks: Literal["0", "1", "all"]
 
-    # Set inside containers only: the names of the peers that are not on this machine, and what the
-    # broker advertises outside the containers (`host:port`). They are no settings of a run.
+    # Set inside containers only: the host names of other services, and the address (`host:port`)
+    # that the broker advertises to clients outside the containers. Excluded from `run.json`.
     peer_mysql: str = Field(default="", exclude=True)
     peer_kafka: str = Field(default="", exclude=True)
     peer_registry: str = Field(default="", exclude=True)
@@ -218,10 +222,10 @@ class Settings(BaseSettings):
 
     @classmethod
     def of(cls, settings: "Settings") -> Self:
-        """Return the same settings, with the type of this class.
+        """Return `settings` with this class as its type, for a type checker.
 
         Raises:
-            TypeError: they lack its fields; only `load` makes settings with those of all engines.
+            TypeError: `settings` is no instance of this class. Those from `load` always are.
         """
         if not isinstance(settings, cls):
             raise TypeError(f"These settings lack those of {cls.__module__}.")
@@ -229,7 +233,7 @@ class Settings(BaseSettings):
 
     @property
     def advertised_address(self) -> str:
-        """Address of the broker for its clients."""
+        """Host name or address that the broker advertises to clients."""
         return self.kafka_advertised_address or self.reach_address
 
     @property
@@ -240,19 +244,19 @@ class Settings(BaseSettings):
 
 @cache
 def _whole() -> type[Settings]:
-    """Return the class of the settings of all engines and workloads."""
+    """Return one class with the settings of the stack, all engines and all workloads."""
     modules = {**plugins.of_all_workloads("settings"), **plugins.of_all("settings")}
     bases: tuple[type[Settings], ...] = (*map(class_in, modules.values()), Settings)
     return create_model("WholeSettings", __base__=bases)
 
 
 def every_setting() -> Mapping[str, FieldInfo]:
-    """Return all settings of stack, engines and workloads: name in lower case → field."""
+    """Return the settings of the stack, all engines and all workloads: lower-case name → field."""
     return _whole().model_fields
 
 
 def class_in(module: ModuleType) -> type[Settings]:
-    """Return the class of settings that a `settings.py` of an engine or a workload defines."""
+    """Return the subclass of `Settings` that a `settings.py` defines."""
     (found,) = (
         each
         for each in vars(module).values()
@@ -264,26 +268,27 @@ def class_in(module: ModuleType) -> type[Settings]:
 
 
 def own_names(module: ModuleType | None) -> tuple[str, ...]:
-    """Return the names in lower case of the settings that a `settings.py` adds, if there is one."""
+    """Return the lower-case names of the settings that a `settings.py` adds; none for None."""
     named = class_in(module).model_fields if module else ()
     return tuple(name for name in named if name not in Settings.model_fields)
 
 
 @cache
 def of_engine(engine: str) -> tuple[str, ...]:
-    """Return the names in lower case of the settings in the engine's `settings.py`."""
+    """Return the lower-case names of the settings in the engine's `settings.py`."""
     return own_names(plugins.of_all("settings").get(engine))
 
 
 def of_other_engines(engine: str) -> frozenset[str]:
-    """Return the names in lower case of the settings of other engines."""
+    """Return the lower-case names of the settings of all other engines."""
     others = (name for name in plugins.engine_names() if name != engine)
     return frozenset(name for other in others for name in of_engine(other))
 
 
 def load(overrides: Mapping[str, str] | None = None) -> Settings:
-    """Read `.env`, the engines' own, and the environment; `overrides`, by the names in `.env`, win
-    over all.
+    """Return the settings from `.env`, the engines' `.env` files and the environment.
+
+    `overrides` (name as in `.env` → value) take precedence over all three.
 
     Raises:
         UsageError: a value is missing or malformed; the message names the variable and the reason.
@@ -309,7 +314,7 @@ def load(overrides: Mapping[str, str] | None = None) -> Settings:
 
 
 def known_names() -> frozenset[str]:
-    """Return the names that may stand in `.env`: of settings, and of the versions of images."""
+    """Return the names allowed in `.env`, in capitals: all settings and all image versions."""
     brought = (
         getattr(module, "APPLICABILITY", None) for module in plugins.of_all("settings").values()
     )
@@ -318,7 +323,7 @@ def known_names() -> frozenset[str]:
 
 
 def refuse_unknown_in_files() -> None:
-    """Check that `.env` and the engines' own have known names only.
+    """Check that `.env` and the engines' `.env` files contain known names only.
 
     Raises:
         UsageError: a name is unknown.
@@ -332,10 +337,10 @@ def refuse_unknown_in_files() -> None:
 
 
 def unknown_in(environment: Iterable[str]) -> dict[str, str]:
-    """Return the names in an environment that look like settings and are none, each with a hint.
+    """Return the variables that look like misspelled settings, each with a hint ("" for none).
 
-    They are nearly a setting's name, or begin as settings do, but do not end as other programs'
-    variables (`FLINK_HOME`, `MYSQL_HOST`).
+    Such a name is close to a setting's name or has the same prefix, and has no suffix that is usual
+    for variables of other programs (`FLINK_HOME`, `MYSQL_HOST`).
     """
     prefixes = tuple({name.split("_")[0] + "_" for name in map(str.upper, every_setting())})
     found = {}
@@ -377,8 +382,10 @@ def _reason(error: ErrorDetails) -> str:
 
 
 def revealed(settings: Settings) -> dict[str, str]:
-    """Return all settings that are set, including secrets, as the environment of another process
-    or a container."""
+    """Return all settings with a value as environment variables, secrets in plain text.
+
+    For another process or a container.
+    """
     return {name.upper(): _text(value) for name, value in settings if value is not None}
 
 
@@ -389,6 +396,6 @@ def _text(value: object) -> str:
 
 
 def for_record(settings: Settings) -> dict[str, str | int | float | bool | None]:
-    """Return the settings for `run.json`: JSON values, secrets masked."""
+    """Return the settings for `run.json`: JSON values, with secrets masked."""
     dumped: dict[str, str | int | float | bool | None] = settings.model_dump(mode="json")
     return dumped

@@ -1,8 +1,8 @@
-"""Environments of this process and its children, without the user's variables that would change
-results.
+"""Environment variables of this process and its children.
 
-`settle` makes this process independent of its shell. Programs of a run get `of_program`; downloads
-get `of_download`, with the user's proxies.
+Removes the user's variables that could change results. `settle` cleans this process. `of_program`
+is the environment of the programs of a run; `of_download`, that of downloads, keeps the user's
+proxies.
 """
 
 import os
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from racetrack.errors import SetupError
 
-# The same for every program, so that none reads the user's configuration files.
+# Fixed for every program, so that none reads the user's configuration files.
 FIXED = {
     "LC_ALL": "C.UTF-8",
     "LANG": "C.UTF-8",
@@ -26,7 +26,7 @@ FIXED = {
 }
 PASSED_ON = ("PATH", "TMPDIR", "TERM", "USER", "LOGNAME")
 OUR_PREFIX = "RACETRACK_"
-# Variables that runtimes, loaders and clients read by themselves.
+# Variables that configure Java, the dynamic loader, Python or client libraries.
 HARMFUL = re.compile(
     r"_?[A-Z0-9_]+_(OPTS|OPTIONS)|CLASSPATH|QUARKUS_\w+"  # Java
     r"|LD_\w+|MALLOC_\w+|GLIBC_TUNABLES|OPENSSL_CONF"
@@ -34,14 +34,14 @@ HARMFUL = re.compile(
     r"|\w+_proxy|\w+_PROXY|GRPC_(?!DEFAULT_SSL)\w+"
     r"|PG[A-Z]+|PSQLRC|PSQL_\w+|MYSQL_(HOME|TCP_PORT|UNIX_PORT)|KCAT_CONFIG"
 )
-# Exceptions, which do not affect results.
+# Variables that match HARMFUL but do not affect results.
 HARMLESS = tuple(
     f"PYTHON{name}" for name in ("PATH", "UNBUFFERED", "DONTWRITEBYTECODE", "UTF8", "IOENCODING")
 )
-# Variables that bootstrap.sh has unset, because Python would have read them.
+# Contains the names of the variables that bootstrap.sh unset before it started Python.
 UNSET_BEFORE = "RACETRACK_UNSET"
-# Six times the 633 of the registry, the most of all services. The upper limit is there because some
-# programs allocate memory for each possible descriptor.
+# The schema registry opens 633 files, the most of all services; the lower limit is about six times
+# that. The upper limit exists because some programs allocate memory for each possible descriptor.
 OPEN_FILES, OPEN_FILES_AT_MOST = 4096, 65536
 UMASK = 0o022
 
@@ -49,8 +49,10 @@ _set_aside: dict[str, str] = {}
 
 
 def settle() -> None:
-    """Set this process's file mode mask and limit of open files, and set aside the variables that
-    its libraries would read. Idempotent."""
+    """Set the umask and the limit of open files, and remove harmful variables. Idempotent.
+
+    `of_download` restores the removed variables.
+    """
     os.umask(UMASK)
     _raise_open_files()
     for name in harmful(os.environ):
@@ -58,7 +60,7 @@ def settle() -> None:
 
 
 def harmful(names: Iterable[str]) -> list[str]:
-    """Return the variables that could change a result, without our own settings."""
+    """Return those of `names` that could change a result, except Racetrack's own settings."""
     suspects = {name for name in names if HARMFUL.fullmatch(name)} - set(HARMLESS)
     if not suspects:
         return []
@@ -68,7 +70,7 @@ def harmful(names: Iterable[str]) -> list[str]:
 
 
 def of_program(own: Mapping[str, str]) -> dict[str, str]:
-    """Return the whole environment of a program, with `own` variables."""
+    """Return the complete environment of a program of a run; `own` variables take precedence."""
     passed_on = {
         name: value
         for name, value in os.environ.items()
@@ -78,12 +80,12 @@ def of_program(own: Mapping[str, str]) -> dict[str, str]:
 
 
 def of_download() -> dict[str, str]:
-    """Return the environment of a download, with all variables of the user."""
+    """Return the environment of a download: all of the user's variables."""
     return {**os.environ, **_set_aside}
 
 
 def ignored() -> str | None:
-    """Return a line with the user's variables that are not passed on, None without any."""
+    """Return a message that lists the user's variables that are ignored; None if there are none."""
     unset = os.environ.get(UNSET_BEFORE, "").split()
     names = harmful({*os.environ, *_set_aside, *unset})
     if not names:

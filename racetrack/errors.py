@@ -2,13 +2,13 @@
 
 
 class RacetrackError(Exception):
-    """An error that a user can act on: its message has the event, the cause and the remedy."""
+    """An error that a user can act on: its message states the event, the cause and the remedy."""
 
     exit_code = 1
 
 
 class EngineFailed(RacetrackError):
-    """The engine under test ended, or one of its views did."""
+    """The engine under test, or one of its views, has ended."""
 
 
 class UsageError(RacetrackError):

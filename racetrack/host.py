@@ -1,4 +1,4 @@
-"""Facts about this machine: its hardware, and the tree of its processes."""
+"""Hardware and processes of this machine."""
 
 import os
 import platform
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 CPUINFO = Path("/proc/cpuinfo")
 PROCESSES = Path("/proc")
-# Of x86, and of ARM.
+# Fields of /proc/cpuinfo: the first two on x86, the others on ARM.
 CPU_NUMBERS = ("cpu family", "model", "CPU implementer", "CPU part")
 
 
@@ -25,7 +25,7 @@ def runs_native() -> bool:
 
 @cache
 def usable_cores() -> frozenset[int]:
-    """Return the cores that this program could use at its start, even if it was pinned since."""
+    """Return the cores that this process could use at the first call, before any pinning."""
     return frozenset(os.sched_getaffinity(0))
 
 
@@ -45,8 +45,11 @@ def describe() -> "Machine":
 
 
 def cpu_numbers(cpu: Mapping[str, str]) -> str:
-    """Return family and model, which tell apart processors that a cloud gives the same name, though
-    one may be half as fast again as another (docs/noise.md)."""
+    """Return the family and model numbers of a CPU.
+
+    They distinguish processors to which a cloud gives the same name although one may be 1.5 times
+    as fast as the other (docs/noise.md).
+    """
     return ", ".join(f"{name.split()[-1]} {cpu[name]}" for name in CPU_NUMBERS if cpu.get(name))
 
 
@@ -58,10 +61,9 @@ def _fields(cpuinfo: Path) -> dict[str, str]:
 
 
 class ProcessTree:
-    """All processes at one moment, by parent.
+    """Snapshot of all processes and their parents.
 
-    psutil reads all of `/proc` for each process whose children are requested; this reads it once
-    for all of them.
+    psutil reads all of `/proc` at each request for a process's children; this class reads it once.
     """
 
     def __init__(self, parents: Mapping[int, int]) -> None:
@@ -72,7 +74,7 @@ class ProcessTree:
 
     @classmethod
     def now(cls, processes: Path = PROCESSES) -> "ProcessTree":
-        """Read the current processes; one that ends meanwhile is left out."""
+        """Return a snapshot of the current processes, without those that end while it is read."""
         names = os.listdir(processes)  # noqa: PTH208  # Path objects would double the time
         found = {int(n): stat_fields(f"{processes}/{n}/stat") for n in names if n.isdigit()}
         return cls({pid: int(fields[1]) for pid, fields in found.items() if fields})
@@ -92,7 +94,7 @@ class ProcessTree:
 def stat_fields(stat: str) -> list[bytes]:
     """Return the fields of `/proc/<pid>/stat` from the state on; nothing if the process has ended.
 
-    It is read for every process every second: Path and text would take half as long again.
+    Called for every process every second: reading text with Path would take 1.5 times as long.
     """
     try:
         with open(stat, "rb") as file:  # noqa: PTH123

@@ -1,7 +1,7 @@
-"""A lock that allows one run at a time on a machine: two would measure each other.
+"""A lock that allows one run at a time on a machine: two would disturb each other's measurements.
 
-The lock is a file that every user of the machine can lock, at a path that depends on nothing but
-the environment variable MACHINE_LOCK: two stacks side by side, as in tests, name a file each.
+The lock is a file that every user of the machine can lock. Its path depends only on the environment
+variable MACHINE_LOCK. Tests run two stacks side by side by giving each its own lock file.
 """
 
 import fcntl
@@ -18,13 +18,17 @@ from racetrack.clock import utc_now
 from racetrack.errors import BusyError, UsageError
 
 VARIABLE = "MACHINE_LOCK"
-# Not tempfile.gettempdir(), which TMPDIR changes.
+# A fixed path: tempfile.gettempdir() depends on TMPDIR.
 DEFAULT = "/tmp/racetrack.lock"  # noqa: S108
 HOLDER_MAX_BYTES = 4096
 
 
 def private_folder() -> Path:
-    """Return a folder of this user's that does not outlive a reboot."""
+    """Return this user's private folder for temporary files; create it if it is missing.
+
+    Raises:
+        BusyError: the folder belongs to another user.
+    """
     folder = Path(tempfile.gettempdir()) / f"racetrack-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
@@ -37,7 +41,7 @@ def machine_lock() -> Iterator[None]:
     """Hold the machine for one run; the kernel releases it however the run ends.
 
     Raises:
-        BusyError: another run holds it; the message names it.
+        BusyError: another run holds the lock; the message names that run.
         UsageError: the lock file can't be used.
     """
     path = os.environ.get(VARIABLE) or DEFAULT
@@ -52,7 +56,7 @@ def machine_lock() -> Iterator[None]:
 
 
 def _acquire(path: str) -> int:
-    """Return the descriptor of the file, locked."""
+    """Open and lock the file; return its descriptor."""
     while True:
         lock = _open(path)
         try:
@@ -67,10 +71,10 @@ def _acquire(path: str) -> int:
 
 
 def _open(path: str) -> int:
-    """Open the lock file of any user, and create it if it is missing.
+    """Open the lock file, whoever owns it; create it if it is missing.
 
-    O_CREAT only where nothing exists: with it, Linux refuses other users' files in a folder such
-    as /tmp (fs.protected_regular).
+    Uses O_CREAT only if the file does not exist: with that flag Linux refuses to open another
+    user's file in a folder such as /tmp (fs.protected_regular).
     """
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
     while True:
@@ -80,7 +84,7 @@ def _open(path: str) -> int:
             try:
                 lock = os.open(path, flags | os.O_CREAT | os.O_EXCL, mode=0o666)
             except FileExistsError:
-                continue  # another process made it in the meantime
+                continue  # another process has just created it
             except OSError as error:
                 raise _unusable(path, error.strerror) from None
             os.fchmod(lock, 0o666)  # whatever the umask: other users lock it too
@@ -107,7 +111,7 @@ def _is_still_at(path: str, lock: int) -> bool:
 
 
 def _write_holder(lock: int, holder: bytes) -> None:
-    """Write the holder into the lock file. The lock also works on a full disk."""
+    """Write the holder into the lock file. If the disk is full, only warn: the lock still works."""
     os.ftruncate(lock, 0)
     try:
         os.pwrite(lock, holder[:HOLDER_MAX_BYTES], 0)
@@ -119,13 +123,14 @@ def _who_holds(lock: int) -> str:
     try:
         holder = json.loads(os.pread(lock, HOLDER_MAX_BYTES, 0))
         pid, command, since = int(holder["pid"]), str(holder["command"]), str(holder["since"])
-    except (ValueError, KeyError, TypeError):  # it is just starting, or just ending
+    except (ValueError, KeyError, TypeError):  # not written yet, or erased already
         return "Another Racetrack run has just begun or is just ending on this machine. Try again."
-    # Any user can write the file: nothing in it may reach the terminal as control characters.
+    # Any user can write to the file, so control characters in it must not reach the terminal.
     command, since = _printable(command), _printable(since)
     return (
-        f"Another run holds this machine: pid {pid} ({command}), since {since}. Two at once"
-        f" would measure each other. Wait for it, or stop it with `kill {pid}`."
+        f"Another run holds this machine: pid {pid} ({command}), since {since}. Two runs at once"
+        " would disturb each other's measurements. Wait for that run, or stop it with"
+        f" `kill {pid}`."
     )
 
 

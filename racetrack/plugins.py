@@ -1,8 +1,8 @@
-"""Plug-ins of engines and workloads: `racetrack/engines/<engine>/<part>.py` and
-`racetrack/workloads/<workload>/<part>.py`. Standard library only.
+"""Imports modules of engines and workloads by name, so that no other module has to name one.
 
-No other module names an engine or a workload. A part, such as settings or services, is imported by
-its name, without the rest of the folder.
+The modules are `racetrack/engines/<engine>/<part>.py` and
+`racetrack/workloads/<workload>/<part>.py`: a part is one module of such a folder, for example
+`settings` or `services`. Importing one does not import the others. Standard library only.
 """
 
 import importlib
@@ -18,7 +18,7 @@ ENGINES = REPO / "racetrack" / "engines"
 PUBLISHED_2022 = REPO / "racetrack" / "results" / "reference_2022.json"
 WORKLOADS = REPO / "racetrack" / "workloads"
 SCRIPTS = REPO / "scripts"
-ENGINE = "engine"  # the part that makes a folder an engine
+ENGINE = "engine"  # a folder with this module is an engine
 
 
 @cache
@@ -33,7 +33,7 @@ def of_engine(engine: str, part: str) -> ModuleType:
 
 
 def of_all(part: str) -> dict[str, ModuleType]:
-    """Return engine → its module of that name, for engines that have one."""
+    """Import this part of every engine that has it; return engine name → module."""
     return {
         engine: of_engine(engine, part)
         for engine in engine_names()
@@ -42,7 +42,7 @@ def of_all(part: str) -> dict[str, ModuleType]:
 
 
 def files(name: str) -> list[Path]:
-    """Return the file of that name of each engine that has one."""
+    """Return the path of the file `name` in the folder of each engine that has one."""
     return [file for engine in engine_names() if (file := ENGINES / engine / name).exists()]
 
 
@@ -60,14 +60,14 @@ def of_workload(workload: str, part: str) -> ModuleType:
     """Import `racetrack/workloads/<workload>/<part>.py`.
 
     Raises:
-        KeyError: there is no such workload; the message lists all.
+        KeyError: there is no such workload; the message lists all workloads.
     """
     found: ModuleType = importlib.import_module("racetrack.workloads").side(workload, part)
     return found
 
 
 def of_all_workloads(part: str) -> dict[str, ModuleType]:
-    """Return workload → its module of that name, for workloads that have one."""
+    """Import this part of every workload that has it; return workload name → module."""
     return {
         file.parent.name: of_workload(file.parent.name, part)
         for file in sorted(WORKLOADS.glob(f"*/{part}.py"))
@@ -80,7 +80,7 @@ def env_files() -> list[Path]:
 
 
 def service_module(service: str) -> ModuleType | None:
-    """Import `racetrack/engines/<engine>/services/<service>.py` of the engine that has it."""
+    """Import `services/<service>.py` of the engine that has it; return None if no engine does."""
     for engine in engine_names():
         if (ENGINES / engine / "services" / f"{service}.py").exists():
             return of_engine(engine, f"services.{service}")

@@ -1,6 +1,6 @@
-"""The terminal of a run: its output, which also goes to `start.log`, and its signals.
+"""Output of a run, which also goes to `start.log`, and handling of its signals.
 
-Ctrl-C, SIGTERM and SIGHUP stop the work once, and never the clean-up after it.
+Ctrl-C, SIGTERM and SIGHUP interrupt the work, but not the clean-up after it.
 """
 
 import io
@@ -17,29 +17,31 @@ if TYPE_CHECKING:
     from rich.status import Status
     from rich.table import Table
 
-# Rich's default of 12.5 takes 1 % of a core from what is measured.
+# With Rich's default of 12.5 redraws per second, drawing takes 1 % of a core.
 REDRAWS_PER_S = 1
 REMARK = "  remark: "
-# An exception raised in a finalizer or a library's callback is reported and dropped; the signal is
-# sent again after this time.
+# Python drops an exception raised in a finalizer or a library's callback. If that happens to an
+# Interrupted, its signal is sent again after this time.
 AGAIN_AFTER_S = 0.05
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def patient_console(file: TextIO | None = None) -> "Console":
-    """Return a console on `file` (standard output if None) that goes quiet when the reader of its
-    pipe has gone, so that the run still cleans up."""
+    """Return a console that stops printing when its pipe is closed.
+
+    Rich would exit then, and the run would not clean up. `file` None means standard output.
+    """
     from rich.console import Console
 
     class PatientConsole(Console):
         def on_broken_pipe(self) -> None:
-            self.quiet = True  # Rich would exit
+            self.quiet = True
 
     return PatientConsole(file=file, highlight=False, soft_wrap=True)
 
 
 def as_text(table: "Table", width: int) -> str:
-    """Return a table as plain lines of this width."""
+    """Return a table as plain text, `width` characters wide."""
     from rich.console import Console
 
     console = Console(file=io.StringIO(), width=width)
@@ -49,7 +51,7 @@ def as_text(table: "Table", width: int) -> str:
 
 
 class Screen:
-    """Output of a run: colours and the live line only on a terminal, plain lines in the log."""
+    """Output of a run. Colours and the live line appear on a terminal only, never in the log."""
 
     def __init__(self, console: "Console | None" = None) -> None:
         self._console = console or patient_console()
@@ -57,20 +59,20 @@ class Screen:
 
     @contextmanager
     def copied_to(self, log: TextIO) -> Iterator[None]:
-        """Copy every line to `log` inside the context."""
+        """Copy every line to `log` inside the context; close it at the end."""
         self._log = log
         try:
             yield
         finally:
             self._log = None
-            with suppress(OSError):  # `say` has reported that the disk is full
+            with suppress(OSError):  # if the disk is full, `say` has reported it
                 log.close()
 
     def say(self, line: str, style: str | None = None) -> None:
-        """Print one or several lines, on the terminal and to the log."""
+        """Print one or several lines on the terminal, and write them to the log."""
         try:
             self._console.print(line, style=style, markup=False)
-        except OSError:  # the terminal has gone; the log goes on
+        except OSError:  # the terminal is closed; the log continues
             self._console.quiet = True
         if self._log:
             try:
@@ -84,18 +86,18 @@ class Screen:
         self.say(line, style="bold")
 
     def remark(self, line: str) -> None:
-        """Print a remark: something that most runs do not have."""
+        """Print a line marked as a remark, for an event that most runs do not have."""
         self.say(f"{REMARK}{line}")
 
     @contextmanager
     def live(self, text: str) -> Iterator["Status"]:
-        """Show a line that is redrawn inside the context, on a terminal only."""
+        """Show a status line inside the context; no effect unless output is a terminal."""
         with self._console.status(text, refresh_per_second=REDRAWS_PER_S) as status:
             yield status
 
 
 class Interrupted(BaseException):
-    """The user asked the run to stop. Not an Exception: only code that names it catches it."""
+    """A signal asked the run to stop. A BaseException, so that `except Exception` lets it pass."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"interrupted by {signal.Signals(number).name}")
@@ -103,7 +105,7 @@ class Interrupted(BaseException):
 
 
 class Guard:
-    """Signal handler: the first signal raises Interrupted in the main thread, while armed."""
+    """Signal handler. While it is armed, the first signal raises Interrupted in the main thread."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
@@ -112,11 +114,11 @@ class Guard:
         self._again: threading.Timer | None = None
 
     def disarm(self) -> None:
-        """Raise nothing from now on: only clean-up is left."""
+        """Stop raising Interrupted, for the time of the clean-up."""
         self._armed = False
 
     def rearm(self) -> None:
-        """Let signals end the work again, after clean-up.
+        """Let signals raise Interrupted again, after a clean-up.
 
         Raises:
             Interrupted: a signal came while the guard was disarmed.
@@ -145,7 +147,7 @@ class Guard:
         raise Interrupted(number)
 
     def raise_again(self, ignored: Interrupted) -> None:
-        """Send the signal again: Python dropped the exception where it was raised."""
+        """Send the signal again, because Python dropped its exception."""
         self._armed = True
         main = threading.main_thread().ident or 0
         self._again = threading.Timer(AGAIN_AFTER_S, signal.pthread_kill, [main, ignored.number])
@@ -160,7 +162,7 @@ class Guard:
 
 @contextmanager
 def unwrapped() -> Iterator[None]:
-    """Raise an Interrupted that a C library has turned into a SystemError."""
+    """Restore an Interrupted that a C library has turned into a SystemError."""
     try:
         yield
     except SystemError as error:
@@ -171,9 +173,9 @@ def unwrapped() -> Iterator[None]:
 
 @contextmanager
 def guarded(say: Callable[[str], None]) -> Iterator[Guard]:
-    """Send SIGINT, SIGTERM and SIGHUP to a guard inside the context."""
+    """Handle SIGINT, SIGTERM and SIGHUP with a Guard inside the context."""
     guard = Guard(say)
-    # Under nohup SIGHUP stays ignored.
+    # nohup makes its programs ignore SIGHUP; keep that.
     caught = [n for n in _SIGNALS if n != signal.SIGHUP or signal.getsignal(n) != signal.SIG_IGN]
     before = {number: signal.signal(number, guard.handle) for number in caught}
     report = sys.unraisablehook

@@ -1,12 +1,12 @@
 """Parsers of rates, durations and sizes, for the command line and settings.
 
-Errors are ValueErrors with a message for the user.
+They raise ValueError with a message for the user.
 """
 
 import math
 import re
 
-# The load generator offers no more.
+# The load generator's highest rate.
 MAX_RATE_PER_S = 10_000_000
 
 _RATE = re.compile(r"(\d+(?:\.\d+)?)([kKM]?)")
@@ -18,7 +18,7 @@ _BYTES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def parse_rate(text: str) -> int:
-    """Return events per second: of `5000`, `5k` or `1.5M`."""
+    """Parse a rate such as `5000`, `5k` or `1.5M`; return events per second."""
     text = text.strip()
     if re.fullmatch(r"\d{1,3}([,_ ']\d{3})+", text):
         plain = re.sub(r"\D", "", text)
@@ -34,19 +34,22 @@ def parse_rate(text: str) -> int:
 
 
 def parse_duration_s(text: str, plain_unit: str = "s") -> float:
-    """Return seconds: of `20s`, `2m`, `1h`, `500ms`; a number without a unit is in `plain_unit`."""
+    """Parse a duration such as `20s`, `2m`, `1h` or `500ms`; return seconds.
+
+    `plain_unit` is the unit of a number without one.
+    """
     if not (found := _DURATION.fullmatch(text.strip())):
         raise ValueError(f"{text!r} is not a duration such as 20s, 2m or 500ms")
     return float(found[1]) * _SECONDS[found[2] or plain_unit]
 
 
 def parse_milliseconds(text: str) -> int:
-    """Return whole milliseconds: of any duration; a number without a unit is in milliseconds."""
+    """Parse a duration, by default in milliseconds; return whole milliseconds."""
     return round(1000 * parse_duration_s(text, plain_unit="ms"))
 
 
 def parse_size_bytes(text: str) -> int:
-    """Return bytes: of `512m`, `8g`, `8G` or `1.5GiB`; units are powers of 1,024."""
+    """Parse a size such as `512m`, `8g`, `8G` or `1.5GiB` (powers of 1,024); return bytes."""
     text = text.strip()
     if text.isdecimal():
         raise ValueError(f"{text!r} is a size without a unit: write {text}m or {text}g")
@@ -58,12 +61,12 @@ def parse_size_bytes(text: str) -> int:
 
 
 def parse_mebibytes(text: str) -> int:
-    """Return whole MiB: of a size; a number without a unit is in MiB."""
+    """Parse a size, by default in MiB; return whole MiB."""
     return int(text) if text.isdecimal() else parse_size_bytes(text) >> 20
 
 
 def normal_size(text: str) -> str:
-    """Return a size as JVMs, Docker and the kernel's tmpfs read it: `8g`, `1536m`."""
+    """Return a size in the format of JVMs, Docker and tmpfs: `8g`, `1536m`."""
     size = parse_size_bytes(text)
     unit = next(unit for unit in "gmk" if size % _BYTES[unit] == 0 or unit == "k")
     return f"{size // _BYTES[unit]}{unit}"
