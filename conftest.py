@@ -1,5 +1,4 @@
-"""What all tests need, those of engines too: signals as a terminal's child has them, a folder for
-runs that is not the user's, and for some a Docker engine."""
+"""Set-up and fixtures for all tests, including those of engines."""
 
 import os
 import signal
@@ -14,29 +13,33 @@ from racetrack.config import REPO, load
 from racetrack.images.build import build
 from tests import docker_engine as engine
 
-# For whatever runs the real stack: here, and in the tests of engines.
+# Fixtures for tests that run the real stack.
 pytest_plugins = ["tests.e2e.side_by_side", "tests.e2e.shared"]
 
 
 def pytest_configure() -> None:
-    """A background job or nohup has them ignored, and every child would inherit that."""
+    """Reset signal handlers and settings that tests must not inherit from the shell."""
+    # Background jobs and nohup ignore these signals, and child processes would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    # A Docker engine that happens to answer changes no test. Tests of containers ask for them.
+    # Tests must not depend on whether a Docker engine is running. Tests of containers override
+    # this.
     os.environ |= {"RUNTIME": "native", "AIRGAP": "false"}
-    # Most runs are not about the verdict. Those that are say so.
+    # Most tests need no verdict. Those that do override this.
     os.environ["DECIDE_WITHIN"] = "0"
-    # Nor is the machine quiet while they run.
+    # The machine is not quiet during tests.
     os.environ["NOISE_GATE"] = "false"
-    # How long an example takes is the machine's mood.
+    # No deadline: the duration of an example depends on the machine's load.
     hypothesis_settings.register_profile("any machine", deadline=None)
     hypothesis_settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def logs_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where all runs of these tests go, those of front doors too; the user's `logs/` stays as it
-    was. pytest keeps the folder for a while."""
+    """Send the run folders of all tests to a temporary folder, which pytest keeps for a while.
+
+    Fail if a test has added something to the user's `logs/`.
+    """
     users = REPO / "logs"
     before = set(users.iterdir()) if users.is_dir() else set()
     folder = tmp_path_factory.mktemp("runs", numbered=False) / "logs"
@@ -45,12 +48,15 @@ def logs_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
     after = set(users.iterdir()) if users.is_dir() else set()
     new = sorted(path.name for path in after - before)
-    assert not new, f"these tests, or somebody beside them, left in {users}: {', '.join(new)}"
+    assert not new, f"these tests, or another run, created in {users}: {', '.join(new)}"
 
 
 @pytest.fixture(scope="session")
 def docker_engine() -> Iterator[engine.Engine]:
-    """A Docker engine with compose, reached by the environment; skips where none can run."""
+    """Provide a Docker engine with compose, configured by environment variables.
+
+    Skip the test if no engine can run here.
+    """
     with ExitStack() as closing:
         try:
             found = closing.enter_context(engine.running())
@@ -61,5 +67,5 @@ def docker_engine() -> Iterator[engine.Engine]:
 
 @pytest.fixture(scope="session")
 def airgap_images(docker_engine: engine.Engine) -> None:
-    """The images that docker-compose.airgap.yml names, built from what is here now."""
+    """Build the images of docker-compose.airgap.yml from the working copy."""
     build(load(), print)

@@ -1,4 +1,4 @@
 #!/usr/bin/env bash
-# One experiment: ./run_experiment.sh ENGINE RATE WAIT SAMPLES DELAY; sets up what is missing first.
+# Runs one experiment: ./run_experiment.sh ENGINE RATE WAIT SAMPLES DELAY. Installs what is missing.
 set -euo pipefail
 exec "$(dirname "$(readlink -f "$0")")/race" experiment "$@"

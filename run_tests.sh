@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# All checks, then all tests; sets up what is missing first. Arguments go to pytest.
-# With --quick, before a commit: only the tests that take a moment. With --readme, as CI: of those that
-# run the real stack only the ones for what the README shows.
+# Runs all checks, then all tests. Installs what is missing first. Passes other arguments to pytest.
+#   --quick    run only fast tests, for use before a commit
+#   --readme   of the tests that run the real stack, run only those that cover the README, as in CI
 set -euo pipefail
 shopt -s globstar nullglob
 # shellcheck source=racetrack/install/bootstrap.sh
@@ -15,8 +15,9 @@ cd "$REPO"
 "$TESTS_PYTHON" -m mypy
 "${TESTS_PYTHON%/*}/shellcheck" race .ci/run ./**/*.sh
 
-# Tests run two at a time, and those of one file one after the other: they share what they set up. Of
-# those that run the real stack (e2e), some measure it, and need the machine for themselves (alone).
+# Two tests run at a time. Tests in one file run one after the other because they share fixtures. Of
+# the tests that run the real stack (e2e), those that measure it need the machine for themselves
+# (alone).
 two_at_a_time=(-n 2 --dist loadfile)
 briefly=(--durations 20 --durations-min 10 --tb short)
 if [[ ${1-} == --quick ]]; then
@@ -30,18 +31,18 @@ if [[ ${1-} == --readme ]]; then
 elif (($#)); then
     exec "$TESTS_PYTHON" -m pytest "$@"
 fi
-# A machine with two tests at a time is busier than any that measures, and waits have deadlines; and
-# one that others use, too, disturbs what is measured. So what fails is tried once more by itself, and
-# both are told.
+# Two tests at a time keep the machine so busy that a test may miss its deadline, and other users of
+# the machine may disturb a measurement. So failed tests run once more, one at a time; both results
+# are shown, and the second counts.
 failed=0
 all_of() {
     "$TESTS_PYTHON" -m pytest --cache-clear "${briefly[@]}" "$@" && return
-    echo "Those that failed, once more, one at a time:"
+    echo "Running the failed tests once more, one at a time:"
     "$TESTS_PYTHON" -m pytest "${briefly[@]}" "$@" --last-failed --last-failed-no-failures none -n 0 --dist no ||
         failed=$?
 }
 all_of "${two_at_a_time[@]}" -m "not e2e"
-# These measure nothing, so Java's quick compiler is enough.
+# These tests measure nothing, so Java's fast compiler (C1) is enough.
 JVM_OPTIONS=-XX:TieredStopAtLevel=1 all_of "${two_at_a_time[@]}" -m "e2e and not alone" "${end_to_end[@]}"
 all_of -m "e2e and alone" "${end_to_end[@]}"
 exit "$failed"

@@ -34,8 +34,8 @@ class Polite:
         return self._lines.readline()
 
     def window(self) -> tuple[dict[str, Any], list[float]]:
-        """Ask small questions for as long as lateness is counted: (the statistics then, how long
-        each answer took, ms)."""
+        """Send small requests for WINDOW_S; return the statistics at the end and the response
+        times in ms."""
         took_ms, until_s = [], time.monotonic() + WINDOW_S
         while time.monotonic() < until_s:
             asked_s = time.monotonic()
@@ -47,7 +47,10 @@ class Polite:
 
 
 def measure(pageviews: int, purchases: int, seconds: float) -> list[dict[str, Any]]:
-    """Lateness and answers without a crowd, and then with it."""
+    """Measure lateness and response times without misbehaving clients, then with them.
+
+    `pageviews` and `purchases` are rates per second; `seconds` is the duration of each half.
+    """
     host, port = os.environ["LOADGEN_ENDPOINT"].rsplit(":", 1)
     polite = Polite(host, int(port))
     polite.ask(f"set pageviews_per_second {pageviews}")
@@ -56,7 +59,7 @@ def measure(pageviews: int, purchases: int, seconds: float) -> list[dict[str, An
     windows = max(1, round(seconds / WINDOW_S))
     alone = [polite.window() for _ in range(windows)]
     with _crowd(host, port):
-        time.sleep(WINDOW_S)  # so that the window has the crowd throughout
+        time.sleep(WINDOW_S)  # so that the crowd is present in all of the first window
         crowded = [polite.window() for _ in range(windows)]
     return [_summary("none", alone), _summary("150, and a line of 10 MB a second", crowded)]
 
@@ -74,7 +77,7 @@ def _crowd(host: str, port: str) -> Iterator[None]:
 
 
 def _summary(clients: str, windows: list[tuple[dict[str, Any], list[float]]]) -> dict[str, Any]:
-    """Medians over the windows, and the worst of all."""
+    """Return medians over the windows, and the worst values."""
     late = {
         kind: {
             "p50": statistics.median(stats[kind]["lateness_ms"]["p50"] for stats, _ in windows),

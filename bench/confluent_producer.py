@@ -1,9 +1,9 @@
-"""confluent-kafka's `produce` on CPython with the load generator's sequence and rendering: what a
-straightforward fast producer in Python costs. Prints one line of JSON.
+"""Measures a simple Python producer for comparison: confluent-kafka's `produce` on CPython.
 
     python3 bench/confluent_producer.py BOOTSTRAP TOPIC PARTITIONS MESSAGES LINGER_MS BATCH_BYTES
 
-Messages are grouped by partition as the load generator groups them.
+Sends the same messages as the load generator, grouped by partition in the same way, and prints one
+line of JSON.
 """
 
 import json
@@ -25,7 +25,7 @@ MASK = 0xFFFFFFFF
 
 
 def produce(producer: Any, topic: str, partitions: int, messages: int) -> None:
-    """Hand over `messages` pageviews, one batch per partition in turn."""
+    """Send `messages` pageviews in batches, to one partition after the other."""
     heads = [head_piece(user) for user in range(USERS + 1)]
     keys = [b"%d" % user for user in range(USERS + 1)]
     pages = [page_piece(n, ITEMS) for n in range((ITEMS + USERS) * len(CHANNELS))]

@@ -1,9 +1,9 @@
-"""150 misbehaving clients of the control port, until standard input ends.
+"""Runs 150 misbehaving clients of the control port until standard input is closed.
 
     python3 bench/crowd.py HOST PORT
 
-A third watch and read; a third have sent half a line; a third request statistics continuously and
-hardly read the answers. In addition, a line of 10 MB is sent every second. Disconnected clients
+50 clients watch the statistics, 50 have sent half a line, and 50 request statistics continuously
+but hardly read the answers. In addition, a line of 10 MB is sent every second. Disconnected clients
 reconnect."""
 
 import contextlib
@@ -16,12 +16,12 @@ import time
 EACH = 50
 LONG_LINE = b"x" * 10_000_000
 ASK_AGAIN_S = 0.1
-# A slow reader reads this many bytes, ten times a second.
+# A slow reader reads this many bytes every ASK_AGAIN_S.
 SIP_BYTES = 100
 
 
 class Crowd:
-    """The clients, by behavior."""
+    """The clients, grouped by behavior."""
 
     def __init__(self, host: str, port: int) -> None:
         self._address = (host, port)
@@ -41,7 +41,7 @@ class Crowd:
         self._selector.register(self._join(b"watch\n"), selectors.EVENT_READ)
 
     def go_on(self) -> None:
-        """Read the output of watchers, and let slow readers send requests every ASK_AGAIN_S."""
+        """Read what watchers receive for ASK_AGAIN_S, then let slow readers send requests."""
         until_s = time.monotonic() + ASK_AGAIN_S
         while (left_s := until_s - time.monotonic()) > 0:
             for key, _ in self._selector.select(left_s):

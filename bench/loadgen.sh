@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Measures the load generator: CPU and speed of one worker flat out, beside Kafka's own
-# ProducerPerformance and confluent-kafka, and how punctual it is at three rates. Sets up what is
-# missing, and brings up a broker of its own unless KAFKA_BOOTSTRAP names one; --help tells more.
+# Measures the load generator: CPU time and throughput of one worker at full speed, compared with
+# Kafka's ProducerPerformance and confluent-kafka, and lateness at three rates. Installs what is
+# missing, and starts a broker unless KAFKA_BOOTSTRAP names one. See --help.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [[ -n ${KAFKA_BOOTSTRAP:-} ]]; then

@@ -1,4 +1,4 @@
-"""Measures the load generator beside other producers, in interleaved rounds, with medians."""
+"""Compares the load generator with other producers: medians of interleaved rounds."""
 
 import argparse
 import json
@@ -20,8 +20,8 @@ import clients
 
 EPILOG = """\
 environment:
-  KAFKA_BOOTSTRAP   the broker to produce to (default: one of its own is started, and then all
-                    that follows is set)
+  KAFKA_BOOTSTRAP   the broker to produce to (default: the benchmark starts a broker, and sets
+                    all variables below)
   KAFKA_JARS        folder with Kafka's jars, for ProducerPerformance (required)
   LIBRDKAFKA        path of librdkafka.so.1 (default: the system's)
   PYPY              the load generator's Python (default: pypy3)
@@ -34,33 +34,36 @@ examples:
   bench/loadgen.sh --only flat
   bench/loadgen.sh --only clients --pageviews 5000 --purchases 50
 
-CPU is what the kernel accounts to the producer's processes, start-up included ("steady": without
-it); the broker's is not in it. All producers use acks=0, lingering and batch size as given, one
-topic of 6 partitions that is made for the run and deleted after it.
+CPU time is that of the producer's processes, including start-up ("steady": without start-up). The
+broker's CPU time is not included. All producers use acks=0, the same linger time and batch size,
+and one topic of 6 partitions that is created for the run and deleted after it.
 
-"clients" is only measured when asked for: a whole load generator, with MySQL, at steady rates,
-first alone and then with 150 bad clients at its control port, --seconds each
-(LOADGEN_ENDPOINT=host:port where KAFKA_BOOTSTRAP is given).
+"clients" is measured only with --only clients: a complete load generator, with MySQL, at constant
+rates, first alone and then with 150 misbehaving clients at its control port, for --seconds each.
+If you set KAFKA_BOOTSTRAP, set LOADGEN_ENDPOINT=host:port too.
 """
 PARTITIONS = 6
 LINGER_MS, BATCH_BYTES = 5, 1_000_000
-# Each round first runs a producer with this share of the messages: the difference of both runs is
-# the cost of messages after start-up and compilation.
+# A round runs each producer twice, first with only this share of the messages. The difference
+# between the two runs is the cost of messages without start-up and compilation.
 STARTUP_SHARE = 0.2
-# A core counts as full from this share on.
+# A core or thread that is busy for this share of the time counts as full.
 FULL = 0.95
 PACED_RATES = (50, 5_000, 100_000)
-# At least this many, or the rounding to whole events would be an error of 0.1 %.
+# Fewest events at a rate: rounding to whole events must be an error of well below 0.1 %.
 PACED_EVENTS = 3_000
 
 
 @dataclass(frozen=True)
 class Run:
-    """One producer's run: messages, seconds from the first to the last one's leaving, CPU in all,
-    and CPU of a run with STARTUP_SHARE of the messages just before.
+    """Result of one run of a producer.
 
-    Of the load generator also how many cores were busy between first and last, whoever used them,
-    how many it used itself, and its busiest thread: what stops it.
+    `elapsed_s` is the time from the first message until the last has been sent. `cpu_s` is the CPU
+    time of the whole run, `short_cpu_s` that of the run with STARTUP_SHARE of the messages.
+
+    The other fields are for the load generator only and show its bottleneck. `busy_cores` is the
+    mean number of busy cores of the machine in `elapsed_s`, `cores` the part used by the generator,
+    and `busiest_thread_cores` the part used by its busiest thread.
     """
 
     messages: int
@@ -77,7 +80,7 @@ class Run:
 
     @property
     def steady_cpu_s_per_million(self) -> float:
-        """CPU per million messages without start-up and warm-up, which are in both runs."""
+        """CPU seconds per million messages without start-up and warm-up, which both runs have."""
         return (self.cpu_s - self.short_cpu_s) / (self.messages * (1 - STARTUP_SHARE)) * 1e6
 
     @property
@@ -95,7 +98,7 @@ class Bench:
     def loadgen(self, messages: int) -> Run:
         """Run one worker of the load generator."""
         found, _ = self._run([self._pypy, str(HERE / "worker_driver.py"), "flat", str(messages)])
-        # The driver replaces the control process; only the CPU of its worker counts.
+        # The driver stands in for the generator's main process and reports its worker's CPU time.
         return Run(**json.loads(found))
 
     def producer_performance(self, messages: int) -> Run:
@@ -118,13 +121,13 @@ class Bench:
         return Run(**json.loads(found), cpu_s=cpu_s)
 
     def paced(self, rate: int, seconds: float) -> dict[str, Any]:
-        """Run the load generator at a steady rate."""
+        """Run the load generator at a constant rate."""
         command = [self._pypy, str(HERE / "worker_driver.py"), "paced", str(rate), str(seconds)]
         result: dict[str, Any] = json.loads(self._run(command)[0])
         return result
 
     def _run(self, command: list[str]) -> tuple[str, float]:
-        """Run a command; return its output, and the CPU seconds of it and its children."""
+        """Run a command; return its output, and the CPU seconds that it and its children used."""
         env = {
             **os.environ,
             "KAFKA_BOOTSTRAP": self._bootstrap,
@@ -191,7 +194,7 @@ def checked_environment() -> tuple[str, Path]:
 
 
 def flat_out(bench: Bench, rounds: int, messages: int) -> dict[str, Any]:
-    """Run each producer once per round, so that changes of the machine's speed affect all."""
+    """Run every producer in each round, so that changes of the machine's speed affect all alike."""
     producers = {
         "loadgen": bench.loadgen,
         "ProducerPerformance": bench.producer_performance,
@@ -246,7 +249,7 @@ def delete_topic(bootstrap: str, name: str) -> None:
 
 
 def show(results: dict[str, Any]) -> None:
-    """Print two tables."""
+    """Print the results as tables."""
     if "flat_out" in results:
         asked = f"{results['messages']:,} messages, median of {results['rounds']} rounds"
         print(f"Flat out ({asked})")
@@ -271,7 +274,7 @@ def show(results: dict[str, Any]) -> None:
 
 
 def show_clients(results: list[dict[str, Any]]) -> None:
-    """Print a table."""
+    """Print the results of `clients.measure` as a table."""
     print("Lateness with clients at the control port (ms)")
     print(f"  {'clients':36}{'of':10}{'p50':>9}{'p99':>9}{'worst p99':>11}{'max':>9}")
     for one in results:
@@ -306,7 +309,7 @@ def _ratio(one: dict[str, Any], kind: str) -> str:
 
 
 def main() -> None:
-    """Check, measure, print."""
+    """Run the command line."""
     chosen = arguments()
     if chosen.only == "clients":
         found = clients.measure(chosen.pageviews, chosen.purchases, chosen.seconds)

@@ -1,4 +1,4 @@
-"""Starts the services for the load generator's benchmark, runs it, and stops them."""
+"""Runs the load generator's benchmark between starting and stopping the services that it needs."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def main() -> int:
         return subprocess.run(arguments, check=False).returncode
     with terminal.guarded(tell) as guard, machine_lock(), tempfile.TemporaryDirectory() as logs:
         stack = NativeStack(load())
-        # With clients the complete load generator is measured.
+        # `--only clients` measures a complete load generator, which needs MySQL.
         with_clients = any(word.endswith("clients") for word in sys.argv)
         services = ["broker", "mysql", "loadgen"] if with_clients else ["broker"]
         stack.prepare(services, tell)
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of the benchmark: the broker, and the programs that it compares."""
+    """Return the benchmark's environment: addresses of services, and paths of programs."""
     settings = load()
     parts = install.ensure(["loadgen", "kafka"], install.read_versions(), tell)
     librdkafka = next((parts["loadgen"] / "lib").glob("librdkafka*.so*"))
@@ -52,7 +52,7 @@ def environment() -> dict[str, str]:
 
 
 def tell(line: str) -> None:
-    """Print to the user on standard error, not among the results."""
+    """Print a line on standard error; standard output is for results."""
     print(line, file=sys.stderr)
 
 

@@ -1,10 +1,10 @@
 """Runs real workers of the load generator against a broker, without MySQL and control socket, and
 prints their results as one line of JSON.
 
-    pypy3 bench/worker_driver.py flat MESSAGES          one worker, everything due at once
-    pypy3 bench/worker_driver.py paced RATE SECONDS     as many as the rate needs
+    pypy3 bench/worker_driver.py flat MESSAGES          one worker, all messages due at once
+    pypy3 bench/worker_driver.py paced RATE SECONDS     as many workers as the rate needs
 
-Settings are those of the load generator (loadgen/config.py), from the environment.
+Reads the load generator's settings (loadgen/config.py) from the environment.
 """
 
 import json
@@ -29,7 +29,7 @@ from loadgen.schedule import Schedule
 from loadgen.worker_pool import WorkerPool
 from loadgen.workload import make
 
-# Rate and lateness are measured from this moment on, when new workers are warm.
+# Rate and lateness are measured after this time, when new workers have warmed up.
 SETTLE_S = 2.0
 # In a flat-out run messages become due at this rate, far above the capacity of any machine.
 FLAT_RATE_PER_S = 20_000_000
@@ -50,7 +50,7 @@ class Driver:
         )
 
     def rate(self, milli_per_s: int) -> int:
-        """Change the rate; return when it takes effect, epoch nanoseconds."""
+        """Change the rate; return the time at which it takes effect, epoch nanoseconds."""
         at_ns = self.clock.now_ns() + 10 * NS_PER_MS
         self._change(at_ns, milli_per_s)
         return at_ns
@@ -61,7 +61,7 @@ class Driver:
         self.pool.change_rate(at_ns, milli_per_s)
 
     def burst(self, messages: int) -> int:
-        """Make `messages` due at once; return when, epoch nanoseconds."""
+        """Make `messages` due at FLAT_RATE_PER_S; return the start time, epoch nanoseconds."""
         at_ns = self.clock.now_ns() + 10 * NS_PER_MS
         self._change(at_ns, FLAT_RATE_PER_S * 1000)
         self._change(at_ns + messages * NS_PER_S // FLAT_RATE_PER_S, 0)
@@ -72,13 +72,13 @@ class Driver:
         deadline_s = time.monotonic() + within_s
         while not condition():
             if time.monotonic() > deadline_s:
-                sys.exit(f"worker_driver: nothing came of it in {within_s:g} s. Is the broker up?")
+                sys.exit(f"worker_driver: no result in {within_s:g} s. Is the broker up?")
             for key, mask in self.selector.select(0.005):
                 key.data(mask)
             self.pool.poll()
 
     def flush(self) -> None:
-        """Wait until everything handed over was sent."""
+        """Wait until librdkafka has sent all messages."""
         answers: list[Any] = []
         self.pool.flush("bench", 60.0, answers.append)
         self.until(lambda: bool(answers), 70.0)
@@ -95,7 +95,7 @@ class Driver:
 
 
 def flat(config: settings.Config, messages: int) -> dict[str, Any]:
-    """Measure one worker flat out."""
+    """Measure one worker at full speed."""
     driver = Driver(replace(config, max_workers=1))
     driver.until(lambda: driver.pool.all_placed, 30.0)
     (worker,) = driver.pool.describe()
@@ -135,7 +135,7 @@ def machine_busy_s() -> float:
 
 
 def paced(config: settings.Config, rate: int, seconds: float) -> dict[str, Any]:
-    """Measure a steady rate: accuracy, lateness and cost."""
+    """Measure a constant rate: accuracy, lateness and CPU time."""
     driver = Driver(config)
     driver.pool.want(rate * 1000)
     driver.until(lambda: driver.pool.all_placed, 30.0)
@@ -161,7 +161,8 @@ _QUANTILES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
 
 
 def _sample(driver: Driver, after_s: float) -> tuple[int, int, list[int], float]:
-    """Wait; then return totals so far: (time, handed over, lateness, CPU seconds)."""
+    """Wait `after_s` seconds; return the time in epoch nanoseconds and the totals so far: messages
+    handed over, histogram of lateness, CPU seconds."""
     end_s = time.monotonic() + after_s
     driver.until(lambda: time.monotonic() >= end_s, after_s + 10.0)
     cpu_s = sum(worker["cpu_s"] for worker in driver.pool.describe())

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Exit code 0 once the changes of all TABLES flow: the connector's task runs, and each table's schema
-# is in the registry. Prints what is missing.
+# Exits with 0 if changes of all TABLES are captured: the connector's task runs, and the registry
+# has each table's schema. Otherwise prints what is missing.
 set -euo pipefail
 
 status=$(curl --fail --silent "http://localhost:8083/connectors/$WORKLOAD/status") || {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Registers connector.json once Kafka Connect answers; harmless if it is registered already. The other
-# options come from the environment. healthy.sh checks the result.
+# Registers connector.json as soon as Kafka Connect answers; registering it again is harmless.
+# Connect replaces placeholders such as ${env:TABLES} by environment variables. healthy.sh checks
+# the result.
 set -euo pipefail
 here=$(dirname "$0")
 connect=http://localhost:8083
@@ -16,7 +17,7 @@ put() {
 }
 
 until answer=$(put); do
-  echo "register.sh: Connect does not take the connector yet: $answer"
+  echo "register.sh: Connect does not accept the connector yet: $answer"
   sleep 0.5
 done
 echo "register.sh: the connector is registered"

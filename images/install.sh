@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs a part into /opt/parts by the same recipe as on a machine. For a stage whose files do not
-# get into an image: pip.conf and ca-certificates.crt are how the building machine reaches PyPI.
+# Installs the component named $1 into /opt/parts, by the same recipe as outside containers. Use it
+# only in a build stage that is discarded: pip.conf and ca-certificates.crt are settings of the
+# building machine for its access to PyPI, and must not get into an image.
 set -eu
 cd /opt/racetrack
 mkdir -p /etc/ssl/certs
@@ -9,5 +10,5 @@ cp pip.conf /etc/pip.conf
 set -a
 # shellcheck source=/dev/null  # made beside it when an image is built
 . ./versions.env
-# Nothing can be compiled later: an image's programs don't write there.
+# Compile Python files now: programs in a container can't write to this folder later.
 RACETRACK_CACHE=/tmp/cache UV_COMPILE_BYTECODE=1 python3 -m racetrack.install "$1" --prefix /opt/parts

@@ -1,2 +1,2 @@
-"""Racetrack's load generator: sends a workload's events to Kafka and its changes to MySQL, as an
-open loop."""
+"""Racetrack's load generator, an open loop: sends a workload's events to Kafka and writes its
+database changes to MySQL."""

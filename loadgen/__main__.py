@@ -1,5 +1,5 @@
-"""Entry point `pypy3 -m loadgen`: prepare the database and the topics, then generate load until
-SIGTERM or SIGINT. Settings: loadgen/config.py, and the settings.py of the workload."""
+"""Entry point `pypy3 -m loadgen`: prepares the database and the topics, then generates load until
+SIGTERM or SIGINT. Settings: loadgen/config.py, and the workload's settings.py."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def log(text: str) -> None:
 
 
 def start(config: settings.Config, workload: Workload) -> None:
-    """Prepare, then run until a signal."""
+    """Prepare the database and the topics, then generate load until a signal."""
     library = Library(config.librdkafka)
     python = f"{sys.version.split()[0]} ({sys.implementation.name})"
     log(f"Load generator on Python {python}, librdkafka {library.version()}")

@@ -1,4 +1,4 @@
-"""Commands of the control socket: parse a line and return its answer. No sockets in here."""
+"""Commands of the control socket: parses a line and returns the answer, without socket code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Callable, NamedTuple
 
 from loadgen.config import MAX_RATE_PER_S, parse_rate_milli, show_rate
 
-# The rate of the main topic, in every workload.
+# Key of the main topic's rate; the same in every workload.
 PAGEVIEWS = "pageviews_per_second"
 HELP = """\
 Commands, one a line:

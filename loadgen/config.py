@@ -1,5 +1,5 @@
-"""Settings of the load generator: environment variables, with their defaults here and nowhere else.
-Settings of a workload are in its folder."""
+"""Settings of the load generator: environment variables, and the only definition of their defaults.
+A workload's settings are in its folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from loadgen import workload
 
-# A higher rate is a typing error ("100000000"), and would fill the broker's disk.
+# A higher rate is probably a typing error ("100000000"), and would fill the broker's disk.
 MAX_RATE_PER_S = 10_000_000
 MAX_PARTITIONS = 1024
 # One worker reaches well over twice this rate (bench/loadgen.sh). Half of its capacity leaves idle
@@ -113,8 +113,8 @@ def load(env: Mapping[str, str] | None = None) -> Config:
 
 
 class Reader:
-    """Reads settings of the generator and of its workload from a mapping. An empty value counts as
-    not set, as in compose files."""
+    """Reads settings of the generator or a workload from a mapping. An empty value counts as not
+    set, as in compose files."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._env = env

@@ -15,7 +15,8 @@ from loadgen.config import ConfigError
 
 GREETING = "LOADGEN Connected."
 MAX_LINE_BYTES = 1_000
-# With this much unread output the server waits for the client to read, then disconnects it.
+# With this much unread output the server waits this long for the client to read, then disconnects
+# it.
 WAIT_OUTPUT_BYTES, READ_WITHIN_S = 64 * 1024, 5.0
 # About 300 lines of `watch`: half a minute without reading.
 MAX_OUTPUT_BYTES = 256 * 1024
@@ -23,8 +24,8 @@ MAX_CLIENTS = 500
 # After the last answer a client has this long to close its side, and may send this much.
 LINGER_S = 2.0
 MAX_DISCARDED_BYTES = 4 * 1024 * 1024
-# A web page in a browser on this machine can send a request here, whose body would be executed as
-# commands. So a line of HTTP, or the start of TLS, ends the connection.
+# A web page in a browser on this machine can send a request to this port, and the request's body
+# would be executed as commands. So a line of HTTP, or the start of TLS, ends the connection.
 HTTP_LINE = re.compile(rb"\S+ \S+ HTTP/\d|Host:", re.IGNORECASE)
 TLS_HELLO = b"\x16\x03"
 LOG_HTTP_EVERY_S = 10.0
@@ -52,7 +53,7 @@ class _Client:
         """Return the next line without its end; None after the last one.
 
         Raises:
-            asyncio.LimitOverrunError: it is longer than MAX_LINE_BYTES.
+            asyncio.LimitOverrunError: the line is longer than MAX_LINE_BYTES.
             asyncio.IncompleteReadError: the client closed its side in the middle of a line.
         """
         try:
@@ -67,7 +68,7 @@ class _Client:
         """Send a line without waiting.
 
         Raises:
-            _Dropped: the client does not read.
+            _Dropped: the client does not read its output.
         """
         if self._writer.transport.get_write_buffer_size() > MAX_OUTPUT_BYTES:
             raise self.drop("does not read its answers")
@@ -77,7 +78,7 @@ class _Client:
         """Wait until the client has read most of its output.
 
         Raises:
-            _Dropped: it does not read.
+            _Dropped: the client does not read its output.
         """
         try:
             await asyncio.wait_for(self._writer.drain(), READ_WITHIN_S)
@@ -85,8 +86,10 @@ class _Client:
             raise self.drop("does not read its answers") from None
 
     async def hang_up(self) -> None:
-        """Close this side, then wait until the client closes its own: closing a socket with unread
-        input would take the last line back."""
+        """Close this side of the connection, then wait until the client closes its side.
+
+        Closing a socket with unread input would discard output that the client has not read yet.
+        """
         self._writer.write_eof()
         try:
             await asyncio.wait_for(self._discard(), LINGER_S)
@@ -99,12 +102,12 @@ class _Client:
             discarded += len(data)
 
     def drop(self, why: str = "") -> _Dropped:
-        """End the connection at once; return what to raise."""
+        """Abort the connection; return the exception to raise."""
         self._writer.transport.abort()
         return _Dropped(why)
 
     def close(self) -> None:
-        """End the connection once its output is sent."""
+        """Close the connection after its output is sent."""
         self._writer.close()
 
 
@@ -120,7 +123,7 @@ class ControlServer:
         self._http_unlogged = 0
 
     async def start(self, listener: socket.socket) -> None:
-        """Accept clients of a listening socket from now on."""
+        """Start to accept clients from a listening socket."""
         self._server = await asyncio.start_server(
             self._converse, sock=listener, limit=MAX_LINE_BYTES
         )
@@ -179,7 +182,7 @@ class ControlServer:
         except asyncio.IncompleteReadError:
             # Do not execute an incomplete line: "set pageviews_per_second 100" may lack its last 0.
             client.send("Error: the last line has no end. It was not executed.")
-        while client.watching and client.is_open:  # it closed its side, but still reads
+        while client.watching and client.is_open:  # the client sends no more, but still reads
             await asyncio.sleep(LINGER_S)
 
     async def _execute(self, client: _Client, line: bytes) -> bool:
@@ -208,7 +211,7 @@ class ControlServer:
         return await flushed
 
     def _log_http(self, client: _Client) -> None:
-        """Log a dropped web browser, but not each one: a page can send many requests."""
+        """Log a disconnected browser, once per LOG_HTTP_EVERY_S: a page can send many requests."""
         self._http_unlogged += 1
         if time.monotonic() > self._http_logged_s + LOG_HTTP_EVERY_S:
             more = self._http_unlogged - 1

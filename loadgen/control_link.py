@@ -1,5 +1,5 @@
-"""A worker's end of the socket to the control process: JSON packets, orders in and reports out.
-Nothing blocks, so a control process that hangs does not delay the load."""
+"""A worker's end of the socket to the generator's main process: receives orders and sends reports,
+both JSON packets. It never blocks, so a main process that hangs does not delay the load."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ControlLink:
         """Return the next order, or None if there is none now.
 
         Raises:
-            ConnectionError: the control process is gone.
+            ConnectionError: the main process has ended.
         """
         try:
             packet = self._control.recv(PACKET_BYTES)
@@ -36,7 +36,7 @@ class ControlLink:
         return order
 
     def log(self, text: str) -> None:
-        """Write a line to the generator's log; drop it while the control process hangs."""
+        """Write a line to the generator's log; drop the line while the main process hangs."""
         if len(self._outbox) < MAX_WAITING_LINES:
             self.report(event="log", text=text)
 
@@ -54,4 +54,4 @@ class ControlLink:
         except BlockingIOError:
             return  # tried again in every iteration
         except ConnectionError:
-            self._outbox.clear()  # it is gone; the next call of `order` ends this worker
+            self._outbox.clear()  # main process ended: the next call of `order` ends this worker

@@ -1,7 +1,7 @@
-"""The control server in a process of its own, so that clients never delay the load.
+"""Control server in a separate process, so that clients never delay the load.
 
-The process and the generator exchange packets of JSON over a socket: requests of clients, and the
-generator's answers. `ControlProcess` is the generator's side; the rest is the process.
+The control process sends the requests of clients to the generator's main process, which answers
+them; both are JSON packets over a socket. Only `ControlProcess` runs in the main process.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from loadgen.commands import Load
 from loadgen.control import ControlServer
 
 BROADCAST_EVERY_S = 0.1
-# Statistics are cached this long, so that busy clients cost the generator one line per interval.
+# Statistics are cached this long, so that the generator formats them at most once per interval.
 STATS_FOR_S = 0.005
 MAX_PACKET_BYTES = 1 << 20
 STOP_WITHIN_S = 1.0
 
 
 class ControlProcess:
-    """Starts the process, answers its requests, and replaces it when it dies.
+    """Starts the control process, answers its requests, and replaces it when it dies.
 
-    It is started at once, which takes a moment, and answered from `open` on.
+    The constructor already starts the process, because that takes time; `open` begins to answer.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class ControlProcess:
         self._start()
 
     def open(self) -> None:
-        """Answer requests from now on. Until then connections of clients wait."""
+        """Begin to answer requests. Clients that connected earlier have been waiting."""
         channel = self._channel
         if channel is not None:
             receive = self._receive
@@ -71,7 +71,7 @@ class ControlProcess:
     def stop(self) -> None:
         """Stop listening, and end every connection."""
         self._listener.close()
-        self._close_channel()  # the process ends when its generator is gone
+        self._close_channel()  # this ends the process
         try:
             self._process.wait(STOP_WITHIN_S)
         except subprocess.TimeoutExpired:
@@ -101,7 +101,7 @@ class ControlProcess:
         except ConnectionError:
             packet = b""
         if not packet:
-            self._close_channel()  # it has died; `poll` replaces it
+            self._close_channel()  # the process has died; `poll` replaces it
             return
         request = json.loads(packet)
         getattr(self, "_on_" + request.pop("do"))(**request)
@@ -138,7 +138,7 @@ class ControlProcess:
             self._log(f"The process {self.pid} of the control port hangs; killing it.")
             self._process.kill()
         except ConnectionError:
-            return  # it has died; `poll` replaces it
+            return  # the process has died; `poll` replaces it
 
     def _close_channel(self) -> None:
         if self._channel is not None:
@@ -149,7 +149,7 @@ class ControlProcess:
 
 
 class GeneratorGone(ConnectionError):
-    """The generator has ended, so this process does too."""
+    """The generator's main process has ended, so this process must end too."""
 
 
 class RemoteLoad(Load):
@@ -190,11 +190,11 @@ class RemoteLoad(Load):
         self._send(do="log", text=text)
 
     def receive(self) -> None:
-        """Handle a packet that is no answer to a request, if there is one."""
+        """Handle a completed flush, if its packet has arrived."""
         try:
             self._complete_flush(self._read(socket.MSG_DONTWAIT))
         except BlockingIOError:
-            return  # a request has taken it
+            return  # `_request` has already read the packet
 
     def _request(self, answer: str, **request: Any) -> Any:
         """Send a request and wait for its answer."""
@@ -206,7 +206,7 @@ class RemoteLoad(Load):
             self._complete_flush(packet)
 
     def _complete_flush(self, packet: dict[str, Any]) -> None:
-        """Handle a completed flush: all other packets are answers."""
+        """Report a completed flush to its client. All other packets are answers to requests."""
         self._line_s = float("-inf")
         self._flushes.pop(packet["flushed"])(packet["line"])
 
@@ -245,10 +245,11 @@ async def serve(channel: socket.socket, listener: socket.socket) -> None:
     await server.start(listener)
     next_broadcast_s = time.monotonic()
     while not gone.done():
-        # Also without watchers: clients are not greeted while the generator hangs.
+        # Needed even without watchers: it blocks while the generator hangs, so that clients that
+        # connect then are not greeted.
         load.stats_line()
         server.broadcast()
-        # On a grid, but never twice to make up for a late one.
+        # Keep the interval, but skip broadcasts that are late by more than one interval.
         late_s = time.monotonic() - next_broadcast_s
         next_broadcast_s += BROADCAST_EVERY_S * (1 + late_s // BROADCAST_EVERY_S)
         await asyncio.wait({gone}, timeout=max(0.0, next_broadcast_s - time.monotonic()))

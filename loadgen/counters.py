@@ -1,8 +1,7 @@
-"""Counters of the workers, in memory shared with the control process: 64-bit integers with one
-writer each.
+"""Counters of the workers, in memory shared with the generator's main process.
 
-The file is anonymous. The counters of a killed worker remain, and its successor continues from
-them."""
+Each counter is a 64-bit integer that only one process writes. The counters of a killed worker
+remain, and its successor continues from them."""
 
 from __future__ import annotations
 
@@ -11,11 +10,11 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-# One block per partition, written by its only producer. From NEXT_DERIVED on there is one number
-# for each kind of derived events: room for five.
+# Words in a partition's block, which only the partition's worker writes. From NEXT_DERIVED on there
+# is one word for each kind of derived events, with room for five kinds.
 POSITION, HANDED, REFUSED, NEXT_DERIVED = 0, 1, 2, 3
 _PARTITION_WORDS = 8
-# One block per worker.
+# Words in a worker's block. From _HISTOGRAM on there is the histogram of lateness.
 QUEUED, CPU_NS = 0, 1
 _HISTOGRAM = 8
 # Lateness is counted in classes of microseconds: exact below 32, then 32 classes per octave (3 %
@@ -27,7 +26,7 @@ _WORKER_WORDS = _HISTOGRAM + CLASSES
 
 
 def class_of(lateness_us: int) -> int:
-    """Return the class of a lateness; early counts as 0."""
+    """Return the class of a lateness in microseconds; a negative one counts as 0."""
     if lateness_us < _SUB:
         return lateness_us if lateness_us > 0 else 0
     shift = lateness_us.bit_length() - _SUB_BITS - 1
@@ -43,8 +42,10 @@ def class_top_us(number: int) -> int:
 
 
 def quantile_us(histogram: Sequence[int], q: float) -> int:
-    """Return the q-quantile of a histogram by class, microseconds: the upper end of its class, so
-    never too low; 0 for an empty one."""
+    """Return the q-quantile of a histogram of lateness, microseconds; 0 if the histogram is empty.
+
+    The result is the upper end of its class, so it is never too low.
+    """
     wanted = q * sum(histogram)
     seen = 0
     for number, count in enumerate(histogram):
@@ -55,11 +56,10 @@ def quantile_us(histogram: Sequence[int], q: float) -> int:
 
 
 class Counters:
-    """Shared counters. `fd` comes from `create_fd` in the control process and is inherited by
-    workers."""
+    """Shared counters. The main process creates `fd` with `create_fd`; workers inherit it."""
 
     def __init__(self, fd: int, partitions: int, workers: int) -> None:
-        # Built into PyPy. An access costs 7 ns, by ctypes 300 ns.
+        # cffi is part of PyPy. An access takes 7 ns; with ctypes it takes 300 ns.
         from cffi import FFI  # type: ignore[import-untyped]
 
         self.partitions = partitions
@@ -86,11 +86,11 @@ class Counters:
         return [self.word[p * _PARTITION_WORDS + which] for p in range(self.partitions)]
 
     def late(self, number: int, lateness_us: int, count: int) -> None:
-        """Count `count` pageviews of a worker with this lateness."""
+        """Add `count` pageviews with this lateness to a worker's histogram."""
         self.word[self.worker(number) + _HISTOGRAM + class_of(lateness_us)] += count
 
     def lateness(self, workers: int) -> list[int]:
-        """Return the histogram of lateness by class, all workers together."""
+        """Return the histogram of lateness by class, summed over all workers."""
         total = [0] * CLASSES
         for worker in range(workers):
             base = self.worker(worker) + _HISTOGRAM

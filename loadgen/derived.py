@@ -1,8 +1,9 @@
-"""Derived events: events of the main topic caused by those of other sources, such as the pageview
-of a purchase.
+"""Derived events: events of the main topic that an event of another source causes, such as the
+pageview of a purchase.
 
-Their number, due times and partitions follow from the seed and the schedule of the source, so each
-worker computes those of its own partitions and merges them in due order.
+Their number, due times and partitions depend only on the seed and the source's schedule. So each
+worker computes the derived events of its own partitions, and merges them with scheduled events in
+due order.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
     from loadgen.producer import PartitionState
     from loadgen.workload import Events, Workload
 
-# At most this many are computed at once, and at most this many wait in a partition, so that a rate
-# beyond capacity neither fills memory nor blocks the loop.
+# Limits of the derived events that one turn computes and that wait in one partition, so that a rate
+# beyond capacity neither blocks the loop nor fills memory.
 MAX_PER_TURN = 1_000
 MAX_WAITING = 10_000
-# (partition, event as the workload's renderer takes it) of derived event n (0-based) of a kind.
+# Function from n to (partition, content) of derived event n (0-based) of a kind. Only the
+# workload's renderer interprets the content.
 Place = Callable[[int], "tuple[int, Any]"]
 
 
@@ -37,9 +39,9 @@ class DerivedEvent(NamedTuple):
 
 
 class DerivedEvents:
-    """Iterates over the derived events of one source; `next` is the next number.
+    """Iterates over the derived events of one source; `next` is the number of the next event.
 
-    Kinds are numbered in the order of `Workload.derived_from`."""
+    `kind` is the index of the source in `Workload.derived_from`."""
 
     def __init__(self, schedule: Schedule, place: Place, kind: int = 0) -> None:
         self.schedule = schedule
@@ -55,7 +57,8 @@ class DerivedEvents:
     def take(self, now_ns: int, at_most: int = MAX_PER_TURN) -> list[DerivedEvent]:
         """Return at most `at_most` events that became due since the last call.
 
-        If a lower rate arrives late, some were taken too early; they are taken again when due."""
+        If a lower rate arrives after it took effect, some events were returned too early; they are
+        returned again when they are due."""
         first, self.next = self.next, min(self.schedule.due_by(now_ns), self.next + at_most)
         return [self.at(n) for n in range(first, self.next)]
 
@@ -89,10 +92,10 @@ class Feed:
         schedules: Sequence[Schedule],
         now_ns: int,
     ) -> None:
-        """Add a partition, with the derived events that the other partitions have already received.
+        """Add a partition, and give it its derived events that were distributed before it joined.
 
-        `schedules` are those of the derived events, by kind. They must not have forgotten events
-        that the partition has not settled."""
+        `schedules` are the schedules of the derived events, by kind. They must still contain every
+        event that the partition has not settled."""
         for derived, schedule in zip(self._every, schedules):
             next_one = state.next_derived[derived.kind]
             derived.schedule = schedule
@@ -130,13 +133,13 @@ class Feed:
         return min((at_ns for at_ns in due_ns if at_ns is not None), default=None)
 
     def forget(self) -> None:
-        """Let the schedules forget what has been distributed."""
+        """Drop segments of the schedules that only distributed events need."""
         for derived in self._every:
             derived.schedule.forget(derived.next)
 
 
 def _put(state: PartitionState, event: DerivedEvent) -> None:
-    """Insert into the waiting events, by due time, then by kind."""
+    """Insert an event into the waiting events, which are ordered by due time, then by kind."""
     later = []
     while state.derived and _sort_key(state.derived[-1]) > _sort_key(event):
         later.append(state.derived.pop())

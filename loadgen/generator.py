@@ -32,7 +32,7 @@ LOOP_S = 0.005
 FLUSH_WITHIN_S = 5.0
 DRAIN_WRITER_S = 1.0
 STOP_KILL_S = 4.0
-# Derived events counted as due at once.
+# Limit of derived events that one call counts as due.
 MAX_COUNTED = 100_000
 
 
@@ -50,7 +50,7 @@ def partition_schedules(start_ns: int, weights: Sequence[int]) -> list[Schedule]
 
 
 class Generator(Load):
-    """Everything after preparation. `run` returns after SIGTERM or SIGINT."""
+    """The load generator once database and topics are ready. `run` returns after a signal."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Generator(Load):
         self._selector = selectors.DefaultSelector()
         self._weights = events.weights
         self._schedules = partition_schedules(self._started_ns, self._weights)
-        # Used to count due events only; workers compute and send them themselves.
+        # Only for counting the events that are due: workers compute and send derived events.
         self._derived = all_derived(workload, events, self._started_ns)
         self._due_derived = [0] * len(self._weights)
         self._workers = WorkerPool(
@@ -169,7 +169,7 @@ class Generator(Load):
         signal.signal(signal.SIGINT, stop)
 
     def _end(self, control: ControlProcess) -> None:
-        """Write and flush pending data, for a few seconds at most."""
+        """Write and flush pending data for at most a few seconds, then stop all processes."""
         self._log(f"Stopping on {signal.Signals(self._stop_signal).name}")
         deadline_s = time.monotonic() + STOP_KILL_S
         control.stop()
@@ -229,7 +229,7 @@ class Generator(Load):
         self._workers.change_rate(at_ns, milli)
 
     def stats_line(self) -> str:
-        # Read counters before the time, so that handed over never exceeds due.
+        # Read the counters before the clock, so that never more events are handed over than due.
         handed, refused = self._workers.handed(), self._workers.refused()
         now_ns = self._clock.now_ns()
         self._count_derived(now_ns)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Exit code 0 if the load generator greets on its control port.
+# Exits with 0 if the load generator greets clients of its control port.
 set -euo pipefail
 port=${COMMAND_ENDPOINT##*:}
 exec 3<>"/dev/tcp/127.0.0.1/$port"

@@ -1,4 +1,5 @@
-"""Connection to MySQL: wait for it, seed the workload's database, and change it. Blocking."""
+"""Connection to MySQL, with blocking calls: waits for the server, creates and fills the workload's
+database, and writes changes."""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ class Database:
     Subclasses define the initial rows and the changes."""
 
     name: str
-    create: Sequence[str]  # the statements that make its tables, if they are not there
+    create: Sequence[str]  # statements that create missing tables
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -94,8 +95,8 @@ class Database:
     def seed(self, log: Callable[[str], None]) -> None:
         """Create the database, missing tables and initial rows, in one transaction.
 
-        A table with the number of rows given by the settings is left unchanged. Raises ConfigError
-        for another number."""
+        A table that has rows is left unchanged. Raises ConfigError if their number contradicts the
+        settings."""
         with self.transaction() as cursor:
             cursor.execute(f"CREATE DATABASE IF NOT EXISTS {self.name}")
             for sql in self.create:

@@ -8,8 +8,8 @@ from typing import Any
 
 
 class Pieces:
-    """Text fragments at a fixed stride, padded, with their lengths. A copy takes the whole stride;
-    the padding is overwritten by the next fragment."""
+    """Text fragments, padded to a fixed stride, and their lengths. The renderer copies the whole
+    stride; the next fragment overwrites the padding."""
 
     def __init__(self, ffi: Any, pieces: Sequence[bytes], width_words: int) -> None:
         width = width_words * 8

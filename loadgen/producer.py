@@ -1,5 +1,5 @@
-"""Producer of a partition's events: computes what is due, renders it in batches, hands it to
-librdkafka and counts it."""
+"""Producer of a partition's events: finds the events that are due, renders them in batches, hands
+the batches to librdkafka and counts the events."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Group(NamedTuple):
 
 
 class PartitionState:
-    """Partition of this worker: its schedule, its events, and its position."""
+    """State of one partition of this worker: its schedule, waiting derived events, and position."""
 
     def __init__(
         self,
@@ -45,11 +45,11 @@ class PartitionState:
     ) -> None:
         self.partition = partition
         self.schedule = schedule
-        self.share = share  # as Renderer.share makes it
-        self.position = position  # scheduled events that are settled: handed over or refused
-        self.derived: deque[DerivedEvent] = deque()  # due, and not settled
-        self.next_derived = next_derived  # by kind: earlier ones are settled or in `derived`
-        self.stamp_ms = 0  # of the newest that is settled
+        self.share = share  # from Renderer.share
+        self.position = position  # number of settled (handed over or refused) scheduled events
+        self.derived: deque[DerivedEvent] = deque()  # due derived events that are not settled
+        self.next_derived = next_derived  # by kind: lower numbers are settled or in `derived`
+        self.stamp_ms = 0  # timestamp of the newest settled event
         self.full_since_ns = 0
         self.released = False
 
@@ -126,7 +126,7 @@ class Producer:
             position += count
 
     def _produce(self, state: PartitionState) -> int:
-        """Give the rendered batch to librdkafka and count it; return how many are settled."""
+        """Hand the rendered batch to librdkafka; count and return its settled events."""
         count = self._renderer.count
         result = self._client.produce(self._topic, state.partition, self._renderer.messages, count)
         base = self._counters.partition(state.partition)

@@ -1,8 +1,8 @@
 """Binding to librdkafka by cffi: a producer that takes whole batches for a partition, and the admin
 calls that the generator needs.
 
-cffi is part of PyPy, and its ABI mode needs no compiler. The structures belong to librdkafka's
-stable ABI."""
+cffi is part of PyPy, and its ABI mode needs no compiler. All structures used here belong to
+librdkafka's stable ABI."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class KafkaError(Exception):
 
 
 class Accepted(NamedTuple):
-    """Result of a batch: `taken` were accepted, `rejected` never will be (`why` has a reason), the
-    rest found the queue full and can be retried in order. `used` = taken + rejected is the length
-    of the settled prefix."""
+    """Result of a batch, in messages. librdkafka accepted `taken`, and rejected `rejected` with an
+    error (`why`) that a retry would not solve. The queue was full for the rest, which can be
+    retried in order. The first `used` = taken + rejected messages are settled."""
 
     taken: int
     rejected: int
@@ -71,8 +71,8 @@ class Library:
         return self.text(self.lib.rd_kafka_version_str())
 
     def partition_keys(self, count: int, partitions: int) -> list[list[int]]:
-        """Return the keys 1..count of each partition, by the murmur2 hash of their decimal text,
-        like every Kafka client."""
+        """Return which of the keys 1..count go to each partition, by the murmur2 hash of their
+        decimal text, as in Kafka's Java client."""
         table: list[list[int]] = [[] for _ in range(partitions)]
         null = self.ffi.NULL
         for number in range(1, count + 1):
@@ -88,8 +88,8 @@ class Library:
 def producer_settings(config: Config) -> dict[str, str]:
     """Return librdkafka's settings.
 
-    Lag is computed from the order within a partition, so it must hold when a request is sent again:
-    idempotence keeps it for acks=all, and one request at a time for acks=1."""
+    Lag is computed from the order of messages within a partition, so retries must preserve the
+    order. Idempotence preserves it with acks=all, and a single request in flight with acks=1."""
     settings = {
         "bootstrap.servers": config.kafka_bootstrap,
         "client.id": "loadgen",
@@ -152,7 +152,7 @@ class Client:
         for i in range(count):
             code = messages[i].err
             if code == _QUEUE_FULL:
-                break  # librdkafka refuses all later ones too, so order holds
+                break  # librdkafka refuses all later messages too, which preserves the order
             if code:
                 rejected, why = rejected + 1, self._library.error(code)
         return Accepted(taken, rejected, why)

@@ -1,4 +1,4 @@
-/* What the load generator uses of librdkafka's stable ABI, for cffi (loadgen/rdkafka.py). */
+/* Part of librdkafka's stable ABI that the load generator uses, for cffi (loadgen/rdkafka.py). */
 typedef struct rd_kafka_s rd_kafka_t; typedef struct rd_kafka_topic_s rd_kafka_topic_t;
 typedef struct rd_kafka_conf_s rd_kafka_conf_t; typedef struct rd_kafka_topic_conf_s rd_kafka_topic_conf_t;
 typedef struct rd_kafka_queue_s rd_kafka_queue_t; typedef struct rd_kafka_op_s rd_kafka_event_t;

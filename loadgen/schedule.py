@@ -43,7 +43,7 @@ class Schedule:
         """Return the nanosecond at which event `number` is due, or None if it is never due at the
         current rate.
 
-        For events that were forgotten it is the start of the remaining schedule."""
+        For an event that `forget` has dropped, return the start of the remaining schedule."""
         for start_ns, whole, part, numerator in reversed(self.segments):
             if number > whole:
                 if numerator == 0:
@@ -62,8 +62,8 @@ class Schedule:
     def change(self, at_ns: int, numerator: int) -> None:
         """Change the rate from `at_ns` on.
 
-        Events due before stay due, including the fraction. `at_ns` must not precede an earlier
-        change."""
+        Events due before `at_ns` stay due, and the fraction of the next event is kept. `at_ns` must
+        not precede an earlier change."""
         start_ns, whole, part, old = self.segments[-1]
         if at_ns < start_ns:
             raise ValueError("a change of rate can't come before an earlier one")

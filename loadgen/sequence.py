@@ -43,7 +43,7 @@ class Stream:
         self._keys = (0, 0)
 
     def keys(self, n: int) -> tuple[int, int]:
-        """Return the keys of the block of n."""
+        """Return the keys of the block that contains n."""
         if n >> 32 != self._block:
             self._block = n >> 32
             self._keys = keys_for(self._seed, self._purpose, self._block)

@@ -26,7 +26,7 @@ class Source:
 
     name = ""  # singular
     help_text = ""  # for the control port's help
-    # Off by default, and then not logged.
+    # Whether the rate is 0 by default. The log leaves out an optional source without events.
     optional = False
 
     def __init__(self, schedule: Schedule, start_milli_per_s: int = 0) -> None:
@@ -34,17 +34,17 @@ class Source:
         self.start_milli_per_s = start_milli_per_s
         self.done = 0
         self.refused = 0
-        self.lateness = [0] * c.CLASSES  # by class, from due to committed
+        self.lateness = [0] * c.CLASSES  # histogram by class, from due to committed
         self._made = 0
         self._newest_ms = 0
 
     @property
     def key(self) -> str:
-        """Key of its rate at the control port."""
+        """Key of this source's rate at the control port."""
         return f"{self.name}s_per_second"
 
     def make(self, n: int, due_ns: int) -> Any:
-        """Return event n, as `write` takes it."""
+        """Return event n, in the form that `write` expects."""
         raise NotImplementedError
 
     def write(self, database: Any, work: Sequence[Any]) -> int:

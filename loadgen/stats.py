@@ -27,7 +27,7 @@ class Sample(NamedTuple):
 
 
 class Window:
-    """The last seconds of one kind of event, from samples every SAMPLE_EVERY_NS."""
+    """Recent rate and lateness of one kind of event, from samples every SAMPLE_EVERY_NS."""
 
     def __init__(self) -> None:
         self._samples: deque[Sample] = deque()
@@ -69,7 +69,7 @@ def rate_number(milli_per_s: int) -> Any:
 def pageviews_entry(
     milli_per_s: int, window: Window, due: list[int], handed: list[int], refused: list[int]
 ) -> dict[str, Any]:
-    """Return the entry of pageviews; lists are by partition."""
+    """Return the statistics of pageviews, for `stats`. Lists have one number per partition."""
     return {
         "rate": rate_number(milli_per_s),
         "achieved_per_s": window.achieved_per_s(),
@@ -81,7 +81,7 @@ def pageviews_entry(
 
 
 def source_entry(milli_per_s: int, window: Window, counts: dict[str, Any]) -> dict[str, Any]:
-    """Return the entry of a source of database changes."""
+    """Return the statistics of a source of database changes, for `stats`."""
     return {
         "rate": rate_number(milli_per_s),
         "achieved_per_s": window.achieved_per_s(),

@@ -1,8 +1,8 @@
 """Worker process: the only producer of its partitions.
 
-It wakes about every millisecond, computes what is due in each partition, and hands it over. It
-exchanges JSON packets with the control process (orders in, reports out), counts in shared memory,
-and exits when the control process is gone."""
+About every millisecond it computes which events are due in each partition and hands them to
+librdkafka. It receives orders from the generator's main process and sends reports, both JSON
+packets, and counts in shared memory. It exits when the main process has ended."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from loadgen.schedule import Schedule
 from loadgen.workload import Workload
 from loadgen.workload import make as make_workload
 
-# A wake-up costs about 20 us, 2 % of a core at 1 ms; time.sleep is inaccurate below that.
+# A wake-up takes about 20 us: 2 % of a core if it happens every 1 ms. Shorter sleeps are
+# inaccurate.
 MIN_SLEEP_NS = 1 * NS_PER_MS
 # Maximum delay until an order or a new rate is noticed when nothing is due.
 MAX_SLEEP_NS = 5 * NS_PER_MS
@@ -34,14 +35,15 @@ RELEASE_WITHIN_S = 1.0
 NOTE_EVERY_NS = 100 * NS_PER_MS
 PURGE_WITHIN_S = 0.5
 LOG_ERRORS_EVERY_S = 5.0
-# Longer than the interval of connection attempts: without errors for this long, the broker is back.
+# Without errors for this long, which is longer than the interval between connection attempts, the
+# broker is back.
 QUIET_S = 3.0
-# A schedule in an order: "denominator" and "segments".
+# JSON form of a schedule: an object with "denominator" and "segments".
 Form = dict[str, Any]
 
 
 class Worker:
-    """Produces due events of its partitions, and executes orders of the control process."""
+    """Produces due events of its partitions, and executes orders of the main process."""
 
     def __init__(
         self,
@@ -81,12 +83,12 @@ class Worker:
         self._errors_unlogged = 0
 
     def run(self) -> int:
-        """Run until a stop order, or until the control process is gone; return the number of
+        """Run until a stop order, or until the main process has ended; return the number of
         messages left in the queue."""
         self._warm_up()
         self._control.report(event="ready")
         while True:
-            # Read the clock before the orders, so that all rates of this time are known.
+            # Read the clock before the orders, so that all rates that apply by now are known.
             now_ns = self._clock.now_ns()
             if not self._take_orders() or self._may_leave():
                 break
@@ -108,7 +110,7 @@ class Worker:
                 self._producer.turn(state, now_ns, until_ns)
 
     def _purge(self) -> None:
-        """Count unsent messages as refused, so that handed over equals what the broker was sent."""
+        """Drop unsent messages and count them as refused, so that HANDED counts sent ones only."""
         self._client.purge()
         deadline_s = time.monotonic() + PURGE_WITHIN_S
         while self._client.queued() and time.monotonic() < deadline_s:
@@ -125,7 +127,8 @@ class Worker:
         try:
             self._client.partition_count(self._topic, 2_000)
         except KafkaError as error:
-            # Restarted while the broker is down: librdkafka queues messages until it returns.
+            # This worker was restarted while the broker is down. librdkafka queues messages until
+            # the broker returns.
             self._control.log(f"Kafka does not answer yet: {error}")
 
     def _may_leave(self) -> bool:
@@ -139,7 +142,7 @@ class Worker:
         self._control.send()
         if self._flushes:
             self._go_on_flushing()
-        # In every round: if this worker is killed, only this counter shows what was lost.
+        # Update this in every round: if the worker is killed, nothing else shows what was lost.
         queued = self._counters.worker(self._number) + c.QUEUED
         self._counters.word[queued] = self._client.queued()
         now_ns = self._clock.now_ns()
@@ -192,8 +195,8 @@ class Worker:
         self._flushes = unfinished
 
     def _flushed(self, token: str, left: int) -> None:
-        """Report a completed flush. For one that belongs to a release ("release/3"), hand the
-        partition back, or keep it if its messages are still queued."""
+        """Report a completed flush. If its token is that of a release ("release/3"), give up the
+        partition, or keep it if messages are still queued."""
         if not token.startswith("release/"):
             self._control.report(event="flushed", token=token, left=left)
             return
@@ -207,7 +210,10 @@ class Worker:
         self._control.report(event="released" if left == 0 else "kept", partition=partition)
 
     def _rest(self) -> None:
-        """Sleep until something can be due, within the bounds above; not at all if behind."""
+        """Sleep until an event can be due, between MIN_SLEEP_NS and MAX_SLEEP_NS.
+
+        Do not sleep if events are overdue, unless librdkafka's queue is full.
+        """
         now_ns = self._clock.now_ns()
         wake_ns = now_ns + MAX_SLEEP_NS
         next_derived_ns = self._feed.next_due_ns()
@@ -223,7 +229,7 @@ class Worker:
             time.sleep(max(wake_ns - now_ns, MIN_SLEEP_NS) / 1e9)
 
     def _take_orders(self) -> bool:
-        """Execute pending orders; return False if the control process closed its end."""
+        """Execute pending orders; return False if the main process has ended."""
         try:
             while (order := self._control.order()) is not None:
                 getattr(self, "_do_" + order.pop("do"))(**order)
@@ -274,7 +280,7 @@ def main(argv: list[str]) -> int:
     """Run `python -m loadgen.worker CONTROL_FD COUNTERS_FD NUMBER WORKERS CLOCK_OFFSET_NS`, in the
     generator's environment; return 0, or 3 if messages were left in the queue."""
     control_fd, counters_fd, number, workers, offset_ns = map(int, argv)
-    # Ctrl-C reaches the whole process group; the control process stops the workers.
+    # Ctrl-C reaches the whole process group; the main process stops the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     config = settings.load()

@@ -1,4 +1,4 @@
-"""Assignment of partitions to workers: as many workers as the rate needs, reassignment, and worker
+"""Pool of workers: starts as many as the rate needs, assigns partitions to them, and handles their
 failures."""
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class WorkerPool:
     """Manages the workers; each partition has exactly one.
 
     `poll` must be called every few milliseconds and never blocks. A partition is reassigned only
-    after its old worker has flushed it, so it has one producer and order holds; events that become
-    due meanwhile are late, and counted as such."""
+    after its old worker has flushed it, so it always has a single producer, which preserves the
+    order. Events that become due during a reassignment are sent late and counted as late."""
 
     def __init__(
         self,
@@ -62,8 +62,8 @@ class WorkerPool:
         self._wanted = workers_for(milli_per_s, each, len(self._workers))
 
     def change_rate(self, at_ns: int, milli_per_s: int) -> None:
-        """Send a rate that takes effect at `at_ns` to every worker. The schedules of this pool must
-        have been changed already: a worker that gets a partition later gets its schedule."""
+        """Send a rate that takes effect at `at_ns` to every worker. Change this pool's schedules
+        first: a worker that gets a partition later receives the partition's schedule."""
         self._send_all(do="rate", at_ns=at_ns, milli=milli_per_s)
 
     def change_derived_rate(self, kind: int, at_ns: int, milli_per_s: int) -> None:
@@ -121,7 +121,7 @@ class WorkerPool:
         return self.counters.column(c.REFUSED)
 
     def next_derived(self, kind: int) -> int:
-        """Return the first derived event of a kind that may be unsettled."""
+        """Return the number of the first derived event of a kind that may be unsettled."""
         return min(self.counters.column(c.NEXT_DERIVED + kind))
 
     def positions(self) -> list[int]:
@@ -251,7 +251,7 @@ class WorkerPool:
 
 
 def _form(schedule: Schedule) -> dict[str, Any]:
-    """Return a schedule as an order contains it."""
+    """Return the JSON form of a schedule, for an order."""
     return {"denominator": schedule.denominator, "segments": schedule.segments}
 
 

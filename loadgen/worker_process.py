@@ -21,7 +21,7 @@ FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.2, 5.0
 
 
 class WorkerProcess:
-    """The worker process number `number`, and its successors.
+    """The process of worker `number`, which can be started again after its end.
 
     `on_message(worker, message)` is called with each report, from within the selector."""
 
@@ -94,7 +94,7 @@ class WorkerProcess:
         except BlockingIOError:
             return  # the worker hangs; the next call tries again
         except ConnectionError:
-            self._outbox.clear()  # it died; `clean_up` follows
+            self._outbox.clear()  # the worker died; `clean_up` follows
 
     def stop(self, within_s: float) -> None:
         """Send the order to flush and exit."""
@@ -135,7 +135,7 @@ class WorkerProcess:
                 packet = b""
             if packet:
                 self._on_message(self, json.loads(packet))
-            else:  # it has ended or is about to
+            else:  # the worker has ended or is about to
                 self._close_channel()
 
     def _close_channel(self) -> None:

@@ -1,5 +1,5 @@
-"""Contract between the generator and a workload, a folder `racetrack/workloads/<name>/`: its
-package `load` has a function `make(config, read)` that returns a `Workload`.
+"""Contract between the generator and a workload: the package `racetrack/workloads/<name>/load` has
+a function `make(config, read)` that returns a `Workload`.
 
 Methods of `Workload` are called once, at the start. Only a `Renderer` runs for each event."""
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class Topic(NamedTuple):
-    """A topic with one partition beside the main one, and its initial messages: each text is both
-    key and value."""
+    """A secondary topic, which has one partition, and its initial messages. Each text is both key
+    and value."""
 
     name: str
     messages: Sequence[bytes] = ()
@@ -34,7 +34,7 @@ class Renderer:
     count: int
 
     def share(self, partition: int) -> Any:
-        """Return a partition's share of the events, as `events` takes it."""
+        """Return a partition's share of the events, for use with `events`."""
         raise NotImplementedError
 
     def clear(self) -> None:
@@ -43,7 +43,7 @@ class Renderer:
 
     def events(self, share: Any, first: int, count: int, due_ms: int) -> None:
         """Append events first..first+count-1 (0-based) of a partition, all due at `due_ms` (epoch
-        milliseconds). They fit, and are in one block of 2**32 events."""
+        milliseconds). The batch has room for them, and all are in one block of 2**32 events."""
         raise NotImplementedError
 
     def one(self, event: Any, due_ms: int) -> None:
@@ -54,7 +54,7 @@ class Renderer:
 class Events:
     """The events of the main topic."""
 
-    # By partition: its share of the rate is proportional to its weight.
+    # One weight per partition: the partition's rate is proportional to it.
     weights: Sequence[int]
 
     def renderer(self, capacity: int) -> Renderer:
@@ -68,16 +68,16 @@ class Events:
 
 
 class SeedError(Exception):
-    """Seeding of a store beside the database failed. The message is one line."""
+    """Filling a store other than the database, such as Redis, failed. The message is one line."""
 
 
 class Workload:
     """Events, initial data, and changes of a workload."""
 
     name: str
-    # The main topic; its partitions are a setting of the generator.
+    # The main topic; the number of its partitions is a setting of the generator.
     topic: str
-    # The others.
+    # All other topics.
     topics: Sequence[Topic]
     # Sources whose events each cause a derived event in the main topic.
     derived_from: Sequence[str] = ()
@@ -87,8 +87,9 @@ class Workload:
         raise NotImplementedError
 
     def seed_beside(self, deadline_s: float, log: Callable[[str], None]) -> None:
-        """Fill stores beside the database in which engines look things up, such as Redis, before
-        any event is sent. Raises SeedError after `deadline_s`, a time of time.monotonic()."""
+        """Fill other stores that engines read, such as Redis, before any event is sent.
+
+        Raises SeedError after `deadline_s`, a time of time.monotonic()."""
 
     def sources(self, schedule: Callable[[], Schedule]) -> list[Source]:
         """Return the sources of database changes; `schedule` returns a schedule at rate 0."""

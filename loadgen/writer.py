@@ -1,7 +1,7 @@
 """Writes database changes to MySQL in due order, in its own thread.
 
-While MySQL is slow or down, changes wait, up to a limit; further ones are refused and counted.
-Pageviews and the control socket are not delayed."""
+While MySQL is slow or down, a limited number of changes wait; further changes are refused and
+counted. Pageviews and the control socket are not delayed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from loadgen.mysql import MySqlError
 from loadgen.source import Order, Source
 
 FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.2, 5.0
-# Pending changes share a transaction: at high rates one transaction each would be the limit.
+# Pending changes share a transaction: one transaction per change would limit the rate.
 MAX_PER_TRANSACTION = 200
 
 
@@ -114,8 +114,10 @@ class Writer:
             batch = []
 
     def _next_batch(self) -> list[Order]:
-        """Return the oldest pending changes of one source, which stay in the queue until written;
-        an empty list once stopped and done."""
+        """Return the oldest pending changes of one source, without removing them from the queue.
+
+        Wait until there are any; return an empty list after `stop` if none are left.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._stopping)
             oldest = itertools.islice(self._waiting, MAX_PER_TRANSACTION)
@@ -129,7 +131,7 @@ class Writer:
             for order in batch:
                 order.source.lateness[c.class_of((now_ns - order.due_ns) // 1000)] += 1
             source = batch[0].source
-            if self._waiting:  # else stop() has refused them
+            if self._waiting:  # otherwise stop() has refused them
                 for _ in batch:
                     self._waiting.popleft()
                 source.done += len(batch) - unchanged

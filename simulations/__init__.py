@@ -1,1 +1,1 @@
-"""Simulations that validate the methods: the fluid queue and made-up series of lag."""
+"""Simulations that validate the capacity search (a fluid queue) and the verdict (synthetic lag)."""

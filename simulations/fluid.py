@@ -52,8 +52,8 @@ class SimulatedEngine:
     correlation time `tau_s`, and pauses of `pause_s` at exponential intervals of mean
     `pause_every_s`. It reports its count every `cycle_s`.
 
-    With `fixed_s` it takes its whole backlog in one update, which costs `fixed_s` beside the work
-    on the events, so a larger backlog means a higher throughput.
+    With `fixed_s`, each update processes the whole backlog and takes `fixed_s` in addition to the
+    time for its events, so a larger backlog means a higher throughput.
     """
 
     per_s: float = 20_000.0
@@ -70,7 +70,7 @@ class SimulatedEngine:
         return self.per_s * self.pause_every_s / (self.pause_every_s + self.pause_s)
 
     def steps(self, rng: Generator) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-        """Return the number of events it can count in each STEP_S."""
+        """Return how many events the engine can process in each STEP_S."""
         count = int(LONGEST_S / STEP_S)
         keeps = math.exp(-STEP_S / self.tau_s)
         fresh = rng.normal(0, math.sqrt(1 - keeps * keeps), count)
@@ -84,7 +84,7 @@ class SimulatedEngine:
 
 
 class Queue:
-    """One fresh run of an engine, step by step."""
+    """Event counts of one fresh run of an engine, advanced step by step."""
 
     def __init__(self, engine: SimulatedEngine, rng: Generator) -> None:
         self.offered_per_s, self.most_handed_over_per_s = 0.0, math.inf
@@ -187,7 +187,7 @@ class FluidRun:
 
 
 class FluidRuns:
-    """Implementation of `Runs`, with the time that the runs would take."""
+    """Implementation of `Runs` that also counts the time that real runs would take."""
 
     def __init__(
         self, engine: SimulatedEngine, rng: Generator, durations: PhaseDurations = DURATIONS
@@ -211,7 +211,7 @@ class FluidRuns:
 
 @dataclass(frozen=True)
 class Searched:
-    """Result of one search, rates relative to the true capacity."""
+    """Result of one search. Rates are fractions of the true capacity."""
 
     error: float
     covers: bool

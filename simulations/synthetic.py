@@ -1,4 +1,4 @@
-"""Synthetic runs: curves as a run would record them, from a known lag.
+"""Synthetic runs: the curves that a run with a known lag would record.
 
 A run is defined by when each pageview was handed over, published and processed, as functions of its
 due time. At each update, the engine counts everything processed by then.
@@ -21,8 +21,11 @@ WARM_UP_MS = 5_000.0
 
 @dataclass(frozen=True, eq=False)
 class Waves:
-    """Variation of a lag beside its trend: times since the window's start and the lag added then,
-    linear between them, and the intervals (from, until) without updates; all in milliseconds."""
+    """Variation of a lag around its trend; all times in milliseconds since the window's start.
+
+    At `at_ms[i]` the lag is higher by `added_ms[i]`; between these times it is interpolated. In the
+    intervals (from, until) of `silent_ms` the engine makes no updates.
+    """
 
     at_ms: Floats
     added_ms: Floats
@@ -100,13 +103,13 @@ def curves(run: SyntheticRun, rng: np.random.Generator) -> Curves:
 
 
 def _through_broker(run: SyntheticRun, at: Floats) -> Floats:
-    """Return the due time up to which everything is published."""
+    """Return the due time up to which all pageviews are published, at each of the times `at`."""
     leak = run.generator_leak + run.broker_leak
     return at - run.generator_delay_ms - run.broker_delay_ms - leak * np.maximum(at, 0)
 
 
 def _updates(run: SyntheticRun, end_ms: float, cycle_ms: float, rng: np.random.Generator) -> Floats:
-    """Return the times of updates: every cycle, up to 2 % late, none in a pause."""
+    """Return the times of updates: one per cycle, up to 2 % of a cycle late, none in a pause."""
     first_ms = -run.warm_up_ms + rng.random() * cycle_ms
     at = np.arange(first_ms, end_ms, cycle_ms)
     at += rng.random(len(at)) * 0.02 * cycle_ms
@@ -118,7 +121,7 @@ def _updates(run: SyntheticRun, end_ms: float, cycle_ms: float, rng: np.random.G
 
 
 def _counted_up_to(run: SyntheticRun, at: Floats, rng: np.random.Generator) -> Floats:
-    """Return the due time up to which the engine has counted at these times."""
+    """Return the due time up to which the engine has counted, at each of the times `at`."""
     lag = run.delay_ms + run.leak * np.maximum(at, 0)
     if run.pause_at_ms is not None:
         after = at - run.pause_at_ms - run.pause_ms
@@ -132,8 +135,10 @@ def _counted_up_to(run: SyntheticRun, at: Floats, rng: np.random.Generator) -> F
 
 
 def set_back(recorded: Curves, at_ms: float, by_ms: float) -> Curves:
-    """Return the same run on a machine whose clock is set back at an epoch time. It affects harness
-    and engine; the generator uses a monotonic clock."""
+    """Return the curves as if the machine's clock had been set back by `by_ms` at epoch `at_ms`.
+
+    That affects the times of harness and engine; the generator uses a monotonic clock.
+    """
 
     def stamped(curve: Curve) -> Curve:
         return Curve(np.where(curve.at_ms >= at_ms, curve.at_ms - by_ms, curve.at_ms), curve.count)

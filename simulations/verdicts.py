@@ -28,7 +28,7 @@ Wave = Callable[[Generator], Waves]
 
 @dataclass(frozen=True)
 class Kind:
-    """Kind of run: a function that makes one, and the correct verdicts."""
+    """Kind of synthetic run: a function that makes a run of this kind, and the correct verdicts."""
 
     make: Make
     right: frozenset[VerdictKind]
@@ -62,7 +62,7 @@ class VerdictCounter:
 
 
 def count_verdicts(name: str, runs: int) -> VerdictCounter:
-    """Judge this many runs of a kind."""
+    """Decide the verdicts of `runs` runs of a kind, and count them."""
     kind, rng, found = KINDS[name], np.random.default_rng(SEED), VerdictCounter()
     for _ in range(runs):
         run, recorded = kind.make(rng)
@@ -82,7 +82,7 @@ def _stall_shows(run: SyntheticRun, verdict: Verdict) -> bool:
 
 
 def plain(**parameters: float) -> Make:
-    """Return a function that makes the same run with new noise."""
+    """Return a function that makes runs with the same parameters and new noise."""
     run = replace(SyntheticRun(window_s=SECONDS, rate_per_s=RATE_PER_S), **parameters)  # type: ignore[arg-type]
     return lambda rng: (run, synthetic.curves(run, rng))
 
@@ -119,7 +119,7 @@ def backlog(rng: Generator) -> Waves:
 
 
 def stalled(latest_s: float) -> Make:
-    """Return a function whose runs have one of 16 partitions stall by this time."""
+    """Return a function that makes runs in which one of 16 partitions stalls by this time."""
 
     def make(rng: Generator) -> tuple[SyntheticRun, Curves]:
         run = SyntheticRun(
@@ -148,8 +148,10 @@ def silent(rng: Generator) -> tuple[SyntheticRun, Curves]:
 
 
 def late(which: str) -> Make:
-    """Return a function whose runs deliver 2 to 10 % too few in one half, and are 2 s late in the
-    other."""
+    """Return a function that makes runs in which the generator or the broker is too slow.
+
+    Half of the runs deliver 2 to 10 % too few pageviews; the others deliver them 2 s late.
+    """
 
     def make(rng: Generator) -> tuple[SyntheticRun, Curves]:
         leak, delay = (rng.uniform(0.02, 0.1), 2.0) if rng.random() < 0.5 else (0.0, 2_000.0)
@@ -160,7 +162,7 @@ def late(which: str) -> Make:
 
 
 def clock_set_back(leak: float) -> Make:
-    """Return a function whose runs have a clock set back by 0.15 to 5 s at a random time."""
+    """Return a function that makes runs whose clock is set back by 0.15 to 5 s at a random time."""
 
     def make(rng: Generator) -> tuple[SyntheticRun, Curves]:
         run, recorded = plain(leak=leak)(rng)

@@ -13,7 +13,7 @@ def _grid(seconds: float) -> Floats:
 
 
 def sawtooth(period_s: float, height_ms: float, seconds: float, rng: Generator) -> Waves:
-    """Return a lag that rises for a period and falls at once, with a random phase."""
+    """Return a lag that rises over each period and then drops to 0, with a random phase."""
     at_ms = _grid(seconds)
     phase = (at_ms / 1000 / period_s + rng.random()) % 1
     return Waves(at_ms, height_ms * phase)
@@ -49,7 +49,8 @@ def queue(load: float, seconds: float, rng: Generator, noise: float = 0.1) -> Wa
 
 
 def pauses(seconds: float, rng: Generator, catch_up_factor: float = 2.0) -> Waves:
-    """Return pauses of 2 to 5 s, 20 to 60 s apart, with catch-up at this multiple of the rate."""
+    """Return pauses of 2 to 5 s, 20 to 60 s apart, after which the engine catches up at
+    `catch_up_factor` times the offered rate."""
     at_ms, until_ms = _grid(seconds), -WARM_UP_MS
     silent: list[tuple[float, float]] = []
     while until_ms < 1000 * seconds:

@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# Makes a bare Debian or Ubuntu able to run the harness; sourced by the entry points.
+# Installs what the harness needs on a bare Debian or Ubuntu; sourced by the entry points.
 #
-# `bootstrap` sets HARNESS_PYTHON and PYTHONPATH and installs what is missing: system packages with apt
-# (apt-packages.txt, those of engines, and the list of an entry point), the rest in the cache folder. It
-# needs only bash and what every Debian has. If everything is installed, it takes a few hundredths of a
-# second.
+# `bootstrap` sets HARNESS_PYTHON and PYTHONPATH. It installs missing system packages with apt:
+# those in apt-packages.txt, in the engines' apt-packages.txt, and in lists that an entry point adds
+# to APT_PACKAGES. Everything else goes into the cache folder. `bootstrap` needs only bash and what
+# every Debian has. If nothing is missing, it takes a few hundredths of a second.
 #
-# On a Mac, where the stack runs in Docker only, it needs a Python and macOS's bash 3.2, which lacks
-# `local -n` and whose `set -u` rejects empty arrays.
+# On a Mac the stack runs in Docker only. There `bootstrap` needs a Python and must work with bash
+# 3.2, which lacks `local -n` and whose `set -u` rejects empty arrays.
 #
 # Exit codes: 2 if .env is invalid, 3 if something is missing and can't be installed, 130 if
 # interrupted.
@@ -15,7 +15,7 @@
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 APT_PACKAGES=("$REPO/racetrack/install/apt-packages.txt" "$REPO"/racetrack/engines/*/apt-packages.txt)
 CACHE="${RACETRACK_CACHE:-${XDG_CACHE_HOME:-${HOME:-$(getent passwd "$EUID" | cut -d: -f6)}/.cache}/racetrack}"
-# Exists while apt works, so that the next call continues a set-up that was killed there.
+# This file exists while apt runs, so that the next call continues a set-up that was killed in apt.
 APT_UNFINISHED="$CACHE/apt-unfinished"
 SYSTEM_PYTHON=
 PYTHON_WILL_DO='
@@ -42,24 +42,25 @@ bootstrap() {
         install_what_is_missing
     fi
     export PYTHONPATH="$REPO"
-    # shellcheck disable=SC2034  # the front doors use it
+    # shellcheck disable=SC2034  # the entry points use it
     HARNESS_PYTHON=$(python_of harness) || exit
 }
 
-# Prints the Python of a part; installs the part if it is missing.
+# Prints the path of a component's Python, for example that of `harness`; installs the component if
+# it is missing.
 python_of() {
     local folder
     folder=$("$SYSTEM_PYTHON" -m racetrack.install --where "$1") || (($? == 1)) || return 2
     if [[ -z $folder ]]; then
-        # Python reports its errors itself.
+        # The installer prints its own errors.
         "$SYSTEM_PYTHON" -m racetrack.install --keep-packages "$1" || return
         folder=$("$SYSTEM_PYTHON" -m racetrack.install --where "$1")
     fi
     echo "$folder/bin/python3"
 }
 
-# File modes, locale and Python do not depend on the user. The harness reports the variables of Python
-# that are unset here.
+# Makes file modes, locale and Python independent of the user's shell. The harness later reports the
+# Python variables that are unset here.
 forget_the_shell() {
     umask 022
     RACETRACK_UNSET=$(compgen -e PYTHON || true)
@@ -95,8 +96,8 @@ fail() {
     exit 3
 }
 
-# Finds the first usable Python on PATH: new enough, with venv and, except on a Mac, its shared library,
-# which Debian packages separately. The user's own comes first.
+# Sets SYSTEM_PYTHON to the first usable Python on PATH: new enough, with venv and, except on a Mac,
+# with its shared library, which Debian packages separately.
 find_python() {
     local candidate
     for candidate in python3 python3.{14,13,12,11} /usr/bin/python3; do
@@ -107,7 +108,7 @@ find_python() {
 
 python_version_here() { python3 --version 2>/dev/null || echo none; }
 
-# Fills the named array with the lines of the lists whose package is missing.
+# Appends `package why` of each missing package in APT_PACKAGES to the array named $1.
 missing_packages() {
     local -n found=$1
     local list package present why
@@ -131,8 +132,8 @@ is_present() {
     esac
 }
 
-# Prints the major version of the Java on PATH, 0 if there is none. Reading its release file is ten times
-# faster than starting it.
+# Prints the major version of the Java on PATH, 0 if there is none. Reads Java's release file,
+# because starting Java takes ten times as long.
 java_major() {
     local java release version=0
     if java=$(type -P java); then
@@ -143,7 +144,8 @@ java_major() {
     echo "${version:-0}"
 }
 
-# One set-up at a time: racetrack/install/cache.py uses the same lock.
+# Runs a command while holding the lock of the cache folder, so that one set-up runs at a time.
+# racetrack/install/cache.py uses the same lock.
 with_set_up_lock() {
     mkdir -p "$CACHE" 2>/dev/null || fail "The cache folder $CACHE is not writable." \
         "Make it writable, or point RACETRACK_CACHE at a folder that is."
@@ -156,7 +158,7 @@ with_set_up_lock() {
     exec {lock}>&-
 }
 
-# Takes lines of `package[|or-package…] why`.
+# Installs packages; each argument is `package[|alternative…] why`.
 install_packages() {
     local row packages=() command
     type -P apt-get >/dev/null || fail "This is neither Debian nor Ubuntu: there is no apt-get. Install by hand:" \
@@ -177,21 +179,21 @@ install_packages() {
     run_apt update || apt_failed "$command" "$@"
     read -ra packages <<<"$(package_names "$@")"
     for row in "$@"; do say "    $(package_names "$row"): ${row#* }"; done
-    # Configure what a killed set-up left unpacked: apt refuses to work before that.
+    # Configure packages that a killed set-up left unpacked: apt refuses to work before that.
     "${as_root[@]}" dpkg --configure -a >>"$CACHE/apt.log" 2>&1 || apt_failed "$command" "$@"
     run_apt install --yes --no-install-recommends "${packages[@]}" || apt_failed "$command" "$@"
     rm "$APT_UNFINISHED"
     hash -r
 }
 
-# sudo may ask for a password only on a terminal.
+# Returns whether sudo works. It may ask for a password only on a terminal.
 may_sudo() {
     type -P sudo >/dev/null || return 1
     if [[ -t 0 && -t 2 ]]; then sudo -v; else sudo -n true 2>/dev/null; fi
 }
 
-# Calls apt-get; the log gets everything, the screen its progress. (Without network there is an error for
-# every package: apt_failed shows the first.)
+# Runs apt-get: all output goes to the log, progress also to the screen. Without network there is an
+# error for every package; apt_failed shows the first.
 run_apt() {
     say "apt-get $1 …"
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get --quiet -o Acquire::Retries=3 \
@@ -200,7 +202,8 @@ run_apt() {
         sed -unE 's/^(Need to get|Fetched|Setting up (openjdk|maven|pypy|procps|netcat)|E: (Failed to fetch)?)/    &/; T; /^    E: Failed to fetch/d; p' >&2
 }
 
-# Prints the package of each line: of alternatives the first that apt has (or else the first).
+# Prints one package per argument: the first alternative that apt offers, or the first if it offers
+# none.
 package_names() {
     local row name names=() choice
     for row in "$@"; do
