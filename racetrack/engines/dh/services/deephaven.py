@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from racetrack.config import REPO, Settings
-from racetrack.engines.dh import engine
 from racetrack.engines.dh.settings import DeephavenSettings
 from racetrack.stack import jvm, net, prebuilt
 from racetrack.stack.prebuilt import Archive
@@ -60,6 +59,8 @@ class Deephaven:
         self.check(context)
         if not context.services:
             return
+        from racetrack.engines.dh import engine  # not in images, which hold services only
+
         engine.ENGINE.run_scripts(context.settings)
         view = find_workload(context.settings.workload).views[0].name
         with engine.open_reader(context.settings) as reader:
