@@ -67,6 +67,31 @@ def mean(values: Sequence[float]) -> Mean:
     return Mean(found, error * _t_quantile(n - 1), n)
 
 
+@dataclass(frozen=True)
+class Summary:
+    """The mean of a figure over `n` runs with the ends of its interval, None for one run. `values`
+    are those of the runs; empty if only the mean is known, as from a result file."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+    values: tuple[float, ...] = ()
+
+
+def summary(values: Sequence[float]) -> Summary:
+    """Return the mean of some runs with its t-interval (CONFIDENCE).
+
+    Raises:
+        ValueError: there are no values.
+    """
+    found = mean(values)
+    half = found.half
+    if half is None:
+        return Summary(found.mean, None, None, found.n, tuple(values))
+    return Summary(found.mean, found.mean - half, found.mean + half, found.n, tuple(values))
+
+
 def half_range(values: Sequence[float]) -> float:
     """Return half of the range of the values as a fraction of its midpoint.
 
@@ -93,6 +118,29 @@ def ratio(of: Sequence[float], to: Sequence[float]) -> Ratio | None:
     )
     half = math.sqrt(sum(errors)) * _t_quantile(freedom)
     return Ratio(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
+
+
+def ratio_of(of: Summary, to: Summary) -> Ratio | None:
+    """Return the ratio of two summaries: by their runs, or else by their means, with an interval
+    that combines the relative widths of both as independent errors. None if a mean is not positive.
+    """
+    if of.values and to.values:
+        return ratio(of.values, to.values)
+    if min(of.mean, to.mean) <= 0:
+        return None
+    middle = of.mean / to.mean
+    widths = [_log_half_width(of), _log_half_width(to)]
+    if None in widths:
+        return Ratio(middle, None, None)
+    half = math.hypot(*(width for width in widths if width is not None))
+    return Ratio(middle, middle * math.exp(-half), middle * math.exp(half))
+
+
+def _log_half_width(of: Summary) -> float | None:
+    """Return half the width of the interval of the logarithm; None if it is not known."""
+    if of.low is None or of.high is None or not math.isfinite(of.high):
+        return None
+    return math.log1p((of.high - of.low) / 2 / of.mean)
 
 
 @dataclass(frozen=True)

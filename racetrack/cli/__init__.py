@@ -14,10 +14,12 @@ from racetrack import __version__, environment
 from racetrack.cli.parameters import Command
 
 COMPLETE_VARIABLE = "_RACE_COMPLETE"
+# The first word that ./run_experiment.sh adds: its positional arguments are those of `./race run`.
+POSITIONAL_FORM = "run_experiment"
 # Heading → command → where it is.
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Measure": {
-        "experiment": "experiment:experiment",
+        "run": "run:run",
         "sweep": "sweep:sweep",
         "limit": "limit:limit",
         "vary": "vary:vary",
@@ -89,6 +91,7 @@ def race() -> None:
     \b
     Examples:
         ./run_experiment.sh dh 5000 20 10 1.0    one experiment: 5,000 pageviews/s for Deephaven
+        ./race run dh --rate 5k                  the same, with named options
         ./race engines                           the engines that can be raced, and their settings
         ./race sweep dh flink --rates 500,5k     several engines at several rates
         ./race limit dh                          the highest rate that an engine keeps up with
@@ -104,8 +107,10 @@ def main() -> None:
     """Run the command that the shell scripts were called with, or complete it."""
     environment.settle()
     arguments = sys.argv[1:]
-    if arguments[:1] == ["experiment"]:
-        command = race.get_command(click.Context(race), "experiment")
-        assert command  # noqa: S101
-        command.main(arguments[1:], prog_name="./run_experiment.sh", complete_var=COMPLETE_VARIABLE)
+    if arguments[:1] == [POSITIONAL_FORM]:
+        from racetrack.cli.run import run_experiment
+
+        run_experiment.main(
+            arguments[1:], prog_name="./run_experiment.sh", complete_var=COMPLETE_VARIABLE
+        )
     race.main(arguments, prog_name="./race", complete_var=COMPLETE_VARIABLE)

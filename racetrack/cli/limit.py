@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import (
     ENGINES,
     POSITIVE_S,
@@ -73,6 +74,8 @@ PAGEVIEWS = "pageviews"
     help="Time for one search, such as 25m. No rate is begun that would end later.",
 )
 @WORKLOAD_OPTION
+@output_options
+@gate_options
 def limit(
     names: tuple[str, ...],
     repeat: int,
@@ -82,6 +85,8 @@ def limit(
     bounds: tuple[float, ...],
     within: float,
     workload: str | None,
+    output: Output,
+    gate: Gate,
 ) -> None:
     """Find the capacity of each ENGINE, and the highest rate at which its lag stays within a bound.
 
@@ -98,13 +103,15 @@ def limit(
         ./race limit flink --within 25m
         ./race limit dh --bound 500ms --bound 2s
         ./race limit dh --of purchases
+        ./race limit dh --against results/shop/m/dh@42.7.json --fail-if 'capacity_per_s<-10%'
     """
     from racetrack.report import searches
+    from racetrack.report.collect import Limit
+    from racetrack.report.export import Document, flat_search
     from racetrack.run.capacity_search import CapacitySearch, settings_to_search
     from racetrack.run.trials import DURATIONS
-    from racetrack.terminal import Screen
 
-    screen = Screen()
+    screen = output.screen()
     bounds_ms = tuple(sorted({1000 * bound_s for bound_s in bounds})) or DURATIONS.bounds_ms
     durations = replace(DURATIONS, warm_up_most_s=warm_up, within_s=within, bounds_ms=bounds_ms)
     with guarded(screen) as guard:
@@ -126,6 +133,9 @@ def limit(
                 codes.append(_found(made[-1], screen))
             for line in searches.describe_agreement(search.record for search in made):
                 screen.heading(line)
+            records = [flat_search(Limit(each.folder.name, each.record)) for each in made]
+            output.write(Document("searches", records))
+            codes.append(gate.exit_code(records, screen))
     sys.exit(next(filter(None, codes), 0))
 
 

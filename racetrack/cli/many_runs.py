@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from racetrack import terminal
+from racetrack.cli.outputs import Gate, Output
 from racetrack.cli.parameters import Duration, guarded, load_settings
 from racetrack.machine_lock import machine_lock
 
@@ -37,13 +38,14 @@ REPEAT_OPTION = click.option(
 )
 
 
-def carry_out_plan(plan: "Sweep", resume: Path | None) -> None:
+def carry_out_plan(plan: "Sweep", resume: Path | None, output: Output, gate: Gate) -> None:
     """Run the plan, or the missing runs of the one in `resume`, and exit with its code."""
+    from racetrack.report.collect import collect
+    from racetrack.report.export import Document, flat_record
     from racetrack.results.folder import shown
     from racetrack.run.sweep import begin, carry_out, read, require_possible
-    from racetrack.terminal import Screen
 
-    screen = Screen()
+    screen = output.screen()
     with guarded(screen) as guard:
         load_settings()
         require_possible(read(resume) if resume else plan)
@@ -57,7 +59,12 @@ def carry_out_plan(plan: "Sweep", resume: Path | None) -> None:
         if (read(folder) if resume else plan).as_published:
             _show_as_published(folder, screen)
         screen.say(f"Done. To see the table: ./race report {shown(folder)}")
-    sys.exit(0 if all_ok else 1)
+        failed = 0
+        if output.files or gate.conditions:
+            records = [flat_record(run) for run in collect([folder]).runs]
+            output.write(Document("runs", records))
+            failed = gate.exit_code(records, screen)
+    sys.exit(failed if all_ok else 1)
 
 
 def _show_as_published(folder: Path, screen: "Screen") -> None:

@@ -27,8 +27,10 @@ Exit codes:
     3    something is missing that could not be installed
     4    the machine, a port or the stack is in use
     5    the run is void, because other programs used the machine
+    6    a condition of --fail-if holds
     130  interrupted by Ctrl-C; 143 by SIGTERM
 """
+CONDITION_EXIT_CODE = 6
 HELP_WIDTH = 100
 POSITIVE_S = 0.001  # minimum of durations above 0
 

@@ -1,11 +1,13 @@
 """`./race report`: reads folders, prints a table and writes files for the browser."""
 
+import sys
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
+from racetrack.cli.outputs import Output, output_options
 from racetrack.cli.parameters import Command, errors_to_exit_codes
 from racetrack.errors import UsageError
 
@@ -25,7 +27,8 @@ from racetrack.errors import UsageError
 @click.option(
     "--published", is_flag=True, help="Also show the results of 2022, marked as another machine's."
 )
-def report(folders: tuple[Path, ...], out: Path | None, published: bool) -> None:
+@output_options
+def report(folders: tuple[Path, ...], out: Path | None, published: bool, output: Output) -> None:
     """Report on FOLDERS of runs, sweeps and limits, or on all of them inside a folder such as logs:
     as a table here, and as report.html, report.csv, report.json and plots in a folder. Needs no
     stack, only files.
@@ -35,8 +38,10 @@ def report(folders: tuple[Path, ...], out: Path | None, published: bool) -> None
         ./race report logs/2026.03.22.05.04.28_UTC_dh_5000
         ./race report logs
         ./race report logs/*_UTC_dh_* logs/*_UTC_flink_* --out /tmp/both
+        ./race report logs --json -
     """
     from racetrack.report.collect import collect, tables
+    from racetrack.report.export import Document, flat_record, flat_search
     from racetrack.report.tables import console, show
     from racetrack.report.write import write
     from racetrack.results.reference import published as results_of_2022
@@ -47,11 +52,14 @@ def report(folders: tuple[Path, ...], out: Path | None, published: bool) -> None
         collection = collect(folders)
         of_2022 = results_of_2022() if published else None
         made = tables(collection.runs)
-        screen = console()
+        screen = console(sys.stderr if output.uses_stdout else None)
         show(screen, collection, made, of_2022)
         with screen.status("drawing"):
             write(where, collection, made, of_2022)
         screen.print(f"\n{where / 'report.html'}", markup=False, soft_wrap=True)
+        runs = [flat_record(run) for run in collection.runs]
+        searches = [flat_search(limit) for limit in collection.limits]
+        output.write(Document("report", [*runs, *searches]))
 
 
 def _require_writable(out: Path) -> None:

@@ -7,6 +7,7 @@ import click
 from click.core import ParameterSource
 
 from racetrack.cli.many_runs import REPEAT_OPTION, SAMPLES_OPTION, WAIT_OPTION, carry_out_plan
+from racetrack.cli.outputs import Gate, Output, gate_options, output_options
 from racetrack.cli.parameters import (
     DECIDE_OPTION,
     ENGINES,
@@ -53,6 +54,8 @@ FIXED_AS_PUBLISHED = ("rates", "repeat", "wait", "samples", "workload", "faults"
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Run what is missing of a sweep that was interrupted. Its plan has all other options.",
 )
+@output_options
+@gate_options
 @click.pass_context
 def sweep(
     context: click.Context,
@@ -67,6 +70,8 @@ def sweep(
     workload: str | None,
     as_published: bool,
     resume: Path | None,
+    output: Output,
+    gate: Gate,
 ) -> None:
     """Run every ENGINE at every rate, on a fresh stack each time; engines take turns.
 
@@ -76,6 +81,7 @@ def sweep(
     Examples:
         ./race sweep dh --as-published
         ./race sweep dh flink --rates 500,5k --repeat 3
+        ./race sweep dh --rates 5k --csv dh.csv --fail-if fell_behind
         ./race sweep dh --rates 5k --repeat 1 --fault kill:engine@30s --verify
         ./race sweep --resume logs/2026.11.20.18.04.43_UTC_sweep
         ./race report logs/2026.11.20.18.04.43_UTC_sweep
@@ -99,7 +105,7 @@ def sweep(
             faults=faults,
             settings=dict(overrides_of(workload)),
         )
-    carry_out_plan(plan, resume)
+    carry_out_plan(plan, resume, output, gate)
 
 
 def _as_published(

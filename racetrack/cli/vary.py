@@ -3,6 +3,7 @@
 import click
 
 from racetrack.cli.many_runs import REPEAT_OPTION, SAMPLES_OPTION, WAIT_OPTION, carry_out_plan
+from racetrack.cli.outputs import Gate, Output, output_options
 from racetrack.cli.parameters import (
     DECIDE_OPTION,
     FAULT_OPTION,
@@ -34,6 +35,7 @@ from racetrack.cli.parameters import (
 @VERIFY_OPTION
 @FAULT_OPTION
 @WORKLOAD_OPTION
+@output_options
 def vary(
     engine: str,
     setting: str,
@@ -46,6 +48,7 @@ def vary(
     verify: bool,
     faults: tuple[str, ...],
     workload: str | None,
+    output: Output,
 ) -> None:
     """Run ENGINE with each value of one setting of .env, to see its effect on CPU and memory.
 
@@ -81,4 +84,4 @@ def vary(
         vary=setting,
         values=tuple(each),
     )
-    carry_out_plan(plan, None)
+    carry_out_plan(plan, None, output, Gate())

@@ -306,6 +306,13 @@ FIGURES = (
     ),
 )
 BY_KEY = {figure.key: figure for figure in FIGURES}
+# Figures of a capacity search; more depend on its bounds.
+OF_SEARCHES = (
+    "capacity_per_s",
+    "capacity_low_per_s",
+    "sustained_2s_per_s",
+    "sustained_5s_per_s",
+)
 # Figures in tables, and figures by which engines are compared.
 SHOWN = ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms", "lag_p99_ms")
 COMPARED = ("cpu_mean_pct", "rss_max_gib", "cpu_s_per_million", "lag_p50_ms")
@@ -335,8 +342,8 @@ def figures_of(run: RunRecord) -> dict[str, float | None]:
         found |= _lags(results.verdict)
         if results.views:
             oldest = max(results.views, key=lambda view: view.lag_p99_ms)
-            found["view_lag_p50_ms"] = _finite(oldest.lag_p50_ms)
-            found["view_lag_p99_ms"] = _finite(oldest.lag_p99_ms)
+            found["view_lag_p50_ms"] = finite(oldest.lag_p50_ms)
+            found["view_lag_p99_ms"] = finite(oldest.lag_p99_ms)
         found |= _reads(results.reads)
         found["dt_p50_ms"] = results.dt_ms.p50
         found["achieved_pageviews_per_s"] = results.achieved_pageviews_per_s
@@ -395,11 +402,11 @@ def _lags(verdict: Verdict) -> dict[str, float | None]:
         return {**processed}
     return {
         **processed,
-        "lag_p50_ms": _finite(lag.lag_p50_ms),
-        "lag_p99_ms": _finite(lag.lag_p99_ms),
-        "lag_max_ms": _finite(lag.lag_max_ms),
-        "processing_lag_p50_ms": _finite(lag.processing_lag_p50_ms),
-        "processing_lag_p99_ms": _finite(lag.processing_lag_p99_ms),
+        "lag_p50_ms": finite(lag.lag_p50_ms),
+        "lag_p99_ms": finite(lag.lag_p99_ms),
+        "lag_max_ms": finite(lag.lag_max_ms),
+        "processing_lag_p50_ms": finite(lag.processing_lag_p50_ms),
+        "processing_lag_p99_ms": finite(lag.processing_lag_p99_ms),
         "lag_slope_pct": lag.slope.pct,
     }
 
@@ -411,12 +418,13 @@ def _reads(reads: Sequence[Answers]) -> dict[str, float | None]:
     for what, all_of in (("time", times), ("age", ages)):
         if all_of:
             worst = max(all_of, key=lambda of: of.p99_ms)
-            found[f"read_{what}_p50_ms"] = _finite(worst.p50_ms)
-            found[f"read_{what}_p99_ms"] = _finite(worst.p99_ms)
+            found[f"read_{what}_p50_ms"] = finite(worst.p50_ms)
+            found[f"read_{what}_p99_ms"] = finite(worst.p99_ms)
     return found
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """Return None for an infinite value, which flat records do not have."""
     return value if math.isfinite(value) else None
 
 

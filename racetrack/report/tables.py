@@ -1,6 +1,7 @@
 """The report on the terminal: a table per runtime and machine, then ratios, searches, failures."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TextIO
 
 from rich.console import Console
 from rich.markup import escape
@@ -27,10 +28,11 @@ TOP_COLUMNS = {"cpu_mean_pct": "top_cpu_mean_pct"}
 NOT_OFFERED = "not offered here"
 
 
-def console() -> Console:
-    """Return a console: with colours on a terminal, plain and wide elsewhere."""
-    plain = Console(highlight=False)
-    return plain if plain.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+def console(file: TextIO | None = None) -> Console:
+    """Return a console on `file` (standard output if None): with colours on a terminal, plain and
+    wide elsewhere."""
+    plain = Console(file=file, highlight=False)
+    return plain if plain.is_terminal else Console(file=file, highlight=False, width=PLAIN_WIDTH)
 
 
 def show(

@@ -1,8 +1,9 @@
 """What the tests of commands share: the machine is theirs, and runs end as they say."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from racetrack.results.sweep import Sweep
 from racetrack.run import sweep
 from tests.records import run_json
 
-Ended = Callable[[str], Path]
+Ended = Callable[..., Path]
 
 
 @pytest.fixture(autouse=True)
@@ -21,10 +22,11 @@ def the_machine_is_free(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 
 @pytest.fixture
 def ended(tmp_path: Path) -> Ended:
-    """Makes the folder of a run with this outcome."""
+    """Makes the folder of a run with this outcome, and other changes to its record."""
 
-    def make(outcome: str) -> Path:
-        (tmp_path / "run.json").write_text(json.dumps(run_json({"outcome": outcome})))
+    def make(outcome: str, changes: Mapping[str, Any] | None = None) -> Path:
+        record = run_json({"outcome": outcome, **(changes or {})})
+        (tmp_path / "run.json").write_text(json.dumps(record))
         return tmp_path
 
     return make

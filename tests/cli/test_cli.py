@@ -88,7 +88,7 @@ def test_a_name_in_the_environment_that_is_no_setting_is_warned_of_once(
 def completed(typed: str, tmp_path: Path) -> list[str]:
     """What bash offers for a line whose last word is begun; the command stands on PATH."""
     for name in ("race", "run_experiment.sh"):
-        arguments = "experiment" if name == "run_experiment.sh" else ""
+        arguments = cli.POSITIONAL_FORM if name == "run_experiment.sh" else ""
         command = f'#!/bin/sh\nexec {sys.executable} -m racetrack.cli {arguments} "$@"\n'
         (tmp_path / name).write_text(command)
         (tmp_path / name).chmod(0o755)

@@ -77,8 +77,8 @@ def test_status_says_what_runs_without_numbers_of_processes(up: str) -> None:
 
 
 def test_experiments_are_refused_with_the_reason(up: str) -> None:
-    arguments = [ENGINE.name, "1000", "1", "1", "1.0"]
-    refused = CliRunner().invoke(cli.race, ["experiment", *arguments])
+    typed = f"run {ENGINE.name} --rate 1k --settle 1 --samples 1"
+    refused = CliRunner().invoke(cli.race, typed.split())
     assert refused.exit_code == 3
     assert "virtual machine" in refused.output
     assert "nothing has been started. Run Racetrack on a Linux machine" in refused.output

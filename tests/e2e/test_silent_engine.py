@@ -77,7 +77,8 @@ def test_one_that_is_never_heard_of_again_may_have_counted_all(
     stall_for_s(0)
     # It never drains, however long that is waited for.
     monkeypatch.setattr(session, "DRAIN_WITHIN_S", 12.0)
-    run = CliRunner().invoke(cli.race, ["experiment", CALIBRATION, "1000", "5", "10", "1.0"])
+    typed = f"run {CALIBRATION} --rate 1k --settle 5 --samples 10"
+    run = CliRunner().invoke(cli.race, typed.split())
     assert run.exit_code == 1, run.output
     told = read_run(run_folder(run.output))
     assert "reported no update while it was measured, nor while" in told["outcome"]

@@ -11,5 +11,5 @@ from racetrack.engines.mz import engine as mz
 if __name__ == "__main__":
     script, *arguments = sys.argv[1:]
     mz.ENGINE = mz.Materialize(Path(script))
-    sys.argv[1:] = ["experiment", "mz", *arguments]
+    sys.argv[1:] = [cli.POSITIONAL_FORM, "mz", *arguments]
     cli.main()

@@ -1,0 +1,177 @@
+"""Options of commands that end with a result: `--json`, `--csv`, `--markdown`, and the conditions
+of `--fail-if`."""
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from racetrack.cli.parameters import CONDITION_EXIT_CODE
+
+if TYPE_CHECKING:
+    from racetrack.analysis.conditions import Condition
+    from racetrack.report.baseline import Groups
+    from racetrack.report.export import Document, FlatRecord
+    from racetrack.terminal import Screen
+
+STDOUT = "-"
+
+
+class _File(click.Path):
+    """A file to be written, or `-`; its folder is checked before hours of measuring."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        path = str(super().convert(value, param, ctx))
+        if path != STDOUT and not Path(path).absolute().parent.is_dir():
+            self.fail(f"{path!r}: there is no folder {Path(path).parent}.", param, ctx)
+        return path
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where records go: name of the form (`json`, `csv`, `markdown`) → file, or `-`."""
+
+    files: dict[str, str]
+
+    @property
+    def uses_stdout(self) -> bool:
+        """Whether a form goes to standard output."""
+        return STDOUT in self.files.values()
+
+    def screen(self) -> "Screen":
+        """Return the screen of the command; on standard error if a form goes to standard output."""
+        from racetrack.terminal import Screen, patient_console
+
+        return Screen(patient_console(sys.stderr) if self.uses_stdout else None)
+
+    def write(self, document: "Document") -> None:
+        """Write each form that was asked for."""
+        for form, path in self.files.items():
+            text: str = getattr(document, f"as_{form}")()
+            if path == STDOUT:
+                click.echo(text, nl=False)
+            else:
+                Path(path).write_text(text, encoding="utf-8")
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--json`, `--csv` and `--markdown`; the command gets an `output`."""
+
+    @click.option(
+        "--json",
+        "json_file",
+        metavar="FILE",
+        type=_File(dir_okay=False, allow_dash=True),
+        help="Write one flat record per run as JSON (docs/run-folder.md lists its keys); - is"
+        " standard output.",
+    )
+    @click.option(
+        "--csv",
+        "csv_file",
+        metavar="FILE",
+        type=_File(dir_okay=False, allow_dash=True),
+        help="Write the same records as CSV.",
+    )
+    @click.option(
+        "--markdown",
+        "markdown_file",
+        metavar="FILE",
+        type=_File(dir_okay=False, allow_dash=True),
+        help="Write a table of the main figures as Markdown.",
+    )
+    @functools.wraps(command)
+    def with_output(
+        *args: Any,
+        json_file: str | None,
+        csv_file: str | None,
+        markdown_file: str | None,
+        **options: Any,
+    ) -> Any:
+        asked = {"json": json_file, "csv": csv_file, "markdown": markdown_file}
+        files = {form: path for form, path in asked.items() if path}
+        if list(files.values()).count(STDOUT) > 1:
+            raise click.UsageError("Only one of --json, --csv and --markdown can be -.")
+        return command(*args, output=Output(files), **options)
+
+    return with_output
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The conditions of `--fail-if`, and what changes are relative to."""
+
+    conditions: "Sequence[Condition]" = ()
+    baseline: "Groups | None" = None
+
+    def exit_code(self, records: "Sequence[FlatRecord]", screen: "Screen") -> int:
+        """Print each condition that holds for some engine and rate; return the exit code."""
+        from racetrack.analysis.conditions import why_it_holds
+        from racetrack.report.baseline import counterpart, groups_of
+
+        code = 0
+        for key, group in groups_of(records).items() if self.conditions else ():
+            reference = counterpart(self.baseline, key) if self.baseline else None
+            engine, rate = key
+            where = engine if rate is None else f"{engine} at {rate:,}/s"
+            for condition in self.conditions:
+                if why := why_it_holds(condition, group, reference):
+                    screen.heading(f"Fails --fail-if '{condition.text}': {where}: {why}.")
+                    code = CONDITION_EXIT_CODE
+        return code
+
+
+def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--fail-if` and `--against`; the command gets a `gate`."""
+
+    @click.option(
+        "--fail-if",
+        "conditions",
+        multiple=True,
+        metavar="CONDITION",
+        help="Exit with code 6 if this holds for some engine and rate: a bound such as"
+        " 'lag_p99_ms>2000', a change such as 'cpu_s_per_million>+10%' relative to --against, or"
+        " fell_behind. The option may be given several times.",
+    )
+    @click.option(
+        "--against",
+        multiple=True,
+        metavar="PATH",
+        type=click.Path(exists=True, path_type=Path),
+        help="What changes are relative to: the folder of a run, sweep or search, a file that"
+        " --json wrote, or one of results/. The option may be given several times.",
+    )
+    @functools.wraps(command)
+    def with_gate(
+        *args: Any, conditions: tuple[str, ...], against: tuple[Path, ...], **options: Any
+    ) -> Any:
+        return command(*args, gate=make_gate(conditions, against), **options)
+
+    return with_gate
+
+
+def make_gate(texts: Sequence[str], against: Sequence[Path]) -> Gate:
+    """Parse conditions and read the baseline, before hours of measuring.
+
+    Raises:
+        click.UsageError: a condition can't be used, or lacks something to be relative to.
+    """
+    if not texts:
+        return Gate()
+    from racetrack.analysis.conditions import parse
+    from racetrack.cli.parameters import errors_to_exit_codes
+    from racetrack.report.baseline import read_groups
+    from racetrack.report.figures import BY_KEY, OF_SEARCHES
+
+    try:
+        conditions = [parse(text, [*BY_KEY, *OF_SEARCHES]) for text in texts]
+    except ValueError as error:
+        raise click.UsageError(f"--fail-if: {error}.") from error
+    relative = [condition.text for condition in conditions if condition.is_relative]
+    if relative and not against:
+        raise click.UsageError(f"--fail-if '{relative[0]}': relative to what? Add --against PATH.")
+    with errors_to_exit_codes():
+        return Gate(conditions, read_groups(against) if against else None)

@@ -1,0 +1,180 @@
+"""`./race run` and `./run_experiment.sh`: one run with one engine at one rate."""
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from racetrack.cli.outputs import Output, gate_options, output_options
+from racetrack.cli.parameters import (
+    DECIDE_OPTION,
+    FAULT_OPTION,
+    POSITIVE_S,
+    VERIFY_OPTION,
+    WORKLOAD_OPTION,
+    Command,
+    Duration,
+    Rate,
+    engine_argument,
+    guarded,
+    load_settings,
+)
+from racetrack.machine_lock import machine_lock
+
+if TYPE_CHECKING:
+    from racetrack.cli.outputs import Gate
+    from racetrack.results.run import RunArguments
+
+PRINT_SAMPLES_OPTION = click.option(
+    "--print-samples",
+    is_flag=True,
+    help="Also print top_summary.log: top's samples of each service, as `name=…, tag=…,"
+    " samples=[…]`, for scripts.",
+)
+
+
+def _shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that both forms of the command have."""
+    for option in (
+        gate_options,
+        output_options,
+        WORKLOAD_OPTION,
+        DECIDE_OPTION,
+        PRINT_SAMPLES_OPTION,
+        FAULT_OPTION,
+        VERIFY_OPTION,
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(cls=Command)
+@engine_argument
+@click.option(
+    "--rate",
+    type=Rate(),
+    default="5k",
+    show_default=True,
+    help="Events per second of the workload's main topic, such as 5000, 5k or 1.5M. At 0 the run"
+    " measures what the idle engine costs.",
+)
+@click.option(
+    "--settle",
+    type=Duration(),
+    default="20s",
+    show_default=True,
+    help="Time to settle before samples are taken. Java compiles for about a minute.",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Number of samples of top.",
+)
+@click.option(
+    "--every",
+    type=Duration(POSITIVE_S),
+    default="1s",
+    show_default=True,
+    help="Time between two samples.",
+)
+@_shared_options
+def run(rate: int, settle: float, samples: int, every: float, **options: Any) -> None:
+    """Run one engine at one rate on a fresh stack, and print what it cost and how far it lagged.
+
+    ENGINE is an engine's name (`./race engines` lists them). The run leaves one folder in logs/.
+
+    \b
+    Examples:
+        ./race run dh
+        ./race run dh --rate 5k --settle 20s --samples 10 --every 1s
+        ./race run dh --rate 2k --samples 30 --fault kill:debezium@30s --verify
+        ./race run dh --fail-if fell_behind --fail-if 'lag_p99_ms>2000' --json run.json
+        ./race run dh --against logs/2026.03.22.05.04.28_UTC_dh_5000 \\
+            --fail-if 'cpu_s_per_million>+10%'
+    """
+    _run(rate, settle, samples, every, **options)
+
+
+@click.command(cls=Command)
+@engine_argument
+@click.argument("rate", metavar="RATE", type=Rate())
+@click.argument("wait", metavar="WAIT", type=Duration())
+@click.argument("samples", metavar="SAMPLES", type=click.IntRange(min=1))
+@click.argument("delay", metavar="DELAY", type=Duration(POSITIVE_S))
+@_shared_options
+def run_experiment(rate: int, wait: float, samples: int, delay: float, **options: Any) -> None:
+    """Run one experiment with one engine at one rate: `./race run` with positional arguments.
+
+    ENGINE is an engine's name (`./race engines` lists them). RATE is in pageviews per second, or
+    in what else the workload's main topic has, such as 5000, 5k or 1.5M; at 0 the run measures
+    what the engine costs when idle. WAIT is the time to settle, such as 20 or 20s or 2m. Then top
+    takes SAMPLES samples, DELAY seconds apart. The run leaves one folder in logs/.
+
+    \b
+    Examples:
+        ./run_experiment.sh dh 5000 20 10 1.0
+        ./run_experiment.sh dh 5k 20s 10 1s --verify
+        ./run_experiment.sh dh 2000 20 30 1.0 --fault kill:debezium@30s
+    """
+    _run(rate, wait, samples, delay, **options)
+
+
+def _run(
+    rate: int,
+    settle_s: float,
+    samples: int,
+    every_s: float,
+    *,
+    engine: str,
+    verify: bool,
+    faults: tuple[str, ...],
+    print_samples: bool,
+    decide_within: float,
+    workload: str | None,
+    output: Output,
+    gate: "Gate",
+) -> None:
+    """Run, write the record, and exit with the code of the outcome or of a condition that holds."""
+    from racetrack.results.run import RunArguments
+
+    asked = RunArguments(
+        pageviews_per_s=rate,
+        wait_s=settle_s,
+        samples=samples,
+        delay_s=every_s,
+        verify=verify,
+        faults=faults,
+        decide_within_s=0 if faults or not rate else decide_within,
+    )
+    sys.exit(_exit_code(engine, asked, workload, output, gate, print_samples=print_samples))
+
+
+def _exit_code(
+    engine: str,
+    asked: "RunArguments",
+    workload: str | None,
+    output: Output,
+    gate: "Gate",
+    *,
+    print_samples: bool,
+) -> int:
+    from racetrack.analysis import outcome
+    from racetrack.report.collect import collect
+    from racetrack.report.export import Document, flat_record
+    from racetrack.run.experiment import TOP_SUMMARY, require_possible, run_once
+
+    screen = output.screen()
+    with guarded(screen) as guard:
+        settings = load_settings(workload)
+        require_possible(engine, asked, settings)
+        with machine_lock():
+            folder = run_once(engine, asked, settings, screen, guard)
+        if print_samples and (summary := folder / TOP_SUMMARY).is_file():
+            click.echo(summary.read_text(), nl=False)
+        (made,) = collect([folder]).runs
+        record = flat_record(made)
+        output.write(Document("runs", [record]))
+        return outcome.exit_code(made.outcome) or gate.exit_code([record], screen)

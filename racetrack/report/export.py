@@ -1,0 +1,159 @@
+"""Flat records of runs and searches, and their export as JSON, CSV and Markdown.
+
+docs/run-folder.md describes the columns.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from racetrack.clock import utc_now
+from racetrack.report.collect import Limit, Run, place_of
+from racetrack.report.figures import BY_KEY, count_views, finite, number
+from racetrack.results.run import RunRecord
+from racetrack.results.verification import Verified, ViewStatus
+from racetrack.workloads.contract import workload_of
+
+SCHEMA_VERSION = 1
+# Columns of a Markdown table: those of a record that are in it, in this order.
+IN_MARKDOWN = (
+    "engine",
+    "asked_pageviews_per_s",
+    "outcome",
+    "verdict",
+    "capacity_per_s",
+    "lag_p50_ms",
+    "lag_p99_ms",
+    "cpu_s_per_million",
+    "cpu_mean_pct",
+    "pss_max_gib",
+    "rss_max_gib",
+    "tag",
+)
+
+FlatRecord = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Document:
+    """Records to export. `kind` names what they are; `more` are further keys of the JSON form."""
+
+    kind: str
+    records: Sequence[FlatRecord]
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> str:
+        """Return all of it as JSON; unknown values are null."""
+        whole = {
+            "schema_version": SCHEMA_VERSION,
+            "kind": self.kind,
+            "created_at": utc_now(),
+            **self.more,
+            "records": self.records,
+        }
+        return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+    def as_csv(self) -> str:
+        """Return the records as CSV, a line each; unknown values are empty."""
+        columns = list(dict.fromkeys(key for record in self.records for key in record))
+        text = io.StringIO()
+        writer = csv.DictWriter(text, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.records)
+        return text.getvalue()
+
+    def as_markdown(self) -> str:
+        """Return a table of the main columns, rounded for people."""
+        there = {key for record in self.records for key in record}
+        columns = [key for key in IN_MARKDOWN if key in there]
+        rows = [[_cell(key, record.get(key)) for key in columns] for record in self.records]
+        return markdown_table(columns, rows)
+
+
+def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cell(key: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if key in BY_KEY:
+        return number(key, value)
+    text = f"{value:,.0f}" if isinstance(value, int | float) else str(value)
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def flat_record(run: Run) -> FlatRecord:
+    """Return a run as one flat record: a column per figure, with the unit in its name; None where
+    a figure was not measured, or is infinite."""
+    asked = run.record.asked
+    verdict = run.record.results.verdict if run.record.results else None
+    slope = verdict.measured.slope if verdict and verdict.measured else None
+    return {
+        "run_id": run.record.run_id,
+        "tag": run.tag,
+        "engine": run.engine,
+        "workload": workload_of(run.record.settings),
+        "runtime": run.place[0],
+        "machine": run.place[1],
+        "asked_pageviews_per_s": asked.pageviews_per_s if asked else None,
+        "warm_up_s": asked.warm_up_s if asked else None,
+        "wait_s": asked.wait_s if asked else None,
+        "samples": asked.samples if asked else None,
+        "delay_s": asked.delay_s if asked else None,
+        "outcome": run.outcome,
+        "verdict": run.verdict,
+        "window_s": verdict.window_s if verdict else None,
+        "lag_slope_low_pct": slope.low_pct if slope else None,
+        "lag_slope_high_pct": slope.high_pct if slope else None,
+        **run.figures,
+        **_views_there(run.record),
+        **_views(run.record.verified),
+    }
+
+
+def flat_search(search: Limit) -> FlatRecord:
+    """Return a capacity search as one flat record; `sustained_2s_per_s` is the highest rate at
+    which the p99 of the lag stayed within 2 s."""
+    record = search.record
+    capacity = record.capacity
+    runtime, machine = place_of(record)
+    return {
+        "tag": search.tag,
+        "engine": record.engine,
+        "workload": workload_of(record.settings),
+        "runtime": runtime,
+        "machine": machine,
+        "of": record.of,
+        "outcome": record.outcome,
+        "capacity_per_s": capacity.per_s if capacity else None,
+        "capacity_low_per_s": finite(capacity.low) if capacity else None,
+        "capacity_high_per_s": finite(capacity.high) if capacity else None,
+        "minutes": record.minutes,
+        **{
+            f"sustained_{one.bound_ms / 1000:g}s_per_s": one.held_per_s
+            for one in record.sustainable
+        },
+    }
+
+
+def _views_there(run: RunRecord) -> dict[str, int | None]:
+    """Return the engine's number of views and the workload's; None if unknown."""
+    there, of = count_views(run) or (None, None)
+    return {"views_there": there, "views_of_workload": of}
+
+
+def _views(found: Verified | None) -> dict[str, Any]:
+    """Return the number of right views, the wrong ones, and the time to drain; None unverified."""
+    if found is None:
+        return {"views_right": None, "views_wrong": None, "drained_after_s": None}
+    return {
+        "views_right": len(found.named(ViewStatus.RIGHT)),
+        "views_wrong": " ".join(found.named(ViewStatus.WRONG, ViewStatus.UNREADABLE)),
+        "drained_after_s": found.drained_after_s,
+    }

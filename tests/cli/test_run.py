@@ -1,0 +1,247 @@
+"""`./race run` and `./run_experiment.sh`: both run the same; wrong arguments end in one clear line,
+the usage, and exit code 2; the exit code says how the run ended."""
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from racetrack import cli, plugins
+from racetrack.cli.run import run_experiment
+from racetrack.config import REPO, Settings
+from racetrack.machine_lock import machine_lock
+from racetrack.results.run import RunArguments
+from racetrack.run import experiment
+from tests.cli.conftest import Ended
+from tests.records import LAG
+from tests.some_engines import EXAMPLE
+
+POSITIONAL = (EXAMPLE, "5000", "20", "10", "1.0")
+
+
+def by_position(arguments: Sequence[str]) -> Result:
+    return CliRunner().invoke(run_experiment, arguments)
+
+
+def run(typed: str) -> Result:
+    return CliRunner().invoke(cli.race, ["run", *typed.split()])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nosuch", "5000", "20", "10", "1.0"], "nosuch"),
+        (["fluid", "5000", "20", "10", "1.0"], "there is no 'fluid'"),
+        ([EXAMPLE, "-5", "20", "10", "1.0"], "-5 is negative"),
+        ([EXAMPLE, "5,000", "20", "10", "1.0"], "write 5000"),
+        ([EXAMPLE, "many", "20", "10", "1.0"], "RATE"),
+        ([EXAMPLE, "5000", "nan", "10", "1.0"], "WAIT"),
+        ([EXAMPLE, "5000", "20", "0", "1.0"], "SAMPLES"),
+        ([EXAMPLE, "5000", "20", "1.5", "1.0"], "SAMPLES"),
+        ([EXAMPLE, "5000", "20", "10", "-1"], "-1 is negative"),
+        ([EXAMPLE, "5000", "20", "10", "0"], "DELAY"),
+        ([*POSITIONAL, "--verfy"], "Did you mean '--verify'?"),
+        ([EXAMPLE, "5000", "20", "10", "inf"], "DELAY"),
+        ([EXAMPLE, "5000", "20", "10"], "DELAY"),
+        ([*POSITIONAL, "--workload", "nosuch"], "nosuch"),
+        ([], "ENGINE"),
+    ],
+)
+def test_a_wrong_argument_is_named(arguments: list[str], says: str) -> None:
+    result = by_position(arguments)
+    assert result.exit_code == 2
+    assert "Usage: " in result.output
+    (error_line,) = [line for line in result.output.splitlines() if line.startswith("Error: ")]
+    assert says in error_line
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("--rate many", "--rate"),
+        ("--every 0", "--every"),
+        ("--samples 0", "--samples"),
+        ("--fail-if lag_p99>2", "Did you mean lag_p99_ms?"),
+        ("--fail-if lag_p99_ms>+10%", "Add --against PATH"),
+        ("--fail-if lag_p99_ms>10%", "sign and percent"),
+        ("--fail-if slow", "is no condition"),
+        ("--json - --csv -", "Only one of"),
+        ("--json nowhere/run.json", "there is no folder nowhere"),
+    ],
+)
+def test_an_option_that_can_not_be_used_is_named_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch, options: str, says: str
+) -> None:
+    monkeypatch.setattr(experiment, "run_once", pytest.fail)
+    result = run(f"{EXAMPLE} {options}")
+    assert result.exit_code == 2, result.output
+    assert says in result.output
+
+
+def test_the_former_name_is_gone() -> None:
+    assert CliRunner().invoke(cli.race, ["experiment", *POSITIONAL]).exit_code == 2
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch, ended: Ended) -> list[tuple[str, RunArguments, str]]:
+    """Engine, arguments and workload of each run; each ends `ok` at once."""
+    made: list[tuple[str, RunArguments, str]] = []
+
+    def run_once(engine: str, asked: RunArguments, settings: Settings, *_: object) -> Path:
+        made.append((engine, asked, settings.workload))
+        return ended("ok")
+
+    monkeypatch.setattr(experiment, "run_once", run_once)
+    monkeypatch.setattr(experiment, "require_possible", lambda *_: None)
+    return made
+
+
+def test_both_forms_run_the_same(
+    runs: list[tuple[str, RunArguments, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKLOAD", "another")
+    workload = plugins.default_workload()
+    options = "--verify --fault kill:mysql@1s --fault pause:broker@2s+1s --workload " + workload
+    asked = RunArguments(
+        pageviews_per_s=5_000,
+        wait_s=20,
+        samples=10,
+        delay_s=0.5,
+        verify=True,
+        faults=("kill:mysql@1s", "pause:broker@2s+1s"),
+    )
+    assert by_position([EXAMPLE, "5k", "20", "10", "0.5", *options.split()]).exit_code == 0
+    assert run(f"{EXAMPLE} --every 500ms {options}").exit_code == 0
+    assert runs == [(EXAMPLE, asked, workload)] * 2
+
+
+def test_options_have_defaults(
+    runs: list[tuple[str, RunArguments, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DECIDE_WITHIN", raising=False)
+    assert run(EXAMPLE).exit_code == 0
+    ((_, asked, _),) = runs
+    assert (asked.pageviews_per_s, asked.wait_s, asked.samples, asked.delay_s) == (5000, 20, 10, 1)
+    assert asked.decide_within_s == 120
+
+
+def test_rates_and_times_are_taken_as_people_write_them(
+    runs: list[tuple[str, RunArguments, str]],
+) -> None:
+    for typed in ("5k 2m 10 500ms", "0 0 10 1s --decide-within 2m"):
+        result = by_position([EXAMPLE, *typed.split()])
+        assert result.exit_code == 0, result.output
+    assert [(asked.pageviews_per_s, asked.wait_s, asked.delay_s) for _, asked, _ in runs] == [
+        (5_000, 120, 0.5),
+        (0, 0, 1),
+    ]
+    assert runs[1][1].decide_within_s == 0  # nothing is offered, so there is nothing to decide
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"), [("ok", 0), ("the broker ended", 1), ("Void: others.", 5)]
+)
+def test_how_it_ended_is_the_exit_code(
+    monkeypatch: pytest.MonkeyPatch, ended: Ended, outcome: str, code: int
+) -> None:
+    monkeypatch.setattr(experiment, "run_once", lambda *_: ended(outcome))
+    assert run(f"{EXAMPLE} --fail-if lag_p99_ms<100").exit_code == (code or 6)
+    assert run(EXAMPLE).exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("condition", "lag_p99_ms", "says"),
+    [
+        ("lag_p99_ms>2000", 2_500, "lag_p99_ms is 2,500"),
+        ("lag_p99_ms>2000", 1_500, ""),
+        ("lag_p99_ms>2000", None, "lag_p99_ms is unknown or infinite"),
+        ("lag_p99_ms>+10%", 2_500, "lag_p99_ms changed by +25.0 %"),
+        ("lag_p99_ms>+10%", 2_100, ""),
+        ("fell_behind", 2_500, ""),
+        ("capacity_per_s<1000", 1, "capacity_per_s is unknown or infinite"),
+    ],
+)
+def test_a_condition_that_holds_has_an_exit_code_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    ended: Ended,
+    condition: str,
+    lag_p99_ms: float | None,
+    says: str,
+) -> None:
+    def of(lag_ms: float | None) -> dict[str, Any]:
+        lag = {**LAG, "lag_p99_ms": lag_ms}
+        return {"results": {"verdict": {"measured": lag}}, "engine": EXAMPLE}
+
+    before = tmp_path / "before.json"
+    monkeypatch.setattr(experiment, "run_once", lambda *_: ended("ok", of(2_000)))
+    assert run(f"{EXAMPLE} --json {before}").exit_code == 0
+    monkeypatch.setattr(experiment, "run_once", lambda *_: ended("ok", of(lag_p99_ms)))
+    result = run(f"{EXAMPLE} --fail-if {condition} --against {before}")
+    assert result.exit_code == (6 if says else 0), result.output
+    assert says in result.output
+
+
+def test_records_go_to_files_and_to_standard_output(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ended: Ended
+) -> None:
+    monkeypatch.setattr(experiment, "run_once", lambda *_: ended("ok"))
+    table = tmp_path / "run.md"
+    result = run(f"{EXAMPLE} --json - --csv {tmp_path / 'run.csv'} --markdown {table}")
+    told = json.loads(result.stdout)
+    (record,) = told["records"]
+    assert (told["schema_version"], told["kind"], record["outcome"]) == (1, "runs", "ok")
+    columns = (tmp_path / "run.csv").read_text().splitlines()[0].split(",")
+    assert columns == list(record)
+    assert table.read_text().startswith("| engine | asked_pageviews_per_s | outcome | verdict |")
+
+
+@pytest.mark.parametrize(("option", "printed"), [("", ""), ("--print-samples", "name=x\n")])
+def test_samples_are_printed_if_asked_for(
+    monkeypatch: pytest.MonkeyPatch, ended: Ended, option: str, printed: str
+) -> None:
+    folder = ended("ok")
+    (folder / "top_summary.log").write_text("name=x\n")
+    monkeypatch.setattr(experiment, "run_once", lambda *_: folder)
+    result = by_position([*POSITIONAL, *option.split()])
+    assert (result.exit_code, result.output) == (0, printed)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "says"),
+    [
+        ("--fault kill:nobody@1s", {}, "nobody"),
+        ("", {"WORKLOAD": "nosuch"}, "WORKLOAD"),
+        ("", {"KAFKA_HEAP": "much"}, "KAFKA_HEAP"),
+        ("", {"REDPANDA_MEMORY": "7g"}, "REDPANDA_MEMORY has no effect"),
+    ],
+)
+def test_what_can_not_be_used_is_said_while_another_run_has_the_machine(
+    arguments: str, settings: dict[str, str], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    with machine_lock():
+        result = by_position([*POSITIONAL, *arguments.split()])
+    assert result.exit_code == 2, result.output
+    assert says in result.output
+
+
+def test_another_run_on_the_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiment, "run_once", pytest.fail)
+    with machine_lock():
+        result = by_position(POSITIONAL)
+    assert result.exit_code == 4
+    assert f"pid {os.getpid()}" in result.output
+
+
+def test_the_script_takes_arguments_by_position() -> None:
+    """Its help comes from the command that it calls."""
+    script = REPO / "run_experiment.sh"
+    done = subprocess.run([script, "--help"], capture_output=True, text=True, check=True)
+    assert "Usage: ./run_experiment.sh [OPTIONS] ENGINE RATE WAIT SAMPLES DELAY" in done.stdout
