@@ -1,1 +1,1 @@
-"""The run folder, and the models of every record in it."""
+"""The run folder, and the models of the JSON records in it."""

@@ -7,7 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 Utc = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")]
 Scalar = str | int | float | bool | None
-# JSON has no infinity: an infinite lag is null there.
+# JSON can't represent infinity, so an infinite lag is written as null.
 InfinityAsNull = Annotated[
     float,
     BeforeValidator(lambda value: math.inf if value is None else value),

@@ -1,27 +1,27 @@
-"""Defects injected into the calibration engine, which the measurement has to find."""
+"""Defects injected into the calibration engine, to check that the harness measures them."""
 
 from dataclasses import dataclass
 
 NO_PARTITION = -1
-VISIBLE_CYCLE_MS = 100  # an update cycle this long shows in the lag
+VISIBLE_CYCLE_MS = 100  # update cycles of at least this length are visible in the lag
 
 
 @dataclass(frozen=True)
 class InjectedDefect:
-    """Difference of the calibration engine from one that counts at once.
+    """Differences of the calibration engine from an ideal engine, which counts without delay.
 
-    It reports its count every `cycle_ms`, and stamps the partitions of one update one after
-    another over `spread_ms`. It counts a pageview no sooner than `delay_ms` after its
-    `received_at`. It does not count `stalled_partition` (-1: none) from `stall_after_s` on, for
-    `stall_for_s` (0: until the end), both in seconds since its start.
+    The engine reports its count every `cycle_ms`. The timestamps of the partitions in one update
+    are spread over `spread_ms`. A pageview is counted no sooner than `delay_ms` after its
+    `received_at`. `stalled_partition` (-1: none) is not counted for `stall_for_s` seconds (0: until
+    the end), beginning `stall_after_s` seconds after the engine's start.
 
-    It counts at most `capacity_per_s` (0: no limit). This rate has a standard deviation of
-    `noise_pct` percent with a correlation time of `noise_tau_s`. It is 0 in pauses of `pause_ms`,
-    which start at random, every `pause_every_s` on average. `seed` seeds noise and pauses (0: a new
-    seed at every start).
+    The engine counts at most `capacity_per_s` pageviews per second (0: no limit). This capacity
+    varies with a standard deviation of `noise_pct` percent and a correlation time of `noise_tau_s`.
+    It is 0 during pauses of `pause_ms`, which begin at random times, `pause_every_s` apart on
+    average. `seed` seeds noise and pauses (0: a new seed at every start).
 
-    Its view holds what it had counted `view_behind_ms` earlier, and answers a query after
-    `answer_ms`.
+    The engine's view contains the pageviews counted until `view_behind_ms` ago. Queries of the view
+    are answered after `answer_ms`.
     """
 
     delay_ms: int = 0
@@ -41,7 +41,7 @@ class InjectedDefect:
 
     @property
     def mean_capacity_per_s(self) -> float:
-        """Mean rate with a backlog, pauses included, pageviews per second; 0: no limit."""
+        """Mean capacity including pauses, in pageviews per second; 0: no limit."""
         return self.capacity_per_s * (1 - self.pause_ms / 1000 / self.pause_every_s)
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """Models of `results` in `run.json`: lag, verdict, costs, freshness and recoveries.
 
-All figures are computed over the judged window (`verdict.from_ms` to `verdict.until_ms`), unless a
-description names another one.
+All figures are computed over the judged window (`verdict.from_ms` to `verdict.until_ms`), unless
+their description names another window.
 """
 
 from collections.abc import Mapping
@@ -13,22 +13,24 @@ from racetrack.results.base import InfinityAsNull, StrictModel
 
 
 class Slope(StrictModel):
-    """Growth in percent of real time (1 % is 10 ms per second) with its interval."""
+    """Growth of a lag in percent of real time (1 % is 10 ms per second), with an interval."""
 
     pct: float = Field(description="Theil-Sen slope.")
-    low_pct: float = Field(description="Lower end.")
-    high_pct: float = Field(description="Upper end.")
+    low_pct: float = Field(description="Lower end of the interval.")
+    high_pct: float = Field(description="Upper end of the interval.")
 
 
 class LagShare(StrictModel):
-    """Share of one stage in the processing lag."""
+    """Part of the processing lag that one component causes."""
 
     p50_ms: InfinityAsNull = Field(description="Median, milliseconds.")
-    slope: Slope | None = Field(description="Its growth; null if the verdict did not depend on it.")
+    slope: Slope | None = Field(
+        description="Growth of this part; null if the verdict did not depend on it."
+    )
 
 
 class LagAtMost(StrictModel):
-    """A point of the lag's distribution over time."""
+    """A point of the distribution of the lag over time."""
 
     share: float = Field(ge=0, le=1, description="Share of the window's time.")
     lag_ms: InfinityAsNull = Field(
@@ -37,40 +39,43 @@ class LagAtMost(StrictModel):
 
 
 class Lag(StrictModel):
-    """The lag behind a verdict, milliseconds; null is infinite.
+    """The lag on which a verdict is based, in milliseconds; null stands for infinity.
 
-    Lag is the age of the oldest pageview that is due and not counted, at every instant: what a
-    reader of the view sees. Processing lag is the lag right after an update, without the wait for
-    the next one; its quantiles weight each update by the time before it.
+    Lag is the age of the oldest pageview that is due but not counted. It is defined at every
+    instant, and is the delay that a reader of the view sees. Processing lag is the lag right after
+    an update; it excludes the wait for the next update. Its quantiles weight each update by the
+    time since the previous update.
     """
 
-    slope: Slope = Field(description="Of the processing lag.")
-    lag_p50_ms: InfinityAsNull = Field(description="Median over the window's time.")
-    lag_p90_ms: InfinityAsNull = Field(description="90 % of the time at most this.")
-    lag_p99_ms: InfinityAsNull = Field(description="99 % of the time at most this.")
-    lag_max_ms: InfinityAsNull = Field(description="Largest.")
-    lag_distribution: tuple[LagAtMost, ...] = Field(description="By rising share.")
-    processing_lag_p50_ms: InfinityAsNull = Field(description="Median.")
-    processing_lag_p99_ms: InfinityAsNull = Field(description="99 % of the time at most this.")
-    processing_lag_max_ms: InfinityAsNull = Field(description="Largest.")
+    slope: Slope = Field(description="Growth of the processing lag.")
+    lag_p50_ms: InfinityAsNull = Field(description="Median lag over the window's time.")
+    lag_p90_ms: InfinityAsNull = Field(description="Lag not exceeded in 90 % of the time.")
+    lag_p99_ms: InfinityAsNull = Field(description="Lag not exceeded in 99 % of the time.")
+    lag_max_ms: InfinityAsNull = Field(description="Largest lag.")
+    lag_distribution: tuple[LagAtMost, ...] = Field(description="Points in order of `share`.")
+    processing_lag_p50_ms: InfinityAsNull = Field(description="Median processing lag.")
+    processing_lag_p99_ms: InfinityAsNull = Field(
+        description="Processing lag not exceeded in 99 % of the time."
+    )
+    processing_lag_max_ms: InfinityAsNull = Field(description="Largest processing lag.")
     generator: LagShare
     broker: LagShare
     engine: LagShare
 
 
 class Throughput(StrictModel):
-    """Pageviews per second from the curves."""
+    """Rates in pageviews per second, from `curves.csv`."""
 
     offered_per_s: float = Field(description="Due by the schedule.")
-    handed_over_per_s: float = Field(description="Given to the generator's client library.")
-    published_per_s: float = Field(description="In the broker.")
+    handed_over_per_s: float = Field(description="Handed to the generator's Kafka client.")
+    published_per_s: float = Field(description="Stored in the broker.")
     processed_per_s: float | None = Field(
         description="Counted by the engine; null if it reported no update in the window."
     )
 
 
 class VerdictKind(StrEnum):
-    """Kind of verdict."""
+    """Possible verdicts."""
 
     KEPT_UP = "kept up"
     FELL_BEHIND = "fell behind"
@@ -84,7 +89,7 @@ class Verdict(StrictModel):
 
     kind: VerdictKind = Field(description="The verdict.")
     reason: str = Field(description="The reason, with numbers.")
-    warnings: tuple[str, ...] = Field(description="Reasons to doubt it.")
+    warnings: tuple[str, ...] = Field(description="Reasons to doubt the verdict.")
     threshold_pct: float = Field(
         description="Growth that counts as falling behind, percent of real time."
     )
@@ -96,7 +101,7 @@ class Verdict(StrictModel):
     window_s: float = Field(
         description="Seconds judged: less than the window if the recording ends early."
     )
-    updates: int = Field(description="Updates of the engine in them.")
+    updates: int = Field(description="Number of the engine's updates in these seconds.")
     next_update_s: float | None = Field(
         default=None,
         description="Seconds from the window's end to the engine's next update; null if none came.",
@@ -105,8 +110,8 @@ class Verdict(StrictModel):
     throughput: Throughput
     measured: Lag | None = Field(description="null if no slope could be computed.")
     shortest_window_s: float | None = Field(
-        description="Estimated length of a window that would decide; null if unknown, or if this"
-        " one did."
+        description="Estimated length of a window that would give a decision; null if unknown, or"
+        " if this window gave one."
     )
 
 
@@ -117,65 +122,69 @@ class Spread(StrictModel):
     sd: float | None = Field(description="Sample standard deviation; null for one sample.")
     sem: float | None = Field(description="Standard error of the mean; null for one sample.")
     max: float | None = Field(description="Largest sample.")
-    samples: tuple[float, ...] = Field(description="In order.")
+    samples: tuple[float, ...] = Field(description="Samples in order of time.")
 
 
 class TopStatistics(StrictModel):
     """CPU and memory of a service in the sampling window, as in the experiment of 2022."""
 
     cpu_pct: Spread = Field(description="Samples of top, percent of one core.")
-    rss_gib: Spread = Field(description="Resident memory, GiB, from the kernel's account.")
+    rss_gib: Spread = Field(description="Resident memory, GiB, from the kernel's accounting.")
     kernel_cpu_pct: float = Field(
-        description="CPU by the kernel's account over the same seconds, percent of one core."
+        description="CPU use in the same seconds from the kernel's accounting, percent of one core."
     )
 
 
 class MemoryMax(StrictModel):
-    """Maximum resident memory, from when the demo was loaded until the load ended."""
+    """Maximum resident memory in the time from loading the demo to the end of the load."""
 
     gib: float = Field(description="GiB.")
-    at_s: float = Field(description="Seconds after the rate was set; below 0: before it.")
+    at_s: float = Field(
+        description="When it was reached, in seconds after the rate was set; may be negative."
+    )
 
 
 class Cost(StrictModel):
     """CPU and memory of a service, or of all services of the engine, from kernel counters."""
 
-    cpu_mean_pct: float = Field(description="Mean CPU, percent of one core.")
+    cpu_mean_pct: float = Field(description="Mean CPU use, percent of one core.")
     cpu_s: float = Field(description="CPU seconds, user and system.")
     cpu_user_s: float = Field(description="CPU seconds in user mode.")
-    cpu_system_s: float = Field(description="CPU seconds in the kernel.")
+    cpu_system_s: float = Field(description="CPU seconds in kernel mode.")
     cpu_s_per_million: float | None = Field(
         default=None,
         description="CPU seconds per million pageviews counted by the engine; null below 1,000"
         " pageviews, where the base cost dominates.",
     )
     rss_max: MemoryMax | None = Field(
-        default=None, description="Over the whole run, not only the judged window."
+        default=None, description="Largest value in the whole run, not only the judged window."
     )
     rss_growth_gib_per_million: float | None = Field(
         default=None,
-        description="Growth of resident memory per million pageviews; null as above.",
+        description="Growth of resident memory, GiB per million pageviews; null in the same cases"
+        " as cpu_s_per_million.",
     )
     pss_max_gib: float | None = Field(
         default=None,
-        description="Proportional set size, GiB (shared pages split among their processes): the"
-        " larger of two readings, just before and just after the sampling window. null if the"
-        " kernel did not allow it.",
+        description="Proportional set size, GiB (a shared page is divided among the processes that"
+        " share it). The larger of two readings, taken just before and just after the sampling"
+        " window; null if the kernel denied access.",
     )
     tmpfs_max_gib: float | None = Field(
         default=None,
-        description="Its files on tmpfs, GiB, without mapped pages, which are in pss_max_gib; the"
-        " same two readings; null as above.",
+        description="Files of the service on tmpfs, GiB, without mapped pages, which pss_max_gib"
+        " includes. Readings and null as in pss_max_gib.",
     )
     live_heap_gib: float | None = Field(
         default=None,
-        description="Heap of its JVMs after a full collection, with the load paused, GiB; null"
-        " without a JVM, or if one did not answer.",
+        description="Heap of the service's JVMs after a full garbage collection while the load is"
+        " paused, GiB; null if the service has no JVM, or if a JVM did not answer.",
     )
 
 
 class Freshness(StrictModel):
-    """Freshness as in 2022: now minus the newest received_at seen, milliseconds."""
+    """Freshness as in the experiment of 2022: current time minus the newest `received_at` that the
+    engine has counted, in milliseconds."""
 
     mean: float | None = Field(description="Mean over updates.")
     p50: float | None = Field(description="Median.")
@@ -201,8 +210,8 @@ class CoreSpeed(StrictModel):
 
 
 class NoiseFigures(StrictModel):
-    """Means of the machine's activity in an interval, in `results` the judged window; null:
-    unknown on this machine. See docs/noise.md."""
+    """Mean activity of the machine in an interval; in `results` this is the judged window. Values
+    that the machine does not provide are null. See docs/noise.md."""
 
     seconds: float = Field(description="Length of the interval.")
     foreign_cpu_pct: float | None = Field(
@@ -212,23 +221,28 @@ class NoiseFigures(StrictModel):
     steal_pct: float = Field(
         description="CPU time that the hypervisor gave to others, percent of all cores' time."
     )
-    busy_pct: float = Field(description="CPU time of everything, percent of one core.")
-    machine_busy_pct: float = Field(description="The same, percent of all cores' time.")
+    busy_pct: float = Field(description="All CPU time used, percent of one core.")
+    machine_busy_pct: float = Field(description="All CPU time used, percent of all cores' time.")
     harness_cpu_pct: float = Field(
         description="CPU time of the harness and its samplers, percent of one core."
     )
     kernel_cpu_pct: float | None = Field(
         default=None,
-        description="CPU time of no program: the kernel's for interrupts and wake-ups, and its"
-        " threads'; percent of one core.",
+        description="CPU time of the kernel that is not attributed to a program (interrupts,"
+        " wake-ups, kernel threads), percent of one core.",
     )
-    load_1_min: float = Field(description="Load average over a minute.")
+    load_1_min: float = Field(description="Mean of the one-minute load average.")
     mhz: float | None = Field(description="Mean frequency of the cores.")
     waited_for_cpu_pct: float | None = Field(
-        description="Share of the time with a process waiting for a core (PSI), percent."
+        description="Share of the time in which a process waited for a core (PSI), percent."
     )
-    waited_for_memory_pct: float | None = Field(description="The same for memory.")
-    waited_for_io_pct: float | None = Field(description="The same for input and output.")
+    waited_for_memory_pct: float | None = Field(
+        description="Share of the time in which a process waited for memory (PSI), percent."
+    )
+    waited_for_io_pct: float | None = Field(
+        description="Share of the time in which a process waited for input or output (PSI),"
+        " percent."
+    )
     core: CoreSpeed | None = Field(
         default=None, description="Speed of a core; null if not measured."
     )
@@ -237,27 +251,29 @@ class NoiseFigures(StrictModel):
 class Recovery(StrictModel):
     """Recovery of a lag after a fault."""
 
-    normal_ms: float = Field(description="Maximum lag before the fault, or 2 s if that is more.")
+    normal_ms: float = Field(description="Largest lag before the fault, but at least 2 s.")
     worst_ms: float | None = Field(
-        description="Largest lag until it was normal again; null is infinite."
+        description="Largest lag until it was normal again; null stands for infinity."
     )
     after_s: float | None = Field(
-        description="Seconds from the start of the fault; null if lag did not recover in the run."
+        description="Seconds from the start of the fault until the lag was normal again; null if it"
+        " was not in this run."
     )
 
 
 class FaultRecovery(StrictModel):
-    """Recovery from one fault."""
+    """Recovery of the lags from one fault."""
 
-    fault: str = Field(description="As on the command line.")
-    pageviews: Recovery = Field(description="From due to counted by the engine.")
+    fault: str = Field(description="The fault in the syntax of `--fault`.")
+    pageviews: Recovery = Field(description="Lag between due and counted by the engine.")
     purchases: Recovery | None = Field(
-        default=None, description="From due to Debezium's topic; absent without one."
+        default=None,
+        description="Lag between due and in Debezium's topic; absent if the run does not use CDC.",
     )
 
     @property
     def lags(self) -> Mapping[str, Recovery]:
-        """Recoveries by kind of load."""
+        """Recoveries by kind of event, `pageviews` or `purchases`."""
         return {
             "pageviews": self.pageviews,
             **({"purchases": self.purchases} if self.purchases else {}),
@@ -265,16 +281,16 @@ class FaultRecovery(StrictModel):
 
 
 class LittlesLaw(StrictModel):
-    """Little's law, a check of two records of a run against each other: the number of waiting
-    pageviews is their rate times their age. If it does not hold, the verdict has a warning."""
+    """Comparison of two independent records of a run by Little's law: the mean number of waiting
+    pageviews equals their rate times their mean age. If it does not, the verdict has a warning."""
 
     waiting: float = Field(
-        description="Mean of due minus counted pageviews in the window, from arrivals.csv and the"
-        " totals in the log of freshness."
+        description="Mean number of due but uncounted pageviews in the window, from arrivals.csv"
+        " and the totals in the freshness log."
     )
     rate_times_age: float = Field(
-        description="The same from curves.csv: per partition, the rate times the mean age of its"
-        " oldest pageview, plus half a pageview."
+        description="The same number computed from curves.csv: the rate of each partition times the"
+        " mean age of its oldest pageview, plus half a pageview."
     )
     ratio: float | None = Field(description="rate_times_age / waiting; null if none waited.")
     tolerance: float = Field(description="Allowed difference, pageviews.")
@@ -282,76 +298,82 @@ class LittlesLaw(StrictModel):
 
 
 class ViewLag(StrictModel):
-    """View lag: age of the oldest tracer event that is due and not in the view, at every instant
-    of the window, milliseconds; null is infinite. See docs/views.md."""
+    """View lag: the age of the oldest tracer event that is due but not in the view, at every
+    instant of the window, in milliseconds; null stands for infinity. See docs/views.md."""
 
     name: str = Field(description="View and column.")
     source: str = Field(description="Source of tracer events: the main topic, or a table by CDC.")
     tracer_events_per_s: float = Field(description="Tracer events of this view that became due.")
-    updates: int = Field(description="Observed changes of the tracer events in it.")
+    updates: int = Field(description="Observed changes of the view's tracer rows.")
     kind: VerdictKind = Field(description="The verdict on this view alone.")
     reason: str = Field(description="The reason, with numbers.")
-    lag_p50_ms: InfinityAsNull = Field(description="Median over the window's time.")
-    lag_p90_ms: InfinityAsNull = Field(description="90 % of the time at most this.")
-    lag_p99_ms: InfinityAsNull = Field(description="99 % of the time at most this.")
-    lag_max_ms: InfinityAsNull = Field(description="Largest.")
+    lag_p50_ms: InfinityAsNull = Field(description="Median lag over the window's time.")
+    lag_p90_ms: InfinityAsNull = Field(description="Lag not exceeded in 90 % of the time.")
+    lag_p99_ms: InfinityAsNull = Field(description="Lag not exceeded in 99 % of the time.")
+    lag_max_ms: InfinityAsNull = Field(description="Largest lag.")
 
 
 class Quantiles(StrictModel):
-    """Quantiles over answers or instants, milliseconds; null is infinite."""
+    """Quantiles of a set of values, in milliseconds; null stands for infinity."""
 
     p50_ms: InfinityAsNull = Field(description="Median.")
-    p99_ms: InfinityAsNull = Field(description="99 % of them at most this.")
+    p99_ms: InfinityAsNull = Field(description="99th percentile.")
 
 
 class CdcLag(StrictModel):
-    """Age of the oldest insert of the watched table that was due and had not passed a stage of CDC,
-    ten times a second, each up to 0.1 s too high."""
+    """Age of the oldest insert into the watched table that is due but has not passed a stage of
+    CDC. The ages are sampled ten times a second, and are up to 0.1 s too high."""
 
-    inserts_per_s: float = Field(description="Inserts that became due.")
-    in_database: Quantiles = Field(description="Due and not committed.")
-    sent: Quantiles = Field(description="Due and not sent by Debezium, by its own clock.")
-    in_topic: Quantiles = Field(description="Due and not in the topic that the engine reads.")
+    inserts_per_s: float = Field(description="Inserts per second that became due.")
+    in_database: Quantiles = Field(description="Age of the oldest insert not committed in MySQL.")
+    sent: Quantiles = Field(
+        description="Age of the oldest insert not sent by Debezium, according to its clock."
+    )
+    in_topic: Quantiles = Field(
+        description="Age of the oldest insert not in the topic that the engine reads."
+    )
 
 
 class Answers(StrictModel):
-    """Answers to a query that a client sends on a schedule (READS_PER_SECOND), of reads that were
-    due in the window. See docs/views.md."""
+    """Answers to one query of the view reader, which reads on a schedule (READS_PER_SECOND). Covers
+    the reads that were due in the window. See docs/views.md."""
 
     query: str = Field(description="View, and the column of its filter.")
-    due: int = Field(description="Reads that became due.")
-    answered: int = Field(description="Of these, answered by the end of the run.")
-    errors: int = Field(description="Of these, refused or failed.")
+    due: int = Field(description="Number of reads that became due.")
+    answered: int = Field(description="Number of due reads answered by the end of the run.")
+    errors: int = Field(description="Number of due reads that were refused or failed.")
     first_error: str | None = Field(description="Message of the first error.")
-    rows_max: int | None = Field(description="Rows of the largest answer; null without one.")
+    rows_max: int | None = Field(
+        description="Number of rows of the largest answer; null without an answer."
+    )
     time: Quantiles | None = Field(
-        description="From due to answered, including the wait for the previous answer; infinite"
-        " without an answer; null if none was due."
+        description="Response time from due to answered, including the wait for the previous"
+        " answer; infinite for a read without an answer; null if no read was due."
     )
     service_time: Quantiles | None = Field(
         default=None,
-        description="From sent to answered, without that wait, of answers only; null without one.",
+        description="Response time from sent to answered; null without an answer.",
     )
     age: Quantiles | None = Field(
-        description="Age of the oldest tracer event that was due and not in the answer on arrival;"
-        " null without tracer events or without an answer."
+        description="Age of the oldest tracer event that was due but missing in the answer when the"
+        " answer arrived; null without tracer events or without an answer."
     )
 
 
 class WindowWrites(StrictModel):
-    """Latency as in Yahoo's benchmark, of the windows of event time that end in the judged window,
-    and the lag meanwhile. See docs/workloads.md."""
+    """Latency as defined by Yahoo's benchmark, for the event-time windows that end in the judged
+    window, and the lag during the same time. See docs/workloads.md."""
 
-    length_ms: int = Field(description="Length of a window.")
-    windows: int = Field(description="Number of windows.")
+    length_ms: int = Field(description="Length of an event-time window.")
+    windows: int = Field(description="Number of event-time windows.")
     after_end_p50_ms: InfinityAsNull = Field(
-        description="Median time from the end of a window until its last event was counted; below 0"
-        " if it was counted before."
+        description="Median time from the end of an event-time window until its last event was"
+        " counted; negative if the event was counted before the end."
     )
-    after_end_max_ms: InfinityAsNull = Field(description="Maximum of the same.")
+    after_end_max_ms: InfinityAsNull = Field(description="Maximum of the same time.")
     lag_max_ms: InfinityAsNull = Field(
-        description="Maximum lag from the start of the judged window until the last of these was"
-        " written."
+        description="Maximum lag from the start of the judged window until the last of these"
+        " event-time windows was written."
     )
 
 
@@ -360,9 +382,9 @@ class Results(StrictModel):
 
     offered_pageviews_per_s: float | None = Field(description="Due by the schedule.")
     achieved_pageviews_per_s: float | None = Field(description="Handed over.")
-    published_pageviews: int = Field(description="Sum of the end offsets, over the whole run.")
+    published_pageviews: int = Field(description="Sum of the end offsets at the end of the run.")
     processed_pageviews: int | None = Field(
-        description="Counted by the engine, over the whole run."
+        description="Pageviews counted by the engine by the end of the run."
     )
     verdict: Verdict
     views: tuple[ViewLag, ...] = Field(
@@ -371,14 +393,14 @@ class Results(StrictModel):
     reads: tuple[Answers, ...] = Field(
         default=(), description="One per query; empty without reads."
     )
-    cdc: CdcLag | None = Field(default=None, description="null if not followed.")
+    cdc: CdcLag | None = Field(default=None, description="null if the run did not record inserts.")
     window_writes: WindowWrites | None = Field(
-        default=None, description="null if the workload has no windows of event time."
+        default=None, description="null if the workload has no event-time windows."
     )
     dt_ms: Freshness
     engine: Cost | None = Field(
         default=None,
-        description="All services of the engine together; null if no process of it is known.",
+        description="All services of the engine together; null if none of its processes is known.",
     )
     processes: dict[str, Cost] = Field(description="Each service of the stack, the engine's first.")
     top: dict[str, TopStatistics] = Field(
@@ -388,8 +410,8 @@ class Results(StrictModel):
     noise: NoiseFigures | None = Field(default=None, description="null if it could not be read.")
     littles_law: LittlesLaw | None = Field(
         default=None,
-        description="null if a side is unknown, or a fault lost counts.",
+        description="null if either record is unknown, or if counts were lost in a fault.",
     )
     faults: tuple[FaultRecovery, ...] = Field(
-        default=(), description="One per fault: when lag was normal again."
+        default=(), description="Recovery from each injected fault."
     )

@@ -1,4 +1,4 @@
-"""The run folder `logs/<tag>/`: creates, writes and reads it."""
+"""Creation, writing and reading of the run folder `logs/<tag>/`."""
 
 import json
 import time
@@ -20,8 +20,8 @@ Record = TypeVar("Record", bound=BaseModel)
 
 
 class RunFolder:
-    """The folder of a run. `run.json` is rewritten at every change, so that it is complete even if
-    the run is killed."""
+    """The folder of a run. `run.json` is rewritten at every change, so it is up to date even if the
+    run is killed."""
 
     def __init__(self, path: Path, engine: str) -> None:
         self.path = path
@@ -35,7 +35,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, logs: Path, engine: str, label: str) -> "RunFolder":
-        """Create the folder of a run that begins now."""
+        """Create the folder of a new run, named by the current time."""
         path = named_folder(logs, f"{engine}_{label}")
         (path / "stack").mkdir()
         return cls(path, engine)
@@ -52,13 +52,14 @@ class RunFolder:
 
     @contextmanager
     def recording(self) -> Iterator[RunRecord]:
-        """Change the record inside the context; `run.json` is written if no error occurs."""
+        """Yield the record for changes; at the end of the context, write `run.json` unless an error
+        occurred."""
         yield self._run
         self._write()
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Record the start of a step, and its end even after an error."""
+        """Record the start and the end of a step in `run.json`, even if the step fails."""
         step = Step(name=name, started_at=utc_now(), ended_at=None)
         with self.recording() as run:
             run.steps = (*run.steps, step)
@@ -69,7 +70,8 @@ class RunFolder:
                 step.ended_at = utc_now()
 
     def open_for_lines(self, name: str) -> TextIO:
-        """Return a new text file in the folder, flushed at every line."""
+        """Create a text file in the folder and return it open for writing. Every line is
+        flushed."""
         return (self.path / name).open("x", buffering=1, encoding="utf-8")
 
     def _write(self) -> None:
@@ -77,7 +79,8 @@ class RunFolder:
 
 
 def named_folder(logs: Path, label: str) -> Path:
-    """Create `logs/2026.11.20.18.04.43_UTC_<label>/`, a second later if it exists."""
+    """Create a folder such as `logs/2026.11.20.18.04.43_UTC_<label>/`. If it exists, use the time
+    one second later."""
     logs.mkdir(parents=True, exist_ok=True)
     while True:
         now = datetime.now(UTC)
@@ -91,7 +94,7 @@ def named_folder(logs: Path, label: str) -> Path:
 
 
 def shown(path: Path) -> str:
-    """Return a path relative to the current folder if it is inside."""
+    """Return a path as text, relative to the current folder if it is inside that folder."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
@@ -100,13 +103,13 @@ def read_run(path: Path) -> RunRecord:
     """Read `run.json` of a run folder.
 
     Raises:
-        UsageError: as `read_record`.
+        UsageError: the file has another version, or is not valid.
     """
     return read_record(path / "run.json", RunRecord)
 
 
 def read_record(file: Path, model: type[Record]) -> Record:
-    """Read a file of the model's version; unknown keys are ignored.
+    """Read a JSON file into a model of the same schema version. Unknown keys are ignored.
 
     Raises:
         UsageError: the file has another version, or is not valid.

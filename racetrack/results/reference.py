@@ -1,4 +1,4 @@
-"""Reference results of the experiment of 2022, shown beside own results."""
+"""Reference results of the experiment of 2022, which reports show next to new results."""
 
 from collections.abc import Mapping
 
@@ -8,9 +8,9 @@ from racetrack import plugins
 
 
 class PublishedResult(BaseModel):
-    """A run with its whole output; CPU in percent of a core, memory in GiB."""
+    """A run of 2022 with published raw output; CPU in percent of a core, memory in GiB."""
 
-    model_config = ConfigDict(extra="allow")  # its tag and samples stand in report.json too
+    model_config = ConfigDict(extra="allow")  # tag and samples are copied to report.json
 
     engine: str
     pageviews_per_s: int
@@ -20,8 +20,8 @@ class PublishedResult(BaseModel):
 
 
 class ArticleResult(BaseModel):
-    """A cell of the article's table: mean CPU in percent of a core, largest memory in GiB, and the
-    engine's settings at that rate."""
+    """An entry in the article's table of results: mean CPU in percent of a core, largest memory in
+    GiB, and the engine's settings at that rate."""
 
     engine: str
     pageviews_per_s: int
@@ -45,7 +45,7 @@ class Article(BaseModel):
 
     @property
     def engines(self) -> tuple[str, ...]:
-        """Engines in its table."""
+        """Engines in the article's table."""
         return tuple(dict.fromkeys(result.engine for result in self.results))
 
 
@@ -62,5 +62,5 @@ class Published(BaseModel):
 
 
 def published() -> Published:
-    """Return the results of 2022."""
+    """Read the results of 2022."""
     return Published.model_validate_json(plugins.PUBLISHED_2022.read_text(encoding="utf-8"))

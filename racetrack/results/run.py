@@ -2,8 +2,9 @@
 
     python -m racetrack.results.run > docs/run.schema.json
 
-All code that writes or reads a run uses these classes, and those of `figures.py` and
-`verification.py`. Keys of steps that a run has not reached are absent and have their defaults.
+All code that writes or reads a run uses these classes and the classes of `figures.py` and
+`verification.py`. If a run ended early, keys that it would have written later are absent; reading
+gives their defaults.
 """
 
 import json
@@ -20,12 +21,12 @@ SCHEMA_VERSION: Literal[3] = 3
 
 
 class RunArguments(StrictModel):
-    """Arguments of the command line."""
+    """Arguments of the run, as given on the command line."""
 
-    pageviews_per_s: int = Field(ge=0, description="Rate; 0: idle.")
-    wait_s: float = Field(ge=0, description="Seconds to settle before the window.")
-    samples: int = Field(ge=1, description="Samples of top.")
-    delay_s: float = Field(gt=0, description="Seconds between samples.")
+    pageviews_per_s: int = Field(ge=0, description="Requested rate; 0: idle.")
+    wait_s: float = Field(ge=0, description="Seconds to settle before the sampling window.")
+    samples: int = Field(ge=1, description="Number of samples of top.")
+    delay_s: float = Field(gt=0, description="Seconds between samples of top.")
     verify: bool = Field(
         default=False, description="Whether views are compared with their sources."
     )
@@ -47,13 +48,13 @@ class Machine(StrictModel):
     cpu_model: str = Field(default="unknown CPU", description="As the kernel names it.")
     cpu_numbers: str = Field(
         default="",
-        description="Family and model, or implementer and part: they tell processors of one name"
-        " apart.",
+        description="Family and model, or implementer and part, since different processors may have"
+        " the same cpu_model.",
     )
     cores: int | None = Field(default=None, ge=1, description="CPUs that this process may use.")
     memory_gib: float | None = Field(default=None, description="Main memory.")
-    kernel: str = Field(default="", description="Release.")
-    os: str = Field(default="", description="Distribution.")
+    kernel: str = Field(default="", description="Release of the kernel.")
+    os: str = Field(default="", description="Name of the Linux distribution.")
 
     def __str__(self) -> str:
         cores, memory_gib = (
@@ -67,30 +68,30 @@ class Step(StrictModel):
     """A step of the run."""
 
     name: str = Field(description="Name of the step.")
-    started_at: Utc = Field(description="UTC.")
-    ended_at: Utc | None = Field(description="UTC; null until it ends.")
+    started_at: Utc = Field(description="Start, UTC.")
+    ended_at: Utc | None = Field(description="End, UTC; null while the step runs.")
 
 
 class Window(StrictModel):
     """The sampling window, epoch milliseconds."""
 
-    start_ms: int = Field(description="First.")
-    end_ms: int = Field(description="Last.")
+    start_ms: int = Field(description="Start.")
+    end_ms: int = Field(description="End.")
 
     @property
     def seconds(self) -> float:
-        """Length of the window."""
+        """Length of the window in seconds."""
         return (self.end_ms - self.start_ms) / 1000
 
 
 class CpuTime(StrictModel):
     """CPU seconds by mode."""
 
-    user: float = Field(description="User mode.")
-    system: float = Field(description="In the kernel.")
+    user: float = Field(description="CPU seconds in user mode.")
+    system: float = Field(description="CPU seconds in kernel mode.")
 
     def since(self, earlier: "CpuTime") -> "CpuTime":
-        """Return the difference from an earlier reading."""
+        """Return the CPU time used since an earlier reading."""
         return CpuTime(user=self.user - earlier.user, system=self.system - earlier.system)
 
 
@@ -102,13 +103,13 @@ class Counts(StrictModel):
     )
     handed_over: tuple[int, ...] = Field(
         default=(),
-        description="Pageviews that the generator gave its client, by partition.",
+        description="Pageviews that the generator handed to its Kafka client, by partition.",
     )
     refused: tuple[int, ...] = Field(
-        default=(), description="Of these, refused for good, by partition."
+        default=(), description="Pageviews that could finally not be delivered, by partition."
     )
     end_offsets: tuple[int, ...] = Field(
-        default=(), description="The broker's, by partition, after the load was paused."
+        default=(), description="End offsets in the broker, by partition."
     )
     engine_total: int | None = Field(
         default=None, description="Pageviews counted by the engine; null if it reported none."
@@ -119,7 +120,7 @@ class Counts(StrictModel):
 
 
 class Measured(Counts):
-    """Raw counts; `results` are computed from them and from the folder's other files."""
+    """Raw counts. `results` are computed from these and from the other files of the run folder."""
 
     window: Window
     rate_set_ms: int = Field(description="When the rate was set, epoch milliseconds.")
@@ -134,23 +135,24 @@ class Measured(Counts):
 
 
 class DoneFault(StrictModel):
-    """An injected fault."""
+    """A fault that was injected."""
 
-    fault: str = Field(description="As on the command line.")
+    fault: str = Field(description="The fault in the syntax of `--fault`.")
     how: Literal["kill", "pause"] = Field(description="Kind of fault.")
     services: tuple[str, ...] = Field(description="Affected services.")
     at_ms: int = Field(description="Start, epoch milliseconds.")
     until_ms: int | None = Field(
         default=None,
-        description="When the services ran again (and the demo, for the engine); null if never.",
+        description="When the services ran again and, after a fault of the engine, its demo was"
+        " loaded again; null if that did not happen.",
     )
     restart_s: float | None = Field(
         default=None,
-        description="Seconds from start to ready; null for a pause.",
+        description="Seconds from restart to ready; null for a pause.",
     )
     reload_s: float | None = Field(
         default=None,
-        description="Seconds until the engine had the demo's views again; null for other services.",
+        description="Seconds to load the engine's demo again; null for other services.",
     )
 
 
@@ -158,41 +160,42 @@ class FaultLog(StrictModel):
     """Injected faults (--fault)."""
 
     from_ms: int = Field(
-        description="When the rate was set, the origin of their times, epoch milliseconds."
+        description="When the rate was set, epoch milliseconds. Times in `--fault` count from here."
     )
-    done: tuple[DoneFault, ...] = Field(description="In order of time.")
+    done: tuple[DoneFault, ...] = Field(description="Injected faults in order of time.")
 
 
 class TracedViewRecord(StrictModel):
-    """A view followed with tracer events. Tracer event n (from 0) is in partition n // 2 modulo the
-    number of partitions. A row of views.csv is about the tracer events of one partition that show
-    in the view."""
+    """A traced view: its lag is measured with tracer events. Tracer event n (from 0) is in
+    partition n // 2 modulo the number of partitions. A row of views.csv gives the state of one
+    partition's tracer events in the view."""
 
     name: str = Field(description="View and column, as in views.csv.")
     source: str = Field(
-        description="Source of its tracer events: the main topic, or a table by CDC."
+        description="Source of the tracer events: the main topic, or a table by CDC."
     )
     parity: int | None = Field(
-        description="Tracer events that show in it: 0 those of even n, 1 those of odd n, null both."
+        description="Tracer events that the view receives: 0: even n; 1: odd n; null: all."
     )
     is_time: bool = Field(
-        description="Whether a row says when the newest was due, epoch milliseconds; else it counts"
-        " them."
+        description="Whether the value in views.csv is the due time of the newest tracer event"
+        " (epoch milliseconds) instead of the number of tracer events."
     )
 
 
 class QueryRecord(StrictModel):
     """A query of the view reader."""
 
-    name: str = Field(description="As in reads.csv.")
+    name: str = Field(description="Name of the query in reads.csv.")
     traced_view: str | None = Field(
-        description="The traced view whose rows of tracer events were read; null: all rows."
+        description="The traced view whose tracer rows the query reads; null: it reads all rows of"
+        " a view."
     )
 
 
 class RunRecord(StrictModel):
-    """Record of a run. The file is rewritten at every change, so an aborted run has all that was
-    known. Within a version, keys are only added."""
+    """Record of a run. The file is rewritten at every change, so the file of an aborted run is up
+    to date. Within a schema version, keys are only added."""
 
     schema_version: Literal[3] = Field(
         description="Increases when a key is removed or changes its meaning."
@@ -204,7 +207,9 @@ class RunRecord(StrictModel):
     data_in_memory: bool = Field(
         default=True, description="Whether the services kept their data in memory, not on disk."
     )
-    asked: RunArguments | None = Field(default=None, description="Absent until known.")
+    asked: RunArguments | None = Field(
+        default=None, description="Arguments of the run; absent at its very beginning."
+    )
     outcome: str = Field(
         default="unfinished",
         description="`ok`, `unfinished`, or why the figures can't be trusted.",
@@ -230,23 +235,23 @@ class RunRecord(StrictModel):
     )
     summary_after_ms: int = Field(
         default=0,
-        description="Greatest time between the engine's progress and summary reports, either way;"
-        " a tolerance of Little's law.",
+        description="Largest time between the engine's reports of the same pageviews in its"
+        " progress and in its summary; used as a tolerance in Little's law.",
     )
     traced_views: tuple[TracedViewRecord, ...] = Field(
-        default=(), description="Views followed with tracer events; empty without them."
+        default=(), description="Traced views; empty without tracer events."
     )
     queries: tuple[QueryRecord, ...] = Field(
-        default=(), description="Queries of the view reader, in turn; empty without it."
+        default=(), description="Queries of the view reader, in the order of reading; may be empty."
     )
     event_window_ms: int | None = Field(
-        default=None, description="Length of the workload's windows of event time, if any."
+        default=None, description="Length of the workload's event-time windows, if it has any."
     )
     machine: Machine = Field(default_factory=Machine)
     versions: dict[str, str] = Field(
-        default_factory=dict, description="Version of each component, as reported by it."
+        default_factory=dict, description="Version of each component, as the component reports it."
     )
-    steps: tuple[Step, ...] = Field(default=(), description="In order of their start.")
+    steps: tuple[Step, ...] = Field(default=(), description="Steps in order of their start.")
     measured: Measured | None = Field(default=None, description="Absent before sampling.")
     faults: FaultLog | None = Field(default=None, description="Absent without faults.")
     results: Results | None = Field(default=None, description="Absent before sampling.")
@@ -254,7 +259,7 @@ class RunRecord(StrictModel):
 
 
 class _Schema(GenerateJsonSchema):
-    """Generator of a schema without titles, which would repeat the keys."""
+    """Generator of a schema that omits titles, since they would repeat the keys."""
 
     schema_dialect = "https://json-schema.org/draft/2020-12/schema"
 

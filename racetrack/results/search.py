@@ -10,16 +10,18 @@ from racetrack.results.run import Machine, Window
 
 PAGEVIEWS = "pageviews"  # the events of the main topic, whatever the workload
 
-VOID = "Why other programs made this window void; null if it counts. Void windows are repeated."
+VOID = "Reason why noise made this window void; null if valid. Void windows are repeated."
 
-# A bound is at least this many update intervals.
+# A bound on the lag is raised to at least this many update intervals.
 INTERVALS = 2
 
-COUNTED_BEFORE = "Events the engine had counted by then; some engines slow down with them."
+COUNTED_BEFORE = (
+    "Events counted by the engine before the window; some engines become slower with more."
+)
 
 
 def effective_bound_ms(bound_ms: float, update_interval_ms: float) -> float:
-    """Return the bound as applied: at least INTERVALS update intervals of the engine."""
+    """Return the effective bound: `bound_ms`, but at least INTERVALS update intervals."""
     return max(bound_ms, INTERVALS * update_interval_ms)
 
 
@@ -32,8 +34,8 @@ class SaturationWindow(StrictModel):
     window: Window
     counted_before: int = Field(description=COUNTED_BEFORE)
     batches_per_s: tuple[float, ...] = Field(description="Throughput of each batch.")
-    backlog_min_s: float = Field(description="Least age of the backlog in the window.")
-    backlog_max_s: float = Field(description="Greatest age of the backlog in the window.")
+    backlog_min_s: float = Field(description="Smallest age of the backlog in the window.")
+    backlog_max_s: float = Field(description="Largest age of the backlog in the window.")
     idle_share: float = Field(
         description="Fraction of the window in which the engine may have been idle."
     )
@@ -42,7 +44,7 @@ class SaturationWindow(StrictModel):
     )
     backlog_by_stage: dict[str, float] = Field(
         default_factory=dict,
-        description="For a load by CDC: share of the backlog before each stage.",
+        description="If the raised load is CDC: share of the backlog that waits before each stage.",
     )
     handed_over_per_s: float = Field(description="Rate that the generator gave its Kafka client.")
     cpu_s_per_million: dict[str, float] = Field(
@@ -54,13 +56,14 @@ class SaturationWindow(StrictModel):
 
 
 class RateTrial(StrictModel):
-    """A window at a constant rate."""
+    """A window at a constant rate, in which the p99 of the lag is compared with a bound."""
 
     per_s: int
-    bound_ms: float = Field(description="The bound as applied: at least two update intervals.")
+    bound_ms: float = Field(description="Effective bound: at least two update intervals.")
     drained: bool = Field(
         default=True,
-        description="Whether the backlog was drained before; if not, the trial proves little.",
+        description="Whether the backlog was drained before the trial. If it was not, a failed"
+        " trial may be due to the old backlog.",
     )
     window: Window
     counted_before: int = Field(description=COUNTED_BEFORE)
@@ -75,19 +78,19 @@ class RateTrial(StrictModel):
 
 
 class LimitRun(StrictModel):
-    """One fresh run: warm-up, rate trials (second run only), saturation window. `tag` names its
-    folder beside that of the search."""
+    """One fresh run of the search: warm-up, rate trials (second run only), saturation window. `tag`
+    is the name of its run folder, which is in the same folder as that of the search."""
 
     tag: str
     warm_up_s: float | None = Field(
-        default=None, description="From the first load to the end of warm-up."
+        default=None, description="Seconds from the first load to the end of warm-up."
     )
     is_warm: bool | None = Field(
         default=None, description="Whether CPU time per event was flat at the end of warm-up."
     )
     update_interval_ms: float | None = Field(
         default=None,
-        description="Usual time between two updates at low load, after warm-up; of a run with"
+        description="Typical time between two updates at low load after warm-up; only in a run with"
         " rate trials.",
     )
     trials: tuple[RateTrial, ...] = ()
@@ -103,8 +106,8 @@ class Capacity(StrictModel):
 
 
 class SustainableRate(StrictModel):
-    """Highest rate at which the p99 of the lag stayed within a bound, and lowest rate above it at
-    which it did not; null where there is none."""
+    """Highest rate at which the p99 of the lag stayed within the bound (`held_per_s`), and the
+    lowest higher rate at which it did not (`failed_per_s`); null if there is no such rate."""
 
     bound_ms: float
     held_per_s: int | None
@@ -112,7 +115,8 @@ class SustainableRate(StrictModel):
 
 
 class LimitRecord(StrictModel):
-    """Result of a capacity search; rates are events per second, pageviews unless `of` differs."""
+    """Result of a capacity search. Rates are in events per second; the events are pageviews unless
+    `of` names others."""
 
     engine: str
     of: str = Field(default=PAGEVIEWS, description="The kind of load that was raised.")
@@ -132,16 +136,17 @@ class LimitRecord(StrictModel):
 
     @property
     def is_capacity_of_all_runs(self) -> bool:
-        """True if every run has a saturation window. The capacity from one run is not comparable
-        with that from two, since some engines slow down with the events they have counted."""
+        """Whether every run of the search has a saturation window. A capacity from one run is not
+        comparable with a capacity from two, since some engines become slower the more events they
+        have counted."""
         return self.capacity is not None and all(run.saturation for run in self.runs)
 
     def last_saturation(self) -> list[SaturationWindow]:
-        """Return the saturation window of each run that counts: those before it were void."""
+        """Return the last saturation window of each run; earlier ones were void."""
         return [run.saturation[-1] for run in self.runs if run.saturation]
 
     def applied_bound_ms(self, bound_ms: float) -> float:
-        """Return the bound as applied, for a bound as requested."""
+        """Return the effective bound for a requested bound."""
         cycles_ms = [
             run.update_interval_ms for run in self.runs if run.trials and run.update_interval_ms
         ]

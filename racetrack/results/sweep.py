@@ -8,21 +8,23 @@ from racetrack.results.base import StrictModel
 
 
 class PlannedRun(StrictModel):
-    """A run of the plan; after it ran, `tag` names its folder beside that of the sweep."""
+    """A run of the plan. Once it has run, `tag` is the name of its run folder, which is in the same
+    folder as that of the sweep."""
 
     engine: str
     pageviews_per_s: int
     repeat: int
     value: str | None = None
     settings: dict[str, str] = Field(
-        default_factory=dict, description="For this run only, named as in `.env`."
+        default_factory=dict, description="Settings of this run only, named as in `.env`."
     )
     tag: str | None = None
     outcome: str | None = None
 
 
 class Sweep(StrictModel):
-    """A plan and its progress. `vary` names a setting of `.env`; `value` of a run is its value."""
+    """A plan of runs and its progress. If the sweep varies a setting, `vary` is its name in `.env`,
+    and `value` of each run is the setting's value in that run."""
 
     engines: tuple[str, ...] = ()
     rates: tuple[int, ...] = ()
@@ -41,10 +43,10 @@ class Sweep(StrictModel):
         default=False, description="Whether the sweep repeats the experiment of 2022."
     )
     settings: dict[str, str] = Field(
-        default_factory=dict, description="For every run, named as in `.env`."
+        default_factory=dict, description="Settings of all runs, named as in `.env`."
     )
     vary: str | None = None
     values: tuple[str, ...] = ()
-    runs: tuple[PlannedRun, ...] = Field(default=(), description="In order.")
+    runs: tuple[PlannedRun, ...] = Field(default=(), description="Runs in the order of execution.")
     schema_version: Literal[1] = 1
     kind: Literal["sweep"] = "sweep"

@@ -1,1 +1,1 @@
-"""Verification: every view is read back and compared with the sources."""
+"""Verification: every view is read from the engine and compared with the sources."""

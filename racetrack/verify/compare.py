@@ -1,5 +1,5 @@
-"""Compare rows of a view with the rows that it should hold, after bringing both into one form."""
-# ruff: noqa: S608 - SQL is put together from names of the workload only
+"""Compare the rows of a view with the expected rows, after converting both into a normal form."""
+# ruff: noqa: S608 - the SQL contains names of the workload only
 
 import re
 from collections.abc import Mapping
@@ -29,11 +29,11 @@ _BINARY = {"FLOAT", "DOUBLE"}
 
 
 class NotComputed(RacetrackError):
-    """The verifier can't compute a view's expected rows, which is no fault of the engine."""
+    """The verifier can't compute a view's expected rows. This is not an error of the engine."""
 
 
 class WrongColumns(RacetrackError):
-    """The engine's rows lack a column, or have one of a type that can't be compared."""
+    """The engine's rows lack a column, or a column's type can't be compared."""
 
 
 def normalize_engine(
@@ -57,8 +57,8 @@ def normalize_engine(
 
 
 def normalize_sources(db: "duckdb.DuckDBPyConnection", table: str, view: View, name: str) -> None:
-    """Create the table `name` with the expected rows in `table` in normal form, and the columns
-    that only the comparison reads.
+    """Create the table `name` with the expected rows of `table` in normal form, including columns
+    that only the comparison uses (place in a top-n, bounds of a moving window).
 
     Raises:
         NotComputed: a value can't be compared.
@@ -81,23 +81,26 @@ def normalize_sources(db: "duckdb.DuckDBPyConnection", table: str, view: View, n
 
 
 def short(error: object) -> str:
-    """Return the first line of an error, truncated, since it may contain a value of any length."""
+    """Return the first line of an error, truncated, since errors may quote values of any length."""
     line = (str(error).splitlines() or [""])[0]
     return line if len(line) <= ERROR_CHARS else f"{line[:ERROR_CHARS]}…"
 
 
 def columns(view: View, kinds: Mapping[str, ColumnType], types: Mapping[str, str]) -> str:
-    """Return SQL that selects columns of a view in normal form; `types` are DuckDB's, by column.
+    """Return SQL that selects the columns `kinds` of a view in normal form. `types` maps each
+    column to its DuckDB type.
 
-    A value that can't be converted without loss is an error and never rounded:
+    Each type has a normal form. Other types are converted to it; a value that would lose
+    information is an error:
 
-    - integer: 128 bits; also a boolean (0 or 1), or another number or its text if it is whole;
-    - decimal: 28 digits before the point and 10 after it; also a whole number, or text; not a
-      binary floating-point number, since it is not exact;
-    - float: a double; also a decimal, a whole number, or text;
-    - time: epoch milliseconds, rounded to the nearest; also a timestamp (in UTC unless it has a
-      zone), or ISO 8601 text;
-    - text: text.
+    - integer: 128 bits. Also accepted: boolean (0 or 1), and whole numbers of other types or as
+      text.
+    - decimal: 28 digits before and 10 after the point. Also accepted: whole numbers, and text.
+      Binary floating-point numbers are not accepted, since they are not exact.
+    - float: a double. Also accepted: decimals, whole numbers, and text.
+    - time: epoch milliseconds, rounded to the nearest. Also accepted: timestamps (in UTC unless
+      they have a zone), and ISO 8601 text.
+    - text: text only.
 
     Raises:
         WrongColumns: a column is missing or of a type that can't be compared.
@@ -123,7 +126,7 @@ def _normal_form(view: View, name: str, kind: ColumnType, type_: str) -> str:
         ColumnType.FLOAT: _float,
         ColumnType.TIME: _time,
     }
-    if type_ == '"NULL"':  # only nulls, so the type is unknown
+    if type_ == '"NULL"':  # DuckDB's type of a column that contains only nulls
         return "NULL"
     form = forms[kind](f'"{name}"', re.sub(r"\(.*", "", type_))
     if form is None:
@@ -179,7 +182,8 @@ def _time(column: str, type_: str) -> str | None:
 
 
 def _if(condition: str, then: str, column: str, complaint: str) -> str:
-    """Return SQL for `then` where the condition holds, null where the column is, else an error."""
+    """Return SQL that is `then` if the condition is true, null if the column is null, and otherwise
+    an error."""
     return (
         f"CASE WHEN {column} IS NULL THEN NULL WHEN {condition} THEN {then}"
         f" ELSE error(concat({column}, ' {complaint}')) END"
@@ -191,7 +195,7 @@ def _if_matches(column: str, pattern: str, then: str, complaint: str) -> str:
 
 
 def _without_zones(table: "pyarrow.Table") -> "pyarrow.Table":
-    """Return the table with its timestamps converted to UTC without zone."""
+    """Convert the table's timestamps to UTC and drop their zones."""
     import pyarrow as pa
 
     for number, field in enumerate(table.schema):
@@ -202,9 +206,9 @@ def _without_zones(table: "pyarrow.Table") -> "pyarrow.Table":
 
 
 RELATIVE_ERROR = 1e-9
-# Longer text is cut where it is shown.
+# Longer text is truncated in findings.
 TEXT_CHARS = 1_000
-# Milliseconds beyond which DuckDB knows no calendar.
+# DuckDB can't format times further than this from the epoch.
 CALENDAR_MS = 9 * 10**15
 
 Row = dict[str, Any]
@@ -212,9 +216,9 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Finding:
-    """A wrong row: `missing`, `extra` or `different`, and both sides of it.
-
-    Values are readable: times in ISO 8601, decimals without trailing zeros.
+    """A wrong row: the kind of error (`missing`, `extra` or `different`), the expected row, and the
+    engine's row. Values are formatted for people: times in ISO 8601, decimals without trailing
+    zeros.
     """
 
     finding: str
@@ -224,8 +228,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Miscounted:
-    """Messages of the main topic by a view that counts them: in the sources, and the surplus
-    (`twice`) and deficit (`lost`) in the engine, summed over rows."""
+    """Counting errors of a view that counts messages of the main topic: the number of messages in
+    the sources (`events`), and the engine's surplus (`twice`) and deficit (`lost`), summed over
+    rows."""
 
     events: int
     twice: int
@@ -236,8 +241,8 @@ class Miscounted:
 class Compared:
     """Result of a comparison, in rows.
 
-    `compared` counts the rows that are expected or in the engine; those that are neither missing
-    nor extra nor different are right. `findings` are the first wrong rows.
+    `compared` is the number of rows that are expected or in the engine. Of these, `missing`,
+    `extra` and `different` are wrong. `findings` contains the first wrong rows.
     """
 
     compared: int
@@ -245,11 +250,11 @@ class Compared:
     extra: int
     different: int
     findings: list[Finding]
-    miscounted: Miscounted | None  # None: the view counts no messages, or all are right
+    miscounted: Miscounted | None  # None: the view counts no messages, or all counts are right
 
     @property
     def right(self) -> bool:
-        """True if the rows are exactly the expected ones."""
+        """Whether the engine's rows are exactly the expected rows."""
         return not (self.missing or self.extra or self.different)
 
 
@@ -259,7 +264,7 @@ def compare(
     """Compare an engine's rows of a view with the table `expected.<view>`.
 
     Raises:
-        WrongColumns: the engine's rows lack a column, or one can't be compared.
+        WrongColumns: the engine's rows lack a column, or a column can't be compared.
         NotComputed: an expected value can't be compared.
     """
     normalize_sources(db, f"expected.{view.name}", view, "demanded")
@@ -288,8 +293,8 @@ def _miscounted(db: "duckdb.DuckDBPyConnection", column: str) -> Miscounted | No
 
 
 def _judged(view: View, source: str, engine: str) -> str:
-    """Return SQL for one row per expected or existing row: `finding`, and `source` and `engine` as
-    structs."""
+    """Return SQL with one row for each row that is expected or in the engine: the result
+    (`finding`), and the expected row (`source`) and the engine's row (`engine`) as structs."""
     return f"""
         WITH side_by_side AS ({_side_by_side(view, source, engine)}),
              with_wanted AS (SELECT *, {_expected(view)} AS wanted FROM side_by_side)
@@ -304,7 +309,8 @@ def _judged(view: View, source: str, engine: str) -> str:
 
 
 def _side_by_side(view: View, source: str, engine: str) -> str:
-    """Return SQL that joins rows by key. A duplicate of a key has no partner, so it is found."""
+    """Return SQL that joins expected rows and the engine's rows by key. Rows with the same key are
+    numbered, and the number is part of the join, so a duplicate row has no partner."""
     key = ", ".join(f'"{name}"' for name in view.key)
     copy = f"row_number() OVER ({f'PARTITION BY {key}' if key else ''}) AS copy"
     same = [f's.source."{name}" IS NOT DISTINCT FROM e.engine."{name}"' for name in view.key]
@@ -316,8 +322,9 @@ def _side_by_side(view: View, source: str, engine: str) -> str:
 
 
 def _expected(view: View) -> str:
-    """Return SQL for whether the view should contain a row of the source. Of rows tied for the last
-    place of a top-n, as many as fit, those chosen by the engine first."""
+    """Return SQL that is true if the view should contain a row of the source. If rows are tied for
+    the last place of a top-n, as many as fit are expected, preferably rows that the engine
+    chose."""
     if view.window:
         return f'engine IS NOT NULL OR source."{view.window}_least" > 0'
     if not view.top_n:
@@ -346,7 +353,7 @@ def _equal_column(view: View, name: str, kind: ColumnType) -> str:
 
 
 def _shown(view: View) -> str:
-    """Return SQL for the first wrong rows, with the columns of `Finding`."""
+    """Return SQL that selects the first wrong rows, with the columns of `Finding`."""
     return f"""
         SELECT finding,
                CASE WHEN source IS NOT NULL THEN {_row(view, "source")} END,

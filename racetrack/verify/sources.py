@@ -1,5 +1,5 @@
-"""The sources in DuckDB: tables, topics, and the rows that views should hold."""
-# ruff: noqa: S608 - SQL is put together from names of the workload only
+"""Loading of the sources (tables and topics) into DuckDB, and the expected rows of views."""
+# ruff: noqa: S608 - the SQL contains names of the workload only
 
 import json
 import subprocess
@@ -25,19 +25,21 @@ from racetrack.verify import compare
 from racetrack.verify.compare import short
 from racetrack.workloads.contract import ColumnType, SourceTopic, View, Workload, fault_of
 
-# DuckDB's memory; larger data spills to disk.
+# DuckDB's memory limit. Larger data spills to disk.
 MEMORY = "2GB"
-# Minimum width of decimals. The maximum would overflow, because SQL multiplies and adds them.
+# Minimum width of decimal columns. With the maximum width, products and sums in SQL would overflow.
 DECIMAL_DIGITS, DECIMAL_SCALE = 12, 2
 
 
 def open_database(workload: Workload, spill: Path) -> duckdb.DuckDBPyConnection:
-    """Return a database in memory with empty tables for the topics; it may write into `spill`.
+    """Return an in-memory database with empty tables for the topics. If it runs out of memory, it
+    writes into the folder `spill`.
 
-    Schema `source` gets MySQL's tables and those that the workload makes of its topics, schema
-    `expected` a table for each view, by the workload's SQL. Times are epoch milliseconds."""
+    The other functions add tables: to the schema `source`, MySQL's tables and the messages of
+    topics; to the schema `expected`, the expected rows of each view. Times are epoch
+    milliseconds."""
     db = duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": str(spill)})
-    # No extension is downloaded.
+    # Prevent downloads of extensions.
     db.execute("SET autoinstall_known_extensions = false; SET TimeZone = 'UTC'")
     db.execute("CREATE SCHEMA source; CREATE SCHEMA expected")
     db.execute(workload.create)
@@ -45,8 +47,8 @@ def open_database(workload: Workload, spill: Path) -> duckdb.DuckDBPyConnection:
 
 
 def take_table(db: duckdb.DuckDBPyConnection, view: View, rows: Iterable[Sequence[Any]]) -> None:
-    """Create or replace `source.<view>` from a table's rows: values as from PyMySQL, columns as in
-    the view.
+    """Create or replace `source.<view>` from the rows of a MySQL table. Values are as PyMySQL
+    returns them, in the order of the view's columns.
 
     Raises:
         NotComputed: a value does not fit its column's type; the message names the column.
@@ -62,7 +64,7 @@ def take_table(db: duckdb.DuckDBPyConnection, view: View, rows: Iterable[Sequenc
 
 
 def take_delivered(db: duckdb.DuckDBPyConnection, view: View, table: pa.Table) -> None:
-    """Create `source.<view>` from the rows of a table's topic.
+    """Create `source.<view>` from `table`, the rows read from the topic of a MySQL table.
 
     Raises:
         WrongColumns: a column is missing, or can't be compared; the message names it.
@@ -78,7 +80,8 @@ def take_delivered(db: duckdb.DuckDBPyConnection, view: View, table: pa.Table) -
 
 
 def _narrowest(db: duckdb.DuckDBPyConnection, column: str) -> str:
-    """Return the narrowest type for a column's decimals, because SQL multiplies and adds them."""
+    """Return the narrowest type for the decimals of a column; products and sums of wider types may
+    overflow."""
     found = db.execute(
         f"""SELECT coalesce(max(length(split_part(rtrim(x, '0'), '.', 2))), 0),
                    coalesce(max(length(ltrim(split_part(x, '.', 1), '-'))), 0)
@@ -124,7 +127,7 @@ def _decimals(values: Sequence[Any]) -> pa.Array:
 
 
 def _times(values: Sequence[Any]) -> pa.Array:
-    """Return epoch milliseconds. PyMySQL returns text for invalid dates."""
+    """Return epoch milliseconds; NO_TIME_MS for invalid dates, which PyMySQL returns as text."""
     dates = [None if isinstance(value, str) else value for value in values]
     ms = pa.array(dates, pa.timestamp("us")).cast(pa.int64())
     ms = pc.divide(ms, 1000)
@@ -142,7 +145,7 @@ _AS_ARROW: Mapping[ColumnType, Callable[[Sequence[Any]], pa.Array]] = {
 
 
 def expect(db: duckdb.DuckDBPyConnection, workload: Workload, view: View) -> None:
-    """Create `expected.<view>`; the views that its SQL reads must exist.
+    """Create `expected.<view>`. Views that its SQL reads must have been created before.
 
     Raises:
         NotComputed: DuckDB failed, for example by an overflow.
@@ -157,29 +160,30 @@ def expect(db: duckdb.DuckDBPyConnection, workload: Workload, view: View) -> Non
 
 
 def between(db: duckdb.DuckDBPyConnection, from_ms: int, until_ms: int) -> None:
-    """Set the interval (epoch ms) that contains the time of the engine's window."""
+    """Set the earliest and latest time (epoch ms) to which the engine may have moved the end of its
+    moving window."""
     db.execute(f"SET VARIABLE from_ms = {from_ms}; SET VARIABLE until_ms = {until_ms}")
 
 
-# Far longer than any read takes; a hanging broker must not hang the harness.
+# Generous; only prevents that a hanging broker hangs the harness.
 READ_WITHIN_S = 600.0
 END_WITHIN_S = 2.0
 ONE_WITHIN_S = 10.0
-# kcat reads ahead, by default 64 MB.
+# Limit of kcat's read-ahead, which is 64 MB by default.
 _FETCH = ("-X", "queued.max.messages.kbytes=16384")
-# Number of invalid messages that are read again, and that are named; the others are only counted.
+# How many invalid messages are read again, and how many are described; the rest is only counted.
 LOOKED_AT, NAMED = 200, 5
 
 
 @dataclass
 class Unfit:
-    """Invalid messages of a topic: their number, and descriptions of the first."""
+    """Number of invalid messages in a topic, and descriptions of the first NAMED."""
 
     count: int = 0
     first: list[str] = field(default_factory=list)
 
     def add(self, where: str, what: str) -> None:
-        """Add a message."""
+        """Count a message at position `where`; `what` describes its fault."""
         self.count += 1
         if len(self.first) < NAMED:
             self.first.append(f"{where}: {what}")
@@ -188,14 +192,14 @@ class Unfit:
 def take_topic(
     db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic, ends: Sequence[int]
 ) -> Unfit:
-    """Fill the topic's table with all messages from its beginning to these end offsets; leave out
-    and return the invalid ones.
+    """Fill the topic's table with all messages from the beginning to these end offsets. Invalid
+    messages are left out and returned.
 
-    kcat writes each message as a line of JSON into a pipe, and DuckDB reads the pipes, so that only
-    invalid messages become Python objects.
+    For speed, kcat writes each message as a line of JSON into a pipe, and DuckDB reads the pipes;
+    only invalid messages become Python objects.
 
     Raises:
-        RacetrackError: the topic could not be read, or its first messages are gone.
+        RacetrackError: the topic could not be read, or the broker has deleted its first messages.
     """
     _must_be_whole(bootstrap, topic.name)
     for partition, end in enumerate(ends):
@@ -214,7 +218,7 @@ def take_topic(
 
 
 def take_whole_topic(db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic) -> Unfit:
-    """Fill the topic's table with all of its present messages; see `take_topic`."""
+    """Fill the topic's table with all messages up to the current end offsets; see `take_topic`."""
     return take_topic(db, bootstrap, topic, TopicOffsets(bootstrap, topic.name).end_offsets())
 
 
@@ -225,7 +229,7 @@ def _take(
     with _kcat(["-b", bootstrap, *which, *topic.kcat_args]) as pipe:
         pipes = [f"/dev/fd/{pipe.fileno()}"]
         taken = db.execute(topic.insert_sql, {"pipes": pipes}).fetchall()[0][0]
-    # A message that is not one line of JSON may arrive as several lines.
+    # `taken` may exceed `end`, because a message with line breaks counts as several lines.
     if taken < end:
         raise RacetrackError(
             f"Partition {partition} of {topic.name!r} gave {taken:,} messages of {end:,}."
@@ -240,7 +244,8 @@ def _sort_out(
     end: int,
     unfit: Unfit,
 ) -> None:
-    """Read each message again that is no row yet, because JSON may contain line breaks."""
+    """Read the messages again that DuckDB did not accept, at most LOOKED_AT. Insert those that are
+    valid but have line breaks in their JSON; add the others to `unfit`."""
     table = f"source.{topic.table}"
     offsets = [
         row[0]
@@ -291,7 +296,7 @@ def _values(
 
 
 def _must_be_whole(bootstrap: str, topic: str) -> None:
-    """Raise if the broker no longer has all messages, since views cover all of them."""
+    """Raise an error if the broker has deleted messages, since views cover all messages."""
     gone = sum(TopicOffsets(bootstrap, topic).begin_offsets())
     if gone:
         raise RacetrackError(
@@ -302,7 +307,7 @@ def _must_be_whole(bootstrap: str, topic: str) -> None:
 
 @contextmanager
 def _kcat(arguments: Sequence[str]) -> Iterator[IO[bytes]]:
-    """Run kcat in this context, which reads its output.
+    """Run kcat while the caller reads its output inside the context.
 
     Raises:
         RacetrackError: kcat failed, or DuckDB could not read its output.
@@ -313,7 +318,7 @@ def _kcat(arguments: Sequence[str]) -> Iterator[IO[bytes]]:
         watchdog.start()
         failure: duckdb.Error | None = None
         try:
-            assert kcat.stdout  # noqa: S101  # because of PIPE
+            assert kcat.stdout  # noqa: S101  # it is a pipe
             yield kcat.stdout
         except duckdb.Error as error:
             failure = error
@@ -345,9 +350,9 @@ def _start(arguments: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
 
 
 def _end(kcat: subprocess.Popen[bytes]) -> int:
-    """Close kcat's output and return its exit code; kill it if it does not exit."""
+    """Close kcat's output and return its exit code; kill kcat if it does not exit."""
     assert kcat.stdout  # noqa: S101
-    # After a complete read kcat is exiting; otherwise closing the pipe makes it fail at once.
+    # After a complete read, kcat exits anyway. Otherwise closing the pipe makes it fail.
     kcat.stdout.close()
     try:
         return kcat.wait(END_WITHIN_S)

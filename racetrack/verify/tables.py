@@ -1,4 +1,4 @@
-"""Rows of the workload's tables: from MySQL, and from the topics of CDC."""
+"""Rows of the workload's tables, read from MySQL and from the CDC topics."""
 
 import re
 import time
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ANSWER_WITHIN_S = 30.0
 Rows = tuple[tuple[Any, ...], ...]
-# Errors of a table that lost a column or was dropped; the other tables can still be compared.
+# MySQL's error codes if a column or a table was dropped. Other tables can still be compared.
 UNKNOWN_COLUMN, NO_SUCH_TABLE = 1054, 1146
 STATEMENT_CHARS, MOST_STATEMENTS = 100, 5
 _COMMENTS = re.compile(r"^(\s|/\*.*?\*/|use `[^`]*`;)*", re.IGNORECASE | re.DOTALL)
@@ -30,8 +30,8 @@ _CHANGES_ROWS = re.compile(r"(TRUNCATE|(DROP|RENAME|ALTER)\s+TABLE)\b", re.IGNOR
 
 
 def read_tables(stack: Stack, workload: Workload) -> dict[str, Rows | str]:
-    """Return the rows of each table, all read at one instant, with columns in the order of its
-    view; a string is the reason why a table can't be read.
+    """Return the rows of each table from one consistent snapshot, with columns in the order of the
+    table's view. For a table that can't be read, return the reason as a string.
 
     Raises:
         RacetrackError: MySQL does not answer, or refuses.
@@ -47,8 +47,8 @@ def read_tables(stack: Stack, workload: Workload) -> dict[str, Rows | str]:
 
 
 def statements_without_messages(stack: Stack, tables: Collection[str]) -> list[str]:
-    """Return the first statements in MySQL's log that change rows of these tables without a message
-    from Debezium: TRUNCATE, and DDL that alters, renames or drops a table.
+    """Return the first statements in MySQL's binary log that change rows of these tables but for
+    which Debezium sends no message: TRUNCATE, and DDL that alters, renames or drops a table.
 
     Raises:
         RacetrackError: MySQL does not answer, or refuses.
@@ -74,7 +74,8 @@ def statements_without_messages(stack: Stack, tables: Collection[str]) -> list[s
 
 
 def _connect(stack: Stack, user: str) -> "pymysql.Connection[Any]":
-    """Connect as the user of the workload's database, which has the same name, or as `debezium`."""
+    """Connect to MySQL as the user of the workload's database, who has its name, or as
+    `debezium`."""
     where, settings = stack.endpoints, stack.settings
     is_debezium = user == "debezium"
     secret = settings.mysql_debezium_password if is_debezium else settings.mysql_shop_password
@@ -110,12 +111,13 @@ def _no_answer(stack: Stack, error: pymysql.MySQLError) -> RacetrackError:
 
 MESSAGES_AT_ONCE = 10_000
 COLLECT_S = 0.2
-# Confluent's header: a zero and the schema's id, which changes with ALTER TABLE.
+# Length of Confluent's header: a zero byte and the schema's id, which changes with ALTER TABLE.
 HEADER_BYTES = 5
 
 
 class CdcTopics:
-    """Reads the topics of the tables as they grow; decodes only the newest message of each key."""
+    """Reader of the tables' CDC topics, which can be called again as the topics grow. Only the
+    newest message of each key is decoded."""
 
     def __init__(self, kafka: str, registry: str, workload: Workload) -> None:
         self._tables = {workload.cdc_topic(table): table for table in workload.tables}
@@ -123,7 +125,7 @@ class CdcTopics:
         self._consumer = Consumer(
             {
                 "bootstrap.servers": kafka,
-                "group.id": "racetrack-cdc",  # a consumer must name one; nothing is committed
+                "group.id": "racetrack-cdc",  # required, but nothing is committed
                 "enable.auto.commit": False,
                 "log_level": 2,
             }
@@ -132,7 +134,7 @@ class CdcTopics:
         self._newest: dict[str, dict[bytes, tuple[int, bytes | None]]] = {
             table: {} for table in workload.tables
         }
-        # Descriptions of each table's messages that are no change of a row.
+        # Table -> descriptions of its messages that are not change events of a row.
         self.unfit: dict[str, list[str]] = {}
 
     def close(self) -> None:
@@ -140,7 +142,7 @@ class CdcTopics:
         self._consumer.close()
 
     def read_on(self) -> int:
-        """Read the messages since the last call; return their number.
+        """Read the messages that arrived since the last call; return their number.
 
         Raises:
             RacetrackError: the broker refuses, or does not deliver in time.
@@ -170,14 +172,15 @@ class CdcTopics:
         return sum(self._positions.values()) - before
 
     def table(self, view: View) -> pa.Table:
-        """Return the rows of a table, with the columns of its view that its messages have."""
+        """Return the current rows of a table, with those columns of its view that its messages
+        contain."""
         self.unfit.pop(view.name, None)
         rows = [
             row
             for offset, value in self._newest[view.name].values()
             if value is not None and (row := self._row(view.name, offset, value)) is not None
         ]
-        # A table that lost a column is compared in the others.
+        # If a column was dropped from the table, the other columns are still compared.
         names = [name for name in view.columns if not rows or any(name in row for row in rows)]
         return pa.table({name: _column([row.get(name) for row in rows]) for name in names})
 
@@ -192,9 +195,10 @@ class CdcTopics:
         self._positions[topic] = offset + 1
 
     def _row(self, table: str, offset: int, value: bytes) -> Mapping[str, Any] | None:
-        """Return the row after a change; None if it was deleted, or the message is no change."""
+        """Return the row after a change; None if the row was deleted, or if the message is not a
+        change event."""
         envelope: object = None
-        # fastavro raises one of many errors where the bytes do not match the schema.
+        # If the bytes do not match the schema, fastavro may raise any of these.
         with suppress(ValueError, TypeError, EOFError, LookupError, ArithmeticError):
             envelope = self._avro.decode(value)
         if isinstance(envelope, dict) and "after" in envelope:
@@ -205,12 +209,12 @@ class CdcTopics:
 
 
 def open_topics(stack: Stack, workload: Workload) -> CdcTopics:
-    """Return a reader of the topics of a running stack."""
+    """Return a reader of the CDC topics of a running stack."""
     return CdcTopics(stack.endpoints.kafka, stack.endpoints.registry, workload)
 
 
 def _column(values: list[Any]) -> pa.Array:
-    """Return a column of the values' own type, or of text where they have several types."""
+    """Return a column with the type of its values; if the values have several types, as text."""
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):

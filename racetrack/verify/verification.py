@@ -1,6 +1,8 @@
-"""Verification of a stack whose load is paused: compare the topics of CDC with MySQL, let the
-engine drain, read every view back, and compare it with the topics."""
-# ruff: noqa: S608 - SQL is put together from names of the workload only
+"""Verification of a stack while its load is paused: compare the CDC topics with MySQL, wait until
+the engine has drained, read every view, and compare it with the expected rows computed from the
+topics.
+"""
+# ruff: noqa: S608 - the SQL contains names of the workload only
 
 import csv
 import resource
@@ -41,16 +43,16 @@ from racetrack.verify.compare import (
 from racetrack.verify.tables import CdcTopics, Rows, open_topics
 from racetrack.workloads.contract import View, Workload, find_workload
 
-# Time for the engine to count everything that was published before the pause.
+# Time limit for the engine to process everything published before the pause.
 DRAIN_WITHIN_S = 60.0
-# A view may be behind others, so a wrong one is read again for this long.
+# Some views may be updated later than others, so a wrong view is read again for this long.
 AGAIN_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.25
-# Topics that differ from MySQL and get no message for this long will stay different.
+# If CDC topics differ from MySQL and receive no message for this long, the difference is final.
 CDC_QUIET_S = 10.0
 KEPT_FINDINGS = 1_000
 SHOWN_FINDINGS = 5
-# Errors that unexpected values may raise in an engine's client, Arrow or DuckDB.
+# Errors that an engine's client, Arrow or DuckDB may raise for unexpected values.
 _NOT_DATA = (pa.ArrowException, duckdb.Error, ArithmeticError, ValueError, TypeError)
 
 
@@ -66,14 +68,14 @@ class Verification:
         say: Callable[[str], None],
         open_cdc: Callable[[Stack, Workload], CdcTopics] = open_topics,
     ) -> None:
-        """Prepare a verification. `folder` gets a CSV file for each wrong view; `say` is called at
-        every check with the progress, and may raise to end it."""
+        """Prepare a verification. A CSV file for each wrong view is written into `folder`. `say` is
+        called with the progress at every check, and may raise to end the verification."""
         self._engine, self._stack, self._settled = engine, stack, settled
         self._folder, self._say, self._open_cdc = folder, say, open_cdc
         self._workload = find_workload(stack.settings.workload)
         self._findings: dict[str, ViewFinding] = {}
         self._unfit: dict[str, UnfitMessages] = {}
-        # Reason for each view that can't be computed.
+        # View -> the reason why its expected rows can't be computed.
         self._not_computed: dict[str, str] = {}
 
     def run(self) -> Verified:
@@ -107,8 +109,11 @@ class Verification:
             )
 
     def _verify_cdc(self, db: duckdb.DuckDBPyConnection) -> CdcVerified | None:
-        """Compare the topics of the tables with MySQL until they are equal or receive no more
-        messages. The topics then count as the engine's input; for an engine without CDC, MySQL."""
+        """Compare the CDC topics with MySQL's tables until they are equal or receive no more
+        messages.
+
+        Afterwards `source` contains the rows of the topics, which are the engine's input. If the
+        engine does not use CDC, `source` contains MySQL's rows, and the result is None."""
         in_mysql = tables.read_tables(self._stack, self._workload)
         table_views = self._workload.table_views()
         if "debezium" not in self._engine.needs:
@@ -136,7 +141,8 @@ class Verification:
         cdc: CdcTopics,
         in_mysql: Mapping[str, Rows | str],
     ) -> tuple[float | None, dict[str, ViewFinding]]:
-        """Return the seconds until all topics equalled MySQL, None if never, and each finding."""
+        """Return the seconds from the pause until all topics equalled MySQL (None if they never
+        did), and the result of each table."""
         newest_s = time.monotonic()
         waiting = self._workload.table_views()
         found: dict[str, ViewFinding] = {}
@@ -162,7 +168,7 @@ class Verification:
         rows: Rows | str,
     ) -> ViewFinding:
         raw = self._folder / f"cdc_{view.name}.csv"
-        raw.unlink(missing_ok=True)  # of an earlier comparison
+        raw.unlink(missing_ok=True)  # an earlier comparison may have written it
         if reason := self._in_mysql(db, view, rows):
             return ViewFinding(status=ViewStatus.NOT_COMPARED, reason=reason)
         at_ms = now_ms()
@@ -175,8 +181,8 @@ class Verification:
         return _for_record(compared, at_ms, at_ms)
 
     def _in_mysql(self, db: duckdb.DuckDBPyConnection, view: View, rows: Rows | str) -> str | None:
-        """Create `source.<table>` and `expected.<table>` from MySQL's rows; return the reason if
-        that is impossible."""
+        """Create `source.<table>` and `expected.<table>` from MySQL's rows. Return None, or the
+        reason why that is impossible."""
         self._not_computed.pop(view.name, None)
         try:
             if isinstance(rows, str):
@@ -200,8 +206,8 @@ class Verification:
             self._not_computed[view.name] = short(error)
 
     def _drain(self, db: duckdb.DuckDBPyConnection) -> float | None:
-        """Wait until the engine has everything, by its counts and its tables; return the seconds
-        since the pause, None if it was not in time."""
+        """Wait until the engine has processed all input, judged by its counts and by its views of
+        the tables. Return the seconds since the pause, or None after DRAIN_WITHIN_S."""
         workload = self._workload
         behind = [workload.view(workload.progress), *workload.table_views()]
         while behind := [view for view in behind if not self._caught_up(db, view)]:
@@ -221,13 +227,13 @@ class Verification:
                 return compare(db, view, held, 0).right
             normalize_engine(db, held, view, "held")
         except NoSuchView:
-            return True  # there is nothing to wait for, as the result reports
+            return True  # there is no view to wait for; `_judge` reports that
         except NotComputed:
-            return True  # there is nothing to compare it with, as the result reports
+            return True  # the expected rows are unknown; `_judge` reports that
         except (RacetrackError, *_NOT_DATA):
-            return False  # it may recover; if not, the result has the reason
+            return False  # try again; if the error persists, `_judge` reports it
         counted = dict(db.execute('SELECT "partition", total FROM held').fetchall())
-        # An engine that counts some twice may exceed these numbers, or reach them too early.
+        # `>=`, because an engine that counts messages twice may exceed these numbers.
         return all(counted.get(n, 0) >= end for n, end in enumerate(self._settled.end_offsets))
 
     def _take_topics(self, db: duckdb.DuckDBPyConnection) -> None:
@@ -243,7 +249,8 @@ class Verification:
             self._unfit[topic] = UnfitMessages(count=unfit.count, first=tuple(unfit.first))
 
     def _judge_all(self, db: duckdb.DuckDBPyConnection) -> None:
-        """Compare every view; repeat the wrong ones until they are right or time is up."""
+        """Compare every view. Compare wrong views again until they are right or AGAIN_WITHIN_S has
+        passed."""
         for view in self._workload.views:
             if not view.window:
                 self._say(f"computing {view.name}")
@@ -272,7 +279,7 @@ class Verification:
 
     def _judge(self, db: duckdb.DuckDBPyConnection, view: View) -> ViewFinding:
         raw = self._folder / f"{view.name}.csv"
-        raw.unlink(missing_ok=True)  # of an earlier comparison
+        raw.unlink(missing_ok=True)  # an earlier comparison may have written it
         from_ms = now_ms()
         try:
             held = self._engine.read_view(self._stack, view.name)
@@ -296,7 +303,7 @@ class Verification:
 
 
 def _with_change(before: ViewFinding | None, found: ViewFinding) -> ViewFinding:
-    """Mark a miscount as `still_counting` if it has changed since an earlier comparison."""
+    """Mark counting errors as `still_counting` if they have changed since an earlier comparison."""
     if not (before and before.miscounted and found.miscounted):
         return found
     earlier = before.miscounted
@@ -326,7 +333,8 @@ def _for_record(compared: Compared, from_ms: int, until_ms: int) -> ViewFinding:
 
 
 def _write(path: Path, view: View, findings: Sequence[Finding]) -> None:
-    """Write findings as CSV: `finding`, then each column twice, of the sources and the engine."""
+    """Write findings as CSV: `finding`, then each column of the view twice, with the expected and
+    the engine's value."""
     path.parent.mkdir(exist_ok=True)
     sides = ("source", "engine")
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -344,11 +352,11 @@ def _source_rows(db: duckdb.DuckDBPyConnection, workload: Workload) -> dict[str,
         try:
             row = db.execute(f"SELECT count(*) FROM source.{table}").fetchone()
         except duckdb.CatalogException:
-            row = None  # it could not be read, as its finding reports
+            row = None  # the table could not be read; its finding reports that
         counts[table] = row[0] if row else 0
     return counts
 
 
 def _peak_rss_gib() -> float:
-    """Return the peak resident memory of this process; Linux counts in KiB."""
+    """Return the peak resident memory of this process in GiB; Linux reports it in KiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -1,4 +1,5 @@
-"""Workloads, one per folder (docs/adding-a-workload.md). PyPy imports this file too."""
+"""Workloads, one per folder (docs/adding-a-workload.md). The generator, on PyPy, imports this
+too."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ def names() -> list[str]:
 
 
 def side(name: str, module: str) -> ModuleType:
-    """Import one side of a workload: its module `load`, for the generator, or `harness`.
+    """Import a workload's module: `load` (for the generator) or `harness`.
 
-    Raises KeyError, with the names of all workloads, for an unknown one."""
+    Raises KeyError, with the names of all workloads, if there is no workload with this name."""
     if name not in names():
         raise KeyError(f"there is no workload {name!r}, but: {', '.join(names())}")
     return importlib.import_module(f"racetrack.workloads.{name}.{module}")

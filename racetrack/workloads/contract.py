@@ -1,10 +1,12 @@
-"""Contract between the harness and a workload, a folder `racetrack/workloads/<name>/`: its module
-`harness` has a `WORKLOAD` with its topics, tables and views.
+"""Contract between the harness and a workload.
 
-An engine returns each of `Workload.views` as an Arrow table with at least the columns named there;
-other columns and the order of rows are ignored. Types may be the engine's own if they are lossless
-(rules: `racetrack/verify/compare.py`): a time may be a timestamp, epoch milliseconds, or ISO 8601
-text."""
+A workload is a folder `racetrack/workloads/<name>/`. Its module `harness` defines `WORKLOAD`, which
+describes its topics, tables and views.
+
+Engines return each view of `Workload.views` as an Arrow table with at least the view's columns.
+Other columns and the order of rows are ignored. Column types may differ from the view's if no
+information is lost: a time may be a timestamp, epoch milliseconds, or ISO 8601 text. The function
+`columns` in `racetrack/verify/compare.py` lists the rules."""
 
 import json
 import re
@@ -17,20 +19,20 @@ from racetrack import plugins
 from racetrack.config import Settings
 from racetrack.errors import UsageError
 
-# Debezium's name for MySQL, and the prefix of its topics.
+# Name of the MySQL server in Debezium, which is the prefix of Debezium's topics.
 CDC_PREFIX = "mysql"
-# Characters of an invalid value that are shown.
+# Longer values are truncated in messages about faults.
 SHOWN_CHARACTERS = 60
 
 
 class ColumnType(Enum):
-    """Type of a column, whatever type an engine gives it."""
+    """Logical type of a column. Engines may use different physical types for it."""
 
     INTEGER = "integer"  # compared exactly; a boolean counts as 0 or 1
     TEXT = "text"  # compared exactly
-    DECIMAL = "decimal"  # compared exactly: never a binary floating point number
-    FLOAT = "float"  # compared to RELATIVE_ERROR
-    TIME = "time"  # an instant, compared to the millisecond
+    DECIMAL = "decimal"  # compared exactly; binary floating-point numbers are rejected
+    FLOAT = "float"  # compared with the tolerance RELATIVE_ERROR
+    TIME = "time"  # an instant, compared in whole milliseconds
 
 
 INTEGER, TEXT, DECIMAL, FLOAT, TIME = ColumnType
@@ -38,8 +40,9 @@ INTEGER, TEXT, DECIMAL, FLOAT, TIME = ColumnType
 
 @dataclass(frozen=True)
 class TopN:
-    """Restricts a view to the first `limit` rows by `by`, descending, nulls last; per value of
-    `per`, if set. Any of several equal rows is accepted."""
+    """Restriction of a view to the first `limit` rows in descending order of the column `by`, nulls
+    last. If `per` is set, the limit applies to each value of that column. If rows are tied for the
+    last place, any of them is accepted."""
 
     limit: int
     by: str
@@ -48,14 +51,14 @@ class TopN:
 
 @dataclass(frozen=True)
 class View:
-    """A view: its columns, and those that identify a row.
+    """A view: its columns, and its key, the columns that identify a row.
 
-    `window` names a column that counts what is in a window that moves with the engine's clock. The
-    SQL computes bounds, `<column>_least` and `<column>_most`, since that clock is known only to lie
-    between two instants (see `verification.py`).
+    `window` names a column that counts events in a window that moves with the engine's clock. The
+    harness knows that clock only to lie between two times (see `verification.py`). So the SQL of
+    the view computes a lower and an upper bound of the count, `<column>_least` and `<column>_most`.
 
-    `counts` names a column that counts messages of the main topic, each in at most one row: a
-    surplus was counted twice, a deficit was lost."""
+    `counts` names a column that counts messages of the main topic, where each message belongs to at
+    most one row. Then a surplus means messages counted twice, and a deficit means lost messages."""
 
     name: str
     key: tuple[str, ...]
@@ -67,14 +70,18 @@ class View:
 
 @dataclass(frozen=True)
 class SourceTopic:
-    """A topic as a source: how its messages become rows of `source.<table>` in DuckDB.
+    """A topic that is a source of views, and how its messages become rows of `source.<table>` in
+    DuckDB.
 
-    `kcat_args` make kcat print a line of JSON per message; `insert_sql` inserts the lines of
-    `$pipes`. `invalid_if`, if set, is a condition on rows whose message is not an `event`; the
-    table then has the columns `partition` and `offset`. `due_field` is the field with the due time
-    of a message, epoch milliseconds (the main topic has one); it may be up to `ahead_ms` too late.
-    `fields` are the fields required in each JSON message: `int`, `str`, or a pattern for the whole
-    text."""
+    - `kcat_args`: arguments with which kcat prints each message as a line of JSON.
+    - `insert_sql`: SQL that inserts the lines read from `$pipes`.
+    - `event`: name of a message, for texts.
+    - `invalid_if`: SQL condition that is true for rows of invalid messages; empty if there is no
+      such check. With a condition, the table must have the columns `partition` and `offset`.
+    - `due_field`: field with the due time of a message, in epoch milliseconds, which may be up to
+      `ahead_ms` too late. Only the main topic has one.
+    - `fields`: required fields of the JSON messages, with their types: `int`, `str`, or a pattern
+      that the whole text must match."""
 
     name: str
     table: str
@@ -89,7 +96,7 @@ class SourceTopic:
 
 @dataclass(frozen=True)
 class Fault:
-    """Reason why a message is invalid; `field` is empty if the whole message is."""
+    """Reason why a message is invalid. `field` is empty if the whole message is invalid."""
 
     field: str
     reason: str
@@ -97,18 +104,21 @@ class Fault:
 
 @dataclass(frozen=True)
 class TracedView:
-    """A view whose rows show which tracer events it contains, and so its lag (docs/views.md).
+    """A view whose lag is measured with tracer events (docs/views.md).
 
-    The row of a partition has the `key` (setting `after`) + 1 + partition. The maximum of its
-    `column` is the number of the partition's tracer events in the view; or, with `is_time`, the due
-    time of the newest. Tracer event n (0-based) is in partition n // 2 % partitions; `parity`
-    selects those that show: 0 the even ones, 1 the odd ones, None both."""
+    Each partition has its own tracer row in the view. In this row, the column `key` has the value
+    of the setting `after`, plus 1, plus the partition's number. The value of the row's `column` is
+    the number of the partition's tracer events in the view or, with `is_time`, the due time of the
+    newest of them; if there are several such rows, the largest value counts.
+
+    Tracer event n (0-based) is in partition n // 2 % partitions. `parity` is 0 if the view receives
+    only tracer events with even n, 1 for odd n, and None for all."""
 
     view: str
     column: str
     key: str
     after: str
-    source: str  # of its tracer events: the main topic, or a table by CDC
+    source: str  # where the tracer events come from: the main topic, or a table by CDC
     parity: int | None = None
     is_time: bool = False
 
@@ -118,15 +128,15 @@ class TracedView:
         return f"{self.view}.{self.column}"
 
     def keys(self, settings: Settings) -> list[int]:
-        """Return the key of each partition's row, by partition."""
+        """Return the key of each partition's tracer row, in the order of the partitions."""
         last = int(getattr(settings, self.after))
         return [last + 1 + partition for partition in range(settings.pageviews_partitions)]
 
 
 @dataclass(frozen=True)
 class Query:
-    """A query of the view reader: all rows of a view; or, with `by`, only those that show tracer
-    events, so that the answer has an age (docs/views.md)."""
+    """A query of the view reader. It reads all rows of a view or, with `by`, only the tracer rows
+    of a traced view, from which the age of the answer is computed (docs/views.md)."""
 
     view: str
     by: TracedView | None = None
@@ -142,40 +152,41 @@ class Workload:
     """A workload: topics, tables, views and queries."""
 
     name: str
-    # The main topic, whose rate is set and whose messages are counted as progress.
+    # Main topic. The requested rate is its rate, and the engine's progress counts its messages.
     topic: SourceTopic
-    # Other sources of views, besides CDC topics.
+    # Other topics that are sources of views, without CDC topics.
     topics: tuple[SourceTopic, ...]
     # Bytes per message of the main topic in the log of Apache Kafka (measured).
     stored_bytes: int
-    # MySQL's database; its user has the same name.
+    # Name of the MySQL database, and of its user.
     database: str
-    # Its tables, each of which is also a view. Debezium takes its snapshot in this order; a large
-    # table delays the schemas of those after it.
+    # Tables of the database; each is also a view. Debezium takes its snapshot in this order. A
+    # large table delays the schemas of the tables after it, so put it last.
     tables: tuple[str, ...]
-    # The table whose inserts are followed through CDC, if any; and the generator's sources that
-    # insert into it.
+    # Table whose inserts are followed through CDC, if any, and the names of the generator's sources
+    # that insert into it.
     watched_table: str | None
     watched_kinds: tuple[str, ...]
-    # Optional rates that its generator side implements: settings such as
+    # Optional rates that the workload's generator implements: names of settings such as
     # `tracer_events_per_second`.
     rates: tuple[str, ...]
-    # Ordered so that each comes after those that its SQL reads.
+    # Verified views. A view comes after the views that its SQL reads.
     views: tuple[View, ...]
-    # Views that show tracer events, from which view lag is computed.
+    # Views whose lag is measured with tracer events.
     traced_views: tuple[TracedView, ...]
-    # Queries of the view reader, in turn.
+    # Queries of the view reader, which it sends one after the other.
     queries: tuple[Query, ...]
-    # The view that counts the main topic by `partition`, with `total` and `max_received_at`, the
-    # due time of the newest message (epoch ms); and the view with one row that totals them.
+    # Name of the view that counts the main topic by `partition`. Its columns `total` and
+    # `max_received_at` are the number of messages and the due time of the newest (epoch ms).
     progress: str
+    # Name of the view with one row that summarizes `progress` over all partitions.
     summary: str
-    # Prefix of its scripts: `scripts/<prefix>.sql`.
+    # Prefix of the names of the workload's scripts: `scripts/<prefix>.sql`.
     scripts: str
-    # Length of its event-time windows, if any; each begins at a multiple of this.
+    # Length of the workload's event-time windows, if it has any. Each begins at a multiple of it.
     event_window_ms: int | None
-    # Folder with `<view>.sql` for each view: the expected rows, from the DuckDB schemas `source`
-    # and `expected`.
+    # Folder with a file `<view>.sql` for each view, which computes the expected rows from the
+    # DuckDB schemas `source` and `expected`.
     sql: Path
     # DuckDB SQL that creates the topics' tables in the schema `source`, and helper views.
     create: str
@@ -189,16 +200,16 @@ class Workload:
         return [self.view(table) for table in self.tables]
 
     def script(self, ending: str) -> Path:
-        """Return the path of the script with this suffix (`.sql`); it may not exist."""
+        """Return the path of the script with this suffix, such as `.sql`. It may not exist."""
         return plugins.SCRIPTS / f"{self.scripts}{ending}"
 
     def cdc_topic(self, table: str) -> str:
-        """Return the topic of a table's changes."""
+        """Return the name of the topic with a table's change events."""
         return f"{CDC_PREFIX}.{self.database}.{table}"
 
 
 def fault_of(value: bytes | None, topic: SourceTopic) -> Fault | None:
-    """Return why a message of this topic is invalid, None if it has all required fields."""
+    """Return why a message of this topic is invalid; None if it has all required fields."""
     if value is None:
         return Fault("", "no value (a tombstone)")
     try:
@@ -233,7 +244,7 @@ def _shown(value: object) -> str:
 
 
 def run_label(runtime: str, workload: str) -> str:
-    """Return a label for runs: the runtime, and the workload unless it is the default."""
+    """Return a label for runs: the runtime, and the workload if it is not the default workload."""
     return runtime if workload == plugins.default_workload() else f"{runtime}, {workload}"
 
 

@@ -1,4 +1,4 @@
-"""Yahoo's streaming benchmark: views of ads, counted by campaign and ten-second window.
+"""Workload of Yahoo's streaming benchmark, which counts ad views by campaign and ten-second window.
 
-docs/workloads.md lists the differences from the published one. The load generator imports `load`,
-the harness imports `harness`; neither imports the other."""
+docs/workloads.md lists the differences from the original benchmark. The load generator imports
+`load`, and the harness imports `harness`. These modules do not import each other."""

@@ -1,11 +1,11 @@
-"""Yahoo's benchmark for the harness: sources and views."""
+"""The harness's part of Yahoo's benchmark: sources and views."""
 
 from pathlib import Path
 
 from racetrack.workloads.contract import INTEGER, TEXT, TIME, Query, SourceTopic, View, Workload
 
-# kcat's own `-J` embeds the value as text in JSON, which would be parsed twice. Only fields that a
-# view needs are taken.
+# kcat's option -J is not used: it embeds the message as text in JSON, so it would be parsed twice.
+# Only the fields that views use are read.
 _EVENT_LINE = '{"partition":%p,"offset":%o,"value":%s}\\n'
 EVENTS = SourceTopic(
     name="ad-events",
@@ -41,7 +41,7 @@ VIEWS = (
         {"partition": INTEGER, "total": INTEGER, "max_received_at": TIME},
         counts="total",
     ),
-    # One row. dt_ms depends on the engine's clock and is not verified.
+    # Has one row. Its column dt_ms is not verified, because it depends on the engine's clock.
     View("ad_events_summary", (), {"total": INTEGER, "max_received_at": TIME}, counts="total"),
     # The number of view events per campaign and window; `window_start_ms` is the first millisecond
     # of the window, a multiple of 10,000. A window without view events has no row.

@@ -1,3 +1,4 @@
-"""An online shop: its pageviews, customers, products and purchases, and the views of a demo.
+"""Workload of an online shop with pageviews, users, products and purchases.
 
-The load generator imports `load`, the harness imports `harness`; neither imports the other."""
+The load generator imports `load`, and the harness imports `harness`. These modules do not import
+each other."""

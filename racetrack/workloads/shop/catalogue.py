@@ -1,7 +1,7 @@
-"""The shop's verified views, their columns and keys.
+"""The shop's verified views with their columns and keys.
 
-`scripts/demo.py` defines the views; `racetrack/workloads/shop/views/<view>.sql` computes them from
-the sources."""
+Engines create these views, in scripts such as `scripts/demo.py`. The files
+`racetrack/workloads/shop/views/<view>.sql` compute the expected rows from the sources."""
 
 from racetrack.workloads.contract import (
     DECIMAL,
@@ -79,7 +79,7 @@ VIEWS = (
         {"partition": INTEGER, "total": INTEGER, "max_received_at": TIME},
         counts="total",
     ),
-    # One row. dt_ms depends on the engine's clock and is not verified.
+    # Has one row. Its column dt_ms is not verified, because it depends on the engine's clock.
     View("pageviews_summary", (), {"total": INTEGER, "max_received_at": TIME}, counts="total"),
     View(
         "purchases_by_item",
@@ -129,12 +129,12 @@ VIEWS = (
         },
     ),
     View("high_value_users", ("id",), _HIGH_VALUE_USER),
-    # The topic high_value_users_sink, read back by the engine.
+    # Contains the messages of the topic into which the engine writes high-value users.
     View("hvu_test", ("id",), _HIGH_VALUE_USER),
 )
 
-# See `racetrack/workloads/shop/load/tracers.py`: each tracer event is a purchase of its partition's
-# product, and a pageview, alternately of that product and of its partition's profile.
+# `racetrack/workloads/shop/load/tracers.py` defines the tracer events: each is a purchase of its
+# partition's product, and a pageview, alternately of that product and of its partition's profile.
 TRACED_VIEWS = (
     TracedView("item_summary", "pageviews", "item_id", "shop_items", "pageviews", parity=0),
     TracedView("item_summary", "orders", "item_id", "shop_items", "purchases"),
@@ -150,7 +150,7 @@ TRACED_VIEWS = (
 )
 _PAGEVIEWS, _, _RECEIVED_AT = TRACED_VIEWS
 
-# The top 20 products, some products, and the viewers of some profiles.
+# The queries return the top 20 products, some products by id, and the viewers of some profiles.
 QUERIES = (
     Query("top_viewed_items"),
     Query(_PAGEVIEWS.view, by=_PAGEVIEWS),

@@ -1,4 +1,4 @@
-"""The shop for the harness: sources and views."""
+"""The harness's part of the shop: sources and views."""
 
 import re
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 from racetrack.workloads.contract import SourceTopic, Workload
 from racetrack.workloads.shop.catalogue import QUERIES, TRACED_VIEWS, VIEWS
 
-# The target of a product's or profile's url is a number; other urls are unrestricted.
+# The url of a product or a profile ends with a number; other urls are unrestricted.
 _URL = re.compile(r"/(products|profiles)/[0-9]{1,18}|(?!/products/|/profiles/).*", re.DOTALL)
-# kcat's own `-J` embeds the value as text in JSON, which would be parsed twice.
+# kcat's option -J is not used: it embeds the message as text in JSON, so it would be parsed twice.
 _PAGEVIEW_LINE = '{"partition":%p,"offset":%o,"value":%s}\\n'
 PAGEVIEWS = SourceTopic(
     name="pageviews",
@@ -43,7 +43,7 @@ FROM read_json(
 """,
     event="flag",
 )
-# Tables of the topics, and the pageviews with parsed urls. Times are epoch milliseconds.
+# Creates tables for the topics, and a view of pageviews with parsed urls. Times are epoch ms.
 _CREATE = """
 CREATE TABLE source.pageviews (
     "partition" INTEGER, "offset" BIGINT,

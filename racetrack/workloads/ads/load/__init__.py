@@ -1,4 +1,4 @@
-"""Yahoo's benchmark for the load generator: events and initial rows."""
+"""The load generator's part of Yahoo's benchmark: events and initial rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AdsLoad(Workload):
         return AdsDatabase(self._config, self._settings)
 
     def seed_beside(self, deadline_s: float, log: Callable[[str], None]) -> None:
-        """Fill Redis, as in the published benchmark."""
+        """Store the initial data in Redis, if an engine uses it."""
         if self._settings.redis:
             redis.wait_and_seed(self._settings.redis, self._settings, deadline_s, log)
 

@@ -1,4 +1,4 @@
-"""The database `ads` in MySQL: campaigns and their ads, which do not change."""
+"""The database `ads` in MySQL: campaigns and their ads. Its rows do not change."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AdsDatabase(Database):
 
 
 def seeded(settings: AdsSettings) -> tuple[Insert, Insert]:
-    """Return the rows of campaigns and ads."""
+    """Return the rows of the tables `campaigns` and `ads`."""
     ids, each = Ids.of(settings), settings.ads_per_campaign
     ads = [(ad, ids.campaigns[n // each]) for n, ad in enumerate(ids.ads)]
     return (

@@ -1,4 +1,4 @@
-"""Ad events: without keys, evenly distributed over partitions."""
+"""Ad events, which have no keys and are distributed evenly over the partitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from racetrack.workloads.ads.load.settings import AdsSettings
 
 
 class AdEvents(Events):
-    """See `loadgen.workload.Events`. `ffi` must know rd_kafka_message_t."""
+    """See `loadgen.workload.Events`. `ffi` must define rd_kafka_message_t."""
 
     def __init__(self, settings: AdsSettings, ffi: Any) -> None:
         self._settings, self._ffi = settings, ffi

@@ -1,4 +1,4 @@
-"""Seeding of Redis, as in the published benchmark: the campaigns, and the campaign of each ad."""
+"""Initial data in Redis, as in Yahoo's benchmark: all campaigns, and the campaign of each ad."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANSWER_TIMEOUT_S = 10
 
 
 def commands(settings: AdsSettings) -> Iterator[list[str]]:
-    """Yield commands that store the initial rows of MySQL; repeating them changes nothing."""
+    """Yield commands that store the initial rows of MySQL in Redis. Repeating them is harmless."""
     campaigns, ads = seeded(settings)
     for start in range(0, len(ads.rows), ADS_AT_ONCE):
         pairs = ads.rows[start : start + ADS_AT_ONCE]
@@ -27,7 +27,7 @@ def commands(settings: AdsSettings) -> Iterator[list[str]]:
 
 
 def encoded(command: list[str]) -> bytes:
-    """Encode a command in Redis' protocol: an array of strings with their lengths."""
+    """Encode a command in Redis's protocol: an array of strings with their lengths."""
     words = [word.encode() for word in command]
     parts = [b"$%d\r\n%b\r\n" % (len(word), word) for word in words]
     return b"".join([b"*%d\r\n" % len(words), *parts])
@@ -36,9 +36,10 @@ def encoded(command: list[str]) -> bytes:
 def wait_and_seed(
     where: tuple[str, int], settings: AdsSettings, deadline_s: float, log: Callable[[str], None]
 ) -> None:
-    """Fill Redis as soon as it answers.
+    """Store the initial data as soon as Redis answers.
 
-    Raises SeedError if it refuses, or after `deadline_s`, a time of time.monotonic()."""
+    Raises SeedError if Redis refuses, or if it does not answer by `deadline_s`, a time of
+    `time.monotonic`."""
     name = f"Redis at {where[0]}:{where[1]}"
     while True:
         try:

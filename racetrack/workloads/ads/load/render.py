@@ -1,9 +1,9 @@
-"""Renders ad events as Kafka messages: JSON from prepared fragments, copied into a block of memory
-that librdkafka reads (compare racetrack/workloads/shop/load/render.py).
+"""Rendering of ad events as Kafka messages in a block of memory that librdkafka reads.
 
-A message is about 250 bytes, 35 words in four fragments: user and page; ad; types; and time and the
-rest, which is rendered once per millisecond. Tables of whole messages would not copy faster, and
-could hold only few of 150 million combinations."""
+As in `racetrack/workloads/shop/load/render.py`, a message is JSON text put together from prepared
+fragments. It has about 250 bytes in four fragments: user and page; ad; ad type and event type; time
+and everything after it. The last fragment is rendered once per millisecond. Preparing whole
+messages would not be faster, and there are 150 million combinations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from racetrack.workloads.ads.load.sequence import (
     skew_ms,
 )
 
-# All but the third have a fixed length, since every UUID has.
+# Lengths of the fragments in words of eight bytes, and in bytes. All but the third fragment have a
+# fixed length, since all UUIDs have the same length.
 _HEAD_WORDS, _AD_WORDS, _KIND_WORDS, _TAIL_WORDS = 13, 7, 10, 5
 _HEAD_BYTES, _AD_BYTES, _TAIL_BYTES = 100, 49, 39
 SLOT_BYTES = 8 * (_HEAD_WORDS + _AD_WORDS + _KIND_WORDS + _TAIL_WORDS)
@@ -33,7 +34,7 @@ IP_ADDRESS = "1.2.3.4"
 
 
 def to_json(event: AdEvent, event_time_ms: int) -> bytes:
-    """Return an event as JSON, the reference for the fast renderer, byte for byte."""
+    """Return an event as JSON. The fast renderer must produce the same bytes."""
     fields = {**event._asdict(), "event_time": event_time_ms, "ip_address": IP_ADDRESS}
     return json.dumps(fields).encode()
 
@@ -49,7 +50,8 @@ def ad_piece(ad_id: str) -> bytes:
 
 
 def kind_piece(kind: int) -> bytes:
-    """Return the text from the ad up to the time, for a pair of types."""
+    """Return the text from the ad up to the time. `kind` is the number of a pair of ad type and
+    event type."""
     ad_type, event_type = divmod(kind, len(EVENT_TYPES))
     types = f'"ad_type": "{AD_TYPES[ad_type]}", "event_type": "{EVENT_TYPES[event_type]}"'
     return f'", {types}, "event_time": '.encode()
@@ -64,8 +66,8 @@ def tail_piece(event_time_ms: int) -> bytes:
 
 
 class Tails:
-    """Ring of last fragments, one slot per millisecond around now, with more slots than times in
-    use."""
+    """Cache of the last fragments of messages, in a ring with one slot per millisecond. It has more
+    slots than the times of concurrent events can span."""
 
     SLOTS = 4 * SKEW_MS
 
@@ -76,7 +78,7 @@ class Tails:
         self.words = self._pieces.words
 
     def slot(self, time_ms: int) -> int:
-        """Return the slot of the fragment with this time."""
+        """Return the slot of the fragment for this time; render it if it is missing."""
         slot = time_ms % self.SLOTS
         if self._times_ms[slot] != time_ms:
             start = self._pieces.text + slot * 8 * _TAIL_WORDS
@@ -86,10 +88,8 @@ class Tails:
 
 
 class Renderer(workload.Renderer):
-    """Renders up to `capacity` events at a time, without keys, into `messages`, an array of
-    rd_kafka_message_t for one partition.
-
-    `ffi` must know rd_kafka_message_t."""
+    """Renders up to `capacity` events at a time into `messages`, an array of rd_kafka_message_t for
+    one partition. Messages have no keys. `ffi` must define rd_kafka_message_t."""
 
     def __init__(
         self, ffi: Any, ids: Ids, capacity: int, seed: int = 0, *, with_skew: bool = False
@@ -123,14 +123,14 @@ class Renderer(workload.Renderer):
             who, what = mix32((n + key1) & _MASK), mix32((n + key2) & _MASK)
             if self._with_skew:
                 tail = tails.slot(due_ms + skew_ms(who, what, heads, ads))
-            # As in `ad_and_kind`.
+            # The same computation as in `ad_and_kind`.
             kind = (((what * ads) & _MASK) * KINDS) >> 32
             at = self._put(at, (who * heads) >> 32, (what * ads) >> 32, kind, tail)
         self._at = at
 
     def _put(self, at: int, head: int, ad: int, kind: int, tail: int) -> int:
         """Write one message at byte `at`, point the next rd_kafka_message_t to it, and return the
-        position after it."""
+        byte position after the message."""
         cast, words = self._ffi.cast, self._words_type
         start = self._block + at
         s = self._heads.words + head * _HEAD_WORDS

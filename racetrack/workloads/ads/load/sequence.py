@@ -1,4 +1,4 @@
-"""Users, pages, campaigns, ads and events, as a function of the seed."""
+"""Users, pages, campaigns, ads and events, computed from the seed."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from racetrack.workloads.ads.load.settings import AdsSettings
 USERS = PAGES = 100
 AD_TYPES = ("banner", "modal", "sponsored-search", "mail", "mobile")
 EVENT_TYPES = ("view", "click", "purchase")
-# Pairs of ad type and event type, numbered ad type by ad type.
+# Number of pairs of ad type and event type. Pairs are numbered in order of the ad type.
 KINDS = len(AD_TYPES) * len(EVENT_TYPES)
-# Skew of an event's time from its due time: at most SKEW_MS either way, and for one in LATE_ONE_IN
-# up to LATE_MS earlier.
+# An event's time differs from its due time by up to SKEW_MS in either direction. One event in
+# LATE_ONE_IN has a time that is up to LATE_MS earlier still.
 SKEW_MS, LATE_ONE_IN, LATE_MS = 50, 100_000, 60_000
 _MASK = 0xFFFFFFFF
 _LATE_BELOW = 2**32 // LATE_ONE_IN
 
 
 class Ids(NamedTuple):
-    """Everything with a UUID. Campaign n has the ads from n * (ads / campaigns) on."""
+    """UUIDs of users, pages, campaigns and ads. The ads of campaign n are the next (ads /
+    campaigns) ads from index n * (ads / campaigns) on."""
 
     users: list[str]
     pages: list[str]
@@ -60,15 +61,15 @@ def uuids(seed: int, purpose: str, count: int) -> list[str]:
 
 
 def ad_and_kind(random32: int, ads: int) -> tuple[int, int]:
-    """Return the number of an ad, and that of a pair of types: the remainder after picking the ad
-    is random too."""
+    """Return the number of a random ad, and the number of a random pair of ad type and event type.
+    Both come from the same random number: the remainder after choosing the ad is random too."""
     whole = random32 * ads
     return whole >> 32, pick(whole & _MASK, KINDS)
 
 
 def skew_ms(who: int, what: int, heads: int, ads: int) -> int:
-    """Return the skew of an event's time from its due time, -60,049 to 49 ms, from the remainders
-    of its two random numbers."""
+    """Return the difference of an event's time from its due time, -60,049 to 49 ms. It is computed
+    from the remainders of the event's two random numbers."""
     left = (((what * ads) & _MASK) * KINDS) & _MASK
     skew = pick(left, 2 * SKEW_MS) - SKEW_MS
     if (who * heads) & _MASK < _LATE_BELOW:
@@ -77,7 +78,7 @@ def skew_ms(who: int, what: int, heads: int, ads: int) -> int:
 
 
 def ad_event(stream: Stream, n: int, ids: Ids) -> AdEvent:
-    """Return event n (0-based) of a partition. The renderer does the same in bulk."""
+    """Return event n (0-based) of a partition. `Renderer` computes the same events in bulk."""
     who, what = stream.draw(n)
     user, page = divmod(pick(who, len(ids.users) * len(ids.pages)), len(ids.pages))
     ad, kind = ad_and_kind(what, len(ids.ads))

@@ -1,4 +1,4 @@
-"""The workload's settings of the load generator, with their defaults."""
+"""Settings of the load generator for the workload `ads`, with their defaults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ MAX_ADS_PER_CAMPAIGN = 100
 
 @dataclass(frozen=True)
 class AdsSettings:
-    """Number of ads, topic, skew, and the Redis that engines query (host, port), if any."""
+    """Numbers of campaigns and ads, topic, and skew. `redis` is the host and port of a Redis that
+    the engine queries for campaigns; None if it queries none."""
 
     seed: int
     topic: str

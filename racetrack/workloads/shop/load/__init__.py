@@ -1,4 +1,4 @@
-"""The shop for the load generator: events, initial rows, and changes."""
+"""The load generator's part of the shop: events, initial rows, and changes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Updates and deletions, which make an engine retract what it has counted.
+"""Updates and deletions of rows, which make engines retract earlier results.
 
-The row of a change depends on the rows that exist, so a change has two steps: its random numbers
-are a function of the seed; the statement depends on them and on current rows."""
+A change has two steps, because it must choose a row that exists: its random numbers depend on the
+seed only; its SQL statement depends on these numbers and on the current rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from racetrack.workloads.shop.load.sequence import CATEGORIES, MAX_PRICE_CENTS, 
 from racetrack.workloads.shop.load.settings import ShopSettings
 from racetrack.workloads.shop.load.tables import CLEARANCE, decimal_text, email
 
-# Queries one row: SQL with placeholders and their values -> the row, or None.
+# Function that queries one row: takes SQL with placeholders and their values; returns a row or
+# None.
 Ask = Callable[[str, Sequence[object]], Any]
 Statement = tuple[str, tuple[object, ...]]
 STATUSES = 4
@@ -25,19 +26,21 @@ SHELVES = tuple(category for category in CATEGORIES if category != CLEARANCE)
 
 
 class Bought(NamedTuple):
-    """A row of purchases."""
+    """A row of the table `purchases`."""
 
     id: int
     user_id: int
     status: int
 
 
-# Turns a change with its two random numbers into a statement; None: there is no row to change.
+# Function that makes the statement of a change from two random numbers; returns None if there is no
+# row to change.
 Decide = Callable[[Ask, ShopSettings, int, int], "Statement | None"]
 
 
 class Change(NamedTuple):
-    """A future change: its statement function, and two random 32-bit numbers."""
+    """A change whose statement is not chosen yet: the function that chooses it, and two random
+    32-bit numbers as its arguments."""
 
     decide: Decide
     which: int
@@ -45,8 +48,9 @@ class Change(NamedTuple):
 
 
 def new_price(ask: Ask, settings: ShopSettings, which: int, how: int) -> Statement | None:
-    """Change the price of an item. If it decreases, the item moves to clearance, otherwise to one
-    of the other categories: item_summary shows no price, but the category."""
+    """Change the price of an item, and its category: to clearance if the price decreases, otherwise
+    to another category. The category changes too because `item_summary` does not contain the
+    price."""
     item = 1 + pick(which, settings.items)
     found = ask("SELECT price FROM shop.items WHERE id = %s", (item,))
     if found is None:
@@ -59,8 +63,9 @@ def new_price(ask: Ask, settings: ShopSettings, which: int, how: int) -> Stateme
 
 
 def other_vip_flag(ask: Ask, settings: ShopSettings, which: int, _how: int) -> Statement | None:
-    """Flip the VIP flag of a customer, and change the address with it, which views show. The
-    customer has a purchase, so that high-value users are met soon."""
+    """Flip the VIP flag of a customer, and change the e-mail address accordingly, since views
+    contain the address. Choose customers by their purchases, so that high-value users are soon
+    among them."""
     bought = _some_purchase(ask, settings, which)
     if bought is None:
         return None
@@ -73,7 +78,7 @@ def other_vip_flag(ask: Ask, settings: ShopSettings, which: int, _how: int) -> S
 
 
 def next_status(ask: Ask, settings: ShopSettings, which: int, _how: int) -> Statement | None:
-    """Advance a purchase to its next status; after the last of STATUSES comes the first."""
+    """Advance a purchase to its next status; the first status follows the last."""
     bought = _some_purchase(ask, settings, which)
     if bought is None:
         return None
@@ -88,8 +93,9 @@ def cancellation(ask: Ask, settings: ShopSettings, which: int, _how: int) -> Sta
 
 
 def _some_purchase(ask: Ask, settings: ShopSettings, which: int) -> Bought | None:
-    """Return the first purchase with at least a random id, or else the last one; None if there is
-    none. Tracer events are excluded, because they are counted."""
+    """Return a random purchase: the first whose id is at least a random number, or else the last.
+    None if there are no purchases. Purchases of tracer events are excluded, because changing them
+    would falsify the measured view lag."""
     low, high = ask("SELECT MIN(id), MAX(id) FROM shop.purchases", ())
     if low is None:
         return None
@@ -101,7 +107,7 @@ def _some_purchase(ask: Ask, settings: ShopSettings, which: int) -> Bought | Non
 
 
 class Updates(Source):
-    """Makes updates of items, users and purchases, in turn."""
+    """Source of updates, which alternately change an item, a user and a purchase."""
 
     name = "update"
     help_text = "updates: item prices, VIP flags, purchases' status"
@@ -122,7 +128,7 @@ class Updates(Source):
 
 
 class Deletes(Updates):
-    """Makes cancellations, which delete rows of purchases."""
+    """Source of cancellations, which delete purchases."""
 
     name = "delete"
     help_text = "cancelled purchases, whose rows are deleted"

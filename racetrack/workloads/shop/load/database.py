@@ -23,11 +23,11 @@ class Shop(Database):
     def __init__(self, config: Config, settings: ShopSettings) -> None:
         super().__init__(config)
         self._settings = settings
-        # First row written by the last failed commit: (id, user_id, item_id). Before writing again,
-        # it is checked whether that commit took effect.
+        # First row of the last transaction whose commit failed: (id, user_id, item_id). The next
+        # write first checks whether the commit took effect after all.
         self._unconfirmed: tuple[int, int, int] | None = None
-        # Statements chosen for the changes of an unfinished transaction; None: there is nothing to
-        # change.
+        # Statements chosen for the changes of an unfinished transaction; None for a change that has
+        # no row to change.
         self._statements: list[Statement | None] = []
 
     def seeds(self) -> Sequence[Seed]:
@@ -42,9 +42,9 @@ class Shop(Database):
         )
 
     def write_purchases(self, buys: Sequence[tuple[int, int, int]]) -> None:
-        """Insert (user_id, item_id, quantity) in one transaction.
+        """Insert purchases, given as (user_id, item_id, quantity), in one transaction.
 
-        After MySqlError call again with the same argument: no row is inserted twice."""
+        After a MySqlError, call again with the same argument. No row is inserted twice."""
         with self.transaction() as cursor:
             if self._unconfirmed is None or not self._was_committed(cursor):
                 for sql, values in tables.purchase_rows(buys).statements():
@@ -57,7 +57,7 @@ class Shop(Database):
         self._unconfirmed = None
 
     def _was_committed(self, cursor: Any) -> bool:
-        """Return whether the last commit took effect although the connection broke."""
+        """Return whether the last commit took effect although it failed with an error."""
         cursor.execute(
             "SELECT COUNT(*) FROM shop.purchases WHERE id = %s AND user_id = %s AND item_id = %s",
             self._unconfirmed,
@@ -68,10 +68,10 @@ class Shop(Database):
         return found
 
     def apply(self, changes: Sequence[Change]) -> int:
-        """Execute changes in one transaction; return how many had no row to change.
+        """Execute changes in one transaction; return how many of them had no row to change.
 
-        After MySqlError call again with the same argument: statements are not chosen again, so no
-        change takes effect twice."""
+        After a MySqlError, call again with the same argument. The same statements are executed
+        again, so no change takes effect twice."""
         with self.transaction() as cursor:
 
             def ask(sql: str, values: Sequence[object]) -> Any:

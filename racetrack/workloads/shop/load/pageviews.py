@@ -1,5 +1,5 @@
-"""Pageviews: their distribution over partitions, and those caused by purchases and tracer events. A
-buyer views the product when buying it."""
+"""Pageviews: their distribution over partitions, and the pageviews that purchases and tracer events
+cause. A buyer views the product when buying it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from racetrack.workloads.shop.load.tracers import Reserved, TracerEvents, page_o
 
 
 class Pageviews(Events):
-    """See `loadgen.workload.Events`. `ffi` must know rd_kafka_message_t."""
+    """See `loadgen.workload.Events`. `ffi` must define rd_kafka_message_t."""
 
     def __init__(
         self, settings: ShopSettings, users_by_partition: Sequence[Sequence[int]], ffi: Any = None
     ) -> None:
-        """Take the ids of all users by partition, including reserved ones."""
+        """Create the events. `users_by_partition` contains all user ids, including reserved ids."""
         self._settings, self._ffi = settings, ffi
         self._reserved = Reserved.of(settings)
         self._viewers = self._reserved.viewers(users_by_partition)
@@ -31,15 +31,15 @@ class Pageviews(Events):
         for partition, users in enumerate(self._users):
             for user in users:
                 self._partition_of[user] = partition
-        # Pageviews are proportional to the users of a partition.
+        # The number of pageviews of a partition is proportional to the number of its users.
         self.weights = [len(users) for users in self._users]
 
     def renderer(self, capacity: int) -> Renderer:
         return Renderer(self._ffi, self._reserved, capacity, self._settings.seed, self._users)
 
     def derived(self, source: str, n: int) -> tuple[int, tuple[int, int]]:
-        """Return the pageview of purchase or tracer event n: its partition, and the argument of
-        `Renderer.one`."""
+        """Return the pageview that purchase or tracer event n causes: its partition, and its user
+        and page as an argument of `Renderer.one`."""
         if source == TracerEvents.name:
             partition, page = page_of_tracer(self._reserved, n)
             return partition, (self._viewers[partition], page)

@@ -1,4 +1,5 @@
-"""Purchases as rows in MySQL. Their pageviews (pageviews.py) do not wait for the commit."""
+"""Purchases, which are inserted into MySQL. Each also causes a pageview (`pageviews.py`), which is
+sent without waiting for the commit."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ from loadgen.source import Source
 from racetrack.workloads.shop.load.sequence import purchase
 from racetrack.workloads.shop.load.settings import ShopSettings
 
-# user_id, item_id, quantity. The price is determined when the row is written.
+# (user_id, item_id, quantity). The price is looked up when the row is inserted.
 Buy = tuple[int, int, int]
 
 
 class Purchases(Source):
-    """Makes purchases."""
+    """Source of purchases."""
 
     name = "purchase"
     help_text = "purchases"

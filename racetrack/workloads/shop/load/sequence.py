@@ -1,4 +1,4 @@
-"""Pageviews and purchases as a function of the seed."""
+"""Pageviews and purchases, computed from the seed and their number."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Purchase(NamedTuple):
 
 
 def page_number(random32: int, items: int, users: int) -> int:
-    """Return the number of a (page, channel) pair from 32 random bits: half are products, half
-    profiles.
+    """Return the number of a random (page, channel) pair, chosen by 32 random bits. Half of the
+    pages viewed are products, half are profiles.
 
-    Pairs are numbered page by page, products first, len(CHANNELS) per page."""
+    Pairs are numbered page by page, with len(CHANNELS) pairs per page; products come first."""
     channels = len(CHANNELS)
     half = random32 & 0x7FFFFFFF
     if random32 >> 31:
@@ -51,9 +51,8 @@ def page_url(number: int, items: int) -> str:
 def pageview(
     stream: Stream, n: int, partition_users: list[int], items: int, users: int
 ) -> Pageview:
-    """Return pageview n (0-based) of a partition with the users `partition_users`.
-
-    The renderer does the same in bulk."""
+    """Return pageview n (0-based) of a partition whose users are `partition_users`. `Renderer`
+    computes the same pageviews in bulk."""
     who, what = stream.draw(n)
     number = page_number(what, items, users)
     return Pageview(

@@ -1,4 +1,4 @@
-"""The shop's settings of the load generator, with their defaults."""
+"""Settings of the load generator for the shop, with their defaults."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from loadgen.config import Config, Reader
 
-# A worker keeps a prepared text per user and channel: 80 MB at this many users.
+# A worker prepares a text for each page and channel, which takes 80 MB at this many users.
 MAX_USERS = 200_000
 MAX_ITEMS = 200_000
 
 
 @dataclass(frozen=True)
 class ShopSettings:
-    """Size of the shop, and initial rates. Units are in the names."""
+    """Size of the shop, and initial rates in thousandths of an event per second (`milli_per_s`)."""
 
     seed: int
     topic: str

@@ -1,7 +1,8 @@
-"""SQL and initial rows of the database `shop`, as a function of the seed; no connection.
+"""Table definitions and initial rows of the database `shop`, which depend on the seed only.
 
-Types are those of the original demo. Debezium converts BIGINT UNSIGNED to long, BOOLEAN to int,
-DECIMAL exactly, TIMESTAMP to an ISO string, and DATETIME to epoch milliseconds."""
+Column types are those of the original demo. Debezium converts BIGINT UNSIGNED to long, BOOLEAN to
+int, TIMESTAMP to an ISO 8601 string, and DATETIME to epoch milliseconds. It converts DECIMAL
+without loss."""
 
 from __future__ import annotations
 
@@ -20,9 +21,9 @@ from racetrack.workloads.shop.load.sequence import (
 )
 from racetrack.workloads.shop.load.tracers import Reserved
 
-# Initial purchases of few customers, so that some are worth more than 10,000 from the start: at
-# three purchases per second among 10,000 users, the view of high-value users would be empty for an
-# hour.
+# Number of initial purchases, and of the customers who make them. With so few customers, some spend
+# more than 10,000 from the start. Otherwise, at three purchases per second by 10,000 users, the
+# view of high-value users would be empty for an hour.
 PAST_PURCHASES = 1_000
 REGULAR_CUSTOMERS = 50
 DATABASE = "shop"
@@ -141,21 +142,21 @@ def seed_items(seed: int, items: int) -> Insert:
 
 
 def tracer_users(reserved: Reserved) -> list[tuple[object, ...]]:
-    """Return the users reserved for tracer events, columns as in `seed_users`."""
+    """Return rows for the users reserved for tracer events, with the columns of `seed_users`."""
     ids = range(reserved.users + 1, reserved.last_user + 1)
     return [(user, email(f"tracer.{user}", is_vip=False), 0) for user in ids]
 
 
 def tracer_items(reserved: Reserved) -> list[tuple[object, ...]]:
-    """Return the products reserved for tracer events, columns as in `seed_items`."""
+    """Return rows for the products reserved for tracer events, with the columns of `seed_items`."""
     ids = range(reserved.items + 1, reserved.last_item + 1)
     price = decimal_text(MIN_PRICE_CENTS)
     return [(item, f"tracer {item}", CATEGORIES[0], price, MAX_INVENTORY) for item in ids]
 
 
 def purchase_rows(buys: Sequence[tuple[int, int, int]]) -> Insert:
-    """Return rows for (user_id, item_id, quantity), at the current price of the item: a later price
-    changes no purchase."""
+    """Return purchase rows for (user_id, item_id, quantity), at the item's price when the row is
+    inserted. A later change of the price does not affect the purchase."""
     rows = [(user, item, quantity, item, quantity) for user, item, quantity in buys]
     price = f"(SELECT price FROM {DATABASE}.items WHERE id = %s)"  # noqa: S608 - our own names
     columns = ("user_id", "item_id", "quantity", "purchase_price")

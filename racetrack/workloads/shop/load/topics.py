@@ -1,4 +1,4 @@
-"""The shop's topics besides pageviews."""
+"""The shop's topics other than pageviews and CDC topics."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from loadgen.workload import Topic
 from racetrack.workloads.shop.load.settings import ShopSettings
 
 FLAGGED_TOPIC = "dd_flagged_profiles"
-# Sink of high-value users. It exists from the start, so that an engine can read it back before
-# anything is written.
+# Topic into which engines write high-value users. It is created at the start, because engines also
+# read it, possibly before the first message is written.
 SINK_TOPIC = "high-value-users-sink"
 
 

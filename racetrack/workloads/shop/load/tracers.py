@@ -1,15 +1,16 @@
-"""Tracer events: purchases and pageviews of reserved customers, products and profiles.
+"""Tracer events: purchases and pageviews of reserved users and products, used to measure view lag.
 
-Nothing else uses the reserved rows, so the row of a view shows how many tracer events it contains;
-each is due at a known time, which gives the view's lag (docs/views.md).
+No other events use the reserved ids, so a view's row with a reserved id shows how many tracer
+events the view contains. The due time of each tracer event is known, which gives the view's lag
+(docs/views.md).
 
-Tracer event n (0-based) is in partition n // 2 % partitions. It is a purchase, and a pageview at
-the same moment: of the partition's product (n even) or profile (n odd). Reserved ids follow the
-ordinary ones:
+Tracer event n (0-based) belongs to partition n // 2 % partitions. It consists of a purchase and a
+simultaneous pageview. If n is even, the pageview is of the partition's reserved product; if n is
+odd, of the profile of the partition's reserved buyer. Reserved ids follow the ordinary ids:
 
-    items + 1 + p    the product of partition p
-    users + 1 + p    the buyer, and the viewed profile, of partition p
-    above that       viewers; the first whose pageviews go to partition p is used
+    items + 1 + p    product of partition p
+    users + 1 + p    buyer of partition p, whose profile is viewed
+    higher user ids  viewers; partition p uses the first viewer whose pageviews go to partition p
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from racetrack.workloads.shop.load.purchases import Buy, Purchases
 from racetrack.workloads.shop.load.sequence import CHANNELS
 from racetrack.workloads.shop.load.settings import ShopSettings
 
-# Enough to find a viewer for each partition: with this many, one is missing once in 10^13.
+# With this many reserved viewers per partition, the probability that a partition has none is
+# 10^-13.
 VIEWERS_PER_PARTITION = 30
 
 
 class Reserved(NamedTuple):
-    """Reserved ids of a shop."""
+    """Ids of a shop that are reserved for tracer events, given its ordinary users and items."""
 
     users: int
     items: int
@@ -40,30 +42,31 @@ class Reserved(NamedTuple):
 
     @property
     def last_item(self) -> int:
-        """The highest id of a product."""
+        """Highest id of a product, including reserved products."""
         return self.items + self.partitions
 
     @property
     def last_user(self) -> int:
-        """The highest id of a user."""
+        """Highest id of a user, including reserved users."""
         return self.users + self.partitions * (1 + VIEWERS_PER_PARTITION)
 
     def product(self, partition: int) -> int:
-        """Return the id of a partition's product."""
+        """Return the id of a partition's reserved product."""
         return self.items + 1 + partition
 
     def profile(self, partition: int) -> int:
-        """Return the id of a partition's buyer, who also owns its profile."""
+        """Return the id of a partition's reserved buyer, whose profile is also viewed."""
         return self.users + 1 + partition
 
     def viewers(self, users_by_partition: Sequence[Sequence[int]]) -> list[int]:
-        """Return the viewer of each partition, given all user ids by partition."""
+        """Return the id of the viewer of each partition, given all user ids by partition."""
         first = self.users + self.partitions + 1
         return [next(user for user in users if user >= first) for users in users_by_partition]
 
 
 class TracerEvents(Purchases):
-    """Makes the purchases of tracer events, one item each."""
+    """Source of tracer events. It makes their purchases, of one item each; `page_of_tracer` returns
+    their pageviews."""
 
     name = "tracer_event"
     help_text = "tracer events, which show how fresh views are"
@@ -81,7 +84,8 @@ class TracerEvents(Purchases):
 
 
 def page_of_tracer(reserved: Reserved, n: int) -> tuple[int, int]:
-    """Return (partition, number of a (page, channel) pair) of the pageview of tracer event n."""
+    """Return the pageview of tracer event n: its partition, and the number of its (page, channel)
+    pair."""
     partition, is_profile = n // 2 % reserved.partitions, n % 2
     product, profile = reserved.product(partition), reserved.profile(partition)
     page = reserved.last_item + profile if is_profile else product
