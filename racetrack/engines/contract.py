@@ -2,7 +2,7 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from racetrack.config import Settings
 from racetrack.errors import RacetrackError, UsageError
 from racetrack.results.defects import InjectedDefect
 from racetrack.stack.contract import Endpoints, Stack
-from racetrack.workloads.contract import TracedView, find_workload
+from racetrack.workloads.contract import Query, TracedView, find_workload
 
 if TYPE_CHECKING:
     import pyarrow
@@ -71,16 +71,22 @@ class Access:
 
     settings: Settings
     endpoints: Endpoints
-    logs: Mapping[str, Path]  # where the output of the engine's own services goes
+    log_of: Callable[[str], Path]  # file with the output of one of the engine's own services
     namespace: str  # see `Engine.namespace`
+    queries: Sequence[Query] = ()  # those that the client repeats; it reads other views once
 
 
 class Reader(Protocol):
     """A client of an engine, as one of its users would have it; in a process of its own."""
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
-        """Return the rows that a view holds now, as `Engine.read_view` does: all of them; or, if
-        `key` is not empty, those whose column `key` is one of `among`.
+        """Return the rows that a view holds now: all of them; or, if `key` is not empty, those
+        whose column `key` is one of `among`.
+
+        Columns have the names of the script. The workload lists the views and columns that are
+        verified, and which types will do. Further columns and the order of rows are ignored. The
+        engine may be behind its input, but the rows are one state of the view, without an
+        uncommitted part.
 
         Raises:
             NoSuchView: this engine's demo has no such view.
@@ -198,26 +204,29 @@ class Engine(ABC):
         with, until `stop` is set. None: its views can't be followed."""
         return iter(())
 
-    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":  # noqa: ARG002
-        """Return the rows that a view of the demo holds now, its columns by the names in the
-        script.
+    def access(self, stack: Stack) -> Access:
+        """Return what a client needs to reach this engine in a running stack."""
+        namespace = self.namespace(stack.settings)
+        return Access(stack.settings, stack.endpoints, stack.log_of, namespace)
 
-        The workload lists the views and columns that are verified, and which
-        types will do. Further columns and the order of rows are ignored. The engine may be behind
-        its input, but what is returned is one state of the view, with no uncommitted part of it.
+    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
+        """Return all rows that a view of the demo holds now, read once; see `Reader.rows`.
 
         Raises:
             NoSuchView: this engine's demo has no such view.
+            RacetrackError: the engine does not answer.
         """
-        raise NoSuchView(f"{self.title}'s demo has no view {view!r}.")
+        with self.reader(self.access(stack)) as reader:
+            return reader.rows(view, "", ())
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:  # noqa: ARG002
         """Return a client that reads the demo's views as the engine's users do.
 
         Raises:
-            RacetrackError: the engine does not answer, or there is no such client.
+            NoSuchView: there is no such client.
+            RacetrackError: the engine does not answer.
         """
-        raise RacetrackError(f"{self.title}'s views can't be read while it runs.")
+        raise NoSuchView(f"{self.title}'s views can't be read.")
 
     def clock_slack_ms(self, settings: Settings) -> int:  # noqa: ARG002
         """How far behind the machine's clock the one may be by which a view that is read moves its

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from racetrack import poisson
 from racetrack.clock import now_ms
-from racetrack.config import load
+from racetrack.config import load, revealed
 from racetrack.engines import find_engine
 from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
 from racetrack.errors import RacetrackError
@@ -40,7 +40,7 @@ NO_ROW = -1  # value of a partition without a row
 
 @dataclass(frozen=True)
 class Job:
-    """The engine to query, its address, and the rate."""
+    """The engine to query, its address, and the rate; in values that JSON can hold."""
 
     engine: str
     per_s: float
@@ -49,16 +49,34 @@ class Job:
     logs: Mapping[str, str]
     namespace: str
 
+    @classmethod
+    def of(cls, engine: Engine, access: Access) -> "Job":
+        """Return the job of reading this engine at the rate of its settings."""
+        settings = access.settings
+        return cls(
+            engine=engine.name,
+            per_s=settings.reads_per_second,
+            settings=revealed(settings),
+            endpoints=dataclasses.asdict(access.endpoints),
+            logs={name: str(access.log_of(name)) for name in engine.services_in(settings)},
+            namespace=access.namespace,
+        )
+
     def as_line(self) -> bytes:
         """Return the job as the line of JSON that the reader expects on standard input."""
         return f"{json.dumps(dataclasses.asdict(self))}\n".encode()
 
     @property
     def access(self) -> Access:
-        """Access to the engine, as its contract defines it."""
-        logs = {name: Path(path) for name, path in self.logs.items()}
-        endpoints = Endpoints(**self.endpoints)  # type: ignore[arg-type]  # `as_line` wrote them
-        return Access(load(self.settings), endpoints, logs, self.namespace)
+        """Access to the engine, as its contract defines it, for the workload's queries."""
+        settings = load(self.settings)
+        return Access(
+            settings=settings,
+            endpoints=Endpoints(**self.endpoints),  # type: ignore[arg-type]  # `of` took them
+            log_of=lambda name: Path(self.logs[name]),
+            namespace=self.namespace,
+            queries=find_workload(settings.workload).queries,
+        )
 
 
 class Client:
@@ -151,7 +169,7 @@ def run(job: Job) -> None:
     client = Client(find_engine(job.engine), access)
     output = csv.writer(sys.stdout, lineterminator="\n")
     try:
-        queries = answerable(client, find_workload(access.settings.workload).queries)
+        queries = answerable(client, access.queries)
         output.writerow(COLUMNS)
         sys.stdout.flush()  # the harness waits for this line
         for due_ms, query in zip(due_times(job.per_s), cycle(queries), strict=False):

@@ -1,6 +1,5 @@
 """Probes of an engine's views: progress, traced views, and the view reader."""
 
-import dataclasses
 import subprocess
 import sys
 import time
@@ -8,7 +7,7 @@ from collections.abc import Callable
 from typing import IO, cast
 
 from racetrack import environment
-from racetrack.config import REPO, revealed
+from racetrack.config import REPO
 from racetrack.engines.contract import Engine, Progress, Summary
 from racetrack.errors import EngineFailed, RacetrackError
 from racetrack.probes.base import LOOK_EVERY_S, CurvesFile, HadOutage, Probe, no_outage
@@ -153,16 +152,8 @@ class ReadsProbe(Probe):
 
     def __init__(self, engine: Engine, stack: Stack, folder: RunFolder) -> None:
         super().__init__()
-        settings = stack.settings
-        self._stack_name = settings.stack_name
-        self._job = Job(
-            engine=engine.name,
-            per_s=settings.reads_per_second,
-            settings=revealed(settings),
-            endpoints=dataclasses.asdict(stack.endpoints),
-            logs={name: str(stack.log_of(name)) for name in engine.services_in(settings)},
-            namespace=engine.namespace(settings),
-        )
+        self._stack_name = stack.settings.stack_name
+        self._job = Job.of(engine, engine.access(stack))
         self._csv, self._file = folder.open_for_lines(READS_CSV), folder.path / READS_CSV
         self._log = folder.stack / f"{READER}.log"
         self._process: subprocess.Popen[bytes] | None = None

@@ -1,33 +1,37 @@
 """The reader of views: its job, what it reads off an answer, and that it begins anew."""
 
 import io
+import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pyarrow as pa
 import pytest
 
-from racetrack.config import REPO, Settings, load, revealed
+from racetrack.config import REPO, Settings, load
 from racetrack.engines.contract import Access, Engine, NoSuchView, Reader
 from racetrack.errors import RacetrackError
 from racetrack.probes.reader import NO_ROW, Client, Job, answerable, held
-from racetrack.workloads.contract import Query, TracedView
+from racetrack.stack.contract import Endpoints
+from racetrack.workloads.contract import Query, TracedView, find_workload
 
 BY = TracedView("sold", "orders", "item_id", "shop_items", "purchases")
 WHOLE, SOME, NOBODYS = Query("best"), Query("sold", by=BY), Query("missing")
-ENDPOINTS: dict[str, str | int] = {
-    "kafka": "127.0.0.1:1",
-    "registry": "http://127.0.0.1:2",
-    "connect": "http://127.0.0.1:3",
-    "mysql_host": "127.0.0.1",
-    "mysql_port": 3,
-    "loadgen_host": "127.0.0.1",
-    "loadgen_port": 4,
-    "redis": "127.0.0.1:5",
-}
+ENDPOINTS = Endpoints(
+    kafka="127.0.0.1:1",
+    registry="http://127.0.0.1:2",
+    connect="http://127.0.0.1:3",
+    mysql_host="127.0.0.1",
+    mysql_port=3,
+    loadgen_host="127.0.0.1",
+    loadgen_port=4,
+    redis="127.0.0.1:5",
+)
 
 
 class OneTable:
@@ -63,23 +67,32 @@ def engine() -> OneEngine:
     return OneEngine()
 
 
+def access(settings: Settings) -> Access:
+    def log_of(service: str) -> Path:
+        return Path("/logs") / f"{service}.log"
+
+    return Access(settings, ENDPOINTS, log_of, "mine")
+
+
 def job(settings: Settings, engine: str = "swift") -> Job:
-    return Job(engine, 2, revealed(settings), ENDPOINTS, {"swiftd": "/logs/swiftd.log"}, "mine")
+    swift = SimpleNamespace(name=engine, services_in=lambda _settings: ["swiftd"])
+    return Job.of(cast(Engine, swift), access(settings))
 
 
 @pytest.fixture
 def client(engine: OneEngine) -> Client:
-    return Client(cast(Engine, engine), job(load()).access)
+    return Client(cast(Engine, engine), access(load()))
 
 
 def test_its_job_brings_all_settings_secrets_too_to_another_process() -> None:
     settings = load({"SHOP_ITEMS": "77", "MYSQL_SHOP_PASSWORD": "hush", "LOADGEN_ACKS": "all"})
-    access = job(settings).access
-    assert access.settings == settings
-    assert access.settings.mysql_shop_password.get_secret_value() == "hush"
-    assert access.endpoints.loadgen_port == 4
-    assert str(access.logs["swiftd"]) == "/logs/swiftd.log"
-    assert access.namespace == "mine"
+    there = Job(**json.loads(job(settings).as_line())).access
+    assert there.settings == settings
+    assert there.settings.mysql_shop_password.get_secret_value() == "hush"
+    assert there.endpoints == ENDPOINTS
+    assert str(there.log_of("swiftd")) == "/logs/swiftd.log"
+    assert there.namespace == "mine"
+    assert there.queries == find_workload("shop").queries
 
 
 def test_it_asks_by_key_for_the_rows_of_marks(client: Client) -> None:

@@ -105,12 +105,15 @@ class Cal(CalibrationEngine):
 
     @contextmanager
     def reader(self, access: Access) -> Iterator[Reader]:
-        """One that takes its time, and answers what the view had said when it was asked."""
+        """Open one that takes its time, and answers what the view had said when it was asked."""
+        if not access.queries:  # views are followed only for who reads them again and again
+            yield LogReader((), 0)
+            return
         stop = threading.Event()
         answer_s = CalibrationSettings.of(access.settings).cal_answer_ms / 1000
         with ThreadPoolExecutor(1) as following:
-            reader = LogReader(find_workload(access.settings.workload).queries, answer_s)
-            taken = following.submit(reader.take_all, seen_in(access.logs["cal"], stop))
+            reader = LogReader(access.queries, answer_s)
+            taken = following.submit(reader.take_all, seen_in(access.log_of("cal"), stop))
             try:
                 yield reader
             finally:

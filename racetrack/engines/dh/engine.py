@@ -93,11 +93,6 @@ class Deephaven(Engine):
         views."""
         return seen_in(stack.log_of("deephaven"), stop)
 
-    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
-        """Return a snapshot of the table, which Deephaven takes between two update cycles."""
-        with open_reader(stack.settings) as reader:
-            return reader.rows(view, "", ())
-
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """Open a session of pydeephaven, which opens each table once."""
         return open_reader(access.settings)
@@ -126,7 +121,8 @@ class TableReader:
         self._opened: dict[str, Table] = {}
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
-        """Return a snapshot of the table, filtered by Deephaven if `key` is given."""
+        """Return a snapshot of the table, which Deephaven takes between two update cycles;
+        filtered by Deephaven if `key` is given."""
         from pydeephaven import DHError
 
         try:

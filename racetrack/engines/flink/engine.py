@@ -5,21 +5,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from racetrack.config import Settings
-from racetrack.engines.contract import DemoError, NoSuchView
+from racetrack.engines.contract import DemoError
 from racetrack.engines.flink import checkpoint, script, topics
 from racetrack.engines.flink.gateway import Gateway, Refused
 from racetrack.engines.flink.job import JobLog
 from racetrack.engines.flink.settings import FlinkSettings
-from racetrack.engines.shared.upsert import views
 from racetrack.engines.shared.upsert.engine import UpsertEngine
-from racetrack.engines.shared.upsert.topics import is_written, latest
 from racetrack.stack.contract import Stack
-
-if TYPE_CHECKING:
-    import pyarrow
 
 RUNNING_WITHIN_S = 60.0
 LOOK_EVERY_S = 0.05
@@ -74,25 +68,6 @@ class Flink(UpsertEngine):
         """
         return JobLog(stack.log_of("flink")).check
 
-    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
-        """Return the last message of each key of the view's topic."""
-        columns = self.columns(stack.settings, view)
-        summary, _ = self.progress_topics(stack.settings)
-        if not is_written(stack.endpoints.kafka, summary):
-            raise NoSuchView(f"The demo is not loaded in {self.title}: {summary} is empty.")
-        return views.table(columns, latest(stack.endpoints.kafka, self.topic_of(view)))
-
-    def columns(self, settings: Settings, view: str) -> views.Columns:
-        """Return the columns of a view that the script writes to a topic.
-
-        Raises:
-            NoSuchView: there is none.
-        """
-        found = super().columns(settings, view)
-        if self.topic_of(view) not in script.own_topics(self.script(settings).read_text()):
-            raise NoSuchView(f"{self.title}'s demo has no view {view!r}.")
-        return found
-
     def clock_slack_ms(self, settings: Settings) -> int:
         """Its window moves by whole seconds, at a tick each 200 ms, through a few mini-batches."""
         return 2_000 + 4 * FlinkSettings.of(settings).flink_mini_batch_ms
@@ -124,11 +99,13 @@ class Flink(UpsertEngine):
         log = JobLog(stack.log_of("flink"))
         summary, _ = self.progress_topics(stack.settings)
 
-        def written() -> bool:
-            log.check()
-            return is_written(stack.endpoints.kafka, summary)
+        with self._open_topics(stack.endpoints.kafka) as source:
 
-        self._wait(stack, written, f"wrote nothing to {summary}")
+            def written() -> bool:
+                log.check()
+                return source.is_written(summary)
+
+            self._wait(stack, written, f"wrote nothing to {summary}")
 
     def _wait(self, stack: Stack, until: Callable[[], bool], otherwise: str) -> None:
         give_up = time.monotonic() + RUNNING_WITHIN_S

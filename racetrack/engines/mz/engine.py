@@ -21,7 +21,7 @@ import psutil
 
 from racetrack.clock import now_ms
 from racetrack.config import Settings
-from racetrack.engines.contract import Access, Engine, NoSuchView, Progress, Reader, Seen, Summary
+from racetrack.engines.contract import Access, Engine, Progress, Reader, Seen, Summary
 from racetrack.engines.mz.settings import MaterializeSettings
 from racetrack.engines.shared.marks import only_more, value_in_sql
 from racetrack.engines.shared.pgwire import CopyOut, Poll, Server, wait_for
@@ -31,7 +31,6 @@ from racetrack.workloads.contract import TracedView, find_workload
 
 if TYPE_CHECKING:
     import psycopg
-    import pyarrow
 
 SERVICE = "materialized"
 ASK_EVERY_S = 1.0
@@ -165,12 +164,6 @@ class Materialize(Engine):
         """Yield the rows of a SUBSCRIBE on each view when their time is complete: no reader sees
         them earlier."""
         return only_more(_marks_rows(stack.settings, traced, stop))
-
-    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
-        """All rows of a view or source of the demo."""
-        if view not in self._made(stack.settings):
-            raise NoSuchView(f"Materialize's demo has no view {view!r}.")
-        return _demo(stack.settings).table(f"SELECT * FROM {view}")  # noqa: S608  # a known name
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """Open a connection for queries."""

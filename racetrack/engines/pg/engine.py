@@ -16,7 +16,7 @@ from psycopg.conninfo import make_conninfo
 
 from racetrack.clock import now_ms
 from racetrack.config import Settings
-from racetrack.engines.contract import Access, Engine, NoSuchView, Progress, Reader, Seen, Summary
+from racetrack.engines.contract import Access, Engine, Progress, Reader, Seen, Summary
 from racetrack.engines.pg.settings import PostgresSettings
 from racetrack.engines.shared.marks import only_more, value_in_sql
 from racetrack.engines.shared.pgwire import Server
@@ -25,7 +25,7 @@ from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import TracedView, Workload, find_workload
 
 if TYPE_CHECKING:
-    import pyarrow
+    pass
 
 ASK_EVERY_S = 1.0
 LOOK_EVERY_S = 0.5  # whether to stop; notifications are taken as they come
@@ -109,12 +109,6 @@ class PostgreSQL(Engine):
         """Query the views one after the other, at most every ASK_EVERY_S. The queries compute them,
         at PostgreSQL's cost."""
         return only_more(_answers(stack.settings, traced, stop))
-
-    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
-        """All rows of a view or table of the demo."""
-        if view not in self._made(stack.settings):
-            raise NoSuchView(f"PostgreSQL's demo has no view {view!r}.")
-        return _server(stack.settings).table(f"SELECT * FROM {view}")  # noqa: S608  # a known name
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """Open a connection for queries."""

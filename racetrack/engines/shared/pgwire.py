@@ -145,16 +145,6 @@ class Server:
                 f"{ended.stderr.strip()}"
             )
 
-    def table(self, query: str) -> "pyarrow.Table":
-        """Return a query's rows as an Arrow table: integers of 64 bits, decimals exact, times in
-        UTC.
-
-        Raises:
-            RacetrackError: the query failed.
-        """
-        with self.connect() as connection:
-            return self._table(connection, query)
-
     @contextmanager
     def reader(self, made: Collection[str]) -> "Iterator[SqlReader]":
         """Open a client with a connection of its own, to a demo that has made views of these names.
@@ -191,7 +181,7 @@ class SqlReader:
     made: Collection[str]
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
-        """Return the rows of a SELECT."""
+        """Return the rows of a SELECT: integers of 64 bits, decimals exact, times in UTC."""
         if view not in self.made:
             raise NoSuchView(f"There is no view {view!r}.")
         where = f" WHERE {key} IN ({', '.join(map(str, among))})" if key else ""

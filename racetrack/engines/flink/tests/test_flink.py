@@ -3,29 +3,26 @@
 import json
 import threading
 from collections.abc import Iterator
-from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from racetrack import config as settings
 from racetrack.engines import find_engine
-from racetrack.engines.contract import DemoError, NoSuchView, Progress, Summary
+from racetrack.engines.contract import DemoError
 from racetrack.engines.flink import checkpoint, engine, script
 from racetrack.engines.flink.engine import _addresses
 from racetrack.engines.flink.gateway import Gateway, root_cause
 from racetrack.engines.flink.job import JobLog
 from racetrack.engines.flink.settings import FlinkSettings
-from racetrack.engines.shared.upsert import topics, totals
+from racetrack.engines.shared.tests.fake_topics import KAFKA, stack, topics
 from racetrack.stack.applicability import why_ignored
 from tests.fake_server import serve_in_background
 
 FLINK = find_engine("flink")
 SQL = FLINK.script(settings.load()).read_text()
-KAFKA, REGISTRY = "127.0.0.1:54092", "http://127.0.0.1:54081"
+REGISTRY = stack().internal_endpoints.registry
 TRACE = """\
 org.apache.flink.table.gateway.service.utils.SqlExecutionException: Failed to execute 1.
 \tat org.apache.flink.table.gateway.Service.run(Service.java:414)
@@ -38,15 +35,6 @@ Did you mean 'elsewhere'?
 \t... 9 more
 """
 CAUSE = "SqlValidatorException: Object 'nowhere' not found\nDid you mean 'elsewhere'?"
-
-
-def stack() -> Any:
-    return SimpleNamespace(
-        settings=settings.load(),
-        internal_endpoints=SimpleNamespace(kafka=KAFKA, registry=REGISTRY),
-        endpoints=SimpleNamespace(kafka=KAFKA),
-        program=lambda service, name: f"/parts/{service}/bin/{name}",
-    )
 
 
 class FakeGateway(BaseHTTPRequestHandler):
@@ -219,67 +207,17 @@ def test_a_setting_that_makes_it_wrong_is_a_caveat() -> None:
     assert not [c for c in FLINK.caveats(settings.load()) if "NONE" in c]
 
 
-def test_progress_is_what_the_topics_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    told = [
-        topics.Written(
-            "flink.pageviews_progress",
-            0,
-            1_700_000_000_100,
-            b'{"partition":2}',
-            b'{"partition":2,"total":5,"max_received_at":1700000000040}',
-        ),
-        None,
-        topics.Written(
-            "flink.pageviews_summary",
-            0,
-            1_700_000_000_123,
-            b'{"summary_of":"all"}',
-            b'{"summary_of":"all","total":7,"max_received_at":1700000000050}',
-        ),
-    ]
-    monkeypatch.setattr(totals, "follow", lambda *_: iter(told))
+def test_a_failed_job_ends_the_updates(tmp_path: Path) -> None:
     log = tmp_path / "flink.log"
     log.write_text("")
     there = stack()
     there.log_of = lambda _service: log
-    assert list(FLINK.updates(there, threading.Event())) == [
-        Progress(1_700_000_000_100, 2, 5, 1_700_000_000_040),
-        Summary(1_700_000_000_123, 7, 1_700_000_000_050, 73.0),
-    ]
-
-
-def test_a_view_comes_back_without_loss(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [
-        b"""{"item_id":1,"name":"a","category":null,"revenue":12345678901234567890.10,
-        "orders":2,"items_sold":3,"pageviews":7,"conversion_rate":0.2857142857142857}""",
-        b"""{"item_id":2,"name":"b","category":"c","revenue":0,
-        "orders":0,"items_sold":0,"pageviews":0,"conversion_rate":null}""",
-    ]
-    monkeypatch.setattr(engine, "is_written", lambda *_: True)
-    monkeypatch.setattr(engine, "latest", lambda *_: rows)
-    table = FLINK.read_view(stack(), "item_summary").to_pylist()
-    assert [row["revenue"] for row in table] == [Decimal("12345678901234567890.10"), Decimal(0)]
-    assert [row["conversion_rate"] for row in table] == [2 / 7, None]
-    assert [row["category"] for row in table] == [None, "c"]
-
-
-def test_an_empty_view_has_its_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "is_written", lambda *_: True)
-    monkeypatch.setattr(engine, "latest", lambda *_: [])
-    table = FLINK.read_view(stack(), "pageviews_progress")
-    assert table.num_rows == 0
-    assert set(table.column_names) == {"partition", "total", "max_received_at"}
-
-
-def test_a_view_that_it_does_not_have_is_no_empty_one() -> None:
-    with pytest.raises(NoSuchView, match="nothing_such"):
-        FLINK.read_view(stack(), "nothing_such")
-
-
-def test_views_that_nobody_has_loaded_are_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "is_written", lambda *_: False)
-    with pytest.raises(NoSuchView, match="not loaded"):
-        FLINK.read_view(stack(), "item_summary")
+    none = list[bytes]()
+    written = {"flink.pageviews_progress": none, "flink.pageviews_summary": none}
+    updates = engine.Flink(topics(written)).updates(there, threading.Event())
+    log.write_text(f"x Job insert-into_a (0f) switched from state RUNNING to FAILING.\n{TRACE}")
+    with pytest.raises(DemoError, match="Object 'nowhere' not found"):
+        next(updates)
 
 
 def test_a_failed_job_is_found_in_the_log(tmp_path: Path) -> None:

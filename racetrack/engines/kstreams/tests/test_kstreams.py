@@ -3,25 +3,23 @@ program."""
 
 import re
 import threading
-from decimal import Decimal
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from racetrack import config as settings
 from racetrack.clock import now_ms
 from racetrack.engines import find_engine
-from racetrack.engines.contract import NoSuchView, Progress, Seen, Summary
+from racetrack.engines.contract import Seen, Summary
+from racetrack.engines.kstreams.engine import KafkaStreams
 from racetrack.engines.kstreams.recipe import RECIPE
-from racetrack.engines.shared.upsert import engine, marks, totals
-from racetrack.engines.shared.upsert.topics import Written
+from racetrack.engines.shared.tests.fake_topics import KAFKA, stack, topics
 from racetrack.workloads.shop.catalogue import TRACED_VIEWS, VIEWS
 
 KSTREAMS = find_engine("kstreams")
 PROGRAM = RECIPE.sources[0] / "racetrack" / "kstreams"
-KAFKA = "127.0.0.1:54092"
+SUMMARY = "kstreams.pageviews_summary"
+ALL = b'{"summary_of":"all","total":7,"max_received_at":1700000000050,"dt_ms":70}'
 # View → the record of its rows.
 ROWS = {
     "users": "User",
@@ -42,90 +40,24 @@ ROWS = {
     "high_value_users": "HighValueUser",
     "hvu_test": "HighValueUser",
 }
-TOLD = [
-    Written(
-        "kstreams.pageviews_progress",
-        0,
-        1_700_000_000_100,
-        b"2",
-        b'{"partition":2,"total":5,"max_received_at":1700000000040}',
-    ),
-    None,
-    Written(
-        "kstreams.pageviews_summary",
-        0,
-        1_700_000_000_123,
-        b'"all"',
-        b'{"summary_of":"all","total":7,"max_received_at":1700000000050,"dt_ms":70}',
-    ),
-]
 
 
-def stack(**overrides: str) -> Any:
-    return SimpleNamespace(
-        settings=settings.load(overrides),
-        endpoints=SimpleNamespace(kafka=KAFKA),
-        log_of=lambda service: Path(f"/logs/{service}.log"),
-    )
-
-
-def test_progress_is_what_the_topics_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(totals, "follow", lambda *_: iter(TOLD))
-    assert list(KSTREAMS.updates(stack(), threading.Event())) == [
-        Progress(1_700_000_000_100, 2, 5, 1_700_000_000_040),
-        Summary(1_700_000_000_123, 7, 1_700_000_000_050, 73.0),
-    ]
-
-
-def test_what_a_transaction_wrote_counts_from_when_it_was_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_a_transaction_wrote_counts_from_when_it_was_read() -> None:
     """By the broker's time of a message it could be read before its transaction was over."""
-    monkeypatch.setattr(totals, "follow", lambda *_: iter(TOLD))
     seen = Seen(1_700_000_000_100, "a.b", 0, 3)
-    monkeypatch.setattr(marks, "follow", lambda *_: iter([seen]))
-    before = now_ms()
-    written = {f"kstreams.{view.view}" for view in TRACED_VIEWS}
-    monkeypatch.setattr(engine, "names", lambda _: written)
+    views = {f"kstreams.{view.view}": list[bytes]() for view in TRACED_VIEWS}
+    written = topics({"kstreams.pageviews_progress": [], SUMMARY: [ALL], **views})
+    engine = KafkaStreams(written, lambda *_: iter([seen]))
+    before, stop = now_ms(), threading.Event()
+    stop.set()
     there = stack(KSTREAMS_GUARANTEE="exactly_once_v2")
-    told = [*KSTREAMS.updates(there, threading.Event())]
-    told_seen = [*KSTREAMS.seen(there, TRACED_VIEWS, threading.Event())]
-    for each in (*told, *told_seen):
+    (told,) = engine.updates(there, stop)
+    (told_seen,) = engine.seen(there, TRACED_VIEWS, stop)
+    for each in (told, told_seen):
         assert before <= each.timestamp_ms <= now_ms()
-    assert isinstance(told[1], Summary)
-    assert told[1].dt_ms == told[1].timestamp_ms - 1_700_000_000_050
-    assert [*KSTREAMS.seen(stack(), TRACED_VIEWS, threading.Event())] == [seen]
-
-
-def test_a_view_comes_back_without_loss(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = (
-        b'{"item_id":1,"name":"a","category":null,"revenue":12345678901234567890.10,'
-        b'"orders":2,"items_sold":3,"pageviews":7,"conversion_rate":0.2857142857142857}'
-    )
-    asked = []
-
-    def latest(kafka: str, topic: str) -> list[bytes]:
-        asked.append((kafka, topic))
-        return [row]
-
-    monkeypatch.setattr(engine, "names", lambda _: {"kstreams.item_summary"})
-    monkeypatch.setattr(engine, "is_written", lambda *_: True)
-    monkeypatch.setattr(engine, "latest", latest)
-    (found,) = KSTREAMS.read_view(stack(), "item_summary").to_pylist()
-    assert asked == [(KAFKA, "kstreams.item_summary")]
-    assert found["revenue"] == Decimal("12345678901234567890.10")
-    assert found["conversion_rate"] == 2 / 7
-
-
-def test_a_view_that_it_does_not_have_is_no_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(NoSuchView, match="nothing_such"):
-        KSTREAMS.read_view(stack(), "nothing_such")
-    monkeypatch.setattr(engine, "names", lambda _: {"kstreams.item_summary"})
-    with pytest.raises(NoSuchView, match="does not make the view 'items'"):
-        KSTREAMS.read_view(stack(), "items")
-    monkeypatch.setattr(engine, "is_written", lambda *_: False)
-    with pytest.raises(NoSuchView, match="no view yet"):
-        KSTREAMS.read_view(stack(), "item_summary")
+    assert isinstance(told, Summary)
+    assert told.dt_ms == told.timestamp_ms - 1_700_000_000_050
+    assert [*engine.seen(stack(), TRACED_VIEWS, stop)] == [seen]
 
 
 def test_settings_that_change_what_is_measured_are_caveats() -> None:

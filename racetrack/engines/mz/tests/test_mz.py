@@ -36,7 +36,7 @@ from racetrack.probes.usage import usage_of
 from racetrack.probes.views import DelayProbe
 from racetrack.results.folder import RunFolder
 from racetrack.run import sweep
-from racetrack.stack.contract import InternalEndpoints, Stack
+from racetrack.stack.contract import Endpoints, InternalEndpoints, Stack
 from tests.run.made_up import MakeReady, ready, refusal_of
 
 __all__ = ["ready"]  # a fixture
@@ -55,6 +55,10 @@ class NoStack:
             "inside:9092", "http://inside:8081", "", "/scripts"
         )
     )
+    endpoints: Endpoints | None = None
+
+    def log_of(self, service: str) -> Path:
+        raise AssertionError(service)  # nothing reads Materialize's log
 
 
 def stack(runtime: str = "native", **settings: str) -> Stack:

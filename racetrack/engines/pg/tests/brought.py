@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, cast
 
 import psycopg
@@ -11,7 +12,7 @@ from racetrack.config import Settings
 from racetrack.engines.pg import engine as pg
 from racetrack.engines.pg.feed import consumer as feed
 from racetrack.engines.pg.feed import plan
-from racetrack.stack.contract import Stack
+from racetrack.stack.contract import Endpoints, Stack
 
 NOW_MS = 1_795_000_000_000
 WITHIN_S = 10.0
@@ -65,6 +66,10 @@ class OnlySettings:
     """What the engine asks of a stack."""
 
     settings: Settings
+    endpoints: Endpoints | None = None
+
+    def log_of(self, service: str) -> Path:
+        raise AssertionError(service)  # nothing reads PostgreSQL's log
 
 
 def pageview(at: int, url: str, user: int = 7, where: int = 0, when: int = NOW_MS) -> Message:

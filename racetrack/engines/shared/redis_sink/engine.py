@@ -3,14 +3,10 @@
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
 
 from racetrack.engines.contract import Access, Engine, Progress, Reader, Summary
 from racetrack.engines.shared.redis_sink import progress, views
 from racetrack.stack.contract import Stack
-
-if TYPE_CHECKING:
-    import pyarrow
 
 
 class WritesToRedis(Engine):
@@ -24,10 +20,6 @@ class WritesToRedis(Engine):
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """Yield the counts that the engine publishes in Redis whenever it has written there."""
         return progress.follow(stack.endpoints.redis, stop)
-
-    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
-        """Return the rows of the view in Redis."""
-        return views.read(stack.endpoints.redis, view)
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         """Open a client of Redis."""

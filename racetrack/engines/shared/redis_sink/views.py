@@ -30,17 +30,6 @@ return rows
 KEYS_AT_ONCE = 1_000
 
 
-def read(endpoint: str, view: str) -> "pyarrow.Table":
-    """Return the rows that a view of the workload holds now.
-
-    Raises:
-        NoSuchView: there is none of this name in Redis.
-        RacetrackError: Redis does not answer.
-    """
-    with connected(endpoint) as client:
-        return _table(client, view)
-
-
 @contextmanager
 def reader(access: Access) -> Iterator[Reader]:
     """Open a client with a connection of its own."""

@@ -28,7 +28,7 @@ from racetrack.terminal import Screen
 from racetrack.workloads.contract import find_workload
 
 if TYPE_CHECKING:
-    import pyarrow
+    pass
 
 WINDOW_MS = 10_000
 FLUSH_EVERY_S = 0.2
@@ -65,9 +65,6 @@ class Player(Engine):
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         return progress.follow(stack.endpoints.redis, stop)
-
-    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
-        return views.read(stack.endpoints.redis, view)
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
         return views.reader(access)

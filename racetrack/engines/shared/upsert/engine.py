@@ -3,9 +3,10 @@ ready, and a view without a topic is one that it does not make."""
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from racetrack.config import Settings
@@ -20,7 +21,7 @@ from racetrack.engines.contract import (
 )
 from racetrack.engines.shared.marks import only_more
 from racetrack.engines.shared.upsert import marks, totals, views
-from racetrack.engines.shared.upsert.topics import Written, is_written, latest, names
+from racetrack.engines.shared.upsert.topics import Topics, Written
 from racetrack.stack.contract import Stack
 from racetrack.workloads.contract import TracedView, find_workload
 
@@ -28,8 +29,18 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+OpenTopics = Callable[[str], AbstractContextManager[Topics]]
+FollowMarks = Callable[[str, Mapping[str, marks.Rows], threading.Event], Iterator[Seen]]
+
+
 class UpsertEngine(Engine):
     """Engine that writes each view into a topic named `<engine>.<view>`."""
+
+    def __init__(
+        self, open_topics: OpenTopics = Topics, follow_marks: FollowMarks = marks.follow
+    ) -> None:
+        """Take the functions that read topics of the Kafka at `host:port`."""
+        self._open_topics, self._follow_marks = open_topics, follow_marks
 
     def topic_of(self, view: str) -> str:
         """Return the topic of a view."""
@@ -53,38 +64,53 @@ class UpsertEngine(Engine):
         summary, progress = self.progress_topics(settings)
         keys = {summary: 1, progress: settings.pageviews_partitions}
         look = self.watch(stack)
-        for written in totals.follow(stack.endpoints.kafka, keys, _total_of, stop):
-            if written is None:
-                look()
-            elif written.value is not None:
-                at_ms = self.readable_ms(settings, written.at_ms)
-                yield _update_of(written, at_ms, is_summary=written.topic == summary)
+        with self._open_topics(stack.endpoints.kafka) as source:
+            for written in totals.follow(source, keys, _total_of, stop):
+                if written is None:
+                    look()
+                elif written.value is not None:
+                    at_ms = self.readable_ms(settings, written.at_ms)
+                    yield _update_of(written, at_ms, is_summary=written.topic == summary)
 
     def seen(
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
         """Yield what it writes to the views' topics."""
-        there = names(stack.endpoints.kafka)
+        with self._open_topics(stack.endpoints.kafka) as source:
+            there = source.names()
         written = [view for view in traced if self.topic_of(view.view) in there]
         rows = marks.by_topic(written, stack.settings, self.topic_of)
-        for seen in only_more(marks.follow(stack.endpoints.kafka, rows, stop)):
+        for seen in only_more(self._follow_marks(stack.endpoints.kafka, rows, stop)):
             at_ms = self.readable_ms(stack.settings, seen.timestamp_ms)
             yield replace(seen, timestamp_ms=at_ms)
 
-    def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
-        """Return the last message of each key of the view's topic."""
-        kafka, topic = stack.endpoints.kafka, self.topic_of(view)
-        columns = self.columns(stack.settings, view)
-        if topic not in names(kafka):
-            raise NoSuchView(f"{self.title}'s demo does not make the view {view!r}.")
-        summary, _ = self.progress_topics(stack.settings)
-        if not is_written(kafka, summary):
-            raise NoSuchView(f"{self.title} has written no view yet: {summary} is empty.")
-        return views.table(columns, latest(kafka, topic))
-
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
-        """Open a reader of its topics. It serves no queries; users keep the rows themselves."""
-        return views.reader(access, self.columns, self.topic_of)
+        """Open a reader of its topics. It serves no queries: users keep the rows themselves, here
+        those of the views in `access.queries`."""
+        kept = self._kept(access) if access.queries else {}
+        read_once = partial(self._read_once, access)
+        return views.open_reader(access.endpoints.kafka, kept, read_once)
+
+    def _kept(self, access: Access) -> Mapping[str, views.KeptView]:
+        with self._open_topics(access.endpoints.kafka) as source:
+            there = source.names()
+        topics = {each.view: self.topic_of(each.view) for each in access.queries}
+        return {
+            view: views.KeptView(topic, self.columns(access.settings, view))
+            for view, topic in sorted(topics.items())
+            if topic in there
+        }
+
+    def _read_once(self, access: Access, view: str) -> "pyarrow.Table":
+        """Return the last message of each key of the view's topic."""
+        columns, topic = self.columns(access.settings, view), self.topic_of(view)
+        summary, _ = self.progress_topics(access.settings)
+        with self._open_topics(access.endpoints.kafka) as source:
+            if topic not in source.names():
+                raise NoSuchView(f"{self.title}'s demo does not make the view {view!r}.")
+            if not source.is_written(summary):
+                raise NoSuchView(f"{self.title} has written no view yet: {summary} is empty.")
+            return views.table(columns, source.latest(topic))
 
     def usage_hints(self, stack: Stack) -> list[str]:
         """Say how to look at a view, and where the program is."""

@@ -40,34 +40,9 @@ def beginning_of(value: bytes) -> bytes:
     return value[: value.index(b",") + 1]
 
 
-def latest(kafka: str, name: str) -> list[bytes]:
-    """Return the value of every row that the topic holds now."""
-    rows: dict[bytes, bytes] = {}
-    with Reader(kafka) as reader:
-        for row in reader.rows_between(reader.offsets([name]))[name]:
-            if row.value is None:
-                rows.pop(row.key, None)
-            else:
-                rows[row.key] = row.value
-    return list(rows.values())
-
-
-def is_written(kafka: str, name: str) -> bool:
-    """Return whether the topic holds a message."""
-    with Reader(kafka) as reader:
-        begin, end = reader.offsets([name])[name]
-        return end > begin
-
-
-def names(kafka: str) -> frozenset[str]:
-    """All topics that there are."""
-    with Reader(kafka) as reader:
-        return reader.names()
-
-
-class Reader:
-    """Reads the first partition of any topic. Between two reads it fetches nothing: each fetch
-    costs the machine that is measured."""
+class Topics:
+    """A client of Kafka that reads the first partition of any topic. Between two reads it fetches
+    nothing: each fetch costs the machine that is measured."""
 
     def __init__(self, kafka: str) -> None:
         from confluent_kafka import Consumer
@@ -82,14 +57,14 @@ class Reader:
         }
         self._consumer = Consumer(settings)
 
-    def __enter__(self) -> "Reader":
+    def __enter__(self) -> "Topics":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._consumer.close()
 
     def names(self) -> frozenset[str]:
-        """All topics that there are."""
+        """Return the names of all topics."""
         return frozenset(self._consumer.list_topics(timeout=READ_WITHIN_S).topics)
 
     def offsets(self, names: Collection[str]) -> dict[str, Span]:
@@ -103,6 +78,21 @@ class Reader:
 
         first, after = (self._ends(names, which) for which in (OFFSET_BEGINNING, OFFSET_END))
         return {name: (first[name, 0], after[name, 0]) for name in names}
+
+    def is_written(self, name: str) -> bool:
+        """Return whether the topic holds a message."""
+        begin, end = self.offsets([name])[name]
+        return end > begin
+
+    def latest(self, name: str) -> list[bytes]:
+        """Return the value of every row that the topic holds now."""
+        rows: dict[bytes, bytes] = {}
+        for row in self.rows_between(self.offsets([name]))[name]:
+            if row.value is None:
+                rows.pop(row.key, None)
+            else:
+                rows[row.key] = row.value
+        return list(rows.values())
 
     def rows_between(self, spans: Mapping[str, Span]) -> dict[str, list[Written]]:
         """All rows of each topic in its span, read together: what costs is each fetch.

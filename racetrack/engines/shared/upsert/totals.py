@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from racetrack.engines.shared.upsert.topics import Reader, Span, Written
+from racetrack.engines.shared.upsert.topics import Span, Written
 
 # Between two samples a count is taken for what it was at the first. So an age is never too low, and
 # too high by up to this where an engine counts as fast as pageviews come; where it works off what
@@ -23,7 +23,7 @@ FURTHER_BACK = 4
 
 
 class Source(Protocol):
-    """A source of topics; see `racetrack.engines.shared.upsert.topics.Reader`."""
+    """A source of topics; see `racetrack.engines.shared.upsert.topics.Topics`."""
 
     def offsets(self, names: Collection[str]) -> Mapping[str, Span]:
         """Return the oldest offset that each topic still has, and the end."""
@@ -87,7 +87,7 @@ def look(
 
 
 def follow(
-    kafka: str,
+    source: Source,
     keys_of: Mapping[str, int],
     total_of: Callable[[Written], int],
     stop: threading.Event,
@@ -99,16 +99,15 @@ def follow(
     """
     topics = {name: Known(keys) for name, keys in keys_of.items()}
     due_s = time.monotonic()
-    with Reader(kafka) as reader:
-        while True:
-            last_look = stop.is_set()
-            came = False
-            for row in look(reader, topics, total_of):
-                came = True
-                yield row
-            if not came:
-                yield None
-            if last_look:
-                return
-            due_s = max(due_s + EVERY_S, time.monotonic())
-            stop.wait(due_s - time.monotonic())
+    while True:
+        last_look = stop.is_set()
+        came = False
+        for row in look(source, topics, total_of):
+            came = True
+            yield row
+        if not came:
+            yield None
+        if last_look:
+            return
+        due_s = max(due_s + EVERY_S, time.monotonic())
+        stop.wait(due_s - time.monotonic())

@@ -1,25 +1,29 @@
-"""Views that are topics, as Arrow tables: read once, or kept by a reader. The value of a message is
-a row in JSON, without blanks, the view's first column first."""
+"""Views that are topics, as Arrow tables. The value of a message is a row in JSON, without blanks,
+the view's first column first."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from racetrack.config import Settings
-from racetrack.engines.contract import Access, NoSuchView, Reader
-from racetrack.engines.shared.upsert import topics
 from racetrack.engines.shared.upsert.tables import Tables
-from racetrack.workloads.contract import ColumnType, find_workload
+from racetrack.workloads.contract import ColumnType
 
 if TYPE_CHECKING:
     import pyarrow
 
 Columns = Mapping[str, ColumnType]
-ColumnsOf = Callable[[Settings, str], Columns]
-TopicOf = Callable[[str], str]
+ReadOnce = Callable[[str], "pyarrow.Table"]
+
+
+@dataclass(frozen=True)
+class KeptView:
+    """A view whose rows a client keeps: its topic and columns."""
+
+    topic: str
+    columns: Columns
 
 
 def table(of: Columns, values: Iterable[bytes]) -> "pyarrow.Table":
@@ -32,28 +36,40 @@ def table(of: Columns, values: Iterable[bytes]) -> "pyarrow.Table":
 
 @dataclass(frozen=True)
 class TopicReader:
-    """See `racetrack.engines.contract.Reader`."""
+    """See `racetrack.engines.contract.Reader`: keeps the rows of some views, and reads any other
+    when it is asked for."""
 
+    kept: Mapping[str, KeptView]
     tables: Tables
-    columns: Mapping[str, Columns]  # by view
-    topic_of: TopicOf
+    read_once: ReadOnce
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
-        """From the rows that it has kept. The key is a view's first column."""
-        if view not in self.columns:
-            raise NoSuchView(f"There is no topic {self.topic_of(view)}.")
-        return table(self.columns[view], self.tables.rows(self.topic_of(view), key, among))
+        """Return the rows that are kept or read now. The key is a view's first column."""
+        if kept := self.kept.get(view):
+            return table(kept.columns, self.tables.rows(kept.topic, key, among))
+        found = self.read_once(view)
+        if not key:
+            return found
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        return found.filter(pc.is_in(found[key], pa.array(among, pa.int64())))
 
 
 @contextmanager
-def reader(access: Access, columns_of: ColumnsOf, topic_of: TopicOf) -> Iterator[Reader]:
-    """One that keeps the rows of all views that are asked for, if they are there."""
-    there = topics.names(access.endpoints.kafka)
-    asked = {query.view for query in find_workload(access.settings.workload).queries}
-    views = sorted(view for view in asked if topic_of(view) in there)
-    of = {view: columns_of(access.settings, view) for view in views}
-    with Tables(access.endpoints.kafka, [topic_of(view) for view in views]) as tables:
-        yield TopicReader(tables, of, topic_of)
+def open_reader(
+    kafka: str, kept: Mapping[str, KeptView], read_once: ReadOnce
+) -> Iterator[TopicReader]:
+    """Open a client that keeps the rows of these views from now on.
+
+    Raises:
+        RacetrackError: Kafka does not send them.
+    """
+    tables = Tables(kafka, [view.topic for view in kept.values()])
+    with ExitStack() as closing:
+        if kept:
+            closing.enter_context(tables)
+        yield TopicReader(kept, tables, read_once)
 
 
 def _row(value: bytes) -> dict[str, Any]:

@@ -1,0 +1,61 @@
+"""Topics of upsert engines in memory, for tests without Kafka."""
+
+from collections.abc import Collection, Container, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from racetrack.config import load
+from racetrack.engines.shared.upsert.engine import OpenTopics
+from racetrack.engines.shared.upsert.topics import Span, Topics, Written
+
+KAFKA = "127.0.0.1:54092"
+AT_MS = 1_700_000_000_123  # when the broker took each message
+
+
+class FakeTopics(Topics):
+    """Topics with these messages."""
+
+    def __init__(self, messages: Mapping[str, list[Written]]) -> None:
+        self._messages = messages
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def names(self) -> frozenset[str]:
+        return frozenset(self._messages)
+
+    def offsets(self, names: Collection[str]) -> dict[str, Span]:
+        return {name: (0, len(self._messages[name])) for name in names}
+
+    def rows_between(self, spans: Mapping[str, Span]) -> dict[str, list[Written]]:
+        return {name: self._messages[name][begin:end] for name, (begin, end) in spans.items()}
+
+    def newest(self, name: str, span: Span, but: Container[bytes]) -> list[Written]:
+        rows = {row.key: row for row in self.rows_between({name: span})[name]}
+        return [row for key, row in rows.items() if key not in but]
+
+
+def topics(values: Mapping[str, Sequence[bytes]]) -> OpenTopics:
+    """Return a function that opens topics with these values, each with a key of its own."""
+    messages = {
+        name: [Written(name, n, AT_MS, b"%d" % n, value) for n, value in enumerate(of)]
+        for name, of in values.items()
+    }
+
+    def open_topics(kafka: str) -> FakeTopics:
+        assert kafka == KAFKA
+        return FakeTopics(messages)
+
+    return open_topics
+
+
+def stack(**overrides: str) -> Any:
+    """Return what an upsert engine uses of a stack."""
+    return SimpleNamespace(
+        settings=load(overrides),
+        endpoints=SimpleNamespace(kafka=KAFKA),
+        internal_endpoints=SimpleNamespace(kafka=KAFKA, registry="http://127.0.0.1:54081"),
+        log_of=lambda service: Path(f"/logs/{service}.log"),
+        program=lambda service, name: f"/parts/{service}/bin/{name}",
+    )

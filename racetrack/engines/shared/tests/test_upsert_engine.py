@@ -1,0 +1,90 @@
+"""An engine whose views are topics: its progress, and its views as they are read."""
+
+import threading
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from racetrack.engines.contract import NoSuchView, Progress, Summary
+from racetrack.engines.shared.tests.fake_topics import AT_MS, stack, topics
+from racetrack.engines.shared.upsert.engine import UpsertEngine
+from racetrack.workloads.contract import Query
+
+PROGRESS, SUMMARY = "upsert.pageviews_progress", "upsert.pageviews_summary"
+ITEMS = "upsert.item_summary"
+PARTITION = b'{"partition":2,"total":5,"max_received_at":1700000000040}'
+ALL = b'{"summary_of":"all","total":7,"max_received_at":1700000000050,"dt_ms":70}'
+ITEM = (
+    b'{"item_id":1,"name":"a","category":null,"revenue":12345678901234567890.10,'
+    b'"orders":2,"items_sold":3,"pageviews":7,"conversion_rate":0.2857142857142857}'
+)
+UNSOLD = (
+    b'{"item_id":2,"name":"b","category":"c","revenue":0,'
+    b'"orders":0,"items_sold":0,"pageviews":0,"conversion_rate":null}'
+)
+
+
+class Upsert(UpsertEngine):
+    """An engine with nothing of its own."""
+
+    name = "upsert"
+    title = "Upsert"
+
+    def usage_hints(self, stack: object) -> list[str]:
+        return []
+
+
+def engine(**values: list[bytes]) -> Upsert:
+    """Return an engine that has written these values, by view, and its summary."""
+    of = {f"upsert.{view}": rows for view, rows in values.items()}
+    return Upsert(topics({SUMMARY: [ALL], **of}))
+
+
+def test_progress_is_what_the_topics_say() -> None:
+    stop = threading.Event()
+    stop.set()
+    told = engine(pageviews_progress=[PARTITION]).updates(stack(), stop)
+    assert sorted(told, key=lambda update: update.total) == [
+        Progress(AT_MS, 2, 5, 1_700_000_000_040),
+        Summary(AT_MS, 7, 1_700_000_000_050, 73.0),
+    ]
+
+
+def test_a_view_comes_back_without_loss() -> None:
+    rows = engine(item_summary=[ITEM, UNSOLD]).read_view(stack(), "item_summary").to_pylist()
+    assert [row["revenue"] for row in rows] == [Decimal("12345678901234567890.10"), Decimal(0)]
+    assert [row["conversion_rate"] for row in rows] == [2 / 7, None]
+    assert [row["category"] for row in rows] == [None, "c"]
+
+
+def test_an_empty_view_has_its_columns() -> None:
+    table = engine(pageviews_progress=[]).read_view(stack(), "pageviews_progress")
+    assert table.num_rows == 0
+    assert set(table.column_names) == {"partition", "total", "max_received_at"}
+
+
+def test_a_view_that_it_does_not_make_is_not_an_empty_one() -> None:
+    with pytest.raises(NoSuchView, match="has no view 'nothing_such'"):
+        engine().read_view(stack(), "nothing_such")
+    with pytest.raises(NoSuchView, match="does not make the view 'items'"):
+        engine().read_view(stack(), "items")
+
+
+def test_views_that_nobody_has_written_yet_are_absent() -> None:
+    unwritten = Upsert(topics({SUMMARY: [], ITEMS: []}))
+    with pytest.raises(NoSuchView, match="no view yet"):
+        unwritten.read_view(stack(), "item_summary")
+
+
+def test_a_view_that_is_read_once_can_be_asked_for_by_its_key() -> None:
+    upsert = engine(item_summary=[ITEM, UNSOLD])
+    with upsert.reader(upsert.access(stack())) as reader:
+        assert reader.rows("item_summary", "item_id", [2, 3])["name"].to_pylist() == ["b"]
+
+
+def test_a_view_without_a_topic_is_absent_for_repeated_queries_too() -> None:
+    upsert = engine()
+    there = replace(upsert.access(stack()), queries=[Query("top_viewed_items")])
+    with upsert.reader(there) as reader, pytest.raises(NoSuchView):
+        reader.rows("top_viewed_items", "", [])
