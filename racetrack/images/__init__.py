@@ -1,9 +1,10 @@
-"""The images of the compose stack for sites that can't pull any, from package registries alone.
+"""Images of the compose stack for sites that can't pull images, built from package registries only.
 
-A Debian by debootstrap (racetrack/install/base.py) is the base; on it an image with a small Python
-that starts services (images/serve.Dockerfile); on that an image for each service. Parts are those
-of the native runtime: relocatable ones are copied from the cache, Python environments are installed
-inside by the same recipe.
+The base image is a Debian made by debootstrap (racetrack/install/base.py). The serve image adds a
+small Python environment that starts services (images/serve.Dockerfile). Each service has an image
+on top of these. The images contain the native runtime's parts (installed components, see
+racetrack/install): relocatable parts are copied from the cache, and Python environments are
+installed during the build by the same recipe.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,10 @@ from racetrack.install.image import Image
 
 
 def workload_files(side: str = "*.py") -> list[str]:
-    """Return the files of every workload that match `side`: by default the harness's."""
+    """Return each workload's files that match the pattern `side`, by default the harness's files.
+
+    `load` is the package for the load generator.
+    """
     folder = REPO / "racetrack" / "workloads"
     found = {folder / "__init__.py", *folder.glob("*/__init__.py"), *folder.glob(f"*/{side}")}
     return sorted(str(file.relative_to(REPO)) for file in found)
@@ -61,6 +65,8 @@ def repository(image: str) -> str:
 
 
 def image_name(image: str) -> str:
-    """Return `racetrack/airgap-<image>:<version of Racetrack>`; an image is called like its
-    service."""
+    """Return `racetrack/airgap-<image>:<version of Racetrack>`.
+
+    The name of an image is that of its service.
+    """
     return f"{repository(image)}:{__version__}"

@@ -1,4 +1,4 @@
-"""Builds the images with any Docker engine; images that are up to date are left alone."""
+"""Builds the images that are missing or outdated, with any Docker engine."""
 
 import contextlib
 import json
@@ -25,7 +25,7 @@ from racetrack.install.image import Image
 from racetrack.stack.service import Context, find_service
 
 Say = Callable[[str], None]
-CONTENT = "racetrack.content"  # label: the digest of what an image was made from
+CONTENT = "racetrack.content"  # label: digest of the image's build context
 VERSIONS = "racetrack.versions"  # label: part → version, as JSON
 BUILD_WITHIN_S = 1800
 AT_A_TIME = 3
@@ -33,11 +33,11 @@ LAST_LINES = 12
 
 
 def build(settings: Settings, say: Say) -> None:
-    """Build the images that are missing or outdated, and report all.
+    """Build the images that are missing or outdated, and report the sizes of all images.
 
     Raises:
         SetupError: no Docker engine answers, debootstrap is missing, a part can't be installed, or
-            an image not be built.
+            an image can't be built.
     """
     if shutil.which("debootstrap") is None:
         raise SetupError(
@@ -52,7 +52,7 @@ def build(settings: Settings, say: Say) -> None:
 
 
 def missing(images: Sequence[str]) -> list[str]:
-    """Return which of these images do not exist.
+    """Return the names of those images that do not exist.
 
     Raises:
         SetupError: no Docker engine answers.
@@ -87,7 +87,7 @@ class _Builder:
             raise SetupError("\n".join(map(str, failures)))
 
     def sizes_mb(self) -> dict[str, tuple[int, int]]:
-        """Return each image's size, and the part of it that is not in the image below, in MB."""
+        """Return two sizes of each image in MB: the total, and that of the layers above its base."""
         sizes = {name: self._client.images.get(image_name(name)).attrs["Size"] for name in NAMES}
         on_serve = {name: sizes["serve"] for name, image in IMAGES.items() if image.runs}
         below = {**dict.fromkeys(NAMES, sizes["base"]), **on_serve, "base": 0}
@@ -131,7 +131,8 @@ class _Builder:
             )
             _follow(name, output)
         if replaced and replaced.id != self._client.images.get(image_name(name)).id:
-            # Fails for one that a container uses. Layers that a later build can reuse stay.
+            # Fails if a container uses the image. noprune keeps layers that a later build can
+            # reuse.
             with contextlib.suppress(APIError):
                 replaced.remove(noprune=True)
         self._say(f"{image_name(name)}: built in {time.monotonic() - began:.1f} s")
@@ -142,7 +143,7 @@ class _Builder:
 
     def _versions_in(self, name: str) -> dict[str, str]:
         image = IMAGES.get(name, Image(name))
-        if image.installs:  # installed inside the image
+        if image.installs:
             return {
                 setting.removesuffix("_VERSION").lower(): self._versions[setting]
                 for setting in image.versions
@@ -151,12 +152,12 @@ class _Builder:
         context = Context(self._settings, Path(), self._parts)
         for service in image.runs:
             found.update(find_service(service).versions(context))
-        found.pop("java", None)  # it is this machine's
+        found.pop("java", None)  # that of this machine, not of the image
         return found
 
 
 def _arguments(name: str) -> dict[str, str]:
-    """Return build arguments: the images below, those of the service, and proxies."""
+    """Return build arguments: the base images, the arguments of the service, and proxies."""
     found = {"BASE": image_name("base"), "SERVE": image_name("serve"), **pip.proxies()}
     image = IMAGES.get(name)
     if image and image.dockerfile is None:
@@ -167,7 +168,7 @@ def _arguments(name: str) -> dict[str, str]:
 
 
 def _follow(name: str, output: Iterable[Mapping[str, Any]]) -> None:
-    """Write a build's output to its log; raise if it failed."""
+    """Write a build's output to its log; raise SetupError if the build failed."""
     log = cache.root() / "log" / f"image-{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as file:

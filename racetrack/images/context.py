@@ -1,5 +1,5 @@
-"""The content of a Docker build: files of the repository, installed parts, and texts; with a digest
-of all that determines the result."""
+"""Build context of a Docker image: files of the repository, installed parts and generated files,
+with a digest of everything that determines the image."""
 
 import hashlib
 import io
@@ -13,7 +13,10 @@ NOT_COPIED = ("made", "__pycache__")
 
 
 class BuildContext:
-    """The content of one build. Names in it are relative, with `/` between folders."""
+    """Files of one build context. Their names are relative paths with `/`.
+
+    `counts=False` keeps a file out of the digest: a change of it does not rebuild the image.
+    """
 
     def __init__(self, dockerfile: Path) -> None:
         self._content: list[tuple[str, Path | bytes]] = []
@@ -22,11 +25,11 @@ class BuildContext:
 
     @property
     def digest(self) -> str:
-        """16 hex of everything added, except what does not count."""
+        """16 hexadecimal digits that identify everything added with `counts=True`."""
         return self._digest.hexdigest()[:16]
 
     def add_to_digest(self, *words: str) -> None:
-        """Add words to the digest that are not in a file."""
+        """Add words to the digest that are not part of a file."""
         for word in words:
             self._digest.update(word.encode() + b"\0")
 
@@ -37,7 +40,7 @@ class BuildContext:
     def files(
         self, root: Path, names: Iterable[str], under: str = "", *, counts: bool = True
     ) -> None:
-        """Add files of the repository, and all files in its folders."""
+        """Add files below `root`: `names` are files or folders, which are added with all files."""
         for name in names:
             path = root / name
             for file in [path] if path.is_file() else sorted(path.rglob("*")):
@@ -46,13 +49,13 @@ class BuildContext:
                     self._add(f"{under}{inside.as_posix()}", file.read_bytes(), counts=counts)
 
     def part(self, name: str, folder: Path) -> None:
-        """Add an installed part, whose folder's name identifies its content."""
+        """Add an installed part. The name of its folder identifies its content."""
         self.add_to_digest(folder.name)
         self._content.append((name, folder))
 
     def tar(self) -> IO[bytes]:
-        """Return everything as a tar file for the Docker engine; owned by root, so that it is the
-        same for every user."""
+        """Return the context as a tar file. All files in it are owned by root, so that the image
+        is the same whoever builds it."""
         file = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
         with tarfile.open(fileobj=file, mode="w") as archive:
             for name, content in self._content:
@@ -73,7 +76,7 @@ class BuildContext:
 
 
 def _copied(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Leave out results that this machine made to speed up its own starts."""
+    """Leave out caches that this machine made to start faster."""
     if set(NOT_COPIED) & set(Path(member.name).parts):
         return None
     member.uid = member.gid = 0

@@ -1,4 +1,4 @@
-"""The build context of each image."""
+"""Build contexts of all images."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -28,9 +28,11 @@ CODE = (
     *(f"racetrack/stack/{name}.py" for name in ("net", "prebuilt", "processes", "service")),
 )
 CODE_FOLDERS = ("racetrack/stack/native", "racetrack/stack/services")
-# Code that the images do not run, so that a change of it does not rebuild them.
+# Code in these folders that the images do not run: leave it out, so that its changes rebuild
+# nothing.
 NOT_IN_IMAGES = ("loadgen", "stack")
-# Files of an engine's folder, if they exist. `engine.py` marks it as an engine; it is not imported.
+# Files of an engine's folder, copied if they exist. `engine.py` marks the folder as an engine; the
+# image does not import it.
 OF_ENGINE_RECIPES = ("__init__.py", "recipe.py")
 OF_ENGINE = (*OF_ENGINE_RECIPES, "settings.py", "services")
 MARKER = "engine.py"
@@ -40,7 +42,8 @@ UV_LOCK = "requirements/uv.lock"
 class Contexts:
     """Makes the build contexts.
 
-    `parts` are the folders that are copied from the cache, `versions` those of `.env`.
+    `parts` maps the parts that are copied from the cache to their folders; `versions` are the
+    versions in `.env`.
     """
 
     def __init__(
@@ -48,11 +51,11 @@ class Contexts:
     ) -> None:
         self._settings, self._parts, self._versions = settings, parts, versions
         self._pip = pip.settings()
-        # Image → digest. A context needs those of the images below it.
+        # Image → digest. The digest of an image includes those of its base images.
         self.digests: dict[str, str] = {}
 
     def serve(self) -> BuildContext:
-        """Return the context of the image below those of the services."""
+        """Return the context of the serve image, on which the services' images are based."""
         context = self._new(FOLDER / "serve.Dockerfile", "base")
         serve = Image("serve", installs="serve", locks=("requirements/serve.lock",))
         self._add_installing(context, serve, engine="", under="")
@@ -88,7 +91,7 @@ class Contexts:
         return context
 
     def _add_code(self, context: BuildContext, engine: str) -> None:
-        """Add the code of native services: the stack's and those of one engine."""
+        """Add the code that runs native services: that of the stack and of one engine."""
         native = [
             str(file.relative_to(REPO))
             for folder in CODE_FOLDERS
@@ -101,7 +104,7 @@ class Contexts:
         context.text("code/prepare.env", prepare_env(self._settings), counts=False)
 
     def _add_installing(self, context: BuildContext, image: Image, engine: str, under: str) -> None:
-        """Add what a build stage needs that installs a part by its recipe."""
+        """Add the files with which a build stage installs a part by its recipe."""
         # The locks determine what the recipes install.
         recipes = (*RECIPES, *_of_engine(engine, (*OF_ENGINE_RECIPES, MARKER)))
         context.files(REPO, recipes, under, counts=False)
@@ -115,14 +118,16 @@ class Contexts:
 
 
 def _of_engine(engine: str, names: Sequence[str]) -> list[str]:
-    """Return the paths of an engine that exist; none without an engine."""
+    """Return the paths of an engine's files that exist; an empty list without an engine."""
     folder = f"racetrack/engines/{engine}"
     return [f"{folder}/{name}" for name in names if engine and (REPO / folder / name).exists()]
 
 
 def prepare_env(settings: Settings) -> str:
-    """Return settings for programs that run while an image is built, as shell assignments; no
-    secret of the user's is among them."""
+    """Return settings for programs that run while an image is built, as shell assignments.
+
+    Secrets are replaced by a placeholder.
+    """
     given: dict[str, str] = {}
     for name, field in type(settings).model_fields.items():
         if field.is_required():
@@ -130,6 +135,8 @@ def prepare_env(settings: Settings) -> str:
             given[name.upper()] = "prepare" if isinstance(value, SecretStr) else str(value)
     given["BIND_ADDRESS"] = "127.0.0.1"
     given["KAFKA_ADVERTISED_ADDRESS"] = ""
-    given["STACK_NAME"] = "image"  # or ending a native stack on this machine would end it
+    # A name of its own, so that stopping a native stack on this machine does not end these
+    # programs.
+    given["STACK_NAME"] = "image"
     given["RACETRACK_WORK"] = "/tmp/prepare"  # noqa: S108  # in the image's own stage
     return "".join(f"{name}={shlex.quote(value)}\n" for name, value in given.items())

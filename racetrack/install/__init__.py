@@ -1,7 +1,8 @@
-"""Installs what a run needs into the cache folder, from package registries. Standard library only.
+"""Installs the components of a run into the cache folder, from package registries.
 
-The harness calls `ensure`, or `fetching` to use each part as soon as it is installed; users run
-`python3 -m racetrack.install`.
+Each component, such as Kafka or the harness's Python environment, is called a part and has a folder
+of its own. The harness calls `ensure`, or `fetching` to use each part as soon as it is installed;
+users run `python3 -m racetrack.install`. Standard library only.
 """
 
 from racetrack.install.ensure import ensure, fetching, folder_of

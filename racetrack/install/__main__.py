@@ -1,4 +1,4 @@
-"""`python3 -m racetrack.install [part…]`: install parts by hand or in an image."""
+"""Command `python3 -m racetrack.install [part…]`: installs parts (components) of the stack."""
 
 import argparse
 import signal
@@ -18,14 +18,14 @@ def main(arguments: list[str]) -> int:
         metavar="part",
         help=f"one of {', '.join(parts())} (default: all), or {', '.join(on_request())}",
     )
-    parser.add_argument("--prefix", type=Path, help="install the parts there, not into the cache")
+    parser.add_argument("--prefix", type=Path, help="install into this folder, not into the cache")
     parser.add_argument(
         "--keep-packages",
         action="store_true",
-        help="keep unpacked Python packages, for parts that are installed next and share them",
+        help="keep unpacked Python packages, so that parts installed next can share them",
     )
     parser.add_argument(
-        "--where", metavar="PART", help="print its folder; exit code 1 if it is not installed"
+        "--where", metavar="PART", help="print a part's folder; exit code 1 if it is not installed"
     )
     asked = parser.parse_args(arguments)
     known = (*parts(), *on_request())

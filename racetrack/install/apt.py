@@ -1,6 +1,6 @@
-"""Packages of a Debian or Ubuntu archive, fetched by a private apt and unpacked.
+"""Fetches packages of a Debian or Ubuntu archive with a private apt, and unpacks them.
 
-The host's system is not changed, and the packages may be of another release than the host's.
+This does not change the host's system, and the packages may belong to another release of Debian.
 """
 
 import re
@@ -19,8 +19,11 @@ DOCUMENTATION = ("usr/share/doc", "usr/share/man", "usr/share/lintian", "usr/sha
 
 @dataclass(frozen=True)
 class Packages:
-    """The packages of a part: the first of `either` that the archive has, and those of its
-    dependencies that match `needed`, without the files that match `never_read`."""
+    """Packages of a part from the release `suite`.
+
+    They are the first package of `either` that the archive offers, and its dependencies whose name
+    matches `needed`. Files that match the patterns `never_read` are removed.
+    """
 
     part: str
     suite: str
@@ -30,7 +33,7 @@ class Packages:
 
 
 def host() -> tuple[str, str]:
-    """Return the distribution of this machine and its release, such as `debian` and `bookworm`."""
+    """Return this machine's distribution and release, such as `debian` and `bookworm`."""
     release = os_release(OS_RELEASE.read_text() if OS_RELEASE.exists() else "")
     return release.get("ID", "unknown"), release.get("VERSION_CODENAME", "unknown")
 
@@ -45,7 +48,7 @@ def unpack(site: Site, wanted: Packages) -> None:
     """Fetch the packages and unpack them into `site.folder`.
 
     Raises:
-        SetupError: they can't be fetched.
+        SetupError: the packages can't be fetched.
     """
     debs = site.scratch / "debs"
     debs.mkdir()
@@ -67,8 +70,11 @@ def unpack(site: Site, wanted: Packages) -> None:
 
 
 def own_loader(folder: Path, program: str, *libraries: str) -> list[str]:
-    """Return the command that runs an unpacked program with the loader and libraries beside it,
-    independent of the machine's. All paths but `folder` are relative to it."""
+    """Return the command that runs an unpacked program with the unpacked loader and libraries.
+
+    So the program does not depend on the machine's C library. `program` and `libraries` (further
+    library folders) are relative to `folder`.
+    """
     (loader, *_) = sorted(
         path
         for pattern in ("usr/lib/*-linux-gnu*/ld-linux-*.so.*", "lib/*-linux-gnu*/ld-linux-*.so.*")
@@ -84,7 +90,7 @@ def mirror(site: Site) -> str:
     """Return the host's Debian mirror from its apt configuration.
 
     Raises:
-        SetupError: apt has none.
+        SetupError: apt's configuration has no Debian mirror.
     """
     listed = site.run(
         *("apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN) $(LABEL)"),
@@ -102,7 +108,8 @@ def mirror(site: Site) -> str:
 
 
 def _fetch(site: Site, wanted: Packages, debs: Path) -> None:
-    """Resolve and download with a private apt: own sources and state, the archive's keys."""
+    """Resolve and download packages with a private apt, which has its own sources and state but
+    verifies packages with the archive's keys."""
     apt = _private_apt(site, wanted.suite)
     site.run("apt-get", *apt, "update", doing="reading the package index")
     for package in wanted.either:
@@ -111,7 +118,7 @@ def _fetch(site: Site, wanted: Packages, debs: Path) -> None:
     else:
         raise SetupError(
             f"{wanted.part}: the archive of {wanted.suite} has none of {', '.join(wanted.either)}. "
-            "Use Docker, or Debian 12 or an Ubuntu of today."
+            "Use Docker, or Debian 12, or a current Ubuntu."
         )
     resolved = site.run(
         *("apt-get", *apt, "install", "--print-uris", "--quiet=2", "--no-install-recommends"),
@@ -127,7 +134,7 @@ def _fetch(site: Site, wanted: Packages, debs: Path) -> None:
 
 
 def _private_apt(site: Site, suite: str) -> list[str]:
-    """Return options that give apt its own state, and on Debian a sources list for the suite."""
+    """Return options that give apt its own state, and on Debian its own sources list."""
     state = site.scratch / "apt"
     for name in ("lists/partial", "cache/archives/partial"):
         (state / name).mkdir(parents=True)
@@ -137,7 +144,7 @@ def _private_apt(site: Site, suite: str) -> list[str]:
         "Dir::State::lists": state / "lists",
         "Dir::State::status": state / "status",
         "Dir::Cache": state / "cache",
-        "APT::Sandbox::User": "root",  # the folder may be where apt's own user can't read
+        "APT::Sandbox::User": "root",  # apt's usual user may be unable to read the folder
         "APT::Update::Post-Invoke::": "true",
         "Acquire::Retries": "5",
         "Acquire::Languages": "none",

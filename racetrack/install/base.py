@@ -1,7 +1,7 @@
-"""The Debian below images that are built here, made by debootstrap as a tar file.
+"""Base of all images that Racetrack builds: a Debian as a tar file, made by debootstrap.
 
-One base for all images, with the languages that services are written in, so they share it on disk.
-This machine fetches everything, so no image needs its mirror or certificates.
+It contains the languages of all services, so the images share it on disk. This machine downloads
+everything, so the images do not need this machine's mirror or certificates.
 """
 
 import os
@@ -21,7 +21,7 @@ PACKAGES = (
     "openjdk-17-jre-headless",
     "pypy3",  # the load generator
 )
-# Files that no program of ours reads.
+# Files that no program in the images reads.
 NOT_NEEDED = (
     "usr/share/doc",
     "usr/share/man",
@@ -31,7 +31,7 @@ NOT_NEEDED = (
     "var/lib/apt/lists",
     "var/log",
     "debootstrap",
-    # Of this machine.
+    # Describe this machine, not the image.
     "etc/hostname",
     "etc/resolv.conf",
 )
@@ -40,7 +40,7 @@ TAR = "rootfs.tar"
 
 
 def base(more: Sequence[str] = ()) -> Recipe:
-    """Return the recipe of `rootfs.tar`: a Debian with Python, Java, PyPy, and `more` packages."""
+    """Return the recipe of `rootfs.tar`: a Debian with Python, Java, PyPy, and packages `more`."""
     packages = (*PACKAGES, *more)
     return Recipe(
         part="base",
@@ -75,7 +75,7 @@ def _build(site: Site, packages: Sequence[str]) -> str:
 
 
 def _empty(path: Path) -> None:
-    """Remove a file, or all in a folder: packages may expect the folder."""
+    """Remove a file, or the content of a folder. Packages may expect the folder, so it stays."""
     if not path.is_dir():
         path.unlink(missing_ok=True)
         return

@@ -1,4 +1,4 @@
-"""The cache folder of downloads and installed parts, and the lock for changing it."""
+"""Cache folder for downloads and installed parts, and the lock for changing it."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ SCRATCH = "-scratch"
 
 
 def root() -> Path:
-    """Return `$RACETRACK_CACHE`, or `racetrack` in the user's XDG cache."""
+    """Return the cache folder: `$RACETRACK_CACHE`, or `racetrack` in the user's XDG cache."""
     chosen = os.environ.get("RACETRACK_CACHE")
     if chosen:
         return Path(chosen).expanduser().absolute()
@@ -27,19 +27,19 @@ def root() -> Path:
 
 
 def packages() -> Path:
-    """Return the folder where uv keeps unpacked packages during a set-up.
+    """Return the folder in which uv keeps unpacked packages during a set-up.
 
-    Environments link to its files, so a package that several hold is on disk once, even when this
-    folder is gone.
+    Environments contain hard links to its files, so a package in several environments is on disk
+    only once, even after this folder is removed.
     """
     return root() / "packages"
 
 
 @contextmanager
 def locked(folder: Path, say: Say) -> Iterator[int]:
-    """Hold the set-up lock of `folder`, waiting for it if needed; yield its file descriptor.
+    """Hold the set-up lock of `folder`, waiting for it if needed; yield the lock's file descriptor.
 
-    The kernel releases it when the last process that has it open ends.
+    The kernel releases the lock when the last process ends that has the file open.
 
     Raises:
         SetupError: the folder is not writable.
@@ -67,10 +67,10 @@ def locked(folder: Path, say: Say) -> Iterator[int]:
 
 
 def clear_unfinished(parts: Path) -> list[str]:
-    """Remove what an interrupted set-up left and return the names. Requires the lock.
+    """Remove the unfinished parts of an interrupted set-up; return their names. Requires the lock.
 
     Raises:
-        SetupError: a process is still writing there.
+        SetupError: an unfinished part can't be removed: a process may still be writing to it.
     """
     left = sorted(parts.glob(UNFINISHED + "*"))
     for path in left:

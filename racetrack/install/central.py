@@ -1,4 +1,4 @@
-"""Parts from Maven Central: Kafka with Connect, and the schema registry."""
+"""Recipes of parts from Maven Central: Kafka with Connect, and the schema registry."""
 
 import hashlib
 import shutil
@@ -20,7 +20,7 @@ PARTS = {
 }
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 
-# Maven runs for seconds only: these options halve its CPU time.
+# Maven runs for a few seconds only, so these options halve its CPU time.
 MAVEN_OPTS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # The registry's web pages: 24 MB that no program reads.
 PAGES = "lib/io.apicurio.apicurio-registry-ui-*.jar"
@@ -79,7 +79,7 @@ def _recipe(
 
 
 def fetch(site: Site, part: MavenPart, versions: Mapping[str, str], into: Path) -> None:
-    """Have Maven copy what the part's pom names into a folder, verifying each checksum."""
+    """Let Maven copy the dependencies in the part's pom to a folder, and verify their checksums."""
     own = environment.of_download().get("MAVEN_OPTS", "")
     site.run(
         *("mvn", "--batch-mode", "--strict-checksums", "--no-transfer-progress"),
@@ -93,10 +93,12 @@ def fetch(site: Site, part: MavenPart, versions: Mapping[str, str], into: Path) 
 
 
 def check(site: Site, part: MavenPart, versions: Mapping[str, str], folder: Path) -> None:
-    """Compare every file of `folder` with the committed list.
+    """Compare the hashes of all files in `folder` with the part's committed list of hashes.
+
+    Without locked hashes for these versions, only report that.
 
     Raises:
-        SetupError: a file differs, is missing, or is not in the list; the message names it.
+        SetupError: a file differs, is missing, or is not in the list; the message names the file.
     """
     lock = part.hashes
     header, *lines = lock.read_text().splitlines()
@@ -124,7 +126,7 @@ def check(site: Site, part: MavenPart, versions: Mapping[str, str], folder: Path
 
 
 def lock_header(versions: Mapping[str, str]) -> str:
-    """Return the first line of a list of hashes: the versions that it is for."""
+    """Return the first line of a list of hashes, which contains the versions of the files."""
     return "# " + " ".join(f"{name}={version}" for name, version in versions.items())
 
 

@@ -1,4 +1,4 @@
-"""Runs uv, pip, Maven and apt for one part: logged, retried on network failures, stoppable."""
+"""Runs uv, pip, Maven and apt for one part: logs output, retries failures, and can be stopped."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from racetrack.errors import SetupError
 from racetrack.install.recipe import Say
 
 BACKOFF_S = (2.0, 8.0)
-# Failures that a retry does not cure: a wrong hash, or no such package.
+# Output of failures that a retry would not solve: a wrong hash, or an unknown package.
 FINAL = (
     "DO NOT MATCH THE HASHES",  # pip
     "No matching distribution",
@@ -28,7 +28,7 @@ class Stopped(Exception):
 
 
 class Children:
-    """The processes that a set-up has started, so that an interruption ends them all."""
+    """Processes started by a set-up; an interruption ends all of them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -36,7 +36,7 @@ class Children:
         self.stopped = threading.Event()
 
     def start(self, argv: Sequence[str], **options: object) -> subprocess.Popen[str]:
-        """Start a process in its own group, so that its children end with it.
+        """Start a process in its own process group, so that `stop` also ends its children.
 
         Raises:
             Stopped: `stop` was called.
@@ -51,7 +51,7 @@ class Children:
             return child
 
     def ended(self, child: subprocess.Popen[str]) -> None:
-        """Forget a process that was waited for."""
+        """Remove a process that has ended."""
         with self._lock:
             self._running.discard(child)
 
@@ -67,8 +67,8 @@ class Children:
 class Runner:
     """Runs programs for one part; their output goes to `log`, temporary files to `scratch`.
 
-    Children inherit `keep_open` (the lock's file descriptor): one that outlives a killed set-up
-    keeps the lock until it ends, so that two never write to the same place.
+    Programs inherit `keep_open`, the file descriptor of the set-up lock. A program that outlives a
+    killed set-up therefore holds the lock, so no other set-up writes to the same folder.
     """
 
     def __init__(
@@ -91,11 +91,13 @@ class Runner:
         cwd: Path | None = None,
         env: Mapping[str, str | None] | None = None,
     ) -> str:
-        """Run a program to its end and return its standard output. `env` is added to the
-        environment; None removes a variable.
+        """Run a program to its end and return its standard output.
+
+        `doing` describes the program's task in messages. `env` is added to the environment; a value
+        of None removes a variable.
 
         Raises:
-            SetupError: it failed each time; the message ends with its last lines.
+            SetupError: all attempts failed; the message contains the last lines of the output.
             Stopped: the set-up was interrupted.
         """
         for backoff_s in (*BACKOFF_S, None):
@@ -121,7 +123,7 @@ class Runner:
             "LC_ALL": "C.UTF-8",
             "TMPDIR": str(self._scratch),
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-            # A virtual environment that the set-up was started in must not leak into ours.
+            # The user's virtual environment must not affect the environments made here.
             **dict.fromkeys(("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX")),
             **env,
         }

@@ -1,8 +1,8 @@
-"""Parts from Debian's (or Ubuntu's) archive, unpacked into private prefixes.
+"""Recipes of parts from Debian's or Ubuntu's archive, unpacked into folders of their own.
 
-Debian has MySQL in sid only, so its packages can't be installed beside the stable ones: they are
-unpacked with their own C library, and run through their own dynamic loader. nginx and Redis are
-unpacked so that no system service is installed or started.
+Debian has MySQL in sid only. Packages of sid can't be installed on a stable system, so they are
+unpacked together with their C library and run with their own dynamic loader. nginx and Redis are
+unpacked because installing their packages would start system services.
 """
 
 import re
@@ -12,10 +12,10 @@ from racetrack.install import apt
 from racetrack.install.recipe import Recipe, Site
 
 MYSQL_SERVERS = ("mysql-server-core", "mysql-server-core-8.4", "mysql-server-core-8.0")
-# The dependencies that the server links to. The others (perl, debconf, dpkg) are for installing it.
+# Dependencies that the server links to. The others (perl, debconf, dpkg) only serve installation.
 MYSQL_NEEDS = re.compile(r"^(mysql-|lib(?!perl)|zlib1g)")
 MYSQL_LIBRARIES = ("usr/lib/mysql/private",)
-# Tools, and all plugins but the one that the server always loads.
+# Command-line tools, and all plugins except the one that the server always loads.
 MYSQL_NEVER_READ = (
     "usr/bin/*",
     "usr/lib/mysql/plugin/[!c]*",
@@ -26,7 +26,7 @@ NGINX_NEEDS = re.compile(
 )
 # redis-server is a link to a program of redis-tools.
 REDIS_NEEDS = re.compile(r"^(redis-|lua-|lib(?!.*perl))")
-# Ubuntu's name for it, then Debian's; what Debian 12 calls docker-compose is version 1.
+# Ubuntu's package, then Debian's. In Debian 12 docker-compose is version 1, so take it from trixie.
 COMPOSE = ("docker-compose-v2", "docker-compose")
 COMPOSE_SUITE = "trixie"
 COMPOSE_PLUGIN = "usr/libexec/docker/cli-plugins/docker-compose"
@@ -71,7 +71,7 @@ def compose() -> Recipe:
 def unpacked(
     packages: apt.Packages, why: str, download_mb: int, version: Callable[[Site], str]
 ) -> Recipe:
-    """Return the recipe of a part that is unpacked packages; `version` finds its version."""
+    """Return the recipe of a part made of unpacked packages; `version` finds its version."""
 
     def build(site: Site) -> str:
         apt.unpack(site, packages)
@@ -91,7 +91,7 @@ def unpacked(
 
 def _mysql_version(site: Site) -> str:
     server = apt.own_loader(site.folder, "usr/sbin/mysqld", *MYSQL_LIBRARIES)
-    # It starts, so nothing is missing.
+    # Starting the server also proves that no library is missing.
     said = site.run(*server, "--no-defaults", "--version", doing="starting the unpacked mysqld")
     found = re.search(r"Ver (\S+)", said)
     return found[1] if found else said.strip()
@@ -99,7 +99,7 @@ def _mysql_version(site: Site) -> str:
 
 def _nginx_version(site: Site) -> str:
     said = site.run(
-        # It prints its version to standard error.
+        # nginx prints its version to standard error.
         *("sh", "-c", '"$@" 2>&1', "sh"),
         *apt.own_loader(site.folder, "usr/sbin/nginx"),
         *("-e", "stderr", "-v"),

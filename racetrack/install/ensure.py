@@ -1,4 +1,5 @@
-"""Installs parts in parallel, each whole or not at all, and reports progress."""
+"""Installs parts (components of the stack) in parallel and reports progress. A part is installed
+completely or not at all."""
 
 import shutil
 import time
@@ -30,11 +31,11 @@ def ensure(
     *,
     keep_packages: bool = False,
 ) -> dict[str, Path]:
-    """Install what is missing of `parts` and return part → its folder.
+    """Install those of `parts` that are missing; return part → folder.
 
-    `versions` are those of `read_versions`. `prefix` replaces the cache as the place of the parts'
-    folders, each with a link under its plain name (for images). `keep_packages`: more Python parts
-    are installed next, and share packages with these.
+    `versions` come from `read_versions`. With `prefix`, the folders are created there instead of in
+    the cache, each with a link named like the part (for images). `keep_packages` keeps unpacked
+    Python packages for parts that are installed next and share them.
 
     Raises:
         SetupError: a part could not be installed; finished parts stay.
@@ -50,7 +51,7 @@ def ensure_recipes(
     *,
     keep_packages: bool = False,
 ) -> dict[str, Path]:
-    """Install recipes as `ensure` does."""
+    """Install recipes in the same way as `ensure` installs parts."""
     with fetching_recipes(recipes, say, prefix, keep_packages=keep_packages) as coming:
         wait(coming.values())
     folders = {part: folder.result() for part, folder in coming.items()}
@@ -63,9 +64,9 @@ def ensure_recipes(
 def fetching(
     parts: Sequence[str], versions: Mapping[str, str], say: Say
 ) -> AbstractContextManager[Mapping[str, Future[Path]]]:
-    """Install what is missing of `parts` in the background; yield part → a future of its folder.
+    """Install those of `parts` that are missing in the background; yield part → future folder.
 
-    Leaving the context waits for all parts. Leaving it by an error interrupts the installation.
+    Leaving the context waits for all parts; leaving it by an exception interrupts the installation.
 
     Raises:
         SetupError: a part could not be installed; finished parts stay.
@@ -81,7 +82,7 @@ def fetching_recipes(
     *,
     keep_packages: bool = False,
 ) -> Iterator[Mapping[str, Future[Path]]]:
-    """Install recipes as `fetching` does."""
+    """Install recipes in the same way as `fetching` installs parts."""
     parts = cache.root() / "parts"
     tools = {tool.part: tool for r in recipes for tool in r.tools}
     folders = {
@@ -96,7 +97,7 @@ def fetching_recipes(
             home.mkdir(parents=True, exist_ok=True)
             if left := cache.clear_unfinished(home):
                 say(f"removed what an interrupted set-up left: {', '.join(left)}")
-        # Check again: the set-up that we waited for may have installed them.
+        # Check again: another set-up may have installed them while this one waited for the lock.
         missing = _missing(recipes, folders)
         needed = {tool.part: tool for r in missing for tool in r.tools}
         missing = [*_missing(list(needed.values()), folders), *missing]
@@ -131,7 +132,7 @@ def _require_programs(recipes: Sequence[Recipe]) -> None:
 
 
 class _Installation:
-    """Recipes being installed in parallel, each in a thread."""
+    """Installation of several recipes in parallel, one thread per recipe."""
 
     def __init__(
         self, recipes: Sequence[Recipe], folders: Mapping[str, Path], say: Say, lock: int
@@ -139,7 +140,7 @@ class _Installation:
         self._folders, self._say, self._lock = folders, say, lock
         self._children = Children()
         self._pool = ThreadPoolExecutor(max_workers=len(recipes) + 1)
-        # Parts that are there already count as finished.
+        # All parts count as finished, except those that are installed now.
         self._coming = {part: _there(folder) for part, folder in folders.items()}
         self._began: dict[str, float] = {}
         self._running: dict[str, Future[Path]] = {}
@@ -148,7 +149,7 @@ class _Installation:
         self._heartbeat = self._pool.submit(self._report_progress)
 
     def carried_out(self) -> Iterator[Mapping[str, Future[Path]]]:
-        """Yield part → its folder, then wait for all.
+        """Yield part → future folder, then wait for all parts.
 
         Raises:
             SetupError: a part could not be installed.
@@ -157,7 +158,7 @@ class _Installation:
             yield self._coming
             wait(self._running.values())
         except BaseException as error:
-            # Also on Ctrl-C: no child keeps running, and no half-made part counts.
+            # On any error and on Ctrl-C: end all child processes; unfinished parts are removed.
             self._children.stop()
             self._pool.shutdown()
             if isinstance(error, SetupError):
@@ -173,7 +174,7 @@ class _Installation:
         return self._folders[r.part]
 
     def _report_progress(self) -> None:
-        """Report now and then what is still being installed."""
+        """Report every HEARTBEAT_S which parts are still being installed."""
         while True:
             _, running = wait(self._running.values(), HEARTBEAT_S, return_when=ALL_COMPLETED)
             if not running or self._children.stopped.is_set():
@@ -200,7 +201,7 @@ class _Installation:
 
 
 def _size_mb(folder: Path) -> int:
-    """Return the size of a part that is being made, with its downloads."""
+    """Return the size of an unfinished part in MB, including its downloads."""
     making = unfinished(folder)
     return cache.size_mb(making) + cache.size_mb(_scratch(making))
 
@@ -210,7 +211,7 @@ def _scratch(making: Path) -> Path:
 
 
 def unfinished(folder: Path) -> Path:
-    """Return the folder of a part before it is complete: on the same file system, to be renamed."""
+    """Return the folder in which a part is made; it is renamed to `folder` when complete."""
     return folder.with_name(cache.UNFINISHED + folder.name)
 
 
@@ -235,7 +236,7 @@ def _install(
             raise Stopped
         making.rename(folder)
     except BaseException:
-        shutil.rmtree(making, ignore_errors=True)  # the next set-up clears what this leaves
+        shutil.rmtree(making, ignore_errors=True)  # the next set-up removes what remains
         raise
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""Parts with our own Java programs: their libraries from Maven Central, and the program.
+"""Recipes of parts that contain Java code of this repository, with libraries from Maven Central.
 
-The compiler is Eclipse's, a jar from Maven Central too, so a Java runtime is enough. Standard
-library only.
+The compiler is Eclipse's, a jar from Maven Central, so a Java runtime is enough: no JDK is needed.
+Standard library only.
 """
 
 import shutil
@@ -13,11 +13,12 @@ from racetrack.install import central
 from racetrack.install.recipe import MavenPart, Recipe, Site
 
 COMPILER = "ecj-*.jar"
-# Reproducible classes: no time and no path of this machine.
+# These flags make compiled classes reproducible: they contain no time and no path of this machine.
 FLAGS = ("-17", "-encoding", "UTF-8", "-proc:none", "-parameters", "-g:source,lines", "-nowarn")
 
 TRANSFORM = Path(__file__).parents[2] / "debezium/transform/src"
-# So Connect finds its plugins without scanning every class (plugin.discovery=service_load).
+# With these service files Connect finds its plugins without scanning every class
+# (plugin.discovery=service_load).
 SERVICES = {
     "storage.Converter": "io.apicurio.registry.utils.converter.AvroConverter",
     "transforms.Transformation": "racetrack.debezium.KeepNulls",
@@ -25,8 +26,8 @@ SERVICES = {
 
 
 def debezium(versions: Mapping[str, str]) -> Recipe:
-    """Return the recipe of `plugins/debezium-connector-mysql/` and `plugins/apicurio-converter/`
-    for Kafka Connect; the latter also holds our transform."""
+    """Return the recipe of two Kafka Connect plugins: `plugins/debezium-connector-mysql/`, and
+    `plugins/apicurio-converter/`, which also contains this repository's transform."""
     part = central.PARTS["debezium"]
     asked = {name: versions[name] for name in part.versions}
 
@@ -66,7 +67,7 @@ def debezium(versions: Mapping[str, str]) -> Recipe:
 
 
 def jars(part: MavenPart, versions: Mapping[str, str], *, why: str, download_mb: int) -> Recipe:
-    """Return a recipe of `lib/*.jar` only."""
+    """Return the recipe of a part that contains only `lib/*.jar`."""
     asked = {name: versions[name] for name in part.versions}
 
     def build(site: Site) -> str:
@@ -94,8 +95,11 @@ def program(
     download_mb: int,
     beside: Sequence[Path] = (),
 ) -> Recipe:
-    """Return the recipe of a program: `lib/*.jar`, its libraries; `classes/`, the program;
-    `compiler/`, its compiler; and files beside these."""
+    """Return the recipe of a Java program.
+
+    The part contains the program's libraries in `lib/`, the compiled program in `classes/`, the
+    compiler in `compiler/`, and copies of the files `beside`.
+    """
     asked = {name: versions[name] for name in part.versions}
 
     def build(site: Site) -> str:

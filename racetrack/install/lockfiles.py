@@ -1,8 +1,8 @@
-"""Remakes all lock files from pyproject.toml, *.in and .env; for maintainers.
+"""Updates all lock files from pyproject.toml, *.in and .env; for maintainers.
 
     python3 -m racetrack.install.lockfiles
 
-Review the difference before you commit it: trust in downloads begins here.
+Review the changes before you commit them: later downloads are trusted because of these files.
 """
 
 import subprocess
@@ -36,7 +36,7 @@ MAVEN_PARTS = (*central.PARTS.values(), *(part for brought in _BROUGHT for part 
 
 
 def lock_pypi() -> None:
-    """Resolve every package, with the hashes of all its files."""
+    """Write the lock files of Python packages, with the hashes of all files of each package."""
     uv = ensure_recipes([pypi.uv()], print)["uv"] / "bin" / "uv"
     network = pip.uv_environment(pip.settings())
     environ = {n: v for n, v in {**environment.of_download(), **network}.items() if v is not None}
@@ -56,7 +56,10 @@ def lock_pypi() -> None:
 
 
 def lock_maven() -> None:
-    """Fetch each part into a new local repository (Maven verifies its checksums), and list it."""
+    """Download each Maven part into an empty local repository, and write the hashes of its files.
+
+    Maven verifies the checksums of the downloads.
+    """
     versions = read_versions()
     with tempfile.TemporaryDirectory() as scratch:
         for part in MAVEN_PARTS:

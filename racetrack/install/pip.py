@@ -1,5 +1,8 @@
-"""The pip that comes with Python. It installs uv, and its configuration (mirror, proxy,
-certificates, find-links) is passed to uv and to image builds. Standard library only."""
+"""The pip that is bundled with Python, and its configuration.
+
+pip installs uv. Its configuration (mirror, proxy, certificates, find-links) is passed on to uv and
+to image builds. Standard library only.
+"""
 
 import ast
 import importlib.util
@@ -15,10 +18,11 @@ from racetrack import environment
 from racetrack.errors import SetupError
 
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
-# Options that are valid on another machine: no paths.
+# Options that contain no paths and so are valid on another machine.
 PORTABLE = ("index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "retries")
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-# uv's variables for reaching packages. Any other would change what is installed, or where.
+# uv's variables that affect only how packages are downloaded. Other variables of uv would change
+# what is installed, or where.
 UV_NETWORK = (
     "UV_DEFAULT_INDEX",
     "UV_INDEX",  # the start of several names, such as those of passwords
@@ -43,20 +47,22 @@ def this_python() -> str:
 
 
 def base_python() -> Path:
-    """Return the interpreter outside of any virtual environment, which an environment made from it
-    does not depend on."""
+    """Return the interpreter on which the current virtual environment, if any, is based.
+
+    An environment made from it does not depend on the current one.
+    """
     return Path(sys.base_prefix) / "bin" / this_python()
 
 
 def command() -> list[str | Path]:
-    """Return the command that runs the bundled pip out of its wheel, without installing it.
+    """Return the command that runs the bundled pip from its wheel, without installing it.
 
     Raises:
-        SetupError: this Python has none.
+        SetupError: this Python has no bundled pip.
     """
     found = importlib.util.find_spec("ensurepip")
     folders = [Path(found.origin).parent / "_bundled"] if found and found.origin else []
-    if shared := sysconfig.get_config_var("WHEEL_PKG_DIR"):  # as on Debian
+    if shared := sysconfig.get_config_var("WHEEL_PKG_DIR"):  # set on Debian
         folders.insert(0, Path(shared))
     for folder in folders:
         for wheel in sorted(folder.glob("pip-*.whl")):
@@ -68,7 +74,7 @@ def command() -> list[str | Path]:
 
 
 def settings() -> dict[str, str]:
-    """Return the options that pip would use; the environment overrides files, as it does in pip."""
+    """Return the options that pip uses, from its files and (with precedence) the environment."""
     listed = subprocess.run(
         [*command(), "config", "list"],
         env=environment.of_download(),
@@ -96,9 +102,10 @@ def parse(listed: str) -> dict[str, str]:
 def uv_environment(
     settings: Mapping[str, str], environ: Mapping[str, str] | None = None
 ) -> dict[str, str | None]:
-    """Return variables that make uv reach packages as pip does with these settings.
+    """Return environment variables with which uv downloads packages as pip does with `settings`.
 
-    uv's own variables override them; those that would change anything else are None: unset.
+    The user's download variables for uv (UV_NETWORK) take precedence. The value of all other
+    variables of uv is None: they are to be removed from the environment.
     """
     environ = environment.of_download() if environ is None else environ
     find_links = [_expanded(place) for place in settings.get("find-links", "").split()]
@@ -114,7 +121,7 @@ def uv_environment(
         "UV_NO_INDEX": "true" if _is_on(settings.get("no-index", "")) else "",
         "UV_INSECURE_HOST": " ".join(settings.get("trusted-host", "").split()),
         "SSL_CERT_FILE": certificates,
-        # As Debian's pip does; uv trusts its own list by default.
+        # Like Debian's pip, trust the system's certificates; uv has a list of its own by default.
         "UV_SYSTEM_CERTS": "" if certificates else "true",
         "SSL_CLIENT_CERT": settings.get("client-cert", ""),
         "UV_HTTP_TIMEOUT": settings.get("timeout") or settings.get("default-timeout") or "60",
@@ -131,21 +138,23 @@ def uv_environment(
 
 
 def for_build(settings: Mapping[str, str]) -> str:
-    """Return a pip.conf with this machine's index, and the certificates of `certificates`."""
+    """Return a pip.conf for image builds: this machine's portable options, and CERTIFICATES."""
     portable = {name: settings[name] for name in PORTABLE if name in settings}
     lines = [f"{name} = {_indented(value)}\n" for name, value in portable.items()]
     return "".join(["[global]\n", f"cert = {CERTIFICATES}\n", *lines])
 
 
 def certificates(settings: Mapping[str, str]) -> str:
-    """Return the certificates that this machine trusts, as PEM, including those of a proxy that
-    inspects TLS."""
+    """Return the certificates that this machine trusts, as PEM.
+
+    They include the certificate of a proxy that inspects TLS.
+    """
     chosen = Path(settings.get("cert", CERTIFICATES))
     return (chosen if chosen.is_file() else Path(CERTIFICATES)).read_text()
 
 
 def proxies() -> dict[str, str]:
-    """Return the proxies of the environment. Docker keeps them out of an image's history."""
+    """Return the proxy variables of the environment; Docker does not store them in an image."""
     environ = environment.of_download()
     return {name: environ[name] for name in PROXIES if environ.get(name)}
 
@@ -155,7 +164,7 @@ def _expanded(place: str) -> str:
 
 
 def _is_there(place: str) -> bool:
-    """Return whether a find-links place may exist: pip skips missing folders, and uv fails."""
+    """Return whether a find-links location may exist. pip skips missing folders; uv would fail."""
     url = urlsplit(place)
     return url.scheme not in ("", "file") or Path(url2pathname(url.path)).exists()
 
@@ -165,5 +174,5 @@ def _is_on(value: str) -> bool:
 
 
 def _indented(value: str) -> str:
-    """Return a value of several lines in the syntax of a configuration file."""
+    """Format a value of several lines for a configuration file."""
     return "\n    ".join(value.split("\n"))

@@ -1,6 +1,6 @@
-"""Parts from PyPI, all verified by hash: virtual environments, and librdkafka out of a wheel.
+"""Recipes of parts from PyPI: virtual environments, and librdkafka from a wheel.
 
-uv installs them, and pip installs uv.
+uv installs them, pip installs uv, and all packages are verified by hash.
 """
 
 import functools
@@ -21,7 +21,7 @@ TESTS_LOCK = REPO / "requirements" / "tests.lock"
 SERVE_LOCK = REPO / "requirements" / "serve.lock"
 LIBRDKAFKA_LOCK = REPO / "requirements" / "librdkafka.lock"
 LOADGEN_LOCK = REPO / "loadgen" / "requirements.lock"
-# Folders that no program reads: a fifth of numpy, pandas, scipy and pyarrow.
+# Folders that no program reads: a fifth of the size of numpy, pandas, scipy and pyarrow.
 NEVER_READ = ("tests", "include")
 
 
@@ -56,7 +56,7 @@ def harness() -> Recipe:
 
 def tests() -> Recipe:
     """Return the recipe of a CPython environment with the harness's packages and the test tools."""
-    # Whole: mypy reads types, and tests use the packages' test helpers.
+    # `whole` keeps folders that mypy reads, and test helpers of packages.
     return locked("tests", "the harness and its test tools (PyPI)", 240, TESTS_LOCK, whole=True)
 
 
@@ -115,7 +115,7 @@ def pinned(lock: Path, package: str) -> str:
 def environment(site: Site, python: Path, packages: Path | str, *, whole: bool = False) -> str:
     """Make a relocatable virtual environment in `site.folder`; return Python's version.
 
-    Files that programs never read are removed unless it is to be `whole`.
+    Unless `whole`, remove folders that programs never read.
 
     Raises:
         SetupError: a hash is wrong, or a package can't be fetched.
@@ -135,8 +135,9 @@ def environment(site: Site, python: Path, packages: Path | str, *, whole: bool =
 
 
 def unpacked(site: Site, packages: Path | str) -> Path:
-    """Fetch packages without their dependencies; return the folder, inside `site.scratch`, that
-    they were unpacked into. Its files may be moved, but not changed: they are links.
+    """Fetch packages without their dependencies; return the folder with their unpacked files.
+
+    The folder is in `site.scratch`. Files in it may be moved but not changed: they are hard links.
 
     Raises:
         SetupError: a hash is wrong, or a package can't be fetched.
@@ -147,7 +148,7 @@ def unpacked(site: Site, packages: Path | str) -> Path:
 
 
 def _install(site: Site, packages: Path | str, *where: str | Path) -> None:
-    """Install a lock file, each package verified by hash, or one requirement."""
+    """Install the packages of a lock file, verified by hash, or those of one requirement."""
     _uv(
         site,
         *("pip", "install", "--only-binary", ":all:", *where),
@@ -193,8 +194,7 @@ def _librdkafka(site: Site) -> str:
 
 
 def _pypy_identity() -> bytes:
-    """Return bytes that change with the system's PyPy, so that an environment of another PyPy is
-    not reused."""
+    """Return bytes that identify the system's PyPy: another PyPy needs another environment."""
     found = shutil.which("pypy3")
     if not found:
         return b""

@@ -1,4 +1,4 @@
-"""The description of a part: its purpose, what determines its content, and how it is made."""
+"""Recipe of a part (an installed component): its purpose, its inputs, and how to make it."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ Say = Callable[[str], None]
 
 
 class Run(Protocol):
-    """Runs a command for a part; see `commands.Runner`."""
+    """Function that runs a command for a part; see `commands.Runner`."""
 
     def __call__(
         self,
@@ -23,10 +23,10 @@ class Run(Protocol):
 
 @dataclass(frozen=True)
 class Site:
-    """The place where a part is made: `folder` is filled, then renamed to `final`.
+    """Folders and functions with which `Recipe.build` makes a part.
 
-    `scratch` is on the same file system and removed afterwards, with the downloads in it. `tools`
-    holds the folders of the recipe's tools.
+    `build` fills `folder`, which is then renamed to `final`. `scratch`, on the same file system, is
+    for downloads and is removed afterwards. `tools` maps the recipe's tools to their folders.
     """
 
     folder: Path
@@ -39,12 +39,11 @@ class Site:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A part. `build` fills `site.folder` and returns the version that is in it.
+    """Recipe of one part. `build` fills `site.folder` and returns the installed version.
 
-    `needs` are programs that must be on PATH (see apt-packages.txt); `content` is everything that
-    determines the folder's content: when it changes, a new part is made beside the old. `revision`
-    changes if `build` makes something else of the same content. `tools` are parts that `build`
-    uses.
+    `needs` are programs that must be on PATH (see apt-packages.txt). `tools` are parts that `build`
+    uses. `content` is all input of `build`: if it changes, a new folder is made next to the old
+    one. Change `revision` when `build` makes something else from the same content.
     """
 
     part: str
@@ -59,19 +58,22 @@ class Recipe:
 
     @property
     def folder_name(self) -> str:
-        """`<part>-<label>-<8 hex of the content>`."""
+        """Name of the part's folder: `<part>-<label>-<8 hexadecimal digits of its hash>`."""
         digest = hashlib.sha256(b"\0".join(self.content) + self.revision).hexdigest()
         return f"{self.part}-{self.label}-{digest[:8]}"
 
 
-# Makes the recipe of a part, for versions as `read_versions` gives them.
+# Function that makes the recipe of a part from the versions that `read_versions` returns.
 Make = Callable[[Mapping[str, str]], Recipe]
 
 
 @dataclass(frozen=True)
 class PypiLock:
-    """A lock file of Python packages: its sources (arguments of `uv pip compile`, paths relative to
-    the repository), and the oldest Python that it supports."""
+    """A lock file of Python packages.
+
+    `sources` are arguments of `uv pip compile`, with paths relative to the repository; `python` is
+    the oldest Python that the lock supports.
+    """
 
     file: Path
     sources: Sequence[str]
@@ -80,8 +82,8 @@ class PypiLock:
 
 @dataclass(frozen=True)
 class MavenPart:
-    """A part from Maven Central: its pom, the hashes of all its files, and the settings that hold
-    its versions."""
+    """A part from Maven Central: its pom, a file with the hashes of all its files, and the names of
+    the settings that contain its versions."""
 
     name: str
     pom: Path
@@ -91,12 +93,14 @@ class MavenPart:
 
 @dataclass(frozen=True)
 class Installs:
-    """The parts of an engine: the `INSTALLS` of its `recipe.py`, a file that imports only the
-    standard library and `racetrack.install`."""
+    """Parts of an engine, defined as `INSTALLS` in its `recipe.py`.
+
+    That file imports only the standard library and `racetrack.install`.
+    """
 
     parts: Mapping[str, Make] = field(default_factory=dict)
-    # Parts that the native runtime does not need: installed only by name.
+    # Parts that the native runtime does not need: installed only if they are named.
     on_request: Mapping[str, Make] = field(default_factory=dict)
-    versions: Sequence[str] = ()  # the settings that hold them
+    versions: Sequence[str] = ()  # settings that contain the versions of these parts
     pypi: Sequence[PypiLock] = ()
     maven: Sequence[MavenPart] = ()

@@ -1,4 +1,4 @@
-"""The parts by name, and the recipe of each."""
+"""Recipes of all parts (installed components), by name."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -10,7 +10,7 @@ from racetrack.install.recipe import Installs, Make, Recipe
 
 
 def recipe(part: str, versions: Mapping[str, str]) -> Recipe:
-    """Return the recipe of a part for the versions of `read_versions`.
+    """Return the recipe of a part; `versions` come from `read_versions`.
 
     Raises:
         SetupError: there is no such part.
@@ -23,20 +23,20 @@ def recipe(part: str, versions: Mapping[str, str]) -> Recipe:
 
 
 def parts() -> tuple[str, ...]:
-    """Return every part that the native runtime needs."""
+    """Return the names of all parts that the native runtime needs."""
     return tuple(_needed())
 
 
 def on_request() -> tuple[str, ...]:
-    """Return the other parts, which are installed only by name."""
+    """Return the names of all other parts, which are installed only if they are named."""
     return tuple(_on_request())
 
 
-# Functions, not constants: a recipe of an engine imports this package.
+# Functions, not constants: the engines' recipes import this package, so they can't be read yet.
 @cache
 def _needed() -> Mapping[str, Make]:
     return {
-        # The slowest first: side by side, the rest hides behind it.
+        # All parts are installed in parallel; start with the slowest.
         "harness": lambda _: pypi.harness(),
         **{part: make for brought in _of_engines() for part, make in brought.parts.items()},
         "mysql": lambda _: debian.mysql(),

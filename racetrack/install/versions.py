@@ -1,5 +1,5 @@
-"""The versions of what is installed, from `.env` and the engines' own files; the environment
-overrides them. Standard library only."""
+"""Versions of the parts, from `.env` and the engines' `.env` files; environment variables take
+precedence. Standard library only."""
 
 import os
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ OF_THE_STACK = ("KAFKA_VERSION", "APICURIO_VERSION", "DEBEZIUM_VERSION")
 
 
 def names() -> tuple[str, ...]:
-    """Return the settings that hold the version of a part."""
+    """Return the names of the settings that contain the version of a part."""
     brought = (module.INSTALLS.versions for module in plugins.of_all("recipe").values())
     return (*OF_THE_STACK, *(name for versions in brought for name in versions))
 
 
 def in_env_files() -> dict[str, str]:
-    """Return every setting in `.env` and in the engines' files."""
+    """Return all settings in `.env` and the engines' `.env` files."""
     found: dict[str, str] = {}
     for file in (REPO / ".env", *plugins.env_files()):
         if file.exists():
@@ -45,10 +45,10 @@ def _unquoted(value: str) -> str:
 def read_versions(
     in_files: Mapping[str, str] | None = None, environ: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """Return setting of `names` → version; `in_files` replaces the content of the files.
+    """Return setting → version for all settings in `names`; `in_files` replaces the `.env` files.
 
     Raises:
-        UsageError: neither a file nor the environment sets one of them.
+        UsageError: neither a file nor the environment contains one of the versions.
     """
     known = in_env_files() if in_files is None else in_files
     values = {name: environ.get(name) or known.get(name, "") for name in names()}
