@@ -87,7 +87,7 @@ class _Builder:
             raise SetupError("\n".join(map(str, failures)))
 
     def sizes_mb(self) -> dict[str, tuple[int, int]]:
-        """Return two sizes of each image in MB: the total, and that of the layers above its base."""
+        """Return the sizes of each image in MB: in total, and of the layers above its base."""
         sizes = {name: self._client.images.get(image_name(name)).attrs["Size"] for name in NAMES}
         on_serve = {name: sizes["serve"] for name, image in IMAGES.items() if image.runs}
         below = {**dict.fromkeys(NAMES, sizes["base"]), **on_serve, "base": 0}

@@ -1,4 +1,4 @@
-"""Setting applicability: the settings that have no effect in a runtime, and why."""
+"""Applicability of settings: which settings have no effect in a runtime, and why."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping
@@ -18,17 +18,19 @@ NO_IMAGE = "no published image is used there"
 
 @dataclass(frozen=True)
 class Applicability:
-    """The applicability of some settings, by their names in `.env`. An engine's is in its
-    `settings.py`."""
+    """Applicability of the stack's settings or of one engine's, by their names in `.env`.
+
+    An engine defines its own as `APPLICABILITY` in its `settings.py`.
+    """
 
     # Settings that only the harness reads, in every runtime.
     harness_only: Collection[str] = ()
-    # Runtime (airgap: containers of images built here) → setting → why it has no effect.
+    # Runtime (`airgap` means containers from images built here) → setting → why it has no effect.
     ignored: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # Setting → the service whose results it changes. Ports and versions are left out: users export
-    # them for several stacks at once.
+    # Setting → the service whose results it changes. Ports and versions are left out, because users
+    # export them for stacks in several runtimes at once.
     affects: Mapping[str, str] = field(default_factory=dict)
-    # Settings with versions of published images.
+    # Settings that contain versions of public container images.
     image_versions: Collection[str] = ()
 
 
@@ -74,7 +76,8 @@ def harness_settings() -> frozenset[str]:
 
 
 def ignored_settings(runtime: str) -> dict[str, str]:
-    """Return the settings without effect in `native`, `compose` or `airgap`, with the reason."""
+    """Return the settings without effect in a runtime (`native`, `compose` or `airgap`): setting →
+    reason."""
     found: dict[str, str] = {}
     if runtime == "airgap":
         found |= dict.fromkeys(names(), BUILT_IN)
@@ -91,14 +94,14 @@ def affected_services() -> dict[str, str]:
 
 
 def workload_of(setting: str) -> str:
-    """Return the workload that a setting belongs to; empty if it belongs to none."""
+    """Return the workload that defines a setting; "" if no workload does."""
     modules = plugins.of_all_workloads("settings").items()
     found = (name for name, module in modules if setting.lower() in own_names(module))
     return next(found, "")
 
 
 def why_ignored(setting: str, runtime: str, *, airgap: bool) -> str:
-    """Return why a setting has no effect in this runtime; empty if it has one."""
+    """Return the reason why a setting has no effect in this runtime; "" if it has an effect."""
     where = "airgap" if runtime == "compose" and airgap else runtime
     return ignored_settings(where).get(setting.upper(), "")
 
@@ -117,8 +120,9 @@ def require_applicable(setting: str, runtime: str, *, airgap: bool, remedy: str 
 
 
 def require_overrides_applicable(services: Collection[str], runtime: str, *, airgap: bool) -> None:
-    """Check that each setting of these services that the environment overrides has an effect.
-    Otherwise the user would attribute the result to that setting.
+    """Check that the environment overrides no setting of these services that has no effect.
+
+    The user would wrongly attribute the result to such a setting.
 
     Raises:
         UsageError: a setting has no effect in this runtime.

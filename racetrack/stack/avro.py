@@ -1,4 +1,4 @@
-"""Avro messages in Confluent's framing: a zero byte, the schema's id in four bytes, the record."""
+"""Avro messages in Confluent's framing: a zero byte, the schema id (four bytes), the record."""
 
 import io
 import json
@@ -27,7 +27,7 @@ def id_of(message: bytes | None) -> int:
 
 
 class Avro:
-    """A codec that reads each schema from a registry once."""
+    """Encoder and decoder that fetches each schema from a registry only once."""
 
     def __init__(self, registry: str) -> None:
         """Use the registry whose Confluent API is at the URL `registry`."""
@@ -35,7 +35,7 @@ class Avro:
         self._schemas: dict[int, Schema] = {}
 
     def decode(self, message: bytes) -> Any:
-        """Return the record in a message: decimals exact, null as None.
+        """Return the record in a message. Decimals are exact; null becomes None.
 
         Raises:
             ValueError: the message is not framed.
@@ -47,17 +47,17 @@ class Avro:
         )
 
     def encode(self, schema: int, record: object) -> bytes:
-        """Return a record as a message, encoded with the schema of that id."""
+        """Return a message that contains the record, encoded with the schema of this id."""
         message = io.BytesIO()
         message.write(_HEAD.pack(0, schema))
         fastavro.schemaless_writer(message, self._schema(schema), record)
         return message.getvalue()
 
     def register(self, subject: str, schema: Schema) -> int:
-        """Register a schema under a subject, if it is not there yet, and return its id.
+        """Register a schema under a subject, unless it is registered already; return its id.
 
         Raises:
-            RuntimeError: the registry refuses it.
+            RuntimeError: the registry rejects the schema.
         """
         url = f"{self._registry}/subjects/{subject}/versions"
         status, answer = net.request(url, "POST", {"schema": json.dumps(schema)})

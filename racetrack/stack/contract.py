@@ -1,4 +1,4 @@
-"""The contract of a stack: what each runtime offers to the rest of the harness."""
+"""Contract of a stack: the interface that each runtime implements for the rest of the harness."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,18 +16,21 @@ def ignore(_service: str) -> None:
 
 
 class Accounting(Protocol):
-    """The kernel's account of all processes of a service, including those that have ended."""
+    """CPU time and memory of all processes of a service, according to the kernel.
+
+    CPU time includes processes that have ended.
+    """
 
     def cpu_s(self) -> float:
         """Return the CPU seconds since the service was started."""
 
     def memory_bytes(self) -> int:
-        """Return the memory it uses now, including page cache and files on tmpfs."""
+        """Return the memory that the service uses now, including page cache and files on tmpfs."""
 
 
 @dataclass(frozen=True)
 class Endpoints:
-    """The addresses of the services, as seen from this machine."""
+    """Addresses of the services, as seen from this machine."""
 
     kafka: str  # host:port
     registry: str  # URL of the Confluent-compatible API
@@ -36,36 +39,38 @@ class Endpoints:
     mysql_port: int
     loadgen_host: str
     loadgen_port: int
-    redis: str  # host:port, if the engine needs it
+    redis: str  # host:port, if the engine needs Redis
 
 
 @dataclass(frozen=True)
 class InternalEndpoints:
-    """The addresses at which the stack's own services find what an engine reads."""
+    """Addresses of an engine's inputs, as seen by the engine's service."""
 
     kafka: str  # host:port
     registry: str  # URL of the Confluent-compatible API
-    redis: str  # host:port, if the engine needs it
-    scripts: str  # the folder that holds scripts/
+    redis: str  # host:port, if the engine needs Redis
+    scripts: str  # the folder `scripts`
 
 
 @dataclass(frozen=True)
 class DataFolder:
-    """A folder of the services' data whose file system must not fill up.
+    """A folder with data of services, whose file system must not fill up.
 
-    `name` identifies the file system in messages; `remedy`, a clause without a full stop, names a
-    way to give it more room.
+    `name` identifies the file system in messages. `remedy` is a clause without a full stop that
+    names a way to get more space.
     """
 
-    path: Path  # as this machine can read it
+    path: Path  # valid on this machine
     name: str
     remedy: str
 
 
 @dataclass(frozen=True)
 class Unmeasurable:
-    """The reason why CPU and memory of a stack can't be measured from here, and a remedy: two
-    clauses without a full stop."""
+    """Reason why CPU and memory of a stack can't be measured here, and a remedy.
+
+    Both are clauses without a full stop.
+    """
 
     why: str
     remedy: str
@@ -73,30 +78,33 @@ class Unmeasurable:
 
 @dataclass(frozen=True)
 class RunningStack:
-    """A stack that was left running on purpose."""
+    """A stack that `./race up` left running."""
 
     runtime: str
     engine: str
     workload: str
     since: str
     expected: Sequence[str]  # the services that were started
-    # The live services: name → pids, none if they can't be seen.
+    # Live services: name → process ids, an empty list if they can't be seen here.
     services: Mapping[str, Sequence[int]]
 
 
 class Stack(Protocol):
-    """The services of one run. Service names are the same in every runtime: `mysql`, `broker`,
-    `registry`, `debezium`, `redis`, `loadgen`, and each engine's own."""
+    """Services of one run.
+
+    Service names are the same in every runtime: `mysql`, `broker`, `registry`, `debezium`, `redis`,
+    `loadgen`, and the names of each engine's services.
+    """
 
     runtime: str
     settings: Settings
 
     @property
     def unmeasurable(self) -> Unmeasurable | None:
-        """Set if the services' processes can't be seen from here.
+        """Reason why the services' processes can't be seen here; None if they can.
 
-        Such a stack is good for trying things: `pids` returns none, `accounting` None, and there is
-        no experiment.
+        A stack that can't be measured can only be tried out, not used for experiments: `pids`
+        returns empty lists and `accounting` returns None.
         """
 
     @property
@@ -105,75 +113,86 @@ class Stack(Protocol):
 
     @property
     def endpoints(self) -> Endpoints:
-        """The addresses of the services, as seen from this machine."""
+        """Addresses of the services, as seen from this machine."""
 
     @property
     def internal_endpoints(self) -> InternalEndpoints:
-        """The addresses of an engine's input, as seen by its service."""
+        """Addresses of an engine's inputs, as seen by the engine's service."""
 
     def prepare(self, services: Sequence[str], say: Say) -> None:
-        """Clear what a killed run left; check that the services can be started.
+        """Remove what a killed run left behind; check that the services can be started.
 
         Raises:
-            SetupError: something is missing that can't be installed.
+            SetupError: a component is missing and can't be installed.
             BusyError: a stack of this name was left running, or a port is taken.
         """
 
     def start(
         self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
     ) -> None:
-        """Install what is missing, start the services in parallel, and return when all are healthy.
+        """Install missing components, start the services in parallel, wait until all are healthy.
 
-        `on_ready` is called with the name of each healthy service, from any thread. Until `stop` or
-        `leave_running`, a watchdog ends the services if this process is killed. Their output goes
-        to `logs`, the `stack` folder of a run; if None, to the stack's data, and is removed with
-        it.
+        `on_ready` is called with the name of each service that becomes healthy, from any thread.
+        The output of services goes to the folder `logs` (`stack` in a run's folder). If `logs` is
+        None, it goes to the stack's data folder, which `stop` removes. If this process is killed
+        before `stop` or `leave_running`, a watchdog stops the services.
 
         Raises:
-            SetupError: something can't be installed.
-            RacetrackError: a service did not start; the message ends with the end of its log.
+            SetupError: a component can't be installed.
+            RacetrackError: a service did not start; the message ends with the last lines of its
+                log.
         """
 
     def apart(self, services: Sequence[str]) -> list[str]:
-        """Return the services that run separately from all before them: if the broker is the
-        registry too, it is returned once."""
+        """Return `services` without those that share their processes with an earlier one.
+
+        If the broker is also the schema registry, only the first of the two is returned.
+        """
 
     def pids(self, services: Sequence[str]) -> dict[str, list[int]]:
-        """Return all live processes of each service, its main process first; none while it is
-        killed or if they can't be seen."""
+        """Return the ids of all live processes of each service, the main process first.
+
+        The list is empty for a killed service, and if processes can't be seen here.
+        """
 
     def helpers(self) -> list[int]:
-        """Return the processes of what runs the services, such as a Docker engine."""
+        """Return the ids of processes that serve the runtime itself, such as the Docker engine."""
 
     def accounting(self, service: str) -> Accounting | None:
-        """Return the kernel's account of a service, if it has one of its own."""
+        """Return the kernel's accounting of a service, or None if it has no control group."""
 
     def folders_in_memory(self, service: str) -> Sequence[Path]:
-        """Return the service's own folders on tmpfs, as paths of this machine."""
+        """Return the service's folders on tmpfs, as paths that are valid on this machine."""
 
     def data_folders(self) -> Sequence[DataFolder]:
-        """Return the services' data folders; natively known before they start, in containers only
-        while they run."""
+        """Return the services' data folders.
+
+        In the native runtime they are known before the start, in containers only while these run.
+        """
 
     def log_of(self, service: str) -> Path:
-        """Return the file that the service's output goes to, growing while it runs."""
+        """Return the file that receives the service's output while it runs."""
 
     def where_logs(self) -> str:
-        """Return a path or command that shows the output of a stack left running."""
+        """Return a path or a command for reading the output of a stack that was left running."""
 
     def program(self, service: str, name: str) -> str:
-        """Return the command that runs a program of a service, where the service runs."""
+        """Return the command that runs a service's program, in its container if it has one."""
 
     def died(self) -> Mapping[str, str]:
-        """Return services that ended unasked: name → how, with the end of their log. A service that
-        `kill` ended is left out until it is started again."""
+        """Return services that ended unexpectedly: name → exit code and the end of the log.
+
+        A service that `kill` ended is left out until it is started again.
+        """
 
     def survives_kill(self, service: str) -> bool:
-        """Return whether `restart` finds the data of a killed service; engines keep none."""
+        """Return whether a killed service keeps its data for `restart`. Engines always lose it."""
 
     def kill(self, services: Sequence[str]) -> None:
-        """End services as a crash does: all processes at once. One may end because of another.
-        Return when they are gone."""
+        """End services as a crash would, by killing all their processes; return when they are gone.
+
+        Other services may end as a consequence.
+        """
 
     def pause(self, service: str) -> None:
         """Stop all processes of a service; their connections stay open."""
@@ -182,27 +201,34 @@ class Stack(Protocol):
         """Continue a paused service."""
 
     def restart(self, service: str) -> None:
-        """Start a killed service on the data it left, and return when it is healthy.
+        """Start a killed service with the data that it left, and return when it is healthy.
 
-        MySQL has its tables, the broker its topics, Debezium its position. An engine starts empty.
+        MySQL keeps its tables, the broker its topics, and Debezium its position. An engine starts
+        empty.
 
         Raises:
-            RacetrackError: it did not start; the message ends with the end of its log.
+            RacetrackError: the service did not start; the message ends with the last lines of its
+                log.
         """
 
     def versions(self) -> Mapping[str, str]:
-        """Return the version of every started part, as reported by the part or its archive."""
+        """Return component → version of all started services."""
 
     def stop(self, say: Say) -> None:
-        """End everything that was started, by any process, and remove its data. Idempotent."""
+        """Stop all services of this stack, whichever process started them, and remove their data.
+
+        Idempotent.
+        """
 
     @property
     def unprepared(self) -> tuple[str, ...]:
-        """Services that lack the results that speed up later starts."""
+        """Services without the prebuilt files that speed up later starts (see prebuilt.py)."""
 
     def speed_up_next_start(self, say: Say) -> None:
-        """Make missing results that speed up later starts; call after `stop`. May be interrupted,
-        and is then left for the end of the next run."""
+        """Make missing prebuilt files that speed up later starts; call this after `stop`.
+
+        If it is interrupted, the next run does it.
+        """
 
     def leave_running(self, engine: str) -> None:
         """Leave the stack running when this command ends."""

@@ -9,17 +9,18 @@ from pathlib import Path
 from racetrack.config import Settings
 from racetrack.errors import SetupError
 
-# Logs a line per garbage collection pause, with its end.
+# Log one line per garbage collection pause, with the time at which the pause ended.
 LOG_GC_PAUSES = "-Xlog:gc:stdout:timemillis,tags"
-# In a Turkish locale, the upper case of "classic" is not a valid protocol name.
+# Independent of the machine's locale: in a Turkish one, the upper case of "classic" would not be a
+# valid protocol name.
 LANGUAGE = ("-Duser.language=en", "-Duser.country=US")
 
 
 def java() -> Path:
-    """Return the `java` on PATH, links resolved.
+    """Return the path of the `java` on PATH, with links resolved.
 
     Raises:
-        SetupError: there is none.
+        SetupError: there is no `java` on PATH.
     """
     found = shutil.which("java")
     if found is None:
@@ -28,7 +29,7 @@ def java() -> Path:
 
 
 def java_version() -> str:
-    """Return the version in that Java's `release` file, such as `17.0.15`."""
+    """Return the version in the `release` file of the Java on PATH, such as `17.0.15`."""
     release = java().parent.parent / "release"
     for line in release.read_text().splitlines():
         if line.startswith("JAVA_VERSION="):
@@ -37,14 +38,15 @@ def java_version() -> str:
 
 
 def for_every_jvm(settings: Settings) -> list[str]:
-    """Return language and country, independent of the machine's, and the user's JVM_OPTIONS, which
-    override them."""
+    """Return the options of every JVM: a fixed locale, and JVM_OPTIONS, which may override it."""
     return [*LANGUAGE, *shlex.split(settings.jvm_options)]
 
 
 def options(heap: str, work: Path, settings: Settings) -> list[str]:
-    """Return the options of every Java service: its heap, crash reports in its log, no file outside
-    `work`."""
+    """Return the options of every Java service.
+
+    They set its heap, send crash reports to its log, and keep its temporary files in `work`.
+    """
     temporary = work / "tmp"
     temporary.mkdir(exist_ok=True)
     return [
@@ -52,7 +54,7 @@ def options(heap: str, work: Path, settings: Settings) -> list[str]:
         f"-Djava.io.tmpdir={temporary}",
         "-Djava.awt.headless=true",
         "-Dfile.encoding=UTF-8",
-        "-XX:-UsePerfData",  # which writes /tmp/hsperfdata_*
+        "-XX:-UsePerfData",  # it would write /tmp/hsperfdata_*
         "-XX:+ErrorFileToStdout",
         "-XX:+ExitOnOutOfMemoryError",
         *for_every_jvm(settings),
@@ -60,7 +62,7 @@ def options(heap: str, work: Path, settings: Settings) -> list[str]:
 
 
 def only_warnings() -> list[str]:
-    """Return options for programs that log by slf4j-simple: warnings only, with the time."""
+    """Return options with which slf4j-simple logs warnings and errors only, with the time."""
     return [
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
         "-Dorg.slf4j.simpleLogger.showDateTime=true",
@@ -69,7 +71,7 @@ def only_warnings() -> list[str]:
 
 
 def for_a_small_part() -> list[str]:
-    """Return options that minimise CPU and memory, for services whose speed is not measured."""
+    """Return options that minimise CPU time and memory, for services that are not measured."""
     return ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
 
@@ -80,10 +82,10 @@ def properties(file: Path, settings: Mapping[str, str]) -> Path:
 
 
 def class_path(*folders: Path) -> str:
-    """Return a class path of all jars in the folders, in a fixed order: an archive fits one class
-    path only.
+    """Return a class path of all jars in the folders.
 
-    A jar is left out if an earlier folder has a version of it.
+    Its order is fixed, because an archive of loaded classes is valid for one class path only. A jar
+    is left out if an earlier folder contains another version of it.
     """
     chosen: dict[str, Path] = {}
     for folder in folders:
@@ -93,5 +95,5 @@ def class_path(*folders: Path) -> str:
 
 
 def _artifact(jar: Path) -> str:
-    """Return a jar's artifact: `kafka-clients-4.3.1.jar` → `kafka-clients`."""
+    """Return the artifact name of a jar: `kafka-clients-4.3.1.jar` → `kafka-clients`."""
     return re.split(r"-\d", jar.stem, maxsplit=1)[0]

@@ -1,4 +1,4 @@
-"""The lifetime of a stack: it ends with its harness, unless `./race up` leaves it running."""
+"""Lifetime of a stack: it ends together with the harness, unless `./race up` leaves it running."""
 
 import fcntl
 import json
@@ -21,16 +21,16 @@ LOOK_EVERY_S = 0.05
 
 
 class Watchdog:
-    """The process that clears a stack when its harness is killed, even by SIGKILL.
+    """Handle of a process that removes a stack when its harness is killed, even by SIGKILL.
 
-    It (`racetrack.stack.watchdog_process`) runs in its own session and reads from a pipe whose only
-    writing end this process holds. The kernel closes the pipe when the harness ends, however it
-    ends. A run that ends in good order, or leaves its stack running on purpose, ends the watchdog
-    first. It holds a lock of the stack's name until it has ended, so that it can't clear the
-    services of the next run.
+    The watchdog process (`racetrack.stack.watchdog_process`) runs in its own session. It reads from
+    a pipe whose only writing end belongs to the harness, so the kernel closes the pipe however the
+    harness ends. A run that ends normally, or leaves its stack running, ends the watchdog first.
+    The watchdog holds a lock for the stack's name while it lives, so that it can't remove services
+    of the next run.
 
-    PR_SET_PDEATHSIG does not suffice: it reaches neither grandchildren nor containers nor data, and
-    is sent already when the thread that started the child ends.
+    PR_SET_PDEATHSIG is not enough: it does not affect grandchildren, containers and data, and the
+    kernel sends the signal as soon as the thread ends that started the child.
     """
 
     def __init__(self, runtime: str, stack_name: str) -> None:
@@ -38,7 +38,7 @@ class Watchdog:
         self._process: subprocess.Popen[bytes] | None = None
 
     def wait_for_last(self, say: Say) -> None:
-        """Wait until no watchdog of a killed run works on a stack of this name.
+        """Wait until no watchdog of a killed run is removing a stack of this name.
 
         Raises:
             BusyError: the watchdog does not end.
@@ -47,7 +47,7 @@ class Watchdog:
             os.close(self._lock(say))
 
     def begin(self, run_folder: Path | None, say: Say) -> None:
-        """Start the watchdog; it records what it did in `run_folder`.
+        """Start the watchdog process, which records its actions in `run_folder`.
 
         Raises:
             BusyError: see `wait_for_last`.
@@ -65,7 +65,7 @@ class Watchdog:
                 stdout=subprocess.DEVNULL,
                 cwd=REPO,
                 pass_fds=[lock],
-                # It must survive `kill -9` of the harness's process group, and Ctrl-C.
+                # The watchdog must survive Ctrl-C, and `kill -9` of the harness's process group.
                 start_new_session=True,
             )
             os.truncate(lock, 0)
@@ -74,7 +74,7 @@ class Watchdog:
             os.close(lock)
 
     def dismiss(self) -> None:
-        """End the watchdog: the stack is cleared or left running on purpose. Idempotent."""
+        """End the watchdog process, after the stack was stopped or left running. Idempotent."""
         if self._process is None:
             return
         self._process.kill()
@@ -84,8 +84,10 @@ class Watchdog:
         self._process = None
 
     def _lock(self, say: Say) -> int:
-        """Acquire the lock and return its file descriptor. The kernel releases it when the last
-        process that has it open ends."""
+        """Acquire the lock and return its file descriptor.
+
+        The kernel releases the lock when the last process ends that has the file open.
+        """
         lock = os.open(
             private_folder() / f"watchdog-{self._stack_name}", os.O_RDWR | os.O_CREAT, mode=0o600
         )
@@ -112,7 +114,7 @@ class Watchdog:
 
 
 class UpFile:
-    """The file `up.json` beside a stack's data, which records that the stack was left running."""
+    """File `up.json` in a stack's data folder, which records that the stack was left running."""
 
     def __init__(self, root: Path) -> None:
         self._file = root / "up.json"
@@ -129,7 +131,7 @@ class UpFile:
         return str(json.loads(self._file.read_text())["runtime"])
 
     def read(self, services: Mapping[str, Sequence[int]]) -> RunningStack | None:
-        """Return the recorded stack if any service is alive; `services` are those that are."""
+        """Return the recorded stack if any service is alive; `services` are the live ones."""
         if not services or not self._file.exists():
             return None
         return RunningStack(services=services, **json.loads(self._file.read_text()))
@@ -139,7 +141,7 @@ def require_not_running(up: RunningStack | None) -> None:
     """Check that no stack of this name is up.
 
     Raises:
-        BusyError: one is; it is left alone.
+        BusyError: such a stack is up; it keeps running.
     """
     if up:
         raise BusyError(

@@ -9,7 +9,7 @@ import urllib.request
 from racetrack.config import Settings
 from racetrack.stack.service import NotReady
 
-# Services listen on this machine: ignore the environment's proxies.
+# Ignore the environment's proxies, because the services listen on this machine.
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -39,12 +39,12 @@ def redis(settings: Settings) -> str:
 
 
 def mysql_host(settings: Settings) -> str:
-    """Return the host on which MySQL listens on MYSQL_PORT."""
+    """Return the host name or address of MySQL, whose port is MYSQL_PORT."""
     return settings.peer_mysql or host(settings)
 
 
 def elsewhere(settings: Settings, *names: str) -> Settings:
-    """Return the settings with each of these ports replaced by a free port."""
+    """Return a copy of the settings in which the ports `names` are replaced by free ports."""
     with contextlib.ExitStack() as sockets:
         ports = {}
         for name in names:
@@ -55,10 +55,10 @@ def elsewhere(settings: Settings, *names: str) -> Settings:
 
 
 def require_listener(settings: Settings, port: int, address: str = "") -> None:
-    """Check that a process listens on a port, by default of this machine.
+    """Check that a process listens on a port of `address`, by default of this machine.
 
     Raises:
-        NotReady: none does.
+        NotReady: no process listens there.
     """
     try:
         socket.create_connection((address or host(settings), port), timeout=1).close()

@@ -1,9 +1,11 @@
-"""Results that are made once per part and speed up every later start.
+"""Prebuilt files that speed up later starts of a service, made once per part (component).
 
-They are kept in the part's folder and removed with it. A user who may not write there runs without
-them. Archives of loaded classes (class data sharing) halve the start of a Java service. They are
-made after the first run: the service is started once more on scratch data and writes its loaded
-classes when it ends. A JVM that finds an archive unsuitable logs that and starts without it.
+They are in the part's folder. A user without write permission there runs without them.
+
+Most are archives of a JVM's loaded classes (class data sharing), which halve the time that a Java
+service takes to start. After the first run, the service is started once more with scratch data and
+writes the archive when it ends. A JVM that finds an archive unsuitable logs that and starts without
+the archive.
 """
 
 import contextlib
@@ -30,12 +32,12 @@ ENDED_BY_SIGTERM = (143, -signal.SIGTERM)
 
 
 def path_in(part: Path, name: str) -> Path:
-    """Return the path of a prebuilt result of that name, whether it exists or not."""
+    """Return the path of a prebuilt file with this name, whether it exists or not."""
     return part / "made" / name
 
 
 def keep(source: Path, target: Path) -> bool:
-    """Copy a file or folder to `target`, whole or not at all; return False if that fails."""
+    """Copy a file or folder to `target`, completely or not at all; return False on failure."""
     unfinished = target.with_name(f".{os.getpid()}-{target.name}")
     try:
         target.parent.mkdir(exist_ok=True)
@@ -44,18 +46,18 @@ def keep(source: Path, target: Path) -> bool:
             shutil.copytree(source, unfinished)
         else:
             shutil.copyfile(source, unfinished)
-        # A JVM crashes on an archive that a power cut has truncated.
+        # Write the copy to disk first: a JVM crashes on an archive that a power cut has truncated.
         os.sync()
         unfinished.rename(target)
     except OSError:
         _remove(unfinished)
-        # Another run may have made it meanwhile.
+        # Another run may have made the file at the same time.
         return target.exists()
     return True
 
 
 def _remove_half_made(target: Path) -> None:
-    """Remove what runs left that were killed while copying."""
+    """Remove unfinished copies of runs that were killed while copying."""
     for path in target.parent.glob(f".*-{target.name}"):
         pid = path.name[1:].partition("-")[0]
         if pid.isdecimal() and not psutil.pid_exists(int(pid)):
@@ -72,12 +74,13 @@ def _remove(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Archive:
-    """The class archive of one service with this class path: a `FasterStart`.
+    """Archive of the loaded classes of one service with one class path: a `FasterStart`.
 
-    `train(context, file)` writes what the service needs into `context.work` and returns how to
-    start it so that it writes `file` at its end. It is ended when `answers` returns, which raises
-    NotReady until then; a training that ends by itself with exit code 0 need not answer. `ports`
-    are settings for which the training gets free ports, `peers` the services that it needs.
+    To make the archive, the service runs once as a training. `train(context, file)` writes its
+    configuration into `context.work` and returns the launch of a process that writes `file` when it
+    ends. `answers` raises NotReady until the training has loaded its classes; then the training is
+    terminated. A training that exits with 0 before that succeeds too. `ports` are settings that are
+    replaced by free ports for the training, `peers` the services that it needs.
     """
 
     service: str
@@ -97,12 +100,12 @@ class Archive:
         return self.file(parts).exists()
 
     def option(self, context: Context) -> list[str]:
-        """Return the JVM's option for the archive, if it exists."""
+        """Return the JVM option that uses the archive; an empty list if the archive is missing."""
         file = self.file(context.parts)
         return [f"-XX:SharedArchiveFile={file}"] if file.exists() else []
 
     def make(self, context: Context) -> None:
-        """Make the archive; leave none where that fails, as on a machine short of memory."""
+        """Make the archive. On failure, for example for lack of memory, there is no archive."""
         scratch = context.work / "training"
         scratch.mkdir()
         try:
@@ -119,7 +122,7 @@ class Archive:
         return hashlib.sha256(f"{jvm.java()} {release} {self.class_path}".encode()).hexdigest()[:12]
 
     def _run(self, context: Context, launch: Launch) -> bool:
-        """Start the training, wait and end it; return whether it succeeded."""
+        """Run the training to its end; return whether it succeeded."""
         with (context.work / "training.log").open("wb") as log:
             process = spawn(launch, log, mark(context.settings.stack_name, self.service))
         try:
@@ -131,7 +134,7 @@ class Archive:
         finally:
             process.kill()
             process.wait()
-        # An interrupted training may leave half an archive, on which a JVM crashes.
+        # An interrupted training may write an incomplete archive, on which a JVM crashes.
         ended_well = code == 0 or (answered and code in ENDED_BY_SIGTERM)
         return ended_well and not context.stopping.is_set()
 
@@ -151,5 +154,5 @@ class Archive:
 def training(
     launch: Callable[[Context, Sequence[str]], Launch],
 ) -> Callable[[Context, Path], Launch]:
-    """Return the `train` of a service that `launch` starts with options for its JVM."""
+    """Return the function `Archive.train` for a service; `launch` takes options for its JVM."""
     return lambda context, file: launch(context, [f"-XX:ArchiveClassesAtExit={file}"])

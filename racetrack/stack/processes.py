@@ -1,8 +1,9 @@
-"""The processes of a stack: found by a mark in their environment, signalled and ended.
+"""Processes of a stack: finds them by a mark in their environment, sends signals, and ends them.
 
-The services of a native stack carry it and, in either runtime, the commands that the harness runs
-beside them. All descendants inherit the mark, and it survives the death of the process that started
-them. So what a killed run left is found without any list that could be out of date.
+The mark is a set of environment variables. The services of a native stack have it, and in every
+runtime the commands that the harness starts, such as `top`. All descendants inherit the mark, even
+if the process that started them is gone. So the processes of a killed run are found without a list
+that could be outdated.
 """
 
 import contextlib
@@ -35,7 +36,7 @@ class Member:
     """A live process that carries a stack's mark."""
 
     process: psutil.Process
-    service: str  # or the command
+    service: str  # name of the service or the command
     is_command: bool = False
 
 
@@ -45,21 +46,25 @@ def mark(stack_name: str, service: str) -> dict[str, str]:
 
 
 def mark_command(stack_name: str, command: str) -> dict[str, str]:
-    """Return the mark of a command that the harness runs and that must not outlive it."""
+    """Return the mark of a command that the harness starts and that must not outlive it."""
     return {**mark(stack_name, command), COMMAND_MARK: "yes"}
 
 
 def work_root(stack_name: str) -> Path:
-    """Return the folder of a stack's data, whether it exists or not: on tmpfs if that is large
-    enough."""
+    """Return the folder for a stack's data, whether it exists or not.
+
+    It is on tmpfs if there is enough space.
+    """
     candidates = [folder / _owner(stack_name) for folder in (SHM, Path(tempfile.gettempdir()))]
     there = [candidate for candidate in candidates if candidate.exists()]
     return there[0] if there else candidates[0 if _is_roomy(SHM) else 1]
 
 
 def members(stack_name: str) -> list[Member]:
-    """Return all live processes of a stack, oldest first: those with its mark, and their children,
-    since some programs overwrite their environment (a database does, to show its processes' tasks).
+    """Return all live processes of a stack, oldest first.
+
+    They are the processes with the stack's mark and their descendants: some programs, such as a
+    database that shows its tasks in process titles, overwrite their environment.
     """
     found: dict[int, Member] = {}
     for process in sorted(psutil.process_iter(), key=lambda p: (p.create_time(), p.pid)):
@@ -75,8 +80,8 @@ def members(stack_name: str) -> list[Member]:
 
 
 def end(stack_name: str, grace_s: float = GRACE_S) -> list[Member]:
-    """Send SIGTERM to the stack's main processes, and SIGKILL to all that live after `grace_s`;
-    return all that were alive at the call.
+    """Send SIGTERM to the stack's main processes, and SIGKILL to all processes that are still alive
+    after `grace_s` seconds. Return the processes that were alive at the call.
 
     Only main processes get SIGTERM, because each ends its own children in the right order.
 
@@ -87,7 +92,7 @@ def end(stack_name: str, grace_s: float = GRACE_S) -> list[Member]:
     inner = {member.process.pid for member in doomed}
     heads = [member.process for member in doomed if _parent_pid(member.process) not in inner]
     _signal_all(heads, signal.SIGTERM)
-    # A paused process handles signals only once it continues.
+    # A paused process handles signals only after it continues.
     _signal_all([member.process for member in doomed], signal.SIGCONT)
     _wait_until_gone(heads, grace_s)
     for _ in range(KILL_ROUNDS):
@@ -102,7 +107,7 @@ def kill(stack_name: str, service: str) -> None:
     """Send SIGKILL to all processes of one service until none is left.
 
     Raises:
-        RacetrackError: a process survived it.
+        RacetrackError: a process survived SIGKILL.
     """
     _kill_all(stack_name, lambda member: member.service == service)
 
@@ -111,7 +116,7 @@ def kill_commands(stack_name: str) -> list[Member]:
     """Send SIGKILL to the harness's commands (`mark_command`) until none is left; return them.
 
     Raises:
-        RacetrackError: a process survived it.
+        RacetrackError: a process survived SIGKILL.
     """
     return _kill_all(stack_name, lambda member: member.is_command)
 
@@ -122,12 +127,15 @@ def signal_service(stack_name: str, service: str, number: signal.Signals) -> Non
 
 
 def clear_at_once(stack_name: str) -> str | None:
-    """Clear as `clear` does, with little grace, since the data is thrown away: within 5 s."""
+    """Do the same as `clear`, but within 5 s: processes get less time to end."""
     return clear(stack_name, GRACE_AT_ONCE_S)
 
 
 def clear(stack_name: str, grace_s: float = GRACE_S) -> str | None:
-    """End the stack's processes and remove its data; return what there was, None if nothing."""
+    """End the stack's processes and remove its data.
+
+    Return a description of what was removed; None if there was nothing.
+    """
     ended = end(stack_name, grace_s)
     root = work_root(stack_name)
     had_data = remove(root)
@@ -140,7 +148,7 @@ def remove(folder: Path) -> bool:
     """Remove a folder that another process may be removing too; return whether it was there.
 
     Raises:
-        OSError: it can't be removed, or a process keeps writing into it.
+        OSError: the folder can't be removed, or a process keeps writing into it.
     """
     was_there = folder.exists()
     give_up = time.monotonic() + REMOVED_WITHIN_S
@@ -148,7 +156,7 @@ def remove(folder: Path) -> bool:
         try:
             shutil.rmtree(folder)
         except OSError as error:
-            # Another process removes from it (ENOENT) or still writes into it (ENOTEMPTY).
+            # Another process removes files from the folder (ENOENT) or still writes (ENOTEMPTY).
             passes = error.errno in (errno.ENOENT, errno.ENOTEMPTY)
             if not passes or time.monotonic() > give_up:
                 raise
@@ -157,7 +165,7 @@ def remove(folder: Path) -> bool:
 
 def _kill_all(stack_name: str, is_meant: Callable[[Member], bool]) -> list[Member]:
     killed: list[Member] = []
-    for _ in range(KILL_ROUNDS):  # a process may have started another meanwhile
+    for _ in range(KILL_ROUNDS):  # a process may have started another before its end
         victims = [member for member in members(stack_name) if is_meant(member)]
         if not victims:
             return killed
@@ -168,8 +176,8 @@ def _kill_all(stack_name: str, is_meant: Callable[[Member], bool]) -> list[Membe
 
 
 def _is_roomy(folder: Path) -> bool:
-    """Return whether a folder is writable, has room for a run, and lets Java load libraries from
-    it."""
+    """Return whether a folder is writable, has enough space for a run, and allows Java to load
+    libraries from it."""
     if not os.access(folder, os.W_OK):
         return False
     room = os.statvfs(folder)
@@ -177,7 +185,7 @@ def _is_roomy(folder: Path) -> bool:
 
 
 def _wait_until_gone(processes: Iterable[psutil.Process], within_s: float) -> bool:
-    """Wait without reaping the processes: zombies count as gone."""
+    """Wait until the processes have ended, without reaping them: zombies count as ended."""
     give_up = time.monotonic() + within_s
     while any(lives(process) for process in processes):
         if time.monotonic() > give_up:

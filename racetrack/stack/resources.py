@@ -13,12 +13,12 @@ from racetrack.config import Settings
 from racetrack.errors import BusyError, UsageError
 from racetrack.host import usable_cores
 
-# Only what is measured can have cores of its own.
+# Settings that assign cores: only measured services and the harness can have cores of their own.
 SETTINGS = ("engine_cpus", "broker_cpus", "loadgen_cpus", "harness_cpus")
 PROC = Path("/proc")
-# Mounts that every container has and that hold none of its data.
+# Mounts of every container that contain no data of its service.
 SYSTEM_FOLDERS = ("/proc", "/sys", "/dev")
-# Errors for a process that has ended; EINVAL while it is a zombie.
+# Errors when reading the files of a process that has ended; EINVAL while it is a zombie.
 ENDED = (errno.ENOENT, errno.ESRCH, errno.EINVAL)
 SHARED_MEMORY = "/dev/shm"  # noqa: S108
 
@@ -40,7 +40,7 @@ def parse_cores(cpus: str) -> set[int]:
 
 
 def require_cores(settings: Settings) -> None:
-    """Check that the machine has the cores that the settings name.
+    """Check that this process may use all cores that the settings name.
 
     Raises:
         UsageError: a setting names a core that this process may not use.
@@ -57,14 +57,15 @@ def require_cores(settings: Settings) -> None:
 def pin_harness(settings: Settings) -> None:
     """Restrict this process and its future threads to HARNESS_CPUS."""
     if wanted := parse_cores(settings.harness_cpus):
-        usable_cores()  # cache them: afterwards they can't be read
+        usable_cores()  # fill its cache: later the result would be the restricted set
         os.sched_setaffinity(0, wanted)
 
 
 def pinned_command(settings: Settings, service: str, argv: Sequence[str]) -> Sequence[str]:
-    """Wrap the command of a service so that it and its children use the service's cores only.
+    """Wrap a service's command so that its processes use only the service's cores.
 
-    Children inherit the harness's cores, so a service without cores of its own gets all of them.
+    A service without cores of its own gets all cores of the machine. Without wrapping, it would
+    inherit the restriction to the harness's cores.
     """
     own = service_cores(settings, service)
     if not own and not settings.harness_cpus:
@@ -90,8 +91,10 @@ def mount_point(folder: Path) -> Path:
 
 
 def tmpfs_of(pid: int) -> list[Path]:
-    """Return the tmpfs mounts of the container that process `pid` runs in, as paths of this
-    machine; none if the process has just ended."""
+    """Return the tmpfs mounts of the container in which process `pid` runs.
+
+    The paths are valid on this machine. The list is empty if the process has just ended.
+    """
     process = PROC / str(pid)
     try:
         mounts = _mounts(process)
@@ -103,7 +106,7 @@ def tmpfs_of(pid: int) -> list[Path]:
 
 
 def _mounts(process: Path) -> dict[str, int]:
-    """Return each tmpfs mount point with its device number."""
+    """Return tmpfs mount point → device number, as seen by a process."""
     found = {}
     for line in (process / "mountinfo").read_text().splitlines():
         before, _, after = line.partition(" - ")
@@ -123,7 +126,7 @@ def require_free_ports(address: str, wanted: Iterable[Mapping[str, int]]) -> Non
     """Check that TCP ports, given as setting name → port, are free.
 
     Raises:
-        BusyError: a port is taken or used twice; the message names the setting that changes it.
+        BusyError: a port is taken or wanted twice; the message names the setting to change.
     """
     settings: dict[int, str] = {}
     for setting, port in ((s, p) for group in wanted for s, p in group.items()):
@@ -138,8 +141,7 @@ def require_free_ports(address: str, wanted: Iterable[Mapping[str, int]]) -> Non
 
 
 def port_holder(port: int) -> str:
-    """Return a description of the process that listens on a TCP port, as far as this user may see
-    it."""
+    """Return a description of the process that listens on a TCP port, if this user may see it."""
     try:
         for connection in psutil.net_connections(kind="tcp"):
             local = connection.laddr

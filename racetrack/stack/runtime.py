@@ -1,4 +1,4 @@
-"""The choice of a stack's runtime: containers or plain processes."""
+"""Choice of the runtime of a stack: containers or plain processes."""
 
 from collections.abc import Sequence
 
@@ -14,17 +14,16 @@ NO_STACK_IS_UP = "No stack is up. Start one with `./race up ENGINE`."
 def open_stack(
     settings: Settings, services: Sequence[str], say: Say, *, to_play: bool = False
 ) -> Stack:
-    """Return a stack of these settings that has these services; nothing is started yet.
+    """Return a stack for these settings that can run these services; start nothing.
 
-    RUNTIME=auto is compose where a Docker engine answers, docker-compose.yml has all of the
-    services and they can be measured; else native. `say` gets a line with the choice and its
-    reason. `to_play` accepts a stack that can't be measured if there is no other.
+    RUNTIME=auto chooses compose if a Docker engine answers, docker-compose.yml has all services,
+    and the containers can be measured; otherwise native. `say` gets a line with the choice and the
+    reason. With `to_play`, a stack that can't be measured is accepted if there is no other.
 
     Raises:
         NoDocker: RUNTIME=compose, and there is no usable Docker.
         UsageError: RUNTIME=compose, and docker-compose.yml lacks a service.
-        SetupError: containers can't be measured from here, or the machine can't run natively
-            either.
+        SetupError: containers can't be measured here, or native services can't run on this machine.
     """
     if settings.runtime == "native":
         return _native(settings)
@@ -50,7 +49,7 @@ def open_stack(
 
 
 def _must_be_compose(settings: Settings) -> bool:
-    """Return whether the setting or the machine rules out plain processes."""
+    """Return whether the settings or the machine exclude the native runtime."""
     from racetrack import host
 
     return settings.runtime == "compose" or not host.runs_native()
@@ -69,10 +68,10 @@ def _native(settings: Settings) -> Stack:
 
 
 def running_stack(settings: Settings) -> tuple[Stack, RunningStack] | None:
-    """Return the stack that `./race up` left running, in whatever runtime, and its description.
+    """Return the stack that `./race up` left running, in any runtime, and its description.
 
-    Its workload is the one it was started with, whatever the settings contain. If there is no
-    record of one, Docker is not queried: the record is a file on this machine.
+    The workload of the returned stack is the one with which it was started, not that of `settings`.
+    Docker is queried only if a file on this machine records that a stack was left running.
     """
     runtime = UpFile(processes.work_root(settings.stack_name)).runtime()
     if runtime is None:
@@ -86,7 +85,7 @@ def running_stack(settings: Settings) -> tuple[Stack, RunningStack] | None:
 
 
 def possible_stacks(settings: Settings) -> list[Stack]:
-    """Return a stack for each runtime that could have started one under this name."""
+    """Return one stack for each runtime in which a stack of this name may be running."""
     if settings.runtime == "native":
         return [_native(settings)]
     from racetrack.stack.compose.engine import NoDocker

@@ -1,4 +1,4 @@
-"""The contract of a native service: how it is launched, when it is ready, and its version."""
+"""Contract of a native service: how to launch it, when it is ready, and its version."""
 
 import importlib
 import subprocess
@@ -20,11 +20,11 @@ class NotReady(Exception):
 
 @dataclass(frozen=True)
 class Context:
-    """What a service may use: the settings, its own folder, and the installed parts.
+    """Settings, folders and components for one service.
 
-    `work` is private, on tmpfs if possible, and removed after the run. It is empty at first; when a
-    killed service is launched again, it holds that service's data. `parts` maps each part to its
-    folder.
+    `work` is the service's private folder, on tmpfs if possible. It is empty before the first
+    launch, contains the service's data if a killed service is launched again, and is removed after
+    the run. `parts` maps each installed part (component) to its folder.
     """
 
     settings: Settings
@@ -32,26 +32,26 @@ class Context:
     parts: Mapping[str, Path]
     say: Callable[[str], None] = lambda _line: None  # reports long work to the user
     stopping: threading.Event = field(default_factory=threading.Event)  # the run is ending
-    services: Collection[str] = ()  # all of the stack
+    services: Collection[str] = ()  # names of all services of the stack
 
 
 class FasterStart(Protocol):
-    """A result that is made once, after a run, and makes later starts of a service faster."""
+    """A file that is made once, after a run, and makes later starts of a service faster."""
 
     @property
     def peers(self) -> Sequence[str]:
-        """The services that must be up while it is made."""
+        """Services that must be running while the file is made."""
 
     def exists(self, parts: Mapping[str, Path]) -> bool:
-        """Return whether it has been made."""
+        """Return whether the file has been made."""
 
     def make(self, context: Context) -> None:
-        """Make it, or leave it where that fails: the service starts without it."""
+        """Make the file. A failure is ignored: the service can start without the file."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """A process to start: no shell, secrets only in `env`, output to the service's log."""
+    """A process to start without a shell. Only `env` may contain secrets."""
 
     argv: Sequence[str]
     env: Mapping[str, str] = field(default_factory=dict)
@@ -62,10 +62,11 @@ class Launch:
 def spawn(
     launch: Launch, output: IO[bytes] | None, mark: Mapping[str, str]
 ) -> "subprocess.Popen[bytes]":
-    """Start a process with `mark` in its environment; it writes to `output`, or to ours if None.
+    """Start a process with `mark` in its environment.
 
-    Its environment and file mode mask do not depend on the user's. It gets its own session, so a
-    Ctrl-C on the terminal does not reach it: the harness ends services in its own order.
+    The process writes to `output`; None means this process's standard output. Its environment and
+    umask do not depend on the user's. It gets its own session, so that Ctrl-C on the terminal does
+    not reach it: the harness stops services in its own order.
     """
     return subprocess.Popen(
         launch.argv,
@@ -80,35 +81,39 @@ def spawn(
 
 
 class NativeService(Protocol):
-    """A native service, one module each. `launch` runs in its own thread and may block."""
+    """A native service, defined by a module of its own. `launch` runs in a thread and may block."""
 
     name: str
-    parts: tuple[str, ...]  # what must be installed, see racetrack/install
+    parts: tuple[str, ...]  # required components, see racetrack/install
     after: tuple[str, ...]  # services that must be ready before `launch` is called
     ready_within_s: float
 
     def ports(self, settings: Settings) -> Mapping[str, int]:
-        """Return the TCP ports it will listen on, by the setting that changes each."""
+        """Return setting → TCP port, for all ports on which the service will listen."""
 
     def launch(self, context: Context) -> Launch:
-        """Write configuration and data into `context.work`, keeping existing data; return what to
-        start."""
+        """Write configuration and data into `context.work`, but keep existing data; return the
+        process to start."""
 
     def check(self, context: Context) -> None:
-        """Return when the service is usable. May do the last step of its start, such as registering
-        a connector; idempotent.
+        """Check that the service is usable.
+
+        May also do the last step of its start, such as registering a connector. Idempotent.
 
         Raises:
-            NotReady: not yet; called again until `ready_within_s` is over.
+            NotReady: the service is not usable yet; the caller retries for `ready_within_s`.
         """
 
     def versions(self, context: Context) -> Mapping[str, str]:
-        """Return part → version of what this service runs."""
+        """Return component → version of the programs that this service runs."""
 
 
 def find_service(name: str) -> NativeService:
-    """Return a service by name: `SERVICE` of the module of that name in `racetrack/stack/services/`
-    or an engine's `services/`."""
+    """Return the service with this name.
+
+    It is `SERVICE` in the module of the same name in `racetrack/stack/services/` or in an engine's
+    `services/`.
+    """
     module = plugins.service_module(name) or importlib.import_module(f"{SERVICES}.{name}")
     service: NativeService = module.SERVICE
     return service

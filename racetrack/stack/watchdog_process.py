@@ -1,6 +1,6 @@
-"""The watchdog's process: sleeps until its harness ends, then clears the stack it has left.
+"""Watchdog process: sleeps until the harness ends, then removes the stack that the harness left.
 
-It runs while engines are measured, so it imports little, and all of it at its start.
+It runs while engines are measured, so it imports few modules, and imports all of them at its start.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ QUIET_S = 0.5
 RETRIES_FOR_S = 30.0
 LOOK_EVERY_S = 0.1
 FAILURES = (RacetrackError, OSError, psutil.Error)
-# Runtime → the module that removes what a run left; only the one needed is imported.
+# Runtime → the module that removes the services of a killed run. Only one of them is imported.
 CLEANUPS = {
     "native": "racetrack.stack.processes",
     "compose": "racetrack.stack.compose.orphans",
@@ -31,7 +31,7 @@ OUTCOME = "the harness was killed"
 
 
 def main(runtime: str, stack_name: str, run_folder: str | None = None) -> None:
-    """Sleep until standard input ends, then clear the stack of this name."""
+    """Sleep until standard input is closed, then remove the stack of this name."""
     clear: Clear = importlib.import_module(CLEANUPS[runtime]).clear_at_once
     sys.stdin.buffer.read()
     began = time.monotonic()
@@ -51,11 +51,10 @@ def main(runtime: str, stack_name: str, run_folder: str | None = None) -> None:
 
 
 def clear_all(clear: Clear, stack_name: str) -> list[str]:
-    """Clear until nothing new has appeared for `QUIET_S`: services that were being started when the
-    harness died may appear late. Return what was cleared.
+    """Call `clear` until nothing has been found for `QUIET_S`; return what it removed.
 
-    A failure may pass (Docker is busy, a process still writes), so it is retried for
-    `RETRIES_FOR_S`, then raised.
+    Services that were being started when the harness died may appear late. A failure may be
+    temporary (Docker is busy, a process still writes), so it is raised only after `RETRIES_FOR_S`.
     """
     found: list[str] = []
     first_failure = ""
@@ -78,7 +77,7 @@ def clear_all(clear: Clear, stack_name: str) -> list[str]:
 
 
 def note(run_folder: Path, line: str) -> None:
-    """Record the ending in a run's folder, if the run's `run.json` is still there."""
+    """Record in a run's folder that the harness was killed, if the run's `run.json` exists."""
     if not (run_folder / "run.json").exists():
         return
     run = json.loads((run_folder / "run.json").read_text())

@@ -1,4 +1,4 @@
-"""The containers of a compose project: their state, processes, control groups and endings."""
+"""Containers of a compose project: their state, processes, control groups and exit codes."""
 
 import contextlib
 import json
@@ -27,15 +27,15 @@ class NotVisible(RacetrackError):
 
 @dataclass(frozen=True)
 class CGroup:
-    """The control group of one container, of version 1 or 2: its processes, CPU time and memory."""
+    """Control group (version 1 or 2) of one container: its processes, CPU time and memory."""
 
     processes: Path  # the folder of cgroup.procs
     cpu: Path  # the file that counts CPU time
-    memory: Path  # the file with its memory, including page cache and tmpfs
+    memory: Path  # the file that contains its memory use, including page cache and tmpfs
 
     @classmethod
     def of(cls, pid: int, container_id: str, proc: Path = PROC) -> "CGroup":
-        """Return the group of a container's main process.
+        """Return the control group of the container whose main process is `pid`.
 
         Raises:
             NotVisible: there is no such process here, or it is not in the container's group.
@@ -61,7 +61,7 @@ class CGroup:
         return cls(folder, folder / "cpu.stat", folder / "memory.current")
 
     def pids(self) -> list[int]:
-        """Return all live processes, including those of nested groups."""
+        """Return the process ids of all live processes, including those in nested groups."""
         return [
             int(line)
             for file in sorted(self.processes.rglob("cgroup.procs"))
@@ -69,7 +69,7 @@ class CGroup:
         ]
 
     def cpu_s(self) -> float:
-        """Return the CPU seconds since the container was started, including ended processes."""
+        """Return the CPU seconds used since the container was started, also by ended processes."""
         text = self.cpu.read_text()
         if self.cpu.name == "cpuacct.usage":
             return int(text) / 1e9
@@ -82,13 +82,13 @@ class CGroup:
 
 
 def _controllers(line: str) -> list[tuple[str, str]]:
-    """Parse a line of /proc/PID/cgroup: each controller with its path; `` is version 2."""
+    """Return (controller, path) pairs of a line in /proc/PID/cgroup; for version 2, ("", path)."""
     _, names, path = line.split(":", 2)
     return [(name, path) for name in names.split(",")]
 
 
 def _folder(mounts: list[str], controller: str, path: str) -> Path:
-    """Return a group's folder: a hierarchy may be mounted anywhere, and only in part."""
+    """Return the folder of a control group. Its hierarchy may be mounted anywhere, or partly."""
     for line in mounts:
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)
@@ -105,7 +105,7 @@ def _folder(mounts: list[str], controller: str, path: str) -> Path:
 
 @dataclass(frozen=True)
 class Container:
-    """A container's state, as the engine reported it once."""
+    """State of a container at the time when the engine was queried."""
 
     id: str
     service: str
@@ -117,7 +117,7 @@ class Container:
 
 @dataclass(frozen=True)
 class Live:
-    """A running container: its main process, and the control group of all of them."""
+    """A running container: its main process, and the control group of all its processes."""
 
     container_id: str
     main: psutil.Process
@@ -131,32 +131,37 @@ class Live:
             return False
 
     def pids(self) -> list[int]:
-        """Return all live processes, the main one first."""
+        """Return the ids of all live processes, the main process first."""
         if not self.runs():
             return []
         try:
             others = set(self.group.pids()) - {self.main.pid}
-        except OSError:  # it ended meanwhile, and its group with it
+        except OSError:  # the container, and its control group, have just ended
             return []
         return [self.main.pid, *sorted(others)]
 
 
 @dataclass(frozen=True)
 class Unseen:
-    """A running container whose processes can't be seen from here, only through the engine."""
+    """A running container whose processes are not visible on this machine.
+
+    `runs` queries the Docker engine.
+    """
 
     container_id: str
     runs: Callable[[], bool]
     group: None = None
 
     def pids(self) -> list[int]:
-        """Return none: its process ids mean nothing here."""
+        """Return an empty list: its process ids are not valid on this machine."""
         return []
 
 
 class Containers:
-    """The containers of one compose project, including those that the harness did not start. Unless
-    they are `visible`, their processes are not searched for on this machine."""
+    """Containers of one compose project, including those that the harness did not start.
+
+    `visible` means that their processes can be seen on this machine.
+    """
 
     def __init__(self, client: docker.DockerClient, project: str, *, visible: bool) -> None:
         self._client, self._project, self._visible = client, project, visible
@@ -185,7 +190,7 @@ class Containers:
         """Return the processes of a running container.
 
         Raises:
-            NotVisible: they can't be seen on this machine, contrary to `visible`.
+            NotVisible: the processes can't be seen on this machine, contrary to `visible`.
         """
         if not self._visible:
             return Unseen(container_id, lambda: self._runs(container_id))
@@ -212,14 +217,16 @@ class Containers:
         return f"exit code {state['ExitCode']}"
 
     def why_not_healthy(self, container_id: str) -> str:
-        """Return the latest output of its health check."""
+        """Return the latest output of a container's health check."""
         health = self._inspect(container_id)["State"].get("Health") or {}
         outputs = [str(check["Output"]).strip() for check in health.get("Log") or []]
         return next((text for text in reversed(outputs) if text), "its health check has no output")
 
     def image(self, container_id: str) -> str:
-        """Return the name of a container's image with its digest; for an image built here, with its
-        id and the parts in it."""
+        """Return the name and the digest of a container's image.
+
+        For an image that was built on this machine: its name, id and installed components.
+        """
         described = self._inspect(container_id)
         with _engine_answers():
             image = self._client.images.get(described["Image"])
@@ -232,12 +239,12 @@ class Containers:
         return f"{name} (id {image.id}{parts})"
 
     def kill(self, container_id: str) -> None:
-        """Send SIGKILL to all processes of a container, if it runs; return when it has ended."""
+        """Send SIGKILL to all processes of a running container; return when it has ended."""
         with _engine_answers():
             try:
                 self._client.api.kill(container_id)
             except APIError as refusal:
-                if refusal.status_code != HTTPStatus.CONFLICT:  # i.e. it does not run
+                if refusal.status_code != HTTPStatus.CONFLICT:  # the container is not running
                     raise
             self._client.api.wait(container_id)
 
@@ -273,10 +280,11 @@ def _engine_answers() -> Iterator[None]:
 
 
 def _was_made_here(image: Image) -> bool:
-    """Return whether an image was built here, so that no registry has it.
+    """Return whether an image was built on this machine, so that no registry has it.
 
-    In the containerd image store, the default since Docker 29, built images have RepoDigests as
-    pulled ones have. Ours have a label; for others the engine (API 1.53) reports the origin.
+    RepoDigests does not show that: in the containerd image store, the default since Docker 29,
+    built images have it too. Racetrack's images have a label. For other images the engine reports
+    the origin (since API 1.53).
     """
     identity = image.attrs.get("Identity") or {}
     return VERSIONS in image.labels or bool(identity.get("Build") and not identity.get("Pull"))

@@ -1,4 +1,4 @@
-"""The Docker engine: whether it can be used, and whether its containers can be measured here."""
+"""Checks whether a Docker engine can be used, and whether its containers can be measured here."""
 
 import json
 import os
@@ -21,10 +21,11 @@ from racetrack import host
 from racetrack.errors import SetupError
 from racetrack.stack.contract import Unmeasurable
 
-# For `start_interval` of a health check, which images built here do not use.
+# `start_interval` of health checks needs this API version. Images built here do not use that
+# option.
 NEEDS_API = (1, 44)
 NEEDS_API_AIRGAP = (1, 41)
-# From here on a second file may override what `include` brought in.
+# Since this version a second compose file may override services from an included file.
 NEEDS_COMPOSE = (2, 24, 6)
 ANSWER_WITHIN_S = 30
 SOCKET_ANSWERS_WITHIN_S = 10.0
@@ -34,7 +35,7 @@ ELSEWHERE = "Run Racetrack on a Linux machine with a Docker engine of its own"
 
 
 class NoDocker(SetupError):
-    """Docker can't be used here: the reason, and what to do, in one line."""
+    """Docker can't be used here. The message states the reason and the remedy in one line."""
 
     def __init__(self, why: str, remedy: str) -> None:
         native = ", or set RUNTIME=native" if host.runs_native() else ""
@@ -44,20 +45,20 @@ class NoDocker(SetupError):
 
 @dataclass(frozen=True)
 class Docker:
-    """An engine that answers and is new enough, on this machine or in a virtual machine on it."""
+    """A Docker engine that can be used, on this machine or in a virtual machine on it."""
 
     client: docker.DockerClient
     version: str
     compose_version: str
-    memory_bytes: int  # of the machine that containers run on
-    unmeasurable: Unmeasurable | None  # set if that is a virtual machine
+    memory_bytes: int  # of the machine or virtual machine in which containers run
+    unmeasurable: Unmeasurable | None  # set if containers run in a virtual machine
 
 
 def find(*, airgap: bool) -> Docker:
-    """Return the Docker engine if it can be used; start nothing.
+    """Return the Docker engine; start nothing.
 
     Raises:
-        NoDocker: it can't; the message contains the reason.
+        NoDocker: no engine can be used; the message contains the reason.
     """
     if shutil.which("docker") is None:
         raise NoDocker("there is no `docker` on PATH", "Install Docker")
@@ -87,7 +88,7 @@ def find(*, airgap: bool) -> Docker:
 
 
 def _endpoint() -> str:
-    """Return the address that the `docker` command uses: DOCKER_HOST, or that of its context."""
+    """Return the address that the `docker` command uses, from DOCKER_HOST or its context."""
     if host := os.environ.get("DOCKER_HOST"):
         return host
     name = os.environ.get("DOCKER_CONTEXT")
@@ -101,7 +102,7 @@ def _endpoint() -> str:
 
 
 def _connect() -> docker.DockerClient:
-    """Return a client of the same engine as the `docker` command's."""
+    """Return a client of the engine that the `docker` command uses."""
     try:
         return docker.from_env(timeout=ANSWER_WITHIN_S, max_pool_size=CONNECTIONS)
     except (DockerException, OSError, ValueError) as error:
@@ -114,7 +115,7 @@ def _connect() -> docker.DockerClient:
 
 
 def _require_docker(version: Mapping[str, Any]) -> None:
-    """Reject Podman, which answers as Docker does, by now with a sufficient API."""
+    """Reject Podman, which implements Docker's API in a sufficient version."""
     if any(part.get("Name") == "Podman Engine" for part in version.get("Components") or []):
         raise NoDocker(
             f"Podman {version.get('Version')} answers in Docker's place, and these containers"
@@ -158,8 +159,8 @@ def _numbers(version: str) -> tuple[int, ...]:
 class Product:
     """A product that runs Docker in a virtual machine.
 
-    `mark` is in its engine's host name, operating system or kernel version, in lower case; `remedy`
-    names a place where Racetrack can measure.
+    The host name, operating system or kernel version of its engine contains `mark` (in lower case).
+    `remedy` names a place where Racetrack can measure.
     """
 
     title: str
@@ -167,7 +168,7 @@ class Product:
     remedy: str = ELSEWHERE
 
 
-# The first match counts: Rancher Desktop and Colima contain Lima's mark, too.
+# The first match counts: descriptions of Rancher Desktop and Colima contain Lima's mark, too.
 PRODUCTS = (
     Product("Docker Desktop", "docker desktop"),
     Product(
@@ -179,18 +180,18 @@ PRODUCTS = (
     Product("Colima", "colima", "Run Racetrack inside it (`colima ssh`), or on a Linux machine"),
     Product("Lima", "lima-", "Run Racetrack inside it (`limactl shell`), or on a Linux machine"),
 )
-# On Windows they run on the kernel of the user's own Linux (WSL 2), but as a distribution of their
-# own, and each of those has its own process ids: https://wsl.dev/technical-documentation/init and
+# On Windows these products run on the kernel of the user's Linux (WSL 2), but as another
+# distribution, and each distribution has process ids of its own:
+# https://wsl.dev/technical-documentation/init and
 # https://github.com/rancher-sandbox/rancher-desktop/issues/5585.
 BESIDE = ("Docker Desktop", "Rancher Desktop WSL Distribution")
 
 
 def why_unmeasurable(info: Mapping[str, object]) -> Unmeasurable | None:
-    """Return why containers' processes can't be seen here, according to `docker info`; None if they
-    can.
+    """Return why processes of containers can't be seen here, according to `docker info`.
 
-    A control group that can't be found (containers.py) shows the same, but only once a container
-    runs.
+    None means that they can. A missing control group (containers.py) would show the same, but only
+    after a container was started.
     """
     kernel, here = str(info.get("KernelVersion", "unknown")), platform.release()
     title, remedy = _product(info)
@@ -207,7 +208,8 @@ def why_unmeasurable(info: Mapping[str, object]) -> Unmeasurable | None:
             "Install a Docker engine in this Linux (https://docs.docker.com/engine/install/), and"
             " have DOCKER_HOST point at it",
         )
-    # A virtual machine may run the same kernel as this machine. Inside it Racetrack works.
+    # A virtual machine may run the same kernel as this machine. Racetrack itself may also run
+    # inside the virtual machine, where it can measure.
     by_name = _known(str(info.get("Name", "")), str(info.get("OperatingSystem", "")))
     if by_name and info.get("Name") != platform.node():
         return Unmeasurable(
@@ -219,8 +221,11 @@ def why_unmeasurable(info: Mapping[str, object]) -> Unmeasurable | None:
 
 
 def listener_is_visible(path: str) -> bool:
-    """Return whether the process that listens on a Unix socket can be seen here. The kernel reports
-    pid 0 for one that can't, as in a container with the engine's socket mounted."""
+    """Return whether the process that listens on a Unix socket can be seen here.
+
+    It can't in a container into which the engine's socket is mounted: there the kernel reports pid
+    0.
+    """
     if not hasattr(socket, "SO_PEERCRED"):  # macOS, where the engine is in a virtual machine
         return True
     with socket.socket(socket.AF_UNIX) as connection:
@@ -234,7 +239,7 @@ def listener_is_visible(path: str) -> bool:
 
 
 def _product(info: Mapping[str, object]) -> tuple[str, str]:
-    """Return the name and the remedy; for an unknown product, its own description."""
+    """Return the product's name and remedy; for an unknown product, the engine's description."""
     name, system, kernel = (
         str(info.get(key, "")) for key in ("Name", "OperatingSystem", "KernelVersion")
     )
@@ -244,6 +249,6 @@ def _product(info: Mapping[str, object]) -> tuple[str, str]:
 
 
 def _known(*descriptions: str) -> Product | None:
-    """Return the product whose mark is in an engine's description."""
+    """Return the first product whose mark one of the descriptions contains."""
     text = " ".join(descriptions).lower()
     return next((product for product in PRODUCTS if product.mark in text), None)

@@ -1,10 +1,10 @@
-"""The names of services in docker-compose.yml, and the labels by which containers are found."""
+"""Names of services in docker-compose.yml, and labels by which containers are found."""
 
 from collections.abc import Sequence
 
 PROJECT = "com.docker.compose.project"
 SERVICE = "com.docker.compose.service"
-# Redpanda is the broker and the schema registry.
+# In docker-compose.yml, Redpanda is both the broker and the schema registry.
 CALLED = {"broker": "redpanda", "registry": "redpanda"}
 SHOWN = {"redpanda": "broker"}
 
@@ -15,10 +15,10 @@ def called(service: str) -> str:
 
 
 def shown(name: str) -> str:
-    """Return the harness's name for a service of docker-compose.yml."""
+    """Return the harness's name for a service in docker-compose.yml."""
     return SHOWN.get(name, name)
 
 
 def each_once(services: Sequence[str]) -> list[str]:
-    """Return the names in docker-compose.yml of some services, without duplicates."""
+    """Return the names of these services in docker-compose.yml, without duplicates."""
     return list(dict.fromkeys(map(called, services)))

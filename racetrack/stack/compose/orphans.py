@@ -1,7 +1,7 @@
-"""Orphan cleanup: ends at once what a killed run left in containers.
+"""Orphan cleanup: removes the containers that a killed run left behind.
 
-It uses the `docker` command, not a client library: the watchdog has this loaded while engines are
-measured.
+It uses the `docker` command instead of a client library, because the watchdog keeps this module
+loaded while engines are measured.
 """
 
 import os
@@ -16,7 +16,8 @@ from racetrack.stack import processes
 from racetrack.stack.compose.names import PROJECT, SERVICE, shown
 
 COMMAND = "docker compose"
-# For each kind: list (id first) and remove. Containers come first, since they use the others.
+# Docker commands for containers, networks and volumes: one that lists them (id first), and one that
+# removes them. Containers come first, because they use networks and volumes.
 KINDS = (
     (
         ("ps", "--all", "--no-trunc", "--format", f'{{{{.ID}}}} {{{{.Label "{SERVICE}"}}}}'),
@@ -30,25 +31,28 @@ LOOK_EVERY_S = 0.1
 
 
 def work_root(stack_name: str) -> Path:
-    """Return the folder for what a stack keeps outside of containers."""
+    """Return the folder for the files that a stack has outside of containers."""
     return Path(tempfile.gettempdir()) / f"racetrack-{os.getuid()}-{stack_name}.up"
 
 
 def mark(stack_name: str) -> Mapping[str, str]:
-    """Return the environment variables by which a `docker compose` of a stack is found again."""
+    """Return environment variables that mark a `docker compose` process as part of a stack."""
     return processes.mark_command(stack_name, COMMAND)
 
 
 def end_commands(stack_name: str) -> list[str]:
-    """Kill every command of the harness and return their names: an orphaned `docker compose` keeps
-    creating containers, an orphaned `top` keeps sampling. Native services of this name are left
-    alone."""
+    """Kill the commands that the harness started for a stack; return their names.
+
+    An orphaned `docker compose` keeps creating containers, and an orphaned `top` keeps sampling.
+    Native services of a stack with this name keep running.
+    """
     return sorted({member.service for member in processes.kill_commands(stack_name)})
 
 
 def clear_at_once(stack_name: str) -> str | None:
-    """Kill the harness's commands, and remove the project's containers with networks and data;
-    return what there was, None if nothing.
+    """Kill the harness's commands, and remove the project's containers, networks and data.
+
+    Return a description of what was removed; None if there was nothing.
 
     Raises:
         RacetrackError: something can't be removed, or Docker does not answer.
@@ -72,8 +76,10 @@ def clear_at_once(stack_name: str) -> str | None:
 
 
 def _remove_all(stack_name: str, services: dict[str, str]) -> str | None:
-    """Remove everything that exists now and add to `services` what ran; return None if there was
-    nothing, else Docker's complaints, such as things that are being removed already."""
+    """Remove all containers, networks and volumes of the project; add containers to `services`.
+
+    Return None if there were none, otherwise Docker's error messages, which may be empty.
+    """
     complaints = None
     for look, remove in KINDS:
         found = _docker(*look, "--filter", f"label={PROJECT}={stack_name}").splitlines()
@@ -88,7 +94,7 @@ def _remove_all(stack_name: str, services: dict[str, str]) -> str | None:
 
 
 def _docker(*arguments: str, may_fail: bool = False) -> str:
-    """Return a command's output; if it may fail, its complaints."""
+    """Return a command's output, or with `may_fail` its error messages."""
     try:
         done = subprocess.run(
             ["docker", *arguments],

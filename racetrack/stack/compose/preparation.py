@@ -1,4 +1,4 @@
-"""Conditions for starting containers: the images are present and there is enough memory."""
+"""Preparation for starting containers: pulls images and checks the available memory."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ def is_present(client: docker.DockerClient, image: str) -> bool:
 
 
 def pull(client: docker.DockerClient, image: str, say: Say) -> None:
-    """Pull an image from its registry; report progress every ten seconds.
+    """Pull an image from its registry; report progress every REPORT_EVERY_S.
 
     Raises:
         SetupError: the image can't be pulled.
@@ -53,7 +53,7 @@ def pull(client: docker.DockerClient, image: str, say: Say) -> None:
 
 
 def _checked(events: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
-    """Yield events, and raise on an error, which may come in the middle of the answer."""
+    """Yield events; raise DockerException for an error, which may follow other events."""
     for event in events:
         if "error" in event:
             raise DockerException(event["error"])
@@ -79,11 +79,11 @@ def _progress(layers: Mapping[str, tuple[int, int]]) -> str:
 def require_memory(needed: Mapping[str, str], virtual_bytes: int | None = None) -> None:
     """Check that the machine has enough memory before anything starts.
 
-    `needed` maps each service to the sizes it may use together, such as `4g 300m`; `virtual_bytes`
-    is the memory of the virtual machine that containers run in, if they do.
+    `needed` maps each service to sizes whose sum it may use, such as `4g 300m`. `virtual_bytes` is
+    the memory of the virtual machine in which containers run; None if they run on this machine.
 
     Raises:
-        SetupError: there is too little.
+        SetupError: there is not enough memory.
     """
     sizes = {name: sum(map(_bytes, listed.split())) for name, listed in needed.items()}
     here = "are available. Stop something"

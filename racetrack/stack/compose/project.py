@@ -1,4 +1,4 @@
-"""A compose project: the `docker compose` commands that act on it, and on nothing else."""
+"""Compose project: runs `docker compose` commands for one project only."""
 
 import contextlib
 import json
@@ -15,10 +15,10 @@ from racetrack.config import REPO, Settings, revealed
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.stack.compose import orphans
 
-STARTED_BY = "racetrack.started-by"  # a label: what started a container
+STARTED_BY = "racetrack.started-by"  # a label: the program that started a container
 HARNESS = "harness"
 MEMORY = "racetrack.memory"  # a label: the memory that a service may use
-REDIS = "redis:6379"  # as other containers see it
+REDIS = "redis:6379"  # address for other containers
 ENGINES = "engines"  # a profile: services that start only if named
 LAST_LINES = 12
 
@@ -29,16 +29,16 @@ class ComposeFailed(RacetrackError):
 
 @dataclass(frozen=True)
 class Service:
-    """A service in the compose files, with all settings filled in."""
+    """A service in the compose files, after settings were substituted."""
 
     image: str
     is_built_here: bool
     ports: Sequence[int]  # published ports
-    memory: str  # sizes that it may use together, such as `4g 300m`
+    memory: str  # sizes whose sum the service may use, such as `4g 300m`
 
 
 class Project:
-    """The project called STACK_NAME, with every setting of a run in its files."""
+    """The project with the name STACK_NAME, whose compose files get the settings of a run."""
 
     def __init__(self, settings: Settings) -> None:
         self.name = settings.stack_name
@@ -51,7 +51,7 @@ class Project:
         self._command += [argument for file in files for argument in ("--file", str(file))]
 
     def services(self) -> dict[str, Service]:
-        """Return all services of the files.
+        """Return all services in the compose files.
 
         Raises:
             ComposeFailed: the files can't be read.
@@ -60,7 +60,7 @@ class Project:
         return {name: _service(described) for name, described in config["services"].items()}
 
     def up(self, services: Sequence[str], within_s: float) -> "subprocess.Popen[str]":
-        """Begin to start services; the process ends with 0 when all are healthy."""
+        """Begin to start services; the returned process exits with 0 when all are healthy."""
         return self._open(
             *("--progress", "quiet", "up", "--detach", "--wait", "--no-build"),
             *("--wait-timeout", str(int(within_s)), *services),
@@ -68,7 +68,7 @@ class Project:
         )
 
     def down(self) -> None:
-        """End the project's containers and remove them with networks and data."""
+        """Stop and remove the project's containers, networks and data."""
         self._run("--progress", "quiet", "down", "--volumes", "--remove-orphans")
 
     def build(self, services: Sequence[str], say: Callable[[str], None]) -> None:
@@ -101,7 +101,7 @@ class Project:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            # Ctrl-C must not reach it: the harness ends services in its own order.
+            # Ctrl-C must not reach this process: the harness stops services in its own order.
             start_new_session=True,
         )
 
@@ -127,10 +127,9 @@ class Project:
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """Return the variables for the compose files: the settings of this run, whatever `.env`
-    contains.
+    """Return the environment for `docker compose`: the settings of this run override `.env`.
 
-    The user's COMPOSE_* variables are removed; they would add files and profiles.
+    The user's COMPOSE_* variables are removed, because they would add files and profiles.
     """
     outside = {name: v for name, v in os.environ.items() if not name.startswith("COMPOSE_")}
     return {
@@ -143,7 +142,7 @@ def environment(settings: Settings) -> dict[str, str]:
 
 
 def end(process: "subprocess.Popen[str]") -> None:
-    """Kill a command that still runs: `docker` and the plugin that it started."""
+    """Kill a running `docker compose` command: `docker` and the plugin that it started."""
     try:
         plugin = psutil.Process(process.pid).children(recursive=True)
     except psutil.NoSuchProcess:
@@ -156,7 +155,7 @@ def end(process: "subprocess.Popen[str]") -> None:
 
 
 def output_of(process: "subprocess.Popen[str]") -> list[str]:
-    """Return all lines of a command's output, once it has ended."""
+    """Wait until a command ends; return all lines of its output."""
     return process.communicate()[0].splitlines()
 
 

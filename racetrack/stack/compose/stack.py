@@ -1,4 +1,4 @@
-"""The compose stack: the services of docker-compose.yml, started and removed as one project."""
+"""Compose stack: services of docker-compose.yml, started and removed as one project."""
 
 import shutil
 import time
@@ -29,9 +29,10 @@ from racetrack.stack.lifetime import UpFile, Watchdog, require_not_running
 
 ROUNDS = 3
 HELPERS = ("dockerd", "containerd", "docker-proxy")
-# Their data is on tmpfs or in memory and goes when a container ends.
+# Services whose data is lost when their container ends, because it is on tmpfs or in memory.
 LOSE_DATA = ("mysql", "redpanda", "redis")
-# Images built here start empty every time (racetrack/stack/native/serve.py).
+# Further such services if the images are built here: their containers always start empty
+# (racetrack/stack/native/serve.py).
 LOSE_DATA_AIRGAP = ("debezium",)
 
 
@@ -58,12 +59,12 @@ class ComposeStack:
 
     @property
     def data_in_memory(self) -> bool:
-        """True: the compose files mount a tmpfs over what grows."""
+        """True: the compose files mount a tmpfs at each data folder."""
         return True
 
     @property
     def endpoints(self) -> Endpoints:
-        """The published ports, as seen from this machine."""
+        """Addresses of the published ports, as seen from this machine."""
         s = self.settings
         return Endpoints(
             kafka=f"{s.reach_address}:{s.kafka_port}",
@@ -78,7 +79,7 @@ class ComposeStack:
 
     @property
     def internal_endpoints(self) -> InternalEndpoints:
-        """The addresses in a container, which are the scripts' defaults."""
+        """Addresses for use inside containers; they are also the scripts' defaults."""
         return InternalEndpoints("redpanda:9092", "http://redpanda:8081", REDIS, "/scripts")
 
     def missing(self, services: Sequence[str]) -> list[str]:
@@ -87,7 +88,7 @@ class ComposeStack:
         return [name for name in services if called(name) not in described]
 
     def prepare(self, services: Sequence[str], say: Say) -> None:
-        """Clear what a killed run left; check memory and ports; get missing images.
+        """Remove what a killed run left behind, check memory and ports, and get missing images.
 
         Raises:
             SetupError: an image can't be obtained, or memory is short.
@@ -105,13 +106,15 @@ class ComposeStack:
     def start(
         self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
     ) -> None:
-        """Start the services and return when all are healthy. Their output goes to a file each in
-        `logs`, and all of it to `docker-compose.log` beside that folder.
+        """Start the services; return when all are healthy.
+
+        The output of each service goes to a file of its own in `logs`. `docker-compose.log`, next
+        to that folder, gets the output of all services.
 
         Raises:
-            ServiceError: a service did not start; the message ends with the end of its log.
-            NotVisible: containers can't be measured from here, contrary to the engine's
-                description.
+            ServiceError: a service did not start; the message ends with the last lines of its log.
+            NotVisible: the containers' processes can't be seen here, although `docker info` looked
+                as if they could.
         """
         wanted = each_once(services)
         self._watchdog.begin(logs.parent if logs else None, say)
@@ -131,11 +134,14 @@ class ComposeStack:
             on_ready(service)
 
     def apart(self, services: Sequence[str]) -> list[str]:
-        """Return one service for each container."""
+        """Return one of the services of each container."""
         return [shown(name) for name in each_once(services)]
 
     def pids(self, services: Sequence[str]) -> dict[str, list[int]]:
-        """Return the live processes of each service's container; none if killed or unseen."""
+        """Return the live processes of each service's container.
+
+        The list is empty for a killed service, and if processes can't be seen here.
+        """
         live = {service: self._up.live[called(service)] for service in services}
         return {
             service: [] if each in self._up.killed else each.pids()
@@ -156,7 +162,7 @@ class ComposeStack:
         return live.group if live else None
 
     def folders_in_memory(self, service: str) -> list[Path]:
-        """Return the tmpfs mounts of its container."""
+        """Return the tmpfs mounts of the service's container."""
         live = self._up.live.get(called(service))
         pids = live.pids() if live else []
         return resources.tmpfs_of(pids[0]) if pids else []
@@ -171,19 +177,19 @@ class ComposeStack:
         ]
 
     def log_of(self, service: str) -> Path:
-        """Return the file that the output of the service's container goes to."""
+        """Return the file that receives the output of the service's container."""
         return self._up.coming.log(called(service))
 
     def program(self, service: str, name: str) -> str:
-        """Return a `docker compose exec` command: the program is in the container."""
+        """Return a `docker compose exec` command that runs the program in the container."""
         return f"docker compose -p {self._project.name} exec {called(service)} {name}"
 
     def where_logs(self) -> str:
-        """Return a `docker compose logs` command: a stack left running has no log files."""
+        """Return a `docker compose logs` command: a stack left running writes no log files."""
         return f"docker compose -p {self._project.name} logs"
 
     def died(self) -> Mapping[str, str]:
-        """Return containers that ended unasked, with the end of their log."""
+        """Return the services whose container ended unexpectedly, with the end of its log."""
         return {
             shown(name): f"{self._containers.ending(live.container_id)}; the end of its log:\n"
             f"{self._up.coming.log_tail(name)}"
@@ -192,15 +198,15 @@ class ComposeStack:
         }
 
     def survives_kill(self, service: str) -> bool:
-        """Return False if its data is on tmpfs or its container starts empty."""
+        """Return False if the service's data is on tmpfs or its container always starts empty."""
         lost = (*LOSE_DATA, *(LOSE_DATA_AIRGAP if self.settings.airgap else ()))
         return called(service) not in lost
 
     def kill(self, services: Sequence[str]) -> None:
-        """Send SIGKILL to all processes of their containers.
+        """Send SIGKILL to all processes of the services' containers.
 
         Raises:
-            RacetrackError: a service could not be restarted on its data.
+            RacetrackError: a service would lose its data.
         """
         for service in services:
             if not self.survives_kill(service):
@@ -225,7 +231,8 @@ class ComposeStack:
         """Start a killed container, and return when it is healthy.
 
         Raises:
-            ServiceError: it did not become healthy; the message ends with the end of its log.
+            ServiceError: the container did not become healthy; the message ends with the last lines
+                of its log.
         """
         name = called(service)
         container_id, since_s = self._up.live[name].container_id, time.time()
@@ -234,7 +241,7 @@ class ComposeStack:
         self._up.live[name] = self._containers.live(container_id)
 
     def versions(self) -> Mapping[str, str]:
-        """Return the image of every container with its digest, and the engine's version."""
+        """Return the versions of Docker and its compose plugin, and each container's image."""
         return {
             "docker": self._docker.version,
             "docker-compose": self._docker.compose_version,
@@ -269,11 +276,11 @@ class ComposeStack:
 
     @property
     def unprepared(self) -> tuple[str, ...]:
-        """None: images hold what makes a start faster."""
+        """Empty: images already contain everything that makes a start faster."""
         return ()
 
     def speed_up_next_start(self, say: Say) -> None:
-        """Do nothing: images hold what makes a start faster."""
+        """Do nothing: images already contain everything that makes a start faster."""
 
     def leave_running(self, engine: str) -> None:
         """Leave the stack running when this command ends."""
@@ -307,7 +314,7 @@ class ComposeStack:
             say("\n".join(["Cleared what a killed run left.", *said]))
 
     def _ports(self, services: Iterable[Service]) -> dict[str, int]:
-        """Return the published ports by the setting that changes each."""
+        """Return setting → published port, for the settings that change the services' ports."""
         settings = self.settings.model_dump()
         moved_by = {port: name.upper() for name, port in settings.items() if name.endswith("_port")}
         return {moved_by[port]: port for service in services for port in service.ports}
@@ -341,4 +348,4 @@ class _Started:
     coming: Startup
     followers: Followers
     live: dict[str, Live | Unseen] = field(default_factory=dict)
-    killed: set[Live | Unseen] = field(default_factory=set)  # on purpose
+    killed: set[Live | Unseen] = field(default_factory=set)  # by `ComposeStack.kill`

@@ -1,4 +1,4 @@
-"""The start of containers: wait until each is healthy, copy their logs, and report failures."""
+"""Start of containers: waits until all are healthy, copies their logs, and reports failures."""
 
 import subprocess
 import threading
@@ -27,8 +27,10 @@ class ServiceError(RacetrackError):
 
 
 class Followers:
-    """Threads that copy the output of containers, as it is written, into a file each and one for
-    all."""
+    """Threads that copy the output of containers while it is written.
+
+    Each container has a log file of its own; the file `whole` gets the output of all containers.
+    """
 
     def __init__(self, client: docker.DockerClient, whole: Path) -> None:
         self._client = client
@@ -81,21 +83,21 @@ class Followers:
 
 
 class Startup:
-    """The containers of one start. Names are those of docker-compose.yml."""
+    """Containers that are being started, by their names in docker-compose.yml."""
 
     def __init__(self, containers: Containers, followers: Followers, logs: Path) -> None:
         self._containers, self._followers, self._logs = containers, followers, logs
-        self.ids: dict[str, str] = {}  # name → container id, of those that were started
+        self.ids: dict[str, str] = {}  # name → container id of the started containers
 
     def log(self, name: str) -> Path:
-        """Return the file that the output of a container goes to."""
+        """Return the file that receives the output of a container."""
         return self._logs / f"{shown(name)}.log"
 
     def wait(self, up: "subprocess.Popen[str]", wanted: Sequence[str], say: Say) -> None:
-        """Return when all are healthy. `up` is the `docker compose up --wait` that starts them.
+        """Wait until all containers are healthy; `up` is the `docker compose up` that starts them.
 
         Raises:
-            ServiceError: a container ended, is unhealthy or is late.
+            ServiceError: a container ended, is unhealthy, or was not healthy in time.
         """
         began = time.monotonic()
         ready: set[str] = set()
@@ -112,10 +114,10 @@ class Startup:
             raise self._unfinished(up, missing)
 
     def wait_again(self, name: str, since_s: float) -> None:
-        """Return when a container that was restarted at `since_s` (epoch) is healthy.
+        """Wait until a container that was restarted at `since_s` (epoch) is healthy.
 
         Raises:
-            ServiceError: it did not become healthy.
+            ServiceError: the container did not become healthy.
         """
         self._follow(name, self.ids[name], since_s)
         give_up = time.monotonic() + READY_WITHIN_S
@@ -131,7 +133,7 @@ class Startup:
         return tail(self.log(name).read_text(errors="replace").splitlines())
 
     def _look(self, wanted: Sequence[str]) -> dict[str, Container]:
-        """Return the wanted containers that exist, and copy their output from then on."""
+        """Return the wanted containers that exist, and begin to copy their output."""
         found = {each.service: each for each in self._containers.all() if each.service in wanted}
         for name, container in found.items():
             if name not in self.ids and container.state != "created":

@@ -1,17 +1,18 @@
-"""Runs native services in the foreground of a container, as the native stack does on a machine.
+"""Runs native services in the foreground, as the main process of a container.
 
     python -m racetrack.stack.native.serve broker registry
 
-The services listen on BIND_ADDRESS, write to standard output, and end together: by SIGTERM, or when
-the first of them ends. When all have passed their checks, the file `ready` is created in
-RACETRACK_WORK (/var/lib/racetrack), which also holds their data and is emptied at the start.
-RACETRACK_PARTS is the folder with the parts, by default `parts` beside the package.
+The services listen on BIND_ADDRESS and write to standard output. All of them end on SIGTERM, or
+when one of them ends. Their data is in the folder RACETRACK_WORK (default: /var/lib/racetrack),
+which is emptied at the start. When all services have passed their checks, the file `ready` is
+created there. RACETRACK_PARTS is the folder with the installed components (default: `parts` in the
+folder that contains the package `racetrack`).
 
-With --prepare, for building an image, all services but the last are started so that the last finds
-its peers, and the results that speed up later starts are made (see prebuilt.py); then they end.
-They listen on free ports, since a build may share the machine's.
+--prepare is for building an image: it makes the files that speed up later starts of these services
+(see prebuilt.py), then ends. Meanwhile all services but the last run, as the peers that the last
+one needs. They listen on free ports, because a build may share the machine's network.
 
-Exit codes: 0 ended by SIGTERM, or prepared; 1 a service did not start, or ended unasked; 2 a
+Exit codes: 0 ended by SIGTERM, or prepared; 1 a service did not start, or ended unexpectedly; 2 a
 setting is invalid.
 """
 
@@ -46,7 +47,7 @@ from racetrack.stack.service import (
 WORK = "/var/lib/racetrack"
 READY = "ready"
 CHECK_EVERY_S = 0.2
-# As long as the stack waits (start_period in docker-compose.yml): peers may be starting, too.
+# As long as start_period in docker-compose.yml: the peers of a service may still be starting.
 PATIENCE_S = 180.0
 GRACE_S = 8.0
 
@@ -56,7 +57,7 @@ class StopRequested(BaseException):
 
 
 class Foreground:
-    """Services as children of this process."""
+    """Services that run as children of this process."""
 
     def __init__(self, settings: Settings, parts: Path, work: Path) -> None:
         self._settings, self._work = settings, work
@@ -83,14 +84,14 @@ class Foreground:
             _say(f"{service.name} ready after {time.monotonic() - began:.1f} s")
 
     def launch(self, service: NativeService) -> Launch:
-        """Let a service write what it needs, without starting it."""
+        """Let a service write its configuration and data, without starting it."""
         launch = service.launch(self._context(service))
         if launch.faster:
             self._faster.append((service, launch.faster))
         return launch
 
     def make_faster(self) -> None:
-        """Make the results that speed up later starts of the launched services."""
+        """Make the files that speed up later starts of the launched services."""
         for service, faster in self._faster:
             context = self._context(service)
             if not faster.exists(self._parts):
@@ -102,9 +103,9 @@ class Foreground:
         (self._work / READY).touch()
 
     def wait(self) -> str:
-        """Wait for the first service to end; return which one and how.
+        """Wait until a service ends; return its name and exit code.
 
-        Also reaps orphans: in a container this is process 1.
+        Also reaps orphaned processes, because this is process 1 of a container.
         """
         names = {process.pid: name for name, process in self._running.items()}
         while True:
@@ -122,7 +123,7 @@ class Foreground:
         for process in self._running.values():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, give_up - time.monotonic()))
-            # Also ends its children, which are in its group.
+            # Also ends the service's children, which are in its process group.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -159,7 +160,7 @@ class Foreground:
 
 
 def serve(foreground: Foreground, services: Sequence[NativeService]) -> None:
-    """Start the services and wait for the first to end.
+    """Start the services and wait until one of them ends.
 
     Raises:
         RacetrackError: a service ended, or did not start.
@@ -170,7 +171,7 @@ def serve(foreground: Foreground, services: Sequence[NativeService]) -> None:
 
 
 def prepare(foreground: Foreground, services: Sequence[NativeService]) -> None:
-    """Make the results that speed up later starts of the services."""
+    """Make the files that speed up later starts of the services."""
     *peers, last = services
     foreground.bring_up(peers)
     foreground.launch(last)
@@ -178,7 +179,7 @@ def prepare(foreground: Foreground, services: Sequence[NativeService]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Serve or prepare; return the exit code."""
+    """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m racetrack.stack.native.serve",
         description=__doc__,
@@ -223,8 +224,9 @@ def _request_stop(_number: int, _frame: object) -> None:
 
 
 def _empty(folder: Path) -> None:
-    """Remove what an earlier start left, but not the folder, which may be a mount."""
-    # Services that drop root must still reach their folders: others may enter, but not list.
+    """Remove what an earlier start left in the folder; keep the folder, which may be a mount."""
+    # Services that drop root privileges must still reach their subfolders, so other users may enter
+    # the folder (but not list it).
     folder.mkdir(mode=0o711, parents=True, exist_ok=True)
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():

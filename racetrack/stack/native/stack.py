@@ -1,4 +1,4 @@
-"""The native stack: installs services, starts them in parallel, watches and ends them."""
+"""Native stack: installs services, starts them in parallel, monitors and stops them."""
 
 import signal
 import subprocess
@@ -36,17 +36,18 @@ from racetrack.stack.service import (
 )
 from racetrack.stack.services import debezium, registry
 
-# Each class archive is made by a service that uses one core.
+# Class archives that are made in parallel. Each is made by a service that uses one core.
 MADE_AT_A_TIME = 2
 
-# (parts, versions, say) → part → the folder it is installed in.
+# Function of (parts, versions, say) that installs parts (components) in the background, and
+# provides a mapping of each part to its future folder: see `install.fetching`.
 Fetch = Callable[
     [Sequence[str], Mapping[str, str], Say], AbstractContextManager[Mapping[str, Future[Path]]]
 ]
 
 
 class _Cancelled(Exception):
-    """Another service failed, so this one's start is cancelled."""
+    """The start of a service is cancelled, because another service failed."""
 
 
 class NativeStack:
@@ -65,7 +66,7 @@ class NativeStack:
         self._find, self._fetch = find, fetch
         self._parts: dict[str, Path] = {}
         self._coming: Mapping[str, Future[Path]] = {}  # parts that are or are being installed
-        self._faster: dict[str, FasterStart] = {}  # of the services that were started
+        self._faster: dict[str, FasterStart] = {}  # by started service
         self._services: Sequence[str] = ()
         self._say: Say = lambda _line: None
         self._root = processes.work_root(settings.stack_name)
@@ -78,12 +79,12 @@ class NativeStack:
 
     @property
     def data_in_memory(self) -> bool:
-        """Whether there is a tmpfs that is large enough."""
+        """Whether the data folder is on tmpfs, which requires a tmpfs that is large enough."""
         return resources.is_on_tmpfs(self._root.parent)
 
     @property
     def endpoints(self) -> Endpoints:
-        """The addresses of the services, as seen from this machine."""
+        """Addresses of the services, as seen from this machine."""
         s = self.settings
         return Endpoints(
             kafka=net.kafka(s),
@@ -98,12 +99,12 @@ class NativeStack:
 
     @property
     def internal_endpoints(self) -> InternalEndpoints:
-        """The same addresses, since an engine runs on this machine too."""
+        """Same addresses as in `endpoints`: engines run on this machine too."""
         where = self.endpoints
         return InternalEndpoints(where.kafka, where.registry, where.redis, str(REPO / "scripts"))
 
     def prepare(self, services: Sequence[str], say: Say) -> None:
-        """Clear what a killed run left; check that the ports are free.
+        """Remove what a killed run left behind; check that the ports are free.
 
         Raises:
             BusyError: a stack of this name was left running by `./race up`, or a port is taken.
@@ -123,18 +124,19 @@ class NativeStack:
     def start(
         self, services: Sequence[str], logs: Path | None, say: Say, on_ready: OnReady = ignore
     ) -> None:
-        """Install missing parts, start each service as soon as its parts are installed, and return
-        when all are healthy.
+        """Install missing parts (components), start each service as soon as its parts are
+        installed, and return when all services are healthy.
 
         Raises:
             SetupError: a part can't be installed.
-            ServiceError: a service did not start; the message ends with the end of its log.
+            ServiceError: a service did not start; the message ends with the last lines of its log.
         """
         wanted = [self._find(name) for name in services]
         needed = {part for service in wanted for part in service.parts}
         self._services = services
         self._watchdog.begin(logs.parent if logs else None, say)
-        # mysqld drops root and must still reach its folder: others may enter, but not list.
+        # mysqld drops root privileges and must still reach its folder, so other users may enter the
+        # parent folder (but not list it).
         self._root.mkdir()
         self._root.chmod(0o711)
         self._logs, self._say = logs or self._logs, say
@@ -153,12 +155,15 @@ class NativeStack:
                 future.result()
 
     def apart(self, services: Sequence[str]) -> list[str]:
-        """Return all of them."""
+        """Return all services: each has processes of its own."""
         return list(services)
 
     def pids(self, services: Sequence[str]) -> dict[str, list[int]]:
-        """Return each service's main process and its descendants; none while it is killed, though
-        its main process stays a zombie until the stack stops."""
+        """Return each service's main process and all descendants of that process.
+
+        The list is empty for a killed service, whose main process stays a zombie until the stack
+        stops.
+        """
         tree = ProcessTree.now()
         running = {service: self._running[service] for service in services}
         return {
@@ -167,19 +172,19 @@ class NativeStack:
         }
 
     def helpers(self) -> list[int]:
-        """Return none."""
+        """Return an empty list: native services need no helpers."""
         return []
 
     def accounting(self, service: str) -> None:
-        """Return None: processes of one user share an account."""
+        """Return None: native services have no control groups of their own."""
 
     def folders_in_memory(self, service: str) -> list[Path]:
-        """Return its folder, if that is on tmpfs."""
+        """Return the service's folder if it is on tmpfs, otherwise an empty list."""
         folder = self._root / service
         return [folder] if folder.exists() and resources.is_on_tmpfs(folder) else []
 
     def data_folders(self) -> list[DataFolder]:
-        """Return the one folder that holds all data."""
+        """Return the folder that contains the data of all services."""
         where = resources.mount_point(self._root.parent)
         enlarge = f"Enlarge it (`mount -o remount,size=8g {where}`, as root)"
         remedy = enlarge if self.data_in_memory else "Free some, or set TMPDIR to another disk"
@@ -187,7 +192,7 @@ class NativeStack:
         return [DataFolder(self._root if exists else self._root.parent, str(where), remedy)]
 
     def log_of(self, service: str) -> Path:
-        """Return the file that the service's output goes to."""
+        """Return the file that receives the service's output."""
         return self._logs / f"{service}.log"
 
     def where_logs(self) -> str:
@@ -195,12 +200,12 @@ class NativeStack:
         return str(self._logs)
 
     def program(self, service: str, name: str) -> str:
-        """Return its path, in one of the service's parts."""
+        """Return the path of the program in one of the service's parts."""
         programs = [self._parts[part] / "bin" / name for part in self._find(service).parts]
         return str(next(path for path in programs if path.exists()))
 
     def died(self) -> Mapping[str, str]:
-        """Return services that ended unasked, with the end of their log."""
+        """Return services that ended unexpectedly, with exit code and the end of the log."""
         return {
             name: running.ending()
             for name, running in list(self._running.items())
@@ -208,17 +213,17 @@ class NativeStack:
         }
 
     def survives_kill(self, service: str) -> bool:  # noqa: ARG002
-        """Return True: the service's folder stays."""
+        """Return True: a killed service's folder stays until the stack stops."""
         return True
 
     def kill(self, services: Sequence[str]) -> None:
-        """End all processes of some services by SIGKILL; return when they are gone."""
+        """Send SIGKILL to all processes of these services; return when they are gone."""
         for service in services:
             self._running[service].was_killed = True
         for service in services:
             processes.kill(self.settings.stack_name, service)
-            # Reap it only when the stack stops: the kernel would add its CPU time to this
-            # process's children, which count as the harness's own.
+            # Reap the main process only when the stack stops. Reaping adds its CPU time to that of
+            # this process's children, which counts as CPU time of the harness.
             self._dead.append(self._running[service].process)
 
     def pause(self, service: str) -> None:
@@ -230,10 +235,11 @@ class NativeStack:
         processes.signal_service(self.settings.stack_name, service, signal.SIGCONT)
 
     def restart(self, service: str) -> None:
-        """Start a killed service on the data it left; return when it is ready.
+        """Start a killed service with the data that it left; return when it is ready.
 
         Raises:
-            ServiceError: it did not start; the message ends with the end of its log.
+            ServiceError: the service did not start; the message ends with the last lines of its
+                log.
         """
         try:
             self._launch(self._running[service].service)
@@ -241,14 +247,14 @@ class NativeStack:
             return  # the stack is being stopped
 
     def versions(self) -> Mapping[str, str]:
-        """Return part → version of everything that was started."""
+        """Return component → version of all started services."""
         found: dict[str, str] = {}
         for running in self._running.values():
             found.update(running.service.versions(self._context(running.service)))
         return found
 
     def stop(self, say: Say) -> None:
-        """End everything that carries this stack's mark and remove its data. Idempotent."""
+        """End all processes that carry this stack's mark, and remove its data. Idempotent."""
         self._stopping.set()
         self._watchdog.wait_for_last(say)
         began = time.monotonic()
@@ -263,7 +269,7 @@ class NativeStack:
                     " mark"
                 )
                 process.kill()
-            process.wait()  # or it stays a zombie until this process ends
+            process.wait()  # otherwise it stays a zombie until this process ends
         self._watchdog.dismiss()
         if cleared:
             say(f"  ended {cleared} in {time.monotonic() - began:.1f} s")
@@ -275,8 +281,11 @@ class NativeStack:
         return tuple(sorted(name for name, faster in items if not faster.exists(self._parts)))
 
     def speed_up_next_start(self, say: Say) -> None:
-        """Make missing class archives: services are started once more, with the peers they need,
-        and ended when their archive is written."""
+        """Make missing class archives (see prebuilt.py).
+
+        Each service without an archive is started once more, with the peers that it needs, and is
+        ended when its archive is written.
+        """
         missing = {name: self._faster[name] for name in self.unprepared}
         if not missing:
             return
@@ -317,7 +326,7 @@ class NativeStack:
 
     @contextmanager
     def _ended_on_error(self) -> Iterator[None]:
-        """End all services on failure, so that no thread waits for one forever."""
+        """End all services if the block fails, so that no thread waits forever for a service."""
         try:
             yield
         except BaseException:
@@ -398,7 +407,7 @@ def _on_disk(folder: Path) -> str:
 
 
 def _versions_of(settings: Settings) -> dict[str, str]:
-    """Return the requested versions by their names in `.env`."""
+    """Return the versions in the settings, by their names in `.env`."""
     return {
         name.upper(): str(value)
         for name, value in settings.model_dump().items()

@@ -1,4 +1,4 @@
-"""The start of native services: wait until each is ready, and report failures."""
+"""Start of native services: waits until a service is ready, and reports failures."""
 
 import subprocess
 import time
@@ -16,7 +16,7 @@ CHECK_EVERY_S = 0.1
 
 
 class ServiceError(RacetrackError):
-    """A service did not start, or ended unasked; the message ends with the end of its log."""
+    """A service did not start, or ended unexpectedly; the message ends with the end of its log."""
 
 
 @dataclass
@@ -26,7 +26,7 @@ class RunningService:
     service: NativeService
     process: "subprocess.Popen[bytes]"
     log: Path
-    was_killed: bool = False  # on purpose
+    was_killed: bool = False  # by `NativeStack.kill`
 
     @property
     def has_ended(self) -> bool:
@@ -34,7 +34,7 @@ class RunningService:
         return self.process.poll() is not None
 
     def ending(self) -> str:
-        """Return how it ended, with the end of its log."""
+        """Return the exit code or signal of the main process, and the end of the log."""
         code = self.process.poll()
         killed = code is not None and code < 0
         how = f"killed by signal {-code}" if killed and code else f"exit code {code}"
@@ -47,10 +47,10 @@ def wait_ready(
     meanwhile: Callable[[], None],
     is_complete: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Return when the service has passed its check; `meanwhile` may raise to end the wait.
+    """Wait until the service has passed its check.
 
-    Its time limit begins when `is_complete` returns true: other parts may have to be downloaded
-    first.
+    `meanwhile` is called before each check, and may raise an exception to end the wait. The time
+    limit begins when `is_complete` returns True: other components may still be downloading.
 
     Raises:
         ServiceError: the service ended, or was not ready in time.

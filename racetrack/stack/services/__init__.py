@@ -1,1 +1,1 @@
-"""The services that every run has: database, broker, registry, CDC, load."""
+"""Native services shared by all engines: database, broker, registry, CDC, load generator, Redis."""

@@ -1,4 +1,4 @@
-"""The broker: Apache Kafka, one node that is its own controller; its data goes after the run."""
+"""The broker: Apache Kafka on one node that is also the controller."""
 
 import base64
 import shutil
@@ -20,9 +20,9 @@ from racetrack.stack.service import Context, Launch, NotReady
 
 LOG4J = Path(__file__).with_name("log4j2.properties")
 ANSWER_S = 2.0
-# Messages of 8 MiB, with room for their batch's header.
+# Allows messages of 8 MiB and the header of their batch.
 MESSAGE_MAX_BYTES = 9 << 20
-OUTSIDE_PORT = 19092  # as in Redpanda's own examples
+OUTSIDE_PORT = 19092  # as in Redpanda's examples
 
 
 class Broker:
@@ -57,7 +57,7 @@ class Broker:
             "bootstrap.servers": net.kafka(context.settings),
         }
         try:
-            # Metadata holds the cluster id, which identifies our broker, and the leaders.
+            # Metadata contains the cluster id, which identifies this broker, and the leaders.
             metadata = AdminClient(quiet).list_topics(timeout=ANSWER_S)
         except KafkaException as error:
             raise NotReady(f"no metadata within {ANSWER_S:.0f} s: {error.args[0].str()}") from None
@@ -67,7 +67,7 @@ class Broker:
                 f" ({metadata.cluster_id}, not {expected}). Stop it, or set KAFKA_PORT to a free"
                 " port."
             )
-        # A restarted broker answers before it leads its partitions.
+        # A restarted broker answers before it has become the leader of its partitions.
         leaderless = [
             f"{name}/{number}"
             for name, topic in metadata.topics.items()
@@ -78,7 +78,7 @@ class Broker:
             raise NotReady(f"partitions without a leader: {', '.join(leaderless)}")
 
     def _trained(self, context: Context) -> None:
-        """Have a record written and read."""
+        """Write a record and read it back."""
         self.check(context)
         where: dict[str, str | int | float | bool] = {
             "bootstrap.servers": net.kafka(context.settings),
@@ -108,12 +108,12 @@ def class_path(context: Context) -> str:
 
 
 def cluster_id_file(context: Context) -> Path:
-    """Return the file with the id of this run's cluster."""
+    """Return the path of the file that contains the cluster id of this run."""
     return context.work / "cluster.id"
 
 
 def server_properties(context: Context) -> dict[str, str]:
-    """Return the broker's configuration, as far as it differs from Kafka's defaults."""
+    """Return the broker's settings that differ from Kafka's defaults."""
     settings = context.settings
     client = net.endpoint(settings.bind_address, settings.kafka_port)
     controller = net.endpoint(settings.bind_address, settings.kafka_controller_port)
@@ -124,7 +124,7 @@ def server_properties(context: Context) -> dict[str, str]:
         address = settings.kafka_advertised_address
         advertised["CLIENT"] = net.endpoint(address, settings.kafka_port)
     if settings.kafka_outside:
-        # In a container, clients inside and outside need different addresses.
+        # In a container: clients inside and outside of containers need different addresses.
         listeners["OUTSIDE"] = net.endpoint(settings.bind_address, OUTSIDE_PORT)
         advertised["OUTSIDE"] = settings.kafka_outside
     single_node = {
@@ -146,7 +146,7 @@ def server_properties(context: Context) -> dict[str, str]:
         "share.coordinator.state.topic.min.isr": "1",
         "offsets.topic.num.partitions": "1",
         "group.initial.rebalance.delay.ms": "0",
-        # A topic that does not exist is a misspelt name.
+        # Report a misspelt topic name as an error instead of creating the topic.
         "auto.create.topics.enable": "false",
         # Engines replay from the beginning, so keep data for as long as possible.
         "log.retention.ms": "-1",
@@ -164,7 +164,7 @@ def _listed(by_listener: Mapping[str, str], between: str) -> str:
 
 def _launch(context: Context, options: Sequence[str]) -> Launch:
     configuration = jvm.properties(context.work / "server.properties", server_properties(context))
-    if not (context.work / "data").exists():  # else a killed broker left its topics there
+    if not (context.work / "data").exists():  # it exists if a killed broker is started again
         _format(context, configuration)
     return Launch(
         argv=[
@@ -182,9 +182,10 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
 
 
 def _format(context: Context, configuration: Path) -> None:
-    """Format the data folder as `kafka.tools.StorageTool format` does.
+    """Format the data folder, with the result of `kafka.tools.StorageTool format`.
 
-    From the second time on, no JVM is needed: everything but the ids is the same every time.
+    The tool runs only the first time. Later its result is copied, which takes no JVM: only the ids
+    in it have to be new.
     """
     data = context.work / "data"
     kept = prebuilt.path_in(context.parts["kafka"], "bootstrap.checkpoint")
@@ -215,8 +216,10 @@ def _format_with_java(context: Context, configuration: Path, cluster_id: str) ->
 
 
 def _new_id() -> str:
-    """Return 16 random bytes in unpadded base64url, without a leading `-`, which tools take for an
-    option."""
+    """Return 16 random bytes in unpadded base64url.
+
+    The text does not begin with `-`, because tools would interpret it as an option.
+    """
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):

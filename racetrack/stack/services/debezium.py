@@ -1,4 +1,4 @@
-"""Debezium in Kafka Connect: turns every change of the workload's tables into an Avro message."""
+"""Debezium in Kafka Connect: publishes every change of the workload's tables as an Avro message."""
 
 import json
 import re
@@ -21,13 +21,14 @@ CONNECTOR_CLASS = "io.debezium.connector.mysql.MySqlConnector"
 # Connect reads the password from its environment, so neither its REST API nor its log shows it.
 ENVIRONMENT = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
 PASSWORD_VARIABLE = "MYSQL_DEBEZIUM_PASSWORD"  # noqa: S105  # the name, not the password
-# A trace is pages long; its first line and each "Caused by" contain the reason.
+# Lines and characters per line that are shown of a stack trace: its first line and the lines that
+# begin with "Caused by" contain the reason.
 TRACE_LINES, TRACE_LINE_CHARS = 4, 300
 
 
 @dataclass(frozen=True)
 class ConnectorStatus:
-    """The state of the connector and of its task, as reported by Connect."""
+    """State of the connector and of its task, as reported by Connect."""
 
     connector: str
     task: str
@@ -35,7 +36,7 @@ class ConnectorStatus:
 
     @property
     def failure(self) -> str | None:
-        """The reason why no more changes will be delivered; None if some may."""
+        """Reason why no more changes will be delivered; None if the connector has not failed."""
         for kind, state in (("connector", self.connector), ("task", self.task)):
             if state == "FAILED":
                 return f"Debezium's {kind} failed:\n{_shortened(self.trace)}"
@@ -94,7 +95,7 @@ class Debezium:
         return replace(_launch(context, archive.option(context)), faster=archive)
 
     def check(self, context: Context) -> None:
-        """Register the connector once the tables are seeded; then wait for its schemas."""
+        """Register the connector after the tables were seeded; then check for its schemas."""
         state = _state(context.settings)
         if state is None:
             _require_peers(context.settings)
@@ -108,8 +109,11 @@ class Debezium:
             raise NotReady(f"not in the schema registry yet: {', '.join(sorted(missing))}")
 
     def _trained(self, context: Context) -> None:
-        """Take a snapshot. Where an image is built not all peers are there, and the configuration
-        is validated, which loads most classes."""
+        """Let the connector take a snapshot, so that its classes are loaded.
+
+        While an image is built, not all peers are running. Then only validate the configuration,
+        which loads most classes.
+        """
         if context.services:
             self.check(context)
         else:
@@ -125,9 +129,10 @@ class Debezium:
 
 
 def class_path(context: Context) -> str:
-    """Return one class path with Connect and its two plugins: an archive holds only what is on it.
+    """Return one class path with Connect and its two plugins.
 
-    Kafka's jars come first and win where both have a library.
+    An archive of loaded classes can contain only classes on the class path. Kafka's jars come
+    first, so their version of a library is used.
     """
     plugins = context.parts["debezium"] / "plugins"
     return jvm.class_path(
@@ -145,12 +150,12 @@ def worker_properties(context: Context) -> dict[str, str]:
     return {
         "bootstrap.servers": net.kafka(settings),
         "listeners": f"http://{listener}",
-        # The broker may still be starting: try again sooner than after a second, and without
-        # "rebootstrapping", which multiplies the attempts.
+        # The broker may still be starting: retry sooner than the default of one second, and
+        # without "rebootstrapping", which multiplies the attempts.
         "reconnect.backoff.max.ms": "200",
         "metadata.recovery.strategy": "none",
         "offset.storage.file.filename": str(context.work / "offsets"),
-        # After a crash it resumes from the last flushed offset and repeats what came after.
+        # After a crash Debezium resumes from the last flushed offset and repeats later changes.
         "offset.flush.interval.ms": "1000",
         "plugin.path": str(no_plugins),
         "plugin.discovery": "service_load",
@@ -167,8 +172,7 @@ def worker_properties(context: Context) -> dict[str, str]:
 
 
 def connector_config(context: Context) -> dict[str, str]:
-    """Return the configuration of the connector, which refers to the password without containing
-    it."""
+    """Return the configuration of the connector, with a placeholder for the password."""
     settings = context.settings
     workload = _workload(settings)
     return {
@@ -187,18 +191,19 @@ def connector_config(context: Context) -> dict[str, str]:
         "database.ssl.mode": "disabled",
         "driver.allowPublicKeyRetrieval": "true",
         "snapshot.mode": "initial",
-        # Without a lock, a purchase between the snapshot's start and its reading of the binlog's
-        # position would be in neither. This one is held for some milliseconds.
+        # Without a lock, neither the snapshot nor the stream would contain a purchase that happens
+        # after the snapshot's start, but before Debezium reads the binlog position. This lock is
+        # held for some milliseconds.
         "snapshot.locking.mode": "minimal",
         "poll.interval.ms": "5",
-        # The time until it notices that MySQL was away: by default a minute.
+        # Time until Debezium notices that the connection to MySQL was lost; the default is 60 s.
         "connect.keep.alive.interval.ms": "5000",
         "decimal.handling.mode": "precise",
-        # Without it Apicurio's converter writes a column's default in place of NULL.
+        # Without this transform Apicurio's converter replaces NULL by a column's default.
         "transforms": "keepNulls",
         "transforms.keepNulls.type": "racetrack.debezium.KeepNulls",
         "include.schema.changes": "false",
-        # With tombstones a deleted row would stay, in some engines, as a row of nulls.
+        # With tombstones, some engines would keep a deleted row as a row of nulls.
         "tombstones.on.delete": "false",
         "schema.name.adjustment.mode": "avro",
         "field.name.adjustment.mode": "avro",
@@ -208,7 +213,7 @@ def connector_config(context: Context) -> dict[str, str]:
 
 
 def _converter(side: str, settings: Settings) -> dict[str, str]:
-    """Return the options of an Avro converter in Confluent's framing."""
+    """Return the options of a converter that writes Avro in Confluent's framing."""
     options = {
         "registry.url": registry.native_url(settings),
         "registry.auto-register": "true",
@@ -246,7 +251,7 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
 
 
 def _validate(context: Context) -> None:
-    """Have Connect validate the connector's configuration."""
+    """Let Connect validate the connector's configuration."""
     _require_mysql(context.settings, "SELECT 1")
     status, _ = net.request(
         f"{url(context.settings)}/connector-plugins/{CONNECTOR_CLASS}/config/validate",
@@ -258,11 +263,11 @@ def _validate(context: Context) -> None:
 
 
 def _state(settings: Settings) -> str | None:
-    """Return the state of the connector's task, None if it is not registered.
+    """Return the state of the connector's task; None if the connector is not registered.
 
     Raises:
         NotReady: Connect does not answer.
-        RacetrackError: the task failed, which it does not recover from.
+        RacetrackError: the connector or its task failed; neither recovers from that.
     """
     net.require_listener(settings, settings.connect_port)
     status = connector_status(url(settings), settings.workload)
@@ -272,7 +277,7 @@ def _state(settings: Settings) -> str | None:
 
 
 def _require_peers(settings: Settings) -> None:
-    """Check that its peers are ready: a connector that starts without them fails for good."""
+    """Check that Debezium's peers are ready: a connector that starts without them fails forever."""
     registry.subjects(settings)
     tables = _full_names(_workload(settings))
     seeded = (f"EXISTS (SELECT * FROM {table})" for table in tables)  # noqa: S608  # our own names

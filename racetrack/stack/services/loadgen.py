@@ -1,4 +1,4 @@
-"""The load generator, a program of its own on PyPy; it waits for MySQL and the broker itself."""
+"""The load generator: a separate program on PyPy that itself waits for MySQL and the broker."""
 
 import socket
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.workloads.contract import find_workload
 
 GREETING = b"LOADGEN Connected."
-# PyPy's nursery. By default it depends on the cache size in /proc/cpuinfo: 240 MB per process on
-# one machine, 4 MB on another.
+# Size of PyPy's nursery (its young generation). The default depends on the cache size in
+# /proc/cpuinfo: 240 MB per process on one machine, 4 MB on another.
 PYPY = {"PYPY_GC_NURSERY": "4MB"}
 
 
@@ -19,7 +19,8 @@ class Loadgen:
     """The load generator as a native service."""
 
     name = "loadgen"
-    # It gives up on MySQL and the broker after two minutes, so their parts come first.
+    # The load generator waits only two minutes for MySQL and the broker, so it is started only
+    # after their parts are installed.
     parts = ("loadgen", "mysql", "kafka")
     after = ()
     ready_within_s = 90.0
@@ -32,7 +33,7 @@ class Loadgen:
         return Launch(argv=[str(python), "-m", "loadgen"], env=environment(context), cwd=REPO)
 
     def check(self, context: Context) -> None:
-        """Expect its greeting, sent once the database is seeded and the topics exist."""
+        """Check for the control port's greeting: the port opens when database and topics exist."""
         settings = context.settings
         try:
             with socket.create_connection(

@@ -1,4 +1,4 @@
-"""MySQL in a private prefix, as an unprivileged user, with a row binlog."""
+"""MySQL, unpacked into a folder of its own, with an unprivileged user and a row-based binlog."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ from racetrack.workloads.contract import find_workload
 UNPRIVILEGED = "nobody"
 SOCKET = "mysql.sock"
 END_WITHIN_S = 2
-# The longest path of a Unix socket.
+# Maximum length of the path of a Unix socket.
 SOCKET_PATH_BYTES = 107
 DEBEZIUM_RIGHTS = (
     "SELECT, RELOAD, SHOW DATABASES, REPLICATION SLAVE, REPLICATION CLIENT, LOCK TABLES"
@@ -41,8 +41,8 @@ class Mysql:
     def launch(self, context: Context) -> Launch:
         _write_configuration(context)
         _make_data(context)
-        # A killed server leaves its lock. It names a process that may stay a zombie for a while,
-        # and a new server would assume that it uses the socket.
+        # A killed server leaves its lock file, which contains its process id. While that process is
+        # a zombie, a new server would assume that the socket is in use.
         (context.work / f"{SOCKET}.lock").unlink(missing_ok=True)
         users = _users_file(context)
         users.touch(mode=0o600)
@@ -50,7 +50,7 @@ class Mysql:
         _give_away(context.work)
         return Launch(
             argv=[
-                # mysqld would wait 8 s at its end for binlog readers, though none is left.
+                # mysqld would wait 8 s for binlog readers before it exits, even if there are none.
                 *("timeout", "--foreground", f"--kill-after={END_WITHIN_S}", "0"),
                 *_server(context, "--innodb-fast-shutdown=2", f"--init-file={users}"),
             ],
@@ -64,7 +64,7 @@ class Mysql:
             connect(context.settings, workload.database, workload.database).close()
         except pymysql.MySQLError as error:
             raise NotReady(f"{workload.database} can't log in yet: {words(error)}") from None
-        # The server has read the passwords; remove them.
+        # The server has read the file, so remove the passwords.
         _users_file(context).unlink(missing_ok=True)
 
     def versions(self, context: Context) -> Mapping[str, str]:
@@ -72,10 +72,10 @@ class Mysql:
 
 
 def connect(settings: Settings, user: str, database: str | None = None) -> "pymysql.Connection":
-    """Connect as the user of the workload's database, which has the same name, or as `debezium`.
+    """Connect as `debezium`, or as the workload's user, which has the name of its database.
 
     Raises:
-        pymysql.MySQLError: MySQL does not answer or refuses.
+        pymysql.MySQLError: MySQL does not answer, or refuses the connection.
     """
     secret = (
         settings.mysql_debezium_password if user == "debezium" else settings.mysql_shop_password
@@ -96,7 +96,7 @@ def words(error: pymysql.MySQLError) -> str:
 
 
 def users_sql(settings: Settings) -> list[str]:
-    """Return the statements that create the users, the only place with plain passwords."""
+    """Return the SQL statements that create the users. They contain passwords in plain text."""
     name = find_workload(settings.workload).database
     root, own, debezium = (
         pymysql.converters.escape_string(secret.get_secret_value())
@@ -107,7 +107,7 @@ def users_sql(settings: Settings) -> list[str]:
         )
     )
     return [
-        # Keep what follows out of the binlog: it is not workload data.
+        # Keep the following statements out of the binlog: they are not workload data.
         "SET SESSION sql_log_bin = 0",
         f"ALTER USER 'root'@'localhost' IDENTIFIED BY '{root}'",
         f"CREATE DATABASE IF NOT EXISTS {name}",
@@ -119,7 +119,7 @@ def users_sql(settings: Settings) -> list[str]:
 
 
 def configuration(context: Context) -> dict[str, str]:
-    """Return the `[mysqld]` section. Nothing is synced, since the data is removed after the run."""
+    """Return the `[mysqld]` section. It disables syncing to disk: data is removed after a run."""
     prefix, work = context.parts["mysql"] / "usr", context.work
     socket_path = work / SOCKET
     if len(os.fsencode(socket_path)) > SOCKET_PATH_BYTES:
@@ -159,8 +159,8 @@ def configuration(context: Context) -> dict[str, str]:
 def _write_configuration(context: Context) -> None:
     for folder in ("plugin", "tmp"):
         (context.work / folder).mkdir(exist_ok=True)
-    # Copy the one plugin that the server always loads: once it has dropped root, it may be unable
-    # to read the part's folder.
+    # Copy the one plugin that the server always loads: after dropping root privileges, the server
+    # may be unable to read the folder in which MySQL is installed.
     plugins = context.parts["mysql"] / "usr/lib/mysql/plugin"
     shutil.copy(plugins / "component_reference_cache.so", context.work / "plugin")
     lines = [f"{key}={value}\n" for key, value in configuration(context).items()]
@@ -168,13 +168,15 @@ def _write_configuration(context: Context) -> None:
 
 
 def _make_data(context: Context) -> None:
-    """Initialise the data folder without any password, or copy one made before; keep one that a
-    killed server left."""
+    """Initialise the data folder, without passwords, or copy one that was initialised earlier.
+
+    Keep an existing folder, which a killed server left.
+    """
     kept = prebuilt.path_in(context.parts["mysql"], "data")
     data = context.work / "data"
     if data.exists():
         return
-    if os.access(kept, os.R_OK | os.X_OK):  # root may have made it for itself
+    if os.access(kept, os.R_OK | os.X_OK):  # only root may be able to read it
         shutil.copytree(kept, data)
         return
     _give_away(context.work)
@@ -187,13 +189,13 @@ def _make_data(context: Context) -> None:
     )
     if done.returncode:
         raise RacetrackError(f"MySQL could not initialise its data folder:\n{done.stderr.strip()}")
-    # The server's id: every run makes its own.
+    # This file contains the server's id; every run creates a new one.
     (data / "auto.cnf").unlink()
     prebuilt.keep(data, kept)
 
 
 def _server(context: Context, *options: str) -> list[str]:
-    """Return the mysqld command with its own libraries and loader, independent of the machine's."""
+    """Return the mysqld command. It uses the unpacked loader and libraries, not the machine's."""
     return [
         *own_loader(context.parts["mysql"], "usr/sbin/mysqld", *MYSQL_LIBRARIES),
         f"--defaults-file={context.work / 'my.cnf'}",
@@ -202,7 +204,7 @@ def _server(context: Context, *options: str) -> list[str]:
 
 
 def _give_away(work: Path) -> None:
-    """Give the whole folder to the user that mysqld becomes, if root starts it."""
+    """If this process runs as root, give the folder to the user to which mysqld switches."""
     if os.geteuid() != 0:
         return
     shutil.chown(work, UNPRIVILEGED)

@@ -1,4 +1,4 @@
-"""Redis, for engines that write their views there; in memory only, without a password."""
+"""Redis, in memory only and without a password, for engines that write their views there."""
 
 import socket
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ class Redis:
 
 
 def configuration(context: Context) -> dict[str, str]:
-    """Return its options. Nothing is kept after the run."""
+    """Return the options of redis-server. It writes nothing to disk."""
     return {
         "--bind": context.settings.bind_address,
         "--port": str(context.settings.redis_port),

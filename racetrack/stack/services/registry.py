@@ -1,7 +1,7 @@
-"""The schema registry: Apicurio, in memory, behind nginx, which serves Confluent's API at the root.
+"""The schema registry: Apicurio, in memory, behind nginx.
 
-One engine's client drops the path of the URL it is given, so the API must be at the root, as it is
-in Redpanda. Apicurio serves it under a path.
+Apicurio serves Confluent's API under a path. One engine's client drops the path of the registry's
+URL, so nginx serves the API at the root, as Redpanda does.
 """
 
 import json
@@ -17,8 +17,8 @@ from racetrack.stack.prebuilt import Archive, training
 from racetrack.stack.service import Context, Launch, NotReady
 
 PROCESS_ID = "com.arjuna.ats.internal.arjuna.utils.MBeanProcessId"
-# Apicurio listens here on a free port. Outgoing connections of this machine use 127.0.0.1, so none
-# of them can take the port before Apicurio does.
+# Apicurio listens on a free port of this address. Outgoing connections of this machine use
+# 127.0.0.1, so they can't take the port before Apicurio does.
 BEHIND = "127.0.0.2"
 BEHIND_FILE = "apicurio.port"
 API = "/apis/ccompat/v7"
@@ -26,7 +26,7 @@ TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
 def url(settings: Settings) -> str:
-    """Return the URL of Confluent's API: at the root, as in Redpanda."""
+    """Return the URL of the registry, which serves Confluent's API at the root."""
     return f"http://{net.registry(settings)}"
 
 
@@ -59,7 +59,7 @@ class Registry:
         return {"SCHEMA_REGISTRY_PORT": settings.schema_registry_port}
 
     def launch(self, context: Context) -> Launch:
-        """Start Apicurio with nginx as its child: when either ends, so does the other."""
+        """Return a launch of Apicurio with nginx as its child. If one ends, the other ends too."""
         jar = _jar(context)
         archive = Archive(self.name, "registry", str(jar), training(_apicurio), _answers)
         apicurio = _apicurio(context, archive.option(context))
@@ -97,7 +97,7 @@ def _apicurio(context: Context, options: Sequence[str]) -> Launch:
             f"-Dquarkus.http.host={BEHIND}",
             f"-Dquarkus.http.port={port}",
             "-Dquarkus.log.level=WARN",
-            # Otherwise its transaction manager opens a port, just to identify the process.
+            # Otherwise Apicurio's transaction manager opens a port just to identify the process.
             f"-DCoreEnvironmentBean.processImplementationClassName={PROCESS_ID}",
             "-jar",
             str(_jar(context)),
@@ -112,7 +112,7 @@ def _behind(context: Context) -> str:
 
 
 def _answers(context: Context) -> None:
-    """Register a schema with Apicurio itself: a training has no nginx."""
+    """Register a schema directly with Apicurio, because there is no nginx during a training."""
     api = f"http://{_behind(context)}{API}/subjects"
     schema = {"type": "record", "name": "r", "fields": [{"name": "f", "type": "long"}]}
     status, _ = net.request(f"{api}/training/versions", "POST", {"schema": json.dumps(schema)})
@@ -132,12 +132,12 @@ def nginx_command(part: Path, work: Path, listen: str, upstream: str) -> list[st
     """
     file = work / "nginx.conf"
     file.write_text(nginx_configuration(work, listen, upstream))
-    # Without -e it tries to open the log that was compiled in.
+    # Without -e nginx tries to open the log file whose path was compiled in.
     return [*own_loader(part, "usr/sbin/nginx"), "-e", "stderr", "-p", f"{work}/", "-c", str(file)]
 
 
 def nginx_configuration(work: Path, listen: str, upstream: str) -> str:
-    """Return nginx.conf. Nothing is buffered, so nginx needs no file."""
+    """Return the content of nginx.conf. Nothing is buffered, so nginx writes no files."""
     folders = "\n".join(f"    {name}_temp_path {work}/nginx-{name};" for name in TEMPORARY)
     return f"""\
 daemon off;
