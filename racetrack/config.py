@@ -313,6 +313,22 @@ def load(overrides: Mapping[str, str] | None = None) -> Settings:
         ) from None
 
 
+def defaults() -> Settings:
+    """Return the settings of `.env` and the engines' own alone, without the environment.
+
+    Raises:
+        UsageError: as `load`.
+    """
+    files = (ENV_FILE, *plugins.env_files())
+    found = {
+        name: value
+        for file in files
+        for name, value in dotenv_values(file).items()
+        if value is not None and name.lower() in every_setting()
+    }
+    return load(found)
+
+
 def known_names() -> frozenset[str]:
     """Return the names allowed in `.env`, in capitals: all settings and all image versions."""
     brought = (

@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     },
     "Look at results": {
         "report": "report:report",
+        "publish": "publish:publish",
     },
     "Use a stack by hand": {
         "up": "up:up",

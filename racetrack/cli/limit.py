@@ -133,7 +133,7 @@ def limit(
                 codes.append(_found(made[-1], screen))
             for line in searches.describe_agreement(search.record for search in made):
                 screen.heading(line)
-            records = [flat_search(Limit(each.folder.name, each.record)) for each in made]
+            records = [flat_search(Limit(each.folder, each.record)) for each in made]
             output.write(Document("searches", records))
             codes.append(gate.exit_code(records, screen))
     sys.exit(next(filter(None, codes), 0))

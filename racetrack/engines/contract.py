@@ -114,6 +114,7 @@ class Engine(ABC):
     # `scripts/`. None: it has no script, and counts the main topic of any.
     script_ending: str = ""
     is_published: bool = False  # one of the two of the published experiment
+    version_part: str = ""  # the key of its own version in `run.json`'s `versions`
     # How much later than `Workload.progress` its `Workload.summary` may say the same, or earlier,
     # where both are told by when they were written, each by itself.
     summary_after_ms: int = 0
@@ -248,6 +249,11 @@ class Engine(ABC):
         """Return the workload's views that its script does not make, since the engine can't express
         them: reports say `12 of 17 views` beside its figures."""
         return ()
+
+    def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
+        """Return how often an event counts after the engine was killed (docs/faults.md), such as
+        `exactly once`; empty: not known."""
+        return ""
 
     def caveats(self, settings: Settings) -> list[str]:  # noqa: ARG002
         """Return what a reader must know before comparing a run of this engine with another."""

@@ -112,8 +112,13 @@ class Run:
 class Limit:
     """Folder of a capacity search, with its result."""
 
-    tag: str
+    path: Path
     record: LimitRecord
+
+    @property
+    def tag(self) -> str:
+        """The folder's name."""
+        return self.path.name
 
 
 def place_of(described: RunRecord | LimitRecord) -> tuple[str, str]:
@@ -130,6 +135,16 @@ def settings_of(described: RunRecord | LimitRecord) -> dict[str, Scalar]:
         name: value
         for name, value in described.settings.items()
         if name not in of_others and not name.endswith(PLACE_ONLY)
+    }
+
+
+def changed_settings(described: RunRecord | LimitRecord) -> dict[str, Scalar]:
+    """Return those of `settings_of` that differ from today's defaults."""
+    defaults = settings.for_record(settings.defaults())
+    return {
+        name: value
+        for name, value in settings_of(described).items()
+        if name in defaults and value != defaults[name]
     }
 
 
@@ -191,7 +206,7 @@ class _Found:
             if folder != first and record.runs and record == limit.record:
                 self.left_out.append(f"{folder} is a copy of {first}: one search counts once.")
                 return
-        self.limits[folder] = Limit(folder.name, record)
+        self.limits[folder] = Limit(folder, record)
 
     def take_all_in(self, folder: Path) -> bool:
         """Add all folders of results in a folder, except unreadable ones; return False if there is

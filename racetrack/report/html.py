@@ -49,11 +49,11 @@ def page(
     created_at: str,
 ) -> str:
     """Return the page; `plots` and `gaps` are those of `charts.plots`."""
-    template = _environment().get_template("report.html.j2")
+    template = environment().get_template("report.html.j2")
     rendered = template.render(
         title=_title(collection),
-        css=_file("page.css"),
-        js=_file("page.js"),
+        css=own_file("page.css"),
+        js=own_file("page.js"),
         created_at=created_at,
         version=__version__,
         confidence=f"{CONFIDENCE:.0%}",
@@ -96,7 +96,7 @@ def _share_styles(page: str) -> str:
     return page.replace("</style>", f"{rules}</style>", 1)
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("racetrack.report", "page"),
         autoescape=True,
@@ -120,7 +120,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _file(name: str) -> Markup:
+def own_file(name: str) -> Markup:
     """Return our own style or script, unescaped: nothing of a run folder is in it."""
     return Markup(files("racetrack.report.page").joinpath(name).read_text("utf-8"))  # noqa: S704
 

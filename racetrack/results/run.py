@@ -225,6 +225,11 @@ class RunRecord(StrictModel):
         default=(),
         description="Caveats of the engine for comparisons with other engines.",
     )
+    guarantee: str = Field(
+        default="",
+        description="How often an event counts after the engine was killed, such as `exactly once`;"
+        " empty: not known.",
+    )
     workload_views: int | None = Field(
         default=None,
         description="Number of views of the workload; null for an engine without a script.",
@@ -258,7 +263,7 @@ class RunRecord(StrictModel):
     verified: Verified | None = Field(default=None, description="Absent without --verify.")
 
 
-class _Schema(GenerateJsonSchema):
+class SchemaWithoutTitles(GenerateJsonSchema):
     """Generator of a schema that omits titles, since they would repeat the keys."""
 
     schema_dialect = "https://json-schema.org/draft/2020-12/schema"
@@ -273,7 +278,7 @@ class _Schema(GenerateJsonSchema):
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of `run.json`."""
-    return RunRecord.model_json_schema(schema_generator=_Schema)
+    return RunRecord.model_json_schema(schema_generator=SchemaWithoutTitles)
 
 
 if __name__ == "__main__":

@@ -114,6 +114,15 @@ class SustainableRate(StrictModel):
     failed_per_s: int | None
 
 
+class SearchArguments(StrictModel):
+    """Arguments of the command line."""
+
+    start_per_s: int = Field(description="Rate to begin with.")
+    warm_up_s: float = Field(description="Longest warm-up, seconds.")
+    within_s: float = Field(description="Time for the search, seconds.")
+    bounds_ms: tuple[float, ...] = Field(description="Bounds of the lag, milliseconds.")
+
+
 class LimitRecord(StrictModel):
     """Result of a capacity search. Rates are in events per second; the events are pageviews unless
     `of` names others."""
@@ -126,6 +135,9 @@ class LimitRecord(StrictModel):
     )
     machine: Machine
     settings: dict[str, Scalar] = Field(default_factory=dict)
+    asked: SearchArguments | None = Field(
+        default=None, description="null in records of earlier versions."
+    )
     outcome: str = "unfinished"
     capacity: Capacity | None = None
     sustainable: tuple[SustainableRate, ...] = ()

@@ -25,6 +25,7 @@ from racetrack.results.search import (
     LimitRun,
     RateTrial,
     SaturationWindow,
+    SearchArguments,
     SustainableRate,
     effective_bound_ms,
 )
@@ -83,6 +84,12 @@ class CapacitySearch:
             runtime=runtime,
             machine=host.describe(),
             settings=for_record(settings),
+            asked=SearchArguments(
+                start_per_s=self._start_per_s,
+                warm_up_s=durations.warm_up_most_s,
+                within_s=durations.within_s,
+                bounds_ms=durations.bounds_ms,
+            ),
         )
         self._began_s = self._clock.monotonic()
         self._void_s = 0.0  # time spent on void windows, not counted as the search's own

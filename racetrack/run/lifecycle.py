@@ -69,6 +69,7 @@ def describe_run(folder: RunFolder, engine: Engine, stack: Stack, arguments: Run
         run.outcome = "unfinished"
         run.settings = for_record(settings)
         run.engine_services = engine.services_in(settings)
+        run.guarantee = engine.guarantee(settings)
         run.caveats = tuple(engine.caveats(settings))
         run.summary_after_ms = engine.summary_after_ms
         if engine.script_ending:

@@ -23,6 +23,14 @@ from racetrack.results.run import (
     RunArguments,
     Window,
 )
+from racetrack.results.search import (
+    Capacity,
+    LimitRecord,
+    LimitRun,
+    SaturationWindow,
+    SearchArguments,
+    SustainableRate,
+)
 from racetrack.results.verification import Verified
 from racetrack.run.experiment import Experiment
 from racetrack.run.session import Session
@@ -246,6 +254,9 @@ class NamedEngine:
     def caveats(self, settings: Settings) -> list[str]:
         return list(self.told)
 
+    def guarantee(self, settings: Settings) -> str:
+        return "exactly once"
+
     def absent_views(self, settings: Settings) -> tuple[str, ...]:
         return self.absent
 
@@ -313,3 +324,49 @@ def edit(path: Path, **changes: Any) -> None:
     """Change `run.json` as an older version, or a hostile hand, would have written it."""
     told = json.loads((path / "run.json").read_text())
     (path / "run.json").write_text(json.dumps({**told, **changes}))
+
+
+def search(logs: Path, engine: str, per_s: float, **changes: Any) -> Path:
+    """The folder of a capacity search under `logs`, beside those of its two runs. Its sustainable
+    rate within 2 s is 0.9 of the capacity; `changes` replace values of the record."""
+    window = Window(start_ms=int(synthetic.START_MS), end_ms=int(synthetic.START_MS) + 150_000)
+    tags = []
+    for _ in range(2):
+        path = run(logs, RunSpec(engine=engine, window_s=5.0))
+        tags.append(path.name)
+        described = runfolder.read_run(path)
+        told = json.loads((path / "run.json").read_text())
+        del told["results"]
+        (path / "run.json").write_text(json.dumps(told))
+    saturation = SaturationWindow(
+        window=window,
+        counted_before=20_000_000,
+        batches_per_s=(0.98 * per_s, 1.02 * per_s),
+        backlog_min_s=9,
+        backlog_max_s=21,
+        idle_share=0,
+        handed_over_per_s=1.01 * per_s,
+    )
+    record = LimitRecord(
+        engine=engine,
+        runtime=described.runtime,
+        machine=described.machine,
+        settings=described.settings,
+        outcome="ok",
+        asked=SearchArguments(
+            start_per_s=1_000, warm_up_s=120, within_s=900, bounds_ms=(2_000, 5_000)
+        ),
+        capacity=Capacity(per_s=per_s, low=0.95 * per_s, high=1.05 * per_s),
+        sustainable=(
+            SustainableRate(
+                bound_ms=2_000, held_per_s=round(0.9 * per_s), failed_per_s=round(0.95 * per_s)
+            ),
+            SustainableRate(bound_ms=5_000, held_per_s=round(0.95 * per_s), failed_per_s=None),
+        ),
+        runs=tuple(LimitRun(tag=tag, saturation=(saturation,)) for tag in tags),
+        minutes=12.5,
+    ).model_copy(update=changes)
+    folder = logs / f"{tags[0]}_limit"
+    folder.mkdir()
+    (folder / "limit.json").write_text(record.model_dump_json(indent=2))
+    return folder

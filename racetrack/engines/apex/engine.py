@@ -1,5 +1,7 @@
 """Apache Apex, with an application that writes its counts to Redis, where its users read them."""
 
+from racetrack.config import Settings
+from racetrack.engines.apex.settings import ApexSettings
 from racetrack.engines.shared.redis_sink.engine import WritesToRedis
 
 
@@ -11,6 +13,11 @@ class Apex(WritesToRedis):
     order = 8
     services = ("apex",)
     script_ending = ".apex.java"
+    version_part = "apex"
+
+    def guarantee(self, settings: Settings) -> str:
+        """Return the guarantee of the setting."""
+        return ApexSettings.of(settings).apex_guarantee.replace("_", " ")
 
 
 ENGINE = Apex()

@@ -46,8 +46,13 @@ class Deephaven(Engine):
     needs = ("registry", "debezium")
     services = ("deephaven",)
     script_ending = ".py"
+    version_part = "deephaven"
     keeps_first_schemas = True  # Deephaven 42.7 decodes decimals by the first schema's scale
     is_published = True
+
+    def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
+        """Return that each event counts once: it keeps nothing, and reads all input again."""
+        return "exactly once"
 
     def demo_waits_for(self, settings: Settings) -> tuple[str, ...]:
         """Return Debezium for the script that waits for the schemas of its topics."""

@@ -30,6 +30,7 @@ class Flink(UpsertEngine):
     needs = ("registry", "debezium")
     services = ("flink",)
     script_ending = ".flink.sql"
+    version_part = "flink"
     keeps_first_schemas = True  # its script declares the types of columns
     summary_after_ms = 60  # two views, each written by itself: 42 ms before to 53 after were seen
 
@@ -71,6 +72,10 @@ class Flink(UpsertEngine):
     def clock_slack_ms(self, settings: Settings) -> int:
         """Its window moves by whole seconds, at a tick each 200 ms, through a few mini-batches."""
         return 2_000 + 4 * FlinkSettings.of(settings).flink_mini_batch_ms
+
+    def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
+        """Return that each event counts once: it resumes from a checkpoint, or reads all again."""
+        return "exactly once"
 
     def caveats(self, settings: Settings) -> list[str]:
         """Report settings that make results incomparable with Flink's defaults."""

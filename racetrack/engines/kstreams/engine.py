@@ -26,6 +26,7 @@ class KafkaStreams(UpsertEngine):
     needs = ("registry", "debezium")
     services = ("kstreams",)
     script_ending = ".kstreams.java"
+    version_part = "kafka-streams"
 
     def readable_ms(self, settings: Settings, at_ms: int) -> int:
         """At once; or, within a transaction, by when it has been read at the latest."""
@@ -35,6 +36,11 @@ class KafkaStreams(UpsertEngine):
     def clock_slack_ms(self, settings: Settings) -> int:
         """Its window moves by whole seconds, at a tick each 200 ms."""
         return 2_000 + 4 * KafkaStreamsSettings.of(settings).kstreams_commit_ms
+
+    def guarantee(self, settings: Settings) -> str:
+        """Return the guarantee of the setting."""
+        is_exact = KafkaStreamsSettings.of(settings).kstreams_guarantee == EXACTLY_ONCE
+        return "exactly once" if is_exact else "at least once"
 
     def caveats(self, settings: Settings) -> list[str]:
         """Report settings that make results incomparable with the defaults, or harder to

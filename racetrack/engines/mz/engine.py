@@ -78,6 +78,7 @@ class Materialize(Engine):
     services = (SERVICE,)
     runtimes = ("compose",)
     script_ending = ".sql"
+    version_part = "materialize"
     is_published = True
 
     def __init__(self, script: Path | None = None) -> None:

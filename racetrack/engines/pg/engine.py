@@ -60,6 +60,7 @@ class PostgreSQL(Engine):
     needs = ("registry", "debezium")
     services = ("postgres", "pgfeed")
     script_ending = ".pg.sql"
+    version_part = "postgres"
 
     def __init__(self, script: Path | None = None) -> None:
         """`script` takes the place of the workload's."""
@@ -79,6 +80,10 @@ class PostgreSQL(Engine):
             raise UsageError(
                 f"POSTGRES_TRIGGERS does nothing: scripts/{script.name} has none. Unset it."
             )
+
+    def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
+        """Return that each event counts once: it keeps nothing, and reads all input again."""
+        return "exactly once"
 
     def load_demo(self, stack: Stack) -> None:
         """Run the script in psql; the consumer begins when it is committed."""

@@ -26,6 +26,11 @@ class Spark(UpsertEngine):
     needs = ("registry", "debezium")
     services = ("spark",)
     script_ending = ".spark.java"
+    version_part = "spark"
+
+    def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
+        """Return that each event counts once: it resumes from its checkpoints."""
+        return "exactly once"
 
     def absent_views(self, settings: Settings) -> Sequence[str]:
         """Return the views that Structured Streaming can't express."""

@@ -1,6 +1,8 @@
 """Apache Storm, with a topology that writes its counts to Redis, where its users read them."""
 
+from racetrack.config import Settings
 from racetrack.engines.shared.redis_sink.engine import WritesToRedis
+from racetrack.engines.storm.settings import StormSettings
 
 
 class Storm(WritesToRedis):
@@ -11,6 +13,11 @@ class Storm(WritesToRedis):
     order = 7
     services = ("storm",)
     script_ending = ".storm.java"
+    version_part = "storm"
+
+    def guarantee(self, settings: Settings) -> str:
+        """Return the guarantee of the setting."""
+        return StormSettings.of(settings).storm_guarantee.replace("_", " ")
 
 
 ENGINE = Storm()

@@ -1,0 +1,68 @@
+"""`./race publish`: makes results data from run folders, and the page that ranks engines."""
+
+from pathlib import Path
+
+import click
+
+from racetrack import plugins
+from racetrack.cli.parameters import Command, errors_to_exit_codes
+
+RESULTS = plugins.REPO / "results"
+PAGE = plugins.REPO / "docs" / "index.html"
+
+
+@click.command(cls=Command)
+@click.argument(
+    "folders",
+    nargs=-1,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+)
+@click.option(
+    "--variant",
+    default="",
+    metavar="NAME",
+    help="Name of the configuration, if it is not the usual one of the engine, such as triggers.",
+)
+@click.option(
+    "--results",
+    "root",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=RESULTS,
+    help="Where the results are. Default: `results/` in the repository.",
+)
+@click.option(
+    "--page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=PAGE,
+    help="The page that ranks all results. Default: `docs/index.html` in the repository.",
+)
+def publish(folders: tuple[Path, ...], variant: str, root: Path, page: Path) -> None:
+    """Publish the results of FOLDERS of runs, sweeps and searches as data, and make the page that
+    ranks all results anew. Without FOLDERS it only makes the page. Needs no stack, only files.
+
+    There is one result for each workload, machine and version of an engine:
+    results/<workload>/<machine>/<engine>@<version>.json. It replaces an earlier one, so name all
+    folders of an engine at once; they must agree in settings and versions. Void and failed runs,
+    and runs with faults, do not count; the result names them.
+
+    \b
+    Examples:
+        ./race publish logs/*_UTC_sweep logs/*_UTC_dh_limit
+        ./race publish logs/2026.11.26.05.40.00_UTC_sweep --variant triggers
+        ./race publish
+    """
+    from racetrack import engines
+    from racetrack.report import publish as publishing
+    from racetrack.report import ranking
+    from racetrack.results.folder import shown
+
+    with errors_to_exit_codes():
+        if folders:
+            names = {
+                engine.name: publishing.EngineName(engine.title, engine.version_part)
+                for engine in engines.all_engines()
+            }
+            for path in publishing.publish(folders, root, names, variant):
+                click.echo(shown(path))
+        ranking.write(root, page)
+        click.echo(shown(page))

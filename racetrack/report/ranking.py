@@ -1,0 +1,66 @@
+"""The page that ranks engines, docs/index.html, from the files in `results/`.
+
+It holds all data, so it works offline from `file://`; and it holds no time, so the same results
+give the same page.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from racetrack.errors import UsageError
+from racetrack.report.html import environment, own_file
+from racetrack.results.folder import read_record
+from racetrack.results.json_file import write_whole
+from racetrack.results.published import EngineResult
+
+CHARTS = ("lag", "cpu", "distribution")
+
+
+def write(root: Path, page: Path) -> None:
+    """Write the page from all results below `root`.
+
+    Raises:
+        UsageError: a file is not a result, or is not where its content belongs.
+    """
+    page.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(page, ranking_page(root))
+
+
+def ranking_page(root: Path) -> str:
+    """Return the page from all results below `root`.
+
+    Raises:
+        UsageError: as `write`.
+    """
+    return (
+        environment()
+        .get_template("ranking.html.j2")
+        .render(
+            results=read_results(root),
+            charts=CHARTS,
+            licence=own_file("uplot/LICENSE"),
+            css=own_file("uplot/uPlot.min.css") + own_file("page.css") + own_file("ranking.css"),
+            uplot=own_file("uplot/uPlot.iife.min.js"),
+            charts_js=own_file("charts.js"),
+            ranking_js=own_file("ranking.js"),
+        )
+    )
+
+
+def read_results(root: Path) -> list[dict[str, Any]]:
+    """Return all results below `root`, each with its `path` there, by path.
+
+    Raises:
+        UsageError: as `write`.
+    """
+    found = []
+    for file in sorted(root.rglob("*.json")):
+        result = read_record(file, EngineResult)
+        path = file.relative_to(root).as_posix()
+        if path != result.file_name:
+            raise UsageError(
+                f"{file} has the result of {result.file_name}: move it there, or publish it again."
+            )
+        found.append({"path": path, **json.loads(result.as_text())})
+    return found

@@ -1,0 +1,59 @@
+"""Commands that repeat runs and searches, from what these recorded."""
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from racetrack.report.collect import Limit, Run
+from racetrack.results.base import Scalar
+from racetrack.results.run import RunArguments
+
+
+def commands(
+    engine: str,
+    settings: Mapping[str, Scalar],
+    runs: Sequence[Run],
+    searches: Sequence[Limit],
+) -> tuple[str, ...]:
+    """Return the commands that repeat runs and searches of an engine with these changed settings:
+    a sweep for runs that differ in their rates only, and a search."""
+    prefix = "".join(
+        f"{name.upper()}={shlex.quote(_text(value))} " for name, value in settings.items()
+    )
+    alike: dict[str, list[Run]] = {}
+    for run in runs:
+        if run.record.asked:
+            alike.setdefault(_options(run.record.asked), []).append(run)
+    sweeps = [_sweep(engine, options, of) for options, of in alike.items()]
+    return tuple(prefix + one for one in (*sweeps, *_search(engine, searches)))
+
+
+def _text(value: Scalar) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _options(asked: RunArguments) -> str:
+    verify = " --verify" if asked.verify else ""
+    return (
+        f"--wait {asked.wait_s:g}s --samples {asked.samples}"
+        f" --decide-within {asked.decide_within_s:g}s{verify}"
+    )
+
+
+def _sweep(engine: str, options: str, runs: Sequence[Run]) -> str:
+    counts = Counter(run.rate for run in runs)
+    rates = ",".join(map(str, sorted(counts)))
+    repeat = max(counts.values())
+    return f"./race sweep {engine} --rates {rates} --repeat {repeat} {options}"
+
+
+def _search(engine: str, searches: Sequence[Limit]) -> list[str]:
+    """Return the command of the searches, with the arguments of the first."""
+    if not searches:
+        return []
+    words = [f"./race limit {engine} --repeat {len(searches)}"]
+    if asked := searches[0].record.asked:
+        words.append(f"--start {asked.start_per_s} --warm-up {asked.warm_up_s:g}s")
+        words += [f"--bound {bound_ms:g}ms" for bound_ms in asked.bounds_ms]
+        words.append(f"--within {asked.within_s:g}s")
+    return [" ".join(words)]

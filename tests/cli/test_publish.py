@@ -1,0 +1,60 @@
+"""`./race publish`: writes results and the page, or says what to do."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from racetrack import cli, engines
+from tests.records import merged, run_json
+from tests.some_engines import EXAMPLE
+
+OF_EXAMPLE = engines.find_engine(EXAMPLE)
+
+
+def publish(tmp_path: Path, *folders: Path) -> Result:
+    where = ("--results", str(tmp_path / "results"), "--page", str(tmp_path / "index.html"))
+    return CliRunner().invoke(cli.race, ["publish", *map(str, folders), *where])
+
+
+@pytest.fixture
+def a_run(tmp_path: Path) -> Path:
+    path = tmp_path / "logs" / "2026.03.22.05.04.28_UTC_run"
+    path.mkdir(parents=True)
+    version = {"engine": EXAMPLE, "versions": {OF_EXAMPLE.version_part: "1.2"}}
+    (path / "run.json").write_text(json.dumps(run_json(version)))
+    return path
+
+
+def test_it_writes_the_result_and_the_page(tmp_path: Path, a_run: Path) -> None:
+    result = publish(tmp_path, a_run.parent)
+    assert result.exit_code == 0, result.output
+    (file,) = (tmp_path / "results").rglob("*.json")
+    assert file.name == f"{EXAMPLE}@1.2.json"
+    assert result.output.splitlines() == [str(file), str(tmp_path / "index.html")]
+    assert f'"title": "{OF_EXAMPLE.title}"' in file.read_text()
+    assert OF_EXAMPLE.title in (tmp_path / "index.html").read_text()
+
+
+def test_without_folders_it_makes_the_page_only(tmp_path: Path, a_run: Path) -> None:
+    assert publish(tmp_path, a_run).exit_code == 0
+    before = (tmp_path / "index.html").read_text()
+    (tmp_path / "index.html").unlink()
+    result = publish(tmp_path)
+    assert result.output == f"{tmp_path / 'index.html'}\n"
+    assert (tmp_path / "index.html").read_text() == before
+
+
+def test_a_run_that_failed_is_nothing_to_publish(tmp_path: Path, a_run: Path) -> None:
+    told = json.loads((a_run / "run.json").read_text())
+    (a_run / "run.json").write_text(json.dumps(merged(told, {"outcome": "Void: other programs"})))
+    result = publish(tmp_path, a_run)
+    assert result.exit_code == 2
+    assert "There is nothing to publish" in result.output
+    assert not (tmp_path / "index.html").exists()
+
+
+def test_every_engine_that_has_a_script_has_a_version() -> None:
+    for engine in engines.all_engines():
+        assert engine.version_part or not engine.script_ending, engine.name

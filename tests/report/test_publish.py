@@ -1,0 +1,264 @@
+"""Results data from run folders: its figures are those of the runs, and what does not belong
+together is refused."""
+
+import hashlib
+import json
+import math
+import statistics
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from racetrack.config import REPO
+from racetrack.errors import UsageError
+from racetrack.report.publish import EngineName, gather, publish, raw_data
+from racetrack.report.ranking import ranking_page, read_results
+from racetrack.results.published import MOST_BYTES, EngineResult, schema, slug_of_place
+from racetrack.results.run import Machine
+from tests.records import verified
+from tests.report.folders import ABSENT, RIGHT, WRONG, RunSpec, edit, run, search
+from tests.run_json import read_run
+
+pytestmark = pytest.mark.slow
+
+SCHEMA: dict[str, Any] = json.loads((REPO / "docs" / "result.schema.json").read_text())
+# Made-up runs record the versions of the harness only.
+ENGINES = {
+    "steady": EngineName("Steady Stream", "racetrack"),
+    "swift": EngineName("Swift", "racetrack"),
+}
+MACHINE = {
+    "cpu_model": "AMD EPYC(TM) Processor",
+    "cpu_numbers": "family 26, model 2",
+    "cores": 2,
+    "memory_gib": 23.54,
+}
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One engine at two rates, twice each, and two searches; and a run that lost pageviews."""
+    folder = tmp_path_factory.mktemp("logs")
+    for seed in (1, 2):
+        for rate in (1_000, 4_000):
+            cpu_pct = 20 + rate / 100 + seed
+            check = verified(users=RIGHT, items=RIGHT, hvu_test=ABSENT)
+            run(folder, RunSpec(rate=rate, seed=seed, cpu_pct=cpu_pct, verified=check))
+        search(folder, "steady", 50_000 + 1_000 * seed)
+    run(folder, RunSpec(lost=1, cpu_pct=500))
+    for path in folder.iterdir():
+        for name in ("run.json", "limit.json"):
+            if (path / name).is_file():
+                told = json.loads((path / name).read_text())
+                (path / name).write_text(json.dumps({**told, "machine": MACHINE}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The folder of results, and the file in it."""
+    root = tmp_path_factory.mktemp("results")
+    (file,) = publish([logs], root, ENGINES)
+    return root, file
+
+
+@pytest.fixture
+def result(made: tuple[Path, Path]) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(made[1].read_text())
+    return told
+
+
+def test_the_schema_is_that_of_the_models() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    assert schema() == SCHEMA, "python -m racetrack.results.published > docs/result.schema.json"
+
+
+def test_a_result_is_small_valid_and_where_it_belongs(
+    made: tuple[Path, Path], result: dict[str, Any]
+) -> None:
+    root, file = made
+    version = result["versions"]["racetrack"]
+    place = "shop/amd-epyc-family-26-model-2-2-cores-24-gib"
+    assert file.relative_to(root).as_posix() == f"{place}/steady@{version}.json"
+    assert file.stat().st_size < MOST_BYTES
+    Draft202012Validator(SCHEMA).validate(result)
+
+
+def test_figures_are_means_over_the_runs_with_their_intervals(
+    logs: Path, result: dict[str, Any]
+) -> None:
+    """Two repeats: t(0.975, 1 degree of freedom) = 12.706."""
+    runs = [read_run(path) for path in logs.iterdir() if (path / "run.json").is_file()]
+    for at_rate in result["rates"]:
+        values = [
+            told["results"]["processes"]["steadyd"]["cpu_mean_pct"]
+            for told in runs
+            if told["outcome"] == "ok"
+            and told.get("results")
+            and told["asked"]["pageviews_per_s"] == at_rate["per_s"]
+        ]
+        assert len(values) == 2
+        mean, half = statistics.fmean(values), 12.7062 * abs(values[0] - values[1]) / 2
+        found = at_rate["cpu_mean_pct"]
+        assert found["n"] == 2 and at_rate["verdicts"] == {"kept up": 2}
+        assert found["mean"] == pytest.approx(mean, rel=1e-3)
+        assert found["low"] == pytest.approx(max(0, mean - half), rel=1e-2, abs=0.01)
+        assert found["high"] == pytest.approx(mean + half, rel=1e-2)
+    assert [at_rate["per_s"] for at_rate in result["rates"]] == [1_000, 4_000]
+    assert "memory_max_gib" not in result["rates"][0]  # made-up runs measure no PSS
+
+
+def test_capacity_is_the_mean_of_the_searches(result: dict[str, Any]) -> None:
+    half = 12.7062 * 1_000 / 2
+    capacity = result["capacity"]
+    assert (capacity["mean"], capacity["n"], capacity["is_lower_bound"]) == (51_500, 2, False)
+    assert capacity["low"] == pytest.approx(51_500 - half, abs=1)
+    assert [of["bound_ms"] for of in result["sustained"]] == [2_000, 5_000]
+    assert result["sustained"][0]["held_per_s"]["mean"] == pytest.approx(0.9 * 51_500)
+    assert result["sustained"][0]["failed_per_s"] == round(0.95 * 51_000)
+
+
+def test_one_search_has_the_interval_of_its_batches(tmp_path: Path) -> None:
+    search(tmp_path, "steady", 1_000)
+    (file,) = publish([tmp_path], tmp_path / "results", ENGINES)
+    capacity = json.loads(file.read_text())["capacity"]
+    assert (capacity["mean"], capacity["low"], capacity["high"], capacity["n"]) == (
+        1_000,
+        950,
+        1_050,
+        1,
+    )
+
+
+def test_cpu_is_split_into_base_and_work(result: dict[str, Any]) -> None:
+    """Made-up CPU is 20 % and 1 % of a core for each 100/s: 100 CPU-s per million."""
+    line = result["cpu_line"]
+    assert line["base_pct"]["low"] <= 21.5 <= line["base_pct"]["high"]
+    assert line["s_per_million"]["low"] <= 100 <= line["s_per_million"]["high"]
+
+
+def test_what_does_not_count_is_named(logs: Path, result: dict[str, Any]) -> None:
+    (left_out,) = result["left_out"]
+    assert "published pageviews differ" in left_out
+
+
+def test_verified_and_absent_views_are_named(result: dict[str, Any]) -> None:
+    views = result["views"]
+    assert views["runs"] == 4
+    assert set(views["right"]) == {"users", "items"}
+    assert (views["wrong"], views["absent"]) == ([], ["hvu_test"])
+    assert result["guarantee"] == "exactly once"
+
+
+def test_a_view_that_was_wrong_once_is_wrong(tmp_path: Path) -> None:
+    for found in (RIGHT, WRONG):
+        run(tmp_path, RunSpec(verified=verified(users=found)))
+    publish([tmp_path], tmp_path / "results", ENGINES)
+    (result,) = read_results(tmp_path / "results")
+    assert result["views"]["wrong"] == ["users"] and result["views"]["right"] == []
+
+
+def test_the_hash_is_that_of_the_shells_sha256sum(logs: Path, result: dict[str, Any]) -> None:
+    names = sorted(
+        f"{path.parent.name}/{path.name}"
+        for folder in result["raw"]["folders"]
+        for path in (logs / folder).iterdir()
+        if path.suffix == ".csv"
+        or path.name in ("run.json", "limit.json", "top_samples.log")
+        or path.name.endswith("_sample_dt.log")
+    )
+    listed = subprocess.run(["sha256sum", *names], cwd=logs, capture_output=True, check=True)
+    assert result["raw"]["sha256"] == hashlib.sha256(listed.stdout).hexdigest()
+    assert result["raw"]["files"] == len(names)
+
+
+def test_a_changed_raw_file_changes_the_hash(tmp_path: Path) -> None:
+    path = run(tmp_path, RunSpec(window_s=5.0))
+    before = raw_data([path])
+    (path / "usage.csv").write_text((path / "usage.csv").read_text() + "1,x,0,0,0\n")
+    assert raw_data([path]).sha256 != before.sha256
+
+
+def test_the_command_repeats_rates_repeats_and_settings(
+    result: dict[str, Any], tmp_path: Path
+) -> None:
+    sweep, limit = result["commands"]
+    assert sweep == (
+        "./race sweep steady --rates 1000,4000 --repeat 2 --wait 5s --samples 30"
+        " --decide-within 0s --verify"
+    )
+    assert limit == (
+        "./race limit steady --repeat 2 --start 1000 --warm-up 120s --bound 2000ms --bound 5000ms"
+        " --within 900s"
+    )
+    run(tmp_path, RunSpec(settings={"KAFKA_HEAP": "8g"}))
+    publish([tmp_path], tmp_path / "results", ENGINES)
+    (changed,) = read_results(tmp_path / "results")
+    assert changed["settings"] == {"kafka_heap": "8g"}
+    assert changed["commands"][0].startswith("KAFKA_HEAP=8g ./race sweep steady --rates 4000 ")
+
+
+def test_runs_of_other_settings_or_versions_are_refused(tmp_path: Path) -> None:
+    run(tmp_path, RunSpec())
+    other = run(tmp_path, RunSpec(settings={"KAFKA_HEAP": "8g"}))
+    with pytest.raises(UsageError, match="KAFKA_HEAP is 1g and 8g"):
+        publish([tmp_path], tmp_path / "results", ENGINES)
+    edit(other, settings=read_run(tmp_path / min(tmp_path.iterdir()))["settings"])
+    edit(other, versions={"racetrack": "0"})
+    with pytest.raises(UsageError, match="differ in versions: racetrack is"):
+        publish([tmp_path], tmp_path / "results", ENGINES)
+
+
+def test_a_search_without_its_raw_data_is_refused(tmp_path: Path) -> None:
+    path = search(tmp_path, "steady", 1_000)
+    path.rename(tmp_path / "alone")
+    for folder in tmp_path.glob("*_run"):
+        folder.rename(tmp_path.parent / f"{tmp_path.name}-{folder.name}")
+    with pytest.raises(UsageError, match="has no raw data"):
+        publish([tmp_path / "alone"], tmp_path / "results", ENGINES)
+
+
+def test_faults_and_idle_runs_do_not_count(tmp_path: Path) -> None:
+    run(tmp_path, RunSpec(asked={"faults": ("kill:debezium@15s",)}))
+    assert gather([tmp_path]) == []
+    with pytest.raises(UsageError, match="nothing to publish"):
+        publish([tmp_path], tmp_path / "results", ENGINES)
+
+
+def test_places_have_files_of_their_own(tmp_path: Path) -> None:
+    run(tmp_path, RunSpec())
+    run(tmp_path, RunSpec(runtime="compose"))
+    run(tmp_path, RunSpec(engine="swift"))
+    edit(run(tmp_path, RunSpec()), data_in_memory=False)
+    files = publish([tmp_path], tmp_path / "results", ENGINES, variant="big heap")
+    places = {file.parent.name for file in files}
+    assert len(files) == 4 and len(places) == 3
+    assert {file.name.partition("@")[0] for file in files} == {"steady", "swift"}
+    assert all(file.name.endswith("+big-heap.json") for file in files)
+
+
+def test_a_machines_folder_tells_processors_of_one_name_apart() -> None:
+    machine = Machine.model_validate(MACHINE)
+    other = machine.model_copy(update={"cpu_numbers": "family 25, model 1"})
+    assert slug_of_place(machine, "native") == "amd-epyc-family-26-model-2-2-cores-24-gib"
+    assert slug_of_place(other, "native") != slug_of_place(machine, "native")
+
+
+def test_a_file_that_is_not_where_it_belongs_is_refused(
+    made: tuple[Path, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere.json").write_text(made[1].read_text())
+    with pytest.raises(UsageError, match="move it there, or publish it again"):
+        read_results(tmp_path)
+
+
+def test_the_pages_data_are_the_files(made: tuple[Path, Path], result: dict[str, Any]) -> None:
+    root, file = made
+    (read,) = read_results(root)
+    assert read == {"path": file.relative_to(root).as_posix(), **result}
+    assert ranking_page(root) == ranking_page(root)
+    EngineResult.model_validate(result)
+    assert not math.isnan(result["rates"][0]["lag_p50_ms"]["mean"])

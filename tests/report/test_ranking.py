@@ -1,0 +1,156 @@
+"""The page that ranks engines, in a real browser: order, factors, intervals and marks; on a phone,
+in both themes, by keyboard, and without any other file."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from racetrack.report.publish import EngineName, publish
+from racetrack.report.ranking import ranking_page
+from tests.records import verified
+from tests.report.browser import DARK, LIGHT, contrast, look, needs_chromium
+from tests.report.folders import RIGHT, RunSpec, run, search
+
+pytestmark = [pytest.mark.slow, needs_chromium]
+
+ENGINES = {
+    "steady": EngineName("Steady Stream", "racetrack"),
+    "swift": EngineName("Swift <b>&", "racetrack"),
+}
+MOST_WITHOUT_DATA = 300_000
+# Reads the table, sorts it, and moves over the first chart.
+PROBE = """async (page, view) => {
+  const text = (of) => [...page.querySelectorAll(of)].map((one) => one.textContent.trim());
+  const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+  const rows = () => [...page.querySelectorAll("#ranking tbody tr:not(.record)")].map((row) =>
+    [...row.children].map((cell) => cell.textContent.trim()));
+  const choose = (name, value) => {
+    const select = page.getElementById(name);
+    select.value = value;
+    select.dispatchEvent(new view.Event("change"));
+  };
+  const first = rows(), answers = text("#answers li");
+  const button = page.querySelector("#ranking th[data-key=engine] button");
+  button.focus();
+  const isFocused = page.activeElement === button;
+  button.click();
+  const byName = rows().map((row) => row[0]);
+  button.click();
+  const byNameDown = rows().map((row) => row[0]);
+  const sorted = page.querySelector("#ranking th[data-key=engine]").getAttribute("aria-sort");
+  choose("metric", "capacity");
+  const capacity = rows();
+  choose("metric", "cpu_s_per_million");
+  choose("rate", "1000");
+  const slow = rows();
+  page.querySelectorAll("details").forEach((one) => { one.open = true; });
+  await wait(300);
+  const charts = [...page.querySelectorAll(".chart")].map((chart) => {
+    const over = chart.querySelector(".u-over"), box = over.getBoundingClientRect();
+    const at = { clientX: box.left + box.width / 2, clientY: box.top + 20, bubbles: true };
+    over.dispatchEvent(new view.MouseEvent("mousemove", at));
+    return { title: chart.querySelector("h3").textContent, width: chart.clientWidth,
+      label: chart.querySelector("canvas").getAttribute("aria-label"),
+      cells: [...chart.querySelectorAll("tbody td")].filter((cell) => cell.textContent).length };
+  });
+  await wait(300);
+  const box = page.querySelector("#engines input");
+  const before = rows().length;
+  const read = { legend: text(".u-legend .u-value"), records: text("#ranking .record pre"),
+    links: [...page.querySelectorAll("#ranking a")].map((one) => one.getAttribute("href")) };
+  box.click();
+  return { ...read, first, answers, isFocused, byName, byNameDown, sorted, capacity, slow, charts,
+    after: rows().length, before,
+    width: page.documentElement.scrollWidth,
+    paper: view.getComputedStyle(page.body).backgroundColor,
+    ink: view.getComputedStyle(page.body).color };
+}"""
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two engines: one uses less CPU and has a shorter lag, the other is verified and goes
+    further."""
+    logs = tmp_path_factory.mktemp("logs")
+    check = verified(users=RIGHT, items=RIGHT)
+    for seed in (1, 2, 3):
+        for rate in (1_000, 4_000):
+            run(logs, RunSpec(rate=rate, seed=seed, cpu_pct=80, verified=check))
+            run(logs, RunSpec(engine="swift", rate=rate, seed=seed, cpu_pct=30, delay_ms=50))
+    for engine, per_s in (("steady", 90_000), ("swift", 30_000)):
+        search(logs, engine, per_s)
+        search(logs, engine, 1.02 * per_s)
+    results = tmp_path_factory.mktemp("results")
+    publish([logs], results, ENGINES)
+    return results
+
+
+@pytest.fixture(scope="module")
+def page(root: Path) -> str:
+    return ranking_page(root)
+
+
+def test_on_a_phone_it_ranks_sorts_and_shows_how_sure_that_is(
+    page: str, root: Path, tmp_path: Path
+) -> None:
+    seen = look(page, PROBE, tmp_path, 390)
+    assert seen.console == []
+    told = seen.told
+    assert told["width"] <= 390
+    swift, steady = told["first"]
+    assert swift[0].startswith("Swift <b>&") and steady[0].startswith("Steady Stream")
+    assert re.search(r"^[\d,]+ ms [\d,]+ to [\d,]+$", swift[1])
+    assert (swift[2], swift[3], swift[5], swift[6]) == ("best", "not checked", "exactly once", "3")
+    assert re.match(r"[1-9][\d.]+ ×", steady[2])
+    assert steady[3] == "✓ 2 verified"
+    freshest, furthest, cheapest = told["answers"]
+    assert freshest.startswith("Freshest at 4,000 events/s: Swift")
+    assert furthest.startswith("Goes furthest: Steady Stream, capacity 90,900 events/s (")
+    assert cheapest.startswith("Cheapest at 4,000 events/s: Swift")
+    assert told["isFocused"] and told["sorted"] == "descending"
+    assert [name.split()[0] for name in told["byName"]] == ["Steady", "Swift"]
+    assert told["byNameDown"] == told["byName"][::-1]
+    best, other = told["capacity"]
+    assert best[0].startswith("Steady") and other[2] == "0.333 ×"
+    assert told["slow"][0][0].startswith("Swift")
+    assert (told["before"], told["after"]) == (2, 1)
+
+
+def test_each_row_leads_to_its_record_and_its_command(
+    page: str, root: Path, tmp_path: Path
+) -> None:
+    told = look(page, PROBE, tmp_path, 1200).told
+    for engine in ("steady", "swift"):
+        assert any(of.startswith(f"./race sweep {engine} --rates") for of in told["records"])
+        assert any(of.startswith(f"./race limit {engine} ") for of in told["records"])
+    assert len(told["links"]) == 2
+    for link in told["links"]:
+        assert (root / link.removeprefix("../results/").replace("%40", "@")).is_file()
+
+
+def test_charts_have_tables_and_values_under_the_pointer(page: str, tmp_path: Path) -> None:
+    told = look(page, PROBE, tmp_path, 1200).told
+    titles = [chart["title"] for chart in told["charts"]]
+    assert titles == [
+        "Lag against rate",
+        "CPU against rate",
+        "How lag is distributed at 1,000 events/s",
+    ]
+    for chart in told["charts"]:
+        assert "table" in chart["label"] and chart["cells"] > 3 and chart["width"] > 300
+    assert sum(bool(re.search(r"\d", value)) for value in told["legend"]) > 4
+
+
+def test_light_and_dark_are_both_readable(page: str, tmp_path: Path) -> None:
+    light, dark = (look(page, PROBE, tmp_path, 1200, theme).told for theme in (LIGHT, DARK))
+    assert light["paper"] == "rgb(255, 255, 255)" != dark["paper"]
+    assert all(contrast(seen["ink"], seen["paper"]) >= 4.5 for seen in (light, dark))
+
+
+def test_it_needs_no_other_file_and_is_small(page: str, tmp_path: Path) -> None:
+    without_comments = re.sub(r"/\*!.*?\*/", "", page)
+    loads = r"https?://|@import|<link|<img|<iframe|\ssrc=|fetch\(|XMLHttpRequest"
+    assert re.findall(loads, without_comments) == []
+    assert len(ranking_page(tmp_path).encode()) < MOST_WITHOUT_DATA
+    assert "Leon Sorokin" in page  # uPlot's licence
