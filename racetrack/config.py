@@ -129,6 +129,8 @@ Cores = Annotated[
 ]
 Count = Annotated[int, Field(ge=1)]
 Percent = Annotated[float, Field(ge=0)]
+# Exponent of Zipf's law.
+Skew = Annotated[float, Field(ge=0, le=4)]
 Rate = Annotated[int, BeforeValidator(units.parse_rate)]
 Milliseconds = Annotated[int, BeforeValidator(units.parse_milliseconds)]
 Seconds = Annotated[float, BeforeValidator(units.parse_duration_s)]

@@ -79,6 +79,7 @@ STACK = Facts(
         "KAFKA_RETENTION_BYTES": "100000000",
         "REDPANDA_MEMORY": "9G",
         "LOADGEN_ACKS": "all",
+        "SHOP_PAGEVIEW_BYTES": "200",
     },
     changed_from={
         "REDPANDA_SMP": {"REDPANDA_MEMORY": "9G"},

@@ -58,6 +58,7 @@ def vary(
     Examples:
         ./race vary dh DEEPHAVEN_HEAP 2g,4g,8g --rate 5k
         ./race vary dh PAGEVIEWS_PARTITIONS 1,6 --repeat 1
+        ./race vary dh SHOP_KEY_SKEW 0,0.8,1.2 --rate 5k
         ./race vary dh ENGINE_CPUS 0,0-1,0-3 --rate 35k
     """
     from racetrack.config import load

@@ -176,7 +176,7 @@ def space_warnings(stack: Stack, asked: RunArguments) -> Iterator[str]:
 
 def stored_by_broker(settings: Settings, events_per_s: int) -> tuple[float, float]:
     """Return the bytes per second that the broker stores at this rate, and the most it retains."""
-    per_event = find_workload(settings.workload).stored_bytes
+    per_event = find_workload(settings.workload).stored_bytes_in(settings)
     limit = settings.kafka_retention_bytes
     most = float("inf") if limit < 0 else settings.pageviews_partitions * (limit + SEGMENT_BYTES)
     return float(events_per_s * per_event), float(most)

@@ -21,6 +21,8 @@ from racetrack.errors import UsageError
 
 # Name of the MySQL server in Debezium, which is the prefix of Debezium's topics.
 CDC_PREFIX = "mysql"
+# Bytes of a stored record besides its value: key, lengths, and numbers relative to its batch.
+RECORD_BYTES = 15
 # Longer values are truncated in messages about faults.
 SHOWN_CHARACTERS = 60
 
@@ -156,8 +158,10 @@ class Workload:
     topic: SourceTopic
     # Other topics that are sources of views, without CDC topics.
     topics: tuple[SourceTopic, ...]
-    # Bytes per message of the main topic in the log of Apache Kafka (measured).
+    # Bytes per message of the main topic in the log of Apache Kafka (measured), and the setting of
+    # the messages' size, if any; at 0 it changes nothing.
     stored_bytes: int
+    size_setting: str
     # Name of the MySQL database, and of its user.
     database: str
     # Tables of the database; each is also a view. Debezium takes its snapshot in this order. A
@@ -190,6 +194,11 @@ class Workload:
     sql: Path
     # DuckDB SQL that creates the topics' tables in the schema `source`, and helper views.
     create: str
+
+    def stored_bytes_in(self, settings: Settings) -> int:
+        """Return the bytes per message of the main topic in the broker's log."""
+        size = getattr(settings, self.size_setting) if self.size_setting else 0
+        return size + RECORD_BYTES if size else self.stored_bytes
 
     def view(self, name: str) -> View:
         """Return the view with this name."""

@@ -58,6 +58,7 @@ WORKLOAD = Workload(
     topic=EVENTS,
     topics=(),
     stored_bytes=265,
+    size_setting="",
     database="ads",
     tables=("campaigns", "ads"),
     watched_table=None,

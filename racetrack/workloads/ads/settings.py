@@ -1,6 +1,6 @@
 """Settings of the workload `ads`; `.env` describes them."""
 
-from racetrack.config import Count, Settings
+from racetrack.config import Count, Settings, Skew
 
 
 class AdsSettings(Settings):
@@ -9,3 +9,4 @@ class AdsSettings(Settings):
     ads_campaigns: Count
     ads_per_campaign: Count
     ads_with_skew: bool
+    ads_key_skew: Skew

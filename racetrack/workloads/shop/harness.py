@@ -64,6 +64,7 @@ WORKLOAD = Workload(
     topic=PAGEVIEWS,
     topics=(FLAGGED,),
     stored_bytes=112,
+    size_setting="shop_pageview_bytes",
     database="shop",
     tables=("purchases", "items", "users"),
     watched_table="purchases",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from loadgen.popularity import zipf
 from loadgen.workload import Events
 
 from racetrack.workloads.ads.load.render import Renderer
@@ -21,4 +22,11 @@ class AdEvents(Events):
     def renderer(self, capacity: int) -> Renderer:
         settings = self._settings
         ids = Ids.of(settings)
-        return Renderer(self._ffi, ids, capacity, settings.seed, with_skew=settings.with_skew)
+        return Renderer(
+            self._ffi,
+            ids,
+            capacity,
+            settings.seed,
+            with_skew=settings.with_skew,
+            popularity=zipf(len(ids.ads), settings.key_skew) if settings.key_skew else None,
+        )

@@ -12,6 +12,7 @@ from typing import Any
 
 from loadgen import workload
 from loadgen.pieces import Pieces
+from loadgen.popularity import Popularity
 from loadgen.sequence import Stream, mix32
 
 from racetrack.workloads.ads.load.sequence import (
@@ -89,10 +90,18 @@ class Tails:
 
 class Renderer(workload.Renderer):
     """Renders up to `capacity` events at a time into `messages`, an array of rd_kafka_message_t for
-    one partition. Messages have no keys. `ffi` must define rd_kafka_message_t."""
+    one partition. Messages have no keys. `ffi` must define rd_kafka_message_t.
+    Without a `popularity` all ads are equally popular."""
 
     def __init__(
-        self, ffi: Any, ids: Ids, capacity: int, seed: int = 0, *, with_skew: bool = False
+        self,
+        ffi: Any,
+        ids: Ids,
+        capacity: int,
+        seed: int = 0,
+        *,
+        with_skew: bool = False,
+        popularity: Popularity | None = None,
     ) -> None:
         self._ffi, self._seed, self._with_skew = ffi, seed, with_skew
         heads = [head_piece(user, page) for user in ids.users for page in ids.pages]
@@ -101,6 +110,11 @@ class Renderer(workload.Renderer):
         self._ads = Pieces(ffi, [ad_piece(ad) for ad in ids.ads], _AD_WORDS)
         self._kinds = Pieces(ffi, [kind_piece(kind) for kind in range(KINDS)], _KIND_WORDS)
         self._tails = Tails(ffi)
+        self._stands: Any = None
+        self._others: Any = None
+        if popularity:
+            self._stands = ffi.new("uint32_t[]", popularity.thresholds)
+            self._others = ffi.new("int32_t[]", popularity.others)
         self._block = ffi.new("char[]", (capacity + 1) * SLOT_BYTES)
         self._words_type = ffi.typeof("int64_t *")
         self.messages = ffi.new("rd_kafka_message_t[]", capacity)
@@ -118,6 +132,7 @@ class Renderer(workload.Renderer):
     def events(self, share: Stream, first: int, count: int, due_ms: int) -> None:
         key1, key2 = share.keys(first)
         heads, ads = self._head_count, self._ad_count
+        stands, others = self._stands, self._others
         tails, tail, at = self._tails, self._tails.slot(due_ms), self._at
         for n in range(first, first + count):
             who, what = mix32((n + key1) & _MASK), mix32((n + key2) & _MASK)
@@ -125,7 +140,10 @@ class Renderer(workload.Renderer):
                 tail = tails.slot(due_ms + skew_ms(who, what, heads, ads))
             # The same computation as in `ad_and_kind`.
             kind = (((what * ads) & _MASK) * KINDS) >> 32
-            at = self._put(at, (who * heads) >> 32, (what * ads) >> 32, kind, tail)
+            ad = (what * ads) >> 32
+            if stands is not None and mix32(who ^ what) >= stands[ad]:
+                ad = others[ad]
+            at = self._put(at, (who * heads) >> 32, ad, kind, tail)
         self._at = at
 
     def _put(self, at: int, head: int, ad: int, kind: int, tail: int) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 from uuid import UUID
 
-from loadgen.sequence import Stream, pick
+from loadgen.popularity import Popularity
+from loadgen.sequence import Stream, mix32, pick
 
 from racetrack.workloads.ads.load.settings import AdsSettings
 
@@ -77,11 +78,15 @@ def skew_ms(who: int, what: int, heads: int, ads: int) -> int:
     return skew
 
 
-def ad_event(stream: Stream, n: int, ids: Ids) -> AdEvent:
-    """Return event n (0-based) of a partition. `Renderer` computes the same events in bulk."""
+def ad_event(stream: Stream, n: int, ids: Ids, popularity: Popularity | None = None) -> AdEvent:
+    """Return event n (0-based) of a partition, with ads as popular as given (None: equally).
+    `Renderer` computes the same events in bulk."""
     who, what = stream.draw(n)
     user, page = divmod(pick(who, len(ids.users) * len(ids.pages)), len(ids.pages))
     ad, kind = ad_and_kind(what, len(ids.ads))
+    if popularity:
+        # A third random number: the remainders of the others decide on types and times.
+        ad = popularity.settle(ad, mix32(who ^ what))
     ad_type, event_type = divmod(kind, len(EVENT_TYPES))
     return AdEvent(
         ids.users[user],

@@ -8,12 +8,15 @@ from loadgen.config import Config, Reader
 
 MAX_CAMPAIGNS = 10_000
 MAX_ADS_PER_CAMPAIGN = 100
+# At 4, more than 9 of 10 events are of one ad.
+MAX_KEY_SKEW = 4.0
 
 
 @dataclass(frozen=True)
 class AdsSettings:
-    """Numbers of campaigns and ads, topic, and skew. `redis` is the host and port of a Redis that
-    the engine queries for campaigns; None if it queries none."""
+    """Numbers of campaigns and ads, topic, skew of times, and skew of the ads' popularity (exponent
+    of Zipf's law). `redis` is the host and port of a Redis that the engine queries for campaigns;
+    None if it queries none."""
 
     seed: int
     topic: str
@@ -21,6 +24,7 @@ class AdsSettings:
     campaigns: int
     ads_per_campaign: int
     with_skew: bool
+    key_skew: float
     redis: tuple[str, int] | None = None
 
 
@@ -34,5 +38,6 @@ def load(config: Config, read: Reader) -> AdsSettings:
         campaigns=read.whole("ADS_CAMPAIGNS", 100, 1, MAX_CAMPAIGNS),
         ads_per_campaign=read.whole("ADS_PER_CAMPAIGN", 10, 1, MAX_ADS_PER_CAMPAIGN),
         with_skew=read.choice("ADS_WITH_SKEW", "false", ("false", "true")) == "true",
+        key_skew=read.number("ADS_KEY_SKEW", 0.0, 0.0, MAX_KEY_SKEW),
         redis=read.endpoint("LOADGEN_REDIS", "") if has_redis else None,
     )

@@ -6,13 +6,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from loadgen.popularity import Popularity, zipf
 from loadgen.sequence import Stream
 from loadgen.workload import Events
 
 from racetrack.workloads.shop.load.render import Renderer
+from racetrack.workloads.shop.load.render_skewed import SkewedRenderer
 from racetrack.workloads.shop.load.sequence import CHANNELS, purchase
 from racetrack.workloads.shop.load.settings import ShopSettings
 from racetrack.workloads.shop.load.tracers import Reserved, TracerEvents, page_of_tracer
+
+# The sum of the partitions' weights with a key skew; they are whole numbers.
+TOTAL_WEIGHT = 1_000_000
 
 
 class Pageviews(Events):
@@ -26,16 +31,40 @@ class Pageviews(Events):
         self._reserved = Reserved.of(settings)
         self._viewers = self._reserved.viewers(users_by_partition)
         self._users = [[u for u in users if u <= settings.users] for users in users_by_partition]
+        self._items = zipf(settings.items, settings.key_skew)
+        self._popular = zipf(settings.users, settings.key_skew)
         self._stream = Stream(settings.seed, "purchases")
         self._partition_of = [0] * (settings.users + 1)
         for partition, users in enumerate(self._users):
             for user in users:
                 self._partition_of[user] = partition
-        # The number of pageviews of a partition is proportional to the number of its users.
-        self.weights = [len(users) for users in self._users]
+        self.weights = self._weights()
+
+    def _weights(self) -> list[int]:
+        """Return the shares of the partitions: each has those of its users."""
+        if not self._settings.key_skew:
+            return [len(users) for users in self._users]
+        shares = [sum(self._popular.weights[user - 1] for user in users) for users in self._users]
+        whole = TOTAL_WEIGHT / sum(shares)
+        return [max(1, round(share * whole)) if share else 0 for share in shares]
 
     def renderer(self, capacity: int) -> Renderer:
-        return Renderer(self._ffi, self._reserved, capacity, self._settings.seed, self._users)
+        shop, every = self._settings, (self._ffi, self._reserved, capacity)
+        size = shop.pageview_bytes
+        if not shop.key_skew:
+            return Renderer(*every, shop.seed, self._users, size)
+        viewers = [
+            Popularity([self._popular.weights[user - 1] for user in users]) for users in self._users
+        ]
+        return SkewedRenderer(
+            *every,
+            shop.seed,
+            self._users,
+            size,
+            items=self._items,
+            users=self._popular,
+            viewers=viewers,
+        )
 
     def derived(self, source: str, n: int) -> tuple[int, tuple[int, int]]:
         """Return the pageview that purchase or tracer event n causes: its partition, and its user
@@ -43,6 +72,6 @@ class Pageviews(Events):
         if source == TracerEvents.name:
             partition, page = page_of_tracer(self._reserved, n)
             return partition, (self._viewers[partition], page)
-        buy = purchase(self._stream, n, self._settings.items, self._settings.users)
+        buy = purchase(self._stream, n, self._items, self._popular)
         page = (buy.item_id - 1) * len(CHANNELS) + buy.channel
         return self._partition_of[buy.user_id], (buy.user_id, page)

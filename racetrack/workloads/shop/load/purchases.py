@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from loadgen.popularity import zipf
 from loadgen.schedule import Schedule
 from loadgen.sequence import Stream
 from loadgen.source import Source
@@ -27,11 +28,12 @@ class Purchases(Source):
         self, settings: ShopSettings, schedule: Schedule, start_milli_per_s: int = 0
     ) -> None:
         super().__init__(schedule, start_milli_per_s)
-        self._settings = settings
+        self._items = zipf(settings.items, settings.key_skew)
+        self._users = zipf(settings.users, settings.key_skew)
         self._stream = Stream(settings.seed, "purchases")
 
     def make(self, n: int, _due_ns: int) -> Buy:
-        buy = purchase(self._stream, n, self._settings.items, self._settings.users)
+        buy = purchase(self._stream, n, self._items, self._users)
         return buy.user_id, buy.item_id, buy.quantity
 
     def write(self, database: Any, work: Sequence[Buy]) -> int:

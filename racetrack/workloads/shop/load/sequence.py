@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from loadgen.popularity import Popularity
 from loadgen.sequence import Stream, pick
 
 CHANNELS = ("organic search", "paid search", "referral", "social", "display")
@@ -30,16 +31,17 @@ class Purchase(NamedTuple):
     channel: int
 
 
-def page_number(random32: int, items: int, users: int) -> int:
+def page_number(random32: int, items: Popularity, users: Popularity) -> int:
     """Return the number of a random (page, channel) pair, chosen by 32 random bits. Half of the
     pages viewed are products, half are profiles.
 
     Pairs are numbered page by page, with len(CHANNELS) pairs per page; products come first."""
     channels = len(CHANNELS)
-    half = random32 & 0x7FFFFFFF
-    if random32 >> 31:
-        return items * channels + ((half * (users * channels)) >> 31)
-    return (half * (items * channels)) >> 31
+    pages, first = (users, items.count) if random32 >> 31 else (items, 0)
+    whole = (random32 & 0x7FFFFFFF) * pages.count * channels
+    page, channel = divmod(whole >> 31, channels)
+    page = pages.settle(page, (whole & 0x7FFFFFFF) << 1)
+    return (first + page) * channels + channel
 
 
 def page_url(number: int, items: int) -> str:
@@ -49,26 +51,31 @@ def page_url(number: int, items: int) -> str:
 
 
 def pageview(
-    stream: Stream, n: int, partition_users: list[int], items: int, users: int
+    stream: Stream,
+    n: int,
+    partition_users: list[int],
+    items: Popularity,
+    users: Popularity,
+    viewers: Popularity,
 ) -> Pageview:
-    """Return pageview n (0-based) of a partition whose users are `partition_users`. `Renderer`
-    computes the same pageviews in bulk."""
+    """Return pageview n (0-based) of a partition whose users are `partition_users`, as popular as
+    `viewers`. `Renderer` computes the same pageviews in bulk."""
     who, what = stream.draw(n)
     number = page_number(what, items, users)
     return Pageview(
-        partition_users[pick(who, len(partition_users))],
-        page_url(number, items),
+        partition_users[viewers.pick(who)],
+        page_url(number, items.count),
         CHANNELS[number % len(CHANNELS)],
     )
 
 
-def purchase(stream: Stream, n: int, items: int, users: int) -> Purchase:
+def purchase(stream: Stream, n: int, items: Popularity, users: Popularity) -> Purchase:
     """Return purchase n (0-based)."""
     who, what = stream.draw(2 * n)
     how_many, channel = stream.draw(2 * n + 1)
     return Purchase(
-        1 + pick(who, users),
-        1 + pick(what, items),
+        1 + users.pick(who),
+        1 + items.pick(what),
         1 + pick(how_many, MAX_QUANTITY),
         pick(channel, len(CHANNELS)),
     )

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loadgen.config import Config, Reader
+from loadgen.config import Config, ConfigError, Reader
 
 # A worker prepares a text for each page and channel, which takes 80 MB at this many users.
 MAX_USERS = 200_000
 MAX_ITEMS = 200_000
+# At 4, more than 9 of 10 pageviews are of one item.
+MAX_KEY_SKEW = 4.0
+# Every pageview fits the least, with the field that pads it; 1,000 of the most take 64 MB.
+MIN_PAGEVIEW_BYTES, MAX_PAGEVIEW_BYTES = 128, 65_536
 
 
 @dataclass(frozen=True)
 class ShopSettings:
-    """Size of the shop, and initial rates in thousandths of an event per second (`milli_per_s`)."""
+    """Size of the shop, popularity, and initial rates in thousandths of an event per second
+    (`milli_per_s`).
+
+    `key_skew` is the exponent of Zipf's law for users and items. With `pageview_bytes` 0, pageviews
+    are as long as their fields."""
 
     seed: int
     topic: str
@@ -21,6 +29,8 @@ class ShopSettings:
     users: int
     items: int
     flagged_profiles: int
+    key_skew: float
+    pageview_bytes: int
     purchases_milli_per_s: int
     tracer_events_milli_per_s: int
     updates_milli_per_s: int
@@ -37,8 +47,20 @@ def load(config: Config, read: Reader) -> ShopSettings:
         users=users,
         items=read.whole("SHOP_ITEMS", 1_000, 1, MAX_ITEMS),
         flagged_profiles=read.whole("SHOP_FLAGGED_PROFILES", min(50, users), 1, users),
+        key_skew=read.number("SHOP_KEY_SKEW", 0.0, 0.0, MAX_KEY_SKEW),
+        pageview_bytes=_pageview_bytes(read),
         purchases_milli_per_s=read.rate("PURCHASES_PER_SECOND_START", "3"),
         tracer_events_milli_per_s=read.rate("TRACER_EVENTS_PER_SECOND", "0"),
         updates_milli_per_s=read.rate("UPDATES_PER_SECOND", "0"),
         deletes_milli_per_s=read.rate("DELETES_PER_SECOND", "0"),
     )
+
+
+def _pageview_bytes(read: Reader) -> int:
+    size = read.whole("SHOP_PAGEVIEW_BYTES", 0, 0, MAX_PAGEVIEW_BYTES)
+    if 0 < size < MIN_PAGEVIEW_BYTES:
+        raise ConfigError(
+            f"SHOP_PAGEVIEW_BYTES={size} can't be used: it takes 0, or a whole number from"
+            f" {MIN_PAGEVIEW_BYTES} to {MAX_PAGEVIEW_BYTES}."
+        )
+    return size

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loadgen.mysql import Insert
+from loadgen.popularity import zipf
 from loadgen.sequence import Stream, pick
 
 from racetrack.workloads.shop.load.sequence import (
@@ -164,8 +165,9 @@ def purchase_rows(buys: Sequence[tuple[int, int, int]]) -> Insert:
 
 
 def seed_purchases(seed: int, users: int, items: int) -> Insert:
-    """Return the initial purchases: PAST_PURCHASES by the first REGULAR_CUSTOMERS users."""
+    """Return the initial purchases: PAST_PURCHASES by the first REGULAR_CUSTOMERS users,
+    evenly distributed."""
     stream = Stream(seed, "past purchases")
-    regulars = min(users, REGULAR_CUSTOMERS)
-    past = (purchase(stream, n, items, regulars) for n in range(PAST_PURCHASES))
+    products, regulars = zipf(items), zipf(min(users, REGULAR_CUSTOMERS))
+    past = (purchase(stream, n, products, regulars) for n in range(PAST_PURCHASES))
     return purchase_rows([(p.user_id, p.item_id, p.quantity) for p in past])

@@ -7,11 +7,14 @@ from collections import Counter
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
 from cffi import FFI  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chisquare
 
+from loadgen.popularity import zipf
 from loadgen.sequence import Stream, mix32
 from racetrack.workloads.ads.load.render import SLOT_BYTES, Renderer, tail_piece, to_json
 from racetrack.workloads.ads.load.sequence import (
@@ -104,6 +107,25 @@ def test_skew_moves_times_and_nothing_else(skewed: Renderer, first: int, later_m
 def skew_of(stream: Stream, n: int) -> int:
     who, what = stream.draw(n)
     return skew_ms(who, what, len(IDS.users) * len(IDS.pages), len(IDS.ads))
+
+
+def test_with_a_key_skew_ads_follow_zipf_s_law_and_nothing_else_changes(ffi: FFI) -> None:
+    popularity, count = zipf(len(IDS.ads), 1.2), 30_000
+    renderer = Renderer(ffi, IDS, count, SETTINGS.seed, popularity=popularity)
+    stream = renderer.share(0)
+    renderer.events(stream, 0, count, DUE_MS)
+    events = [ad_event(stream, n, IDS, popularity) for n in range(count)]
+    assert rendered(renderer) == [to_json(event, DUE_MS) for event in events]
+    even = [ad_event(stream, n, IDS) for n in range(count)]
+    assert [event._replace(ad_id="") for event in events] == [e._replace(ad_id="") for e in even]
+    found = Counter(event.ad_id for event in events)
+    expected = np.array(popularity.weights) / sum(popularity.weights) * count
+    often = expected >= 5  # as chi-square asks for
+    observed = np.array([found[ad] for ad in IDS.ads])
+    cells = [*observed[often], observed[~often].sum()], [*expected[often], expected[~often].sum()]
+    assert chisquare(*cells).pvalue > 0.001
+    views = Counter(event.event_type for event in events if event.ad_id == IDS.ads[0])
+    assert views["view"] / views.total() == pytest.approx(1 / 3, abs=0.03)
 
 
 def test_skew_is_up_to_50_ms_either_way() -> None:

@@ -1,6 +1,7 @@
 """Sequence and renderer: the same seed gives the same events, and they are JSON byte for byte."""
 
 import json
+import zlib
 from typing import Any
 
 import pytest
@@ -8,8 +9,10 @@ from cffi import FFI  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loadgen.popularity import Popularity, zipf
 from loadgen.sequence import Stream, mix32
-from racetrack.workloads.shop.load.render import Renderer, Share, stamp_piece, to_json
+from racetrack.workloads.shop.load.render import Renderer, Share, filler, stamp_piece, to_json
+from racetrack.workloads.shop.load.render_skewed import SkewedRenderer
 from racetrack.workloads.shop.load.sequence import (
     CHANNELS,
     page_number,
@@ -20,18 +23,41 @@ from racetrack.workloads.shop.load.sequence import (
 from racetrack.workloads.shop.load.tracers import Reserved
 
 USERS, ITEMS, CAPACITY = 300, 40, 64
+EVEN_ITEMS, EVEN_USERS = zipf(ITEMS), zipf(USERS)
+EXPONENT = 1.2
 STAMP_MS = 1_763_712_000_123
 PARTITION_USERS = [user for user in range(1, USERS + 1) if user % 3 == 0]
+VIEWERS = Popularity([user**-EXPONENT for user in PARTITION_USERS])
+SHOP = Reserved(USERS, ITEMS, partitions=3)
 
 
 @pytest.fixture(scope="module")
-def renderer() -> Renderer:
+def ffi() -> FFI:
     ffi = FFI()
     ffi.cdef(
         "typedef struct { int err; void *rkt; int32_t partition; char *payload; size_t len;"
         " char *key; size_t key_len; int64_t offset; void *_private; } rd_kafka_message_t;"
     )
-    return Renderer(ffi, Reserved(USERS, ITEMS, partitions=3), CAPACITY)
+    return ffi
+
+
+@pytest.fixture(scope="module")
+def renderer(ffi: FFI) -> Renderer:
+    return Renderer(ffi, SHOP, CAPACITY)
+
+
+@pytest.fixture(scope="module")
+def skewed(ffi: FFI) -> SkewedRenderer:
+    return SkewedRenderer(
+        ffi,
+        SHOP,
+        CAPACITY,
+        42,
+        [[], PARTITION_USERS],
+        items=zipf(ITEMS, EXPONENT),
+        users=zipf(USERS, EXPONENT),
+        viewers=[VIEWERS, VIEWERS],
+    )
 
 
 def rendered(renderer: Renderer) -> list[tuple[bytes, bytes]]:
@@ -54,8 +80,11 @@ def test_rendered_bytes_are_the_events_of_the_sequence(
     renderer.clear()
     users = renderer.users_array(PARTITION_USERS)
     renderer.events(Share(Stream(seed, "pageviews/1"), users), first, count, stamp_ms)
-    stream = Stream(seed, "pageviews/1")
-    events = [pageview(stream, first + i, PARTITION_USERS, ITEMS, USERS) for i in range(count)]
+    stream, viewers = Stream(seed, "pageviews/1"), zipf(len(PARTITION_USERS))
+    events = [
+        pageview(stream, first + i, PARTITION_USERS, EVEN_ITEMS, EVEN_USERS, viewers)
+        for i in range(count)
+    ]
     expected = [(b"%d" % e.user_id, to_json(e.user_id, e.url, e.channel, stamp_ms)) for e in events]
     assert rendered(renderer) == expected
 
@@ -71,6 +100,44 @@ def test_a_pageview_reads_as_json_with_its_keys_in_order(renderer: Renderer) -> 
         ("channel", "paid search"),
         ("received_at", STAMP_MS),
     ]
+
+
+@settings(max_examples=50)
+@given(first=st.integers(0, 2**32 - 1 - CAPACITY), count=st.integers(1, CAPACITY))
+def test_with_a_key_skew_too_the_bytes_are_the_events_of_the_sequence(
+    skewed: SkewedRenderer, first: int, count: int
+) -> None:
+    skewed.clear()
+    skewed.events(skewed.share(1), first, count, STAMP_MS)
+    stream = Stream(42, "pageviews/1")
+    items, users = zipf(ITEMS, EXPONENT), zipf(USERS, EXPONENT)
+    assert rendered(skewed) == [
+        (b"%d" % e.user_id, to_json(e.user_id, e.url, e.channel, STAMP_MS))
+        for e in (
+            pageview(stream, first + i, PARTITION_USERS, items, users, VIEWERS)
+            for i in range(count)
+        )
+    ]
+
+
+@pytest.mark.parametrize("size", [128, 129, 1_000, 65_536])
+def test_every_message_has_the_size_of_the_setting(ffi: FFI, size: int) -> None:
+    renderer = Renderer(ffi, Reserved(200_000, 9, partitions=3), 3, size=size)
+    most = Reserved(200_000, 9, partitions=3).last_user
+    for event in ((1, 0), (most, len(CHANNELS) * (9 + 3 + most) - 5)):
+        renderer.one(event, STAMP_MS)
+    renderer.one((7, 3 * len(CHANNELS) + 1), STAMP_MS)
+    messages = rendered(renderer)
+    assert [len(value) for _, value in messages] == [size] * 3
+    told = [json.loads(value) for _, value in messages]
+    assert told[1]["user_id"] == most
+    assert list(told[2]) == ["user_id", "url", "channel", "received_at", "padding"]
+    assert messages[2][1] == to_json(7, "/products/4", "paid search", STAMP_MS, size)
+
+
+def test_padding_does_not_repeat_itself() -> None:
+    text = filler(4_096)
+    assert len(zlib.compress(text)) > 0.75 * len(text)
 
 
 def test_groups_with_different_stamps_share_a_batch(renderer: Renderer) -> None:
@@ -93,7 +160,7 @@ def test_mixing_is_a_bijection_on_a_sample() -> None:
 
 def test_the_mixture_is_half_products_half_profiles_and_even() -> None:
     stream, n = Stream(42, "pageviews/0"), 20_000
-    numbers = [page_number(stream.draw(i)[1], ITEMS, USERS) for i in range(n)]
+    numbers = [page_number(stream.draw(i)[1], EVEN_ITEMS, EVEN_USERS) for i in range(n)]
     products = [x for x in numbers if page_url(x, ITEMS).startswith("/products/")]
     assert len(products) / n == pytest.approx(0.5, abs=0.02)
     for channel in range(len(CHANNELS)):
@@ -107,7 +174,8 @@ def test_event_n_does_not_depend_on_what_was_asked_before(seed: int, n: int) -> 
     used, fresh = Stream(seed, "purchases"), Stream(seed, "purchases")
     for other in (0, n + 1, n + 2**32):
         used.draw(other)
-    assert purchase(used, n, ITEMS, USERS) == purchase(fresh, n, ITEMS, USERS)
+    found = [purchase(stream, n, EVEN_ITEMS, EVEN_USERS) for stream in (used, fresh)]
+    assert found[0] == found[1]
 
 
 def test_seeds_and_partitions_have_sequences_of_their_own() -> None:

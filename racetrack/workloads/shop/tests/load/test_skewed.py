@@ -1,0 +1,95 @@
+"""With SHOP_KEY_SKEW users and items follow Zipf's law: in pageviews over all partitions, and in
+purchases."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+from cffi import FFI  # type: ignore[import-untyped]
+from scipy.stats import chisquare
+
+from loadgen.clock import NS_PER_S
+from loadgen.schedule import Schedule
+from racetrack.workloads.shop.load.pageviews import Pageviews
+from racetrack.workloads.shop.load.purchases import Purchases
+from racetrack.workloads.shop.load.tracers import Reserved
+from racetrack.workloads.shop.tests.load.shop_settings import load
+
+EXPONENT, STAMP_MS = 1.2, 1_763_712_000_123
+SHOP = load(SHOP_USERS="200", SHOP_ITEMS="50", PAGEVIEWS_PARTITIONS="3", SHOP_KEY_SKEW="1.2")
+LAST_USER = Reserved.of(SHOP).last_user
+# Ids over partitions as a hash would spread them.
+USERS = [[u for u in range(1, LAST_USER + 1) if u * 7919 % 3 == p] for p in range(3)]
+PAGEVIEWS = 60_000
+
+
+@pytest.fixture(scope="module")
+def pageviews() -> Pageviews:
+    ffi = FFI()
+    ffi.cdef(
+        "typedef struct { int err; void *rkt; int32_t partition; char *payload; size_t len;"
+        " char *key; size_t key_len; int64_t offset; void *_private; } rd_kafka_message_t;"
+    )
+    return Pageviews(SHOP, USERS, ffi)
+
+
+@pytest.fixture(scope="module")
+def sent(pageviews: Pageviews) -> list[dict[str, Any]]:
+    """What is sent of some time: of each partition by its weight."""
+    renderer, found = pageviews.renderer(PAGEVIEWS), []
+    ffi: Any = renderer._ffi
+    for partition, weight in enumerate(pageviews.weights):
+        renderer.clear()
+        count = round(PAGEVIEWS * weight / sum(pageviews.weights))
+        renderer.events(renderer.share(partition), 0, count, STAMP_MS)
+        messages = (renderer.messages[n] for n in range(count))
+        found += [json.loads(ffi.buffer(m.payload, m.len)[:]) for m in messages]
+    return found
+
+
+def follows_zipf(found: Counter[int], count: int) -> bool:
+    shares = [n**-EXPONENT for n in range(1, count + 1)]
+    expected = [found.total() * share / sum(shares) for share in shares]
+    observed = [found[n] for n in range(1, count + 1)]
+    return bool(chisquare(observed, expected).pvalue > 0.001) and found.keys() <= {
+        *range(1, count + 1)
+    }
+
+
+def test_viewers_products_and_profiles_follow_zipf_s_law(sent: list[dict[str, Any]]) -> None:
+    assert follows_zipf(Counter(view["user_id"] for view in sent), SHOP.users)
+    for kind, count in (("products", SHOP.items), ("profiles", SHOP.users)):
+        urls = [view["url"].split("/") for view in sent]
+        assert follows_zipf(Counter(int(url[2]) for url in urls if url[1] == kind), count)
+
+
+def test_channels_stay_equally_frequent(sent: list[dict[str, Any]]) -> None:
+    of_the_most_popular = Counter(v["channel"] for v in sent if v["url"] == "/products/1")
+    assert len(of_the_most_popular) == 5
+    assert chisquare(list(of_the_most_popular.values())).pvalue > 0.001
+
+
+def test_buyers_and_what_they_buy_follow_it_too() -> None:
+    purchases = Purchases(SHOP, Schedule.starting(0, 0, 1000 * NS_PER_S))
+    buys = [purchases.make(n, 0) for n in range(20_000)]
+    assert follows_zipf(Counter(user for user, _, _ in buys), SHOP.users)
+    assert follows_zipf(Counter(item for _, item, _ in buys), SHOP.items)
+
+
+def test_the_pageview_of_a_purchase_is_of_its_buyer_and_product(pageviews: Pageviews) -> None:
+    purchases = Purchases(SHOP, Schedule.starting(0, 0, 1000 * NS_PER_S))
+    for n in range(500):
+        buyer, product, _ = purchases.make(n, 0)
+        partition, (user, page) = pageviews.derived(Purchases.name, n)
+        assert (user, page // 5 + 1) == (buyer, product)
+        assert buyer in USERS[partition]
+
+
+def test_a_partition_without_users_gets_nothing_and_one_with_few_gets_a_little() -> None:
+    shop = load(SHOP_USERS="100", PAGEVIEWS_PARTITIONS="3", SHOP_KEY_SKEW="4")
+    last = Reserved.of(shop).last_user
+    users = [[u for u in range(1, last + 1) if u != 100], [100, last], [last]]
+    weights = Pageviews(shop, users).weights
+    assert weights[1:] == [1, 0]
+    assert weights[0] == pytest.approx(1_000_000, abs=1)
