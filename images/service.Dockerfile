@@ -1,9 +1,18 @@
-# Services of the native runtime, with its parts and code. PREPARE: services that run once during the
-# build, the image's own last; may be empty. SERVICES: services that the containers run.
+# Services of the native runtime, with its parts and code. INSTALLS: a part with Python packages, made
+# in a stage of its own. PREPARE: services that run once during the build, the image's own last. Both
+# may be empty. SERVICES: services that the containers run.
+ARG BASE
 ARG SERVE
+FROM ${BASE} AS installed
+ARG INSTALLS
+COPY install /opt/racetrack
+RUN mkdir -p /opt/parts \
+ && if [ -n "${INSTALLS}" ]; then sh /opt/racetrack/install.sh "${INSTALLS}"; fi
+
 FROM ${SERVE} AS prepared
 ARG PREPARE
 ARG NOT_KEPT
+COPY --from=installed /opt/parts /opt/racetrack/parts
 COPY parts /opt/racetrack/parts
 COPY code /opt/racetrack
 RUN set -a && . /opt/racetrack/prepare.env \
@@ -13,5 +22,7 @@ RUN set -a && . /opt/racetrack/prepare.env \
 FROM ${SERVE}
 ARG SERVICES
 COPY --from=prepared /opt/racetrack /opt/racetrack
+# Where docker-compose.yml mounts the scripts, and where a native run has them.
+RUN ln -s /scripts /opt/racetrack/scripts
 ENV SERVICES=${SERVICES}
 CMD ["sh", "-c", "exec python -m racetrack.stack.native.serve $SERVICES"]

@@ -22,12 +22,7 @@ from racetrack.stack import jvm
 from tests.image_facts import IMAGES, Image
 
 PUBLISHED = ("docker-compose.yml",)
-# As a person names them who has all engines (docker-compose.airgap.yml says how).
-AIRGAP = (
-    *PUBLISHED,
-    "docker-compose.airgap.yml",
-    *(str(file.relative_to(REPO)) for file in plugins.files("airgap.yml")),
-)
+AIRGAP = (*PUBLISHED, "docker-compose.airgap.yml")
 # `up` starts those of them only that no profile keeps.
 ON_REQUEST = ("redis",)
 OF_THE_STACK = ("mysql", "redpanda", "debezium", "loadgen", *ON_REQUEST)

@@ -1,10 +1,11 @@
 """Images of the compose stack for sites that can't pull images, built from package registries only.
 
 The base image is a Debian made by debootstrap (racetrack/install/base.py). The serve image adds a
-small Python environment that starts services (images/serve.Dockerfile). Each service has an image
-on top of these. The images contain the native runtime's parts (installed components, see
-racetrack/install): relocatable parts are copied from the cache, and Python environments are
-installed during the build by the same recipe.
+small Python environment that starts services (images/serve.Dockerfile). Each native service has an
+image on top of these (images/service.Dockerfile). Python programs of ours, such as the generator,
+have images on top of the base (images/program.Dockerfile). The images contain the native runtime's
+parts (installed components, see racetrack/install): relocatable parts are copied from the cache,
+and Python environments are installed during the build by the same recipe.
 """
 
 from collections.abc import Mapping
@@ -43,14 +44,14 @@ OF_THE_STACK = (
     ),
     Image(
         "loadgen",
-        FOLDER / "loadgen.Dockerfile",
         installs="loadgen",
         locks=("requirements/librdkafka.lock", "loadgen/requirements.lock"),
+        command="pypy3 -m loadgen",
         files=("loadgen", "racetrack/__init__.py", *workload_files("load")),
     ),
 )
 OF_ENGINES: Mapping[str, tuple[Image, ...]] = {
-    engine: tuple(module.IMAGES) for engine, module in plugins.of_all("airgap").items()
+    engine: tuple(module.INSTALLS.images) for engine, module in plugins.of_all("recipe").items()
 }
 IMAGES: Mapping[str, Image] = {
     image.name: image for images in (OF_THE_STACK, *OF_ENGINES.values()) for image in images

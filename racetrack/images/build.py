@@ -159,8 +159,8 @@ class _Builder:
 def _arguments(name: str) -> dict[str, str]:
     """Return build arguments: the base images, the arguments of the service, and proxies."""
     found = {"BASE": image_name("base"), "SERVE": image_name("serve"), **pip.proxies()}
-    image = IMAGES.get(name)
-    if image and image.dockerfile is None:
+    if image := IMAGES.get(name):
+        found["INSTALLS"], found["COMMAND"] = image.installs, image.command
         found["PREPARE"] = " ".join(image.prepare)
         found["SERVICES"] = " ".join(image.runs)
         found["NOT_KEPT"] = " ".join(f"parts/{part}" for part in image.only_to_prepare)

@@ -19,7 +19,7 @@ class BuildContext:
     """
 
     def __init__(self, dockerfile: Path) -> None:
-        self._content: list[tuple[str, Path | bytes]] = []
+        self._content: list[tuple[str, Path | bytes | None]] = []  # None: an empty folder
         self._digest = hashlib.sha256()
         self._add("Dockerfile", dockerfile.read_bytes())
 
@@ -48,6 +48,10 @@ class BuildContext:
                 if file.is_file() and not set(NOT_COPIED) & set(inside.parts):
                     self._add(f"{under}{inside.as_posix()}", file.read_bytes(), counts=counts)
 
+    def folder(self, name: str) -> None:
+        """Add a folder that may stay empty: a COPY of one that is missing would fail."""
+        self._content.append((name, None))
+
     def part(self, name: str, folder: Path) -> None:
         """Add an installed part. The name of its folder identifies its content."""
         self.add_to_digest(folder.name)
@@ -61,6 +65,10 @@ class BuildContext:
             for name, content in self._content:
                 if isinstance(content, Path):
                     archive.add(content, name, filter=_copied)
+                elif content is None:
+                    member = tarfile.TarInfo(name)
+                    member.type, member.mode = tarfile.DIRTYPE, 0o755
+                    archive.addfile(member)
                 else:
                     member = tarfile.TarInfo(name)
                     member.size, member.mode = len(content), 0o644

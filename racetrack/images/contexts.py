@@ -74,10 +74,12 @@ class Contexts:
         """Return the context of one image; `engine` is the engine it belongs to, if any."""
         below = ["serve"] if image.runs else []
         below += ["base"] if image.installs or not image.runs else []
-        context = self._new(image.dockerfile or FOLDER / "service.Dockerfile", *below)
-        context.add_to_digest(*image.prepare, *image.runs)
+        context = self._new(FOLDER / image.dockerfile, *below)
+        context.add_to_digest(image.installs, *image.prepare, *image.runs, image.command)
+        context.folder("parts")
         for part in image.parts:
             context.part(f"parts/{part}", self._parts[part])
+        context.folder("install")
         if image.installs:
             self._add_installing(context, image, engine, "install/")
         if image.runs:

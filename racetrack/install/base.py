@@ -6,7 +6,6 @@ everything, so the images do not need this machine's mirror or certificates.
 
 import os
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 from racetrack.errors import SetupError
@@ -20,6 +19,7 @@ PACKAGES = (
     "libpython3.11",  # for a Java that calls Python
     "openjdk-17-jre-headless",
     "pypy3",  # the load generator
+    "postgresql-client",  # psql, for a Materialize that runs elsewhere
 )
 # Files that no program in the images reads.
 NOT_NEEDED = (
@@ -39,21 +39,20 @@ SOURCES = f"deb http://deb.debian.org/debian {SUITE} main\n"
 TAR = "rootfs.tar"
 
 
-def base(more: Sequence[str] = ()) -> Recipe:
-    """Return the recipe of `rootfs.tar`: a Debian with Python, Java, PyPy, and packages `more`."""
-    packages = (*PACKAGES, *more)
+def base() -> Recipe:
+    """Return the recipe of `rootfs.tar`: a Debian with Python, Java, PyPy, and psql."""
     return Recipe(
         part="base",
         label=SUITE,
         why=f"Debian {SUITE} with Python, Java and PyPy, for images (debootstrap)",
         download_mb=220,
         needs=("debootstrap", "apt-get"),
-        content=("\n".join((*packages, *NOT_NEEDED)).encode(),),
-        build=lambda site: _build(site, packages),
+        content=("\n".join((*PACKAGES, *NOT_NEEDED)).encode(),),
+        build=_build,
     )
 
 
-def _build(site: Site, packages: Sequence[str]) -> str:
+def _build(site: Site) -> str:
     if os.geteuid() != 0:
         raise SetupError("base: debootstrap needs root. Call it again with sudo.")
     root = site.folder / "root"
@@ -61,7 +60,7 @@ def _build(site: Site, packages: Sequence[str]) -> str:
     packed.mkdir()
     site.run(
         *("debootstrap", "--variant=minbase", f"--keyring={apt.DEBIAN_KEYRING}"),
-        *(f"--cache-dir={packed}", f"--include={','.join(packages)}"),
+        *(f"--cache-dir={packed}", f"--include={','.join(PACKAGES)}"),
         *(SUITE, root, apt.mirror(site)),
         doing="making a Debian",
     )

@@ -2,21 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 
 @dataclass(frozen=True)
 class Image:
     """Image with the name of its service in the compose files. Paths are relative to the
-    repository, except `dockerfile`.
+    repository.
 
-    An engine defines its images as `IMAGES` in its `airgap.py`. `parts` are relocatable components
-    that are copied from the cache; `installs` is a Python environment that is installed during the
-    build by its usual recipe.
+    An engine lists its images in the `INSTALLS` of its `recipe.py`. `parts` are relocatable
+    components that are copied from the cache; `installs` is a Python environment that is installed
+    during the build by its usual recipe. An image either runs native services or has a command.
     """
 
     name: str
-    dockerfile: Path | None = None  # None: images/service.Dockerfile
     parts: Sequence[str] = ()
     installs: str = ""  # name of a part
     locks: Sequence[str] = ()  # lock files that determine the content of `installs`
@@ -24,5 +22,10 @@ class Image:
     runs: Sequence[str] = ()  # native services; the image contains their code
     prepare: Sequence[str] = ()  # services to run once during the build; the last is one of `runs`
     only_to_prepare: Sequence[str] = ()  # parts to remove after `prepare`
+    command: str = ""  # starts a program that is not a native service
     files: Sequence[str] = ()  # other files and folders of the repository
-    packages: Sequence[str] = ()  # Debian packages that this image needs in the base image
+
+    @property
+    def dockerfile(self) -> str:
+        """The file in `images/` that the image is built from."""
+        return "program.Dockerfile" if self.command else "service.Dockerfile"

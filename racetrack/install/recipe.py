@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from racetrack.install.image import Image
+
 Say = Callable[[str], None]
 
 
@@ -104,3 +106,4 @@ class Installs:
     versions: Sequence[str] = ()  # settings that contain the versions of these parts
     pypi: Sequence[PypiLock] = ()
     maven: Sequence[MavenPart] = ()
+    images: Sequence[Image] = ()  # of its services, for `./race images`

@@ -54,7 +54,7 @@ def _on_request() -> Mapping[str, Make]:
     return {
         "tests": lambda _: pypi.tests(),
         "serve": lambda _: pypi.serve(),
-        "base": lambda _: base.base(_packages_in_base()),
+        "base": lambda _: base.base(),
         "compose": lambda _: debian.compose(),
         **{part: make for brought in _of_engines() for part, make in brought.on_request.items()},
     }
@@ -62,9 +62,3 @@ def _on_request() -> Mapping[str, Make]:
 
 def _of_engines() -> list[Installs]:
     return [module.INSTALLS for module in plugins.of_all("recipe").values()]
-
-
-def _packages_in_base() -> list[str]:
-    """Return the Debian packages that the engines' images need in the base image."""
-    images = [image for module in plugins.of_all("airgap").values() for image in module.IMAGES]
-    return list(dict.fromkeys(package for image in images for package in image.packages))

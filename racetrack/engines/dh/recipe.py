@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from racetrack.install import pip, pypi
+from racetrack.install.image import Image
 from racetrack.install.recipe import Installs, PypiLock, Recipe, Site
 
 LOCK = Path(__file__).with_name("requirements.lock")
@@ -43,4 +44,15 @@ INSTALLS = Installs(
     parts={"deephaven": deephaven},
     versions=(VERSION,),
     pypi=(PypiLock(LOCK, ["racetrack/engines/dh/requirements.in"]),),
+    images=(
+        Image(
+            "deephaven",
+            installs="deephaven",
+            locks=("racetrack/engines/dh/requirements.lock",),
+            versions=(VERSION,),
+            prepare=("deephaven",),
+            runs=("deephaven",),
+            files=("racetrack/engines/dh/server.py", "racetrack/engines/dh/logback.xml"),
+        ),
+    ),
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from racetrack.install import central, pypi
+from racetrack.install.image import Image
 from racetrack.install.recipe import Installs, MavenPart, PypiLock, Recipe, Site
 
 HERE = Path(__file__).parent
@@ -68,4 +69,13 @@ INSTALLS = Installs(
     versions=NAMES,
     pypi=(PypiLock(LOCK, ["racetrack/engines/flink/requirements.in"]),),
     maven=(MAVEN,),
+    images=(
+        Image(
+            "flink",
+            parts=("flink",),
+            prepare=("flink",),
+            runs=("flink",),
+            files=("racetrack/engines/flink/log4j2.properties",),
+        ),
+    ),
 )

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from racetrack.install import apt, debian, pypi
+from racetrack.install.image import Image
 from racetrack.install.recipe import Installs, PypiLock, Recipe, Site
 
 # The newest that a release has.
@@ -12,6 +13,26 @@ POSTGRES_SERVERS = tuple(f"postgresql-{major}" for major in range(20, 13, -1))
 # What the server links to, and no compiler for queries. The C library is the host's own: the
 # packages are of the host's release, and initdb starts the server without asking for a loader.
 POSTGRES_NEEDS = re.compile(r"^(postgresql-\d+|lib(?!perl|c6|c-|llvm|z3)|zlib1g)")
+# What the feeder imports of the harness, and itself.
+FEED = (
+    "racetrack/__init__.py",
+    "racetrack/environment.py",
+    "racetrack/errors.py",
+    "racetrack/plugins.py",
+    "racetrack/config.py",
+    "racetrack/units.py",
+    "racetrack/stack/__init__.py",
+    "racetrack/stack/avro.py",
+    "racetrack/stack/contract.py",
+    "racetrack/stack/net.py",
+    "racetrack/stack/service.py",
+    "racetrack/engines/__init__.py",
+    "racetrack/engines/pg/__init__.py",
+    "racetrack/engines/pg/feed/__init__.py",
+    "racetrack/engines/pg/feed/consumer.py",
+    "racetrack/engines/pg/feed/plan.py",
+    "racetrack/engines/pg/feed/sink.py",
+)
 FEED_LOCK = Path(__file__).with_name("feed") / "requirements.lock"
 
 
@@ -62,6 +83,16 @@ INSTALLS = Installs(
                 "requirements/harness.lock",
                 "racetrack/engines/pg/feed/requirements.in",
             ],
+        ),
+    ),
+    images=(
+        Image("postgres", parts=("postgres",), prepare=("postgres",), runs=("postgres",)),
+        Image(
+            "pgfeed",
+            installs="pgfeed",
+            locks=("racetrack/engines/pg/feed/requirements.lock",),
+            command="python -m racetrack.engines.pg.feed.consumer",
+            files=FEED,
         ),
     ),
 )

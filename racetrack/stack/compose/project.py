@@ -10,7 +10,6 @@ from typing import Any
 
 import psutil
 
-from racetrack import plugins
 from racetrack.config import REPO, Settings, revealed
 from racetrack.errors import RacetrackError, SetupError
 from racetrack.stack.compose import orphans
@@ -45,7 +44,7 @@ class Project:
         self._settings = settings
         files = [REPO / "docker-compose.yml"]
         if settings.airgap:
-            files += [REPO / "docker-compose.airgap.yml", *plugins.files("airgap.yml")]
+            files.append(REPO / "docker-compose.airgap.yml")
         self._command = ["docker", "compose", "--project-name", self.name, "--profile", ENGINES]
         self._command += ["--project-directory", str(REPO), "--ansi", "never"]
         self._command += [argument for file in files for argument in ("--file", str(file))]

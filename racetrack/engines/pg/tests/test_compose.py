@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from racetrack.config import REPO, load
-from racetrack.engines.pg.airgap import FEED
+from racetrack.engines.pg.recipe import FEED
 from racetrack.engines.pg.services import pgfeed, postgres
 from racetrack.images.context import BuildContext
 from racetrack.stack.compose.project import Project

@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from racetrack.engines.shared.java_program import FILES
 from racetrack.install import java
+from racetrack.install.image import Image
 from racetrack.install.recipe import Installs, MavenPart, Recipe
 
 SHARED = Path(__file__).parents[1]
@@ -67,6 +69,7 @@ class ProgramRecipe:
             on_request={self.maven_for_tests.name: self._tests},
             versions=(self.version,),
             maven=(self.maven, self.maven_for_tests),
+            images=(Image(self.engine, parts=(self.engine,), runs=(self.engine,), files=FILES),),
         )
 
     def _engine(self, versions: Mapping[str, str]) -> Recipe:
