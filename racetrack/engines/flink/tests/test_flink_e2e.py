@@ -5,7 +5,6 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator
 
-import psutil
 import pytest
 
 from racetrack.config import REPO, Settings
@@ -13,91 +12,41 @@ from racetrack.engines import find_engine
 from racetrack.engines.contract import DemoError, NoSuchView
 from racetrack.engines.flink.gateway import Gateway
 from racetrack.engines.flink.settings import FlinkSettings
+from racetrack.engines.shared.tests import programs_e2e, upsert_e2e
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import running_stack
-from racetrack.workloads.shop.catalogue import VIEWS
-from tests.e2e.shared import (
-    Door,
-    check_answers,
-    check_views_followed,
-    ended_well,
-    purchases_without_marks,
-    run_folder,
-    stack_up,
-    write_odd_rows,
-)
+from tests.e2e.shared import Door, ended_well, run_folder, stack_up
 from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e
 
-TRACER_EVENTS_PER_S = 12
-CHANGES = {
-    "UPDATES_PER_SECOND": "30",
-    "DELETES_PER_SECOND": "5",
-    "TRACER_EVENTS_PER_SECOND": str(TRACER_EVENTS_PER_S),
-    "READS_PER_SECOND": "6",
-}
-RUN = ("run_experiment.sh", "flink", "2000", "15", "10", "1.0", "--verify")
-RUN_ON_ADS = (*RUN[:2], "1000", "5", "15", "1.0", "--verify", "--workload", "ads")
-WITHIN_S = 400
+WITHIN_S = upsert_e2e.WITHIN_S
 
 
 def run(**settings: str) -> Door:
-    """A verified experiment in which rows of the shop change and go."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in (CHANGES | settings).items():
-            patch.setenv(name, value)
-        door = Door(*RUN)
-        write_odd_rows(door)
-        door.wait(WITHIN_S)
-    return door
+    """A verified experiment with tasks side by side, which may overtake each other."""
+    return upsert_e2e.run("flink", 2_000, FLINK_PARALLELISM="2", **settings)
 
 
 @pytest.fixture(scope="module")
 def finished() -> Door:
-    """With tasks side by side, which may overtake each other."""
-    door = run(FLINK_PARALLELISM="2")
+    door = run()
     ended_well(door)
     return door
 
 
 def test_every_view_is_right_after_updates_and_deletions(finished: Door) -> None:
-    run = read_run(run_folder(finished.output))
-    verified = run["verified"]
-    assert {name: view["status"] for name, view in verified["views"].items()} == {
-        view.name: "right" for view in VIEWS
-    }, finished.output
-    for name, view in verified["views"].items():
-        assert view["compared"] > 0, name
-    # The shop began with 1,000 purchases, and three a second came.
-    assert purchases_without_marks(run, run_folder(finished.output)) < 1_000
+    upsert_e2e.check_every_view_is_right(finished)
 
 
-def test_its_views_are_followed_by_their_marks(finished: Door) -> None:
-    folder = run_folder(finished.output)
-    check_views_followed(read_run(folder), folder, TRACER_EVENTS_PER_S)
-
-
-def test_its_views_are_read_by_a_client_that_keeps_them(finished: Door) -> None:
-    run = read_run(run_folder(finished.output))
-    check_answers(run)
-    assert not any(read["errors"] for read in run["results"]["reads"])
+def test_its_views_are_followed_and_read(finished: Door) -> None:
+    upsert_e2e.check_views_are_followed_and_read(finished)
 
 
 def test_its_progress_came_while_it_ran(finished: Door) -> None:
     """Not at checkpoints, of which there are none, and not at the end."""
-    folder = run_folder(finished.output)
-    lines = (folder / "flink_sample_dt.log").read_text().splitlines()
-    assert len(lines) > 50
-    run = read_run(folder)
-    assert run["results"]["processed_pageviews"] == run["results"]["published_pageviews"]
-    assert 0 < run["results"]["dt_ms"]["p50"] < 60_000
-
-
-def test_what_was_measured_is_its_own(finished: Door) -> None:
-    run = read_run(run_folder(finished.output))
-    assert run["results"]["processes"]["flink"]["cpu_s"] > 0
-    assert {"flink", "flink-kafka"} <= set(run["versions"])
+    upsert_e2e.check_progress_came_while_it_ran(finished, "flink", updates=50)
+    assert {"flink", "flink-kafka"} <= set(read_run(run_folder(finished.output))["versions"])
 
 
 def test_it_leaves_nothing_behind(finished: Door, nothing_left: Callable[[], None]) -> None:
@@ -107,12 +56,9 @@ def test_it_leaves_nothing_behind(finished: Door, nothing_left: Callable[[], Non
 def test_verification_catches_what_is_fast_and_wrong() -> None:
     """The trap of upsert-materialize=NONE: emails change while profiles are viewed, and the old
     state of a row may come after the new one."""
-    door = run(FLINK_UPSERT_MATERIALIZE="NONE", FLINK_PARALLELISM="2", UPDATES_PER_SECOND="300")
+    door = run(FLINK_UPSERT_MATERIALIZE="NONE", UPDATES_PER_SECOND="300")
     run_json = read_run(run_folder(door.output))
-    wrong = {
-        name for name, view in run_json["verified"]["views"].items() if view["status"] == "wrong"
-    }
-    assert "profile_views_enriched" in wrong, door.output
+    assert upsert_e2e.statuses(door)["profile_views_enriched"] == "wrong", door.output
     assert run_json["outcome"] != "ok"
     assert door.process.returncode != 0
     assert any("FLINK_UPSERT_MATERIALIZE=NONE" in caveat for caveat in run_json["caveats"])
@@ -122,7 +68,8 @@ def test_a_killed_one_goes_on_from_its_last_checkpoint() -> None:
     """And counts nothing twice that came after it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FLINK_CHECKPOINT_MS", "1000")
-        door = Door(*RUN_ON_ADS, "--fault", "kill:engine@6s")
+        words = "flink 1000 5 15 1.0 --verify --workload ads --fault kill:engine@6s"
+        door = Door("run_experiment.sh", *words.split())
         run = ended_well(door)
     assert {view["status"] for view in run["verified"]["views"].values()} == {"right"}
     log = (run_folder(door.output) / "stack" / "flink.log").read_text()
@@ -133,7 +80,7 @@ def test_a_killed_one_goes_on_from_its_last_checkpoint() -> None:
 def up() -> Iterator[Door]:
     """A stack that was put up by hand; the demo is not loaded yet. Rows change and go."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in CHANGES.items():
+        for name, value in upsert_e2e.CHANGES.items():
             patch.setenv(name, value)
         with stack_up("flink", WITHIN_S) as door:
             yield door
@@ -148,16 +95,9 @@ def test_a_refused_statement_comes_with_its_cause(up: Door, settings: Settings) 
 
 
 def test_it_listens_on_loopback_only(up: Door, settings: Settings) -> None:
-    found = running_stack(settings)
-    assert found
-    listening = {
-        connection.laddr.ip
-        for pid in found[1].services["flink"]
-        for connection in psutil.Process(pid).net_connections(kind="tcp")
-        if connection.status == psutil.CONN_LISTEN
-    }
-    assert listening <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
+    listening = programs_e2e.listening("flink", settings)
     assert listening
+    assert set(listening) <= {"127.0.0.1", "::1"}
 
 
 def test_the_script_can_be_pasted_into_flinks_own_client(
@@ -183,9 +123,7 @@ def test_the_script_can_be_pasted_into_flinks_own_client(
     found = running_stack(settings)
     assert found
     wait_until(lambda: rows(found[0], "item_summary") > 900, "items", WITHIN_S)
-    verified = Door("race", "verify")
-    assert verified.wait(WITHIN_S) == 0, verified.output
-    assert "every view is right" in verified.output
+    upsert_e2e.check_stack_that_is_up()
 
 
 def rows(stack: Stack, view: str) -> int:

@@ -1,7 +1,6 @@
 """Engines that are Java programs of ours, for their tests."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from racetrack import plugins
 from racetrack.config import load
@@ -42,7 +41,3 @@ def other_settings(engine: str) -> Mapping[str, str]:
         for name in service_of(engine).environment(load())
         if name.startswith(own)
     }
-
-
-def dockerfile(engine: str) -> Path:
-    return recipe_of(engine).program / "Dockerfile"

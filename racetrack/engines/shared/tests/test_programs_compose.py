@@ -3,14 +3,15 @@ are built into."""
 
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from racetrack.config import load
+from racetrack.engines.shared import java_program
 from racetrack.engines.shared.tests.programs import (
     ENGINES,
-    dockerfile,
     other_settings,
     recipe_of,
     service_of,
@@ -23,15 +24,24 @@ from tests.image_facts import IMAGES
 every = pytest.mark.parametrize("engine", ENGINES)
 
 
+DOCKERFILE = Path(java_program.__file__).with_name("Dockerfile")
+
+
 def text(engine: str) -> str:
-    """Its Dockerfile, each instruction on one line."""
-    return dockerfile(engine).read_text().replace("\\\n", " ")
+    """The Dockerfile, each instruction on one line, with the arguments of this engine."""
+    args: Mapping[str, str] = service(engine)["build"]["args"]
+    return re.sub(
+        r"\$\{(\w+)\}",
+        lambda found: args.get(found[1], found[0]),
+        DOCKERFILE.read_text().replace("\\\n", " "),
+    )
 
 
-def files_beside(engine: str) -> list[Path]:
-    """Those of its program that the options name that Java is started with."""
-    named = " ".join(service_of(engine).options(Path("/program")))
-    return [dockerfile(engine).with_name(name) for name in re.findall(r"/program/(\S+)", named)]
+def copied(engine: str) -> list[Path]:
+    """Files and folders that are copied from the repository, in their order."""
+    context = Path(service(engine)["build"]["context"])
+    sources = re.findall(r"^COPY (?!--from)(.+) \S+$", text(engine), re.MULTILINE)
+    return [path for pattern in " ".join(sources).split() for path in context.glob(pattern)]
 
 
 @every
@@ -51,7 +61,7 @@ def test_its_image_is_built_here_on_the_published_one(engine: str) -> None:
     described = service(engine)
     assert "build" in described
     assert image_of(described) is IMAGES["eclipse-temurin"]
-    assert dockerfile_of(described) == dockerfile(engine)
+    assert dockerfile_of(described).resolve() == DOCKERFILE
 
 
 @every
@@ -63,28 +73,24 @@ def test_it_is_compiled_as_natively(engine: str) -> None:
 
 @every
 def test_what_it_is_compiled_from_gets_to_the_builder(engine: str) -> None:
-    """And nothing else does, as the file of what is left out has it."""
     recipe = recipe_of(engine)
-    copies = re.findall(r"^COPY (?!--from)(.+) \S+$", text(engine), re.MULTILINE)
-    copied = " ".join(copies).split()
-    context = dockerfile(engine).parents[2]
     own, *shared = recipe.sources
     assert own == recipe.program / "src" / "main" / "java"
-    assert [context / path for path in copied] == [
-        recipe.maven.pom,
-        recipe.program / "src",
-        *shared,
-        *files_beside(engine),
-    ]
-    ignored = dockerfile(engine).with_name("Dockerfile.dockerignore").read_text()
-    assert re.findall(r"^!(\S+)$", ignored, re.MULTILINE) == copied
+    beside = [recipe.program / name for name in recipe.beside]
+    needed = [recipe.maven.pom, recipe.program / "src", *shared, recipe.maven.pom, *beside]
+    assert copied(engine) == needed
+    context = Path(service(engine)["build"]["context"])
+    ignored = DOCKERFILE.with_name("Dockerfile.dockerignore").read_text()
+    kept = re.findall(r"^!(\S+)$", ignored, re.MULTILINE)
+    assert set(needed) <= {path for pattern in kept for path in context.glob(pattern)}
 
 
 @every
 def test_it_is_started_as_natively(engine: str) -> None:
-    for option in service_of(engine).options(Path("/program")):
-        assert f'"{option}"' in text(engine)
-    assert f'"{service_of(engine).main}"' in text(engine)
+    (command,) = re.findall(r"^CMD exec java (.*)$", text(engine), re.MULTILINE)
+    given = [*shlex.split(command), *options_in(engine, "JDK_JAVA_OPTIONS")]
+    assert set(service_of(engine).options(Path("/program"))) <= set(given)
+    assert given[given.index("-cp") + 2].replace("$ENGINE", engine) == service_of(engine).main
 
 
 @every
@@ -96,8 +102,12 @@ def test_what_it_keeps_and_its_readiness_are_in_memory(engine: str) -> None:
     assert ready
     assert ready[1].startswith(f"{folder}/")
     assert described["healthcheck"]["test"][-1] == ready[1]
+    assert f"WORKDIR {folder}" in text(engine)
     if service_of(engine).keeps_state:
         assert f" STATE_FOLDER={folder}/" in text(engine)
     else:
-        assert f"java.io.tmpdir={folder}" in text(engine)
-        assert f"WORKDIR {folder}" in text(engine)
+        assert f"-Djava.io.tmpdir={folder}" in options_in(engine, "JAVA_TOOL_OPTIONS")
+
+
+def options_in(engine: str, variable: str) -> list[str]:
+    return str(service(engine)["environment"].get(variable, "")).split()

@@ -4,34 +4,20 @@ it listens on."""
 import ipaddress
 from collections.abc import Iterator
 
-import psutil
 import pytest
 
 from racetrack.config import Settings
+from racetrack.engines.shared.tests import programs_e2e, upsert_e2e
 from racetrack.engines.spark.engine import NOT_MADE
-from racetrack.stack.runtime import running_stack
 from racetrack.workloads.contract import find_workload
-from tests.e2e.shared import (
-    Door,
-    check_answers,
-    check_views_followed,
-    ended_well,
-    run_folder,
-    stack_up,
-)
+from tests.e2e.shared import Door, ended_well, run_folder, stack_up
 from tests.run_json import read_run
 
 pytestmark = pytest.mark.e2e
 
 WITHIN_S = 400
 RUN = ("run_experiment.sh", "spark", "500", "10", "10", "1.0", "--verify")
-TRACER_EVENTS_PER_S = 12
-CHANGES = {
-    "UPDATES_PER_SECOND": "20",
-    "DELETES_PER_SECOND": "2",
-    "TRACER_EVENTS_PER_SECOND": str(TRACER_EVENTS_PER_S),
-    "READS_PER_SECOND": "6",
-}
+CHANGES = upsert_e2e.CHANGES | {"UPDATES_PER_SECOND": "20", "DELETES_PER_SECOND": "2"}
 
 
 def run(*further: str, **settings: str) -> Door:
@@ -44,12 +30,6 @@ def run(*further: str, **settings: str) -> Door:
     return door
 
 
-def right(door: Door) -> dict[str, str]:
-    """View → what was found of it."""
-    verified = read_run(run_folder(door.output))["verified"]
-    return {name: view["status"] for name, view in verified["views"].items()}
-
-
 @pytest.fixture(scope="module")
 def shop() -> Door:
     """A run in which rows of the shop change and go, and its views are followed and read."""
@@ -59,21 +39,14 @@ def shop() -> Door:
 
 
 def test_the_shop_s_views_are_right_after_updates_and_deletions(shop: Door) -> None:
-    assert right(shop) == {
+    assert upsert_e2e.statuses(shop) == {
         view.name: "absent" if view.name in NOT_MADE else "right"
         for view in find_workload("shop").views
     }
 
 
-def test_the_views_that_it_makes_are_followed_by_their_marks(shop: Door) -> None:
-    folder = run_folder(shop.output)
-    check_views_followed(read_run(folder), folder, TRACER_EVENTS_PER_S)
-
-
-def test_the_views_that_it_makes_are_read(shop: Door) -> None:
-    run = read_run(run_folder(shop.output))
-    check_answers(run)
-    assert not any(read["errors"] for read in run["results"]["reads"])
+def test_the_views_that_it_makes_are_followed_and_read(shop: Door) -> None:
+    upsert_e2e.check_views_are_followed_and_read(shop)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +57,8 @@ def test_nothing_is_lost_or_counted_twice_after_a_kill(settings: dict[str, str])
     door = run("--workload", "ads", "--fault", "kill:engine@8s", **settings)
     found = read_run(run_folder(door.output))
     assert len(found["faults"]["done"]) == 1
-    assert right(door) == {view.name: "right" for view in find_workload("ads").views}, door.output
+    views = find_workload("ads").views
+    assert upsert_e2e.statuses(door) == {view.name: "right" for view in views}, door.output
     assert found["results"]["processed_pageviews"] == found["results"]["published_pageviews"]
 
 
@@ -97,15 +71,6 @@ def up() -> Iterator[Door]:
 
 def test_nobody_else_can_reach_what_it_listens_on(up: Door, settings: Settings) -> None:
     """Spark's driver listens for executors, even where there are none."""
-    found = running_stack(settings)
-    assert found
-    listened_on = [
-        ipaddress.ip_address(connection.laddr.ip)
-        for pid in found[1].services["spark"]
-        for connection in psutil.Process(pid).net_connections(kind="tcp")
-        if connection.status == psutil.CONN_LISTEN
-    ]
+    listened_on = programs_e2e.listening("spark", settings)
     assert listened_on
-    for address in listened_on:
-        mapped = getattr(address, "ipv4_mapped", None)
-        assert (mapped or address).is_loopback, listened_on
+    assert all(ipaddress.ip_address(address).is_loopback for address in listened_on), listened_on

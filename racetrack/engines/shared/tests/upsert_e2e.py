@@ -1,0 +1,84 @@
+"""Tests on the real stack of engines whose views are topics: verified experiments on a shop whose
+rows change and go."""
+
+from collections.abc import Collection
+
+import pytest
+
+from racetrack.workloads.contract import find_workload
+from tests.e2e.shared import (
+    Door,
+    check_answers,
+    check_views_followed,
+    purchases_without_marks,
+    run_folder,
+    write_odd_rows,
+)
+from tests.run_json import read_run
+
+WITHIN_S = 400
+TRACER_EVENTS_PER_S = 12
+CHANGES = {
+    "UPDATES_PER_SECOND": "30",
+    "DELETES_PER_SECOND": "5",
+    "TRACER_EVENTS_PER_SECOND": str(TRACER_EVENTS_PER_S),
+    "READS_PER_SECOND": "6",
+}
+
+
+def run(engine: str, pageviews_per_s: int, *further: str, **settings: str) -> Door:
+    """Return a verified experiment that has ended; `further` are arguments."""
+    words = (str(pageviews_per_s), "15", "10", "1.0", "--verify", *further)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (CHANGES | settings).items():
+            patch.setenv(name, value)
+        door = Door("run_experiment.sh", engine, *words)
+        write_odd_rows(door)
+        door.wait(WITHIN_S)
+    return door
+
+
+def statuses(door: Door) -> dict[str, str]:
+    """Return view → what verification found."""
+    views = read_run(run_folder(door.output))["verified"]["views"]
+    return {name: view["status"] for name, view in views.items()}
+
+
+def check_every_view_is_right(door: Door, absent: Collection[str] = ()) -> None:
+    """Fail unless every view holds what it should after updates and deletions."""
+    assert statuses(door) == {
+        view.name: "absent" if view.name in absent else "right"
+        for view in find_workload("shop").views
+    }, door.output
+    folder = run_folder(door.output)
+    run = read_run(folder)
+    for name, view in run["verified"]["views"].items():
+        assert name in absent or view["compared"] > 0, name
+    # The shop began with 1,000 purchases, and three a second came.
+    assert purchases_without_marks(run, folder) < 1_000
+
+
+def check_views_are_followed_and_read(door: Door) -> None:
+    """Fail unless tracer events were seen in the views, and a client read them without an error."""
+    folder = run_folder(door.output)
+    run = read_run(folder)
+    check_views_followed(run, folder, TRACER_EVENTS_PER_S)
+    check_answers(run)
+    assert not any(read["errors"] for read in run["results"]["reads"])
+
+
+def check_progress_came_while_it_ran(door: Door, engine: str, updates: int) -> None:
+    """Fail unless there were more updates than this, and in the end all pageviews were counted."""
+    folder = run_folder(door.output)
+    assert len((folder / f"{engine}_sample_dt.log").read_text().splitlines()) > updates
+    results = read_run(folder)["results"]
+    assert results["processed_pageviews"] == results["published_pageviews"]
+    assert 0 < results["dt_ms"]["p50"] < 60_000
+    assert results["processes"][engine]["cpu_s"] > 0
+
+
+def check_stack_that_is_up() -> None:
+    """Fail unless every view of the stack that is up is right."""
+    verified = Door("race", "verify")
+    assert verified.wait(WITHIN_S) == 0, verified.output
+    assert "every view is right" in verified.output
