@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 
 from racetrack.analysis import raw
 from racetrack.config import REPO, Settings, load
-from racetrack.engines.mz.tests.materialize import Materialize, Running, running_materialize
+from racetrack.engines.mz.tests.materialize import Materialize, running, running_materialize
 from racetrack.engines.shared.tests.postgres import PASSWORD, Postgres, running_postgres
 from tests.e2e.shared import Door, run_folder
 from tests.run_json import read_run
@@ -92,7 +92,7 @@ def postgres() -> Iterator[Postgres]:
 def materialize(postgres: Postgres) -> Iterator[Materialize]:
     settings = load()
     where = settings.reach_address
-    outside = Running(
+    outside = running(
         f"{where}:{settings.kafka_port}", f"http://{where}:{settings.schema_registry_port}"
     )
     with running_materialize(postgres, outside) as server:

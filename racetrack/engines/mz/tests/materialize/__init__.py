@@ -1,16 +1,13 @@
 """A Materialize for tests: what it has and PostgreSQL has not, in front of a real PostgreSQL.
 
-`wire` stands between the client and PostgreSQL, `statements` says in PostgreSQL's words what
-Materialize would do, `outside` is the broker and the registry that it asks, and `sink` writes when
-a test lets it. What a real Materialize (26.9) was seen to do, pleasant or not, they do too: a name
-that keeps its quotes, a status that comes too early, a count that stays 0, a stall that passes,
-and a banner.
+`wire` stands between the client and PostgreSQL, and `statements` says in PostgreSQL's words what
+Materialize would do. Both do what a real Materialize (26.9) was seen to do, the banner too.
 """
 
-from racetrack.engines.mz.tests.materialize.double import Materialize, running_materialize
-from racetrack.engines.mz.tests.materialize.outside import FakeOutside, Outside, Running
+from racetrack.engines.mz.tests.materialize.statements import Outside, made_up, running
+from racetrack.engines.mz.tests.materialize.wire import Materialize, running_materialize
 
-__all__ = ["STAND_IN", "FakeOutside", "Materialize", "Outside", "Running", "running_materialize"]
+__all__ = ["STAND_IN", "Materialize", "Outside", "made_up", "running", "running_materialize"]
 
 # The demo's two progress views, as tables that a test fills.
 STAND_IN = """

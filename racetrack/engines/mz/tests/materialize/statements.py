@@ -1,55 +1,48 @@
 """What Materialize's own statements come to in PostgreSQL, or why they are refused.
 
 Whatever they make is a table or a view, so that PostgreSQL knows which names are taken, which
-columns there are, and what goes with a schema that is dropped. Whoever reads a source reads a table
-that a test may fill.
+columns there are, and what goes with a schema that is dropped. A source is a table that a test may
+fill. Sinks write nothing.
 """
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from racetrack.engines.mz.tests.materialize.outside import Outside
+import httpx
+from confluent_kafka.admin import AdminClient
 
-NAME = r'(?:\w+|"\w+")'
-INCLUDED = rf"(?:PARTITION|OFFSET|KEY) AS {NAME}"
-# Words that Materialize's parser keeps for itself. A name that is one of them is written in quotes.
-RESERVED = {"offset"}
+ANSWER_WITHIN_S = 10.0
+INCLUDED = r"(?:PARTITION|OFFSET|KEY) AS \w+"
 TYPES = {"long": "bigint", "int": "integer", "string": "text", "double": "double precision"}
 AVRO = (
     r"AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION (?P<registry>\w+)"
     r"(?: SEED KEY SCHEMA '(?P<key>[^']*)' VALUE SCHEMA '(?P<value>[^']*)')?"
 )
-
 SOURCE = (
     r"CREATE SOURCE (?P<name>\w+) FROM KAFKA CONNECTION (?P<kafka>\w+) \(TOPIC '(?P<topic>[^']*)'\)"
     rf" FORMAT (?P<format>JSON|BYTES|{AVRO})(?: INCLUDE (?P<include>{INCLUDED}(?:, {INCLUDED})*))?"
     r"(?: ENVELOPE (?P<envelope>DEBEZIUM|UPSERT))?"
 )
-SINK = (
-    r"CREATE SINK (?P<name>\w+) FROM (?P<view>\w+)"
-    r" INTO KAFKA CONNECTION (?P<kafka>\w+) \(TOPIC '(?P<topic>[^']*)'\)"
-    rf" KEY \(\w+\) NOT ENFORCED FORMAT {AVRO} ENVELOPE UPSERT"
-)
-# Statements that PostgreSQL has in another form. Its views are computed when they are read, so none
-# needs to be kept up to date; and a SUBSCRIBE gives only what is there at once, so whoever waits
-# for what comes later gets nothing.
+# Views are computed when they are read, so none needs to be kept up to date.
 OTHER_FORMS = {
     r"CREATE CONNECTION (\w+) TO .*": r"CREATE TABLE \1 ()",
     r"CREATE MATERIALIZED VIEW (.*)": r"CREATE VIEW \1",
     r"CREATE INDEX (\w+) ON (\w+) \((\w+)\)": r"CREATE VIEW \1 AS SELECT \3 FROM \2",
-    r"DECLARE (\w+) CURSOR FOR SUBSCRIBE \((.*)\)": r"DECLARE \1 CURSOR FOR \2",
-    r"FETCH (\d+) (\w+) WITH \(timeout = '[^']*'\)": r"FETCH \1 \2",
     r"SET search_path = (\w+)": r"SET search_path = \1, mz_catalog",
+    (
+        r"CREATE SINK (\w+) FROM (\w+) INTO KAFKA CONNECTION (\w+) \(TOPIC '[^']*'\) KEY \(\w+\)"
+        r" NOT ENFORCED FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION (\w+)"
+        r" ENVELOPE UPSERT"
+    ): r"CREATE TABLE \1 (LIKE \3, LIKE \4); CREATE VIEW \1_reads AS SELECT FROM \2",
 }
-
 # What Materialize has from the beginning. Its clock can be compared with times, and as text it is
 # a number.
 CATALOGUE = """
-DROP SCHEMA IF EXISTS mz_catalog, mz_internal CASCADE;
+DROP SCHEMA IF EXISTS mz_catalog CASCADE;
 CREATE SCHEMA mz_catalog;
-CREATE SCHEMA mz_internal;
 ALTER DATABASE materialize SET search_path = public, mz_catalog;
 SET search_path = mz_catalog;
 CREATE FUNCTION mz_now() RETURNS bigint LANGUAGE sql AS
@@ -58,14 +51,19 @@ CREATE FUNCTION is_before(bigint, timestamptz) RETURNS boolean LANGUAGE sql AS
     $$ SELECT $1 < 1000 * extract(epoch FROM $2) $$;
 CREATE OPERATOR < (LEFTARG = bigint, RIGHTARG = timestamptz, FUNCTION = is_before);
 CREATE FUNCTION mz_version() RETURNS text LANGUAGE sql AS $$ SELECT 'v0 (of the tests)' $$;
-CREATE VIEW mz_databases AS SELECT 1 AS id, current_database() AS name;
-CREATE VIEW mz_schemas AS SELECT oid AS id, nspname AS name, 1 AS database_id FROM pg_namespace;
-CREATE VIEW mz_sinks AS
-    SELECT 'u' || oid AS id, relname AS name, relnamespace AS schema_id
-    FROM pg_class WHERE obj_description(oid, 'pg_class') = 'sink';
-CREATE TABLE mz_internal.mz_sink_statuses (id text, name text, status text, error text);
-CREATE TABLE mz_internal.mz_sink_statistics (id text, messages_committed bigint);
 """
+# The shop's tables, as far as the demo reads them: column → its type in Avro.
+SHOP: dict[str, dict[str, Any]] = {
+    "users": {"id": "long", "email": "string"},
+    "items": {"id": "long", "name": "string", "category": "string"},
+    "purchases": {
+        "id": "long",
+        "user_id": "long",
+        "item_id": "long",
+        "quantity": "long",
+        "purchase_price": {"type": "bytes", "logicalType": "decimal"},
+    },
+}
 
 
 class Refused(Exception):
@@ -73,45 +71,54 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Source:
-    """A source that decodes Avro: how, as it was decided when it was made."""
+class Outside:
+    """The broker and the registry, which Materialize asks when it makes a source."""
 
-    table: str
-    topic: str
-    key_column: str | None
-    key: Any
-    value: Any
+    has_topic: Callable[[str], bool]
+    schema: Callable[[str], Any]  # the newest of a subject, None if there is none
 
 
-@dataclass(frozen=True)
-class Sink:
-    """A sink, and what it is to write where."""
+def made_up(*more: str) -> Outside:
+    """Those that have what the load generator and Debezium make, and the topics `more`."""
+    rows = {f"mysql.shop.{table}": columns for table, columns in SHOP.items()}
+    topics = {"pageviews", "dd_flagged_profiles", *rows, *more}
+    schemas = {f"{topic}-value": _envelope(columns) for topic, columns in rows.items()}
+    schemas |= {f"{topic}-key": {} for topic in rows}  # nothing looks into them
+    return Outside(topics.__contains__, schemas.get)
 
-    name: str
-    view: str
-    topic: str
+
+def running(kafka: str, registry: str) -> Outside:
+    """Those of a stack that runs."""
+
+    def has_topic(topic: str) -> bool:
+        admin = AdminClient({"bootstrap.servers": kafka})
+        return topic in admin.list_topics(timeout=ANSWER_WITHIN_S).topics
+
+    def schema(subject: str) -> Any:
+        url = f"{registry}/subjects/{subject}/versions/latest"
+        answer = httpx.get(url, timeout=ANSWER_WITHIN_S)
+        return None if answer.status_code == 404 else json.loads(answer.json()["schema"])
+
+    return Outside(has_topic, schema)
 
 
 class Statements:
-    """Remembers the sources and sinks that it made, by name."""
+    """Translates statements; remembers the schemas that a source was given in its statement."""
 
     def __init__(self, outside: Outside) -> None:
         self._outside = outside
-        self.sources: dict[str, Source] = {}
-        self.sinks: dict[str, Sink] = {}
+        self.seeds: dict[str, tuple[Any, Any]] = {}  # source → of key and value
 
     def translated(self, statement: str) -> str:
         """What PostgreSQL is to do in its place."""
         plain = " ".join(re.sub(r"--.*", "", statement).rstrip("; \n").split())
         if found := re.fullmatch(SOURCE, plain):
             return self._source(found)
-        if found := re.fullmatch(SINK, plain):
-            return self._sink(found)
-        if re.match(r"CREATE (SOURCE|SINK)\b", plain):
-            raise Refused(f"the tests know no such form: {plain}")
         for form, other in OTHER_FORMS.items():
             if found := re.fullmatch(form, plain):
                 return found.expand(other)
+        if re.match(r"CREATE (SOURCE|SINK)\b", plain):
+            raise Refused(f"the tests know no such form: {plain}")
         return statement
 
     def _source(self, found: re.Match[str]) -> str:
@@ -119,52 +126,38 @@ class Statements:
         # It asks the broker at once; nothing makes up for a topic that comes later.
         if not self._outside.has_topic(topic):
             raise Refused("Topic does not exist")
-        included = dict(re.findall(rf"([A-Z]+) AS ({NAME})", found["include"] or ""))
-        key_column = included.get("KEY")
+        included = dict(re.findall(r"([A-Z]+) AS (\w+)", found["include"] or ""))
         columns = [f"LIKE {found['kafka']}"]  # of no columns, but it must be there
         if found["registry"]:
             columns.append(f"LIKE {found['registry']}")
             key, value = self._schemas(found, topic)
-            self.sources[name] = Source(name, topic, key_column, key, value)
             row = _row(value) if found["envelope"] == "DEBEZIUM" else value
             columns += [f'"{each["name"]}" {_type(each["type"])}' for each in row["fields"]]
-            if key_column:
-                columns.append(f"{_column(key_column)} {_type(key['fields'][0]['type'])}")
+            if "KEY" in included:
+                columns.append(f"{included['KEY']} {_type(key['fields'][0]['type'])}")
         else:
             columns.append({"JSON": "data jsonb", "BYTES": "data bytea"}[found["format"]])
         for word, kind in (("PARTITION", "integer"), ("OFFSET", "numeric")):
             if word in included:
-                columns.append(f"{_column(included[word])} {kind}")
+                columns.append(f"{included[word]} {kind}")
         return f"CREATE TABLE {name}_progress (); CREATE TABLE {name} ({', '.join(columns)})"
 
     def _schemas(self, found: re.Match[str], topic: str) -> tuple[Any, Any]:
         """Those that the statement says, or the registry's, which must have them by now."""
         if found["value"]:
-            return json.loads(found["key"]), json.loads(found["value"])
+            seeds = json.loads(found["key"]), json.loads(found["value"])
+            self.seeds[found["name"]] = seeds
+            return seeds
         key, value = (self._outside.schema(f"{topic}-{part}") for part in ("key", "value"))
         if key is None or value is None:
             raise Refused(f"the schema registry has no schema of the topic {topic}")
         return key, value
 
-    def _sink(self, found: re.Match[str]) -> str:
-        name, view = found["name"], found["view"]
-        self.sinks[name] = Sink(name, view, found["topic"])
-        # It says that it runs before it has done anything.
-        return f"""
-CREATE TABLE {name} (LIKE {found["kafka"]}, LIKE {found["registry"]});
-COMMENT ON TABLE {name} IS 'sink';
-CREATE VIEW {name}_reads AS SELECT FROM {view};
-INSERT INTO mz_internal.mz_sink_statuses
-    SELECT id, name, 'running' FROM mz_sinks WHERE id = 'u' || '{name}'::regclass::oid;
-INSERT INTO mz_internal.mz_sink_statistics
-    SELECT id, 0 FROM mz_sinks WHERE id = 'u' || '{name}'::regclass::oid"""  # noqa: S608
 
-
-def _column(alias: str) -> str:
-    """The column of `INCLUDE … AS alias`, in PostgreSQL's words. Materialize takes the alias as it
-    would print it, and so quotes become part of the name."""
-    name = f'"{alias}"' if alias in RESERVED else alias
-    return '"' + name.replace('"', '""') + '"'
+def _envelope(columns: dict[str, Any]) -> dict[str, Any]:
+    """As Debezium has it."""
+    row = {"fields": [{"name": name, "type": kind} for name, kind in columns.items()]}
+    return {"fields": [{"name": "before", "type": ["null", row]}]}
 
 
 def _row(envelope: Any) -> Any:

@@ -7,16 +7,25 @@ untouched.
 
 import re
 import socket
+import socketserver
 import struct
 import threading
-from contextlib import suppress
-from typing import BinaryIO
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 import psycopg
 
 from racetrack.clock import now_ms
-from racetrack.engines.mz.tests.materialize.statements import Refused, Statements
+from racetrack.engines.mz.tests.materialize.statements import (
+    CATALOGUE,
+    Outside,
+    Refused,
+    Statements,
+    made_up,
+)
 from racetrack.engines.shared.tests.postgres import Postgres
+from tests.fake_server import serve_in_background
 
 LOOK_EVERY_S = 0.1
 SUBSCRIBE = re.compile(r"COPY \(SUBSCRIBE \((.*)\)\s+WITH \(PROGRESS\)\) TO STDOUT", re.DOTALL)
@@ -25,6 +34,38 @@ OWN_COLUMNS = 3  # mz_timestamp, mz_progressed, mz_diff
 # Sent as a notice to whoever does not decline it.
 WELCOME = "connected to Materialize v0 (of the tests)\n  Need help? Not here."
 DECLINED = b"--welcome_message=off"
+
+
+@dataclass(frozen=True)
+class Materialize:
+    """A server at `url`."""
+
+    url: str
+    postgres: Postgres
+    statements: Statements
+
+
+@contextmanager
+def running_materialize(
+    postgres: Postgres, outside: Outside | None = None
+) -> Iterator[Materialize]:
+    """In front of that PostgreSQL, until the block ends; one at a time."""
+    postgres.rows(CATALOGUE)
+    statements = Statements(outside or made_up())
+    stop = threading.Event()
+
+    class Serving(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            Session(self.request, postgres, statements, stop).run()
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Serving) as server:
+        serve_in_background(server)
+        url = postgres.url.replace(f":{postgres.port}/", f":{server.server_address[1]}/")
+        try:
+            yield Materialize(url, postgres, statements)
+        finally:
+            stop.set()
+            server.shutdown()
 
 
 class Session:
@@ -75,8 +116,17 @@ class Session:
                 self._subscribe(subscribe[1])
             else:
                 if kind == b"Q":
+                    self._greet()
                     body = self._translated(body)
                 self._server.sendall(kind + struct.pack("!I", 4 + len(body)) + body)
+
+    def _greet(self) -> None:
+        """Send the banner before the first answer."""
+        if self._welcome:
+            self._welcome = False
+            fields = {"S": "NOTICE", "V": "NOTICE", "C": "00000", "M": WELCOME}
+            notice = "".join(f"{code}{text}\0" for code, text in fields.items())
+            self._send(b"N", notice.encode() + b"\0")
 
     def _translated(self, body: bytes) -> bytes:
         """What PostgreSQL is to do; a refusal is left to it too, so that it is one in every way."""
@@ -103,23 +153,8 @@ class Session:
 
     def _pass_back(self) -> None:
         with suppress(OSError), self._server.makefile("rb") as answers:
-            if self._welcome:
-                self._pass_back_with_welcome(answers)
             while part := answers.read1():
                 self._client.sendall(part)
-
-    def _pass_back_with_welcome(self, answers: BinaryIO) -> None:
-        """Up to where PostgreSQL is ready for the first query, with the banner before that."""
-        fields = {"S": "NOTICE", "V": "NOTICE", "C": "00000", "M": WELCOME}
-        while kind := answers.read(1):
-            length = answers.read(4)
-            body = answers.read(struct.unpack("!I", length)[0] - 4)
-            if kind == b"Z":
-                notice = "".join(f"{code}{text}\0" for code, text in fields.items())
-                self._send(b"N", notice.encode() + b"\0")
-            self._client.sendall(kind + length + body)
-            if kind == b"Z":
-                return
 
     def _subscribe(self, query: str) -> None:
         before: set[tuple[int, ...]] = set()
