@@ -250,9 +250,14 @@ KINDS = {
 def table(searches: int) -> Table:
     """Return the table, one row per kind of engine."""
     made = Table(
-        *("engine", "bias, %", "sd, %", "95 % of errors within, %", "interval holds it, %"),
+        "engine",
+        "bias, %",
+        "sd, %",
+        "95 % of errors within, %",
+        "interval holds it, %",
         *(f"sustainable at {bound / 1000:g} s: mean ± sd" for bound in BOUNDS_MS),
-        *("whole, %", "minutes: median, most"),
+        "whole, %",
+        "minutes: median, most",
     )
     for name, engine in KINDS.items():
         rng = np.random.default_rng(20261122)
@@ -264,7 +269,9 @@ def table(searches: int) -> Table:
         ]
         minutes = [one.minutes for one in of]
         made.add_row(
-            *(name, f"{errors.mean():+.1f}", f"{errors.std():.1f}"),
+            name,
+            f"{errors.mean():+.1f}",
+            f"{errors.std():.1f}",
             f"{np.quantile(np.abs(errors), 0.95):.1f}",
             f"{100 * np.mean([one.covers for one in of]):.0f}",
             *(f"{rate.mean():.2f} ± {rate.std():.2f} ({len(rate)})" for rate in rates),

@@ -67,10 +67,13 @@ def described(*files: str, profile: str = "*", **variables: str) -> dict[str, An
     settings = [REPO / ".env", *plugins.env_files()] if set(files) - set(PUBLISHED) else []
     done = subprocess.run(
         [
-            *("docker", "compose"),
+            "docker",
+            "compose",
             *(argument for file in settings for argument in ("--env-file", str(file))),
             *(argument for file in files for argument in ("--file", str(REPO / file))),
-            *("--profile", profile, "config", "--format", "json"),
+            f"--profile={profile}",
+            "config",
+            "--format=json",
         ],
         env={**plugin(), **variables},
         cwd=REPO,

@@ -124,10 +124,10 @@ def _start() -> None:
         process = subprocess.Popen(
             [
                 "dockerd",
-                *("--host", f"unix://{here / 'docker.sock'}"),
-                *("--data-root", str(here / "data")),
-                *("--exec-root", str(here / "exec")),
-                *("--pidfile", str(here / "dockerd.pid")),
+                f"--host=unix://{here / 'docker.sock'}",
+                f"--data-root={here / 'data'}",
+                f"--exec-root={here / 'exec'}",
+                f"--pidfile={here / 'dockerd.pid'}",
             ],
             stdin=subprocess.DEVNULL,
             stdout=output,

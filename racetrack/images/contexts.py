@@ -14,18 +14,30 @@ from racetrack.install.image import Image
 
 # The code that installs parts.
 RECIPES = (
-    *(f"racetrack/{name}.py" for name in ("__init__", "environment", "errors", "plugins")),
+    "racetrack/__init__.py",
+    "racetrack/environment.py",
+    "racetrack/errors.py",
+    "racetrack/plugins.py",
     "racetrack/install",
     "racetrack/engines/__init__.py",
 )
 # The code that starts native services.
 CODE = (
     *RECIPES,
-    *(f"racetrack/{name}.py" for name in ("config", "units", "clock")),
-    *(f"racetrack/{name}.py" for name in ("results/__init__", "results/json_file")),
+    "racetrack/config.py",
+    "racetrack/units.py",
+    "racetrack/clock.py",
+    "racetrack/results/__init__.py",
+    "racetrack/results/json_file.py",
     "racetrack/workloads/contract.py",
-    *(f"racetrack/stack/{name}.py" for name in ("__init__", "contract", "applicability", "jvm")),
-    *(f"racetrack/stack/{name}.py" for name in ("net", "prebuilt", "processes", "service")),
+    "racetrack/stack/__init__.py",
+    "racetrack/stack/contract.py",
+    "racetrack/stack/applicability.py",
+    "racetrack/stack/jvm.py",
+    "racetrack/stack/net.py",
+    "racetrack/stack/prebuilt.py",
+    "racetrack/stack/processes.py",
+    "racetrack/stack/service.py",
 )
 CODE_FOLDERS = ("racetrack/stack/native", "racetrack/stack/services")
 # Code in these folders that the images do not run: leave it out, so that its changes rebuild

@@ -56,7 +56,10 @@ def unpack(site: Site, wanted: Packages) -> None:
     # One call for all packages starts fewer processes.
     each = 'for deb; do dpkg-deb --extract "$deb" . || exit; done'
     site.run(
-        *("sh", "-c", each, "sh"),
+        "sh",
+        "-c",
+        each,
+        "sh",
         *sorted(debs.glob("*.deb")),
         cwd=site.folder,
         doing="unpacking packages",
@@ -93,7 +96,10 @@ def mirror(site: Site) -> str:
         SetupError: apt's configuration has no Debian mirror.
     """
     listed = site.run(
-        *("apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN) $(LABEL)"),
+        "apt-get",
+        "indextargets",
+        "--format",
+        "$(REPO_URI) $(ORIGIN) $(LABEL)",
         "Created-By: Packages",
         doing="asking apt for this machine's mirror",
     )
@@ -121,8 +127,14 @@ def _fetch(site: Site, wanted: Packages, debs: Path) -> None:
             "Use Docker, or Debian 12, or a current Ubuntu."
         )
     resolved = site.run(
-        *("apt-get", *apt, "install", "--print-uris", "--quiet=2", "--no-install-recommends"),
-        *("--yes", package),
+        "apt-get",
+        *apt,
+        "install",
+        "--print-uris",
+        "--quiet=2",
+        "--no-install-recommends",
+        "--yes",
+        package,
         doing=f"resolving what {wanted.part} needs",
     )
     # Each line: 'URI' file-name size hash; a file's name starts with <package>_<version>_.

@@ -59,9 +59,14 @@ def _build(site: Site) -> str:
     packed = site.scratch / "packages"
     packed.mkdir()
     site.run(
-        *("debootstrap", "--variant=minbase", f"--keyring={apt.DEBIAN_KEYRING}"),
-        *(f"--cache-dir={packed}", f"--include={','.join(PACKAGES)}"),
-        *(SUITE, root, apt.mirror(site)),
+        "debootstrap",
+        "--variant=minbase",
+        f"--keyring={apt.DEBIAN_KEYRING}",
+        f"--cache-dir={packed}",
+        f"--include={','.join(PACKAGES)}",
+        SUITE,
+        root,
+        apt.mirror(site),
         doing="making a Debian",
     )
     for name in NOT_NEEDED:

@@ -82,11 +82,18 @@ def fetch(site: Site, part: MavenPart, versions: Mapping[str, str], into: Path) 
     """Let Maven copy the dependencies in the part's pom to a folder, and verify their checksums."""
     own = environment.of_download().get("MAVEN_OPTS", "")
     site.run(
-        *("mvn", "--batch-mode", "--strict-checksums", "--no-transfer-progress"),
-        *("--file", part.pom, COPY),
+        "mvn",
+        "--batch-mode",
+        "--strict-checksums",
+        "--no-transfer-progress",
+        "--file",
+        part.pom,
+        COPY,
         # Two Mavens must not write to one local repository at the same time.
-        *(f"-Dmaven.repo.local={site.scratch / 'maven'}", f"-DoutputDirectory={into}"),
-        *("-DincludeScope=runtime", *(f"-D{name}={v}" for name, v in versions.items())),
+        f"-Dmaven.repo.local={site.scratch / 'maven'}",
+        f"-DoutputDirectory={into}",
+        "-DincludeScope=runtime",
+        *(f"-D{name}={v}" for name, v in versions.items()),
         doing="fetching from Maven Central",
         env={"MAVEN_OPTS": f"{MAVEN_OPTS} {own}".strip()},
     )

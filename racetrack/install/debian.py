@@ -100,9 +100,14 @@ def _mysql_version(site: Site) -> str:
 def _nginx_version(site: Site) -> str:
     said = site.run(
         # nginx prints its version to standard error.
-        *("sh", "-c", '"$@" 2>&1', "sh"),
+        "sh",
+        "-c",
+        '"$@" 2>&1',
+        "sh",
         *apt.own_loader(site.folder, "usr/sbin/nginx"),
-        *("-e", "stderr", "-v"),
+        "-e",
+        "stderr",
+        "-v",
         doing="starting the unpacked nginx",
     )
     return said.strip().rpartition("/")[2]

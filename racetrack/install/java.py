@@ -136,7 +136,14 @@ def _compile(
 ) -> None:
     class_path = ":".join(map(str, jars))
     site.run(
-        *("java", "-jar", compiler, *FLAGS, "-cp", class_path, "-d", classes),
+        "java",
+        "-jar",
+        compiler,
+        *FLAGS,
+        "-cp",
+        class_path,
+        "-d",
+        classes,
         *sources,
         doing="compiling",
     )

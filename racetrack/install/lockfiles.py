@@ -17,6 +17,15 @@ from racetrack.install.recipe import MavenPart, PypiLock, Site
 from racetrack.install.versions import REPO, read_versions
 
 COMMAND = "python3 -m racetrack.install.lockfiles"
+OPTIONS = [
+    "pip",
+    "compile",
+    "--quiet",
+    "--upgrade",
+    "--no-config",
+    "--universal",
+    "--generate-hashes",
+]
 _BROUGHT = [module.INSTALLS for module in plugins.of_all("recipe").values()]
 PYPI_LOCKS = (
     PypiLock(pypi.UV_LOCK, ["requirements/uv.in"]),
@@ -44,10 +53,15 @@ def lock_pypi() -> None:
         print(f"{lock.file.relative_to(REPO)} from {lock.sources[-1]}")
         subprocess.run(
             [
-                *(uv, "pip", "compile", "--quiet", "--upgrade", "--no-config"),
-                *("--universal", "--python-version", lock.python, "--generate-hashes"),
-                *("--custom-compile-command", COMMAND, *lock.sources),
-                *("--output-file", str(lock.file.relative_to(REPO))),
+                uv,
+                *OPTIONS,
+                "--python-version",
+                lock.python,
+                "--custom-compile-command",
+                COMMAND,
+                *lock.sources,
+                "--output-file",
+                str(lock.file.relative_to(REPO)),
             ],
             cwd=REPO,
             env=environ,

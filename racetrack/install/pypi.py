@@ -21,6 +21,15 @@ TESTS_LOCK = REPO / "requirements" / "tests.lock"
 SERVE_LOCK = REPO / "requirements" / "serve.lock"
 LIBRDKAFKA_LOCK = REPO / "requirements" / "librdkafka.lock"
 LOADGEN_LOCK = REPO / "loadgen" / "requirements.lock"
+PIP_OPTIONS = [
+    "--no-deps",
+    "--only-binary=:all:",
+    "--no-compile",
+    "--no-cache-dir",
+    "--no-warn-script-location",
+    "--progress-bar=off",
+    "--retries=5",
+]
 # Folders that no program reads: a fifth of the size of numpy, pandas, scipy and pyarrow.
 NEVER_READ = ("tests", "include")
 
@@ -31,9 +40,13 @@ def uv() -> Recipe:
     def build(site: Site) -> str:
         site.run(
             *pip.command(),
-            *("install", "--target", site.folder, "--no-deps", "--only-binary=:all:"),
-            *("--no-compile", "--no-cache-dir", "--no-warn-script-location"),
-            *("--progress-bar=off", "--retries", "5", "--require-hashes", "-r", UV_LOCK),
+            "install",
+            *PIP_OPTIONS,
+            "--target",
+            site.folder,
+            "--require-hashes",
+            "-r",
+            UV_LOCK,
             doing="installing uv",
         )
         return pinned(UV_LOCK, "uv")
@@ -122,8 +135,14 @@ def environment(site: Site, python: Path, packages: Path | str, *, whole: bool =
     """
     _uv(
         site,
-        *("venv", "--python", python, "--relocatable", "--prompt", site.final.name),
-        *("--allow-existing", site.folder),
+        "venv",
+        "--python",
+        python,
+        "--relocatable",
+        "--prompt",
+        site.final.name,
+        "--allow-existing",
+        site.folder,
         doing="making a virtual environment",
     )
     inside = site.folder / "bin" / "python3"
@@ -151,7 +170,11 @@ def _install(site: Site, packages: Path | str, *where: str | Path) -> None:
     """Install the packages of a lock file, verified by hash, or those of one requirement."""
     _uv(
         site,
-        *("pip", "install", "--only-binary", ":all:", *where),
+        "pip",
+        "install",
+        "--only-binary",
+        ":all:",
+        *where,
         *(("--require-hashes", "-r", packages) if isinstance(packages, Path) else (packages,)),
         doing="installing packages",
     )
@@ -159,9 +182,13 @@ def _install(site: Site, packages: Path | str, *where: str | Path) -> None:
 
 def _uv(site: Site, *arguments: str | Path, doing: str) -> None:
     site.run(
-        *(site.tools["uv"] / "bin" / "uv", *arguments),
-        *("--no-config", "--no-python-downloads", "--no-progress"),
-        *("--cache-dir", cache.packages()),
+        site.tools["uv"] / "bin" / "uv",
+        *arguments,
+        "--no-config",
+        "--no-python-downloads",
+        "--no-progress",
+        "--cache-dir",
+        cache.packages(),
         doing=doing,
         env=pip.uv_environment(_pip_settings()),
     )

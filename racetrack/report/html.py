@@ -64,7 +64,9 @@ def page(
         limits=collection.limits,
         limits_by_place=[
             (
-                *(place, found, next(map(_chart, plots.get(f"limits{number}", ())), None)),
+                place,
+                found,
+                next(map(_chart, plots.get(f"limits{number}", ())), None),
                 searches.bounds_of(found),
                 searches.describe_agreement(limit.record for limit in found),
             )

@@ -36,8 +36,16 @@ class Applicability:
 
 STACK = Applicability(
     harness_only=(
-        *("RUNTIME", "AIRGAP", "LOGS_FOLDER", "STACK_NAME", "WORKLOAD", "HARNESS_CPUS"),
-        *("NOISE_GATE", "FOREIGN_CPU_MAX_PCT", "STEAL_MAX_PCT", "CORE_SPEED_MIN_PCT"),
+        "RUNTIME",
+        "AIRGAP",
+        "LOGS_FOLDER",
+        "STACK_NAME",
+        "WORKLOAD",
+        "HARNESS_CPUS",
+        "NOISE_GATE",
+        "FOREIGN_CPU_MAX_PCT",
+        "STEAL_MAX_PCT",
+        "CORE_SPEED_MIN_PCT",
         "READS_PER_SECOND",
     ),
     ignored={
@@ -48,8 +56,11 @@ STACK = Applicability(
         },
         "compose": dict.fromkeys(
             (
-                *("KAFKA_HEAP", "KAFKA_CONTROLLER_PORT", "SCHEMA_REGISTRY_HEAP"),
-                *("KAFKA_VERSION", "APICURIO_VERSION"),
+                "KAFKA_HEAP",
+                "KAFKA_CONTROLLER_PORT",
+                "SCHEMA_REGISTRY_HEAP",
+                "KAFKA_VERSION",
+                "APICURIO_VERSION",
             ),
             REDPANDA,
         ),

@@ -56,8 +56,11 @@ class Watchdog:
         try:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "racetrack.stack.watchdog_process"),
-                    *(self._runtime, self._stack_name),
+                    sys.executable,
+                    "-m",
+                    "racetrack.stack.watchdog_process",
+                    self._runtime,
+                    self._stack_name,
                     *([str(run_folder.absolute())] if run_folder else []),
                 ],
                 # Python closes the writing end in all other children.

@@ -34,7 +34,10 @@ def overloaded(
 
     return Curves(
         tuple(range(PARTITIONS)),
-        *(ahead(1.5 * backlog), ahead(backlog), ahead(backlog), tuple(counted(told_ms))),
+        ahead(1.5 * backlog),
+        ahead(backlog),
+        ahead(backlog),
+        tuple(counted(told_ms)),
     )
 
 

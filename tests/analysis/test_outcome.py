@@ -137,7 +137,7 @@ def checked(
         counted += np.concatenate([[0.0], curve.count])[rows]
     delays = [raw.Delay(int(t), int(n), 0, 0.0) for t, n in zip(times, counted, strict=True)]
     return outcome.littles_law(
-        *(recorded, arrivals, delays, *run.window), summary_after_ms=summary_after_ms
+        recorded, arrivals, delays, *run.window, summary_after_ms=summary_after_ms
     )
 
 

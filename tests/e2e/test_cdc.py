@@ -114,10 +114,8 @@ def test_a_value_that_debezium_can_not_send_ends_the_run_with_its_reason(
 
 
 def test_views_are_right_after_the_broker_was_paused(nothing_left: NothingLeft) -> None:
-    door = Door(
-        *("run_experiment.sh", EXAMPLE, "2000", "10", "20", "1.0"),
-        *("--fault", "pause:broker@5s+30s", "--verify"),
-    )
+    words = "2000 10 20 1.0 --fault pause:broker@5s+30s --verify"
+    door = Door("run_experiment.sh", EXAMPLE, *words.split())
     run = ended_well(door, 400)
     assert statuses(run["verified"]["views"]) == {"right"}
     assert "normal again after" in door.output

@@ -43,7 +43,7 @@ def test_a_second_call_builds_nothing(docker_engine: Engine) -> None:
 def test_how_this_machine_reaches_pypi_is_not_in_an_image(name: str) -> None:
     image = images.image_name(name)
     looked = docker(
-        *("run", "--rm", "--network", "none", "--entrypoint", "sh", image, "-c"),
+        *f"run --rm --network none --entrypoint sh {image} -c".split(),
         "ls /opt/racetrack /etc/pip.conf 2>/dev/null; grep -c BEGIN /etc/ssl/certs/*.crt",
     )
     assert "pip.conf" not in looked
@@ -55,7 +55,10 @@ def test_how_this_machine_reaches_pypi_is_not_in_an_image(name: str) -> None:
 
 def test_versions_stand_in_the_label() -> None:
     label = docker(
-        *("image", "inspect", "--format", f'{{{{index .Config.Labels "{VERSIONS}"}}}}'),
+        "image",
+        "inspect",
+        "--format",
+        f'{{{{index .Config.Labels "{VERSIONS}"}}}}',
         images.image_name("redpanda"),
     )
     assert {"kafka", "apicurio", "nginx"} <= set(json.loads(label))
@@ -68,9 +71,13 @@ def broker(tmp_path: Path) -> Iterator[tuple[str, str]]:
         "BIND_ADDRESS=0.0.0.0\nSTACK_NAME=in-a-test\nKAFKA_PORT=9092\nSCHEMA_REGISTRY_PORT=8081\n"
     )
     container = docker(
-        *("run", "--detach", "--publish", "127.0.0.1::8081"),
-        *("--env-file", str(REPO / ".env"), "--env-file", str(tmp_path / "env")),
-        *("--tmpfs", "/var/lib/racetrack:exec,mode=0711,size=1g", images.image_name("redpanda")),
+        "run",
+        "--detach",
+        "--publish=127.0.0.1::8081",
+        f"--env-file={REPO / '.env'}",
+        f"--env-file={tmp_path / 'env'}",
+        "--tmpfs=/var/lib/racetrack:exec,mode=0711,size=1g",
+        images.image_name("redpanda"),
     )
     try:
         yield container, docker("port", container, "8081/tcp")

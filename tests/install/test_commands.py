@@ -48,7 +48,9 @@ def test_the_callers_environment_does_not_leak(
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
     monkeypatch.setenv("UNWANTED", "set")
     told = site.run(
-        *("bash", "-c", 'echo "$PYTHONPATH,$UNWANTED,$WANTED,$TMPDIR"'),
+        "bash",
+        "-c",
+        'echo "$PYTHONPATH,$UNWANTED,$WANTED,$TMPDIR"',
         doing="echo",
         env={"UNWANTED": None, "WANTED": "yes"},
     )

@@ -613,7 +613,9 @@ def test_what_has_no_value_in_a_window_without_an_update_is_absent_everywhere(
     (row,) = csv.DictReader((tmp_path / "out" / "report.csv").read_text().splitlines())
     (as_json,) = json.loads((tmp_path / "out" / "report.json").read_text())["runs"]
     for key in (
-        *("dt_p50_ms", "processed_pageviews_per_s", "cpu_s_per_million"),
+        "dt_p50_ms",
+        "processed_pageviews_per_s",
+        "cpu_s_per_million",
         "rss_growth_gib_per_million",
     ):
         assert (row[key], as_json[key]) == ("", None), key

@@ -255,9 +255,7 @@ def test_samples_come_with_an_account_of_cpu_time_over_the_same_window(
     began = time.time()
     measured = at.session.sample(2, 17)
     assert measured.rate_set_ms == 17
-    assert measured.cpu_s.keys() == {
-        *("manager", "worker", "broker", "loadgen", "mysql", "debezium")
-    }
+    assert measured.cpu_s.keys() == {"manager", "worker", "broker", "loadgen", "mysql", "debezium"}
     assert began * 1000 - 1 <= measured.window.start_ms < measured.window.end_ms
     assert (at.folder.path / "top_samples.log").read_text().count("name=manager") == 2
 

@@ -92,9 +92,8 @@ def test_the_published_experiment_has_its_own_rates_and_settings(
     plan = sweep.as_published([EXAMPLE], 120)
     assert (plan.wait_s, plan.samples, plan.delay_s) == (20, 10, 1)
     runs = sweep.planned(plan).runs
-    assert [run.pageviews_per_s for run in runs] == [
-        *(50, 5_000, 35_000, 100_000, 145_000, 160_000, 200_000)
-    ]
+    rates = [run.pageviews_per_s for run in runs]
+    assert rates == [50, 5_000, 35_000, 100_000, 145_000, 160_000, 200_000]
     for run in runs:
         assert run.settings["PURCHASES_PER_SECOND_START"] == "3"
         assert run.settings["WORKLOAD"] == plugins.default_workload()

@@ -64,8 +64,10 @@ def feed() -> Recipe:
 
 def _version(site: Site) -> str:
     said = site.run(
-        *("env", f"LD_LIBRARY_PATH={libraries(site.folder)}"),
-        *(programs(site.folder) / "postgres", "--version"),
+        "env",
+        f"LD_LIBRARY_PATH={libraries(site.folder)}",
+        programs(site.folder) / "postgres",
+        "--version",
         doing="starting the unpacked postgres",
     )
     found = re.search(r"PostgreSQL\) (\S+)", said)

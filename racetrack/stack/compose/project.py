@@ -60,11 +60,9 @@ class Project:
 
     def up(self, services: Sequence[str], within_s: float) -> "subprocess.Popen[str]":
         """Begin to start services; the returned process exits with 0 when all are healthy."""
-        return self._open(
-            *("--progress", "quiet", "up", "--detach", "--wait", "--no-build"),
-            *("--wait-timeout", str(int(within_s)), *services),
-            LOADGEN_REDIS=REDIS if "redis" in services else "",
-        )
+        up = f"--progress quiet up --detach --wait --no-build --wait-timeout {int(within_s)}"
+        loadgen_redis = REDIS if "redis" in services else ""
+        return self._open(*up.split(), *services, LOADGEN_REDIS=loadgen_redis)
 
     def down(self) -> None:
         """Stop and remove the project's containers, networks and data."""

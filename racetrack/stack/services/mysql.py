@@ -51,7 +51,10 @@ class Mysql:
         return Launch(
             argv=[
                 # mysqld would wait 8 s for binlog readers before it exits, even if there are none.
-                *("timeout", "--foreground", f"--kill-after={END_WITHIN_S}", "0"),
+                "timeout",
+                "--foreground",
+                f"--kill-after={END_WITHIN_S}",
+                "0",
                 *_server(context, "--innodb-fast-shutdown=2", f"--init-file={users}"),
             ],
             cwd=context.work,

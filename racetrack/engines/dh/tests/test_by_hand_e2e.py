@@ -30,14 +30,27 @@ pytestmark = pytest.mark.e2e
 
 WITHIN_S = 600.0
 # All the demo has.
-TABLES = (
-    *("users", "items", "purchases", "pageviews", "pageviews_stg"),
-    *("purchases_by_item", "pageviews_by_item", "item_summary"),
-    *("top_viewed_items", "top_converting_items", "profile_views_per_minute_last_10"),
-    *("profile_views", "profile_views_enriched"),
-    *("dd_flagged_profiles", "dd_flagged_profile_view"),
-    *("high_value_users", "hvu_test", "pageviews_summary", "pageviews_progress"),
-)
+TABLES = [
+    "users",
+    "items",
+    "purchases",
+    "pageviews",
+    "pageviews_stg",
+    "purchases_by_item",
+    "pageviews_by_item",
+    "item_summary",
+    "top_viewed_items",
+    "top_converting_items",
+    "profile_views_per_minute_last_10",
+    "profile_views",
+    "profile_views_enriched",
+    "dd_flagged_profiles",
+    "dd_flagged_profile_view",
+    "high_value_users",
+    "hvu_test",
+    "pageviews_summary",
+    "pageviews_progress",
+]
 
 
 @pytest.fixture(scope="module")

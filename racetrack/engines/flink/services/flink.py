@@ -18,8 +18,16 @@ COLLECTOR = "-XX:+UseParallelGC"
 WITHIN = "127.0.0.1"
 # What Flink's own start scripts open to it.
 OPENED = (
-    *("java.lang", "java.lang.reflect", "java.net", "java.io", "java.nio", "java.text"),
-    *("java.time", "java.util", "java.util.concurrent", "java.util.concurrent.atomic"),
+    "java.lang",
+    "java.lang.reflect",
+    "java.net",
+    "java.io",
+    "java.nio",
+    "java.text",
+    "java.time",
+    "java.util",
+    "java.util.concurrent",
+    "java.util.concurrent.atomic",
     "java.util.concurrent.locks",
 )
 

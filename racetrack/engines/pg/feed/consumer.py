@@ -43,8 +43,13 @@ ANSWER_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.05
 # What decoding and PostgreSQL raise if a message does not fit; pyarrow's errors are ValueErrors.
 UNFIT = (
-    *(ValueError, TypeError, LookupError, EOFError, struct.error),
-    *(psycopg.DataError, psycopg.IntegrityError),
+    ValueError,
+    TypeError,
+    LookupError,
+    EOFError,
+    struct.error,
+    psycopg.DataError,
+    psycopg.IntegrityError,
 )
 FLAG = re.compile(rb'"?([0-9]{1,18})"?')
 

@@ -18,8 +18,13 @@ def compiled(engine: str, sources: Sequence[Path], classes: Path) -> str:
     jars = jvm.class_path(program / "lib", parts[f"{engine}-tests"] / "lib")
     (compiler,) = (program / "compiler").glob(COMPILER)
     _java(
-        *("-jar", compiler, *FLAGS, "-cp", f"{program / 'classes'}:{jars}"),
-        *("-d", classes),
+        "-jar",
+        compiler,
+        *FLAGS,
+        "-cp",
+        f"{program / 'classes'}:{jars}",
+        "-d",
+        classes,
         *sources,
     )
     return f"{classes}:{program / 'classes'}:{jars}"
@@ -36,10 +41,18 @@ def run(
     """Run some classes of tests, by their full names, in one JVM with these options; they are told
     this in their environment."""
     _java(
-        *(f"-Djava.io.tmpdir={work}", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", *options),
-        *("-cp", class_path, "org.junit.platform.console.ConsoleLauncher", "execute"),
+        f"-Djava.io.tmpdir={work}",
+        "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+        *options,
+        "-cp",
+        class_path,
+        "org.junit.platform.console.ConsoleLauncher",
+        "execute",
         *(f"--select-class={name}" for name in tested),
-        *("--disable-banner", "--details", "tree", "--disable-ansi-colors", "--fail-if-no-tests"),
+        "--disable-banner",
+        "--details=tree",
+        "--disable-ansi-colors",
+        "--fail-if-no-tests",
         told=told or {},
     )
 
