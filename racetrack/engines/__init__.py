@@ -1,5 +1,5 @@
-"""The engines by name: a folder here with an `engine.py` is one. docs/adding-an-engine.md says what
-the folder holds."""
+"""Engines, found by name. Each engine is a folder here with a module `engine.py`;
+docs/adding-an-engine.md describes the folder's contents."""
 
 from typing import TYPE_CHECKING
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 def engine_names() -> list[str]:
-    """Every engine that can be asked for, in alphabetical order."""
+    """Return the names of all engines, in alphabetical order."""
     return list(plugins.engine_names())
 
 
 def find_engine(name: str) -> "Engine":
-    """Return the engine of that name.
+    """Return the engine with this name.
 
     Raises:
-        UsageError: there is none; the message lists those there are.
+        UsageError: there is no such engine; the message lists all engines.
     """
     if name not in engine_names():
         raise UsageError(f"There is no engine {name!r}. Engines: {', '.join(engine_names())}.")
@@ -28,19 +28,20 @@ def find_engine(name: str) -> "Engine":
 
 
 def all_engines() -> "list[Engine]":
-    """Return every engine, in the order of the README."""
+    """Return all engines, in the order of the README."""
     found = [find_engine(name) for name in engine_names()]
     return sorted(found, key=lambda engine: (engine.order, engine.name))
 
 
 def calibration_engine() -> "CalibrationEngine":
-    """Return the engine whose defects are known, which measures the harness itself."""
+    """Return the calibration engine, whose defects are known, to check the harness itself."""
     from racetrack.engines.contract import CalibrationEngine
 
     return next(engine for engine in all_engines() if isinstance(engine, CalibrationEngine))
 
 
 def example_engine() -> "Engine":
-    """Return the engine for examples: of the published experiment, and started by every runtime."""
+    """Return the engine used in examples: one from the experiment of 2022 that every runtime can
+    start."""
     published = [engine for engine in all_engines() if engine.is_published]
     return next(engine for engine in published if "native" in engine.runtimes)

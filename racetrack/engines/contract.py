@@ -1,4 +1,6 @@
-"""The contract of an engine; a new one is one folder here and one script a workload."""
+"""Contract between the harness and an engine.
+
+A new engine needs a folder in `racetrack/engines/` and one script per workload."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -20,19 +22,20 @@ if TYPE_CHECKING:
 
 
 class DemoError(RacetrackError):
-    """The engine refused the demo; the message holds the engine's error."""
+    """The engine refused the demo. The message contains the engine's error."""
 
 
 class NoSuchView(RacetrackError):
-    """The engine's demo does not make this view."""
+    """The engine's demo does not create this view."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The row of the engine's `Workload.summary` when it last changed.
+    """An update of the row of the view `Workload.summary`.
 
-    `timestamp_ms` is when it changed and `max_received_at_ms` when the newest pageview was due that
-    it had counted, both epoch milliseconds; `dt_ms` is the published freshness, now − the latter.
+    The row changed at `timestamp_ms`. The newest pageview counted was due at `max_received_at_ms`.
+    Both are epoch milliseconds. `dt_ms` is the freshness as defined in 2022: `timestamp_ms` minus
+    `max_received_at_ms`.
     """
 
     timestamp_ms: int
@@ -43,7 +46,8 @@ class Summary:
 
 @dataclass(frozen=True)
 class Progress:
-    """One changed row of `Workload.progress`: what the engine has counted of one partition."""
+    """An update of a row of the view `Workload.progress`: the engine's count for one partition. The
+    fields are those of `Summary`."""
 
     timestamp_ms: int
     partition: int
@@ -53,10 +57,11 @@ class Progress:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the row of a partition in a traced view said when it last changed, see
-    `racetrack.workloads.contract.TracedView`: a count of marks, or a time in epoch milliseconds.
+    """An update of a partition's tracer row in a traced view.
 
-    `timestamp_ms` is when who reads the view could see it, epoch milliseconds.
+    `value` is the number of tracer events in the view, or the due time of the newest one in epoch
+    milliseconds; see `racetrack.workloads.contract.TracedView`. `timestamp_ms` is when a client
+    could first read this value, in epoch milliseconds.
     """
 
     timestamp_ms: int
@@ -67,7 +72,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Access:
-    """Data with which a client in any process reaches the engine of a running stack."""
+    """Data that a client in another process needs to connect to the engine of a running stack."""
 
     settings: Settings
     endpoints: Endpoints
@@ -77,7 +82,8 @@ class Access:
 
 
 class Reader(Protocol):
-    """A client of an engine, as one of its users would have it; in a process of its own."""
+    """A client that reads an engine's views as the engine's users do. It runs in its own
+    process."""
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
         """Return the rows that a view holds now: all of them; or, if `key` is not empty, those
@@ -89,29 +95,31 @@ class Reader(Protocol):
         uncommitted part.
 
         Raises:
-            NoSuchView: this engine's demo has no such view.
+            NoSuchView: the engine's demo has no such view.
             RacetrackError: the engine does not answer.
         """
 
 
 class Engine(ABC):
-    """One streaming engine. Every method may be called from a thread of its own.
+    """A streaming engine. Any thread may call any method.
 
-    What an engine must say is abstract; the rest has the answer of an engine whose services belong
-    to the stack, that keeps nothing outside them, and that needs no warning.
+    Every engine must implement the abstract methods. The default implementations of the others suit
+    an engine whose services are all part of the stack, which stores nothing elsewhere, and whose
+    results need no caveat.
     """
 
-    name: str  # as typed on the command line and in run folders
-    title: str  # as a person knows it
-    order: int = 1_000  # where it is in lists: lower first, as in the README
-    needs: tuple[str, ...] = ()  # services it needs beside the database, broker and generator
-    services: tuple[str, ...] = ()  # its own services, those whose cost is the engine's cost
-    runtimes: tuple[str, ...] = ("native", "compose")  # those that can start it
-    # It reads each table's changes by the schema of when its demo was loaded, so that numbers of a
-    # column whose type is changed later would be wrong.
+    name: str  # name on the command line and in run folders
+    title: str  # name for people
+    order: int = 1_000  # position in lists such as the README's; lower first
+    needs: tuple[str, ...] = ()  # services needed in addition to database, broker and generator
+    services: tuple[str, ...] = ()  # the engine's own services, whose cost is the engine's cost
+    runtimes: tuple[str, ...] = ("native", "compose")  # runtimes that can start the engine
+    # True if the engine decodes CDC messages by the schemas that it found when its demo was loaded.
+    # It would read wrong numbers if the type of a column changed later.
     keeps_first_schemas: bool = False
-    # How the names of its scripts end, such as `.sql`: it can race on a workload that has one in
-    # `scripts/`. None: it has no script, and counts the main topic of any.
+    # Suffix of the engine's scripts, such as `.sql`. The engine supports the workloads for which
+    # there is such a script in `scripts/`. Empty for an engine without a script, which only counts
+    # the main topic of any workload.
     script_ending: str = ""
     is_published: bool = False  # one of the two of the published experiment
     version_part: str = ""  # the key of its own version in `run.json`'s `versions`
@@ -121,8 +129,8 @@ class Engine(ABC):
 
     @property
     def scripts(self) -> Mapping[str, str]:
-        """Workload → the name of what a person pastes for it, of those that it can race on; none
-        if it has no script for any."""
+        """File names of the engine's scripts by workload, for all workloads that it supports. A
+        user can run these scripts in the engine. Empty if the engine has no scripts."""
         if not self.script_ending:
             return {}
         names = plugins.workload_names()
@@ -130,10 +138,10 @@ class Engine(ABC):
         return {name: path.name for name, path in paths.items() if path.exists()}
 
     def script(self, settings: Settings) -> Path:
-        """Return the script that a person pastes for the workload of these settings.
+        """Return the path of the engine's script for the workload of these settings.
 
         Raises:
-            UsageError: there is none.
+            UsageError: the engine has no script for this workload.
         """
         path = find_workload(settings.workload).script(self.script_ending)
         if not path.exists():
@@ -144,17 +152,18 @@ class Engine(ABC):
         return path
 
     def demo_waits_for(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
-        """Return the services that the script waits for itself: it is loaded as soon as all others
-        are ready."""
+        """Return the services for which the script itself waits. The script is run as soon as all
+        other services are ready."""
         return ()
 
     def services_in(self, settings: Settings) -> tuple[str, ...]:  # noqa: ARG002
-        """Its own services that a stack of these settings starts: none if it runs elsewhere."""
+        """Return the engine's own services that a stack with these settings starts. Empty if the
+        engine runs outside the stack."""
         return self.services
 
     def namespace(self, settings: Settings) -> str:  # noqa: ARG002
-        """Return the name of the run's part of an engine that others use too; empty where the whole
-        engine is the run's own."""
+        """Return the name of a namespace for this run's objects in an engine that others use too;
+        empty if only this run uses the engine."""
         return ""
 
     def processes(self, stack: Stack) -> Mapping[str, list[int]]:
@@ -162,38 +171,39 @@ class Engine(ABC):
         return stack.pids(self.services_in(stack.settings))
 
     def check(self, stack: Stack) -> None:  # noqa: B027
-        """Look at what can be known before anything starts; nothing has been prepared yet.
+        """Check, before anything is started, that the engine can run.
 
         Raises:
-            RacetrackError: this engine can't run on this stack with these settings.
+            RacetrackError: the engine can't run on this stack with these settings.
         """
 
     def prepare_inputs(self, stack: Stack) -> None:  # noqa: B027
-        """Make what the demo's script takes for granted and can't make itself, such as topics.
+        """Create what the demo's script expects but can't create itself, such as topics.
 
-        `./race up` calls it, since a person will paste the script; `load_demo` is on its own.
+        `./race up` calls this, because the user will run the script. `load_demo` must call it
+        itself.
         """
 
     @abstractmethod
     def load_demo(self, stack: Stack) -> None:
-        """Run the demo's script in the engine and return when all its views are there.
+        """Run the demo's script in the engine; return when all views exist.
 
         Raises:
-            DemoError: the engine refused it.
+            DemoError: the engine refused the script.
         """
 
     def reload_demo(self, stack: Stack) -> None:
-        """Have the demo's views again after the engine's services were killed and started anew:
-        the whole demo once more, for an engine whose memory is gone with its process.
+        """Restore the demo's views after the engine's services were killed and restarted. By
+        default load the demo again, as needed by an engine that keeps its state in memory.
 
         Raises:
-            DemoError: the engine refused it.
+            DemoError: the engine refused the script.
         """
         self.load_demo(stack)
 
     @abstractmethod
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """Every change of the two progress views, as the engine tells it, until `stop` is set."""
+        """Yield every update of the two progress views, until `stop` is set."""
 
     def seen(
         self,
@@ -201,8 +211,8 @@ class Engine(ABC):
         traced: Sequence[TracedView],  # noqa: ARG002
         stop: threading.Event,  # noqa: ARG002
     ) -> Iterator[Seen]:
-        """Every change of the marks' rows in these views, by what the engine's users read them
-        with, until `stop` is set. None: its views can't be followed."""
+        """Yield every update of the tracer rows in these views, as a user's client would receive
+        it, until `stop` is set. Yield nothing if the engine's views can't be followed."""
         return iter(())
 
     def access(self, stack: Stack) -> Access:
@@ -230,24 +240,26 @@ class Engine(ABC):
         raise NoSuchView(f"{self.title}'s views can't be read.")
 
     def clock_slack_ms(self, settings: Settings) -> int:  # noqa: ARG002
-        """How far behind the machine's clock the one may be by which a view that is read moves its
-        time window, in milliseconds: usually two update cycles."""
+        """Return how far the clock that moves a view's time window may be behind the machine's
+        clock when the view is read, in milliseconds. Usually two update cycles."""
         return 2_000
 
     def unload(self, stack: Stack) -> None:  # noqa: B027
-        """Remove what `load_demo` made outside the stack; called before the stack ends."""
+        """Remove what `load_demo` created outside the stack. Called before the stack is stopped."""
 
     def remarks(self, stack: Stack) -> list[str]:  # noqa: ARG002
-        """Return lines to print once the demo is loaded."""
+        """Return lines to print for the user after the demo has been loaded."""
         return []
 
     def versions(self, stack: Stack) -> Mapping[str, str]:  # noqa: ARG002
-        """Part → version of what runs outside the stack; asked once the demo is loaded."""
+        """Return the versions of components outside the stack, by name. Called after the demo has
+        been loaded."""
         return {}
 
     def absent_views(self, settings: Settings) -> Sequence[str]:  # noqa: ARG002
-        """Return the workload's views that its script does not make, since the engine can't express
-        them: reports say `12 of 17 views` beside its figures."""
+        """Return the workload's views that the script does not create because the engine can't
+        express them. Reports then show, for example, `12 of 17 views` next to the engine's
+        figures."""
         return ()
 
     def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
@@ -256,17 +268,19 @@ class Engine(ABC):
         return ""
 
     def caveats(self, settings: Settings) -> list[str]:  # noqa: ARG002
-        """Return what a reader must know before comparing a run of this engine with another."""
+        """Return warnings for readers who compare a run of this engine with other engines."""
         return []
 
     @abstractmethod
     def usage_hints(self, stack: Stack) -> list[str]:
-        """Lines that tell a person how to use the engine by hand while the stack is up."""
+        """Return lines that explain to a user how to use the engine while the stack is up."""
 
 
 class CalibrationEngine(Engine):
-    """The engine that measures the harness itself: it has the defects that its settings give it."""
+    """An engine with defects that its settings define, to check whether the harness measures
+    them."""
 
     @abstractmethod
     def settings_of(self, defect: InjectedDefect) -> Mapping[str, str]:
-        """Return the settings, by their names in `.env`, that give it this defect and no other."""
+        """Return the settings, by their names in `.env`, with which the engine has exactly this
+        defect."""

@@ -1,4 +1,4 @@
-"""Apache Apex, with an application that writes its counts to Redis, where its users read them."""
+"""Apache Apex, with an application that writes its counts into Redis, where users read them."""
 
 from racetrack.config import Settings
 from racetrack.engines.apex.settings import ApexSettings

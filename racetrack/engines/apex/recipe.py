@@ -1,4 +1,5 @@
-"""The part `apex`: Apache Apex with what it needs, and the program that runs its application."""
+"""Recipe of the installed component `apex`: Apache Apex with its dependencies, and the program that
+runs its application."""
 
 from pathlib import Path
 

@@ -1,1 +1,1 @@
-"""The calibration engine: counts pageviews with a programmed defect."""
+"""The calibration engine, which counts pageviews with injected defects."""

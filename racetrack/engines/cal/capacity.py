@@ -1,8 +1,8 @@
-"""The capacity of the calibration engine as a function of time: noise and pauses of a known mean.
+"""Capacity of the calibration engine over time, with random noise and pauses of known means.
 
-Noise is an Ornstein–Uhlenbeck process around 1, held for STEP_S at a time and cut at 0 and 2, so
-that its mean is exactly 1. Pauses come after exponential distances, so that the long-run mean is
-`InjectedDefect.mean_capacity_per_s`.
+The noise is a factor: an Ornstein–Uhlenbeck process around 1, constant for STEP_S at a time and
+clipped to the range 0 to 2, so that its mean is exactly 1. The times between pauses are
+exponentially distributed. The long-run mean is `InjectedDefect.mean_capacity_per_s`.
 """
 
 import math
@@ -11,21 +11,22 @@ from random import Random
 
 from racetrack.results.defects import InjectedDefect
 
-# The shortest correlation time that settings.py accepts is ten of these.
+# settings.py accepts correlation times of at least ten steps.
 STEP_S = 0.05
 
 
 class Capacity:
-    """Number of pageviews that could have been counted since the start at saturation."""
+    """Number of pageviews that the engine could have counted since its start, if there had always
+    been a backlog."""
 
     def __init__(self, defect: InjectedDefect, seed: int) -> None:
         self._stretches = stretches(defect, seed)
         self._from_s, self._until_s, self._per_s = 0.0, 0.0, 0.0
-        self._work = 0.0  # up to _from_s
+        self._work = 0.0  # pageviews until _from_s
 
     def work_by(self, at_s: float) -> float:
-        """Return the integral of the capacity from the start to `at_s`, which never decreases from
-        call to call."""
+        """Return the integral of the capacity from the start to `at_s` (seconds since the start).
+        Calls must be in the order of time."""
         while at_s > self._until_s:
             self._work += self._per_s * (self._until_s - self._from_s)
             self._from_s = self._until_s
@@ -34,9 +35,9 @@ class Capacity:
 
 
 def stretches(defect: InjectedDefect, seed: int) -> Iterator[tuple[float, float]]:
-    """Yield the capacity without end: (until so many seconds after the start, so many per
-    second)."""
-    # One source of chance each: pauses stay where they are whatever the noise.
+    """Yield stretches of constant capacity, endlessly: the end of the stretch in seconds since the
+    start, and the capacity in pageviews per second."""
+    # Noise and pauses have independent random numbers, so the pauses do not depend on the noise.
     pauses = _pauses(defect, Random(f"{seed} pauses"))  # noqa: S311
     at_s, (begins_s, ends_s) = 0.0, next(pauses)
     for until_s, level in _noise(defect, Random(f"{seed} noise")):  # noqa: S311
@@ -49,7 +50,7 @@ def stretches(defect: InjectedDefect, seed: int) -> Iterator[tuple[float, float]
 
 
 def _noise(defect: InjectedDefect, chance: Random) -> Iterator[tuple[float, float]]:
-    """(until, what the capacity is multiplied by)."""
+    """Yield the noise: the end of each step in seconds, and the factor of the capacity."""
     if not defect.noise_pct:
         yield math.inf, 1.0
     sd, kept = defect.noise_pct / 100, math.exp(-STEP_S / defect.noise_tau_s)
@@ -62,7 +63,7 @@ def _noise(defect: InjectedDefect, chance: Random) -> Iterator[tuple[float, floa
 
 
 def _pauses(defect: InjectedDefect, chance: Random) -> Iterator[tuple[float, float]]:
-    """(from, until), in order."""
+    """Yield the start and the end of each pause, in seconds since the start."""
     if not defect.pause_ms:
         yield math.inf, math.inf
     pause_s = defect.pause_ms / 1000

@@ -1,16 +1,19 @@
-"""The process of the engine `cal`: counts pageviews with a defect that is known exactly.
+"""Process of the calibration engine, which counts pageviews with exactly known defects.
 
     python -m racetrack.engines.cal.consumer
 
-It prints its counts in the format of racetrack/engines/shared/progress_log.py, at most every
-CAL_CYCLE_MS. `RACETRACK stalled timestamp=<ms>, partition=<k>` says since when k stands still
-(-1: none does any more). `RACETRACK capacity timestamp=<ms>, allowed=<n>, seed=<n>` says every
-second how many it could have counted since its start if some had always waited. What its view holds
-it says in lines `RACETRACK seen`, if there are marks (TRACER_EVENTS_PER_SECOND).
+Its output has the format of `racetrack/engines/shared/progress_log.py`:
 
-From the environment come KAFKA_BOOTSTRAP, CAL_TOPIC, CAL_DUE (the field of its messages that says
-when one was due), CAL_READY_FILE (written once it reads all partitions), and the settings in the
-`.env` beside this.
+- its counts, at most once per CAL_CYCLE_MS;
+- the state of its view (`RACETRACK seen`), if there are tracer events (TRACER_EVENTS_PER_SECOND);
+- `RACETRACK stalled timestamp=<ms>, partition=<k>`: partition k stalls from this time on (-1: no
+  partition stalls);
+- every second, `RACETRACK capacity timestamp=<ms>, allowed=<n>, seed=<n>`: how many pageviews the
+  process could have counted since its start if there had always been a backlog.
+
+The environment contains KAFKA_BOOTSTRAP, CAL_TOPIC, CAL_DUE (name of the messages' field with the
+due time), CAL_READY_FILE (a file that is created once all partitions are assigned), and the
+settings in the `.env` in this folder.
 """
 
 import json
@@ -32,14 +35,14 @@ from racetrack.results.defects import NO_PARTITION, InjectedDefect
 LOOK_EVERY_S = 0.01
 NOTE_EVERY_S = 1.0
 SEEDS = 1_000_000
-WHOLE = 1 - 1e-6  # one, but for rounding
+WHOLE = 1 - 1e-6  # 1, allowing for rounding errors
 BATCH = 10_000
 ANSWER_WITHIN_S = 10.0
 STAMP_DIGITS = 13
 
 
 def defect_of(environment: Mapping[str, str]) -> InjectedDefect:
-    """From the settings, under their names in `.env`."""
+    """Return the defect from settings, which have their names in `.env`."""
     return InjectedDefect(
         delay_ms=int(environment["CAL_DELAY_MS"]),
         capacity_per_s=int(environment["CAL_CAPACITY_PER_S"]),
@@ -58,30 +61,31 @@ def defect_of(environment: Mapping[str, str]) -> InjectedDefect:
 
 
 def stalled_at(defect: InjectedDefect, since_start_s: float) -> int:
-    """Return the partition that is stalled at this time, NO_PARTITION if none is."""
+    """Return the partition that is stalled at this time; NO_PARTITION if none is."""
     until_s = defect.stall_after_s + (defect.stall_for_s or math.inf)
     stalls = defect.stall_after_s <= since_start_s < until_s
     return defect.stalled_partition if stalls else NO_PARTITION
 
 
 class Counting:
-    """Pageviews that were read and wait to be counted, and the counts, by partition."""
+    """Pageviews that were read but not yet counted, and the counts, by partition."""
 
     def __init__(self, partitions: int, defect: InjectedDefect) -> None:
         self.total = [0] * partitions
-        self.newest_ms = [-1] * partitions  # received_at of the newest that was counted
+        self.newest_ms = [-1] * partitions  # received_at of the newest counted pageview
         self._waiting: list[deque[int]] = [deque() for _ in range(partitions)]
         self._defect = defect
         self._capacity = Capacity(defect, defect.seed)
-        self.allowed = 0.0  # what the capacity came to since the start
-        self._used = 0.0  # how much of that was worked or lost
+        self.allowed = 0.0  # integral of the capacity since the start, in pageviews
+        self._used = 0.0  # part of `allowed` that was used for counting or lost while idle
 
     def add(self, partition: int, received_at_ms: Iterable[int]) -> None:
-        """Take in what was read, in its order."""
+        """Add pageviews that were read, in their order."""
         self._waiting[partition].extend(received_at_ms)
 
     def count(self, now_ms: int, since_start_s: float) -> None:
-        """Count what may be counted by now, given in epoch milliseconds and since the start."""
+        """Count the pageviews that the defect allows to be counted by now. The current time is
+        given twice: in epoch milliseconds, and in seconds since the start."""
         until_ms = now_ms - self._defect.delay_ms
         stalled = stalled_at(self._defect, since_start_s)
         free = [partition for partition in range(len(self.total)) if partition != stalled]
@@ -100,8 +104,8 @@ class Counting:
         self.newest_ms[partition] = newest_ms
 
     def _count_oldest(self, partitions: list[int], until_ms: int, now_s: float) -> None:
-        """As one worker that takes the oldest first, at the capacity of each moment. What it could
-        do while nothing waits is lost to it."""
+        """Count the oldest pageviews of all partitions first, up to the capacity until now.
+        Capacity while no pageview is waiting is lost."""
         self.allowed = self._capacity.work_by(now_s)
         while self.allowed - self._used >= WHOLE:
             heads = ((self._waiting[p][0], p) for p in partitions if self._waiting[p])
@@ -116,8 +120,8 @@ class Counting:
 
 
 class Telling:
-    """Says what changed since it last said so, the partitions stamped one after another over
-    `spread_ms`."""
+    """Reports of the counts that have changed since the last report. The timestamps of the
+    partitions in a report are spread over `spread_ms`."""
 
     def __init__(self, partitions: int, spread_ms: int = 0) -> None:
         self._reported = [0] * partitions
@@ -141,8 +145,8 @@ class Telling:
 
 
 class Trailing:
-    """A view that holds what was counted a known time ago. It says of each partition when the
-    newest pageview was due that it holds."""
+    """A view with the counts of `behind_ms` ago. It contains, for each partition, the due time of
+    the newest pageview."""
 
     def __init__(self, partitions: int, behind_ms: int) -> None:
         self._counted: deque[tuple[int, list[int]]] = deque()
@@ -174,8 +178,9 @@ def _progress(counting: Counting, partition: int, now_ms: int) -> str:
 
 
 def due_ms(value: bytes, field: str) -> int:
-    """When a message was due, epoch milliseconds, by a field of its JSON, without parsing it where
-    the generator's form allows: `"received_at": 1732184400000`, and no digit behind it."""
+    """Return when a message was due (epoch milliseconds), from a field of its JSON. To save time,
+    the JSON is not parsed if it has the generator's format: `"received_at": 1732184400000` with
+    exactly STAMP_DIGITS digits."""
     name = f'"{field}": '.encode()
     found = value.rfind(name)
     begin = found + len(name)
@@ -186,10 +191,10 @@ def due_ms(value: bytes, field: str) -> int:
 
 
 def by_partition(messages: Iterable[Message], field: str) -> dict[int, list[int]]:
-    """When the messages of a batch were due, by partition, in their order.
+    """Return the due times of a batch's messages by partition, in the order of the messages.
 
     Raises:
-        SystemExit: one is not such JSON, or the broker sent an error in their stead.
+        SystemExit: a message has no valid due time, or the broker returned an error.
     """
     found: dict[int, list[int]] = {}
     for message in messages:
@@ -200,7 +205,7 @@ def by_partition(messages: Iterable[Message], field: str) -> dict[int, list[int]
             due = due_ms(message.value() or b"", field)
         except (ValueError, TypeError, KeyError) as wrong:
             place = f"topic={message.topic()}, partition={partition}, offset={message.offset()}"
-            # As racetrack/probes/refused_input.py reads it.
+            # In the format that racetrack/probes/refused_input.py parses.
             raise SystemExit(f"RACETRACK refused {place}, field=, reason={wrong!r}") from wrong
         found.setdefault(partition, []).append(due)
     return found
@@ -211,10 +216,10 @@ def assigned(bootstrap: str, topic: str) -> tuple[Consumer, int]:
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
-            "group.id": "cal",  # librdkafka wants one; nothing is committed
+            "group.id": "cal",  # required, but nothing is committed
             "enable.auto.commit": False,
-            # What can't be counted yet waits here, not in the broker: else a partition could be
-            # read ahead of another by a whole fetch.
+            # Read ahead as far as possible. If messages that can't be counted yet stayed in the
+            # broker, one partition could be read ahead of another by a whole fetch.
             "queued.min.messages": 1_000_000,
             "fetch.queue.backoff.ms": 1,
         }
@@ -227,7 +232,7 @@ def assigned(bootstrap: str, topic: str) -> tuple[Consumer, int]:
 
 
 class Notes:
-    """What else its log holds: who stands still, and what the capacity came to."""
+    """Further lines of the log: stalls, and the integral of the capacity."""
 
     def __init__(self, defect: InjectedDefect) -> None:
         self._defect = defect
@@ -235,8 +240,7 @@ class Notes:
         self._next_s = 0.0
 
     def lines(self, counting: Counting, now_ms: int, since_start_s: float) -> list[str]:
-        """Return the lines of racetrack/engines/shared/progress_log.py; none if nothing has
-        changed."""
+        """Return the lines that are due now."""
         found = []
         if (stalls := stalled_at(self._defect, since_start_s)) != self._stalled:
             self._stalled = stalls
@@ -253,7 +257,7 @@ class Notes:
 def run(
     consumer: Consumer, partitions: int, defect: InjectedDefect, field: str, *, has_marks: bool
 ) -> None:
-    """Count and tell to no end; a signal ends it."""
+    """Count and report until a signal ends the process."""
     counting, notes = Counting(partitions, defect), Notes(defect)
     trailing = Trailing(partitions, defect.view_behind_ms) if has_marks else None
     telling = Telling(partitions, defect.spread_ms)
@@ -269,15 +273,15 @@ def run(
         if now_s >= tell_at_s:
             lines = telling.lines(counting, now_ms) + lines
             lines += trailing.lines(counting, now_ms) if trailing else []
-            time.sleep(defect.spread_ms / 1000)  # nothing is said before its time
-            # On the beat: a cycle that began late would make the next ones late, too.
+            time.sleep(defect.spread_ms / 1000)  # print no timestamp that is in the future
+            # Keep fixed times, so that one late cycle does not delay all later ones.
             tell_at_s = max(tell_at_s + defect.cycle_ms / 1000, now_s)
         if lines:
             os.write(1, "".join(f"{line}\n" for line in lines).encode())
 
 
 def main() -> None:
-    """Read the environment, become ready, count."""
+    """Read the environment, connect, report that the process is ready, and count."""
     defect = defect_of(os.environ)
     defect = replace(defect, seed=defect.seed or 1 + secrets.randbelow(SEEDS))
     topic, field = os.environ["CAL_TOPIC"], os.environ["CAL_DUE"]

@@ -1,6 +1,7 @@
-"""The calibration engine: counts pageviews with an injected defect, to check measurements.
+"""The calibration engine: counts pageviews with injected defects, to check what the harness
+measures.
 
-It has one view, which trails its counts, and gets no purchases."""
+It has one view, which is updated later than its counts, and it reads no purchases."""
 
 import threading
 import time
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
 
 class LogReader:
-    """Reader of the one view of this engine; see `racetrack.engines.contract.Reader`."""
+    """Reader of this engine's only view; see `racetrack.engines.contract.Reader`. The view's state
+    is taken from the engine's log."""
 
     def __init__(self, queries: Sequence[Query], answer_s: float) -> None:
         self._by = {asked.view: asked.by for asked in queries if asked.by and asked.by.is_time}
@@ -38,12 +40,12 @@ class LogReader:
         self._newest: dict[int, int] = {}
 
     def take_all(self, said: Iterator[Seen]) -> None:
-        """Take every update of the view, until there is no more."""
+        """Record the updates of the view, until `said` ends."""
         for seen in said:
             self._newest[seen.partition] = seen.value
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
-        """Return one row for each partition."""
+        """Return one row for each partition, after the delay `answer_s`."""
         import pyarrow as pa
 
         if not (by := self._by.get(view)):
@@ -63,7 +65,8 @@ class Cal(CalibrationEngine):
     runtimes = ("native",)
 
     def settings_of(self, defect: InjectedDefect) -> Mapping[str, str]:
-        """When a partition stalls matters only if one does."""
+        """Return the settings for a defect. The time of a stall is included only if a partition
+        stalls."""
         given: dict[str, float] = {
             "CAL_DELAY_MS": defect.delay_ms,
             "CAL_CAPACITY_PER_S": defect.capacity_per_s,
@@ -86,7 +89,7 @@ class Cal(CalibrationEngine):
         return {name: str(value) for name, value in given.items()}
 
     def load_demo(self, stack: Stack) -> None:
-        """There is none: its service counts from when it is ready."""
+        """Do nothing: the engine's service begins to count when it starts."""
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
         """Yield the updates that the consumer writes to its output."""
@@ -95,8 +98,9 @@ class Cal(CalibrationEngine):
     def seen(
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
-        """Follow its one view, the time up to which pageviews are counted; it stands for each
-        traced view of that kind."""
+        """Yield the updates of the engine's only view, which contains the due time of the newest
+        pageview. They are reported for every traced view of the main topic that contains due
+        times."""
         topic = find_workload(stack.settings.workload).topic.name
         names = [view.name for view in traced if view.is_time and view.source == topic]
         for seen in seen_in(stack.log_of("cal"), stop):
@@ -121,10 +125,10 @@ class Cal(CalibrationEngine):
                 taken.result()
 
     def usage_hints(self, stack: Stack) -> list[str]:
-        """Say what it reads; there is nothing to look at but its log."""
+        """Return where the engine's counts are, and how to inject defects."""
         where = stack.endpoints.kafka
         return [
-            f"It only counts {where}'s pageviews, and prints the counts in its log.",
+            f"The engine only counts the pageviews in {where}, and writes the counts into its log.",
             "The settings CAL_* in racetrack/engines/cal/.env inject defects.",
         ]
 

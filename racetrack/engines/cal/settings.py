@@ -1,4 +1,5 @@
-"""Settings of the calibration engine: its defects. The `.env` beside this file describes them."""
+"""Settings of the calibration engine, which are its defects. The `.env` in this folder describes
+them."""
 
 from typing import Annotated
 

@@ -1,1 +1,1 @@
-"""Deephaven, one of the two published engines."""
+"""Deephaven, one of the two engines of the experiment of 2022."""

@@ -1,4 +1,4 @@
-"""Deephaven: the demo is loaded over gRPC, progress is read from the server's own output."""
+"""Deephaven: runs the demo's scripts over gRPC, and reads progress from the server's output."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pydeephaven import Session, Table
 
 _PSK_HANDLER = "io.deephaven.authentication.psk.PskAuthenticationHandler"
-# By its path, as the server sees it: then an error names file and line, and the server's log is
-# spared the whole text.
+# Code sent to the server: run a script by its path on the server. So errors name file and line, and
+# the script's text does not appear in the server's log.
 _RUN_FILE = """
 import os
 path = os.path.join(os.environ.get("RACETRACK_SCRIPTS", "/scripts"), {name!r})
@@ -55,19 +55,19 @@ class Deephaven(Engine):
         return "exactly once"
 
     def demo_waits_for(self, settings: Settings) -> tuple[str, ...]:
-        """Return Debezium for the script that waits for the schemas of its topics."""
+        """Return Debezium if the script itself waits for the schemas of Debezium's topics."""
         waits = "wait_for(" in self.script(settings).read_text()
         return ("debezium",) if waits else ()
 
     def load_demo(self, stack: Stack) -> None:
-        """Run the workload's script, then those that write progress to the server's output."""
+        """Run the workload's script, then scripts that write progress to the server's output."""
         self.run_scripts(stack.settings)
 
     def run_scripts(self, settings: Settings) -> None:
         """Run the scripts of `load_demo` in the server of these settings.
 
         Raises:
-            DemoError: the server refused one.
+            DemoError: the server refused a script.
         """
         from pydeephaven import DHError
 
@@ -85,25 +85,26 @@ class Deephaven(Engine):
             session.close()
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """Yield what `sample_dt.py` writes to the server's output at every update."""
+        """Yield the updates that `sample_dt.py` writes to the server's output."""
         return updates_of(stack.log_of("deephaven"), stop)
 
     def seen(
         self,
         stack: Stack,
-        traced: Sequence[TracedView],  # noqa: ARG002  # the script has been told
+        traced: Sequence[TracedView],  # noqa: ARG002  # `run_scripts` has passed them to the script
         stop: threading.Event,
     ) -> Iterator[Seen]:
-        """Yield what `sample_views.py` writes to the server's output: its listeners' rows of the
-        views."""
+        """Yield the tracer values that `sample_views.py` writes to the server's output. It receives
+        them as a listener of the views."""
         return seen_in(stack.log_of("deephaven"), stop)
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
-        """Open a session of pydeephaven, which opens each table once."""
+        """Open a session of pydeephaven. Each table is opened once and then reused."""
         return open_reader(access.settings)
 
     def clock_slack_ms(self, settings: Settings) -> int:
-        """Time is that of a cycle's start: a cycle ago, and as long as the cycle took."""
+        """Return two update cycles: views use the time at the start of an update cycle, which may
+        have begun one cycle ago and taken another."""
         return 2 * DeephavenSettings.of(settings).deephaven_cycle_ms
 
     def usage_hints(self, stack: Stack) -> list[str]:
@@ -144,7 +145,7 @@ class TableReader:
             finally:
                 filtered.close()
         except DHError as error:
-            raise RacetrackError(f"Deephaven does not give its table {view!r}: {error}") from error
+            raise RacetrackError(f"Deephaven did not return table {view!r}: {error}") from error
 
 
 @contextmanager
@@ -163,11 +164,11 @@ def open_reader(settings: Settings) -> Iterator[TableReader]:
         finally:
             session.close()
     except DHError as error:
-        raise RacetrackError(f"Deephaven does not speak with a client: {error}") from error
+        raise RacetrackError(f"Deephaven refused a client: {error}") from error
 
 
 def _traced_views(settings: Settings) -> list[tuple[str | int | bool, ...]]:
-    """Return them as `scripts/sample_views.py` reads them."""
+    """Return the traced views in the format that `scripts/sample_views.py` reads."""
     found: list[tuple[str | int | bool, ...]] = []
     for view in find_workload(settings.workload).traced_views:
         keys = view.keys(settings)
@@ -177,7 +178,8 @@ def _traced_views(settings: Settings) -> list[tuple[str | int | bool, ...]]:
 
 
 def connect(settings: Settings) -> "Session":
-    """Open a session on the server of these settings; the tables it makes outlive it."""
+    """Open a session on the server of these settings. Tables created in the session remain after
+    its end."""
     from pydeephaven import Session
 
     own = DeephavenSettings.of(settings)
@@ -190,8 +192,8 @@ def connect(settings: Settings) -> "Session":
 
 
 def with_decimals(table: "pyarrow.Table") -> "pyarrow.Table":
-    """Return the table with its BigDecimals as Arrow's decimals. Deephaven sends the bytes of one:
-    four of its scale, lowest first, then the unscaled value, highest first."""
+    """Convert a table's BigDecimal columns to Arrow decimals. Deephaven sends a BigDecimal as
+    bytes: four bytes with the scale (little-endian), then the unscaled value (big-endian)."""
     import pyarrow as pa
 
     for number, field in enumerate(table.schema):
@@ -206,7 +208,7 @@ def with_decimals(table: "pyarrow.Table") -> "pyarrow.Table":
 def _decimal(raw: bytes) -> Decimal:
     scale = int.from_bytes(raw[:4], "little", signed=True)
     unscaled = int.from_bytes(raw[4:], "big", signed=True)
-    return Decimal(f"{unscaled}E{-scale}")  # exact, however many digits
+    return Decimal(f"{unscaled}E{-scale}")  # exact with any number of digits
 
 
 ENGINE = Deephaven()

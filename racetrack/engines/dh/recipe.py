@@ -1,4 +1,5 @@
-"""The recipe of Deephaven: a Python environment with its server, from PyPI."""
+"""Recipe of the installed component `deephaven`: a Python environment with the server, from
+PyPI."""
 
 import sys
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ VERSION = "DEEPHAVEN_VERSION"
 
 
 def deephaven(versions: Mapping[str, str]) -> Recipe:
-    """CPython environment with deephaven-server."""
+    """Return the recipe of a CPython environment with deephaven-server."""
     version, locked = versions[VERSION], pypi.pinned(LOCK, "deephaven-server")
 
     def build(site: Site) -> str:

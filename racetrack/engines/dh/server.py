@@ -1,20 +1,23 @@
-"""Runs inside Deephaven's own venv: starts the embedded server and serves until SIGTERM or SIGINT.
+"""Starts Deephaven's embedded server and serves until SIGTERM or SIGINT. Runs in Deephaven's own
+Python environment.
 
-Everything comes from the environment, so that no secret shows in a process list:
-`DEEPHAVEN_HOST`, `DEEPHAVEN_PORT`, `DEEPHAVEN_HEAP` (`4g`), `DEEPHAVEN_CYCLE_MS`, `DEEPHAVEN_PSK`,
-`DEEPHAVEN_DATA` (a private folder), `RACETRACK_SCRIPTS` (shown in the IDE's file list), and
-optionally `DEEPHAVEN_JVM_ARGS` (split as a shell would). `KAFKA_BOOTSTRAP` and
-`SCHEMA_REGISTRY_URL` are for the scripts that it runs.
+All settings are environment variables, so that no secret appears in a process list:
+`DEEPHAVEN_HOST`, `DEEPHAVEN_PORT`, `DEEPHAVEN_HEAP` (such as `4g`), `DEEPHAVEN_CYCLE_MS`,
+`DEEPHAVEN_PSK`, `DEEPHAVEN_DATA` (a private folder), `RACETRACK_SCRIPTS` (a folder shown in the
+IDE's file list), and optionally `DEEPHAVEN_JVM_ARGS` (split as a shell would). The demo's scripts
+read `KAFKA_BOOTSTRAP` and `SCHEMA_REGISTRY_URL`.
 
-Prints `RACETRACK ready url=… start_ms=…` once the port answers. Ends at once by SIGTERM or SIGINT.
+The process prints `RACETRACK ready url=… start_ms=…` once the port answers.
 
-`DEEPHAVEN_CLASS_ARCHIVE` names a file in which the JVM finds classes already parsed. It makes a
-start faster and changes nothing after it. With `--write-class-archive` SIGTERM makes the JVM write
-that file at its end. It fits one JVM and one set of jars; the JVM ignores it else.
+Two files make the start faster, without changing the code that runs:
 
-`DEEPHAVEN_FORMULAS` names a zip file of compiled formulas, made by earlier runs. Deephaven looks
-for the class of a formula in its session's folder, and compiles what is not there: the first ones
-in a JVM take a second each. The bytecode that runs is the same. SIGTERM adds what is new.
+- `DEEPHAVEN_CLASS_ARCHIVE` is a JVM class data archive. With `--write-class-archive`, the JVM
+  writes it on SIGTERM. The JVM ignores an archive that was written by another JVM or with other
+  jars.
+- `DEEPHAVEN_FORMULAS` is a zip file with the classes of formulas compiled in earlier runs.
+  Deephaven looks for the class of a formula in its session's folder, and compiles the formula if it
+  is missing; the first compilations in a JVM take about a second each. On SIGTERM, new classes are
+  added.
 """
 
 import contextlib
@@ -29,15 +32,16 @@ from pathlib import Path
 
 LOGBACK = Path(__file__).with_name("logback.xml")
 WRITE_ARCHIVE = "--write-class-archive"
-# In the source of every formula, and so in the name of its class, is the version of the imports.
-# Deephaven draws a random one at each start, and again when a script adds an import.
+# The source of a formula contains a version of the session's imports, so the name of its class
+# depends on this version. By default Deephaven chooses a random version at each start, and again
+# whenever a script adds an import. A fixed version makes the names repeatable.
 IMPORTS_VERSION = "as delivered"
-# A person who tries formulas must not make the file grow for ever.
+# Limits the file's growth when a user tries out many formulas.
 MAX_CLASSES = 2000
 
 
 def jvm_args(env: Mapping[str, str], *, write_archive: bool = False) -> list[str]:
-    """Return the JVM's arguments: for the JVM inside this process, not for a command line."""
+    """Return the arguments of the JVM that runs inside this process."""
     data = Path(env["DEEPHAVEN_DATA"])
     return [
         f"-Xmx{env['DEEPHAVEN_HEAP']}",
@@ -55,8 +59,8 @@ def jvm_args(env: Mapping[str, str], *, write_archive: bool = False) -> list[str
 
 
 def archive_args(archive: str | None, *, write: bool) -> list[str]:
-    """Return the arguments that make the JVM write the class archive at its exit, or use an
-    existing one."""
+    """Return the JVM arguments to write the class archive at exit or, without `write`, to use an
+    existing archive."""
     if archive is None:
         return []
     if write:
@@ -65,7 +69,8 @@ def archive_args(archive: str | None, *, write: bool) -> list[str]:
 
 
 def make_folders(env: Mapping[str, str]) -> None:
-    """Create the folders named in `jvm_args`, with the scripts where the IDE lists notebooks."""
+    """Create the folders named in `jvm_args`, and make the scripts appear in the IDE's file
+    list."""
     data = Path(env["DEEPHAVEN_DATA"])
     notebooks = data / "data" / "storage" / "notebooks"
     for folder in (notebooks, data / "cache", data / "config", data / "tmp"):
@@ -76,10 +81,10 @@ def make_folders(env: Mapping[str, str]) -> None:
 
 
 def start_server(env: Mapping[str, str], *, write_archive: bool) -> None:
-    """Start the JVM and the server in this process, and say so once its port answers."""
+    """Start the JVM and the server in this process; print the ready line once the port answers."""
     started = time.monotonic()
-    # Python put this file's folder first on its path, where this file hides the package of its
-    # own name, and the neighbours might hide others.
+    # Python has put this file's folder first on the import path. Modules in it must not hide
+    # packages with the same name.
     sys.path.remove(str(Path(__file__).resolve().parent))
     from deephaven_server import Server  # type: ignore[import-not-found]
 
@@ -88,19 +93,19 @@ def start_server(env: Mapping[str, str], *, write_archive: bool) -> None:
     if formulas := env.get("DEEPHAVEN_FORMULAS"):
         reuse_formulas(Path(formulas), session_folder(env))
     start_ms = round((time.monotonic() - started) * 1000)
-    # Not print(): Deephaven sends that to the IDE's console too, and buffers it.
+    # Deephaven redirects print() to the IDE's console, too, and buffers it.
     os.write(1, f"RACETRACK ready url=http://{host}:{port}/ide/ start_ms={start_ms}\n".encode())
 
 
 def session_folder(env: Mapping[str, str]) -> Path:
     """Return the folder in which the server's script session keeps the classes of its formulas."""
     sessions = Path(env["DEEPHAVEN_DATA"]) / "cache" / "script-session-classes"
-    # A server that was killed and started again has left one, too.
+    # There is more than one folder if an earlier server was killed; the newest is this server's.
     return max(sessions.iterdir(), key=lambda folder: folder.stat().st_mtime)
 
 
 def reuse_formulas(formulas: Path, folder: Path) -> None:
-    """Put the formulas of earlier runs where Deephaven looks before it compiles one."""
+    """Extract the classes of earlier runs into the folder in which Deephaven looks for them."""
     from deephaven.execution_context import get_exec_ctx  # type: ignore[import-not-found]
 
     if kept_formulas(formulas):
@@ -120,13 +125,13 @@ def kept_formulas(formulas: Path) -> set[str]:
 
 
 def keep_formulas(formulas: Path, folder: Path, at_most: int = MAX_CLASSES) -> None:
-    """Write the formulas that were compiled by now to the zip file, if there are new ones."""
-    # Deephaven moves a formula's classes here when all of them are written.
+    """Write the classes of all formulas to the zip file, if it lacks any of them."""
+    # Deephaven moves a formula's classes into this folder once all of them are written.
     classes = {str(path.relative_to(folder)): path for path in folder.glob("io/**/*.class")}
     if classes.keys() <= kept_formulas(formulas) or len(classes) > at_most:
         return
     unfinished = formulas.with_name(f".{os.getpid()}-{formulas.name}")
-    # Who may not write there does without.
+    # Without write access, the classes are not kept.
     with contextlib.suppress(OSError):
         formulas.parent.mkdir(exist_ok=True)
         with zipfile.ZipFile(unfinished, "w") as file:
@@ -136,7 +141,7 @@ def keep_formulas(formulas: Path, folder: Path, at_most: int = MAX_CLASSES) -> N
 
 
 def keep_formulas_at_end(env: Mapping[str, str]) -> None:
-    """From now on SIGTERM keeps the formulas before it ends the process."""
+    """Install a handler for SIGTERM that keeps the formulas and then ends the process."""
 
     def keep_and_end(number: int, _frame: object) -> None:
         signal.signal(number, signal.SIG_DFL)
@@ -147,7 +152,8 @@ def keep_formulas_at_end(env: Mapping[str, str]) -> None:
 
 
 def write_archive_at_end() -> None:
-    """From now on SIGTERM ends the process as a JVM ends, which is when it writes its archive."""
+    """Install a handler for SIGTERM that calls Java's System.exit, so that the JVM writes its class
+    archive."""
     import jpy  # type: ignore[import-not-found]
 
     system = jpy.get_type("java.lang.System")
@@ -156,9 +162,9 @@ def write_archive_at_end() -> None:
 
 def main(arguments: list[str]) -> None:
     """Start the server, then wait for a signal."""
-    # Python runs its handlers between two steps of the main thread, which is inside the JVM for
-    # seconds while it starts. The system's default ends the process at any time, and there is
-    # nothing to save yet: the data folder is private and goes with the run.
+    # Python's own handler for SIGINT would be delayed for seconds while the main thread starts the
+    # JVM. The default action ends the process immediately, which is safe: the data folder is
+    # private and deleted after the run.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     make_folders(os.environ)
     write_archive = arguments == [WRITE_ARCHIVE]

@@ -1,5 +1,5 @@
-"""Settings of Deephaven. Their defaults are in the `.env` at the top of the repository, since it is
-one of the published engines."""
+"""Settings of Deephaven. Their defaults are in the `.env` at the top of the repository, since
+Deephaven is one of the engines of the experiment of 2022."""
 
 from typing import Annotated
 

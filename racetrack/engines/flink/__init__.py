@@ -1,1 +1,1 @@
-"""Apache Flink, through its SQL gateway."""
+"""Apache Flink, used through its SQL gateway."""

@@ -1,4 +1,4 @@
-"""The last checkpoint of Flink's job, by its log: what a killed Flink goes on from."""
+"""Finding the last checkpoint of Flink's job, from which a killed Flink can resume, in its log."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ _COMPLETED = re.compile(r"Completed checkpoint (\d+) for job (\w+) ")
 
 
 def last(log: Path, folder: str) -> str | None:
-    """Where Flink keeps it below `folder`, its `execution.checkpointing.dir`; None if none was
-    completed."""
+    """Return the path of the last completed checkpoint; None if there is none. `folder` is Flink's
+    setting `execution.checkpointing.dir`."""
     found = _COMPLETED.findall(log.read_text(errors="replace"))
     return f"{folder.rstrip('/')}/{found[-1][1]}/chk-{found[-1][0]}" if found else None

@@ -1,4 +1,5 @@
-"""Flink: the demo is run through its SQL gateway; its views, progress too, are upsert topics."""
+"""Flink: runs the demo through its SQL gateway. All views, including the progress views, are upsert
+topics."""
 
 import re
 import time
@@ -35,19 +36,20 @@ class Flink(UpsertEngine):
     summary_after_ms = 60  # two views, each written by itself: 42 ms before to 53 after were seen
 
     def prepare_inputs(self, stack: Stack) -> None:
-        """Make the topics that the script writes to: Flink makes none."""
+        """Create the topics to which the script writes, since Flink does not create topics."""
         sql = self.script(stack.settings).read_text()
         topics.make(stack.endpoints.kafka, script.own_topics(sql))
 
     def load_demo(self, stack: Stack) -> None:
-        """Run the workload's script; its views are there when the first of them is written."""
+        """Run the workload's script; return when Flink has written the first rows of a view."""
         self.prepare_inputs(stack)
         with _opened(stack.settings) as gateway:
             gateway.run_all(_statements(stack, self.script(stack.settings)))
         self._wait_until_written(stack)
 
     def reload_demo(self, stack: Stack) -> None:
-        """Let the job go on from its last checkpoint; if there is none, load all of it again."""
+        """Resume the job from its last checkpoint. If there is no checkpoint, load the demo
+        again."""
         log, found = JobLog(stack.log_of("flink")), None
         with _opened(stack.settings) as gateway:
             if folder := gateway.properties().get(CHECKPOINTS):
@@ -62,15 +64,13 @@ class Flink(UpsertEngine):
             self.load_demo(stack)
 
     def watch(self, stack: Stack) -> Callable[[], None]:
-        """Its log says whether the job failed; the process goes on without it.
-
-        Raises:
-            DemoError: by what is returned, if so.
-        """
+        """Return a function that raises DemoError if the job has failed. Only Flink's log shows
+        that, because Flink's process keeps running after its job has failed."""
         return JobLog(stack.log_of("flink")).check
 
     def clock_slack_ms(self, settings: Settings) -> int:
-        """Its window moves by whole seconds, at a tick each 200 ms, through a few mini-batches."""
+        """Return two seconds, since the time window moves by whole seconds, plus the time of a few
+        mini-batches. See the contract for the meaning."""
         return 2_000 + 4 * FlinkSettings.of(settings).flink_mini_batch_ms
 
     def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
@@ -85,17 +85,17 @@ class Flink(UpsertEngine):
                 "FLINK_UPSERT_MATERIALIZE=NONE: rows of joined views may be wrong or missing."
             )
         if not FlinkSettings.of(settings).flink_checkpoint_ms:
-            found.append("Flink ran without checkpoints: a job that fails is not restored.")
+            found.append("Flink ran without checkpoints: a failed job would not be restored.")
         return found
 
     def usage_hints(self, stack: Stack) -> list[str]:
-        """Flink's own SQL client, and what to paste there."""
+        """Return the command of Flink's SQL client, and the lines to paste there."""
         settings = stack.settings
         path = self.script(settings)
         client = stack.program("flink", "sql-client.sh")
         return [
             f"SQL client: {client} gateway --endpoint {_gateway_address(settings)}",
-            "In it, paste these lines, which say where Kafka and the registry are:",
+            "In it, paste these lines, which contain the addresses of Kafka and the registry:",
             *_addresses(stack, path.read_text()).splitlines(),
             f"then all of {path}",
         ]
@@ -128,18 +128,18 @@ def _opened(settings: Settings) -> Iterator[Gateway]:
     """Open a session on the gateway.
 
     Raises:
-        DemoError: it opens none.
+        DemoError: the gateway refused to open a session.
     """
     try:
         gateway = Gateway(f"http://{_gateway_address(settings)}")
     except Refused as refused:
-        raise DemoError(f"Flink opened no session: {refused}") from refused
+        raise DemoError(f"Flink refused to open a session: {refused}") from refused
     with gateway:
         yield gateway
 
 
 def _statements(stack: Stack, path: Path) -> list[str]:
-    """Return the script's statements, with the addresses of this stack."""
+    """Return the script's statements, preceded by statements with this stack's addresses."""
     sql = path.read_text()
     return script.statements(_addresses(stack, sql) + sql)
 
@@ -149,8 +149,9 @@ def _gateway_address(settings: Settings) -> str:
 
 
 def _addresses(stack: Stack, sql: str) -> str:
-    """Return the script's templates with this stack's addresses, one a line; they replace the
-    script's own."""
+    """Return the script's templates of connection options (tables `at_…`) with the addresses of
+    this stack, one per line. If they are executed first, the script's own templates have no
+    effect."""
     kafka, registry = stack.internal_endpoints.kafka, stack.internal_endpoints.registry
     found = ""
     for name, options in re.findall(

@@ -1,4 +1,4 @@
-"""Flink's SQL gateway over REST: runs statements one after the other, and reports why one fails."""
+"""Client of Flink's SQL gateway (REST), which runs statements and reports why one failed."""
 
 import re
 import time
@@ -11,7 +11,7 @@ import httpx
 from racetrack.engines.contract import DemoError
 
 ASK_EVERY_S = 0.02
-# Planning eighteen views on two loaded cores takes its time.
+# Generous, because planning eighteen views on two busy cores takes long.
 STATEMENT_WITHIN_S = 300.0
 SHOWN_LINES = 12
 _CAUSE = re.compile(
@@ -20,7 +20,7 @@ _CAUSE = re.compile(
 
 
 class Gateway:
-    """A session on a gateway. Tables live as long as the session, jobs go on without it."""
+    """A session on a gateway. Tables exist as long as the session; jobs continue after its end."""
 
     def __init__(self, url: str) -> None:
         self._http = httpx.Client(base_url=f"{url}/v3", timeout=STATEMENT_WITHIN_S, trust_env=False)
@@ -35,7 +35,8 @@ class Gateway:
         _error: BaseException | None,
         _traceback: TracebackType | None,
     ) -> None:
-        """Let go of the connection. The session stays, or its job's classes would go with it."""
+        """Close the connection but not the session, since classes that its job needs would be
+        unloaded with the session."""
         self._http.close()
 
     def properties(self) -> dict[str, str]:
@@ -47,7 +48,8 @@ class Gateway:
         """Run the statements in order.
 
         Raises:
-            DemoError: one was refused; the message holds it and the root cause.
+            DemoError: a statement was refused. The message contains the statement and the root
+            cause.
         """
         for statement in statements:
             try:
@@ -58,10 +60,10 @@ class Gateway:
                 ) from refused
 
     def run(self, statement: str) -> None:
-        """Run one statement and wait for its result, which for a job is that it was submitted.
+        """Run one statement and wait for its result. For a job, wait until the job is submitted.
 
         Raises:
-            Refused: it failed; the message is the root cause.
+            Refused: the statement failed; the message is the root cause.
         """
         asked = f"/sessions/{self._session}/statements"
         operation = self._ask("POST", asked, {"statement": statement})["operationHandle"]
@@ -87,11 +89,11 @@ class Gateway:
 
 
 class Refused(Exception):
-    """The gateway refused something; the message is the root cause."""
+    """The gateway refused a request; the message is the root cause."""
 
 
 def root_cause(trace: str) -> str:
-    """Return the innermost cause in a Java stack trace, without its package and its calls."""
+    """Return the innermost cause in a Java stack trace, without package name and stack frames."""
     causes: list[str] = _CAUSE.findall(trace)
     return causes[-1].strip() if causes else trace.partition("\n\tat ")[0].strip()
 
@@ -101,7 +103,7 @@ def _is_errors(answer: httpx.Response) -> bool:
 
 
 def _errors(answer: httpx.Response) -> str:
-    """Return the gateway's errors: usually a general line, then a stack trace."""
+    """Return the errors in the gateway's answer: usually a general line, then a stack trace."""
     return "\n".join(map(str, answer.json().get("errors", [answer.text])))
 
 

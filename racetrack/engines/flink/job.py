@@ -1,4 +1,4 @@
-"""Reads the state of a job from Flink's log, the only place that reports a failure."""
+"""Reading of a job's state from Flink's log, since failures are reported only there."""
 
 import re
 from pathlib import Path
@@ -11,18 +11,18 @@ _RUNS = re.compile(r"Job (\S+) \(\w+\) switched from state CREATED to RUNNING\."
 
 
 class JobLog:
-    """Flink's log, read as it grows."""
+    """Reader of Flink's log while the log grows."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._read_to = 0
 
     def skip(self) -> None:
-        """Look only at what will be written from now on."""
+        """Ignore everything written so far."""
         self._read_to = self._path.stat().st_size
 
     def has_started(self) -> bool:
-        """Return whether a job runs, by the lines since the last call.
+        """Return whether the lines written since the last call report that a job has started.
 
         Raises:
             DemoError: a job failed.
@@ -30,10 +30,10 @@ class JobLog:
         return bool(_RUNS.search(self._look()))
 
     def check(self) -> None:
-        """Look at what was written since the last time.
+        """Check the lines written since the last call.
 
         Raises:
-            DemoError: a job failed; the message names the root cause.
+            DemoError: a job failed; the message contains the root cause.
         """
         self._look()
 
@@ -41,7 +41,7 @@ class JobLog:
         with self._path.open("rb") as file:
             file.seek(self._read_to)
             new = file.read()
-        # The last line may be half written: it is read again next time.
+        # The last line may be incomplete; it is read again by the next call.
         whole = new[: new.rfind(b"\n") + 1]
         self._read_to += len(whole)
         text = whole.decode(errors="replace")

@@ -1,5 +1,5 @@
-"""The part `flink`: the distribution's jars out of its PyPI wheel, and what that lacks, from Maven
-Central."""
+"""Recipe of the installed component `flink`: the jars of Flink's distribution, from its PyPI wheel,
+and further jars that are not in the wheel, from Maven Central."""
 
 import shutil
 from collections.abc import Mapping
@@ -18,7 +18,8 @@ PROGRAM = HERE / "sql-client.sh"
 
 
 def flink(versions: Mapping[str, str]) -> Recipe:
-    """`lib/*.jar`: the gateway with all that it needs; `bin/sql-client.sh`: its command line."""
+    """Return the recipe. It installs the SQL gateway with its dependencies as `lib/*.jar`, and the
+    SQL client as `bin/sql-client.sh`."""
     asked = {name: versions[name] for name in NAMES}
 
     def build(site: Site) -> str:
@@ -51,8 +52,8 @@ def flink(versions: Mapping[str, str]) -> Recipe:
 
 
 def _distribution(site: Site, version: str, jars: Path) -> None:
-    """Take the jars out of the wheel of apache-flink-libraries, which is checked by hash if it is
-    of the locked version."""
+    """Extract the jars from the wheel of apache-flink-libraries. The wheel's hash is checked if it
+    is the locked version."""
     locked = pypi.pinned(LOCK, PACKAGE)
     if version != locked:
         site.say(

@@ -1,10 +1,10 @@
-"""Takes a script such as `scripts/demo.flink.sql` apart: its statements, and the topics that it
-writes to."""
+"""Parsing of a script such as `scripts/demo.flink.sql`: its statements, and the topics to which it
+writes."""
 
 import re
 from collections.abc import Iterator
 
-# What a semicolon may stand in without ending anything: comments, texts, quoted names.
+# A semicolon does not end a statement inside a comment, a string or a quoted name.
 _PIECE = re.compile(r"--[^\n]*|'(?:[^']|'')*'|`[^`]*`|;|[^-'`;]+|-")
 _OPENS_SET = re.compile(r"EXECUTE\s+STATEMENT\s+SET\s+BEGIN\b", re.IGNORECASE)
 _TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
@@ -13,10 +13,11 @@ _INTO = re.compile(r"^INSERT INTO (\w+)", re.MULTILINE)
 
 
 def statements(sql: str) -> list[str]:
-    """Return the statements of a script, without comments; a statement set, BEGIN to END, is one.
+    """Return the statements of a script without comments. A statement set, from BEGIN to END, is
+    returned as one statement.
 
     Raises:
-        ValueError: the last one has no end.
+        ValueError: the last statement has no end.
     """
     found: list[str] = []
     in_set = False
@@ -32,8 +33,8 @@ def statements(sql: str) -> list[str]:
 
 
 def own_topics(sql: str) -> list[str]:
-    """Return the topics that the script writes to, in its order. The others belong to the load
-    generator or to Debezium."""
+    """Return the topics to which the script writes, in the order of the script. Other topics are
+    created by the load generator or Debezium."""
     written = set(_INTO.findall(sql))
     made = ((_TABLE.match(each), _TOPIC.search(each)) for each in statements(sql))
     return [topic[1] for table, topic in made if table and topic and table[1] in written]

@@ -1,4 +1,4 @@
-"""Settings of Flink; the `.env` beside this file describes them."""
+"""Settings of Flink; the `.env` in this folder describes them."""
 
 from typing import Literal
 

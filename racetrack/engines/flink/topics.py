@@ -1,15 +1,15 @@
-"""The upsert topics that Flink writes to: it makes none itself."""
+"""Creation of the upsert topics to which Flink writes, since Flink does not create topics."""
 
 from collections.abc import Sequence
 
 from racetrack.errors import RacetrackError
 
 ANSWER_S = 30.0
-# The last message of each key is what counts, so the broker may drop the others; or the topics of a
-# long run would outgrow its memory. A reader has a minute to see that a row has gone. `delete` lets
-# `make` empty them; nothing else does. Messages get the broker's time, at which they can be read:
-# tasks side by side write to one topic, and by their own times one message may seem to come before
-# another that lies in front of it.
+# `compact`: only the last message of each key is needed. Without compaction, the topics of a long
+# run would not fit into the broker's memory. `delete.retention.ms`: a reader has a minute to see
+# that a row was deleted. `delete`: allows `make` to empty the topics; there is no other deletion.
+# `LogAppendTime`: messages have the time at which they could be read. Parallel tasks write to the
+# same topic, so times set by the tasks would not be in the order of the offsets.
 CONFIG = {
     "cleanup.policy": "compact,delete",
     "retention.ms": "-1",
@@ -21,8 +21,8 @@ CONFIG = {
 
 
 def make(kafka: str, names: Sequence[str]) -> None:
-    """Have these topics there, of one partition each, and empty: an engine that was started again
-    does not know which rows an earlier one wrote.
+    """Create these topics with one partition each, and empty those that exist. A restarted engine
+    does not know which rows were written before, and would not delete them.
 
     Raises:
         RacetrackError: the broker refused.

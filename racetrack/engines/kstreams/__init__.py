@@ -1,1 +1,1 @@
-"""Kafka Streams, as a program of its own."""
+"""Kafka Streams, in a program written for this project."""

@@ -1,5 +1,5 @@
-"""Kafka Streams: a program that keeps the views from when it starts; each view, progress too, is an
-upsert topic, which is what users of Kafka Streams read."""
+"""Kafka Streams: a program maintains the views from its start. All views, including the progress
+views, are upsert topics, which is how users of Kafka Streams read results."""
 
 from racetrack.clock import now_ms
 from racetrack.config import Settings
@@ -8,12 +8,13 @@ from racetrack.engines.shared.upsert import totals
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 
 ON_TRANSACTIONS = (
-    "KSTREAMS_GUARANTEE=exactly_once_v2: Kafka says when a row was written, not when its"
-    " transaction was committed. So rows count from when the harness read them, up to"
+    "KSTREAMS_GUARANTEE=exactly_once_v2: Kafka reports when a row was written, but not when its"
+    " transaction was committed. So rows count from when the harness read them, which is up to"
     f" {totals.EVERY_S} s later."
 )
 ON_CHANGELOGS = (
-    "KSTREAMS_CHANGELOG=off: Kafka Streams kept no copy of its state. As it is delivered it does."
+    "KSTREAMS_CHANGELOG=off: Kafka Streams did not back up its state in Kafka, as it does by"
+    " default."
 )
 
 
@@ -29,12 +30,14 @@ class KafkaStreams(UpsertEngine):
     version_part = "kafka-streams"
 
     def readable_ms(self, settings: Settings, at_ms: int) -> int:
-        """At once; or, within a transaction, by when it has been read at the latest."""
+        """Return `at_ms`; with transactions, the current time, since a row can be read only after
+        its transaction was committed, at an unknown time."""
         is_transaction = KafkaStreamsSettings.of(settings).kstreams_guarantee == EXACTLY_ONCE
         return now_ms() if is_transaction else at_ms
 
     def clock_slack_ms(self, settings: Settings) -> int:
-        """Its window moves by whole seconds, at a tick each 200 ms."""
+        """Return two seconds, since the time window moves by whole seconds, plus the time of a few
+        commits. See the contract for the meaning."""
         return 2_000 + 4 * KafkaStreamsSettings.of(settings).kstreams_commit_ms
 
     def guarantee(self, settings: Settings) -> str:

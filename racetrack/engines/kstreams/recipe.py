@@ -1,4 +1,5 @@
-"""The part `kstreams`: Kafka Streams with what it needs, and the program that keeps the views."""
+"""Recipe of the installed component `kstreams`: Kafka Streams with its dependencies, and the
+program that maintains the views."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Settings of Kafka Streams; the `.env` beside this file describes them."""
+"""Settings of Kafka Streams; the `.env` in this folder describes them."""
 
 from typing import Annotated, Literal
 

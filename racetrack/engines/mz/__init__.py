@@ -1,1 +1,1 @@
-"""Materialize, one of the two published engines."""
+"""Materialize, one of the two engines of the experiment of 2022."""

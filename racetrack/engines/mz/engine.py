@@ -1,8 +1,8 @@
-"""Materialize: the demo goes in through psql, progress comes by SUBSCRIBE, delay by a query.
+"""Materialize: runs the demo in psql, follows progress with SUBSCRIBE, and queries the summary.
 
-All SQL that only Materialize understands stands here and in the scripts, such as scripts/demo.sql.
-It runs in the stack, or elsewhere: where MZ_URL says. There its objects get a schema of their own,
-dropped at the end.
+Materialize runs in the stack, or outside it, at the address MZ_URL ("elsewhere" in this module).
+Elsewhere, the demo's objects are created in a schema of their own, which is dropped at the end of
+the run. SQL that is specific to Materialize is only here and in scripts such as `scripts/demo.sql`.
 """
 
 import os
@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 SERVICE = "materialized"
 ASK_EVERY_S = 1.0
 
-# The published query; its time was in seconds, and is in milliseconds here. It is answered as of
-# mz_now(), however long that takes: an answer's own delay is not in dt_ms, but in when it comes.
+# The query of the experiment of 2022, with times in milliseconds instead of seconds. The answer is
+# consistent as of mz_now(). `dt_ms` does not include the time to answer; the time at which the
+# answer arrives does.
 SUMMARY = """
 SELECT total, to_timestamp(max_received_at::double precision / 1000) AS max_received_at,
     mz_now()::text::numeric - max_received_at AS dt_ms, max_received_at AS max_received_at_ms
@@ -45,26 +46,26 @@ PROGRESS = """
 COPY (SUBSCRIBE (SELECT partition, total, max_received_at FROM {progress})
     WITH (PROGRESS)) TO STDOUT"""
 VERSION = "SELECT mz_version()"
-# psql prints the banner as a notice, and it would stand before what a failing statement said.
+# Without this option, psql would print Materialize's banner before the error of a failed statement.
 NO_BANNER = "--welcome_message=off"
 SCHEMAS = "SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname ~ '^racetrack_'"
 
-# One name for all that this process makes elsewhere: no two runs share it, and whoever finds it
-# later can tell whose it was.
+# Schema for the objects that this process creates elsewhere. The name is unique for each run, and
+# contains time and process id, so that leftover schemas can be attributed to a run.
 SCHEMA = f"racetrack_{time.strftime('%Y%m%d_%H%M%S', time.gmtime())}_{os.getpid()}"
 
 IMAGE = (
-    "Materialize's image was measured. Its documentation says of it: “Not indicative of true"
+    "Materialize ran in its container image, whose documentation states: “Not indicative of true"
     " Materialize performance. Services are bundled in a single container.” To measure another"
     " Materialize, set MZ_URL."
 )
 ELSEWHERE = (
-    "Materialize was not started by this run, but found at MZ_URL: its version, workers and memory"
-    " are its own, and others may use it too."
+    "Materialize was not started by this run: it ran at MZ_URL, with its own version, workers and"
+    " memory, and may have been used by others at the same time."
 )
 NOT_KNOWN_TO_BE_HERE = (
-    "Where it ran is not known to be this machine (MZ_PID names no processes): its results came"
-    " over a network, perhaps, and from other cores."
+    "Materialize may have run on another machine, since MZ_PID contains no processes. Then its"
+    " results came over a network and from other cores."
 )
 
 
@@ -82,7 +83,7 @@ class Materialize(Engine):
     is_published = True
 
     def __init__(self, script: Path | None = None) -> None:
-        """`script` takes the place of the workload's."""
+        """Create the engine. If `script` is given, it replaces the workload's script."""
         self._script = script
 
     def script(self, settings: Settings) -> Path:
@@ -90,11 +91,12 @@ class Materialize(Engine):
         return self._script or super().script(settings)
 
     def services_in(self, settings: Settings) -> tuple[str, ...]:
-        """None if it runs elsewhere."""
+        """Return the services of Materialize; none if it runs elsewhere."""
         return () if _is_elsewhere(settings) else self.services
 
     def check(self, stack: Stack) -> None:
-        """Is there a Materialize, and what is needed to speak to it?"""
+        """Check that psql is installed, and that Materialize can be started or, elsewhere,
+        answers."""
         settings = MaterializeSettings.of(stack.settings)
         if shutil.which("psql") is None:
             raise SetupError("psql is not installed. On Debian: apt-get install postgresql-client.")
@@ -103,9 +105,9 @@ class Materialize(Engine):
                 raise UsageError("MZ_PID is for a Materialize that runs elsewhere: set MZ_URL too.")
             if stack.runtime == "native" or settings.airgap:
                 raise UsageError(
-                    "Materialize has no packages, so neither the native runtime nor an image made"
-                    " here has it. Use its own image (RUNTIME=compose, with a Docker engine that"
-                    " may pull it), or one that runs elsewhere:"
+                    "Materialize is not available as packages, so it can't run natively or in an"
+                    " image built here. Use its own image (RUNTIME=compose, with a Docker engine"
+                    " that can pull images), or a running Materialize:"
                     " MZ_URL=postgres://user@host:port/database."
                 )
             return
@@ -113,8 +115,8 @@ class Materialize(Engine):
         registry = urlsplit(_registry(stack))
         if registry.scheme not in {"http", "https"} or registry.path.strip("/"):
             raise UsageError(
-                f"MZ_SCHEMA_REGISTRY_URL: {_registry(stack)} won't do. Materialize wants a URL"
-                " without a path, such as http://host:8081."
+                f"MZ_SCHEMA_REGISTRY_URL: {_registry(stack)} can't be used. Materialize requires a"
+                " URL without a path, such as http://host:8081."
             )
         try:
             _server(settings).execute("SELECT 1")
@@ -122,18 +124,19 @@ class Materialize(Engine):
             raise UsageError(f"MZ_URL: {error}\nStart it, or set MZ_URL to where it is.") from error
 
     def namespace(self, settings: Settings) -> str:
-        """Return a schema of this run alone, if Materialize runs elsewhere."""
+        """Return the name of this run's schema if Materialize runs elsewhere."""
         return SCHEMA if _is_elsewhere(settings) else ""
 
     def processes(self, stack: Stack) -> Mapping[str, list[int]]:
-        """Elsewhere, those that MZ_PID names and their descendants; none if it names none."""
+        """Return the processes of Materialize. Elsewhere, these are the processes in MZ_PID and
+        their descendants."""
         if not _is_elsewhere(stack.settings):
             return super().processes(stack)
         own = _own_processes(stack.settings)
         return {SERVICE: own} if own else {}
 
     def load_demo(self, stack: Stack) -> None:
-        """Run the script in psql; elsewhere, in a new schema."""
+        """Run the script in psql; if Materialize runs elsewhere, in a new schema."""
         new = [f"CREATE SCHEMA {SCHEMA}", f"SET search_path = {SCHEMA}"]
         addresses = {"kafka": _kafka(stack), "registry": _registry(stack)}
         before = new if _is_elsewhere(stack.settings) else []
@@ -142,8 +145,8 @@ class Materialize(Engine):
         server.run_script(script, stack.settings.stack_name, addresses, before)
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """Yield the summary once a second, and each partition's progress when Materialize reports
-        it."""
+        """Yield the summary, queried once a second, and each partition's progress whenever
+        Materialize reports a change."""
         server, workload = _demo(stack.settings), find_workload(stack.settings.workload)
         with server.connect() as following, server.connect() as asking:
             changes = Changes()
@@ -162,8 +165,8 @@ class Materialize(Engine):
     def seen(
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
-        """Yield the rows of a SUBSCRIBE on each view when their time is complete: no reader sees
-        them earlier."""
+        """Yield the tracer rows from a SUBSCRIBE to each view, as soon as Materialize reports that
+        their timestamp is complete. Readers can't see the rows earlier."""
         return only_more(_marks_rows(stack.settings, traced, stop))
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
@@ -172,12 +175,12 @@ class Materialize(Engine):
         return server.reader(self._made(access.settings))
 
     def _made(self, settings: Settings) -> list[str]:
-        """Return the names of what the script makes."""
+        """Return the names of the views and sources that the script creates."""
         text = self.script(settings).read_text()
         return re.findall(r"^CREATE (?:MATERIALIZED VIEW|VIEW|SOURCE) (\w+)", text, re.M)
 
     def unload(self, stack: Stack) -> None:
-        """Drop the schema, if there is one."""
+        """Drop this run's schema if Materialize runs elsewhere."""
         if not _is_elsewhere(stack.settings):
             return
         drop = f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE"
@@ -186,19 +189,20 @@ class Materialize(Engine):
             server.execute(drop)
         except RacetrackError as error:
             raise RacetrackError(
-                f"What the demo made could not be removed: {error}\nDo it by hand: {drop};"
+                f"The demo's objects could not be removed: {error}\nRemove them yourself: {drop};"
             ) from error
 
     def remarks(self, stack: Stack) -> list[str]:
-        """Elsewhere: where its objects are, and what an earlier run may have left there."""
+        """If Materialize runs elsewhere, return the schema of the demo's objects, and schemas that
+        earlier runs may have left."""
         if not _is_elsewhere(stack.settings):
             return []
         server = _server(stack.settings)
         schemas = sorted(row[0] for row in server.execute(SCHEMAS))
         return [
-            f"its objects are in the schema {SCHEMA} at {server}, and will be dropped",
+            f"its objects are in the schema {SCHEMA} at {server}, which will be dropped",
             *(
-                f"also there: {schema}, of a run that goes on, or was killed. If it was:"
+                f"there is also {schema}, of another run. If that run was killed, remove it:"
                 f" DROP SCHEMA {schema} CASCADE;"
                 for schema in schemas
                 if schema != SCHEMA
@@ -211,7 +215,7 @@ class Materialize(Engine):
         return {"materialize": str(version)}
 
     def caveats(self, settings: Settings) -> list[str]:
-        """Report how this Materialize was run."""
+        """Return warnings about how this Materialize was run."""
         if not _is_elsewhere(settings):
             return [IMAGE]
         return (
@@ -221,7 +225,7 @@ class Materialize(Engine):
         )
 
     def usage_hints(self, stack: Stack) -> list[str]:
-        """psql, and what to type there."""
+        """Return the command of psql, and what to type there."""
         return [
             f"SQL: psql '{_server(stack.settings).conninfo}'",
             f"In it: \\set kafka '{_kafka(stack)}'",
@@ -231,18 +235,20 @@ class Materialize(Engine):
 
 
 class Changes:
-    """What a SUBSCRIBE tells, line by line: kept until Materialize says that a time is complete.
+    """Parser of the lines of a SUBSCRIBE. Rows are kept until Materialize reports that their
+    timestamp is complete.
 
-    A change of a row is a line that takes the old one away and one that brings the new one, in any
-    order.
+    A changed row arrives as two lines, in any order: one removes the old row, one adds the new row.
+    Only added rows are used.
     """
 
     def __init__(self) -> None:
         self._pending: dict[int, list[tuple[int, ...]]] = {}
 
     def take(self, line: str) -> list[tuple[int, ...]]:
-        """One line: mz_timestamp, progressed, diff, and the query's columns, with tabs between
-        them. If it completes a time, the rows that came since, by their times."""
+        """Parse a line: mz_timestamp, mz_progressed, mz_diff, and the query's columns, separated by
+        tabs. If it completes a timestamp, return the rows added up to then, in the order of
+        time."""
         at, progressed, diff, *columns = line.split("\t")
         if progressed == "t":
             complete = sorted(time_ms for time_ms in self._pending if time_ms < int(at))
@@ -253,14 +259,14 @@ class Changes:
 
 
 def progress(rows: Sequence[tuple[int, ...]], now_ms: int) -> Iterator[Progress]:
-    """Return the newest of each partition, from rows of PROGRESS."""
+    """Yield the newest progress of each partition, from rows of the query PROGRESS."""
     newest = {partition: (total, newest_ms) for partition, total, newest_ms in rows}
     for partition, (total, newest_ms) in sorted(newest.items()):
         yield Progress(now_ms, partition, total, newest_ms)
 
 
 class MarksRows:
-    """The marks' rows of one view, as a SUBSCRIBE of the view itself tells of them."""
+    """Tracer rows of one view, followed by a SUBSCRIBE to the view."""
 
     def __init__(
         self, following: "psycopg.Connection[Any]", view: TracedView, keys: list[int]
@@ -274,11 +280,11 @@ class MarksRows:
 
     @property
     def socket(self) -> int:
-        """Becomes readable when there is something to take."""
+        """File descriptor that is readable when `take` has data."""
         return self._copy.socket
 
     def take(self) -> Iterator[Seen]:
-        """Return what has changed."""
+        """Yield the tracer values that have changed."""
         for line in self._copy.take():
             for key, value in self._changes.take(line):
                 yield Seen(now_ms(), self._name, key - self._first, value)
@@ -311,7 +317,7 @@ def _is_elsewhere(settings: Settings) -> bool:
 
 
 def _server(settings: Settings) -> Server:
-    """Return the address of Materialize, with the user that has all rights."""
+    """Return the address of Materialize; in the stack, with a user that has all rights."""
     if url := MaterializeSettings.of(settings).mz_url.get_secret_value():
         return Server.at(url, "MZ_URL")
     where = f"{settings.reach_address}:{MaterializeSettings.of(settings).materialize_port}"
@@ -319,7 +325,7 @@ def _server(settings: Settings) -> Server:
 
 
 def _demo(settings: Settings) -> Server:
-    """Return the server with the demo's schema as the search path."""
+    """Return the address of Materialize, with the demo's schema as the search path."""
     return replace(_server(settings), schema=ENGINE.namespace(settings))
 
 
@@ -335,7 +341,7 @@ def _registry(stack: Stack) -> str:
 
 
 def _own_processes(settings: Settings) -> list[int]:
-    """Return the pids in MZ_PID and their descendants, each once."""
+    """Return the process ids in MZ_PID and those of their descendants, without duplicates."""
     found: dict[int, None] = {}
     for pid in map(int, re.findall(r"\d+", MaterializeSettings.of(settings).mz_pid)):
         try:

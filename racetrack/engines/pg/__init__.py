@@ -1,1 +1,2 @@
-"""PostgreSQL, the baseline: tables that a small consumer fills, and plain views over them."""
+"""PostgreSQL as a baseline: a small consumer fills tables from Kafka, and plain views query
+them."""

@@ -1,6 +1,7 @@
-"""PostgreSQL, the baseline: plain views over tables that a small consumer fills from Kafka.
+"""PostgreSQL as a baseline: plain views over tables that a small consumer fills from Kafka.
 
-Progress is notified by the transaction that brings the pageviews: it is known when it is committed.
+Progress is published with NOTIFY in the transactions that insert pageviews, so it arrives when they
+are committed.
 """
 
 import re
@@ -28,26 +29,33 @@ if TYPE_CHECKING:
     pass
 
 ASK_EVERY_S = 1.0
-LOOK_EVERY_S = 0.5  # whether to stop; notifications are taken as they come
+LOOK_EVERY_S = 0.5  # how often to check `stop`; notifications are read as they arrive
 PROGRESS = "SELECT partition, total, max_received_at FROM {view} ORDER BY partition"
 SUMMARY = "SELECT total, max_received_at FROM {view}"
 
-TRIGGERS = "\\if :triggers"  # where a script can do with and without
+TRIGGERS = "\\if :triggers"  # marks a script that supports POSTGRES_TRIGGERS
 
 COMPUTED = "PostgreSQL's views are computed when they are read"
 ON_READING = (
-    f"{COMPUTED}, and this run read none while it measured: its CPU is that of bringing rows into"
-    " tables and indexes. An engine that keeps views up to date has done the work of reading too."
+    f"{COMPUTED}, and no view was read during the measurement. The CPU time is only that of"
+    " inserting rows into tables and indexes, while engines that keep views up to date also compute"
+    " the views."
 )
-ON_MARKS = f"{COMPUTED}: here the rows of marks in the followed views, once a second at most."
-ON_READS = f"{COMPUTED}: here some, by READS_PER_SECOND. Those that nobody read cost nothing."
+ON_MARKS = (
+    f"{COMPUTED}. In this run only the tracer rows of traced views were read, at most once a"
+    " second."
+)
+ON_READS = (
+    f"{COMPUTED}. In this run the view reader read some of them (READS_PER_SECOND). Views that were"
+    " not read took no CPU time."
+)
 ON_TRIGGERS = (
-    "POSTGRES_TRIGGERS: a table holds each item's pageviews, so item_summary and the top lists cost"
-    " little to read. Bringing rows in costs more."
+    "POSTGRES_TRIGGERS: triggers count each item's pageviews in a table. This makes item_summary"
+    " and the top lists cheaper to read, and inserting rows more expensive."
 )
 SHARED = (
-    "Resident memory is added up over PostgreSQL's processes, and its shared buffers are resident"
-    " in each that has used them: they count more than once. In PSS they count once."
+    "Resident memory counts PostgreSQL's shared buffers several times, once for each process that"
+    " has used them. PSS counts them once."
 )
 
 
@@ -63,7 +71,7 @@ class PostgreSQL(Engine):
     version_part = "postgres"
 
     def __init__(self, script: Path | None = None) -> None:
-        """`script` takes the place of the workload's."""
+        """Create the engine. If `script` is given, it replaces the workload's script."""
         self._script = script
 
     def script(self, settings: Settings) -> Path:
@@ -71,7 +79,7 @@ class PostgreSQL(Engine):
         return self._script or super().script(settings)
 
     def check(self, stack: Stack) -> None:
-        """Has the script the triggers, if they are asked for?"""
+        """Check that the script supports POSTGRES_TRIGGERS if that is set."""
         script = self.script(stack.settings)
         if (
             PostgresSettings.of(stack.settings).postgres_triggers
@@ -86,13 +94,14 @@ class PostgreSQL(Engine):
         return "exactly once"
 
     def load_demo(self, stack: Stack) -> None:
-        """Run the script in psql; the consumer begins when it is committed."""
+        """Run the script in psql. The consumer starts when the script is committed."""
         triggers = "on" if PostgresSettings.of(stack.settings).postgres_triggers else "off"
         variables, script = {"triggers": triggers}, self.script(stack.settings)
         _server(stack.settings).run_script(script, stack.settings.stack_name, variables)
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """Yield the rows of the two views, then what each transaction notifies."""
+        """Yield the current rows of the two progress views, then the notifications of each
+        transaction."""
         server, workload = _server(stack.settings), find_workload(stack.settings.workload)
         views = {workload.progress: PROGRESS, workload.summary: SUMMARY}
         with server.connect() as connection:
@@ -111,8 +120,8 @@ class PostgreSQL(Engine):
     def seen(
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
-        """Query the views one after the other, at most every ASK_EVERY_S. The queries compute them,
-        at PostgreSQL's cost."""
+        """Query the views one after the other, at most every ASK_EVERY_S. Each query computes its
+        view, which takes CPU time in PostgreSQL."""
         return only_more(_answers(stack.settings, traced, stop))
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
@@ -120,15 +129,15 @@ class PostgreSQL(Engine):
         return _server(access.settings).reader(self._made(access.settings))
 
     def _made(self, settings: Settings) -> list[str]:
-        """Return the names of what the script makes."""
+        """Return the names of the views and tables that the script creates."""
         return re.findall(r"^CREATE (?:VIEW|TABLE) (\w+)", self.script(settings).read_text(), re.M)
 
     def clock_slack_ms(self, settings: Settings) -> int:  # noqa: ARG002
-        """None: a view goes by the time at which it is read."""
+        """Return 0: a view is computed with the time at which it is read."""
         return 0
 
     def caveats(self, settings: Settings) -> list[str]:
-        """Report costs that its figures leave out or count twice."""
+        """Return warnings about costs that PostgreSQL's figures omit or count twice."""
         read = [
             *([ON_READS] if settings.reads_per_second else []),
             *([ON_MARKS] if settings.tracer_events_per_second else []),
@@ -137,7 +146,7 @@ class PostgreSQL(Engine):
         return [*(read or [ON_READING]), *kept, SHARED]
 
     def usage_hints(self, stack: Stack) -> list[str]:
-        """psql, and what to type there."""
+        """Return the command of psql, and what to type there."""
         password = PostgresSettings.of(stack.settings).postgres_password.get_secret_value()
         return [
             f"SQL: PGPASSWORD={password} psql '{_server(stack.settings).conninfo}'",
@@ -166,7 +175,7 @@ def _answer(connection: "psycopg.Connection[Any]", query: bytes) -> list[tuple[i
 
 
 def _rows_of(view: TracedView, keys: Sequence[int]) -> bytes:
-    """(key, value) of the marks' rows in a view."""
+    """Return a query for (key, value) of the tracer rows in a view."""
     value = value_in_sql(view, f"max({view.column})")
     among = ", ".join(map(str, keys))
     select = f"SELECT {view.key}, {value} FROM {view.view}"  # noqa: S608  # names of the catalogue
@@ -174,10 +183,10 @@ def _rows_of(view: TracedView, keys: Sequence[int]) -> bytes:
 
 
 def update_of(workload: Workload, view: str, payload: str, now_ms: int) -> Summary | Progress:
-    """Return the update in a notification of a progress view, see `feed/consumer.py`.
+    """Return the update in a notification about a progress view; `feed/consumer.py` sends them.
 
     Raises:
-        RacetrackError: it says something else.
+        RacetrackError: the notification has another format.
     """
     numbers = [int(word) for word in payload.split() if word.isdecimal()]
     if view == workload.progress and len(numbers) == 3:
@@ -185,16 +194,16 @@ def update_of(workload: Workload, view: str, payload: str, now_ms: int) -> Summa
     if view == workload.summary and len(numbers) == 2:
         total, max_received_at_ms = numbers
         return Summary(now_ms, total, max_received_at_ms, now_ms - max_received_at_ms)
-    raise RacetrackError(f"PostgreSQL notified what is no progress: {view}: {payload!r}")
+    raise RacetrackError(f"PostgreSQL sent an invalid notification: {view}: {payload!r}")
 
 
 def _notified(connection: "psycopg.Connection[Any]") -> Iterator[tuple[str, str]]:
-    """Yield notifications as they come, for a short while."""
+    """Yield notifications as they arrive, for LOOK_EVERY_S."""
     try:
         for each in connection.notifies(timeout=LOOK_EVERY_S):
             yield each.channel, each.payload
     except psycopg.Error as error:
-        raise RacetrackError(f"PostgreSQL tells no more of its progress: {error}") from error
+        raise RacetrackError(f"PostgreSQL no longer reports its progress: {error}") from error
 
 
 def _server(settings: Settings) -> Server:

@@ -1,5 +1,7 @@
-"""What PostgreSQL installs: the server out of the distribution's archive, unpacked, so that no
-system service of that name is installed or started; and what feeds it, for containers."""
+"""Recipes of PostgreSQL's installed components: the server, and, for containers, the feeder.
+
+The server's packages come from the distribution's archive. They are unpacked but not installed, so
+that no system service is set up or started."""
 
 import re
 from pathlib import Path
@@ -8,10 +10,11 @@ from racetrack.install import apt, debian, pypi
 from racetrack.install.image import Image
 from racetrack.install.recipe import Installs, PypiLock, Recipe, Site
 
-# The newest that a release has.
+# Candidates for the server's package; the newest that the distribution has is used.
 POSTGRES_SERVERS = tuple(f"postgresql-{major}" for major in range(20, 13, -1))
-# What the server links to, and no compiler for queries. The C library is the host's own: the
-# packages are of the host's release, and initdb starts the server without asking for a loader.
+# The server and the libraries that it links to, without LLVM, which only compiles queries. The C
+# library is not included: the packages are of the host's release, so the host's own C library fits,
+# and initdb could not start the server with a different loader.
 POSTGRES_NEEDS = re.compile(r"^(postgresql-\d+|lib(?!perl|c6|c-|llvm|z3)|zlib1g)")
 # What the feeder imports of the harness, and itself.
 FEED = (
@@ -37,7 +40,8 @@ FEED_LOCK = Path(__file__).with_name("feed") / "requirements.lock"
 
 
 def postgres() -> Recipe:
-    """`usr/lib/postgresql/<major>/bin` and the libraries that are not the C library's."""
+    """Return the recipe of the server. It installs `usr/lib/postgresql/<major>/bin` and all
+    libraries except the C library."""
     distribution, suite = apt.host()
     packages = apt.Packages("postgres", suite, POSTGRES_SERVERS, POSTGRES_NEEDS)
     why = f"PostgreSQL, the baseline ({distribution} {suite}, unpacked)"
@@ -45,20 +49,20 @@ def postgres() -> Recipe:
 
 
 def libraries(folder: Path) -> str:
-    """LD_LIBRARY_PATH for the programs of an unpacked PostgreSQL."""
+    """Return the LD_LIBRARY_PATH for the programs of an unpacked PostgreSQL."""
     return ":".join(
         str(path) for sub in ("usr/lib", "lib") for path in folder.glob(f"{sub}/*-linux-gnu*")
     )
 
 
 def programs(folder: Path) -> Path:
-    """Return the folder of its programs."""
+    """Return the folder with the programs of an unpacked PostgreSQL."""
     (found,) = folder.glob("usr/lib/postgresql/*/bin")
     return found
 
 
 def feed() -> Recipe:
-    """CPython environment with just what feeds PostgreSQL inside a container."""
+    """Return the recipe of a CPython environment for the feeder, for use in a container."""
     return pypi.locked("pgfeed", "what feeds PostgreSQL inside a container (PyPI)", 60, FEED_LOCK)
 
 

@@ -1,4 +1,4 @@
-"""Settings of PostgreSQL; the `.env` beside this file describes them."""
+"""Settings of PostgreSQL; the `.env` in this folder describes them."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from racetrack.stack.applicability import IN_MEMORY, Applicability
 
 
 def _postgres_size(size: str) -> str:
-    """Return a size as postgresql.conf has it: `256MB`, `4kB`."""
+    """Return a size in the format of postgresql.conf, such as `256MB` or `4kB`."""
     return size[:-1] + {"k": "kB", "m": "MB", "g": "GB"}[size[-1]]
 
 
@@ -25,7 +25,7 @@ class PostgresSettings(Settings):
 
 
 APPLICABILITY = Applicability(
-    harness_only=("POSTGRES_TRIGGERS",),  # which loads the script
+    harness_only=("POSTGRES_TRIGGERS",),  # the harness passes it to the script
     ignored={"native": {"POSTGRES_TMPFS": IN_MEMORY}},
     affects={"POSTGRES_TMPFS": "postgres"},
     image_versions=("POSTGRES_IMAGE_VERSION",),

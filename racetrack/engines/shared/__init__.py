@@ -1,1 +1,1 @@
-"""Shared by several engines: following logs, PostgreSQL's protocol, views that are topics."""
+"""Code shared by engines: following logs, PostgreSQL's protocol, views in Kafka topics or Redis."""

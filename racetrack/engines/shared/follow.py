@@ -1,4 +1,4 @@
-"""Follows a growing file line by line, as `tail -f` does."""
+"""Reading of a growing file line by line, as `tail -f` does."""
 
 import threading
 from collections.abc import Iterator
@@ -8,9 +8,10 @@ LOOK_EVERY_S = 0.2
 
 
 def follow(path: Path, stop: threading.Event) -> Iterator[str]:
-    """Whole lines of `path` from its beginning, as they come, until `stop` is set.
+    """Yield the lines of a file from its beginning, then new lines as they are written, until
+    `stop` is set.
 
-    What is already there when `stop` is set is still yielded. A last line without its end is not.
+    Lines that exist when `stop` is set are still yielded, except a last line without a line end.
     """
     rest = ""
     with path.open(encoding="utf-8", errors="replace") as file:

@@ -7,8 +7,8 @@ from racetrack.workloads.contract import TracedView
 
 
 def only_more(told: Iterable[Seen]) -> Iterator[Seen]:
-    """Without what is no more than was told of the same rows before: they are read once more, or
-    are among the first few of a view and moved."""
+    """Yield only values that exceed all earlier values of the same row. Engines may report an
+    unchanged row again, for example because its position in a top-n view has changed."""
     most: dict[tuple[str, int], int] = {}
     for seen in told:
         if seen.value > most.get((seen.view, seen.partition), -1):
@@ -17,5 +17,6 @@ def only_more(told: Iterable[Seen]) -> Iterator[Seen]:
 
 
 def value_in_sql(view: TracedView, value: str) -> str:
-    """Return a value of its column, as `Seen` holds it, in PostgreSQL's SQL."""
+    """Return an SQL expression (PostgreSQL's dialect) that converts `value`, an expression for the
+    view's column, to a number as in `Seen`."""
     return f"(1000 * extract(epoch FROM {value}))::bigint" if view.is_time else value

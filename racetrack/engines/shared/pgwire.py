@@ -1,4 +1,5 @@
-"""PostgreSQL's protocol for several engines: psql for scripts, and rows as they come."""
+"""Clients for engines that speak PostgreSQL's protocol: scripts by psql, queries, and streams of
+rows."""
 
 import select
 import subprocess
@@ -27,8 +28,8 @@ CONNECT_WITHIN_S = 10
 LOAD_WITHIN_S = 300.0
 LOOK_EVERY_S = 0.05
 
-# What a column of one of PostgreSQL's types becomes in Arrow; anything else becomes text. A decimal
-# gets as many digits behind its point as its values have.
+# Arrow types of PostgreSQL's types; columns of other types become text. The scale of a decimal is
+# the largest number of digits after the point among its values.
 _DECIMAL = "decimal"
 _ARROW = {
     **dict.fromkeys((20, 21, 23), "int64"),
@@ -42,25 +43,26 @@ _ARROW = {
 
 @dataclass(frozen=True)
 class Server:
-    """A server and who we are there. The password is in no text that it gives."""
+    """Address of a server, with user and password. The password never appears in messages."""
 
-    conninfo: str  # as libpq wants it, without the password
+    conninfo: str  # libpq's connection string, without the password
     password: str = field(default="", repr=False)
-    schema: str = ""  # where names are looked up, if not where the server would
+    schema: str = ""  # schema in which names are looked up; empty: the server's default
 
     @classmethod
     def at(cls, url: str, setting: str) -> "Server":
-        """From `postgres://user:password@host:port/database`.
+        """Parse a URL such as `postgres://user:password@host:port/database`.
 
         Raises:
-            UsageError: it is no such URL; names the setting, and not the URL, which may be secret.
+            UsageError: the URL is invalid. The message names the setting but not the URL, which may
+                contain a password.
         """
         try:
             parts = conninfo_to_dict(url)
         except psycopg.ProgrammingError:
             parts = {}
         if not parts.get("host"):
-            raise UsageError(f"{setting} is no URL like postgres://user@host:port/database.")
+            raise UsageError(f"{setting} is not a URL like postgres://user@host:port/database.")
         password = str(parts.pop("password", None) or "")
         return cls(make_conninfo("", **{"connect_timeout": CONNECT_WITHIN_S, **parts}), password)
 
@@ -70,16 +72,16 @@ class Server:
         return f"{parts['host']}:{parts.get('port', 5432)}/{database}"
 
     def with_option(self, option: str) -> "Server":
-        """Return the same server, with one more option for the session (`--name=value`)."""
+        """Return a copy with an additional option for sessions, in the form `--name=value`."""
         parts = conninfo_to_dict(self.conninfo)
         options = f"{parts.get('options') or ''} {option}".strip()
         return replace(self, conninfo=make_conninfo("", **{**parts, "options": options}))
 
     def connect(self) -> "closing[psycopg.Connection[Any]]":
-        """Open a connection that commits each statement, to be used in `with`.
+        """Open a connection in autocommit mode, for use in a `with` statement.
 
         Raises:
-            RacetrackError: the server does not answer, or does not let us in.
+            RacetrackError: the server does not answer, or rejects the login.
         """
         try:
             found = psycopg.connect(
@@ -92,10 +94,10 @@ class Server:
         return closing(found)
 
     def execute(self, statement: str) -> list[Any]:
-        """Its rows, none if it is no query.
+        """Execute a statement; return its rows, or an empty list if it is not a query.
 
         Raises:
-            RacetrackError: it failed, or the server can't be connected to.
+            RacetrackError: the statement failed, or the server can't be connected to.
         """
         with self.connect() as connection:
             cursor = self._ask(connection, statement)
@@ -108,11 +110,13 @@ class Server:
         variables: Mapping[str, str],
         before: Sequence[str] = (),
     ) -> None:
-        """Run a psql script, after the statements `before`, up to the first that fails. Should this
-        process be killed, the watchdog of the stack `stack_name` ends psql.
+        """Run the statements `before` and then a script in psql. Stop at the first error. If this
+        process is killed, the watchdog of the stack `stack_name` ends psql.
 
         Raises:
-            DemoError: a statement failed; the message holds it, its line, and the server's error.
+            DemoError: a statement failed. The message contains the statement, its line in the
+            script,
+                and the server's error.
         """
         argv = ["psql", "-X", "-q", "-b", "-v", "ON_ERROR_STOP=1", "-d", self.conninfo]
         argv += [arg for name, value in variables.items() for arg in ("-v", f"{name}={value}")]
@@ -121,7 +125,7 @@ class Server:
         try:
             ended = subprocess.run(
                 [*argv, "-f", str(shown)],
-                cwd=script.parent.parent,  # a short name of the script in psql's messages
+                cwd=script.parent.parent,  # so that psql's messages name the script by a short path
                 env=environment.of_program(
                     {**self._environment(), **mark_command(stack_name, "psql")}
                 ),
@@ -147,7 +151,7 @@ class Server:
 
     @contextmanager
     def reader(self, made: Collection[str]) -> "Iterator[SqlReader]":
-        """Open a client with a connection of its own, to a demo that has made views of these names.
+        """Open a client with its own connection. `made` contains the names of the demo's views.
 
         Raises:
             RacetrackError: the server can't be connected to.
@@ -175,7 +179,7 @@ class Server:
 
 @dataclass(frozen=True)
 class SqlReader:
-    """See `racetrack.engines.contract.Reader`: queries on one connection."""
+    """See `racetrack.engines.contract.Reader`. All queries use the same connection."""
 
     table: "Callable[[str], pyarrow.Table]"
     made: Collection[str]
@@ -189,9 +193,9 @@ class SqlReader:
 
 
 class Poll:
-    """One query, asked again and again without waiting for its answer: `take` gives what has come.
-
-    Answers are rows of text. A slow answer makes the questions rarer, it does not queue them.
+    """A query that is repeated every `every_s` seconds, without blocking. `take` returns the
+    answers that have arrived, as rows of text. The query is not sent again before it has been
+    answered.
     """
 
     def __init__(self, connection: "psycopg.Connection[Any]", query: str, every_s: float) -> None:
@@ -201,11 +205,11 @@ class Poll:
 
     @property
     def socket(self) -> int:
-        """Becomes readable when there is something to take."""
+        """File descriptor that is readable when `take` has data."""
         return self._wire.socket
 
     def take(self) -> Iterator[list[str | None]]:
-        """Yield the rows of the answer, if it has come; send the query again when it is due.
+        """Yield the rows of the answer, if it has arrived. Send the query again if it is due.
 
         Raises:
             RacetrackError: the query failed, or the connection ended.
@@ -224,7 +228,7 @@ class Poll:
 
 
 class CopyOut:
-    """A `COPY … TO STDOUT` that does not end: `take` gives the lines that have come."""
+    """An endless `COPY … TO STDOUT`. `take` returns the lines that have arrived."""
 
     def __init__(self, connection: "psycopg.Connection[Any]", statement: str) -> None:
         self._wire = connection.pgconn
@@ -233,14 +237,14 @@ class CopyOut:
 
     @property
     def socket(self) -> int:
-        """Becomes readable when there is something to take."""
+        """File descriptor that is readable when `take` has data."""
         return self._wire.socket
 
     def take(self) -> Iterator[str]:
-        """Whole lines, without their ends.
+        """Yield the complete lines that have arrived, without line ends.
 
         Raises:
-            RacetrackError: the server refused the statement or ended it, or the connection ended.
+            RacetrackError: the server refused or ended the statement, or the connection ended.
         """
         _read(self._wire)
         if not self._began:
@@ -252,12 +256,12 @@ class CopyOut:
             yield bytes(line[1]).decode().rstrip("\n")
         if line[0] < 0:
             for result in _results(self._wire):
-                _must_be(result, ExecStatus.COMMAND_OK)  # an error has its own words
-            raise RacetrackError("The server ended what should have no end.")
+                _must_be(result, ExecStatus.COMMAND_OK)  # reports the server's error, if any
+            raise RacetrackError("The server ended a COPY that should never end.")
 
 
 def wait_for(sockets: Sequence[int]) -> None:
-    """Until one can be read, or a short while has passed."""
+    """Wait until one of the sockets is readable, at most LOOK_EVERY_S."""
     select.select(sockets, [], [], LOOK_EVERY_S)
 
 

@@ -1,5 +1,5 @@
-"""Reads what an engine's script writes about its progress into its service's log, as
-`scripts/sample_dt.py` describes it."""
+"""Reading of an engine's progress from the log of its service. `scripts/sample_dt.py` describes the
+format of the lines."""
 
 import re
 import threading
@@ -20,7 +20,7 @@ _FAILED = re.compile(r"RACETRACK failed timestamp=\d+, listener=[^,]+, error=(.*
 
 
 def updates_of(log: Path, stop: threading.Event) -> Iterator[Summary | Progress]:
-    """Every update that the log tells of, as it comes, until `stop` is set.
+    """Yield every update of the progress views that is logged, until `stop` is set.
 
     Raises:
         DemoError: the engine reported that one of its views failed.
@@ -36,7 +36,7 @@ def updates_of(log: Path, stop: threading.Event) -> Iterator[Summary | Progress]
 
 
 def seen_in(log: Path, stop: threading.Event) -> Iterator[Seen]:
-    """Every change of a traced view's row that the log tells of, as it comes, until `stop` is set.
+    """Yield every update of a tracer row that is logged, until `stop` is set.
 
     Raises:
         DemoError: the engine reported that one of its views failed.

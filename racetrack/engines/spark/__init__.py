@@ -1,1 +1,1 @@
-"""Apache Spark Structured Streaming, as a program of its own."""
+"""Apache Spark Structured Streaming, in a program written for this project."""

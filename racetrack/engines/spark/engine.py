@@ -1,5 +1,5 @@
-"""Spark Structured Streaming: a program that keeps the views from when it starts; each view,
-progress too, is an upsert topic, written once a micro-batch."""
+"""Spark Structured Streaming: a program maintains the views from its start. All views, including
+the progress views, are upsert topics, which are written once per micro-batch."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from racetrack.config import Settings
 from racetrack.engines.shared.upsert.engine import UpsertEngine
 from racetrack.workloads.contract import find_workload
 
-# What Structured Streaming can't express; docs/engines.md explains why.
+# Views that Structured Streaming can't express; docs/engines.md explains why.
 NOT_MADE = {
     "top_viewed_items",
     "top_converting_items",

@@ -1,10 +1,11 @@
-"""The part `spark`: Spark with all that it brings, and the program that keeps the views."""
+"""Recipe of the installed component `spark`: Spark with its dependencies, and the program that
+maintains the views."""
 
 from pathlib import Path
 
 from racetrack.engines.shared.java_program.recipe import UPSERT, ProgramRecipe
 
-OPTIONS, LOG4J = "java.options", "log4j2.properties"  # options of the JVM, and its logging
+OPTIONS, LOG4J = "java.options", "log4j2.properties"  # JVM options, and logging configuration
 RECIPE = ProgramRecipe(
     folder=Path(__file__).parent,
     title="Apache Spark",

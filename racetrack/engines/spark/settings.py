@@ -1,4 +1,4 @@
-"""Settings of Spark; the `.env` beside this file describes them."""
+"""Settings of Spark; the `.env` in this folder describes them."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""Apache Storm, with a topology that writes its counts to Redis, where its users read them."""
+"""Apache Storm, with a topology that writes its counts into Redis, where users read them."""
 
 from racetrack.config import Settings
 from racetrack.engines.shared.redis_sink.engine import WritesToRedis

@@ -1,4 +1,5 @@
-"""The part `storm`: Apache Storm with what it needs, and the program that runs its topology."""
+"""Recipe of the installed component `storm`: Apache Storm with its dependencies, and the program
+that runs its topology."""
 
 from pathlib import Path
 

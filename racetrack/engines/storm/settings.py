@@ -1,4 +1,4 @@
-"""Settings of Storm; the `.env` beside this file describes them."""
+"""Settings of Storm; the `.env` in this folder describes them."""
 
 from typing import Annotated, Literal
 

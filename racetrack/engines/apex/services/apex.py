@@ -1,4 +1,4 @@
-"""Apex' local mode, one process, with the application in it."""
+"""Service of Apex: one process that runs the application in Apex's local mode."""
 
 from racetrack.engines.shared.java_program.service import REDIS, JavaProgram
 

@@ -1,1 +1,1 @@
-"""Its services as plain processes."""
+"""Services of the calibration engine as native processes."""

@@ -1,4 +1,4 @@
-"""The calibration engine's consumer, in the harness' defects Python."""
+"""Service of the calibration engine: its consumer, which runs in the harness's Python."""
 
 import sys
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ class Cal:
 
     name = "cal"
     parts = ()
-    after = ("loadgen",)  # which makes the topic
+    after = ("loadgen",)  # the generator creates the topic
     ready_within_s = 30.0
 
     def ports(self, _settings: Settings) -> Mapping[str, int]:
@@ -26,7 +26,7 @@ class Cal:
 
     def launch(self, context: Context) -> Launch:
         settings = context.settings
-        (context.work / READY_FILE).unlink(missing_ok=True)  # of one that was killed
+        (context.work / READY_FILE).unlink(missing_ok=True)  # a killed consumer leaves it behind
         defects = {k.upper(): v for k, v in settings.model_dump().items() if k.upper() in DEFECTS}
         topic = find_workload(settings.workload).topic
         return Launch(

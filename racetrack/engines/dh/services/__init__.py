@@ -1,1 +1,1 @@
-"""Its services as plain processes."""
+"""Services of Deephaven as native processes."""

@@ -1,4 +1,5 @@
-"""Deephaven's server, embedded in a Python of its own venv (see racetrack/engines/dh/server.py)."""
+"""Service of Deephaven: its server, which `racetrack/engines/dh/server.py` starts inside a Python
+process with its own environment."""
 
 import shlex
 from collections.abc import Mapping
@@ -38,14 +39,15 @@ class Deephaven:
             ports=("deephaven_port",),
             peers=tuple(name for name in context.services if name != self.name),
         )
-        # The launcher itself looks whether it is there.
+        # `server.py` checks whether the archive exists.
         launch = _launch(context, archive.file(context.parts))
         formulas = prebuilt.path_in(context.parts["deephaven"], "formulas.zip")
         env = {**launch.env, "DEEPHAVEN_FORMULAS": str(formulas)}
         return replace(launch, env=env, faster=archive)
 
     def check(self, context: Context) -> None:
-        """Check that the IDE is served. The engine's own module checks whether a session opens."""
+        """Check that the server serves the IDE's page. Whether a session can be opened is checked
+        when the demo is loaded."""
         settings = DeephavenSettings.of(context.settings)
         net.require_listener(settings, settings.deephaven_port)
         page = f"http://{net.endpoint(net.host(settings), settings.deephaven_port)}/ide/"
@@ -54,12 +56,13 @@ class Deephaven:
             raise NotReady(f"GET {page}: HTTP {status}")
 
     def _trained(self, context: Context) -> None:
-        """Load the demo and read a view. Where an image is built there is no peer, and only the
-        start is trained."""
+        """Exercise the server while it records classes for the archive: load the demo and read a
+        view. Without other services, as when an image is built, only record the classes of the
+        start."""
         self.check(context)
         if not context.services:
             return
-        from racetrack.engines.dh import engine  # not in images, which hold services only
+        from racetrack.engines.dh import engine  # images contain services only, not this module
 
         engine.ENGINE.run_scripts(context.settings)
         view = find_workload(context.settings.workload).views[0].name
@@ -88,8 +91,8 @@ def environment(context: Context) -> dict[str, str]:
                 "-XX:-UsePerfData",
                 "-XX:+ErrorFileToStdout",
                 jvm.LOG_GC_PAUSES,
-                "-XX:+ExitOnOutOfMemoryError",  # or the reason is not among its last words
-                f"-Djna.tmpdir={context.work}",  # or in the user's cache folder
+                "-XX:+ExitOnOutOfMemoryError",  # so that the log ends with the reason
+                f"-Djna.tmpdir={context.work}",  # instead of the user's cache folder
                 *jvm.for_every_jvm(settings),
             ]
         ),
@@ -113,7 +116,7 @@ def _launch(context: Context, archive: Path | None, *arguments: str) -> Launch:
 
 
 def _train(context: Context, file: Path) -> Launch:
-    """Return the launch of a server that writes the archive at its end."""
+    """Return the launch of a server that writes the class archive `file` when it is stopped."""
     return _launch(context, file, "--write-class-archive")
 
 

@@ -1,4 +1,4 @@
-"""Flink: its SQL gateway, which runs each job in a small cluster within the same JVM."""
+"""Service of Flink: its SQL gateway, which runs each job in a small cluster inside its own JVM."""
 
 import json
 import re
@@ -12,11 +12,11 @@ from racetrack.stack.service import Context, Launch
 
 GATEWAY = "org.apache.flink.table.gateway.SqlGateway"
 LOG4J = Path(__file__).parents[1] / "log4j2.properties"
-# With few cores, G1, Java's default, takes too much CPU from the job.
+# On few cores, G1 (Java's default garbage collector) would take too much CPU time from the job.
 COLLECTOR = "-XX:+UseParallelGC"
-# InternalEndpoints itself it needs nobody from outside.
+# Address of Flink's internal endpoints, which nothing outside the process uses.
 WITHIN = "127.0.0.1"
-# What Flink's own start scripts open to it.
+# Java packages that Flink's own start scripts open to Flink.
 OPENED = (
     "java.lang",
     "java.lang.reflect",
@@ -48,8 +48,8 @@ class Flink:
         configuration.mkdir(exist_ok=True)
         lines = [f"{key}: {json.dumps(value)}\n" for key, value in configured(context).items()]
         (configuration / "config.yaml").write_text("".join(lines))
-        # All of it at once, as Flink's own scripts give it to their task managers (its
-        # ProcessMemoryUtils). One that may grow is collected as a whole each time before it does.
+        # Set the initial heap size to the maximum, as Flink's start scripts do for task managers
+        # (ProcessMemoryUtils). A growing heap would cause a full collection before each growth.
         heap = FlinkSettings.of(context.settings).flink_heap
         return Launch(
             argv=[
@@ -73,7 +73,7 @@ class Flink:
         net.get_json(f"{_url(context.settings)}/info")
 
     def versions(self, context: Context) -> Mapping[str, str]:
-        """Return the versions of Flink and of its connector to Kafka."""
+        """Return the versions of Flink and of its Kafka connector."""
         jars = " ".join(path.name for path in (context.parts["flink"] / "lib").glob("*.jar"))
         names = {"flink": "flink-dist", "flink-kafka": "flink-sql-connector-kafka"}
         found = {part: re.search(rf"\b{jar}-(\S+)\.jar", jars) for part, jar in names.items()}
@@ -81,13 +81,14 @@ class Flink:
 
 
 def configured(context: Context) -> dict[str, str]:
-    """Flink's configuration. What is not here is as Flink delivers it."""
+    """Return Flink's configuration where it differs from Flink's defaults."""
     settings = FlinkSettings.of(context.settings)
     return {
         "sql-gateway.endpoint.rest.address": net.host(settings),
         "sql-gateway.endpoint.rest.bind-address": settings.bind_address,
         "sql-gateway.endpoint.rest.port": str(settings.flink_port),
-        # Or a session, and with it the classes that its job runs with, goes after ten idle minutes.
+        # Sessions never expire. By default a session ends after ten idle minutes, and the classes
+        # that its job needs are unloaded with it.
         "sql-gateway.session.idle-timeout": "0",
         "execution.target": "local",
         "rest.address": WITHIN,
@@ -96,7 +97,8 @@ def configured(context: Context) -> dict[str, str]:
         "taskmanager.bind-host": WITHIN,
         "taskmanager.host": WITHIN,
         "io.tmp.dirs": str(context.work / "tmp"),
-        # Eighteen views are some hundred channels between tasks.
+        # The jobs of eighteen views have several hundred channels between tasks, which need
+        # buffers.
         "taskmanager.memory.network.min": "256m",
         "taskmanager.memory.network.max": "256m",
         "parallelism.default": str(settings.flink_parallelism),

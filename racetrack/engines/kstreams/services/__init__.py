@@ -1,1 +1,1 @@
-"""Its services as plain processes."""
+"""Services of Kafka Streams as native processes."""

@@ -1,4 +1,5 @@
-"""The program in which Kafka Streams keeps the views (see racetrack/engines/kstreams/program)."""
+"""Service of Kafka Streams: the program `racetrack/engines/kstreams/program`, which maintains the
+views."""
 
 from racetrack.engines.shared.java_program.service import TABLES, JavaProgram
 
@@ -8,5 +9,5 @@ SERVICE = JavaProgram(
     peers=TABLES,
     keeps_state=True,
     product="kafka-streams",
-    ready_within_s=180.0,  # a hundred tasks with stores of their own
+    ready_within_s=180.0,  # it starts about a hundred tasks with a state store each
 )

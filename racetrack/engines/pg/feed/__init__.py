@@ -1,1 +1,2 @@
-"""The program that feeds PostgreSQL from Kafka; it runs in a process or a container of its own."""
+"""Feeder: the program that copies messages from Kafka into PostgreSQL, in its own process or
+container."""

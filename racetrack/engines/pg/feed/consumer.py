@@ -1,17 +1,18 @@
-"""The process that feeds PostgreSQL: topics into the tables of a script such as
-scripts/demo.pg.sql, in batches.
+"""The feeder's process, which copies topics into PostgreSQL's tables in batches.
 
     python -m racetrack.engines.pg.feed.consumer
 
-The script says in its table `feed_topics` which topics these are (plan.py). One batch is one
-transaction: its rows, how far they go in each topic, and what is counted of its events. What was
-counted is notified by that transaction, on channels named as the two views: such as
-`pageviews_progress` (`<partition> <total> <max_received_at>`) for every partition of the batch,
-then `pageviews_summary` (`<total> <max_received_at>`).
+A script such as scripts/demo.pg.sql creates the tables; its table `feed_topics` lists the topics
+(`plan.py`). Each batch is one transaction, which writes the batch's rows, the new position in each
+topic, and the counts of events. The transaction also sends the new counts as notifications, on two
+channels that are named like the progress views, for example:
 
-The environment says where everything is (racetrack/engines/pg/services/pgfeed.py).
-PGFEED_READY_FILE is written once PostgreSQL and the broker have answered. It waits for the tables,
-and begins anew with new ones.
+- `pageviews_progress`: `<partition> <total> <max_received_at>`, for every partition of the batch;
+- `pageviews_summary`: `<total> <max_received_at>`.
+
+The environment contains the addresses of PostgreSQL, the broker and the registry
+(`racetrack/engines/pg/services/pgfeed.py`). The process creates PGFEED_READY_FILE once PostgreSQL
+and the broker have answered. Then it waits for the tables, and starts again if they are replaced.
 """
 
 import io
@@ -41,7 +42,7 @@ from racetrack.stack.avro import Avro
 BATCH = 20_000
 ANSWER_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.05
-# What decoding and PostgreSQL raise if a message does not fit; pyarrow's errors are ValueErrors.
+# Errors raised if a message can't be decoded or does not fit its table. pyarrow's are ValueErrors.
 UNFIT = (
     ValueError,
     TypeError,
@@ -78,21 +79,21 @@ ON CONFLICT (topic, partition) DO UPDATE SET next_offset = excluded.next_offset"
 
 
 class Refused(Exception):
-    """A message that the tables can't take; it ends the consumer."""
+    """A message does not fit its table. This error ends the process."""
 
     def __init__(self, message: Message, field: str, reason: Exception) -> None:
         place = f"partition={message.partition()}, offset={message.offset()}, field={field}"
         why = str(reason).partition("\n")[0]
-        # As racetrack/probes/refused_input.py reads it.
+        # In the format that racetrack/probes/refused_input.py parses.
         super().__init__(f"RACETRACK refused topic={message.topic()}, {place}, reason={why}")
 
 
 def events_of(messages: Sequence[Message], target: Target) -> "pa.Table":
-    """Return a batch of events as columns: partition, offset, and the fields of their JSON that the
-    table has. No event is parsed in Python.
+    """Return a batch of events as columns: partition, offset, and those JSON fields that are
+    columns of the table. pyarrow parses the JSON, since Python would be too slow.
 
     Raises:
-        ValueError: one is no JSON, or not of these types.
+        ValueError: an event is not JSON, or a field has another type.
     """
     parsed = pyarrow.json.read_json(
         io.BytesIO(b"\n".join(message.value() or b"" for message in messages)),
@@ -111,7 +112,7 @@ def events_of(messages: Sequence[Message], target: Target) -> "pa.Table":
 def bring_events(
     cursor: "psycopg.Cursor[Any]", target: Target, messages: Sequence[Message]
 ) -> None:
-    """Into their table, and count them."""
+    """Insert events into their table, and add them to the counts."""
     events = events_of(messages, target)
     table, rows = with_times(events, target), io.BytesIO()
     pyarrow.csv.write_csv(table, rows, pyarrow.csv.WriteOptions(include_header=False))
@@ -128,8 +129,7 @@ def bring_events(
 
 
 def with_times(events: "pa.Table", target: Target) -> "pa.Table":
-    """Return the columns with times in the place of epoch milliseconds, where the table has
-    times."""
+    """Convert epoch milliseconds to timestamps, for columns that are timestamps in the table."""
     for number, name in enumerate(events.column_names):
         if target.columns[name] == plan.TIME:
             times = events[name].cast(pa.timestamp("ms", "UTC"))
@@ -140,26 +140,28 @@ def with_times(events: "pa.Table", target: Target) -> "pa.Table":
 def bring_changes(
     cursor: "psycopg.Cursor[Any]", target: Target, changes: Iterable[tuple[Any, Any]]
 ) -> None:
-    """Of each key the last row, or none if it was deleted, into a table; by their order."""
+    """Apply changes to a table: for each key, store the row of the last change, or delete the row
+    if the last change is a deletion."""
     table, key, last = target.table, target.key, dict(changes)
     rows = [{**row, key: which} for which, row in last.items() if row is not None]
     keys = f"%s::{target.columns[key]}[]"
     cursor.execute(f"DELETE FROM {table} WHERE {key} = ANY({keys})", [list(last)])  # noqa: S608
     cursor.execute(
         f"INSERT INTO {table} SELECT * FROM json_populate_recordset(NULL::{table}, %s)",  # noqa: S608
-        [json.dumps(rows, default=str)],  # a decimal as its digits
+        [json.dumps(rows, default=str)],  # writes decimals as text, without loss
     )
 
 
 def row_changes(messages: Iterable[Message], avro: Avro, key: str) -> list[tuple[Any, Any]]:
-    """Return the changes in Debezium's envelopes: the key, and the row as it is now, None if it was
-    deleted."""
+    """Return the changes in Debezium's messages: each key with its new row, or with None if the row
+    was deleted."""
     envelopes = [avro.decode(message.value() or b"") for message in messages]
     return [((each["after"] or each["before"])[key], each["after"]) for each in envelopes]
 
 
 def sink_changes(messages: Iterable[Message], avro: Avro, key: str) -> list[tuple[Any, Any]]:
-    """Return the changes in the sink's messages: the key, and the row, None if it left the view."""
+    """Return the changes in the sink's messages: each key with its new row, or with None if the row
+    is no longer in the view."""
     return [
         (avro.decode(message.key() or b"")[key], value and avro.decode(value))
         for message in messages
@@ -168,16 +170,16 @@ def sink_changes(messages: Iterable[Message], avro: Avro, key: str) -> list[tupl
 
 
 def flags_of(messages: Iterable[Message]) -> list[int]:
-    """Return the valid ids among the messages of a topic that people write to."""
+    """Return the valid ids in messages. Others are ignored, since users write to this topic."""
     found = [FLAG.fullmatch(message.value() or b"") for message in messages]
     return [int(match[1]) for match in found if match]
 
 
 def by_topic(messages: Iterable[Message]) -> dict[str, list[Message]]:
-    """Group a batch by topic, in its order.
+    """Group a batch of messages by topic, keeping their order.
 
     Raises:
-        RuntimeError: the broker sent an error in their stead.
+        RuntimeError: the broker returned an error.
     """
     found: dict[str, list[Message]] = {}
     for message in messages:
@@ -190,10 +192,10 @@ def by_topic(messages: Iterable[Message]) -> dict[str, list[Message]]:
 def bring(
     connection: "psycopg.Connection[Any]", messages: Sequence[Message], avro: Avro, of: Plan
 ) -> set[str]:
-    """One batch, one transaction; how its topics were brought (plan.py).
+    """Write a batch in one transaction. Return the kinds of its topics (see `plan.py`).
 
     Raises:
-        Refused: the tables can't take one of the messages; none of them is brought.
+        Refused: a message does not fit its table; nothing was written.
     """
     batch = by_topic(messages)
     try:
@@ -224,7 +226,7 @@ def _bring(
 def first_refused(
     connection: "psycopg.Connection[Any]", target: Target, messages: Sequence[Message], avro: Avro
 ) -> Refused | None:
-    """Find the first message of a topic that can't be brought by itself, by halves."""
+    """Find the first message that does not fit its table, by bisection. Nothing is written."""
 
     def refusal(tried: Sequence[Message]) -> Exception | None:
         try:
@@ -247,7 +249,7 @@ def first_refused(
 def _field(
     connection: "psycopg.Connection[Any]", target: Target, message: Message, avro: Avro
 ) -> str:
-    """Return the column of a change that its table can't take; empty if none is known."""
+    """Return the column whose value in a change does not fit the table; empty if it is unknown."""
     try:
         ((_, row),) = (
             row_changes([message], avro, target.key) if target.how == plan.ROWS else [((), {})]
@@ -266,7 +268,7 @@ def _field(
 def bring_topic(
     cursor: "psycopg.Cursor[Any]", target: Target, messages: Sequence[Message], avro: Avro
 ) -> None:
-    """Write the messages of one topic to its table."""
+    """Write the messages of one topic into its table."""
     if target.how == plan.EVENTS:
         bring_events(cursor, target, messages)
     elif target.how == plan.ROWS:
@@ -276,11 +278,12 @@ def bring_topic(
     elif target.how == plan.IDS:
         cursor.execute(FLAGS.format(table=target.table), [flags_of(messages)])
     else:
-        raise ValueError(f"feed_topics: {target.topic} is to be brought as {target.how!r}")
+        raise ValueError(f"feed_topics: {target.topic} has the unknown kind {target.how!r}")
 
 
 def find_topics(bootstrap: str, of: Plan) -> dict[str, int]:
-    """Wait for the topics, and make those that are made here; how many partitions each has."""
+    """Wait until all topics exist, and create the feeder's own. Return the number of partitions of
+    each topic."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     own = [target.topic for target in of.values() if target.how in plan.OWN]
     while True:
@@ -296,11 +299,11 @@ def find_topics(bootstrap: str, of: Plan) -> dict[str, int]:
 def consumer_at(
     bootstrap: str, partitions: Mapping[str, int], positions: Mapping[tuple[str, int], int]
 ) -> Consumer:
-    """Return a consumer that reads every topic from the offsets in the tables."""
+    """Return a consumer that reads every topic from its position recorded in PostgreSQL."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
-            "group.id": "pgfeed",  # librdkafka wants one; nothing is committed there
+            "group.id": "pgfeed",  # required, but nothing is committed to Kafka
             "enable.auto.commit": False,
             "auto.offset.reset": "error",
             "fetch.queue.backoff.ms": 10,
@@ -317,10 +320,10 @@ def consumer_at(
 
 
 def feed(connection: "psycopg.Connection[Any]", bootstrap: str, avro: Avro, batch_s: float) -> None:
-    """Bring batches to no end, into the tables that are there.
+    """Wait for the tables, then copy batches into them endlessly.
 
     Raises:
-        psycopg.errors.UndefinedTable: the tables have gone.
+        psycopg.errors.UndefinedTable: the tables were dropped.
     """
     positions, of = wait_for_tables(connection), plan.read(connection)
     sinks = [Sink(bootstrap, avro) for target in of.values() if target.how == plan.SINK]
@@ -339,7 +342,8 @@ def feed(connection: "psycopg.Connection[Any]", bootstrap: str, avro: Avro, batc
 
 
 def wait_for_tables(connection: "psycopg.Connection[Any]") -> dict[tuple[str, int], int]:
-    """Until the script has been run; how far each topic has been read."""
+    """Wait until the demo's script has created the tables. Return the position in each topic and
+    partition up to which messages were copied."""
     while connection.execute(MADE).fetchone() != (True,):
         time.sleep(LOOK_EVERY_S)
     rows = connection.execute(POSITIONS).fetchall()
@@ -347,7 +351,8 @@ def wait_for_tables(connection: "psycopg.Connection[Any]") -> dict[tuple[str, in
 
 
 def main() -> None:
-    """Read the environment, reach PostgreSQL and the broker, and feed whatever tables there are."""
+    """Read the environment, connect to PostgreSQL and the broker, and fill tables until the process
+    is ended."""
     bootstrap, avro = os.environ["KAFKA_BOOTSTRAP"], Avro(os.environ["SCHEMA_REGISTRY_URL"])
     batch_s = int(os.environ["POSTGRES_BATCH_MS"]) / 1000
     AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=ANSWER_WITHIN_S)

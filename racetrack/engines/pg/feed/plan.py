@@ -1,5 +1,6 @@
-"""What is brought where: as the script that was run says it, in its table `feed_topics`, and as the
-tables are that it names."""
+"""Plan of the feeder: which topics are copied into which tables. It is read from the table
+`feed_topics`, which the demo's script creates, and from the definitions of the tables named
+there."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,9 +10,9 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 
-# What becomes of a topic's messages; see `feed_topics` in scripts/demo.pg.sql.
+# Kinds of topics (the column `how`); `feed_topics` in scripts/demo.pg.sql describes them.
 EVENTS, ROWS, IDS, SINK = "events", "rows", "ids", "sink"
-# Their topics are made here if they are missing.
+# The feeder creates topics of these kinds if they are missing.
 OWN = (IDS, SINK)
 
 TOPICS = "SELECT topic, how, into_table, due FROM feed_topics ORDER BY topic"
@@ -26,40 +27,40 @@ FROM pg_index
 JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
 WHERE indrelid = %s::regclass AND indisprimary"""
 
-TIME = "timestamp with time zone"  # in messages: epoch milliseconds
+TIME = "timestamp with time zone"  # columns of this type are epoch milliseconds in messages
 _IN_ARROW = {
     "integer": pa.int32(),
     "bigint": pa.int64(),
     "text": pa.string(),
     TIME: pa.int64(),
 }
-_OF_THE_MESSAGE = ("partition", "offset")  # they are not in it
+_OF_THE_MESSAGE = ("partition", "offset")  # columns that are not fields of the JSON
 
 
 @dataclass(frozen=True)
 class Target:
-    """A topic, and the table that its messages are brought into."""
+    """A topic, and the table into which its messages are copied."""
 
     topic: str
     how: str
     table: str
-    due: str  # of events: the column that says when one was due
-    columns: Mapping[str, str]  # that can be written → PostgreSQL's type
-    key: str  # the first column of the primary key, if it has one
+    due: str  # for events: the column with the due time
+    columns: Mapping[str, str]  # columns that can be written → PostgreSQL's type
+    key: str  # first column of the table's primary key; empty without one
 
     @property
     def progress(self) -> str:
-        """The table in which events are counted."""
+        """Name of the table in which events are counted."""
         return f"{self.table}_progress"
 
     @property
     def summary(self) -> str:
-        """The view that sums these counts up."""
+        """Name of the view that sums up these counts."""
         return f"{self.table}_summary"
 
     @cached_property
     def fields(self) -> pa.Schema:
-        """Fields that are read of an event's JSON."""
+        """Fields that are read from an event's JSON, with their Arrow types."""
         taken = {name: t for name, t in self.columns.items() if name not in _OF_THE_MESSAGE}
         return pa.schema([(name, _IN_ARROW[type_]) for name, type_ in taken.items()])
 
@@ -68,10 +69,10 @@ Plan = Mapping[str, Target]  # by topic
 
 
 def read(connection: "psycopg.Connection[Any]") -> Plan:
-    """Read which topics the tables take.
+    """Read the plan from the database.
 
     Raises:
-        psycopg.errors.UndefinedTable: they are not there.
+        psycopg.errors.UndefinedTable: the tables do not exist.
     """
     return {
         topic: Target(topic, how, table, due or "", _columns(connection, table), key)

@@ -1,4 +1,4 @@
-"""PostgreSQL's sink to Kafka: what changes in `high_value_users`."""
+"""Sink: sends changes of PostgreSQL's view `high_value_users` to Kafka."""
 
 import time
 from typing import Any
@@ -11,7 +11,7 @@ from racetrack.stack.avro import Avro
 TOPIC = "high_value_users_sink"
 SEND_EVERY_S = 1.0
 FLUSH_WITHIN_S = 10.0
-MESSAGE_MAX_BYTES = 9 << 20  # as the broker's
+MESSAGE_MAX_BYTES = 9 << 20  # the broker's limit
 KEY = {
     "type": "record",
     "name": f"{TOPIC}_key",
@@ -39,7 +39,8 @@ FORGET = "DELETE FROM high_value_users_sent WHERE id = %s"
 
 
 class Sink:
-    """Sends first and notes afterwards: after a crash a change may be sent twice, never lost."""
+    """Sends changes, and records sent rows in PostgreSQL afterwards. So after a crash a change may
+    be sent twice, but none is lost."""
 
     def __init__(self, bootstrap: str, avro: Avro) -> None:
         self._producer = Producer(
@@ -51,14 +52,14 @@ class Sink:
         self._stale, self._due_s = True, 0.0
 
     def rows_have_changed(self) -> None:
-        """There may be something to send."""
+        """Note that rows have changed, so that there may be something to send."""
         self._stale = True
 
     def send_if_due(self, connection: "psycopg.Connection[Any]") -> None:
-        """Send what has changed, at most once in SEND_EVERY_S.
+        """Send the changes since the last call, at most once per SEND_EVERY_S.
 
         Raises:
-            RuntimeError: Kafka did not take it.
+            RuntimeError: Kafka did not accept a message.
         """
         if not self._stale or time.monotonic() < self._due_s:
             return
@@ -73,7 +74,7 @@ class Sink:
                 on_delivery=_must_be_delivered,
             )
         if left := self._producer.flush(FLUSH_WITHIN_S):
-            raise RuntimeError(f"{TOPIC}: Kafka took all but {left} messages")
+            raise RuntimeError(f"{TOPIC}: Kafka did not accept {left} messages in time")
         with connection.transaction(), connection.cursor() as cursor:
             cursor.executemany(FORGET, [row[:1] for row in rows if row[1]])
             cursor.executemany(NOTE, [(row[0], *row[2:]) for row in rows if not row[1]])

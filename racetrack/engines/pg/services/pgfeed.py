@@ -1,5 +1,5 @@
-"""The consumer that feeds PostgreSQL from Kafka, in the harness' own Python (see
-racetrack/engines/pg/feed)."""
+"""Service `pgfeed`: the consumer that feeds PostgreSQL from Kafka (`racetrack/engines/pg/feed`). It
+runs in the harness's Python."""
 
 import sys
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class PgFeed:
 
     name = "pgfeed"
     parts = ()
-    after = ("postgres", "loadgen", "debezium")  # the last two make the topics
+    after = ("postgres", "loadgen", "debezium")  # loadgen and Debezium create the topics
     ready_within_s = 30.0
 
     def ports(self, _settings: Settings) -> Mapping[str, int]:
@@ -28,7 +28,7 @@ class PgFeed:
 
     def launch(self, context: Context) -> Launch:
         settings = PostgresSettings.of(context.settings)
-        (context.work / READY_FILE).unlink(missing_ok=True)  # of one that was killed
+        (context.work / READY_FILE).unlink(missing_ok=True)  # a killed consumer leaves it behind
         return Launch(
             argv=[sys.executable, "-m", "racetrack.engines.pg.feed.consumer"],
             env={
@@ -48,7 +48,8 @@ class PgFeed:
         )
 
     def check(self, context: Context) -> None:
-        """Check that it has reached PostgreSQL and the broker; its tables come with the demo."""
+        """Check that the consumer has reached PostgreSQL and the broker. It does not need tables
+        yet: the demo creates them later."""
         if not (context.work / READY_FILE).exists():
             raise NotReady("it has not reached PostgreSQL and the broker yet")
 

@@ -1,4 +1,5 @@
-"""PostgreSQL in a private prefix, as an unprivileged user; `shop` is its user and its database."""
+"""Service `postgres`: a PostgreSQL server in a private folder, run by an unprivileged user. Its
+database and its database user are both named `shop`."""
 
 import os
 import shutil
@@ -18,9 +19,11 @@ from racetrack.stack.service import Context, Launch, NotReady
 
 USER = DATABASE = "shop"
 UNPRIVILEGED = "nobody"
-# It refuses to run as root, and setpriv is on every Debian.
+# Prefix of commands if the harness runs as root, since PostgreSQL refuses to run as root. Every
+# Debian has setpriv.
 AS_UNPRIVILEGED = ("setpriv", f"--reuid={UNPRIVILEGED}", "--regid=nogroup", "--clear-groups", "--")
-# Of the part, what a server does without: it is copied when root starts it.
+# If root starts the server, the installed files are copied, without these, which a server does not
+# need.
 NOT_COPIED = ("bitcode", "pgxs", "doc", "man", "locale", "made", "*.a")
 
 
@@ -36,7 +39,7 @@ class Postgres:
         return {"POSTGRES_PORT": PostgresSettings.of(settings).postgres_port}
 
     def launch(self, context: Context) -> Launch:
-        """Start PostgreSQL empty: data of a killed server is deleted."""
+        """Start PostgreSQL with an empty database; data of a killed server is deleted."""
         prefix = _prefix(context)
         data = context.work / "data"
         if data.exists():
@@ -52,7 +55,7 @@ class Postgres:
         )
 
     def check(self, context: Context) -> None:
-        """Check that the user of the demo can log in."""
+        """Check that the database user of the demo can log in."""
         net.require_listener(context.settings, PostgresSettings.of(context.settings).postgres_port)
         try:
             connect(context.settings).close()
@@ -64,7 +67,7 @@ class Postgres:
 
 
 def connect(settings: Settings) -> "psycopg.Connection[tuple[object, ...]]":
-    """Open a connection as the user of the demo; each statement is a transaction.
+    """Open a connection as the database user of the demo, in autocommit mode.
 
     Raises:
         psycopg.Error: PostgreSQL does not answer or refuses.
@@ -81,13 +84,14 @@ def connect(settings: Settings) -> "psycopg.Connection[tuple[object, ...]]":
 
 
 def configuration(context: Context) -> dict[str, str]:
-    """Return the settings that differ from PostgreSQL's defaults. Nothing is kept after the run, so
-    nothing waits for a disk; and the compiler for queries is not installed."""
+    """Return the settings that differ from PostgreSQL's defaults. The data is not needed after the
+    run, so writes are not synchronized to disk. JIT compilation is off because LLVM is not
+    installed."""
     return {
         "listen_addresses": context.settings.bind_address,
         "port": str(PostgresSettings.of(context.settings).postgres_port),
         "unix_socket_directories": "",
-        "dynamic_shared_memory_type": "mmap",  # in its data folder: gone with it, after a kill too
+        "dynamic_shared_memory_type": "mmap",  # files in the data folder, so a kill leaves none
         "shared_buffers": PostgresSettings.of(context.settings).postgres_shared_buffers,
         "fsync": "off",
         "synchronous_commit": "off",
@@ -95,14 +99,15 @@ def configuration(context: Context) -> dict[str, str]:
         "wal_level": "minimal",
         "max_wal_senders": "0",
         "jit": "off",
-        "timezone": "GMT",  # the one that needs no file of time zones
+        "timezone": "GMT",  # the only time zone that needs no time zone files
         "log_timezone": "GMT",
     }
 
 
 def _prefix(context: Context) -> Path:
-    """Return a folder of the programs that their user can read. The unprivileged user can't read
-    root's cache: then they are copied to the service's own folder."""
+    """Return a folder with PostgreSQL that the server's user can read. If root runs the harness,
+    this is a copy in the service's own folder, since the unprivileged user can't read root's
+    cache."""
     part = context.parts["postgres"]
     if os.geteuid() != 0:
         return part
@@ -115,9 +120,10 @@ def _prefix(context: Context) -> Path:
 
 
 def _make_data(context: Context, prefix: Path, data: Path) -> None:
-    """Make a data folder without a password, copied if one was made before."""
+    """Create a data folder with a database user without a password. Copy the folder if an earlier
+    run has kept one."""
     kept = prebuilt.path_in(context.parts["postgres"], "data")
-    if os.access(kept, os.R_OK | os.X_OK):  # root may have made it for itself
+    if os.access(kept, os.R_OK | os.X_OK):  # only root may be able to read it
         shutil.copytree(kept, data)
         _give_away(data)
         return
@@ -137,10 +143,11 @@ def _set_password(context: Context, prefix: Path) -> None:
 
 
 def _single(context: Context, prefix: Path, statement: str) -> None:
-    """Run a statement, which may hold a secret, without a server."""
+    """Run a statement in PostgreSQL's single-user mode. It is not logged, since it may contain a
+    secret."""
     data = str(context.work / "data")
     options = ("-c", "log_min_error_statement=panic", "-c", "timezone=GMT", "-c", "fsync=off")
-    # A line is a statement, and errors are only said: exit_on_error makes them count.
+    # Each input line is a statement. Without exit_on_error the exit code would be 0 after an error.
     command = ("postgres", "--single", "-D", data, *options, "-c", "exit_on_error=on", "postgres")
     _do(context, prefix, command, "prepare its database", statement.replace("\n", " ") + "\n")
 
@@ -174,7 +181,7 @@ def _environment(prefix: Path) -> dict[str, str]:
 
 
 def _give_away(folder: Path, *, recursive: bool = True) -> None:
-    """To the user that the server runs as, if root starts it."""
+    """If root runs the harness, make the server's unprivileged user the owner of a folder."""
     if os.geteuid() != 0:
         return
     shutil.chown(folder, UNPRIVILEGED)

@@ -1,7 +1,7 @@
-"""Shared by engines that are Java programs of ours: their recipe, their service, and in `src/` the
-Java sources that each of them contains."""
+"""Code shared by engines that run as Java programs written for this project: the installation
+recipe, the service, and in `src/` Java sources that are compiled into each program."""
 
-# Files that the image of such a service needs.
+# Python files that the container image of such a service needs.
 FILES = (
     "racetrack/engines/shared/__init__.py",
     "racetrack/engines/shared/java_program/__init__.py",

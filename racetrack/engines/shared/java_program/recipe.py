@@ -1,5 +1,5 @@
-"""Recipe of an engine that is a Java program of ours. Imports only the standard library and
-`racetrack.install`, like every recipe."""
+"""Installation recipe of an engine that runs as a Java program written for this project. Like every
+recipe, it imports only the standard library and `racetrack.install`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,18 +18,20 @@ PROGRAM, REDIS_SINK, UPSERT = (
 
 @dataclass(frozen=True)
 class ProgramRecipe:
-    """The parts `<engine>` (the engine's jars and the compiled program) and `<engine>-tests`.
+    """Recipes of two installed components ("parts"): `<engine>`, with the engine's jars and the
+    compiled program, and `<engine>-tests`.
 
-    `folder` holds `program/` with pom.xml and sources, `maven.sha256`, and `tests/java/` likewise.
+    `folder` contains the program in `program/` and its tests in `tests/java/`, each with a
+    `pom.xml`, sources and `maven.sha256`.
     """
 
     folder: Path
     title: str
     download_mb: int
-    shared: Sequence[Path]  # folders of sources beside the engine's own
+    shared: Sequence[Path]  # further folders with Java sources
     tests_need: str
     tests_download_mb: int
-    beside: Sequence[str] = ()  # files of `program/` that are copied into the part
+    beside: Sequence[str] = ()  # files of `program/` that are copied into the installed component
 
     @property
     def engine(self) -> str:
@@ -45,7 +47,7 @@ class ProgramRecipe:
 
     @property
     def version(self) -> str:
-        """The setting that holds the engine's version."""
+        """Name of the setting with the engine's version."""
         return f"{self.engine.upper()}_VERSION"
 
     @property

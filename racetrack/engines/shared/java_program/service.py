@@ -1,4 +1,4 @@
-"""The service of an engine that is a Java program of ours."""
+"""Service of an engine that runs as a Java program written for this project."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -11,17 +11,17 @@ from racetrack.stack.service import Context, Launch, NotReady
 from racetrack.stack.services import registry
 
 READY_FILE = "ready"
-# Settings of an engine that others use: the JVM, and the installation.
+# Settings that the program does not read: the JVM's heap size, and the version to install.
 NOT_PASSED_ON = ("HEAP", "VERSION")
 
 
 @dataclass(frozen=True)
 class Peers:
-    """The services that a program uses beside Kafka."""
+    """Services that a program uses in addition to Kafka."""
 
-    after: tuple[str, ...]
-    environment: Callable[[Settings], Mapping[str, str]]  # their addresses
-    several_workloads: bool  # the program reads WORKLOAD
+    after: tuple[str, ...]  # services that must be ready before the program starts
+    environment: Callable[[Settings], Mapping[str, str]]  # variables with the services' addresses
+    several_workloads: bool  # whether the program reads the variable WORKLOAD
 
 
 def _registry(settings: Settings) -> Mapping[str, str]:
@@ -33,9 +33,9 @@ def _redis(settings: Settings) -> Mapping[str, str]:
     return {"REDIS_HOST": host, "REDIS_PORT": port}
 
 
-# The generator and Debezium create the topics.
+# For programs that read the main topic and CDC topics, created by the generator and Debezium.
 TABLES = Peers(("loadgen", "debezium"), _registry, several_workloads=True)
-# The generator creates the topic, and fills Redis.
+# For programs that read the main topic and Redis. The generator creates the topic and fills Redis.
 REDIS = Peers(("loadgen", "redis"), _redis, several_workloads=False)
 
 
@@ -45,15 +45,16 @@ def _only_warnings(_part: Path) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class JavaProgram:
-    """See `racetrack.stack.service.NativeService`. Engine, service and part have the same name."""
+    """See `racetrack.stack.service.NativeService`. The engine, the service and the installed
+    component ("part") have the same name."""
 
     name: str
-    jar: str  # the one whose version is the engine's
+    jar: str  # name of the jar whose version is the engine's version
     peers: Peers
-    # Options of the JVM, beside those of all services; they may name files of the part.
+    # Returns additional JVM options, given the folder of the installed component.
     options: Callable[[Path], Sequence[str]] = _only_warnings
-    keeps_state: bool = False  # in STATE_FOLDER
-    product: str = ""  # the name of its version, if it is not the engine's
+    keeps_state: bool = False  # whether the program stores state in STATE_FOLDER
+    product: str = ""  # name under which the version is reported, if it is not the engine's name
     ready_within_s: float = 120.0
 
     @property
@@ -66,14 +67,14 @@ class JavaProgram:
 
     @property
     def main(self) -> str:
-        """The main class."""
+        """Name of the program's main class."""
         return f"racetrack.{self.name}.Main"
 
     def ports(self, _settings: Settings) -> Mapping[str, int]:
         return {}
 
     def environment(self, settings: Settings) -> dict[str, str]:
-        """Return the settings that the program reads: all that begin with the engine's prefix, but
+        """Return the settings that the program reads: all that begin with the engine's name, except
         NOT_PASSED_ON."""
         prefix = f"{self.name.upper()}_"
         own = {
@@ -84,7 +85,7 @@ class JavaProgram:
         return own | ({"WORKLOAD": settings.workload} if self.peers.several_workloads else {})
 
     def launch(self, context: Context) -> Launch:
-        (context.work / READY_FILE).unlink(missing_ok=True)  # left by one that was killed
+        (context.work / READY_FILE).unlink(missing_ok=True)  # a killed program leaves it behind
         part, settings = context.parts[self.name], context.settings
         heap: str = getattr(settings, f"{self.name}_heap")
         return Launch(

@@ -1,15 +1,19 @@
-"""What engines share that write their views into Redis, as Yahoo's benchmark was published.
+"""Code shared by engines that write their views into Redis, as in Yahoo's original benchmark.
 
-An engine writes, as published: of a campaign's hash `<campaign_id>`, the field `<window start ms>`
-names the window's hash, and `windows` the list of all window starts; a window's hash holds
-`seen_count` and `time_updated` (epoch ms). The generator fills the set `campaigns`, and per ad the
-key `<ad_id>` with its campaign.
+The data in Redis has the format of the original benchmark:
 
-So that the harness can follow, an engine adds to the transaction (MULTI) that writes some counts:
+- Set `campaigns`: all campaign ids. The generator fills it.
+- Key `<ad_id>`: the id of the ad's campaign. The generator fills it.
+- Hash `<campaign_id>`: the field `<window start in ms>` contains the name of the window's hash, and
+  the field `windows` contains the name of a list of all window starts.
+- Hash of a window: `seen_count` and `time_updated` (epoch ms).
 
-- in the hash `ad_events_progress`, the field `<partition>`: `{"total": …, "max_received_at": …}`,
-  of all events that have been counted of it, not only views, and the greatest `event_time` (epoch
-  ms);
-- `PUBLISH ad_events_progress {"partition": …, "total": …, "max_received_at": …, "at_ms": …}`, the
-  last being when it was sent (epoch ms).
+To report progress to the harness, an engine adds two commands to each transaction (MULTI) that
+writes counts:
+
+- It sets the field `<partition>` of the hash `ad_events_progress` to `{"total": …,
+  "max_received_at": …}`: the number of all events counted in the partition, not only views, and
+  their largest `event_time` (epoch ms).
+- `PUBLISH ad_events_progress {"partition": …, "total": …, "max_received_at": …, "at_ms": …}`, where
+  `at_ms` is the time of sending (epoch ms).
 """

@@ -1,4 +1,4 @@
-"""A connection to the stack's Redis; its errors in words."""
+"""Connection to the stack's Redis, with error messages for users."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,17 +9,17 @@ from racetrack.errors import RacetrackError
 if TYPE_CHECKING:
     import redis
 
-# On a busy machine Redis may take long; that is no reason to end a run.
+# Generous, because Redis may answer late on a busy machine, which must not end a run.
 ANSWER_WITHIN_S = 30.0
 
 
 @contextmanager
 def connected(endpoint: str) -> Iterator["redis.Redis"]:
-    """Open a client of the Redis at `host:port`, with text answers. It does not reconnect: messages
-    in between would be lost silently.
+    """Open a client of the Redis at `host:port` that decodes answers as text. The client does not
+    reconnect, since messages published while it is disconnected would be lost silently.
 
     Raises:
-        RacetrackError: Redis does not answer, or refuses something that is asked within.
+        RacetrackError: Redis does not answer, or refuses a command inside the context.
     """
     import redis
     from redis.backoff import NoBackoff

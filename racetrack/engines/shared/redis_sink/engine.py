@@ -1,4 +1,4 @@
-"""Engines whose program writes its counts to Redis as soon as it runs."""
+"""Base class of engines whose program writes its counts into Redis."""
 
 import threading
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ class WritesToRedis(Engine):
     needs = ("redis",)
 
     def load_demo(self, stack: Stack) -> None:
-        """There is nothing to load: its program counts from when its service is ready."""
+        """Do nothing: the engine's program begins to count when its service starts."""
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """Yield the counts that the engine publishes in Redis whenever it has written there."""
+        """Yield the counts that the engine publishes in Redis at every write."""
         return progress.follow(stack.endpoints.redis, stop)
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
@@ -26,9 +26,9 @@ class WritesToRedis(Engine):
         return views.reader(access)
 
     def usage_hints(self, stack: Stack) -> list[str]:
-        """Say how to look at a view, and where the program is."""
+        """Return how to read a view, and where the program's source is."""
         host, _, port = stack.endpoints.redis.rpartition(":")
         return [
-            f"What it has counted: redis-cli -h {host} -p {port} HGETALL {progress.PROGRESS}",
-            f"Its stages: {self.script(stack.settings)}, compiled at the next start",
+            f"Counts so far: redis-cli -h {host} -p {port} HGETALL {progress.PROGRESS}",
+            f"Source of the stages: {self.script(stack.settings)}; it is compiled at every start",
         ]

@@ -1,5 +1,5 @@
-"""Follows what an engine says in Redis of its progress: first what stands there, then what it
-publishes, no change left out and none told twice."""
+"""Reading of an engine's progress from Redis: first the stored counts, then the published changes.
+Every change is reported exactly once."""
 
 import json
 import threading
@@ -15,16 +15,16 @@ from racetrack.errors import RacetrackError
 if TYPE_CHECKING:
     import redis
 
-PROGRESS = "ad_events_progress"  # the hash, and the channel
-LOOK_EVERY_S = 0.2  # whether to stop; messages are taken as they come
+PROGRESS = "ad_events_progress"  # name of the hash and of the channel
+LOOK_EVERY_S = 0.2  # how often to check `stop`; messages are read as they arrive
 
 
 def follow(endpoint: str, stop: threading.Event) -> Iterator[Summary | Progress]:
-    """Yield the engine's count of each partition whenever it changes, and the sum, until `stop` is
-    set. What was published before that is still yielded.
+    """Yield the engine's count of each partition whenever it changes, and the sum of the counts.
+    End when `stop` is set, after yielding everything published before.
 
     Raises:
-        RacetrackError: the connection to Redis was lost, or somebody published something else.
+        RacetrackError: the connection to Redis was lost, or a published message is invalid.
     """
     counted: dict[int, Progress] = {}
     with connected(endpoint) as client, _channel(client) as channel:
@@ -46,19 +46,19 @@ def follow(endpoint: str, stop: threading.Event) -> Iterator[Summary | Progress]
 
 
 def standing(client: "redis.Redis") -> list[Progress]:
-    """Return the rows of the hash now, by partition."""
+    """Return the counts now stored in the hash, in the order of the partitions."""
     return _of_hash(client.hgetall(PROGRESS))
 
 
 def _standing(client: "redis.Redis", channel: "redis.client.PubSub") -> list[Progress]:
-    """Return the rows of the hash now, all older than the channel's next messages.
+    """Return the counts now stored in the hash, and discard channel messages that they include.
 
-    The hash is read in one transaction with a message on a channel of our own, and what comes
-    before that message is in the hash.
+    To find out which these are, the transaction that reads the hash also publishes a message on a
+    temporary channel. Messages received before this one are included in the hash.
     """
     mark = f"racetrack-{uuid4()}"
     channel.subscribe(PROGRESS, mark)
-    for _ in range(2):  # what is published before they are confirmed is not heard
+    for _ in range(2):  # messages published before the subscriptions are confirmed are lost
         _next(channel)
     transaction = client.pipeline(transaction=True)
     transaction.hgetall(PROGRESS)
@@ -100,7 +100,7 @@ def _published(text: str) -> Progress:
             int(said["max_received_at"]),
         )
     except (ValueError, TypeError, KeyError) as error:
-        raise RacetrackError(f"What was published is no progress: {text!r}") from error
+        raise RacetrackError(f"The engine published invalid progress: {text!r}") from error
 
 
 def _sum(counted: dict[int, Progress], at_ms: int) -> Summary:

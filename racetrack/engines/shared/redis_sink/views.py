@@ -1,4 +1,4 @@
-"""Views in Redis as Arrow tables, each one state of it."""
+"""Reading of views from Redis as Arrow tables. Each table is a consistent state of its view."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import pyarrow
     import redis
 
-# The windows that a campaign lists, as the published benchmark reads them; at one instant, since a
-# script runs there with nothing between.
+# Reads the windows of all campaigns as the original benchmark does. Redis runs scripts atomically,
+# so the result is consistent.
 WINDOWS = """
 local rows = {}
 for _, campaign in ipairs(redis.call('SMEMBERS', 'campaigns')) do
@@ -32,7 +32,7 @@ KEYS_AT_ONCE = 1_000
 
 @contextmanager
 def reader(access: Access) -> Iterator[Reader]:
-    """Open a client with a connection of its own."""
+    """Open a client with its own connection."""
     with connected(access.endpoints.redis) as client:
         yield RedisReader(client)
 
@@ -44,9 +44,9 @@ class RedisReader:
     client: "redis.Redis"
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":  # noqa: ARG002
-        """All rows: as published, nobody asks for some of them."""
+        """Return all rows. Filtering by key is not supported, as in the original benchmark."""
         if key:
-            raise NoSuchView(f"In Redis, rows of {view} can't be asked for by {key}.")
+            raise NoSuchView(f"In Redis, rows of {view} can't be selected by {key}.")
         return _table(self.client, view)
 
 
@@ -67,7 +67,7 @@ def _campaigns(client: "redis.Redis") -> list[Sequence[Any]]:
 
 
 def _ads(client: "redis.Redis") -> list[Sequence[Any]]:
-    """Every key that is a string is an ad's."""
+    """Return (ad, campaign) of all ads. All keys with a string value are ids of ads."""
     ads = sorted(set(client.scan_iter(_type="string", count=KEYS_AT_ONCE)))
     return list(zip(ads, client.mget(ads), strict=True)) if ads else []
 
@@ -92,7 +92,7 @@ def _windows(client: "redis.Redis") -> list[Sequence[Any]]:
 
 @dataclass(frozen=True)
 class _View:
-    columns: Mapping[str, str]  # name → Arrow's type
+    columns: Mapping[str, str]  # name → name of the Arrow type
     rows: Callable[["redis.Redis"], list[Sequence[Any]]]
 
 

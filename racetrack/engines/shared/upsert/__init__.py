@@ -1,2 +1,2 @@
-"""Views that are upsert topics: each changed row is a message by its key, an empty one where it has
-gone, so that the last message of each key is the view."""
+"""Views that are upsert topics. Each change of a row is a message with the row's key; a deleted row
+is a message without a value. So the last message of each key gives the view's current rows."""

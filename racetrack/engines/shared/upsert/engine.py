@@ -1,5 +1,7 @@
-"""An engine whose views are upsert topics, progress too: unless it says otherwise, from when it is
-ready, and a view without a topic is one that it does not make."""
+"""Base class of engines that write all views, including the progress views, into upsert topics.
+
+By default, an engine writes its views from when its service is ready, and a view without a topic is
+one that the engine does not create."""
 
 import json
 import threading
@@ -47,19 +49,21 @@ class UpsertEngine(Engine):
         return f"{self.name}.{view}"
 
     def readable_ms(self, settings: Settings, at_ms: int) -> int:  # noqa: ARG002
-        """Return when a message of the broker's time `at_ms` could be read: at once."""
+        """Return when clients could first read a message that the broker received at `at_ms`. By
+        default this is the same time."""
         return at_ms
 
     def watch(self, stack: Stack) -> Callable[[], None]:  # noqa: ARG002
-        """Return a function to call when nothing has come for a while. It raises RacetrackError if
-        the engine has failed; this one never does, since the stack notices a process that ends."""
+        """Return a function that is called while there are no new messages, and that raises
+        RacetrackError if the engine has failed. By default it never raises, which suits engines
+        whose process ends when they fail: the stack detects that."""
         return lambda: None
 
     def load_demo(self, stack: Stack) -> None:
-        """There is nothing to load: its service keeps the views from when it is ready."""
+        """Do nothing: the engine's service creates the views when it starts."""
 
     def updates(self, stack: Stack, stop: threading.Event) -> Iterator[Summary | Progress]:
-        """Yield what it writes to the topics of the two progress views."""
+        """Yield the updates that the engine writes to the topics of the two progress views."""
         settings = stack.settings
         summary, progress = self.progress_topics(settings)
         keys = {summary: 1, progress: settings.pageviews_partitions}
@@ -113,16 +117,16 @@ class UpsertEngine(Engine):
             return views.table(columns, source.latest(topic))
 
     def usage_hints(self, stack: Stack) -> list[str]:
-        """Say how to look at a view, and where the program is."""
+        """Return how to read a view, and where the program's source is."""
         where = stack.endpoints.kafka
         summary, _ = self.progress_topics(stack.settings)
         return [
             f"Its views are topics: kcat -b {where} -C -e -q -t {summary}",
-            f"Its source: {self.script(stack.settings)}, compiled at the next start",
+            f"Source of the views: {self.script(stack.settings)}; it is compiled at every start",
         ]
 
     def progress_topics(self, settings: Settings) -> tuple[str, str]:
-        """Return the topics of the summary and of the progress of each partition."""
+        """Return the names of two topics: of the summary view and of the progress view."""
         workload = find_workload(settings.workload)
         return self.topic_of(workload.summary), self.topic_of(workload.progress)
 
@@ -143,8 +147,8 @@ def _total_of(written: Written) -> int:
 
 
 def _update_of(written: Written, at_ms: int, *, is_summary: bool) -> Summary | Progress:
-    """Return the update in a message of a progress view. Freshness is the age of the newest
-    pageview when the message could be read."""
+    """Return the update in a message of a progress view. `at_ms` is when the message could be read;
+    freshness is the age of the newest pageview at that time."""
     row = json.loads(written.value or b"")
     total, newest_ms = row["total"], row["max_received_at"]
     if is_summary:

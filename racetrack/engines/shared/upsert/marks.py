@@ -1,4 +1,5 @@
-"""Which marks the topics of views hold: all rows are read, and few are looked into."""
+"""Following of tracer rows in the topics of views. All rows are read, but only tracer rows are
+parsed."""
 
 import json
 import threading
@@ -25,18 +26,18 @@ FETCH_MS = 200
 
 @dataclass(frozen=True)
 class Rows:
-    """The marks' rows of one topic: their keys, by which a row begins, and what is told of them."""
+    """Tracer rows of one topic."""
 
-    keys: Mapping[bytes, int]  # the beginning of a row -> its partition
-    views: Sequence[TracedView]
+    keys: Mapping[bytes, int]  # beginning of the row's text, with its key -> partition
+    views: Sequence[TracedView]  # traced views whose values are columns of the row
 
     @property
     def beginnings(self) -> tuple[bytes, ...]:
-        """Of the rows of marks; no other row is to be taken apart."""
+        """Beginnings of the texts of tracer rows; other rows need not be parsed."""
         return tuple(self.keys)
 
     def seen(self, value: bytes, at_ms: int) -> Iterator[Seen]:
-        """Yield the tracer values in a row."""
+        """Yield the tracer values in a tracer row."""
         row = json.loads(value)
         partition = self.keys[topics.beginning_of(value)]
         for view in self.views:
@@ -46,8 +47,8 @@ class Rows:
 def by_topic(
     traced: Sequence[TracedView], settings: Settings, topic_of: Callable[[str], str]
 ) -> dict[str, Rows]:
-    """Return the tracers' rows of each topic that a traced view is written to. The key is its first
-    column."""
+    """Return the tracer rows of each topic to which a traced view is written. A row's text begins
+    with its key column."""
     found: dict[str, list[TracedView]] = {}
     for view in traced:
         found.setdefault(topic_of(view.view), []).append(view)
@@ -64,7 +65,8 @@ def by_topic(
 
 
 def follow(kafka: str, rows_of: Mapping[str, Rows], stop: threading.Event) -> Iterator[Seen]:
-    """Every row of marks in these topics, from their beginning, until `stop` is set.
+    """Yield the values of all tracer rows in these topics, from their beginning, until `stop` is
+    set.
 
     Raises:
         RacetrackError: the broker refused.
@@ -84,10 +86,10 @@ def _consumer(kafka: str, topic: str, closing: ExitStack) -> "Consumer":
     consumer = Consumer(
         {
             "bootstrap.servers": kafka,
-            "group.id": "racetrack-marks",  # a consumer must name one; nothing is committed to it
+            "group.id": "racetrack-marks",  # required, but nothing is committed
             "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",  # topics are emptied when an engine begins anew
-            # Few and large fetches: they cost the machine that is measured.
+            "auto.offset.reset": "earliest",  # topics are emptied when an engine is restarted
+            # Few and large fetches, since each takes CPU time on the measured machine.
             "fetch.wait.max.ms": FETCH_MS,
             "fetch.min.bytes": 1 << 20,
         }
@@ -98,7 +100,8 @@ def _consumer(kafka: str, topic: str, closing: ExitStack) -> "Consumer":
 
 
 def _taken(consumer: "Consumer", rows: Rows, kafka: str) -> Iterator[Seen]:
-    """Yield what has come since the last call, at thousands of rows a second."""
+    """Yield the tracer values in messages that have arrived since the last call. This has to be
+    fast: there are thousands of messages per second."""
     beginnings = rows.beginnings
     for message in consumer.consume(MESSAGES_AT_ONCE, 0):
         if error := message.error():

@@ -1,4 +1,5 @@
-"""The rows of topics as a client keeps them: it reads along, and answers from memory."""
+"""Client that keeps the current rows of upsert topics in memory, by reading the topics
+continuously."""
 
 import threading
 from collections.abc import Iterable, Sequence
@@ -18,7 +19,8 @@ JOIN_WITHIN_S = 5.0
 
 
 class Table:
-    """One topic's rows, by the beginning that they share with all rows of the same first column."""
+    """Current rows of a topic. They are indexed by the beginning of their text, which contains the
+    first column, so that rows can be found by this column."""
 
     def __init__(self) -> None:
         self._rows: dict[bytes, dict[bytes, bytes]] = {}
@@ -33,22 +35,23 @@ class Table:
             self._rows.setdefault(beginning, {})[key] = value
 
     def rows(self) -> list[bytes]:
-        """All of them."""
+        """Return all rows."""
         return [value for rows in self._rows.values() for value in rows.values()]
 
     def rows_of(self, first: str, among: Iterable[int]) -> list[bytes]:
-        """Those whose first column, of this name, is one of these numbers."""
+        """Return the rows whose first column is named `first` and has one of the values `among`."""
         beginnings = (topics.beginning(first, number) for number in among)
         return [value for one in beginnings for value in self._rows.get(one, {}).values()]
 
 
 class Tables:
-    """Topics of one partition each, read along from their beginning by a thread, while it lasts."""
+    """Current rows of several topics of one partition each. Inside the context, a thread reads the
+    topics continuously, from their beginning."""
 
     def __init__(self, kafka: str, names: Sequence[str]) -> None:
         self._kafka = kafka
         self._tables = {name: Table() for name in names}
-        self._ahead: dict[str, int] = {}  # the end that a topic had in the beginning, if not there
+        self._ahead: dict[str, int] = {}  # initial end offset of topics not yet read up to there
         self._lock, self._failure = threading.Lock(), ""
         self._stopping, self._caught_up = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._read_along, daemon=True)
@@ -65,10 +68,10 @@ class Tables:
         self._thread.join(JOIN_WITHIN_S)
 
     def rows(self, name: str, first: str = "", among: Sequence[int] = ()) -> list[bytes]:
-        """Return the last value of each key of a topic; see `Table`.
+        """Return the current rows of a topic; see `Table` for the arguments.
 
         Raises:
-            RacetrackError: it can't be read any more.
+            RacetrackError: the topic can't be read any more.
         """
         with self._lock:
             if self._failure:
@@ -82,7 +85,7 @@ class Tables:
         consumer = Consumer(
             {
                 "bootstrap.servers": self._kafka,
-                "group.id": "racetrack-tables",  # one must be named; nothing is committed to it
+                "group.id": "racetrack-tables",  # required, but nothing is committed
                 "enable.auto.commit": False,
             }
         )
@@ -90,11 +93,11 @@ class Tables:
             consumer.assign([TopicPartition(name, 0, OFFSET_BEGINNING) for name in self._tables])
             self._ahead = {name: _end_of(consumer, name) for name in self._tables}
             while not self._stopping.is_set():
-                # As soon as there is one: to wait for so many would age the answers.
+                # Return as soon as there is a message; waiting for a full batch would age answers.
                 first = consumer.poll(LOOK_EVERY_S)
                 rest = consumer.consume(MESSAGES_AT_ONCE, 0) if first else []
                 self._take([first, *rest] if first else [])
-        except Exception as error:  # noqa: BLE001  # raised where it is read
+        except Exception as error:  # noqa: BLE001  # `rows` raises it in the caller's thread
             self._failure = f"{type(error).__name__}: {error}"
         finally:
             self._caught_up.set()

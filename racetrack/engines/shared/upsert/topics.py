@@ -1,4 +1,4 @@
-"""Upsert topics of one partition each, read from offset to offset, and as the tables they are."""
+"""Reading of upsert topics of one partition each, as spans of messages or as their current rows."""
 
 import time
 from collections.abc import Collection, Container, Mapping
@@ -11,17 +11,19 @@ from racetrack.kafka_client import NoOffsets, Partition, ends, is_retriable
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
 
-Span = tuple[int, int]  # offsets: of the first, and after the last
+Span = tuple[int, int]  # offset of the first message, and offset after the last
 MESSAGES_AT_ONCE = 10_000
-# On a busy machine the broker may take long; that is no reason to end a run.
+# Generous, because the broker may answer late on a busy machine, which must not end a run.
 READ_WITHIN_S = 30.0
-# How long the broker holds a fetch for which there is nothing; and how long messages are collected.
+# How long the broker delays the answer to a fetch if there is no message, and how long a call of
+# `consume` collects messages.
 FETCH_MS, COLLECT_S = 20, 0.05
 
 
 @dataclass(frozen=True)
 class Written:
-    """A message: when the broker took it (epoch ms), its key, its value: None for a gone row."""
+    """A message. `at_ms` is when the broker received it (epoch ms); `value` is None if the row was
+    deleted."""
 
     topic: str
     offset: int
@@ -31,7 +33,8 @@ class Written:
 
 
 def beginning(column: str, number: int) -> bytes:
-    """How the rows begin whose first column has this name and number: JSON without blanks."""
+    """Return the beginning of the JSON text of rows whose first column has this name and value. The
+    JSON contains no blanks."""
     return b'{"%b":%d,' % (column.encode(), number)
 
 
@@ -50,7 +53,7 @@ class Topics:
         self._kafka = kafka
         settings: dict[str, Any] = {
             "bootstrap.servers": kafka,
-            "group.id": "racetrack-reader",  # a consumer must name one; nothing is committed to it
+            "group.id": "racetrack-reader",  # required, but nothing is committed
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "fetch.wait.max.ms": FETCH_MS,
@@ -68,11 +71,11 @@ class Topics:
         return frozenset(self._consumer.list_topics(timeout=READ_WITHIN_S).topics)
 
     def offsets(self, names: Collection[str]) -> dict[str, Span]:
-        """Of each of these topics the offsets of the oldest message, and after the newest; in two
-        requests for all of them.
+        """Return, for each topic, the offset of the oldest message and the offset after the newest.
+        This takes two requests for all topics together.
 
         Raises:
-            RacetrackError: the broker refused, or did not tell them in time.
+            RacetrackError: the broker refused, or did not answer in time.
         """
         from confluent_kafka import OFFSET_BEGINNING, OFFSET_END
 
@@ -95,16 +98,17 @@ class Topics:
         return list(rows.values())
 
     def rows_between(self, spans: Mapping[str, Span]) -> dict[str, list[Written]]:
-        """All rows of each topic in its span, read together: what costs is each fetch.
+        """Return all rows of each topic in its span. All topics are read together, because the CPU
+        time depends on the number of fetches.
 
         Raises:
-            RacetrackError: the broker refused, or did not send them in time.
+            RacetrackError: the broker refused, or did not send the rows in time.
         """
         return {name: list(map(_written, of)) for name, of in self._between(spans).items()}
 
     def newest(self, name: str, span: Span, but: Container[bytes]) -> list[Written]:
-        """Return the newest row of each key in a span of a topic, but for these keys. Only those
-        are parsed, which is what costs."""
+        """Return the newest row of each key in a span of a topic, except for the keys `but`. Only
+        the returned rows are converted, to save CPU time."""
         found: dict[bytes, Written] = {}
         for message in reversed(self._between({name: span})[name]):
             key = message.key() or b""
@@ -117,7 +121,7 @@ class Topics:
             return ends(self._consumer, [(name, 0) for name in names], which, READ_WITHIN_S)
         except NoOffsets as why:
             raise RacetrackError(
-                f"Kafka at {self._kafka} does not tell the offsets of {', '.join(names)}: {why}."
+                f"Kafka at {self._kafka} did not return the offsets of {', '.join(names)}: {why}."
             ) from why
 
     def _between(self, spans: Mapping[str, Span]) -> dict[str, list["Message"]]:
@@ -135,7 +139,7 @@ class Topics:
                     name = str(message.topic())
                     if error := message.error():
                         told = self._end_told_by(message, error)
-                        if name in positions:  # else it is of the connection
+                        if name in positions:  # otherwise the error concerns the connection
                             positions[name] = max(positions[name], told)
                     else:
                         found[name].append(message)
@@ -153,7 +157,8 @@ class Topics:
         }
 
     def _end_told_by(self, message: "Message", error: "KafkaError") -> int:
-        """Return the offset up to which there is nothing, if the error reports only that."""
+        """Return the end offset if the error reports that the end of the partition was reached, and
+        0 for a retriable error. Raise RacetrackError for other errors."""
         from confluent_kafka import KafkaError
 
         if error.code() == KafkaError._PARTITION_EOF:

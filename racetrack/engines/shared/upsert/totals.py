@@ -1,8 +1,8 @@
-"""Follows upsert topics whose rows are totals that only grow: all their rows while these are few,
-and samples of them where every single pageview brings one.
+"""Following of upsert topics whose rows are totals that only grow.
 
-Whoever reads thousands of rows a second takes a share of the cores that are measured. A total holds
-all that came before it, so of a stretch of rows the newest of each key is enough.
+Every EVERY_S seconds, all new rows are read if they are few; otherwise only the newest row of each
+key. This is enough, because a total includes all earlier ones, and it is necessary, because reading
+thousands of rows per second would take CPU time from the measured engine.
 """
 
 import threading
@@ -13,12 +13,13 @@ from typing import Protocol
 
 from racetrack.engines.shared.upsert.topics import Span, Written
 
-# Between two samples a count is taken for what it was at the first. So an age is never too low, and
-# too high by up to this where an engine counts as fast as pageviews come; where it works off what
-# has gathered, by what was due of a partition that it counted in that time.
+# Between two samples the count of the first is used. So a computed age is never too low. It may be
+# too high by up to EVERY_S if the engine counts as fast as pageviews arrive. While the engine works
+# off a backlog, it may be too high by the span of due times that the engine counts in EVERY_S.
 EVERY_S = 0.2
-# So many rows in that time are all read.
+# If a topic has at most this many new rows, all of them are read.
 FEW = 100
+# Factor by which `Known.newest` enlarges the span that it reads in each step.
 FURTHER_BACK = 4
 
 
@@ -26,39 +27,42 @@ class Source(Protocol):
     """A source of topics; see `racetrack.engines.shared.upsert.topics.Topics`."""
 
     def offsets(self, names: Collection[str]) -> Mapping[str, Span]:
-        """Return the oldest offset that each topic still has, and the end."""
+        """Return the oldest available offset and the end offset of each topic."""
 
     def rows_between(self, spans: Mapping[str, Span]) -> Mapping[str, list[Written]]:
-        """All rows of each topic in its span, read together."""
+        """Return all rows of each topic in its span, read with common requests."""
 
     def newest(self, name: str, span: Span, but: Container[bytes]) -> list[Written]:
-        """Return the newest row of each key in a span of a topic, but for these keys."""
+        """Return the newest row of each key in a span of a topic, except for the keys `but`."""
 
 
 @dataclass
 class Known:
-    """What has been read of one topic, which has so many keys at most: up to which offset, and the
-    total of each key there."""
+    """State of reading one topic."""
 
-    keys: int
-    position: int = 0
-    totals: dict[bytes, int] = field(default_factory=dict)
+    keys: int  # largest number of different keys in the topic
+    position: int = 0  # offset up to which the topic has been read
+    totals: dict[bytes, int] = field(default_factory=dict)  # latest total of each key
 
     def unread(self, begin: int, end: int) -> Span:
-        """Return the part of the topic that has not been read."""
+        """Return the span of offsets that has not been read yet."""
         return max(self.position, begin), end
 
     def take(self, rows: list[Written], end: int, total_of: Callable[[Written], int]) -> None:
-        """Take all rows up to `end`, or the newest of each key."""
+        """Record that the topic has been read up to `end`; `rows` contains at least the newest row
+        of each key."""
         self.position = end
         self.totals.update({row.key: total_of(row) for row in rows})
 
     def newest(
         self, source: Source, name: str, span: Span, total_of: Callable[[Written], int]
     ) -> list[Written]:
-        """Return the newest row of each key, in their order. Reads back from the end until all keys
-        are found, or those found account for every row, each one pageview more. A sum of totals
-        takes two rows for a pageview, and an idle key has none."""
+        """Return the newest row of each key in a span, in the order of their offsets.
+
+        Read backwards from the end until all keys have been found. Stop earlier if the totals found
+        have grown by the number of rows in the span: each row adds one pageview to a total, so the
+        remaining rows can't contain another key. This covers keys without new rows. It never
+        applies to sums of totals, which have two rows per pageview."""
         found: dict[bytes, Written] = {}
         begin, end = span
         grown, upper, size = 0, end, FEW
@@ -74,8 +78,8 @@ class Known:
 def look(
     source: Source, topics: Mapping[str, Known], total_of: Callable[[Written], int]
 ) -> Iterator[Written]:
-    """Yield what has come since the last call, topic by topic, in the order of its rows: all if
-    they are few, else the newest of each key. Few rows are read together."""
+    """Yield the new rows of each topic since the last call, in the order of their offsets: all rows
+    if there are at most FEW, otherwise the newest of each key."""
     spans = {name: topics[name].unread(*of) for name, of in source.offsets(topics).items()}
     new = {name: (begin, end) for name, (begin, end) in spans.items() if begin < end}
     few = source.rows_between({name: of for name, of in new.items() if of[1] - of[0] <= FEW})
@@ -92,10 +96,10 @@ def follow(
     total_of: Callable[[Written], int],
     stop: threading.Event,
 ) -> Iterator[Written | None]:
-    """Yield the rows of these topics, with so many keys at most, from the beginning, as far as they
-    are read, until `stop` is set.
+    """Yield rows of these topics from their beginning, as `look` selects them, until `stop` is set.
+    `keys_of` contains the largest number of keys in each topic.
 
-    What was there when `stop` was set is still yielded. None says that nothing came for a while.
+    Rows that exist when `stop` is set are still yielded. None is yielded if there are no new rows.
     """
     topics = {name: Known(keys) for name, keys in keys_of.items()}
     due_s = time.monotonic()

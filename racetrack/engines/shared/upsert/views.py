@@ -27,7 +27,7 @@ class KeptView:
 
 
 def table(of: Columns, values: Iterable[bytes]) -> "pyarrow.Table":
-    """Messages' values as rows."""
+    """Convert the values of messages to an Arrow table."""
     import pyarrow as pa
 
     rows = [_row(value) for value in values]
@@ -89,4 +89,4 @@ def _array(values: list[Any], kind: ColumnType) -> "pyarrow.Array":
         return pa.array(values, pa.string())
     if kind is ColumnType.INTEGER:
         return pa.array(values, pa.int64())
-    return pa.array(values)  # a time: text or epoch milliseconds, as it came
+    return pa.array(values)  # a time, as text or epoch milliseconds

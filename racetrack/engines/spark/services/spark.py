@@ -1,4 +1,4 @@
-"""The program in which Spark keeps the views (see racetrack/engines/spark/program)."""
+"""Service of Spark: the program `racetrack/engines/spark/program`, which maintains the views."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from racetrack.engines.spark import recipe
 
 
 def options(part: Path) -> list[str]:
-    """Return the options that Spark needs of the JVM, and its logging configuration."""
+    """Return the JVM options that Spark requires, and the option for its logging configuration."""
     return [f"@{part / recipe.OPTIONS}", f"-Dlog4j2.configurationFile={part / recipe.LOG4J}"]
 
 

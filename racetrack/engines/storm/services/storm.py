@@ -1,4 +1,4 @@
-"""Storm's local cluster, one process, with the topology in it."""
+"""Service of Storm: one process that runs the topology in Storm's local cluster."""
 
 from racetrack.engines.shared.java_program.service import REDIS, JavaProgram
 
