@@ -78,7 +78,7 @@ class Access:
     endpoints: Endpoints
     log_of: Callable[[str], Path]  # file with the output of one of the engine's own services
     namespace: str  # see `Engine.namespace`
-    queries: Sequence[Query] = ()  # those that the client repeats; it reads other views once
+    queries: Sequence[Query] = ()  # queries that the client repeats; other views are read once
 
 
 class Reader(Protocol):
@@ -86,13 +86,11 @@ class Reader(Protocol):
     process."""
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
-        """Return the rows that a view holds now: all of them; or, if `key` is not empty, those
-        whose column `key` is one of `among`.
+        """Return the current rows of a view, with the column names of the script. If `key` is not
+        empty, return only the rows whose column `key` has one of the values `among`.
 
-        Columns have the names of the script. The workload lists the views and columns that are
-        verified, and which types will do. Further columns and the order of rows are ignored. The
-        engine may be behind its input, but the rows are one state of the view, without an
-        uncommitted part.
+        The rows must be a consistent, committed state of the view, but may lag behind the input.
+        `racetrack.workloads.contract` describes the columns and types that are verified.
 
         Raises:
             NoSuchView: the engine's demo has no such view.
@@ -121,10 +119,10 @@ class Engine(ABC):
     # there is such a script in `scripts/`. Empty for an engine without a script, which only counts
     # the main topic of any workload.
     script_ending: str = ""
-    is_published: bool = False  # one of the two of the published experiment
-    version_part: str = ""  # the key of its own version in `run.json`'s `versions`
-    # How much later than `Workload.progress` its `Workload.summary` may say the same, or earlier,
-    # where both are told by when they were written, each by itself.
+    is_published: bool = False  # True for the two engines of the experiment of 2022
+    version_part: str = ""  # key of the engine's own version in `versions` of `run.json`
+    # Largest time by which the summary and the progress of the same pageviews may be reported
+    # apart, if the engine writes the two views independently.
     summary_after_ms: int = 0
 
     @property
@@ -221,10 +219,10 @@ class Engine(ABC):
         return Access(stack.settings, stack.endpoints, stack.log_of, namespace)
 
     def read_view(self, stack: Stack, view: str) -> "pyarrow.Table":
-        """Return all rows that a view of the demo holds now, read once; see `Reader.rows`.
+        """Return all current rows of a view of the demo; see `Reader.rows`.
 
         Raises:
-            NoSuchView: this engine's demo has no such view.
+            NoSuchView: the engine's demo has no such view.
             RacetrackError: the engine does not answer.
         """
         with self.reader(self.access(stack)) as reader:
@@ -234,7 +232,7 @@ class Engine(ABC):
         """Return a client that reads the demo's views as the engine's users do.
 
         Raises:
-            NoSuchView: there is no such client.
+            NoSuchView: the engine has no such client.
             RacetrackError: the engine does not answer.
         """
         raise NoSuchView(f"{self.title}'s views can't be read.")
@@ -263,8 +261,8 @@ class Engine(ABC):
         return ()
 
     def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
-        """Return how often an event counts after the engine was killed (docs/faults.md), such as
-        `exactly once`; empty: not known."""
+        """Return the delivery guarantee: how often an event is counted if the engine is killed and
+        restarted (docs/faults.md), such as `exactly once`. Empty if it is unknown."""
         return ""
 
     def caveats(self, settings: Settings) -> list[str]:  # noqa: ARG002

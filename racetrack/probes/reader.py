@@ -40,7 +40,7 @@ NO_ROW = -1  # value of a partition without a row
 
 @dataclass(frozen=True)
 class Job:
-    """The engine to query, its address, and the rate; in values that JSON can hold."""
+    """The engine to query, its addresses, and the rate, as values that JSON can represent."""
 
     engine: str
     per_s: float
@@ -51,7 +51,7 @@ class Job:
 
     @classmethod
     def of(cls, engine: Engine, access: Access) -> "Job":
-        """Return the job of reading this engine at the rate of its settings."""
+        """Return the job of reading this engine at the rate in the settings (READS_PER_SECOND)."""
         settings = access.settings
         return cls(
             engine=engine.name,
@@ -68,7 +68,7 @@ class Job:
 
     @property
     def access(self) -> Access:
-        """Access to the engine, as its contract defines it, for the workload's queries."""
+        """Access to the engine for the workload's queries; see `racetrack.engines.contract`."""
         settings = load(self.settings)
         return Access(
             settings=settings,

@@ -227,8 +227,8 @@ class RunRecord(StrictModel):
     )
     guarantee: str = Field(
         default="",
-        description="How often an event counts after the engine was killed, such as `exactly once`;"
-        " empty: not known.",
+        description="Delivery guarantee: how often an event is counted if the engine is killed and"
+        " restarted, such as `exactly once`; empty: unknown.",
     )
     workload_views: int | None = Field(
         default=None,

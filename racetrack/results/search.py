@@ -115,11 +115,11 @@ class SustainableRate(StrictModel):
 
 
 class SearchArguments(StrictModel):
-    """Arguments of the command line."""
+    """Arguments of the search, as given on the command line."""
 
     start_per_s: int = Field(description="Rate to begin with.")
     warm_up_s: float = Field(description="Longest warm-up, seconds.")
-    within_s: float = Field(description="Time for the search, seconds.")
+    within_s: float = Field(description="Time limit for the search, seconds.")
     bounds_ms: tuple[float, ...] = Field(description="Bounds of the lag, milliseconds.")
 
 

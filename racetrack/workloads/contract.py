@@ -21,7 +21,7 @@ from racetrack.errors import UsageError
 
 # Name of the MySQL server in Debezium, which is the prefix of Debezium's topics.
 CDC_PREFIX = "mysql"
-# Bytes of a stored record besides its value: key, lengths, and numbers relative to its batch.
+# Bytes of a stored record in addition to its value: key, lengths, and offset and time in the batch.
 RECORD_BYTES = 15
 # Longer values are truncated in messages about faults.
 SHOWN_CHARACTERS = 60
@@ -158,8 +158,9 @@ class Workload:
     topic: SourceTopic
     # Other topics that are sources of views, without CDC topics.
     topics: tuple[SourceTopic, ...]
-    # Bytes per message of the main topic in the log of Apache Kafka (measured), and the setting of
-    # the messages' size, if any; at 0 it changes nothing.
+    # Bytes per message of the main topic in the log of Apache Kafka (measured) at the default size,
+    # and the name of the setting for the size of messages (0: default size); empty if there is
+    # none.
     stored_bytes: int
     size_setting: str
     # Name of the MySQL database, and of its user.

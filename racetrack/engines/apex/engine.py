@@ -16,7 +16,7 @@ class Apex(WritesToRedis):
     version_part = "apex"
 
     def guarantee(self, settings: Settings) -> str:
-        """Return the guarantee of the setting."""
+        """Return the delivery guarantee that is set by APEX_GUARANTEE."""
         return ApexSettings.of(settings).apex_guarantee.replace("_", " ")
 
 

@@ -109,8 +109,9 @@ class Cal(CalibrationEngine):
 
     @contextmanager
     def reader(self, access: Access) -> Iterator[Reader]:
-        """Open one that takes its time, and answers what the view had said when it was asked."""
-        if not access.queries:  # views are followed only for who reads them again and again
+        """Open a reader that answers after the injected delay, with the view's state at the time of
+        the query."""
+        if not access.queries:  # the log is only followed for clients that repeat queries
             yield LogReader((), 0)
             return
         stop = threading.Event()

@@ -51,7 +51,7 @@ class Deephaven(Engine):
     is_published = True
 
     def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
-        """Return that each event counts once: it keeps nothing, and reads all input again."""
+        """Return "exactly once": a restarted Deephaven is empty, and reads all input again."""
         return "exactly once"
 
     def demo_waits_for(self, settings: Settings) -> tuple[str, ...]:
@@ -127,8 +127,8 @@ class TableReader:
         self._opened: dict[str, Table] = {}
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
-        """Return a snapshot of the table, which Deephaven takes between two update cycles;
-        filtered by Deephaven if `key` is given."""
+        """Return a snapshot of the table, which Deephaven takes between two update cycles. If `key`
+        is given, Deephaven filters the rows."""
         from pydeephaven import DHError
 
         try:

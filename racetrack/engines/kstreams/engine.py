@@ -41,7 +41,7 @@ class KafkaStreams(UpsertEngine):
         return 2_000 + 4 * KafkaStreamsSettings.of(settings).kstreams_commit_ms
 
     def guarantee(self, settings: Settings) -> str:
-        """Return the guarantee of the setting."""
+        """Return the delivery guarantee that is set by KSTREAMS_GUARANTEE."""
         is_exact = KafkaStreamsSettings.of(settings).kstreams_guarantee == EXACTLY_ONCE
         return "exactly once" if is_exact else "at least once"
 

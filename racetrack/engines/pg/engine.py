@@ -90,7 +90,7 @@ class PostgreSQL(Engine):
             )
 
     def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
-        """Return that each event counts once: it keeps nothing, and reads all input again."""
+        """Return "exactly once": a restarted PostgreSQL is empty, and all input is read again."""
         return "exactly once"
 
     def load_demo(self, stack: Stack) -> None:

@@ -185,7 +185,8 @@ class SqlReader:
     made: Collection[str]
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
-        """Return the rows of a SELECT: integers of 64 bits, decimals exact, times in UTC."""
+        """Return the rows of a view by a SELECT, with 64-bit integers, exact decimals, and times in
+        UTC."""
         if view not in self.made:
             raise NoSuchView(f"There is no view {view!r}.")
         where = f" WHERE {key} IN ({', '.join(map(str, among))})" if key else ""

@@ -29,7 +29,7 @@ class Spark(UpsertEngine):
     version_part = "spark"
 
     def guarantee(self, settings: Settings) -> str:  # noqa: ARG002
-        """Return that each event counts once: it resumes from its checkpoints."""
+        """Return "exactly once": a restarted Spark resumes from its checkpoints."""
         return "exactly once"
 
     def absent_views(self, settings: Settings) -> Sequence[str]:

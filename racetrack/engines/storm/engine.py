@@ -16,7 +16,7 @@ class Storm(WritesToRedis):
     version_part = "storm"
 
     def guarantee(self, settings: Settings) -> str:
-        """Return the guarantee of the setting."""
+        """Return the delivery guarantee that is set by STORM_GUARANTEE."""
         return StormSettings.of(settings).storm_guarantee.replace("_", " ")
 
 

@@ -67,7 +67,7 @@ def test_an_empty_view_has_its_columns() -> None:
 def test_a_view_that_it_does_not_make_is_not_an_empty_one() -> None:
     with pytest.raises(NoSuchView, match="has no view 'nothing_such'"):
         engine().read_view(stack(), "nothing_such")
-    with pytest.raises(NoSuchView, match="does not make the view 'items'"):
+    with pytest.raises(NoSuchView, match="does not create the view 'items'"):
         engine().read_view(stack(), "items")
 
 

@@ -41,7 +41,8 @@ class UpsertEngine(Engine):
     def __init__(
         self, open_topics: OpenTopics = Topics, follow_marks: FollowMarks = marks.follow
     ) -> None:
-        """Take the functions that read topics of the Kafka at `host:port`."""
+        """Create the engine. The arguments are functions that read topics of a Kafka at
+        `host:port`; tests replace them."""
         self._open_topics, self._follow_marks = open_topics, follow_marks
 
     def topic_of(self, view: str) -> str:
@@ -79,7 +80,7 @@ class UpsertEngine(Engine):
     def seen(
         self, stack: Stack, traced: Sequence[TracedView], stop: threading.Event
     ) -> Iterator[Seen]:
-        """Yield what it writes to the views' topics."""
+        """Yield the tracer values that the engine writes to the views' topics."""
         with self._open_topics(stack.endpoints.kafka) as source:
             there = source.names()
         written = [view for view in traced if self.topic_of(view.view) in there]
@@ -89,8 +90,8 @@ class UpsertEngine(Engine):
             yield replace(seen, timestamp_ms=at_ms)
 
     def reader(self, access: Access) -> AbstractContextManager[Reader]:
-        """Open a reader of its topics. It serves no queries: users keep the rows themselves, here
-        those of the views in `access.queries`."""
+        """Open a reader of the engine's topics. The engine serves no queries, so clients read the
+        topics, and keep the current rows of the views in `access.queries` in memory."""
         kept = self._kept(access) if access.queries else {}
         read_once = partial(self._read_once, access)
         return views.open_reader(access.endpoints.kafka, kept, read_once)
@@ -111,7 +112,7 @@ class UpsertEngine(Engine):
         summary, _ = self.progress_topics(access.settings)
         with self._open_topics(access.endpoints.kafka) as source:
             if topic not in source.names():
-                raise NoSuchView(f"{self.title}'s demo does not make the view {view!r}.")
+                raise NoSuchView(f"{self.title}'s demo does not create the view {view!r}.")
             if not source.is_written(summary):
                 raise NoSuchView(f"{self.title} has written no view yet: {summary} is empty.")
             return views.table(columns, source.latest(topic))

@@ -44,8 +44,8 @@ def beginning_of(value: bytes) -> bytes:
 
 
 class Topics:
-    """A client of Kafka that reads the first partition of any topic. Between two reads it fetches
-    nothing: each fetch costs the machine that is measured."""
+    """A Kafka client that reads the first partition of any topic. It fetches nothing between two
+    reads, since each fetch takes CPU time on the measured machine."""
 
     def __init__(self, kafka: str) -> None:
         from confluent_kafka import Consumer
@@ -83,12 +83,12 @@ class Topics:
         return {name: (first[name, 0], after[name, 0]) for name in names}
 
     def is_written(self, name: str) -> bool:
-        """Return whether the topic holds a message."""
+        """Return whether the topic contains a message."""
         begin, end = self.offsets([name])[name]
         return end > begin
 
     def latest(self, name: str) -> list[bytes]:
-        """Return the value of every row that the topic holds now."""
+        """Return the current rows of a topic: the last value of each key."""
         rows: dict[bytes, bytes] = {}
         for row in self.rows_between(self.offsets([name]))[name]:
             if row.value is None:

@@ -1,5 +1,5 @@
-"""Views that are topics, as Arrow tables. The value of a message is a row in JSON, without blanks,
-the view's first column first."""
+"""Reading of views in upsert topics as Arrow tables. The value of a message is a row as JSON
+without blanks, in which the view's first column comes first."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ ReadOnce = Callable[[str], "pyarrow.Table"]
 
 @dataclass(frozen=True)
 class KeptView:
-    """A view whose rows a client keeps: its topic and columns."""
+    """Topic and columns of a view whose current rows a client keeps in memory."""
 
     topic: str
     columns: Columns
@@ -36,15 +36,15 @@ def table(of: Columns, values: Iterable[bytes]) -> "pyarrow.Table":
 
 @dataclass(frozen=True)
 class TopicReader:
-    """See `racetrack.engines.contract.Reader`: keeps the rows of some views, and reads any other
-    when it is asked for."""
+    """See `racetrack.engines.contract.Reader`. The current rows of some views are kept in memory;
+    other views are read from their topics when they are requested."""
 
     kept: Mapping[str, KeptView]
     tables: Tables
     read_once: ReadOnce
 
     def rows(self, view: str, key: str, among: Sequence[int]) -> "pyarrow.Table":
-        """Return the rows that are kept or read now. The key is a view's first column."""
+        """Return the current rows. If `key` is given, it must be the view's first column."""
         if kept := self.kept.get(view):
             return table(kept.columns, self.tables.rows(kept.topic, key, among))
         found = self.read_once(view)
@@ -60,10 +60,10 @@ class TopicReader:
 def open_reader(
     kafka: str, kept: Mapping[str, KeptView], read_once: ReadOnce
 ) -> Iterator[TopicReader]:
-    """Open a client that keeps the rows of these views from now on.
+    """Open a client that keeps the current rows of the views `kept` while it is open.
 
     Raises:
-        RacetrackError: Kafka does not send them.
+        RacetrackError: Kafka does not send the rows.
     """
     tables = Tables(kafka, [view.topic for view in kept.values()])
     with ExitStack() as closing:

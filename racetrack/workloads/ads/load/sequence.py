@@ -79,13 +79,14 @@ def skew_ms(who: int, what: int, heads: int, ads: int) -> int:
 
 
 def ad_event(stream: Stream, n: int, ids: Ids, popularity: Popularity | None = None) -> AdEvent:
-    """Return event n (0-based) of a partition, with ads as popular as given (None: equally).
-    `Renderer` computes the same events in bulk."""
+    """Return event n (0-based) of a partition. `popularity` is that of the ads; None: all ads are
+    equally popular. `Renderer` computes the same events in bulk."""
     who, what = stream.draw(n)
     user, page = divmod(pick(who, len(ids.users) * len(ids.pages)), len(ids.pages))
     ad, kind = ad_and_kind(what, len(ids.ads))
     if popularity:
-        # A third random number: the remainders of the others decide on types and times.
+        # This needs a third random number, since the remainders of the first two give types and
+        # times.
         ad = popularity.settle(ad, mix32(who ^ what))
     ad_type, event_type = divmod(kind, len(EVENT_TYPES))
     return AdEvent(

@@ -8,7 +8,7 @@ from loadgen.config import Config, Reader
 
 MAX_CAMPAIGNS = 10_000
 MAX_ADS_PER_CAMPAIGN = 100
-# At 4, more than 9 of 10 events are of one ad.
+# With an exponent of 4, more than 90 % of the events are of the same ad.
 MAX_KEY_SKEW = 4.0
 
 

@@ -16,7 +16,7 @@ from racetrack.workloads.shop.load.sequence import CHANNELS, purchase
 from racetrack.workloads.shop.load.settings import ShopSettings
 from racetrack.workloads.shop.load.tracers import Reserved, TracerEvents, page_of_tracer
 
-# The sum of the partitions' weights with a key skew; they are whole numbers.
+# With a key skew, the partitions' weights are whole numbers with about this sum.
 TOTAL_WEIGHT = 1_000_000
 
 
@@ -41,7 +41,7 @@ class Pageviews(Events):
         self.weights = self._weights()
 
     def _weights(self) -> list[int]:
-        """Return the shares of the partitions: each has those of its users."""
+        """Return the weight of each partition: the sum of the popularity of its users."""
         if not self._settings.key_skew:
             return [len(users) for users in self._users]
         shares = [sum(self._popular.weights[user - 1] for user in users) for users in self._users]

@@ -45,8 +45,7 @@ def to_json(user_id: int, url: str, channel: str, received_at_ms: int, size: int
 
 
 def filler(length: int) -> bytes:
-    """Return text that pads messages, of letters without a pattern; the same for every message and
-    seed."""
+    """Return random-looking text for padding. It is the same for every message and every seed."""
     return bytes(_LETTERS[mix32(n) >> 26] for n in range(length))
 
 
@@ -72,8 +71,9 @@ def stamp_piece(received_at_ms: int) -> bytes:
 
 
 class Share(NamedTuple):
-    """State for rendering one partition: its random numbers; and in C memory its users and, with a
-    key skew, the alias table of their popularity."""
+    """State for rendering one partition: its random numbers, its users, and, with a key skew, the
+    alias table of the users' popularity (`thresholds` and `others`). All but the random numbers are
+    in C memory."""
 
     stream: Stream
     users: Any
@@ -197,7 +197,7 @@ class Renderer(workload.Renderer):
         return at + int(length)
 
     def _pad(self, start: Any, length: int) -> int:
-        """Put the padding in place of the closing brace of a message; return its new length."""
+        """Replace the closing brace of a message by the padding field; return the new length."""
         memmove, end = self._ffi.memmove, self._size - len(_END)
         memmove(start + (length - 1), self._filler, end - (length - 1))
         memmove(start + end, self._end, len(_END))

@@ -1,4 +1,4 @@
-"""Renders pageviews of users and pages that are not equally popular (SHOP_KEY_SKEW)."""
+"""Rendering of pageviews if users and pages are not equally popular (SHOP_KEY_SKEW)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _MASK, _HALF_MASK = 0xFFFFFFFF, 0x7FFFFFFF
 
 
 class SkewedRenderer(Renderer):
-    """See `Renderer`. `items` and `users` are the popularity of products and profiles, `viewers`
-    that of each partition's users."""
+    """See `Renderer`. `items` and `users` are the popularity of products and profiles; `viewers` is
+    the popularity of users as viewers, by partition."""
 
     def __init__(
         self,
@@ -29,8 +29,8 @@ class SkewedRenderer(Renderer):
         self._viewers = viewers
         channels, ffi = len(CHANNELS), self._ffi
         first_profile = self._shop.last_item * channels
-        # One table for products, then profiles, with an entry per (page, channel) pair: 31 random
-        # bits pick a pair, and `others` are numbers of pairs.
+        # An alias table of the (page, channel) pairs of products, then profiles. 31 random bits
+        # choose an entry; `others` contains numbers of pairs.
         thresholds = [(t + 1) >> 1 for of in (items, users) for t in of.thresholds]
         firsts = [0] * items.count + [first_profile] * users.count
         others = [*items.others, *users.others]
@@ -53,7 +53,7 @@ class SkewedRenderer(Renderer):
         return super().share(partition)._replace(**tables)
 
     def events(self, share: Share, first: int, count: int, due_ms: int) -> None:
-        """As in `pageview` of sequence.py."""
+        """Append pageviews. The computation is the same as in `pageview` of sequence.py."""
         key1, key2 = share.stream.keys(first)
         users, stands, others = share.users, share.thresholds, share.others
         user_count, channels = len(users), len(CHANNELS)

@@ -58,8 +58,8 @@ def pageview(
     users: Popularity,
     viewers: Popularity,
 ) -> Pageview:
-    """Return pageview n (0-based) of a partition whose users are `partition_users`, as popular as
-    `viewers`. `Renderer` computes the same pageviews in bulk."""
+    """Return pageview n (0-based) of a partition. Its users are `partition_users`, and their
+    popularity is `viewers`. `Renderer` computes the same pageviews in bulk."""
     who, what = stream.draw(n)
     number = page_number(what, items, users)
     return Pageview(

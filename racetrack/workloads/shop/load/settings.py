@@ -9,9 +9,10 @@ from loadgen.config import Config, ConfigError, Reader
 # A worker prepares a text for each page and channel, which takes 80 MB at this many users.
 MAX_USERS = 200_000
 MAX_ITEMS = 200_000
-# At 4, more than 9 of 10 pageviews are of one item.
+# With an exponent of 4, more than 90 % of the pageviews are of the same item.
 MAX_KEY_SKEW = 4.0
-# Every pageview fits the least, with the field that pads it; 1,000 of the most take 64 MB.
+# Every pageview with a padding field fits into the minimum. 1,000 pageviews of the maximum take 64
+# MB.
 MIN_PAGEVIEW_BYTES, MAX_PAGEVIEW_BYTES = 128, 65_536
 
 
@@ -20,8 +21,8 @@ class ShopSettings:
     """Size of the shop, popularity, and initial rates in thousandths of an event per second
     (`milli_per_s`).
 
-    `key_skew` is the exponent of Zipf's law for users and items. With `pageview_bytes` 0, pageviews
-    are as long as their fields."""
+    `key_skew` is the exponent of Zipf's law for users and items. `pageview_bytes` is the size to
+    which pageviews are padded; 0: no padding."""
 
     seed: int
     topic: str
