@@ -2,8 +2,8 @@
 
     python -m racetrack.run.burner 0.2 burnt.csv
 
-It leaves its parent, because otherwise its CPU time would count as the harness's, and ends with its
-standard input.
+The program detaches from its parent, because otherwise its CPU time would count as the harness's.
+It ends when its standard input is closed.
 """
 
 import csv
@@ -27,15 +27,16 @@ PAUSE_S, ROW_EVERY_S = 0.02, 0.2
 
 @contextmanager
 def burning(cores: float, file: Path) -> Iterator[None]:
-    """Use a share of a core during this context; the CPU time used is written to a file."""
+    """Use this share of a core inside the context. The CPU time used is written to `file`."""
     argv = [sys.executable, "-m", "racetrack.run.burner", str(cores), str(file.absolute())]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, cwd=REPO, start_new_session=True) as parent:
-        parent.wait()  # its child runs until this end of the pipe is closed
+        parent.wait()  # the detached child runs until this end of the pipe is closed
         yield
 
 
 def burnt_pct(file: Path, start_ms: float, end_ms: float) -> float:
-    """Return the CPU time that the program recorded between two instants, percent of a core."""
+    """Return the CPU use that the program recorded between two times (epoch milliseconds), percent
+    of a core."""
     with file.open(newline="") as lines:
         rows = [(int(row["at_ms"]), float(row["cpu_s"])) for row in csv.DictReader(lines)]
     at_ms, cpu_s = zip(*rows, strict=True)
@@ -48,7 +49,8 @@ def _burn(cores: float, file: Path) -> None:
     with file.open("w", buffering=1) as rows:
         rows.write("at_ms,cpu_s\n")
         while not select.select([sys.stdin], [], [], PAUSE_S)[0]:
-            # On a busy machine it may never get its share, but has to check for the end.
+            # On a busy machine the program may never get its share. It still has to check whether
+            # to end.
             check_s = time.monotonic() + ROW_EVERY_S
             while _used_s() < cores * (time.monotonic() - began_s) and time.monotonic() < check_s:
                 pass

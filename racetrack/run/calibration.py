@@ -1,4 +1,5 @@
-"""Calibration: runs the calibration engine with known defects and shows what was measured."""
+"""Calibration: runs the calibration engine with known defects, and compares the measurements with
+them."""
 
 import os
 import tempfile
@@ -22,17 +23,18 @@ from racetrack.terminal import Screen, as_text
 if TYPE_CHECKING:
     from racetrack.analysis.calibration import Finding
 
-# Independent of .env, so that results of machines are comparable.
+# Fixed settings, independent of .env, so that results of different machines are comparable.
 SETTINGS = {"PAGEVIEWS_PARTITIONS": "6", "WORKLOAD": plugins.default_workload()}
-START_AND_STOP_S = 6.0  # measured: stack up 2.5 s, drained and down 2.5 s, the rest between
+START_AND_STOP_S = 6.0  # measured: 2.5 s to start, 2.5 s to drain and stop, 1 s in between
 TABLE_WIDTH = 100
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run: the engine's defect, and what is asked of it.
+    """A run of the calibration: the engine's defect, the load, and the durations.
 
-    The run takes `wait_s` to settle, `samples` of a second, and `drain_s` to catch up.
+    The run settles for `wait_s`, takes `samples` samples of one second, and needs about `drain_s`
+    to drain its backlog.
     """
 
     defect: InjectedDefect
@@ -45,7 +47,7 @@ class Case:
 
     @property
     def takes_s(self) -> float:
-        """Estimated duration, seconds."""
+        """Estimated duration of the run in seconds."""
         return START_AND_STOP_S + self.wait_s + self.samples + self.drain_s
 
     def __str__(self) -> str:
@@ -53,15 +55,16 @@ class Case:
 
 
 def _capacity(pageviews_per_s: int) -> Case:
-    # Longer, because the backlog of a short pause of the machine drains at 5 % of the rate only.
+    # Longer than other cases: near its capacity, the engine needs long to drain the backlog of a
+    # short pause of the machine.
     return Case(InjectedDefect(capacity_per_s=8_000), pageviews_per_s, wait_s=6.0, samples=20)
 
 
-# The stall begins while the run settles and ends after the samples, so the window lies within it
-# on slow machines too, and the engine can drain.
+# The stall begins while the run settles and ends after the samples. So the window lies within the
+# stall, on slow machines too, and the engine can drain afterwards.
 _STALL = InjectedDefect(stalled_partition=2, stall_after_s=3, stall_for_s=18)
-# With this seed the window's capacity is 4 % above the long-run mean, so that the test tells them
-# apart.
+# With this seed the mean capacity in the window is 4 % above the long-run mean, so the check can
+# tell the two apart.
 _NOISY = InjectedDefect(
     capacity_per_s=8_000, noise_pct=10, noise_tau_s=8, pause_ms=500, pause_every_s=10, seed=4
 )
@@ -70,10 +73,10 @@ CASES = (
     Case(InjectedDefect(delay_ms=250)),
     Case(InjectedDefect(delay_ms=2_000), wait_s=6.0),
     Case(InjectedDefect(delay_ms=250, cycle_ms=1_000), samples=20),
-    # The partitions are stamped 3 ms apart.
+    # With six partitions, the timestamps of the partitions in an update are 3 ms apart.
     Case(InjectedDefect(delay_ms=250, cycle_ms=1_000, spread_ms=15), samples=20),
     Case(
-        # At two reads per second, few reads wait for another.
+        # At two reads per second, few reads have to wait for the previous answer.
         InjectedDefect(delay_ms=250, view_behind_ms=1_000, answer_ms=100),
         samples=20,
         tracer_events_per_s=24,
@@ -84,7 +87,7 @@ CASES = (
     _capacity(8_400),
     Case(_NOISY, 9_600, wait_s=6.0, samples=60, drain_s=14.0),
 )
-# Another program uses 20 % of a core, which must be detected and make the run void.
+# A run while another program uses 20 % of a core. The harness must detect that and void the run.
 NOISY, BURNT_CORES = Case(InjectedDefect()), 0.2
 GATE = {"NOISE_GATE": "true", "FOREIGN_CPU_MAX_PCT": "5"}
 
@@ -93,8 +96,8 @@ def run(screen: Screen, guard: terminal.Guard) -> Sequence["Finding"]:
     """Run all cases, print the table and return its rows.
 
     Raises:
-        SetupError, BusyError: it could not begin.
-        Interrupted: by a signal.
+        SetupError, BusyError: the calibration could not begin.
+        Interrupted: a signal was received.
     """
     began = time.monotonic()
     screen.heading(
@@ -113,14 +116,15 @@ def run(screen: Screen, guard: terminal.Guard) -> Sequence["Finding"]:
     )
     if not all(finding.within for finding in found):
         screen.say(
-            "The measurement is off here. If the machine runs other programs, stop them and try"
-            " again. The folders of the runs above hold the raw data."
+            "Measurements on this machine are not accurate. If other programs are running, stop"
+            " them and try again. The run folders above contain the raw data."
         )
     return found
 
 
 def prepare(screen: Screen) -> None:
-    """Install what is missing, with output, since the runs print nothing."""
+    """Install missing components and print the progress, since the runs themselves print
+    nothing."""
     from racetrack.run.checks import make_ready, services_of
 
     settings, engine = settings_of(InjectedDefect()), engines.calibration_engine()
@@ -129,7 +133,7 @@ def prepare(screen: Screen) -> None:
 
 
 def findings(folders: Sequence[Path]) -> list["Finding"]:
-    """Return the rows of the table, from the run folders of CASES."""
+    """Return the rows of the table, given the run folders of CASES."""
     from racetrack.analysis import calibration
 
     defects = [case.defect for case in CASES]
@@ -161,7 +165,8 @@ def findings(folders: Sequence[Path]) -> list["Finding"]:
 
 
 def noisy(screen: Screen, guard: terminal.Guard) -> "Finding":
-    """Return the row of a run during which another program uses a known share of a core."""
+    """Make a run while another program uses a known share of a core; return its row of the
+    table."""
     from racetrack.analysis import calibration
     from racetrack.results.folder import read_run
     from racetrack.run.burner import burning, burnt_pct
@@ -179,7 +184,7 @@ def noisy(screen: Screen, guard: terminal.Guard) -> "Finding":
 
 
 def settings_of(defect: InjectedDefect, overrides: Mapping[str, str] | None = None) -> Settings:
-    """Return the settings of a run of the calibration engine with this defect alone."""
+    """Return the settings of a run of the calibration engine with only this defect."""
     given = {**SETTINGS, **(overrides or {})}
     return load({**given, **engines.calibration_engine().settings_of(defect)})
 
@@ -190,7 +195,7 @@ def run_case(
     guard: terminal.Guard,
     overrides: Mapping[str, str] | None = None,
 ) -> Path:
-    """Run this case; return its folder."""
+    """Make the run of a case; return the run folder."""
     from racetrack.results.run import RunArguments
     from racetrack.run.experiment import run_once
 
@@ -209,7 +214,7 @@ def run_case(
 
 
 def table(found: Sequence["Finding"]) -> str:
-    """Return the findings as lines of text."""
+    """Format the findings as a table."""
     shown = Table("programmed", "measured", "bound", "within")
     for finding in found:
         within = "yes" if finding.within else "NO"
@@ -221,7 +226,7 @@ def _run_case(number: int, screen: Screen, guard: terminal.Guard) -> Path:
     left_s = sum(case.takes_s for case in CASES[number:])
     what = f"[{number + 1}/{len(CASES)}] {CASES[number]}"
     screen.heading(f"{what}; about {left_s:.0f} s left")
-    # The output of the run itself goes into its start.log only.
+    # The run prints nothing on the screen; its output is in start.log.
     with screen.live(what):
         folder = run_case(CASES[number], Screen(Console(quiet=True)), guard)
     screen.say(f"  {folder}")

@@ -1,4 +1,5 @@
-"""Capacity search: an engine's capacity, and the rates at which its lag stays within bounds."""
+"""Capacity search: measures an engine's capacity, and the highest rates at which its lag stays
+within bounds."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -47,7 +48,7 @@ def settings_to_search(engine_name: str, settings: Settings, of: str) -> Setting
     """Return the settings of a search.
 
     Raises:
-        UsageError: the engine has no such load.
+        UsageError: the engine does not support this kind of load.
     """
     engine = engines.find_engine(engine_name)
     require_raced_on(engine, settings)
@@ -55,7 +56,8 @@ def settings_to_search(engine_name: str, settings: Settings, of: str) -> Setting
 
 
 class CapacitySearch:
-    """One search; writes `<stamp>_UTC_<engine>_limit/limit.json` beside the folders of its runs."""
+    """A search. It writes `<time>_UTC_<engine>_limit/limit.json` into the folder that also contains
+    the folders of its runs."""
 
     def __init__(
         self,
@@ -92,16 +94,17 @@ class CapacitySearch:
             ),
         )
         self._began_s = self._clock.monotonic()
-        self._void_s = 0.0  # time spent on void windows, not counted as the search's own
-        self._void: str | None = None  # why a window that counts is void
-        self._stack: Stack | None = None  # of the latest run
+        self._void_s = 0.0  # time spent on void windows; does not count towards the time limit
+        self._void: str | None = None  # why a window used in the result is void
+        self._stack: Stack | None = None  # stack of the latest run
 
     def run(self) -> LimitRecord:
-        """Search; the record is complete or holds what was measured so far.
+        """Search, and return the record. If the second run fails, the record contains the results
+        measured before.
 
         Raises:
             RacetrackError: the first run failed, so there is no result.
-            Interrupted: by a signal. `limit.json` holds what was measured so far.
+            Interrupted: a signal was received. `limit.json` contains the results measured so far.
         """
         self._write("unfinished")
         try:
@@ -116,7 +119,8 @@ class CapacitySearch:
 
     @contextmanager
     def fresh(self) -> Iterator["MeasuredRun"]:
-        """Start the stack, load the demo and warm the engine up; stop the stack at the end."""
+        """Start the stack, load the demo, and warm up the engine; stop the stack at the end of the
+        context."""
         self._screen.heading(f"== run {len(self.record.runs) + 1} of {search.RUNS}")
         stack = open_stack(
             self._settings, services_of(self._engine, self._settings), self._screen.say
@@ -151,7 +155,7 @@ class CapacitySearch:
             self._guard.rearm()
 
     def has_time_for_trial(self) -> bool:
-        """See `search.Runs`; void windows don't use up the time."""
+        """See `search.Runs`. The time of void windows does not count."""
         return self._durations.has_time_for_trial(
             self._clock.monotonic() - self._began_s - self._void_s
         )
@@ -162,7 +166,8 @@ class CapacitySearch:
         keep: Callable[[Watched], None],
         describe: Callable[[Watched], str],
     ) -> Watched:
-        """Measure, and repeat while other programs disturb it; keep and print each result."""
+        """Measure a window, and repeat the measurement while it is void. Record and print each
+        result."""
 
         def watch() -> Watched:
             began_s = self._clock.monotonic()
@@ -179,7 +184,7 @@ class CapacitySearch:
         return made
 
     def _record(self, found: search.Found | None) -> str:
-        """Write the result into the record; return the outcome."""
+        """Write the result of the search into the record; return the outcome."""
         if not found:
             idle = self.record.runs[-1].saturation[-1]
             return (
@@ -216,7 +221,7 @@ class CapacitySearch:
 
 
 class MeasuredRun:
-    """Implementation of `search.FreshRun` on a real stack; every result goes into the record."""
+    """`search.FreshRun` on a real stack. Every result is written into the record."""
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""Checks before and during a run: engine, settings, installation, writes, services, free space."""
+"""Checks before and during a run: engine, settings, installation, broker writes, services, and free
+space."""
 
 import os
 import time
@@ -16,9 +17,9 @@ from racetrack.stack import applicability, resources
 from racetrack.stack.contract import DataFolder, Say, Stack
 from racetrack.workloads.contract import find_workload
 
-# Every engine's input comes from these; an engine declares what it needs besides.
+# Services that every engine needs for its input. An engine declares further ones in `needs`.
 ALWAYS = ("mysql", "broker", "loadgen")
-# Rates of optional events, off by default, which not every workload has.
+# Settings for the rates of optional events. They are off by default, and some workloads lack them.
 OPTIONAL_RATES = ("tracer_events_per_second", "updates_per_second", "deletes_per_second")
 
 
@@ -28,11 +29,11 @@ def services_of(engine: Engine, settings: Settings) -> list[str]:
 
 
 def require_usable(engine: Engine, stack: Stack) -> None:
-    """Check everything that needs no access to the machine: that the engine supports this workload
-    and this stack, and that the settings given for this run have an effect.
+    """Check everything that needs no access to the machine: whether the engine supports the
+    workload and the stack, and whether the settings given for this run have an effect.
 
     Raises:
-        UsageError, SetupError: it does not; the message has the remedy.
+        UsageError, SetupError: a check failed; the message contains the remedy.
     """
     applicability.require_overrides_applicable(
         {*services_of(engine, stack.settings), *engine.services},
@@ -45,11 +46,11 @@ def require_usable(engine: Engine, stack: Stack) -> None:
 
 
 def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
-    """Check before anything starts that the engine can run on this stack, and install what is
-    missing.
+    """Check, before anything starts, that the engine can run on this stack, and install missing
+    components.
 
     Raises:
-        UsageError, SetupError, BusyError: it can't; the message has the remedy.
+        UsageError, SetupError, BusyError: the engine can't run; the message contains the remedy.
     """
     if line := environment.ignored():
         say(line)
@@ -59,10 +60,11 @@ def make_ready(engine: Engine, stack: Stack, say: Say) -> None:
 
 
 def require_raced_on(engine: Engine, settings: Settings) -> None:
-    """Check that the engine has a script for the workload, and the workload all enabled events.
+    """Check that the engine has a script for the workload, and that the workload has all optional
+    events that the settings enable.
 
     Raises:
-        UsageError: one is missing, or there is no such workload.
+        UsageError: a script or an event is missing, or there is no such workload.
     """
     workload = find_workload(settings.workload)
     if engine.script_ending:
@@ -76,21 +78,22 @@ def require_raced_on(engine: Engine, settings: Settings) -> None:
 
 
 def check_writes(stack: Stack, meanwhile: Callable[[], None]) -> None:
-    """Check that the broker of a running stack takes writes and keeps what the generator sends.
+    """Check that the broker of a running stack accepts writes and stores the generator's messages.
 
     Raises:
-        WriteCheckError: it does not; the message has the reason, if known.
+        WriteCheckError: the check failed; the message contains the reason, if known.
     """
     topic = find_workload(stack.settings.workload).topic.name
     write_check.check_writes(stack.endpoints, topic, stack.log_of("broker"), meanwhile)
 
 
 def check_services(stack: Stack, engine: Engine) -> None:
-    """Raise if a service of the stack has ended unexpectedly. The engine's own services come last,
-    since they may have failed because another did.
+    """Raise an error if a service of the stack has ended unexpectedly. The engine's own services
+    are checked last, since they may have failed because another service did.
 
     Raises:
-        RacetrackError: a service has ended; EngineFailed: it is one of the engine's own.
+        EngineFailed: one of the engine's own services has ended.
+        RacetrackError: another service has ended.
     """
     died = stack.died()
     own = engine.services_in(stack.settings)
@@ -100,18 +103,19 @@ def check_services(stack: Stack, engine: Engine) -> None:
 
 
 CHECK_EVERY_S = 0.5
-# A broker without space ends with a stack trace, so the run ends before that.
+# A broker that runs out of space ends with a stack trace, so end the run before that happens: if
+# less than LEAST_BYTES are free, or the load would fill the rest in LEAST_S.
 LEAST_BYTES, LEAST_S = 32 << 20, 2.0
 LEAST_BYTES_FOR_LOGS = 8 << 20
-SEGMENT_BYTES = 64 << 20  # the broker drops whole segments
+SEGMENT_BYTES = 64 << 20  # the broker only deletes whole segments
 
 
 class NoSpace(RacetrackError):
-    """A file system that the run writes to is full or nearly full."""
+    """A file system to which the run writes is full or nearly full."""
 
 
 class SpaceWatch:
-    """Ends a run before a file system is full."""
+    """Watches the free space of the file systems to which a run writes."""
 
     def __init__(self, stack: Stack, run_folder: Path) -> None:
         self._stack = stack
@@ -121,18 +125,20 @@ class SpaceWatch:
             "Free some, or set LOGS_FOLDER to a folder on another disk",
         )
         self._checked_s = 0.0
-        self._before: dict[Path, tuple[float, int]] = {}  # time and free bytes at the last new load
+        # Time and free bytes of each file system when the load last changed.
+        self._before: dict[Path, tuple[float, int]] = {}
 
     def load_changes(self) -> None:
-        """Estimate from now on how fast the load fills each file system."""
+        """Note that the load changes now. How fast it fills each file system is estimated from here
+        on."""
         now_s = time.monotonic()
         self._before = {f.path: (now_s, free_space(f.path)[0]) for f in self._stack.data_folders()}
 
     def check(self) -> None:
-        """Raise if a file system is nearly full.
+        """Check that no file system is nearly full.
 
         Raises:
-            NoSpace: one is.
+            NoSpace: a file system is nearly full.
         """
         now_s = time.monotonic()
         if now_s - self._checked_s < CHECK_EVERY_S:
@@ -143,7 +149,7 @@ class SpaceWatch:
                 f"no space in {self._logs.name}: {format_bytes(free)} left. {self._logs.remedy}."
             )
         for folder in self._stack.data_folders():
-            # A container that has just ended has no folder; `check_services` reports its end.
+            # The folder is missing if its container has just ended; `check_services` reports that.
             with suppress(FileNotFoundError, ProcessLookupError):
                 self._check_data(folder, now_s)
 
@@ -161,7 +167,7 @@ class SpaceWatch:
 
 
 def space_warnings(stack: Stack, asked: RunArguments) -> Iterator[str]:
-    """Yield a line for each file system that a run's load will fill before its end."""
+    """Yield a warning for each file system that the load will fill before the run ends."""
     per_s, most = stored_by_broker(stack.settings, asked.pageviews_per_s)
     takes_s = asked.wait_s + asked.samples * asked.delay_s + asked.warm_up_s / 2
     for folder in stack.data_folders():
@@ -175,7 +181,8 @@ def space_warnings(stack: Stack, asked: RunArguments) -> Iterator[str]:
 
 
 def stored_by_broker(settings: Settings, events_per_s: int) -> tuple[float, float]:
-    """Return the bytes per second that the broker stores at this rate, and the most it retains."""
+    """Return the bytes per second that the broker stores at this rate, and the largest number of
+    bytes that it retains."""
     per_event = find_workload(settings.workload).stored_bytes_in(settings)
     limit = settings.kafka_retention_bytes
     most = float("inf") if limit < 0 else settings.pageviews_partitions * (limit + SEGMENT_BYTES)
@@ -189,5 +196,5 @@ def free_space(folder: Path) -> tuple[int, int]:
 
 
 def format_bytes(size: int) -> str:
-    """Return a size as text: 1,181,116,006 → `1.1 GiB`."""
+    """Format a size: 1,181,116,006 → `1.1 GiB`."""
     return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"

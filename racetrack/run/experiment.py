@@ -1,4 +1,4 @@
-"""One experiment in six steps, to be read from top to bottom."""
+"""One experiment: the main sequence of a run, in six steps."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,7 +33,8 @@ STEPS = (
 )
 TOP_SUMMARY = "top_summary.log"
 VERIFY = "compare every view with the sources"
-# Rows are written up to this late; a decision waits for them, so that the report repeats it.
+# Rows may be written this late. A decision waits for them, so that the report, which reads all
+# rows, comes to the same decision.
 ROWS_WITHIN_MS = 1_000
 
 Watch = Callable[[float, str], None]
@@ -41,7 +42,7 @@ OpenSession = Callable[..., Session]
 
 
 class Experiment:
-    """One engine, one rate, one run folder."""
+    """A run of one engine at one rate, with one run folder."""
 
     def __init__(
         self,
@@ -60,11 +61,12 @@ class Experiment:
         self._steps = (*STEPS[:-1], *([VERIFY] if asked.verify else []), STEPS[-1])
 
     def run(self, guard: terminal.Guard) -> str:
-        """Do the steps; return the outcome as in `run.json`: `ok`, or what failed.
+        """Perform all steps. Return the outcome, as in `run.json`: `ok`, or what failed.
 
         Raises:
-            SetupError: something that the stack needs could not be installed.
-            Interrupted: by a signal; everything has been stopped, and `run.json` has the outcome.
+            SetupError: a component of the stack could not be installed.
+            Interrupted: a signal was received. Everything was stopped, and `run.json` contains the
+                outcome.
         """
         with self._screen.copied_to(self._folder.open_for_lines("start.log")):
             describe_run(self._folder, self._engine, self._stack, self._asked)
@@ -84,7 +86,8 @@ class Experiment:
         return result
 
     def _speed_up_next_start(self, guard: terminal.Guard) -> None:
-        """Let a signal end this work, not the run: everything is stopped and reported."""
+        """Prepare files that make the next start faster. A signal ends only this work, since the
+        run itself is finished and reported."""
         if guard.is_pending:
             return
         guard.rearm()
@@ -150,8 +153,8 @@ class Experiment:
         return outcome.run_outcome(read_run(self._folder.path))
 
     def _watch_until_decided(self, measured: Measured) -> Measured:
-        """Extend the window until its verdicts are decided. A run with a fault is not in a steady
-        state, so its window alone is judged."""
+        """Extend the window until the verdicts on it are decided. A run with faults is never in a
+        steady state, so its window is not extended."""
         asked = self._asked
         if not asked.decide_within_s or asked.faults:
             return measured
@@ -166,8 +169,8 @@ class Experiment:
         return measured.model_copy(update={"watched_until_ms": until_ms})
 
     def _warm_up(self) -> None:
-        """Warm up at half the rate: an engine started near its capacity may keep the backlog of its
-        first seconds for minutes."""
+        """Warm up at half the rate. Otherwise an engine that starts near its capacity may need
+        minutes to drain the backlog of its first seconds."""
         if self._asked.warm_up_s:
             self._session.set_rate(max(1, self._asked.pageviews_per_s // 2))
             self._session.watch(self._asked.warm_up_s, "warming up")
@@ -176,7 +179,7 @@ class Experiment:
         try:
             with self._step(len(self._steps)):
                 self._session.stop()
-        finally:  # again, because a full disk may prevent the step
+        finally:  # repeated, because a full disk may have prevented the step
             self._session.stop()
 
     @contextmanager
@@ -206,10 +209,11 @@ def watch_until_decided(
     within_s: float,
     watch: Watch,
 ) -> int:
-    """Keep the load on after the sampling window until the verdicts on the count and on each view
-    are decided, `within_s` at most; return the time of the last evaluation, epoch milliseconds.
+    """Keep the load running after the sampling window until the verdicts on the engine's count and
+    on each view are decided, for at most `within_s`. Return the time of the last look, epoch
+    milliseconds.
 
-    `watch(seconds, what)` waits and shows what for.
+    `watch(seconds, what)` must wait, and show `what` as the reason.
     """
     first_ms = window.end_ms
     looks = looks_ms(rate_set_ms, first_ms, first_ms + 1000 * within_s)
@@ -236,11 +240,11 @@ def run_once(
     screen: Screen,
     guard: terminal.Guard,
 ) -> Path:
-    """Run one experiment on a fresh stack; return its folder, whose `run.json` has the outcome.
+    """Run one experiment on a fresh stack. Return its run folder; `run.json` contains the outcome.
 
     Raises:
-        UsageError, SetupError, BusyError: it could not begin.
-        Interrupted: by a signal.
+        UsageError, SetupError, BusyError: the run could not begin.
+        Interrupted: a signal was received.
     """
     engine = engines.find_engine(engine_name)
     stack = open_stack(settings, checks.services_of(engine, settings), screen.say)
@@ -252,11 +256,11 @@ def run_once(
 
 
 def require_possible(engine_name: str, asked: RunArguments, settings: Settings) -> None:
-    """Check a run's arguments before it waits for the machine, which another run may hold for
-    hours.
+    """Check the arguments of a run before it waits for the machine, since another run may occupy
+    the machine for hours.
 
     Raises:
-        UsageError, SetupError: such a run can't begin here.
+        UsageError, SetupError: a run with these arguments can't begin.
     """
     engine = engines.find_engine(engine_name)
     stack = open_stack(settings, checks.services_of(engine, settings), lambda _: None)

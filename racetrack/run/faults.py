@@ -23,16 +23,16 @@ from racetrack.stack.contract import Say, Stack
 _FORM = re.compile(r"(kill|pause):([a-z]+)@([\w.]+)(?:\+([\w.]+))?")
 FORM = "kill:SERVICE@10s, kill:SERVICE@10s+5s (it stays dead for 5 s) or pause:SERVICE@10s+5s"
 ENGINE = "engine"
-# Registry and Redis keep their data in memory only, so killing them would lose it; without the
-# generator nothing is measured.
+# Services that can be killed and paused. Registry and Redis keep their data only in memory, so
+# killing them would lose it. The generator is excluded because nothing is measured without it.
 KILLED = ("broker", "debezium", "mysql")
 PAUSED = (*KILLED, "registry", "redis")
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A service (or `engine`) that is killed or paused `at_s` seconds after the rate was set, and
-    restarted or resumed `for_s` seconds later."""
+    """A fault: the service `target` (or `engine`) is killed or paused `at_s` seconds after the rate
+    was set, and restarted or resumed `for_s` seconds later. `text` is its command-line form."""
 
     text: str
     how: Literal["kill", "pause"]
@@ -42,10 +42,10 @@ class Fault:
 
 
 def parse(text: str) -> Fault:
-    """Parse the value of `--fault`: `kill:debezium@10s`, `pause:broker@10s+5s`.
+    """Parse a value of `--fault`, such as `kill:debezium@10s` or `pause:broker@10s+5s`.
 
     Raises:
-        UsageError: the form is wrong, or the service can't be killed or paused.
+        UsageError: the syntax is wrong, or the service can't be killed or paused.
     """
     found = _FORM.fullmatch(text)
     if not found:
@@ -68,7 +68,7 @@ def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str,
     """Return the services that a fault affects.
 
     Raises:
-        UsageError: an experiment with this engine has none of them.
+        UsageError: an experiment with this engine does not use the service, or can't reach it.
     """
     if fault.target != ENGINE:
         if fault.target not in (*ALWAYS, *engine.needs):
@@ -81,10 +81,10 @@ def services_hit(fault: Fault, engine: Engine, settings: Settings) -> tuple[str,
 
 
 def require_possible(fault: Fault, services: Sequence[str], stack: Stack) -> None:
-    """Check, before anything starts, that killed services can continue afterwards.
+    """Check, before anything starts, that services keep their data when they are killed.
 
     Raises:
-        UsageError: in this runtime a service would lose its data.
+        UsageError: a service would lose its data in this runtime.
     """
     lost = [name for name in services if fault.how == "kill" and not stack.survives_kill(name)]
     if lost:
@@ -95,16 +95,15 @@ def require_possible(fault: Fault, services: Sequence[str], stack: Stack) -> Non
 
 
 class ExpectedOutages:
-    """Periods in which services are killed or paused on purpose, so that probes ignore their
-    failures."""
+    """Periods in which services are killed or paused on purpose. Probes ignore failures in them."""
 
     def __init__(self) -> None:
-        self._spans: list[tuple[str, float | None]] = []  # service, end (None: not over)
+        self._spans: list[tuple[str, float | None]] = []  # service, end (None: still lasts)
         self._lock = threading.Lock()
 
     @contextmanager
     def of(self, services: Sequence[str]) -> Iterator[None]:
-        """Record an outage of these services during this context."""
+        """Record an outage of these services for the duration of the context."""
         with self._lock:
             self._spans += [(service, None) for service in services]
         try:
@@ -115,8 +114,8 @@ class ExpectedOutages:
                     self._spans[self._spans.index((service, None))] = (service, time.monotonic())
 
     def any_since(self, since_s: float, services: Sequence[str]) -> bool:
-        """Return whether one of these services has an outage now or had one since a time of the
-        monotonic clock."""
+        """Return whether any of these services had an outage at or after a time of the monotonic
+        clock."""
         with self._lock:
             return any(
                 service in services and (until_s is None or until_s >= since_s)
@@ -125,8 +124,8 @@ class ExpectedOutages:
 
 
 class FaultInjector(Probe):
-    """Injects one fault after the other, each at its time after `start`, or later if the one before
-    is not over."""
+    """Injects faults one after the other, each at its time after `start`. A fault is delayed while
+    the previous one lasts."""
 
     name = "The injection of faults"
 
@@ -150,21 +149,22 @@ class FaultInjector(Probe):
         self.all_done = not faults
 
     def start(self) -> None:
-        """Start; the times of the faults count from now."""
+        """Start the thread. The times of the faults count from now."""
         self.began_ms = now_ms()
         super().start()
 
     def stop(self) -> None:
-        """Request the end. It may come only with the end of the stack, while a service starts."""
+        """Request the end of the thread without waiting for it. While a service is being restarted,
+        the thread may only end after the stack has been stopped."""
         self.stopping.set()
 
     def join(self) -> None:
-        """Wait for the end, after the stack has been stopped."""
+        """Wait for the end of the thread. Call this after the stack has been stopped."""
         if self._thread.ident:
             self._thread.join()
 
     def record(self) -> FaultLog:
-        """Return the record for `run.json` so far."""
+        """Return the record of the faults so far, for `run.json`."""
         done = tuple(each.model_copy() for each in self._done)
         return FaultLog(from_ms=self.began_ms, done=done)
 

@@ -1,5 +1,5 @@
-"""Lifecycle of a run, shared by experiments and capacity searches: description, outcome, clean-up,
-and repetition of void runs."""
+"""Lifecycle of a run, shared by experiments and capacity searches: writing its description and its
+outcome, clean-up, and repetition of void runs."""
 
 import platform
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ Made = TypeVar("Made")
 
 
 class Outcome:
-    """Outcome of a run as `run.json` holds it: `ok`, or what failed."""
+    """Outcome of a run, as written into `run.json`: `ok`, or a text on what failed."""
 
     def __init__(self) -> None:
         self.text = "unfinished"
@@ -32,13 +32,14 @@ class Outcome:
 def recorded_run(
     folder: RunFolder, guard: terminal.Guard, stop: Callable[[], None]
 ) -> Iterator[Outcome]:
-    """Record the outcome of the run in this context, and stop everything at its end.
+    """Record the outcome of the run inside the context, and call `stop` at its end.
 
-    The context sets the outcome; an error replaces it and is raised again. Signals end the run
-    until clean-up begins. Afterwards the guard is disarmed.
+    The code inside sets the outcome. If it raises an error, the error becomes the outcome and is
+    raised again. Until clean-up begins, a signal interrupts the run. At the end the guard is
+    disarmed.
 
     Raises:
-        Interrupted: by a signal; everything has been stopped, and the outcome recorded.
+        Interrupted: a signal interrupted the run. Everything was stopped and the outcome recorded.
     """
     outcome = Outcome()
     try:
@@ -53,18 +54,18 @@ def recorded_run(
         try:
             with folder.recording() as run:
                 run.outcome = outcome.text
-        finally:  # a full disk may prevent the record
+        finally:  # also if a full disk prevents writing the outcome
             stop()
 
 
 def describe_run(folder: RunFolder, engine: Engine, stack: Stack, arguments: RunArguments) -> None:
-    """Write the description of a run into `run.json`: arguments, settings, machine, views."""
+    """Write the description of a run into `run.json`: arguments, settings, machine and views."""
     settings = stack.settings
     workload = find_workload(settings.workload)
     with folder.recording() as run:
         run.runtime = stack.runtime
         run.data_in_memory = stack.data_in_memory
-        # A copy with every field set, because fields that were never set are not written.
+        # Copy with every field set explicitly, because fields that were never set are not written.
         run.asked = RunArguments(**dict(arguments))
         run.outcome = "unfinished"
         run.settings = for_record(settings)
@@ -103,11 +104,11 @@ def repeat_while_void(
     screen: Screen,
     guard: terminal.Guard,
 ) -> Made:
-    """Call `once`, and again while its result is void, REPEATS times at most; return the last
-    result, which may be void too. Each repetition is printed with its reason.
+    """Call `once`, and repeat it at most REPEATS times while its result is void. Return the last
+    result, which may be void too. Print the reason for each repetition.
 
     Raises:
-        Interrupted: by a signal.
+        Interrupted: a signal was received.
     """
     made = once()
     for repeat in range(1, REPEATS + 1):
@@ -120,7 +121,8 @@ def repeat_while_void(
 
 
 def run_until_not_void(once: Callable[[], Path], screen: Screen, guard: terminal.Guard) -> Path:
-    """Repeat a run while its `run.json` reports it as void; `once` returns its folder."""
+    """Repeat a run while its outcome in `run.json` is void. `once` makes a run and returns its
+    folder."""
 
     def why_void(folder: Path) -> str | None:
         outcome = read_run(folder).outcome

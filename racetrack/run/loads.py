@@ -1,4 +1,4 @@
-"""Kinds of load that a capacity search raises: pageviews, or inserts that arrive by CDC."""
+"""Kinds of load that a capacity search can raise: pageviews, or inserts that arrive by CDC."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -21,16 +21,17 @@ from racetrack.run.search import LoadSample
 from racetrack.run.session import Session
 from racetrack.workloads.contract import TracedView, Workload, find_workload
 
-# Tracer events per second and partition that show which inserts a view has.
+# Tracer events per second and partition, from which the number of inserts in a view is computed.
 MARKS_PER_PARTITION = 2
-# Fraction of the memory that the broker may use for the main topic during a search.
+# Fraction of the machine's memory that the broker may use for the main topic during a search.
 KEPT_OF_MEMORY = 1 / 6
 
 
 @dataclass(frozen=True)
 class MeasuredWork:
-    """Throughput at saturation. `view` names the slowest traced view (None: the count was slowest);
-    `backlog_by_stage` is the share of the backlog before each stage of the CDC path."""
+    """Throughput at saturation. `view` is the name of the slowest traced view; None if the engine's
+    count was slowest. `backlog_by_stage` is the share of the backlog that waits before each stage
+    of the CDC path."""
 
     work: Work
     view: str | None = None
@@ -38,11 +39,11 @@ class MeasuredWork:
 
 
 class Load(ABC):
-    """One kind of load on a session; `of` is its name in the generator."""
+    """A kind of load on a session."""
 
-    of: str
+    of: str  # name of the load in the generator
     start_per_s: int  # first rate of a search
-    low_per_s: int  # a rate well below capacity
+    low_per_s: int  # a rate well below the capacity of any engine
 
     def __init__(
         self, session: Session, folder: Path, workload: Workload, settings: Settings
@@ -51,7 +52,7 @@ class Load(ABC):
         self._workload, self._settings = workload, settings
 
     def offer(self, per_s: int) -> None:
-        """Set the rate without printing it, for a rate that changes every second."""
+        """Set the rate without printing it; for rates that change every second."""
         self.session.offer(per_s, self.of)
 
     def set_rate(self, per_s: int) -> None:
@@ -64,46 +65,47 @@ class Load(ABC):
 
     @abstractmethod
     def sample(self) -> LoadSample:
-        """Return the counters of events due and counted, and the CPU time used, as of now."""
+        """Return the current counters of due and counted events, and the CPU time used so far."""
 
     @abstractmethod
     def lags(self) -> list[Curves]:
-        """Return the curves whose worst lag counts."""
+        """Return the curves of the engine's count and of views. A trial uses the highest lag of
+        them."""
 
     @abstractmethod
     def work(self, window: Window, batch_s: float) -> MeasuredWork:
-        """Return the throughput in a window, in batches.
+        """Return the throughput in a window, divided into batches of about `batch_s` seconds.
 
         Raises:
-            ValueError: it has fewer than two updates.
+            ValueError: the window has fewer than two updates.
         """
 
     @abstractmethod
     def handed_over_per_s(self, window: Window) -> float:
-        """Return the rate that the generator reached."""
+        """Return the rate that the generator reached in a window."""
 
     @abstractmethod
     def counted_by(self, at_ms: int) -> int:
-        """Return the number of events that the engine had counted at a time."""
+        """Return the number of events that the engine had counted at `at_ms`."""
 
 
 class Pageviews(Load):
-    """Events of the main topic, by the engine's count and by traced views."""
+    """Load of events in the main topic, measured by the engine's count and by traced views."""
 
     of, start_per_s, low_per_s = PAGEVIEWS, 1_000, 1_000
 
     def sample(self) -> LoadSample:
-        """See `Load.sample`; by the engine's count."""
+        """See `Load.sample`. Events count once they are in the engine's count."""
         return self.session.load_sample()
 
     def lags(self) -> list[Curves]:
-        """See `Load.lags`: the count, and each traced view."""
+        """Return the curves of the engine's count and of each traced view."""
         count = curves.read(self._folder)
         return [count, *(of for _, of in views.traced_curves(self._folder, count.partitions))]
 
     def work(self, window: Window, batch_s: float) -> MeasuredWork:
-        """See `Load.work`: of the count, or of a slower traced view. Views fed by CDC are left out,
-        because this load gives them no backlog."""
+        """Return the throughput of the engine's count, or of a traced view that is slower. Views
+        fed by CDC are left out, because this load gives them no backlog."""
         count, within = curves.read(self._folder), (window.start_ms, window.end_ms, batch_s)
         followed = {}
         for view, of in views.traced_curves(self._folder, count.partitions):
@@ -116,7 +118,7 @@ class Pageviews(Load):
         return MeasuredWork(work, name)
 
     def handed_over_per_s(self, window: Window) -> float:
-        """See `Load.handed_over_per_s`: what the generator gave its Kafka client."""
+        """Return the rate at which the generator handed pageviews to its Kafka client."""
         count = curves.read(self._folder)
         return throughput(count, window.start_ms, window.end_ms).handed_over_per_s
 
@@ -127,8 +129,8 @@ class Pageviews(Load):
 
 
 class Inserts(Load):
-    """Inserts into the table fed by CDC: through database, CDC and broker into the engine's views,
-    where tracer events show which inserts have arrived."""
+    """Load of inserts into the watched table. They pass through database, CDC and broker into the
+    engine's views, where tracer events show which inserts have arrived."""
 
     start_per_s, low_per_s = 100, 100
 
@@ -144,8 +146,9 @@ class Inserts(Load):
         self._known_due: list[float] = []
 
     def sample(self) -> LoadSample:
-        """See `Load.sample`. An insert counts once every view on the CDC path has all tracer events
-        due before it. CPU time is that of all services except the generator."""
+        """See `Load.sample`. An insert counts once every view on the CDC path contains all tracer
+        events that were due before the insert. CPU time is the sum over all services except the
+        generator."""
         latest = self.session.latest_counters()
         counts, now_ms = latest.counts, float(latest.counts["now_ms"])
         due = sum(counts[kind]["due"] - counts[kind]["refused"] for kind in self._kinds)
@@ -162,7 +165,8 @@ class Inserts(Load):
     def _oldest_missing_ms(
         self, marks: Mapping[str, Any], held: Mapping[tuple[str, int], int]
     ) -> float:
-        """Return the due time of the oldest tracer event missing in a view (evenly spaced)."""
+        """Return the due time of the oldest tracer event that is missing in any view. Tracer events
+        are evenly spaced in time."""
         newest, newest_ms = marks["newest"]
         missing = min(
             views.number_of(view.parity, held.get((view.name, each), 0), each, self._partitions)
@@ -172,10 +176,10 @@ class Inserts(Load):
         return float(newest_ms) - (int(newest) - 1 - missing) * 1000 / float(marks["rate"])
 
     def lags(self) -> list[Curves]:
-        """See `Load.lags`: each traced view on the CDC path.
+        """Return the curves of each traced view on the CDC path.
 
         Raises:
-            RacetrackError: none has shown a tracer event.
+            RacetrackError: no tracer event has appeared in any view.
         """
         traced = views.traced_curves(self._folder, range(self._partitions))
         found = [of for view, of in traced if view.source == self._table]
@@ -184,7 +188,8 @@ class Inserts(Load):
         return found
 
     def work(self, window: Window, batch_s: float) -> MeasuredWork:
-        """See `Load.work`: of the slowest view on the CDC path, with the stages of its backlog."""
+        """Return the throughput of the slowest view on the CDC path, and how its backlog is
+        distributed over the stages."""
         inserts, within = self._inserts(), (window.start_ms, window.end_ms)
         held = [views.inserts_in_view(inserts, of) for of in self.lags()]
         works = [
@@ -195,13 +200,13 @@ class Inserts(Load):
         return MeasuredWork(works[slowest], None, stages)
 
     def handed_over_per_s(self, window: Window) -> float:
-        """See `Load.handed_over_per_s`: the inserts that became due."""
+        """Return the rate at which inserts became due."""
         inserts = self._inserts()
         ends = np.interp([window.start_ms, window.end_ms], inserts.at_ms, inserts.due)
         return float(ends[1] - ends[0]) / window.seconds
 
     def counted_by(self, at_ms: int) -> int:
-        """See `Load.counted_by`: of the slowest view on the CDC path."""
+        """Return the number of inserts in the slowest view on the CDC path at `at_ms`."""
         inserts, at = self._inserts(), np.array([float(at_ms)])
         held = [views.inserts_in_view(inserts, of) for of in self.lags()]
         return int(min(counted(each, at, "right")[0] for each in held))
@@ -215,17 +220,17 @@ class Inserts(Load):
 
 
 def kinds(workload: Workload) -> list[str]:
-    """Return the kinds of load that a workload has, by their names in the generator."""
+    """Return the names of the kinds of load that a workload supports."""
     by_cdc = workload.watched_kinds[:1] if _traced_on_cdc_path(workload) else ()
     return [PAGEVIEWS, *by_cdc]
 
 
 def settings_for(of: str, engine: Engine, settings: Settings) -> Settings:
-    """Return the settings for a search: a broker with bounded retention, and tracer events where
-    they show what has arrived.
+    """Return the settings for a search: the broker's retention is bounded, and tracer events are
+    enabled if the load needs them.
 
     Raises:
-        UsageError: the engine or the workload has no such load.
+        UsageError: the engine or the workload does not support this kind of load.
     """
     there = kinds(find_workload(settings.workload))
     if of not in there:
@@ -241,8 +246,8 @@ def settings_for(of: str, engine: Engine, settings: Settings) -> Settings:
 
 
 def _with_bounded_broker(settings: Settings) -> Settings:
-    """Bound the broker's retention: a search may publish more than fits into memory, and replays
-    no more than its backlog of 30 s. A bound set by the user stays."""
+    """Bound the broker's retention, unless the user has. A search may publish more data than fits
+    into memory, but reads back no more than its backlog, which is at most 30 s of work."""
     if settings.kafka_retention_bytes >= 0:
         return settings
     kept = int(psutil.virtual_memory().total * KEPT_OF_MEMORY / settings.pageviews_partitions)
@@ -250,7 +255,7 @@ def _with_bounded_broker(settings: Settings) -> Settings:
 
 
 def load_of(of: str, session: Session, folder: Path, settings: Settings) -> Load:
-    """Return this kind of load on a session."""
+    """Create a load of this kind on a session."""
     return kind_of(of)(session, folder, find_workload(settings.workload), settings)
 
 
@@ -260,6 +265,6 @@ def kind_of(of: str) -> type[Load]:
 
 
 def _traced_on_cdc_path(workload: Workload) -> list[TracedView]:
-    """Return the traced views fed by the CDC table that count tracer events."""
+    """Return the traced views of the watched table whose rows count tracer events."""
     way = workload.watched_table
     return [view for view in workload.traced_views if view.source == way and not view.is_time]

@@ -1,4 +1,4 @@
-"""The probes of a run, by its settings and its engine."""
+"""Selection of the probes of a run, depending on its settings and engine."""
 
 from collections.abc import Callable, Iterator
 
@@ -16,8 +16,8 @@ from racetrack.workloads.contract import find_workload
 
 
 def processes(engine: Engine, stack: Stack) -> dict[str, list[int]]:
-    """Return the live processes of each service: the engine's first, then the broker's and the load
-    generator's, then the others'."""
+    """Return the live processes of each service. The engine's services come first, then broker and
+    load generator, then all others."""
     own = engine.processes(stack)
     started = stack.apart(services_of(engine, stack.settings))
     others = [name for name in ("broker", "loadgen", *started) if name not in own]
@@ -25,7 +25,7 @@ def processes(engine: Engine, stack: Stack) -> dict[str, list[int]]:
 
 
 def accounts(engine: Engine, stack: Stack) -> dict[str, Accounting]:
-    """Return the kernel's accounting of each service, where the runtime has one."""
+    """Return the kernel's accounting of each service, if the runtime provides it."""
     found = {name: stack.accounting(name) for name in processes(engine, stack)}
     return {name: account for name, account in found.items() if account}
 
@@ -33,8 +33,8 @@ def accounts(engine: Engine, stack: Stack) -> dict[str, Accounting]:
 def usage_probes(
     engine: Engine, stack: Stack, meter: Meter, folder: RunFolder, every_s: float
 ) -> list[Probe]:
-    """Return the probes of the services' usage and of the machine's noise. If the engine's
-    processes are unknown, other programs can't be told apart from them."""
+    """Return the probes of the services' resource usage and of the machine's noise. If the engine's
+    processes are unknown, the CPU time of other programs is not measured."""
     found: list[Probe] = [UsageProbe(meter, every_s, folder)]
     kept_apart = accounts(engine, stack)
     if kept_apart:
@@ -46,7 +46,7 @@ def usage_probes(
     return found
 
 
-OutageOf = Callable[..., HadOutage]  # of any of some services
+OutageOf = Callable[..., HadOutage]  # takes names of services; asks for an outage of any of them
 
 
 def optional_probes(
@@ -58,8 +58,8 @@ def optional_probes(
     *,
     has_faults: bool,
 ) -> Iterator[Probe]:
-    """Yield the probes that the settings enable. Inserts are also followed during faults, which may
-    affect them."""
+    """Yield the probes that the settings enable. Inserts are also followed if there are faults,
+    since these may delay inserts."""
     settings = stack.settings
     if settings.tracer_events_per_second:
         own = outage_of(*engine.services_in(settings))

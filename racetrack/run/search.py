@@ -1,4 +1,5 @@
-"""Logic of the capacity search without I/O: rates to try, rates to offer, end of warm-up."""
+"""Logic of the capacity search, without I/O: which rates to try, which rate to offer at saturation,
+and when warm-up has ended."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -12,11 +13,12 @@ from racetrack.analysis.capacity import Estimate, Work
 from racetrack.errors import RacetrackError
 from racetrack.results.search import effective_bound_ms
 
-# Fractions of the first run's capacity that may be tried: 0.95, 0.90, … 0.05.
+# Fractions of the first run's capacity at which rates may be tried: 0.95, 0.90, … 0.05. A step is
+# an index into this tuple.
 SHARES = tuple(round(0.95 - 0.05 * step, 2) for step in range(19))
-# The stride doubles until one holds: 0.95, 0.90, 0.80, 0.60, 0.20, 0.05.
+# Steps that are tried until a rate holds: 0.95, 0.90, 0.80, 0.60, 0.20, 0.05 of the capacity.
 DESCENT = (0, 1, 3, 7, 15, 18)
-# A rate is sustainable if this quantile of the lag stays within a bound.
+# A rate is sustainable within a bound if the QUANTILE of the lag does not exceed the bound.
 BOUNDS_MS = (2_000.0, 5_000.0)
 QUANTILE = 0.99
 RUNS = 2
@@ -24,9 +26,9 @@ RUNS = 2
 
 @dataclass(frozen=True)
 class TrialResult:
-    """Result of a rate trial: p99 of the lag (infinite if the trial ended early because the bound
-    could no longer hold), the engine's update interval at low load, and whether the generator
-    reached the rate."""
+    """Result of a rate trial. `lag_p99_ms` is infinite if the trial was stopped because the bound
+    could no longer hold. `update_interval_ms` was measured at low load. `is_offered` is false if
+    the generator did not reach the rate."""
 
     lag_p99_ms: float
     update_interval_ms: float
@@ -39,13 +41,14 @@ class TrialResult:
 
 
 class FreshRun(Protocol):
-    """One run on a fresh stack, with the engine warmed up."""
+    """A run on a fresh stack, after the engine's warm-up."""
 
     def work(self) -> Work:
-        """Measure throughput at saturation."""
+        """Measure the throughput at saturation."""
 
     def try_rate(self, per_s: int, bound_ms: float) -> TrialResult:
-        """Drain the backlog, then watch the lag at a rate while this bound can still hold."""
+        """Drain the backlog, then measure the lag at a rate. The trial may be stopped as soon as
+        the bound can no longer hold."""
 
 
 class Runs(Protocol):
@@ -60,8 +63,9 @@ class Runs(Protocol):
 
 @dataclass(frozen=True)
 class SustainedRate:
-    """Highest rate (per second) that held a bound, and lowest rate above it that did not; None
-    where there is none, or where the generator could not reach the next rate."""
+    """Highest rate (per second) at which the lag stayed within a bound (`held`), and the lowest
+    higher rate at which it did not (`failed`). None if there is no such rate; `failed` is also None
+    if the generator could not reach the next rate."""
 
     bound_ms: float
     held: int | None
@@ -70,8 +74,9 @@ class SustainedRate:
 
 @dataclass(frozen=True)
 class Found:
-    """Result of a search. `is_whole`: every bound was narrowed to one step. `failed`: why the
-    second run ended early, so that the capacity rests on the first alone."""
+    """Result of a search. `is_whole` is true if `held` and `failed` are adjacent steps for every
+    bound. `failed` is the error that ended the second run, in which case the capacity is based on
+    the first run alone."""
 
     capacity: Estimate
     sustained: tuple[SustainedRate, ...]
@@ -80,12 +85,12 @@ class Found:
 
 
 def find(runs: Runs, bounds_ms: Sequence[float] = BOUNDS_MS) -> Found | None:
-    """Search with two fresh runs.
+    """Search with two fresh runs. Return None if the engine could not be saturated.
 
-    The first measures capacity. The second tries fractions of it, then measures capacity again:
-    trials come first because some engines slow down with the number of events they have counted.
-    If the second run fails, for example because the engine ran out of memory, the results known by
-    then stand. Returns None if the engine could not be saturated.
+    The first run measures the capacity. The second run tries fractions of this capacity, then
+    measures the capacity again. The trials come first because some engines become slower the more
+    events they have counted. If the second run fails, for example because the engine runs out of
+    memory, the results measured so far are kept.
 
     Raises:
         RacetrackError: the first run failed.
@@ -118,22 +123,22 @@ def find(runs: Runs, bounds_ms: Sequence[float] = BOUNDS_MS) -> Found | None:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """Next step to try, and the bound it is for."""
+    """The next step to try, and the bound for which it is tried."""
 
     step: int
     bound_ms: float
 
 
 class _Trials:
-    """Results by step. One trial counts for every bound. The widest bound is narrowed first, so
-    that trials for a narrower bound start below the rate that held the wider one."""
+    """Results of trials by step. A trial is used for all bounds. The largest bound is searched
+    first; the search for a smaller bound then starts below the rate that held the larger one."""
 
     def __init__(self, bounds_ms: Sequence[float]) -> None:
         self._bounds_ms = sorted(bounds_ms, reverse=True)
         self.results: dict[int, TrialResult] = {}
 
     def wanted(self) -> _Wanted | None:
-        """Return the next trial; None once every bound is narrowed to one step."""
+        """Return the next trial; None once the search is complete for every bound."""
         for bound_ms in self._bounds_ms:
             failed, held = self._bracket(bound_ms)
             if held is None:
@@ -145,7 +150,7 @@ class _Trials:
         return None
 
     def sustained(self, bound_ms: float, rate_of: Callable[[int], int]) -> SustainedRate:
-        """Return the highest rate that held a bound so far."""
+        """Return the result for a bound from the trials so far."""
         failed, held = self._bracket(bound_ms)
         was_offered = failed is not None and self.results[failed].is_offered
         return SustainedRate(
@@ -155,7 +160,8 @@ class _Trials:
         )
 
     def _bracket(self, bound_ms: float) -> tuple[int | None, int | None]:
-        """Return two steps: the lowest failed rate above the highest that held, and that one."""
+        """Return two steps: that of the lowest failed rate above the highest held rate, and that of
+        the highest held rate."""
         within = [step for step, result in self.results.items() if result.is_within(bound_ms)]
         held = min(within, default=None)
         failed = [step for step, result in self.results.items() if not result.is_within(bound_ms)]
@@ -163,18 +169,20 @@ class _Trials:
         return max(above, default=None), held
 
 
-# The backlog is to be 5 to 30 s of work; the target leaves room on both sides.
+# The backlog should be between 5 and 30 s of work; the target leaves a margin on both sides.
 TARGET_S = 15.0
 LEAST_S = 5.0
 # Time constant of the proportional control.
 CORRECTS_OVER_S = 15.0
 MOST_FACTOR, LEAST_FACTOR = 2.0, 0.3
-# Throughput is averaged over this: longer than an update interval, short enough not to oscillate.
+# Throughput is averaged over this time, which is longer than an update interval but short enough to
+# keep the control loop from oscillating.
 WORK_OVER_S = 10.0
 FIRST_ESTIMATE_S = 2.0
-# A throughput drop shorter than this may be a pause: the best recent throughput is used instead.
+# A shorter drop of the throughput may be a pause of the engine, so the highest throughput of this
+# time is used.
 PAUSE_S = 5.0
-LEAST_PER_S = 1.0  # for an engine that counts nothing
+LEAST_PER_S = 1.0  # lower limit of the throughput, for an engine that counts nothing
 
 FLAT_WITHIN = 0.05
 FLAT_BINS = 3
@@ -182,8 +190,8 @@ FLAT_BINS = 3
 
 @dataclass(frozen=True)
 class LoadSample:
-    """Counters of a run at an instant of the monotonic clock: events due, events counted by the
-    engine, and CPU seconds used by its services, all since the run began."""
+    """Counters of a run at `at_s` (monotonic clock): events due, events counted by the engine, and
+    CPU seconds of the engine's services, all since the run began."""
 
     at_s: float
     due: int
@@ -192,17 +200,17 @@ class LoadSample:
 
 
 class RateController:
-    """Proportional control of the offered rate. It offers the measured throughput, and more while
-    the backlog is below the target, so the rate of an engine that keeps up doubles every few
-    seconds until the engine no longer does."""
+    """Proportional controller of the offered rate. It offers the measured throughput, corrected
+    upwards while the backlog is below the target and downwards while it is above. So the rate
+    doubles every few seconds until the engine no longer keeps up."""
 
     def __init__(self, start_per_s: float) -> None:
         self.per_s = start_per_s
-        self.backlog_s = 0.0  # at the measured throughput; 0 until that is known
+        self.backlog_s = 0.0  # seconds to process the backlog; 0 until the throughput is known
         self._samples: deque[LoadSample] = deque()
 
     def next_per_s(self, now: LoadSample) -> int:
-        """Return the rate to offer from now on, events per second."""
+        """Return the rate to offer next, in events per second."""
         if self._samples and now.at_s - self._samples[-1].at_s > WORK_OVER_S:
             self._samples.clear()
         self._samples.append(now)
@@ -229,7 +237,7 @@ def _work_per_s(then: LoadSample, now: LoadSample) -> float:
 
 
 def _wanted_per_s(works_per_s: float, waiting: int) -> float:
-    """Return the rate to offer at this throughput with this many events waiting."""
+    """Return the rate to offer, given the throughput and the number of waiting events."""
     factor = 1 + (TARGET_S - waiting / works_per_s) / CORRECTS_OVER_S
     return works_per_s * min(MOST_FACTOR, max(LEAST_FACTOR, factor))
 

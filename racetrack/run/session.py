@@ -1,6 +1,6 @@
 """Session: the stack, the demo, the load and the probes of one run.
 
-Experiments and capacity searches drive it; it makes no decisions.
+A session only carries out operations. Experiments and capacity searches decide which and when.
 """
 
 import threading
@@ -39,7 +39,8 @@ FIRST_UPDATE_WITHIN_S = FIRST_ANSWER_WITHIN_S = 60.0
 DRAIN_WITHIN_S = 30.0
 LOOK_EVERY_S = 1.0
 ASK_EVERY_S = 1.0
-# Time for lag to return to normal after the last fault. Each check reads the whole recording.
+# Time limit for the lag to return to normal after the last fault, and the time between checks, each
+# of which reads the whole recording.
 NORMAL_WITHIN_S = 120.0
 LAG_EVERY_S = 2.0
 
@@ -51,8 +52,8 @@ FIRST_RUN = (
 
 @dataclass(frozen=True)
 class LatestCounters:
-    """Latest counters: the generator's, as its `stats` command prints them; of each (view,
-    partition); and the CPU seconds of each service."""
+    """Latest counters: the generator's counts, as its `stats` command prints them; the tracer value
+    of each (view, partition); and the CPU seconds of each service."""
 
     counts: Mapping[str, Any]
     views: Mapping[tuple[str, int], int]
@@ -60,14 +61,14 @@ class LatestCounters:
 
 
 class WhenAllReady:
-    """Calls `begin` once, when the last of some services is ready; see `Stack.start`."""
+    """Calls `begin` once all of these services are ready. Passed to `Stack.start`."""
 
     def __init__(self, services: set[str], begin: Callable[[], object]) -> None:
         self._missing, self._begin = services, begin
         self._lock = threading.Lock()
 
     def __call__(self, service: str) -> None:
-        """Note that this service is ready; may be called from any thread."""
+        """Note that a service is ready. May be called from any thread."""
         with self._lock:
             if service not in self._missing:
                 return
@@ -103,7 +104,7 @@ class Session:
         self._loading = False
         self._loader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="load-demo")
         self._loaded: Future[float] | None = None
-        self._settled: Settled | None = None  # once the load has been paused
+        self._settled: Settled | None = None  # set when the load is paused
         curves = CurvesFile(folder)
         self._closing.callback(curves.close)
         self._curves = curves
@@ -125,8 +126,9 @@ class Session:
         self._recorded: FaultLog | None = None
 
     def start_stack(self) -> None:
-        """Start the services that this engine needs, and the load at its start rates. If the demo's
-        script waits for some services itself, loading begins when all others are ready.
+        """Start the services that the engine needs, and the load at its initial rates. Loading of
+        the demo begins as soon as all services are ready, except those for which the demo's script
+        itself waits.
 
         Raises:
             RacetrackError: a service did not start, or the broker loses writes.
@@ -149,14 +151,15 @@ class Session:
         check_writes(self._stack, self.check)
 
     def run_demo(self) -> None:
-        """Load the demo, and start all probes.
+        """Load the demo and start all probes.
 
         Raises:
-            RacetrackError: the engine refused the demo, or reports no progress.
+            RacetrackError: the engine refused the demo, or reported no progress in time.
         """
         where = self._stack.endpoints
         broker = self._main_topic()
-        # Before the demo, so that the curves include the first pageview that it counts.
+        # Started before the demo, so that the curves include the first pageview that the demo
+        # counts.
         self._arrivals = ArrivalsProbe(
             where.loadgen_host, where.loadgen_port, self._folder, self._curves
         )
@@ -205,13 +208,14 @@ class Session:
         return self._loaded
 
     def _load_demo(self) -> float:
-        """Load the demo and return how many seconds it took."""
+        """Load the demo; return how many seconds that took."""
         began = time.monotonic()
         self._engine.load_demo(self._stack)
         return time.monotonic() - began
 
     def _wait_for_readers(self) -> None:
-        """Wait until the view readers have begun: a client takes seconds, and may need a core."""
+        """Wait until the view readers have begun. Starting a client takes seconds, and CPU time
+        that should not be used during the measurement."""
 
         def have_begun() -> bool:
             return all(reader.has_begun for reader in self._readers())
@@ -226,8 +230,8 @@ class Session:
         return [probe for probe in self._probes if isinstance(probe, ReadsProbe)]
 
     def set_rate(self, per_s: int, of: str = PAGEVIEWS) -> int:
-        """Set the generator's rate, print the dialogue, and check that the load arrives. Return the
-        time when it was set, epoch milliseconds.
+        """Set the generator's rate, printing the command and the answer, and check that the load
+        arrives in the broker. Return the time at which the rate was set, epoch milliseconds.
 
         Raises:
             RacetrackError: the broker loses writes.
@@ -239,12 +243,12 @@ class Session:
         return set_ms
 
     def offer(self, per_s: int, of: str = PAGEVIEWS) -> None:
-        """Set the generator's rate without printing it or checking that the load arrives, for a
-        rate that changes every second."""
+        """Set the generator's rate without printing it and without a check; for rates that change
+        every second."""
         self._request_rate(per_s, of, quietly=True)
 
     def load_sample(self) -> LoadSample:
-        """Return the latest counters of events due and counted, and the CPU time of the engine."""
+        """Return the latest counters of due and counted events, and the engine's CPU time."""
         used = self._meter.read()
         mine = self._engine.services_in(self._stack.settings)
         newest = self._delay.newest
@@ -265,13 +269,13 @@ class Session:
         )
 
     def begin_faults(self) -> None:
-        """Start the faults of this run; their times count from now."""
+        """Start injecting the faults of this run. Their times count from now."""
         if not self._faults.all_done:
             self._begin(self._faults)
 
     def watch_recovery(self) -> None:
-        """Wait until every fault is over and lag is back to normal, NORMAL_WITHIN_S at most after
-        the last fault."""
+        """Wait until all faults are over and the lag is back to normal, for at most NORMAL_WITHIN_S
+        after the last fault."""
         give_up: float | None = None
         with self._screen.live("waiting for lag to be normal again") as status:
             while self._recorded and (give_up is None or time.monotonic() < give_up):
@@ -291,7 +295,7 @@ class Session:
             time.sleep(min(LOOK_EVERY_S, left_s))
 
     def watch(self, seconds: float, what: str) -> None:
-        """Wait some seconds with a status line, while everything is checked."""
+        """Wait some seconds, showing a status line and checking services, probes and disks."""
         self.wait_until(lambda: False, seconds, what, self._progress)
 
     def wait_until(
@@ -301,8 +305,9 @@ class Session:
         what: str,
         meanwhile: Callable[[], str] = str,
     ) -> bool:
-        """Check a condition every second, with a status line; return False if it was not reached in
-        time. `meanwhile` is called before each check and returns text for the line."""
+        """Check a condition every second, showing a status line. Return False if the condition was
+        not met in time. `meanwhile` is called before each check and returns text for the status
+        line."""
         give_up_s = time.monotonic() + within_s
         with self._screen.live(what) as status:
             while (left_s := give_up_s - time.monotonic()) > 0:
@@ -314,8 +319,8 @@ class Session:
         return False
 
     def sample(self, samples: int, rate_set_ms: int) -> Measured:
-        """Take samples with `top`, and account for CPU time over the same window. Each service's
-        PSS is read before and after it, because reading it takes CPU."""
+        """Take samples with `top`, and measure the CPU time in the same window. PSS of the services
+        is read before and after the window, because reading it takes CPU time."""
         with MemoryFile(self._folder, self._stack.folders_in_memory) as memory:
             memory.sample(self._processes())
             measured = self._sample(samples, rate_set_ms)
@@ -349,8 +354,8 @@ class Session:
         )
 
     def account(self) -> Counts:
-        """Pause the load, let the engine drain, query each JVM for its live heap, and return the
-        counts of generator, broker and engine."""
+        """Pause the load, wait for the engine to drain, query the live heap of each JVM, and return
+        the counts of generator, broker and engine."""
         broker = self._main_topic()
         with self._talk_to_loadgen() as control:
             paused_ms = now_ms()
@@ -372,8 +377,8 @@ class Session:
         )
 
     def verify(self) -> Verified:
-        """Compare every view with the sources, once `account` has paused the load."""
-        # This imports DuckDB and Arrow, which most runs do not need.
+        """Compare every view with the sources. Call `account` before, which pauses the load."""
+        # Imported here, because this imports DuckDB and Arrow, which most runs do not need.
         from racetrack.verify.verification import Verification
 
         if not (settled := self._settled):
@@ -388,17 +393,17 @@ class Session:
             return Verification(self._engine, self._stack, settled, folder, meanwhile).run()
 
     def check(self) -> None:
-        """Raise if a service or a probe has ended, or a disk is nearly full.
+        """Check that all services and probes run, and that no disk is nearly full.
 
         Raises:
-            RacetrackError: the reason.
+            RacetrackError: a check failed; the message contains the reason.
         """
         self._space.check()
         with self._explaining_failures():
             check_services(self._stack, self._engine)
             for probe in self._probes:
                 probe.check()
-        # Here, because only the main thread writes `run.json`.
+        # Faults are recorded here, because only the main thread may write `run.json`.
         if self._faults.began_ms and (done := self._faults.record()) != self._recorded:
             self._recorded = done
             with self._folder.recording() as run:
@@ -406,7 +411,8 @@ class Session:
 
     @contextmanager
     def _explaining_failures(self) -> Iterator[None]:
-        """Make the error of a failing engine name the message that it failed on, if it did."""
+        """If the engine fails inside the context because of a message, add that message to the
+        error."""
         try:
             yield
         except (EngineFailed, DemoError) as failure:
@@ -426,7 +432,7 @@ class Session:
     def stop(self) -> None:
         """Stop the probes, then the stack."""
         with ExitStack() as at_last:
-            # Again, because a fault may have been about to restart a service.
+            # Stop the stack again, because a fault may have restarted a service in the meantime.
             at_last.callback(self._stack.stop, self._screen.say)
             at_last.callback(self._faults.join)
             at_last.callback(self._loader.shutdown)
@@ -440,14 +446,15 @@ class Session:
             self._engine.unload(self._stack)
 
     def _write_live_heaps(self) -> None:
-        """Query the JVMs after all measurements, because each pauses while it collects."""
+        """Query the live heaps. Do this after all measurements, because the collection pauses each
+        JVM."""
         with self._screen.live("reading the live heap of each JVM"):
             unknown = memory.write_live_heaps(self._processes(), self._folder, self.check)
         for line in unknown:
             self._screen.remark(line)
 
     def _processes(self) -> dict[str, list[int]]:
-        """Return the processes of all services, and of the view reader."""
+        """Return the processes of all services and of the view reader."""
         services = probe_set.processes(self._engine, self._stack)
         if self._stack.settings.reads_per_second:
             services[READER] = [pid for reader in self._readers() for pid in reader.pids]

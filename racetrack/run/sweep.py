@@ -1,4 +1,4 @@
-"""Sweep: many runs by a plan, with engines interleaved; it can be resumed."""
+"""Sweep: many runs according to a plan, with engines interleaved. A sweep can be resumed."""
 
 import statistics
 import time
@@ -26,8 +26,8 @@ PLAN = "sweep.json"
 
 
 def planned(sweep: Sweep) -> Sweep:
-    """Return the sweep with its runs. Engines take turns, so that slow changes of the machine
-    affect all of them alike."""
+    """Return the sweep with its planned runs. Engines alternate, so that slow changes of the
+    machine's speed affect all engines equally."""
     if sweep.as_published:
         return sweep.model_copy(update={"runs": _published_runs(sweep.engines)})
     runs = tuple(
@@ -41,10 +41,10 @@ def planned(sweep: Sweep) -> Sweep:
 
 
 def as_published(names: Sequence[str], decide_within_s: float) -> Sweep:
-    """Return the experiment of 2022, as its article describes it.
+    """Return a sweep that repeats the experiment of 2022 as described in its article.
 
     Raises:
-        UsageError: an engine was not in it.
+        UsageError: an engine was not part of that experiment.
     """
     article = published().article
     if others := [name for name in names if name not in article.engines]:
@@ -77,10 +77,11 @@ def _published_runs(names: Sequence[str]) -> tuple[PlannedRun, ...]:
 
 
 def require_possible(sweep: Sweep) -> None:
-    """Check each kind of run in the plan before the first begins.
+    """Check, before the first run, that each combination of engine and settings in the plan can
+    run.
 
     Raises:
-        UsageError, SetupError: one of them can't begin.
+        UsageError, SetupError: a combination can't run.
     """
     checked = []
     for run in sweep.runs or planned(sweep).runs:
@@ -91,10 +92,10 @@ def require_possible(sweep: Sweep) -> None:
 
 
 def require_applicable(setting: str, engine: str, settings: Settings) -> None:
-    """Look whether to vary the setting does anything, before hours of runs show that it does not.
+    """Check that varying a setting has an effect, before hours are spent on runs.
 
     Raises:
-        UsageError: what the services would run as does not heed it, or only another workload does.
+        UsageError: the setting has no effect in this runtime, or only in another workload.
     """
     if (of := applicability.workload_of(setting)) not in ("", settings.workload):
         raise UsageError(
@@ -114,22 +115,22 @@ def begin(sweep: Sweep) -> Path:
 
 
 def read(folder: Path) -> Sweep:
-    """Return the sweep of a folder.
+    """Read the sweep of a folder.
 
     Raises:
-        UsageError: it is not the folder of a sweep.
+        UsageError: the folder is not that of a sweep.
     """
     try:
         return read_record(folder / PLAN, Sweep)
     except FileNotFoundError:
-        raise UsageError(f"{folder} holds no {PLAN}: it is not the folder of a sweep.") from None
+        raise UsageError(f"{folder} has no {PLAN}: it is not the folder of a sweep.") from None
 
 
 def carry_out(folder: Path, screen: Screen, guard: terminal.Guard) -> bool:
-    """Do the runs that are left; return whether every run of the plan has the outcome `ok`.
+    """Make the remaining runs of the plan. Return whether all runs have the outcome `ok`.
 
     Raises:
-        Interrupted: by a signal; the sweep can be resumed.
+        Interrupted: a signal was received; the sweep can be resumed.
     """
     sweep = read(folder)
     runs = list(sweep.runs)
@@ -150,8 +151,8 @@ def carry_out(folder: Path, screen: Screen, guard: terminal.Guard) -> bool:
 def _run(
     run: PlannedRun, sweep: Sweep, logs_folder: Path, screen: Screen, guard: terminal.Guard
 ) -> PlannedRun:
-    """Do one run. Its folder goes beside the sweep's, where reports look for it, whatever the
-    present settings are."""
+    """Make one run. Its folder is created next to that of the sweep, where reports expect it, even
+    if the setting LOGS_FOLDER has changed since the sweep began."""
     here = {"LOGS_FOLDER": str(logs_folder.resolve())}
     settings, asked = load({**_settings(run, sweep), **here}), _asked(run, sweep)
     made = run_until_not_void(

@@ -1,4 +1,4 @@
-"""Phases of a run of the capacity search: saturation, draining, rate trials."""
+"""Phases of a run of the capacity search: warm-up, saturation, draining, and rate trials."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,18 +22,19 @@ from racetrack.run.search import (
     WarmUpDetector,
 )
 
-# Each check reads the whole recording.
+# Not more often, because each check of the lag reads the whole recording.
 CHECK_LAG_EVERY_S = 10.0
 # The rows of a window are written a moment after its end.
 ROWS_WITHIN_S = 1.0
 # From 1,000/s, an engine with a capacity of 300,000/s is saturated in less than half a minute.
 SATURATED_WITHIN_S = 180.0
-# An engine that takes its whole backlog in one update gets faster as its updates get longer, which
-# they do for half a minute and more after low load.
+# How long the engine must have been saturated before the measurement. Engines that process the
+# whole backlog in one update become faster as updates become longer, which takes more than half a
+# minute after a low load.
 SATURATED_FOR_S = 60.0
 FILLED_WITHIN_S = 60.0
-# A backlog is drained at this fraction of the next rate; an engine whose updates have grown long
-# may need next to no load.
+# Fractions of the next rate that are offered while a backlog drains. Usually the first is used; an
+# engine whose updates have become very long may only drain with almost no load.
 DRAIN_SHARE, TRICKLE_SHARE = 0.3, 0.01
 DRAINED_S = 1.0
 DRAINED_WITHIN_S = 60.0
@@ -41,8 +42,8 @@ DRAINED_WITHIN_S = 60.0
 
 @dataclass(frozen=True)
 class PhaseDurations:
-    """Durations of the phases of a search, and the bounds of the lag; simulations/fluid.py shows
-    the error that follows from them."""
+    """Durations of the phases of a search, and the bounds of the lag. simulations/fluid.py computes
+    the error of a search with these durations."""
 
     look_s: float
     warm_up_most_s: float
@@ -85,8 +86,9 @@ class WarmUp:
 
 @dataclass(frozen=True)
 class TrialLag:
-    """Lag of a rate trial, of the count or of the view with the highest p99, and the rate that the
-    generator reached. `ended_early`: the bound could no longer hold."""
+    """Result of a rate trial: the lag of the engine's count or of a view, whichever has the highest
+    p99; and the rate that the generator reached. `ended_early` is true if the trial was stopped
+    because the bound could no longer hold."""
 
     window: Window
     lag_p50_ms: float
@@ -96,7 +98,8 @@ class TrialLag:
 
 
 class Saturation:
-    """Raises the rate until there is a backlog, and keeps it at 5 to 30 s of work."""
+    """Raises the rate until the engine has a backlog, then keeps the backlog at 5 to 30 s of
+    work."""
 
     def __init__(
         self, load: Load, folder: Path, start_per_s: int, durations: PhaseDurations
@@ -110,11 +113,13 @@ class Saturation:
         self._since_s: float | None = None  # when saturation began
 
     def warm_up(self) -> WarmUp:
-        """Start at a low rate; then saturate the engine until its CPU time per event is flat, or
-        `warm_up_most_s` is over, and it has a backlog.
+        """Start at a low rate, then saturate the engine until it is warm: its CPU time per event is
+        flat and it has a backlog. End the warm-up after `warm_up_most_s` even if CPU time is not
+        flat.
 
         Raises:
-            RacetrackError: it was not saturated in time, or a part of the stack failed.
+            RacetrackError: the engine was not saturated in time, or a component of the stack
+            failed.
         """
         began_s = self._clock.monotonic()
         self._offer_low_rate("starting at a low rate")
@@ -128,11 +133,11 @@ class Saturation:
         return WarmUp(round(self._clock.monotonic() - began_s, 1), self._is_warm)
 
     def update_interval_ms(self) -> float:
-        """Return the engine's usual update interval at low load, once it is warm; 0 if it reported
-        no update.
+        """Measure the engine's typical update interval at low load, after warm-up. Return 0 if the
+        engine reported no update.
 
         Raises:
-            RacetrackError: a part of the stack failed.
+            RacetrackError: a component of the stack failed.
         """
         start_ms, self._since_s = self._clock.now_ms(), None
         self._offer_low_rate("measuring the update interval")
@@ -140,11 +145,13 @@ class Saturation:
         return update_interval_ms(updates[updates >= start_ms], self._clock.now_ms()) or 0.0
 
     def measure(self) -> Window:
-        """Return a window at saturation. It begins when the engine has been saturated for
-        SATURATED_FOR_S and the backlog has its target size, or FILLED_WITHIN_S after there is one.
+        """Saturate the engine for a while and return the measured window. The window begins once
+        the engine has been saturated for SATURATED_FOR_S and the backlog has reached its target
+        size, or after FILLED_WITHIN_S if it does not reach that.
 
         Raises:
-            RacetrackError: it was not saturated in time, or a part of the stack failed.
+            RacetrackError: the engine was not saturated in time, or a component of the stack
+            failed.
         """
         since_s = self._since_s = self._since_s or self._clock.monotonic()
         self._until_behind(lambda: True)
@@ -185,10 +192,11 @@ class Saturation:
 
 
 def drain(load: Load, per_s: int) -> bool:
-    """Offer a fraction of this rate until the backlog is drained; return whether it was in time.
+    """Offer a fraction of this rate until the backlog is drained. Return False if it was not
+    drained in time.
 
     Raises:
-        RacetrackError: a part of the stack failed.
+        RacetrackError: a component of the stack failed.
     """
 
     def is_drained() -> bool:
@@ -205,11 +213,11 @@ def drain(load: Load, per_s: int) -> bool:
 
 
 def try_rate(load: Load, per_s: int, bound_ms: float, durations: PhaseDurations) -> TrialLag:
-    """Set a rate, let it settle, and watch the lag for `trial_s`, or until it has exceeded the
-    bound for longer than a p99 within it allows.
+    """Set a rate, let it settle, and watch the lag for `trial_s`. Stop earlier if the lag has
+    exceeded the bound for so long that its p99 can no longer be within the bound.
 
     Raises:
-        RacetrackError: a part of the stack failed.
+        RacetrackError: a component of the stack failed.
     """
     session, clock = load.session, load.session.clock
     load.set_rate(per_s)
@@ -237,7 +245,8 @@ def _never() -> bool:
 
 
 def _above_s(load: Load, start_ms: int, bound_ms: float) -> float:
-    """Return how long the lag of the worst view or count has exceeded a bound, seconds."""
+    """Return for how many seconds the lag has exceeded a bound since `start_ms`: the maximum over
+    the engine's count and the traced views."""
     until_ms = load.session.clock.now_ms()
     return max(_curve_above_s(curve, start_ms, until_ms, bound_ms) for curve in load.lags())
 
