@@ -1,21 +1,21 @@
 -- Yahoo's streaming benchmark, kept up to date by Apache Flink: how often ads were viewed, by campaign
 -- and window of ten seconds.
 --
--- Paste it into Flink's SQL client, or have it run the whole file: sql-client.sh … -f ads.flink.sql
+-- Paste it into Flink's SQL client, or run the whole file: sql-client.sh … -f ads.flink.sql
 --
--- What each view holds is said in ads.py, exactly; here it is only said where Flink needs another way
--- to say it. In general, as in demo.flink.sql:
--- - Every view is written to a topic of its own as it changes: a message per changed row, keyed by the
---   table's primary key. The last message of each key is the view.
--- - Times are epoch milliseconds, as they come.
--- - Topics must be there before: `./race up flink --workload ads` makes them. They are `flink.` and the
---   name of the view.
--- - How Flink runs (parallelism, mini-batches, state, checkpoints) is not set here but in its
---   configuration: the settings FLINK_*.
+-- ads.py defines the content of each view exactly; comments here explain what Flink does differently.
+-- In general, as in demo.flink.sql:
+-- - Every view is written to a topic of its own: a message per changed row, keyed by the table's primary
+--   key. The last messages of all keys are the view.
+-- - Times are epoch milliseconds, as in the messages.
+-- - Topics must exist before: `./race up flink --workload ads` creates them. The name of a topic is
+--   `flink.` and the name of the view.
+-- - Parallelism, mini-batches, state and checkpoints are not set here but in Flink's configuration, by
+--   the settings FLINK_* in racetrack/engines/flink/.env.
 
--- ---- Where Kafka and the registry are -------------------------------------------------------------
--- All addresses stand in these templates; no query reads them. Where there is a table of that name
--- already it stays: to use other addresses, make them first. `./race up flink` prints how.
+-- ---- Addresses of Kafka and the registry ----------------------------------------------------------
+-- All addresses are in these templates; no query reads them. An existing table with the same name is
+-- kept, so create the templates first to use other addresses: `./race up flink` prints the statements.
 CREATE TABLE IF NOT EXISTS at_kafka (unused AS 1) WITH (
     'properties.bootstrap.servers' = 'redpanda:9092'
 );
@@ -25,9 +25,9 @@ CREATE TABLE IF NOT EXISTS at_kafka_and_registry (unused AS 1) WITH (
 );
 
 -- ---- Events ---------------------------------------------------------------------------------------
--- Of an event's seven fields only these are read: nothing else is asked for.
+-- Only three of an event's seven fields are read, because no view needs the others.
 -- A message that is not JSON, or a time that is not an integer, ends the job, with an error in the
--- log. In a measurement, loud is right.
+-- log: a measurement must not hide errors.
 CREATE TABLE ad_events (
     ad_id STRING,
     event_type STRING,
@@ -51,7 +51,7 @@ CREATE TABLE ad_events_progress (
     'topic' = 'flink.ad_events_progress'
 ) LIKE at_kafka (EXCLUDING ALL INCLUDING OPTIONS);
 
--- dt_ms is made of what Kafka says: demo.flink.sql says why, and why there is `summary_of`.
+-- demo.flink.sql explains `summary_of`, and why dt_ms is computed from the timestamp of the message.
 CREATE TABLE ad_events_summary (
     summary_of STRING,
     total BIGINT,
@@ -66,8 +66,8 @@ CREATE TABLE ad_events_summary (
 ) LIKE at_kafka (EXCLUDING ALL INCLUDING OPTIONS);
 
 -- ---- The database ---------------------------------------------------------------------------------
--- mysql_campaigns, mysql_ads: the changes as Debezium tells them; what is computed reads these.
--- campaigns, ads: the tables as they are now.
+-- mysql_campaigns, mysql_ads: the changes that Debezium publishes, which all queries read.
+-- campaigns, ads: the current content of MySQL's tables.
 CREATE TABLE mysql_campaigns (
     campaign_id STRING,
     PRIMARY KEY (campaign_id) NOT ENFORCED
@@ -107,9 +107,9 @@ CREATE TABLE ads (
 ) LIKE at_kafka (EXCLUDING ALL INCLUDING OPTIONS);
 
 -- ---- Campaigns ------------------------------------------------------------------------------------
--- Views are counted by ad before the join: a join of the events themselves would keep every one of
--- them, so that an ad's late row finds them, and the heap would fill with time. As it is, state grows
--- with ads and windows.
+-- Views are counted by ad before the join. A join of single events would have to keep all of them for
+-- ads whose row arrives late, and the heap would fill up. This way the state grows only with ads and
+-- windows.
 CREATE VIEW views_by_ad AS
 SELECT ad_id, window_start_ms, COUNT(*) AS seen
 FROM (
@@ -136,7 +136,8 @@ CREATE TABLE campaign_windows (
 ) LIKE at_kafka (EXCLUDING ALL INCLUDING OPTIONS);
 
 -- ---- Run it ---------------------------------------------------------------------------------------
--- All of it as one job, so that every topic is read once. The job goes on when the client is closed.
+-- All insertions are one job, so that every topic is read once. The job continues after the client is
+-- closed.
 EXECUTE STATEMENT SET
 BEGIN
 

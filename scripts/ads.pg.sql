@@ -1,20 +1,20 @@
--- Yahoo's streaming benchmark in PostgreSQL, as plain views over tables: row for row those of ads.py.
+-- Yahoo's streaming benchmark in PostgreSQL, as plain views over tables, with the same rows as in ads.py.
 --
 -- In psql: \i /scripts/ads.pg.sql
--- To begin anew: DROP SCHEMA public CASCADE; CREATE SCHEMA public;
+-- To start over: DROP SCHEMA public CASCADE; CREATE SCHEMA public;
 --
--- What each view holds is said in ads.py, exactly. A small consumer (racetrack/engines/pg/feed/consumer.py)
--- brings the topics into the tables, batch by batch; it begins when these are there, and finds what it
--- has to know in feed_topics and feed_positions, as demo.pg.sql says.
+-- ads.py defines the content of each view exactly. A small consumer
+-- (racetrack/engines/pg/feed/consumer.py) inserts the messages of the topics into the tables, in
+-- batches. It starts when these tables exist. demo.pg.sql explains feed_topics and feed_positions.
 --
--- Nothing is computed ahead: a view costs nothing until somebody reads it, and then all of it.
+-- A view is computed only when it is read, and then completely.
 
 \set ON_ERROR_STOP on
 BEGIN;
 
 -- ---- Events -------------------------------------------------------------------------------------
--- Of an event's seven fields only these are kept: nothing else is asked for. A message that is not
--- such JSON ends the consumer. In a measurement, loud is right.
+-- Only three of an event's seven fields are kept, because no view needs the others. A message that is
+-- not JSON with these fields ends the consumer: a measurement must not hide errors.
 CREATE TABLE ad_events (
     partition integer NOT NULL,
     "offset" bigint NOT NULL,
@@ -23,15 +23,15 @@ CREATE TABLE ad_events (
     event_time bigint NOT NULL
 );
 
--- A table: the consumer counts each batch in the transaction that brings it, which is when all views
--- have it.
+-- This is a table because the consumer counts each batch in the transaction that inserts it, which is
+-- when all views contain it.
 CREATE TABLE ad_events_progress (
     partition integer PRIMARY KEY,
     total bigint NOT NULL,
     max_received_at bigint NOT NULL
 );
 
--- dt_ms is as of the time of reading: whoever reads late sees an old event.
+-- dt_ms is computed at the time of reading, so it includes a delay of the reader.
 CREATE VIEW ad_events_summary AS
 SELECT
     sum(total)::bigint AS total,
@@ -57,7 +57,7 @@ FROM (
 JOIN ads ON ads.ad_id = viewed.ad_id
 GROUP BY ads.campaign_id, viewed.window_start_ms;
 
--- ---- What the consumer brings -------------------------------------------------------------------
+-- ---- The consumer -------------------------------------------------------------------------------
 CREATE TABLE feed_topics (
     topic text PRIMARY KEY,
     how text NOT NULL,
@@ -70,7 +70,7 @@ INSERT INTO feed_topics VALUES
     ('mysql.ads.campaigns', 'rows', 'campaigns', NULL),
     ('mysql.ads.ads', 'rows', 'ads', NULL);
 
--- How far it has read.
+-- The next offset that the consumer reads, per partition.
 CREATE TABLE feed_positions (
     topic text NOT NULL,
     partition integer NOT NULL,

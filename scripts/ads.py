@@ -2,10 +2,10 @@
 # and window of ten seconds.
 #
 # Paste it into the IDE piece by piece, or load it whole: exec(open('/scripts/ads.py').read())
-# Topics and schemas must be there: they are once `./race up dh --workload ads` has returned.
+# Topics and schemas must exist: `./race up dh --workload ads` creates them before it returns.
 #
-# What each view holds is said beside it, exactly. As in demo.py, a view is a set of rows, counts
-# are 64-bit integers, and times are epoch milliseconds, as they come.
+# The comment above each view defines its content exactly. As in demo.py, a view is a set of rows,
+# counts are 64-bit integers, and times are epoch milliseconds, as in the messages.
 
 import os
 
@@ -22,15 +22,16 @@ REGISTRY = os.environ.get("SCHEMA_REGISTRY_URL", "http://redpanda:8081")
 kafka_properties = {"bootstrap.servers": KAFKA, "schema.registry.url": REGISTRY}
 
 # ---- The database --------------------------------------------------------------------------------
-# `campaigns`, `ads`: MySQL's tables as they are now: ads say which campaign each belongs to.
+# `campaigns`, `ads`: the current content of MySQL's tables. A row of `ads` contains the ad's
+# campaign.
 campaigns = cdc.consume(kafka_properties, cdc.cdc_short_spec("mysql", "ads", "campaigns"))
 ads = cdc.consume(kafka_properties, cdc.cdc_short_spec("mysql", "ads", "ads"))
 
 # ---- Events --------------------------------------------------------------------------------------
-# Of an event's seven fields only these are read: nothing else is asked for.
+# Only three of an event's seven fields are read, because no view needs the others.
 #
-# A message that is not JSON, or a time that is not an integer, ends all that depends on it, with an
-# error in the server's log. In a measurement, loud is right.
+# A message that is not JSON, or a time that is not an integer, ends all tables that depend on it,
+# with an error in the server's log: a measurement must not hide errors.
 ad_event_json = jackson.provider(
     object_val(
         {
@@ -41,9 +42,9 @@ ad_event_json = jackson.provider(
     )
 )
 
-# `ad_events` is a blink table: it holds the events of one update cycle, and what is counted of them
-# stays. So memory grows with ads and windows, and not with events. The lock lets no cycle pass
-# between the consumer's start and the two tables that count, or they would miss its first events.
+# `ad_events` is a blink table: it contains only the events of one update cycle, while the counts
+# are kept. So memory grows with ads and windows, not with events. The lock prevents an update cycle
+# between the consumer's start and the creation of the two counting tables, which would miss events.
 with shared_lock(get_exec_ctx().update_graph):
     ad_events = kc.consume(
         {
@@ -59,30 +60,31 @@ with shared_lock(get_exec_ctx().update_graph):
         table_type=kc.TableType.blink(),
     )
 
-    # `ad_events_progress`: per partition that has any, how many events were counted, and the newest
-    # `event_time` among them.
+    # `ad_events_progress`: a row per partition with events: the number of events counted, and their
+    # newest `event_time`.
     ad_events_progress = ad_events.agg_by(
         [agg.count_("total"), agg.max_("max_received_at = event_time")], "partition"
     )
 
-    # `views_by_ad`: how many events of each ad and window are views.
+    # `views_by_ad`: the number of views per ad and window.
     views_by_ad = (
         ad_events.where("event_type = `view`")
         .update_view("window_start_ms = lowerBin(event_time, 10000L)")
         .count_by("seen", ["ad_id", "window_start_ms"])
     )
 
-# `ad_events_summary`: one row, none before the first event: the same over all partitions, and
-# dt_ms: how old the newest event was when this row was computed. demo.py says why it is made so.
+# `ad_events_summary`: one row (none before the first event) with the same values over all
+# partitions, and dt_ms: the age of the newest event when the row was computed. demo.py explains the
+# formula.
 ad_events_summary = ad_events_progress.agg_by(
     [agg.sum_("total"), agg.max_("max_received_at")]
 ).update("dt_ms = total == 0 ? NULL_DOUBLE : epochNanos(now()) / 1e6 - max_received_at")
 
 # ---- Campaigns -----------------------------------------------------------------------------------
-# `campaign_windows`: per campaign and window that has any, how many of its ads' events are views.
-# `window_start_ms` is the window's first millisecond, a multiple of 10,000. Views are counted by ad
-# first, so that an ad whose row comes late, or changes, is counted where it belongs, and nobody has
-# to keep its events for that. An ad that `ads` does not have counts nowhere.
+# `campaign_windows`: the number of views of a campaign's ads, per campaign and window with any
+# views. `window_start_ms` is the window's first millisecond, a multiple of 10,000. Views are
+# counted by ad before the join. So they count for the right campaign even if the ad's row arrives
+# late or changes, without keeping events. An ad that is not in `ads` is not counted.
 campaign_windows = (
     views_by_ad.natural_join(ads, "ad_id", "campaign_id")
     .where("campaign_id != null")
@@ -90,8 +92,8 @@ campaign_windows = (
 )
 
 # ---- For sample_dt.py ----------------------------------------------------------------------------
-# The views that say what was counted, and those that no other reads: once they are through with an
-# update cycle, all are.
+# The views that count events, and the views that no other view reads: when these have completed an
+# update cycle, all views have.
 sampled = {
     "summary": ad_events_summary,
     "progress": ad_events_progress,

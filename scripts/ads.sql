@@ -1,12 +1,12 @@
--- Yahoo's streaming benchmark, kept up to date by Materialize: row for row the views of ads.py.
+-- Yahoo's streaming benchmark, kept up to date by Materialize, with the same rows as in ads.py.
 --
 -- In psql: \i /scripts/ads.sql
--- Addresses are psql variables, and the stack's own unless they are set before: \set kafka 'host:9092'
--- Objects are made in the schema that is current. To begin anew:
+-- Addresses are psql variables; set them before to use others than the stack's: \set kafka 'host:9092'
+-- Objects are created in the current schema. To start over:
 --   DROP CONNECTION kafka CASCADE; DROP CONNECTION registry CASCADE;
 --
--- What each view holds is said in ads.py, exactly. A view here is a set of rows, and dt_ms is in the
--- query that reads ad_events_summary. demo.sql says what is kept where, and why.
+-- ads.py defines the content of each view exactly. A view here is a set of rows, and the query that
+-- reads ad_events_summary computes dt_ms. demo.sql explains how views are stored.
 
 \set ON_ERROR_STOP on
 \if :{?kafka} \else \set kafka 'redpanda:9092' \endif
@@ -14,19 +14,20 @@
 
 CREATE CONNECTION kafka TO KAFKA (BROKER :'kafka', SECURITY PROTOCOL = 'PLAINTEXT');
 
--- Its URL may have no path: the registry must answer at the root.
+-- The URL must not have a path: the registry has to answer at the root.
 CREATE CONNECTION registry TO CONFLUENT SCHEMA REGISTRY (URL :'registry');
 
 -- ---- Events -------------------------------------------------------------------------------------
--- A source x brings an object x_progress with it. So none may be named `ad_events`: its
--- ad_events_progress would be in the way of the view.
+-- For a source x, Materialize also creates an object x_progress. So no source can be named `ad_events`:
+-- its ad_events_progress would conflict with the view.
 CREATE SOURCE ad_events_json
 FROM KAFKA CONNECTION kafka (TOPIC 'ad-events')
 FORMAT JSON
 INCLUDE PARTITION AS partition;
 
--- Of an event's seven fields only these are read. A message that is not JSON, or a time that is not
--- an integer, is an error in this view and in all that depend on it. In a measurement, loud is right.
+-- Only three of an event's seven fields are read. A message that is not JSON, or a time that is not an
+-- integer, causes an error in this view and in all views that depend on it: a measurement must not hide
+-- errors.
 CREATE VIEW ad_events AS
 SELECT
     partition::bigint AS partition,
@@ -40,7 +41,7 @@ SELECT partition, count(*) AS total, max(event_time) AS max_received_at
 FROM ad_events
 GROUP BY partition;
 
--- From a few rows, instead of counting every event again.
+-- Computed from the few rows of ad_events_progress, instead of counting all events again.
 CREATE MATERIALIZED VIEW ad_events_summary AS
 SELECT total, max_received_at
 FROM (
@@ -61,8 +62,8 @@ FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION registry
 ENVELOPE DEBEZIUM;
 
 -- ---- Campaigns ----------------------------------------------------------------------------------
--- Views are counted by ad before the join, which then keeps a row for each ad and window, and not
--- for each event.
+-- Views are counted by ad before the join, so that the join keeps one row per ad and window instead of
+-- one row per event.
 CREATE VIEW views_by_ad AS
 SELECT ad_id, event_time - event_time % 10000 AS window_start_ms, count(*) AS seen
 FROM ad_events

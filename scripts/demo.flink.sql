@@ -1,24 +1,24 @@
 -- The shop's views, kept up to date by Apache Flink.
 --
--- Paste it into Flink's SQL client, or have it run the whole file: sql-client.sh … -f demo.flink.sql
+-- Paste it into Flink's SQL client, or run the whole file: sql-client.sh … -f demo.flink.sql
 --
--- What each view holds is said in demo.py, exactly; here it is only said where Flink needs another
--- way to say it. In general:
--- - In Flink nobody can look into a running query. So every view is written to a topic of its own as
---   it changes: a message per changed row, keyed by the table's primary key, an empty one for a row
---   that has gone. The last message of each key is the view: SELECT * FROM item_summary shows it.
--- - A topic has no order, so views that have one in demo.py are to be sorted by who reads them.
--- - Times are epoch milliseconds, as they come: TO_TIMESTAMP_LTZ(received_at, 3) shows one.
--- - Topics must be there before. `./race up flink` makes them, or set the broker to make what it is
---   asked for (auto.create.topics.enable). They are `flink.` and the name of the view.
--- - How Flink runs (parallelism, mini-batches, state, checkpoints) is not set here but in its
---   configuration: the settings FLINK_* in .env. One thing should never be set:
---   table.exec.sink.upsert-materialize=NONE. It makes Flink fast and wrong: see the end.
+-- demo.py defines the content of each view exactly; comments here explain what Flink does differently.
+-- In general:
+-- - The result of a running query can't be read in Flink. So every view is written to a topic of its
+--   own: a message per changed row, keyed by the table's primary key, and an empty message for a
+--   removed row. The last messages of all keys are the view: SELECT * FROM item_summary shows it.
+-- - A topic has no order, so readers have to sort views that have an order in demo.py.
+-- - Times are epoch milliseconds, as in the messages: TO_TIMESTAMP_LTZ(received_at, 3) converts one.
+-- - Topics must exist before. `./race up flink` creates them. Otherwise create them, or let the broker
+--   do it (auto.create.topics.enable). The name of a topic is `flink.` and the name of the view.
+-- - Parallelism, mini-batches, state and checkpoints are not set here but in Flink's configuration, by
+--   the settings FLINK_* in racetrack/engines/flink/.env. Never set
+--   table.exec.sink.upsert-materialize=NONE: it makes Flink fast, but the views wrong (see the end).
 
--- ---- Where Kafka and the registry are -------------------------------------------------------------
--- All addresses stand in these templates; no query reads them. Where there is a table of that name
--- already it stays: to use other addresses, make them first. `./race up flink` prints how. A row may be
--- as large as the broker takes.
+-- ---- Addresses of Kafka and the registry ----------------------------------------------------------
+-- All addresses are in these templates; no query reads them. An existing table with the same name is
+-- kept, so create the templates first to use other addresses: `./race up flink` prints the statements.
+-- max.request.size is the broker's limit.
 CREATE TABLE IF NOT EXISTS at_kafka (unused AS 1) WITH (
     'properties.bootstrap.servers' = 'redpanda:9092',
     'properties.max.request.size' = '9437184'
@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS at_kafka_in_avro (unused AS 1) WITH (
 
 -- ---- Pageviews ------------------------------------------------------------------------------------
 -- A message that is not JSON, or a time that is not an integer, ends the job, with an error in the
--- log. In a measurement, loud is right.
+-- log: a measurement must not hide errors.
 CREATE TABLE pageviews (
     user_id BIGINT,
     url STRING,
@@ -75,9 +75,9 @@ CREATE TABLE pageviews_progress (
     'topic' = 'flink.pageviews_progress'
 ) LIKE at_kafka (EXCLUDING ALL INCLUDING OPTIONS);
 
--- Flink computes no column anew when only the clock has moved, so dt_ms is made of what Kafka says:
--- the message's timestamp is when Flink wrote it. A table needs a key to be updated by, and one row
--- has none: `summary_of` is always 'all'.
+-- Flink does not recompute a column when only the clock has changed. So dt_ms is computed from the
+-- timestamp of the Kafka message, which is the time at which Flink wrote it. A table needs a key for
+-- updates, but the summary is a single row: `summary_of` is always 'all'.
 CREATE TABLE pageviews_summary (
     summary_of STRING,
     total BIGINT,
@@ -92,8 +92,8 @@ CREATE TABLE pageviews_summary (
 ) LIKE at_kafka (EXCLUDING ALL INCLUDING OPTIONS);
 
 -- ---- The shop's database --------------------------------------------------------------------------
--- mysql_users, mysql_items, mysql_purchases: the changes as Debezium tells them; what is computed
--- reads these. users, items, purchases: the tables as they are now.
+-- mysql_users, mysql_items, mysql_purchases: the changes that Debezium publishes, which all queries
+-- read. users, items, purchases: the current content of MySQL's tables.
 CREATE TABLE mysql_users (
     id BIGINT,
     email STRING,
@@ -187,8 +187,8 @@ CREATE TABLE purchases (
 ) LIKE at_kafka (EXCLUDING ALL INCLUDING OPTIONS);
 
 -- ---- Summaries ------------------------------------------------------------------------------------
--- Each `…_query` is what is computed, once, whoever reads it; the table of the same name is where it
--- is written to.
+-- Each `…_query` is computed once, even if several queries read it. Its result is written to the table
+-- with the same name, without `_query`.
 CREATE VIEW purchases_by_item_query AS
 SELECT
     item_id,
@@ -204,10 +204,10 @@ FROM pageviews_stg
 WHERE pageview_type = 'products'
 GROUP BY target_id;
 
--- What is to be a left join of items is a sum over all three: with mini-batches, Flink 2.3 was seen to
--- lose rows of such a join. Where purchases are deleted, 23 and 112 rows of items that have none were
--- missing or told of purchases that had gone, in two verified runs, with upsert-materialize AUTO and
--- FORCE alike.
+-- Sums over a union replace the left joins of items with purchases and pageviews, because Flink 2.3
+-- with mini-batches lost rows of such joins. In two verified runs with deletions of purchases, 23 and
+-- 112 rows of items without purchases were missing or included deleted purchases, with
+-- upsert-materialize AUTO as well as with FORCE.
 CREATE VIEW item_summary_query AS
 SELECT
     item_id, name, category, revenue, orders, items_sold, pageviews,
@@ -242,8 +242,8 @@ FROM (
     HAVING SUM(is_item) > 0
 );
 
--- The position is not written: when one item overtakes another, two rows change instead of all those
--- between them.
+-- The rank is not part of the result: otherwise an item that rises by several ranks would change the
+-- rows of all items that it overtakes.
 CREATE VIEW top_viewed_items_query AS
 SELECT item_id, name, category, revenue, orders, items_sold, pageviews, conversion_rate
 FROM (
@@ -304,12 +304,12 @@ SELECT target_id AS owner_id, user_id AS viewer_id, received_at, `partition`, `o
 FROM pageviews_stg
 WHERE pageview_type = 'profiles';
 
--- The last ten minutes. Flink's windows tell at their end what was in them, and its SQL has no filter
--- that lets go of a row when its time is over. So what has expired is a table too: five times a
--- second a tick adds the seconds that are ten minutes gone, and whatever was received in one of them
--- is taken back. A tick names the last hundred such seconds, so that none is left out unless Flink
--- stands still for longer. What is older when it arrives does not get in.
--- The window therefore moves on by whole seconds: it may hold what is up to 601 s old, and a tick.
+-- The last ten minutes. Flink's windows emit their content only at their end, and its SQL has no filter
+-- that removes a row when it expires. So there is a table of expired seconds: five times per second, a
+-- tick adds the seconds that are ten minutes ago, and pageviews received in these seconds are
+-- retracted. Each tick adds the last hundred such seconds, so that none is missing unless Flink pauses
+-- for longer. Pageviews that are older when they arrive are not counted.
+-- So the window moves by whole seconds: it may contain pageviews up to 601 s and one tick old.
 CREATE TABLE ticks (n INT) WITH (
     'connector' = 'datagen',
     'rows-per-second' = '5',
@@ -419,8 +419,8 @@ CREATE TABLE dd_flagged_profiles (
     'topic' = 'flink.dd_flagged_profiles'
 ) LIKE at_kafka (EXCLUDING ALL INCLUDING OPTIONS);
 
--- A profile may be flagged at any time, and then its old pageviews are asked for: so the join below
--- keeps every pageview, and Flink's memory grows with them.
+-- A profile may be flagged at any time, and then its old pageviews are needed. So the join of this view
+-- keeps all pageviews, and Flink's memory use grows with them.
 CREATE TABLE dd_flagged_profile_view (
     user_id BIGINT,
     url STRING,
@@ -461,8 +461,8 @@ CREATE TABLE high_value_users (
     'topic' = 'flink.high_value_users'
 ) LIKE at_kafka (EXCLUDING ALL INCLUDING OPTIONS);
 
--- The topic that others read: Confluent Avro, keyed by id. One task writes it: two would register
--- its schema at the same time, and not every registry takes that (Apicurio answers 409).
+-- The topic for other programs: Confluent Avro, keyed by id. Only one task writes it: two tasks would
+-- register its schema at the same time, which some registries reject (Apicurio with HTTP 409).
 CREATE TABLE high_value_users_sink (
     id BIGINT,
     email STRING,
@@ -476,17 +476,17 @@ CREATE TABLE high_value_users_sink (
     'topic' = 'high_value_users_sink'
 ) LIKE at_kafka_in_avro (EXCLUDING ALL INCLUDING OPTIONS);
 
--- That topic read back by Flink.
+-- The content of that topic, read back by Flink.
 CREATE TABLE hvu_test WITH ('topic' = 'flink.hvu_test') LIKE high_value_users;
 
 -- ---- Run it ---------------------------------------------------------------------------------------
--- All of it as one job, so that every topic is read once, and what several views need is computed
--- once. The job goes on when the client is closed.
+-- All insertions are one job, so that every topic is read once, and queries that several views need are
+-- computed once. The job continues after the client is closed.
 --
--- ON CONFLICT DO DEDUPLICATE: these views are keyed by what Flink does not know to be unique, such as a
--- message's partition and offset. On their way through joins the old and the new state of one row may
--- overtake each other, and with it Flink keeps both until it can tell which holds. Without it
--- (upsert-materialize=NONE) the old one may come last, and the row is wrong or gone for good.
+-- ON CONFLICT DO DEDUPLICATE is for views with keys that Flink does not know to be unique, such as a
+-- message's partition and offset. In joins, the new version of a row may overtake the old one. With this
+-- clause Flink keeps both until it knows which one is valid. Without it (upsert-materialize=NONE) the
+-- old version may arrive last, and the row stays wrong or missing.
 EXECUTE STATEMENT SET
 BEGIN
 

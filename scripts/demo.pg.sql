@@ -1,15 +1,15 @@
--- The shop's views in PostgreSQL, as plain views over tables: row for row those of demo.py.
+-- The shop's views in PostgreSQL, as plain views over tables, with the same rows as in demo.py.
 --
 -- In psql: \i /scripts/demo.pg.sql
--- To begin anew: DROP SCHEMA public CASCADE; CREATE SCHEMA public;
+-- To start over: DROP SCHEMA public CASCADE; CREATE SCHEMA public;
 --
--- What each view holds is said in demo.py, exactly. PostgreSQL reads no Kafka, so a small consumer
--- (racetrack/engines/pg/feed/consumer.py) brings the topics into the tables, batch by batch. It
--- begins when these tables are there, and keeps in feed_positions how far it has read, in the same
--- transaction as what it read: after a crash of either, nothing is lost and nothing counted twice.
+-- demo.py defines the content of each view exactly. PostgreSQL can't read Kafka, so a small consumer
+-- (racetrack/engines/pg/feed/consumer.py) inserts the messages of the topics into the tables, in
+-- batches. It starts when these tables exist. It stores its positions in feed_positions, in the same
+-- transaction as the messages: after a crash nothing is lost, and nothing is counted twice.
 --
--- Nothing is computed ahead: a view costs nothing until somebody reads it, and then all of it. Its
--- tables are the state, its indexes what keeps a look at a few rows from becoming one at all.
+-- A view is computed only when it is read, and then completely. The tables are the state. The indexes
+-- allow queries for a few rows to read only these rows.
 
 \set ON_ERROR_STOP on
 \if :{?triggers}
@@ -19,8 +19,8 @@
 BEGIN;
 
 -- ---- Pageviews ----------------------------------------------------------------------------------
--- A message that is not such JSON ends the consumer. In a measurement, loud is right.
--- What a url says is computed once, as it comes, since most views read it.
+-- A message that is not JSON with these fields ends the consumer: a measurement must not hide errors.
+-- Type and target of a URL are computed once, at the insertion, because most views read them.
 CREATE TABLE pageviews (
     partition integer NOT NULL,
     "offset" bigint NOT NULL,
@@ -42,8 +42,8 @@ CREATE TABLE pageviews (
     ) STORED
 );
 
--- By user, for those that are flagged; by owner, newest first, for the last ten of each. What came
--- in the last minutes lies together in the table, so that a rough index finds it.
+-- The first index is for flagged users, the second for the last ten views of each owner. The pageviews
+-- of the last minutes are stored close together, so a block range index (brin) finds them.
 CREATE INDEX pageviews_by_user ON pageviews (user_id);
 
 CREATE INDEX profile_pageviews ON pageviews (target_id, received_at, partition, "offset")
@@ -53,15 +53,15 @@ CREATE INDEX pageviews_by_time ON pageviews USING brin (received_at);
 
 CREATE VIEW pageviews_stg AS SELECT * FROM pageviews;
 
--- A table: the consumer counts each batch in the transaction that brings it, which is when all views
--- have it. Counting all pageviews at every look would be a cost that grows without end.
+-- This is a table because the consumer counts each batch in the transaction that inserts it, which is
+-- when all views contain it. Counting all pageviews at each read would take longer and longer.
 CREATE TABLE pageviews_progress (
     partition integer PRIMARY KEY,
     total bigint NOT NULL,
     max_received_at bigint NOT NULL
 );
 
--- dt_ms is as of the time of reading: whoever reads late sees an old pageview.
+-- dt_ms is computed at the time of reading, so it includes a delay of the reader.
 CREATE VIEW pageviews_summary AS
 SELECT
     sum(total)::bigint AS total,
@@ -71,8 +71,8 @@ FROM pageviews_progress
 HAVING count(*) > 0;
 
 -- ---- The shop's database ------------------------------------------------------------------------
--- With the types that Debezium gives them: a DATETIME comes as epoch milliseconds. Decimals have no
--- limits here: MySQL's may be changed while it runs.
+-- Columns have the types of Debezium's messages, in which a DATETIME is in epoch milliseconds. Decimals
+-- have no precision here, because that in MySQL may be changed during a run.
 CREATE TABLE users (
     id bigint PRIMARY KEY,
     email text,
@@ -114,8 +114,8 @@ SELECT
 FROM purchases
 GROUP BY item_id;
 
--- With `\set triggers on` a table instead, which a trigger keeps: then who reads item_summary or one
--- of the top lists reads some thousand counts, and not all pageviews. Every batch pays for it.
+-- With `\set triggers on`, this is a table that a trigger updates. Then a query of item_summary or the
+-- top lists reads some thousand counts instead of all pageviews, but every batch takes longer.
 \if :triggers
 CREATE TABLE pageviews_by_item (
     item_id bigint PRIMARY KEY,
@@ -168,7 +168,7 @@ CREATE VIEW top_converting_items AS
 SELECT * FROM item_summary ORDER BY conversion_rate DESC NULLS LAST, item_id LIMIT 20;
 
 -- ---- Who viewed my profile ----------------------------------------------------------------------
--- The clock is that of the reading transaction's start.
+-- now() is the start of the transaction that reads the view.
 CREATE VIEW profile_views_per_minute_last_10 AS
 SELECT
     target_id AS user_id,
@@ -179,7 +179,7 @@ WHERE pageview_type = 'profiles' AND received_at > now() - INTERVAL '10 minutes'
 GROUP BY target_id, date_trunc('minute', received_at)
 ORDER BY user_id, received_at_minute;
 
--- Ten looks into the index for each owner.
+-- This reads ten entries of the index per owner.
 CREATE VIEW profile_views AS
 SELECT owners.owner_id, viewed.viewer_id, viewed.received_at, viewed.partition, viewed."offset"
 FROM
@@ -203,7 +203,7 @@ LEFT JOIN users AS owners ON owners.id = viewed.owner_id
 LEFT JOIN users AS viewers ON viewers.id = viewed.viewer_id;
 
 -- ---- Flagged profiles, on demand ----------------------------------------------------------------
--- The consumer leaves out what is no id.
+-- The consumer ignores messages that are not ids.
 CREATE TABLE dd_flagged_profiles (user_id bigint PRIMARY KEY);
 
 CREATE VIEW dd_flagged_profile_view AS
@@ -225,8 +225,8 @@ FROM (
 ) AS bought
 LEFT JOIN users ON users.id = bought.id;
 
--- PostgreSQL writes no Kafka either. The consumer compares the view with what it has sent, sends
--- what is not the same, and notes it here.
+-- PostgreSQL can't write to Kafka either. The consumer compares the view with the rows that it has
+-- sent, sends the differences, and records the sent rows here.
 CREATE TABLE high_value_users_sent (
     id bigint PRIMARY KEY,
     email text,
@@ -246,7 +246,7 @@ FULL JOIN high_value_users_sent AS sent ON sent.id = now.id
 WHERE (now.email, now.lifetime_value, now.purchases)
     IS DISTINCT FROM (sent.email, sent.lifetime_value, sent.purchases);
 
--- The topic, read back by the consumer.
+-- The content of the topic, read back by the consumer.
 CREATE TABLE hvu_test (
     id bigint PRIMARY KEY,
     email text,
@@ -254,13 +254,13 @@ CREATE TABLE hvu_test (
     purchases bigint
 );
 
--- ---- What the consumer brings -------------------------------------------------------------------
--- It asks here which topics it is to read, and how they come into which table:
--- - events: JSON, a row each, of the fields that the table has. They are counted in the table of that
---   name with _progress at its end; `due` says when one was due.
--- - rows: Debezium's changes, so that the table is as MySQL's is now.
--- - ids: a number each, every one once.
--- - sink: what was sent to Kafka from here.
+-- ---- The consumer -------------------------------------------------------------------------------
+-- The topics that the consumer reads, with the target table, and `how` messages are inserted:
+-- - events: a JSON message becomes a row with the fields that the table has. The table with the suffix
+--   _progress contains the counts; `due` is the field with the time at which an event was due.
+-- - rows: Debezium's changes, applied so that the table has the current content of MySQL's table.
+-- - ids: a message is a number; the table contains the distinct numbers.
+-- - sink: the messages that the consumer has sent to Kafka.
 CREATE TABLE feed_topics (
     topic text PRIMARY KEY,
     how text NOT NULL,
@@ -276,7 +276,7 @@ INSERT INTO feed_topics VALUES
     ('dd_flagged_profiles', 'ids', 'dd_flagged_profiles', NULL),
     ('high_value_users_sink', 'sink', 'hvu_test', NULL);
 
--- How far it has read.
+-- The next offset that the consumer reads, per partition.
 CREATE TABLE feed_positions (
     topic text NOT NULL,
     partition integer NOT NULL,

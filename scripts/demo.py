@@ -2,13 +2,12 @@
 #
 # Paste it into the IDE piece by piece, or load it whole: exec(open('/scripts/demo.py').read())
 #
-# What each view holds is said beside it, exactly, so that the SQL twin of this script, and whoever
-# checks either against MySQL and Kafka, finds no question open. For all of them:
-# - a view is a set of rows, except where an order is stated;
-# - ids and counts are 64-bit integers, money is exact decimal, nothing is rounded;
-# - times are exact to the millisecond, as they come.
-# Where the published scripts for Deephaven and Materialize differed (left joins here, inner joins
-# there), what is said here was decided for both; demo.sql lists it.
+# The comment above each view defines its content exactly, also for the versions of this script for
+# other engines, and for the verification of views against MySQL and Kafka. For all views: - a view
+# is a set of rows, unless an order is stated; - ids and counts are 64-bit integers, money is an
+# exact decimal, and nothing is rounded; - times have the exact millisecond of the message. The
+# scripts of 2022 for Deephaven and Materialize differed (left joins here, inner joins there). The
+# definitions here apply to both; demo.sql lists the differences.
 
 import os
 import time
@@ -32,7 +31,7 @@ REGISTRY = os.environ.get("SCHEMA_REGISTRY_URL", "http://redpanda:8081")
 
 kafka_properties = {"bootstrap.servers": KAFKA, "schema.registry.url": REGISTRY}
 
-# Without these, three columns about Kafka come with every table.
+# Without these options, every table has additional columns for Kafka's partition, offset and time.
 value_columns_only = {
     **kafka_properties,
     "deephaven.partition.column.name": "",
@@ -40,16 +39,16 @@ value_columns_only = {
     "deephaven.timestamp.column.name": "",
 }
 
-# For Avro topics that hold decimals and nulls. Deephaven 42.7 decodes what one poll brings as a
-# batch, column by column, and stops filling a decimal column at its first null: a deleted purchase
-# would leave those after it in the batch without a price. In a batch of one, there are none after.
-# These topics carry a few messages a second.
+# For Avro topics with decimals and nulls. Deephaven 42.7 decodes the messages of one poll as a
+# batch, column by column, and stops filling a decimal column at its first null. So purchases after
+# a deleted one in the same batch would have no price. Batches of one message avoid that. These
+# topics have only a few messages per second.
 one_by_one = {"max.poll.records": "1"}
 
-# ---- Wait for what others bring ------------------------------------------------------------------
-# A consumer of a topic that does not exist dies without a word, and a table whose schema is not
-# registered yet can't be consumed: so look first. `pageviews` belongs to the load generator and
-# `mysql.*` to Debezium; the two other topics are made here if need be.
+# ---- Wait for topics and schemas -----------------------------------------------------------------
+# A consumer of a missing topic dies without a message, and a table can't be consumed before its
+# schema is registered. So check both first. The load generator creates `pageviews`, and Debezium
+# `mysql.*`. This script creates the two other topics if they are missing.
 
 
 def wait_for(what, is_there, within_s=60):
@@ -104,15 +103,15 @@ make_topic("high_value_users_sink")
 # ---- Pageviews -----------------------------------------------------------------------------------
 # `pageviews`: every message of the topic, once, with its partition and offset.
 #
-# It keeps history (an append table) and is no blink table, which would hold a cycle's rows only:
-# profile_views, the ten-minute window and the flagged profiles all look back, and a blink table
-# would forget what came before the next line of this script was pasted.
-# It arrives as a blink table though, so that a row is made small before it is kept: there are only
-# some thousand different urls, and sharing them halves what a row costs. The lock lets no update
-# cycle pass between the consumer's start and the table that keeps its rows.
+# It is an append table, which keeps all rows. A blink table would contain the rows of one update
+# cycle only, but profile_views, the ten-minute window and the flagged profiles need earlier rows,
+# and rows that arrive before the next line of this script is pasted would be lost. The consumer
+# itself creates a blink table, so that rows are made smaller before they are kept: there are only
+# some thousand different URLs, and sharing their strings halves the memory of a row. The lock
+# prevents an update cycle between the start of the consumer and the creation of the append table.
 #
-# A message that is not JSON, or a time that is not an integer, ends this table and all that
-# depend on it, with an error in the server's log. In a measurement, loud is right.
+# A message that is not JSON, or a time that is not an integer, ends this table and all tables that
+# depend on it, with an error in the server's log: a measurement must not hide errors.
 pageview_json = jackson.provider(
     object_val(
         {
@@ -140,9 +139,9 @@ with shared_lock(get_exec_ctx().update_graph):
         ).update(["url = url.intern()", "channel = channel.intern()"])
     )
 
-# `pageviews_stg`: each pageview with what its url says: `/products/7` is type `products`, target 7;
-# `/profiles/7` is type `profiles`, target 7; of another url, both are null. Computed once and
-# stored (`update`), since six views read it.
+# `pageviews_stg`: each pageview with the type and the target of its URL. `/products/7` has type
+# `products` and target 7; `/profiles/7` has type `profiles` and target 7; for other URLs both are
+# null. `update` computes and stores them once, because six views read them.
 pageviews_stg = pageviews.update(
     [
         (
@@ -153,25 +152,25 @@ pageviews_stg = pageviews.update(
     ]
 )
 
-# `pageviews_progress`: per partition that has any, how many pageviews were counted, and the newest
-# `received_at` among them (epoch ms).
+# `pageviews_progress`: a row per partition with pageviews: the number of pageviews counted, and
+# their newest `received_at` (epoch milliseconds).
 pageviews_progress = pageviews_stg.agg_by(
     [agg.count_("total"), agg.max_("max_received_at = received_at")], "partition"
 ).update("max_received_at = epochMillis(max_received_at)")
 
-# `pageviews_summary`: one row, none before the first pageview: the same over all partitions, and
-# dt_ms: how old the newest pageview was when this row was computed.
-# `update` computes dt_ms in the update cycle and stores it. With `update_view` it would be computed
-# whenever somebody reads it, and show a reader's delay as the engine's. It names `total`, because
-# Deephaven computes a cell anew only when a column that it reads has changed: else a cycle that
-# counts late pageviews, and finds no newer one, would keep an old dt_ms.
+# `pageviews_summary`: one row (none before the first pageview) with the same values over all
+# partitions, and dt_ms: the age of the newest pageview when the row was computed. `update` computes
+# dt_ms in the update cycle and stores it. `update_view` would compute it at each read, so that it
+# would include the reader's delay. The formula contains `total`, because Deephaven recomputes a
+# cell only if a column in its formula has changed. Otherwise dt_ms would not change in a cycle that
+# counts late pageviews only.
 pageviews_summary = pageviews_progress.agg_by(
     [agg.sum_("total"), agg.max_("max_received_at")]
 ).update("dt_ms = total == 0 ? NULL_DOUBLE : epochNanos(now()) / 1e6 - max_received_at")
 
 # ---- The shop's database -------------------------------------------------------------------------
-# `users`, `items`, `purchases`: MySQL's tables as they are now: a changed row is changed here, a
-# deleted one is gone.
+# `users`, `items`, `purchases`: the current content of MySQL's tables, with updates and without
+# deleted rows.
 
 
 def cdc_table(name):
@@ -187,24 +186,23 @@ items = cdc_table("items")
 purchases = cdc_table("purchases")
 
 # ---- Summaries -----------------------------------------------------------------------------------
-# `purchases_by_item`: a row per item_id that occurs in purchases. `revenue` adds up purchase_price,
-# which is the price of the whole purchase, not of one piece.
+# `purchases_by_item`: a row per item_id in purchases. `revenue` is the sum of purchase_price, which
+# is the price of the whole purchase, not of a single piece.
 purchases_by_item = purchases.agg_by(
     [agg.sum_("revenue = purchase_price"), agg.count_("orders"), agg.sum_("items_sold = quantity")],
     "item_id",
 )
 
-# `pageviews_by_item`: a row per product id that was ever viewed, whether there is such an item or
-# not.
+# `pageviews_by_item`: a row per product id that was viewed, even if `items` has no such item.
 pageviews_by_item = (
     pageviews_stg.where("pageview_type = `products`")
     .view(["item_id = target_id"])
     .count_by("pageviews", "item_id")
 )
 
-# `item_summary`: a row per item in `items`, sold or not, viewed or not (left joins): revenue,
-# orders, items_sold and pageviews are 0 where there are none; conversion_rate = orders / pageviews
-# as a double, null where pageviews is 0.
+# `item_summary`: a row per item in `items`, even if it was never sold or viewed (left joins);
+# revenue, orders, items_sold and pageviews are 0 then. conversion_rate is orders / pageviews as a
+# double, and null if pageviews is 0.
 item_summary = (
     items.view(["item_id = id", "name", "category"])
     .natural_join(purchases_by_item, "item_id")
@@ -220,8 +218,9 @@ item_summary = (
     )
 )
 
-# `top_viewed_items`, `top_converting_items`: the first 20 of item_summary by pageviews, and by
-# conversion_rate (nulls last), descending; of equals, the lower item_id comes first. In this order.
+# `top_viewed_items`, `top_converting_items`: the 20 rows of item_summary with the most pageviews,
+# and with the highest conversion_rate (nulls last), in this order. Of two equal rows, the one with
+# the lower item_id comes first.
 top_viewed_items = item_summary.sort(
     ["pageviews", "item_id"], [SortDirection.DESCENDING, SortDirection.ASCENDING]
 ).head(20)
@@ -233,11 +232,12 @@ top_converting_items = item_summary.sort(
 # ---- Who viewed my profile -----------------------------------------------------------------------
 profile_pageviews = pageviews_stg.where("pageview_type = `profiles`")
 
-# `profile_views_per_minute_last_10`: of the profile views that are in the window, how many per
-# owner (`user_id`) and minute. In it is what is less than 600,000 ms old by the clock at the start
-# of the update cycle (exactly as old is out; a time in the future is in). The minute is received_at
-# rounded down to a whole minute of UTC; the oldest and the newest are partly filled, as the window
-# moves on with the clock and not by the minute. Sorted by both.
+# `profile_views_per_minute_last_10`: the number of profile views in the window per owner
+# (`user_id`) and minute, sorted by both. The window contains views that are less than 600,000 ms
+# old by the clock at the start of the update cycle. (A view that is exactly that old is out; a time
+# in the future is in.) The minute is received_at rounded down to a whole minute in UTC. The oldest
+# and the newest minute are incomplete, because the window moves with the clock, not by whole
+# minutes.
 profile_views_per_minute_last_10 = (
     time_window(profile_pageviews, "received_at", 600_000_000_000, "in_last_10min")
     .where("in_last_10min = true")
@@ -246,8 +246,8 @@ profile_views_per_minute_last_10 = (
     .sort(["user_id", "received_at_minute"])
 )
 
-# `profile_views`: per owner the last ten views of his profile, or all if there are fewer: the
-# greatest by (received_at, partition, offset), so that equal times leave no choice.
+# `profile_views`: the last ten views of each owner's profile, or all if there are fewer. Last means
+# the greatest (received_at, partition, offset), which is unique even if times are equal.
 profile_views = (
     profile_pageviews.view(
         ["owner_id = target_id", "viewer_id = user_id", "received_at", "partition", "offset"]
@@ -256,16 +256,16 @@ profile_views = (
     .tail_by(10, "owner_id")
 )
 
-# `profile_views_enriched`: each row of profile_views with the emails of both; null where `users`
-# has no such user (left joins).
+# `profile_views_enriched`: each row of profile_views with the emails of owner and viewer. The email
+# is null if `users` has no such user (left joins).
 profile_views_enriched = profile_views.natural_join(
     users, "owner_id = id", "owner_email = email"
 ).natural_join(users, "viewer_id = id", "viewer_email = email")
 
 # ---- Flagged profiles, on demand -----------------------------------------------------------------
-# `dd_flagged_profiles`: the user ids that were sent to the topic `dd_flagged_profiles`, each once,
-# however often it was sent. A message is the id in decimal, with or without double quotes. People
-# send these by hand, so what is no such number is ignored: failing here would end the server.
+# `dd_flagged_profiles`: the distinct user ids in the topic `dd_flagged_profiles`. A message is an
+# id in decimal, with or without double quotes. People type these messages, so all others are
+# ignored: an error here would end the server.
 dd_flagged_profiles = (
     kc.consume(
         value_columns_only,
@@ -280,15 +280,15 @@ dd_flagged_profiles = (
     .select_distinct("user_id")
 )
 
-# `dd_flagged_profile_view`: all pageviews, old and new, BY the flagged users, as in pageviews_stg.
-# `where_in` looks through the history once per new flag; a join would keep an index of every
-# pageview by user, for the sake of a few.
+# `dd_flagged_profile_view`: all rows of pageviews_stg, old and new, BY flagged users. `where_in`
+# scans the history once per newly flagged user. A join would maintain an index of all pageviews by
+# user, but only few users are flagged.
 dd_flagged_profile_view = pageviews_stg.where_in(dd_flagged_profiles, "user_id")
 
 # ---- High-value users, sent back to Kafka --------------------------------------------------------
-# `high_value_users`: per user_id in purchases, lifetime_value = the sum of purchase_price *
-# quantity (as the published demo has it) and the number of purchases; those strictly above 10,000,
-# with their email, null where `users` has no such user (left join).
+# `high_value_users`: a row per user_id in purchases with the number of purchases and
+# lifetime_value, the sum of purchase_price * quantity (as in the demo of 2022). Only users whose
+# lifetime_value is greater than 10,000. The email is null if `users` has no such user (left join).
 high_value_users = (
     purchases.view(["id = user_id", "lifetime_value = purchase_price * quantity"])
     .agg_by([agg.sum_("lifetime_value"), agg.count_("purchases")], "id")
@@ -297,11 +297,12 @@ high_value_users = (
     .view(["id", "email", "lifetime_value", "purchases"])
 )
 
-# To the topic `high_value_users_sink`, keyed by id: a message per change, and one without a value
-# when a user is no longer among them. Publishing ends if stop_high_value_users_sink is dropped.
+# Publish high_value_users to the topic `high_value_users_sink`, keyed by id: a message per changed
+# row, and a message without a value for a removed row. Publishing ends if the variable
+# stop_high_value_users_sink is deleted.
 stop_high_value_users_sink = kp.produce(
     high_value_users,
-    {**kafka_properties, "max.request.size": "9437184"},  # a row as large as the broker takes
+    {**kafka_properties, "max.request.size": "9437184"},  # the broker's limit
     "high_value_users_sink",
     key_spec=kp.avro_spec(
         "high_value_users_sink_key", publish_schema=True, include_only_columns=["id"]
@@ -315,8 +316,8 @@ stop_high_value_users_sink = kp.produce(
     last_by_key_columns=True,
 )
 
-# `hvu_test`: that topic read back: the last message of each id, where it has a value. Once Kafka
-# has delivered it all, the same rows as high_value_users.
+# `hvu_test`: the content of that topic, read back: the last message of each id, if it has a value.
+# When all messages have arrived, the rows are the same as in high_value_users.
 hvu_test = (
     kc.consume(
         {**value_columns_only, **one_by_one},
@@ -331,8 +332,8 @@ hvu_test = (
 )
 
 # ---- For sample_dt.py ----------------------------------------------------------------------------
-# The views that say what was counted, and those that no other reads: once they are through with an
-# update cycle, all are.
+# The views that count events, and the views that no other view reads: when these have completed an
+# update cycle, all views have.
 sampled = {
     "summary": pageviews_summary,
     "progress": pageviews_progress,

@@ -1,51 +1,50 @@
--- The shop's views, kept up to date by Materialize: row for row those of demo.py.
+-- The shop's views, kept up to date by Materialize, with the same rows as in demo.py.
 --
 -- In psql: \i /scripts/demo.sql
--- Addresses are psql variables, and the stack's own unless they are set before: \set kafka 'host:9092'
--- Objects are made in the schema that is current. To begin anew:
+-- Addresses are psql variables; set them before to use others than the stack's: \set kafka 'host:9092'
+-- Objects are created in the current schema. To start over:
 --   DROP CONNECTION kafka CASCADE; DROP CONNECTION registry CASCADE;
 --
--- What each view holds is said in demo.py, exactly. Where the two published scripts differed, or left
--- it open, both do now the same:
--- - joins with `items` and `users` are left joins (this one had inner joins): an item that nobody
---   bought or viewed has its row, and so has a view by, or a purchase of, somebody not in `users`;
--- - item_summary has a row an item (this one: a row a name and category);
--- - lifetime_value is exact (this one cut it to a whole number);
--- - a profile that was flagged twice is flagged once;
--- - of equals it is decided which comes first: the lower item_id, the later (received_at, partition,
+-- demo.py defines the content of each view exactly. Where the two scripts of 2022 differed or were
+-- ambiguous, both now do the same:
+-- - joins with `items` and `users` are left joins (in this script they were inner joins): an item that
+--   nobody bought or viewed has a row, and so have pageviews and purchases by users not in `users`;
+-- - item_summary has one row per item (in this script it had one row per name and category);
+-- - lifetime_value is exact (this script truncated it to a whole number);
+-- - a profile that was flagged twice appears once;
+-- - equal rows have an order: the lower item_id comes first, or the later (received_at, partition,
 --   offset).
--- A view here is a set of rows: who wants an order says ORDER BY. And what needs the clock at the
--- time of reading is no column of a view: dt_ms is in the query that reads pageviews_summary.
+-- A view here is a set of rows: use ORDER BY to read it in an order. A value that depends on the time
+-- of reading can't be a column of a view, so the query that reads pageviews_summary computes dt_ms.
 --
--- What is kept where:
--- - what people read, or Kafka, is a MATERIALIZED VIEW: kept up to date in storage, whether anybody
---   looks or not, as published;
--- - what other views read again is a view with an INDEX, on the column by which it is joined:
---   computed once, in memory, and shared by all that read it. Without one each reader would compute
---   it for itself.
+-- How views are stored:
+-- - a view that people or Kafka read is a MATERIALIZED VIEW: it is kept up to date in storage even if
+--   nobody reads it, as in 2022;
+-- - a view that other views read has an INDEX on the column of the join: it is computed once, in
+--   memory, and shared by all its readers. Without the index each reader would compute it again.
 
 \set ON_ERROR_STOP on
 \if :{?kafka} \else \set kafka 'redpanda:9092' \endif
 \if :{?registry} \else \set registry 'http://redpanda:8081' \endif
--- Named as it was published; demo.py's has another name, so that both can run side by side.
+-- The name of 2022. demo.py uses another topic, so that both scripts can run at the same time.
 \if :{?sink_topic} \else \set sink_topic 'high-value-users-sink' \endif
 
 CREATE CONNECTION kafka TO KAFKA (BROKER :'kafka', SECURITY PROTOCOL = 'PLAINTEXT');
 
--- Its URL may have no path: the registry must answer at the root.
+-- The URL must not have a path: the registry has to answer at the root.
 CREATE CONNECTION registry TO CONFLUENT SCHEMA REGISTRY (URL :'registry');
 
 -- ---- Pageviews ----------------------------------------------------------------------------------
--- A source x brings an object x_progress with it. So none may be named `pageviews`: its
--- pageviews_progress would be in the way of the view. And `offset` is a reserved word: as an alias
--- here it would make a column whose name holds the quotes.
+-- For a source x, Materialize also creates an object x_progress. So no source can be named
+-- `pageviews`: its pageviews_progress would conflict with the view. And `offset` is a reserved word: as
+-- a quoted alias here, it would create a column whose name contains the quotes.
 CREATE SOURCE pageviews_json
 FROM KAFKA CONNECTION kafka (TOPIC 'pageviews')
 FORMAT JSON
 INCLUDE PARTITION AS partition, OFFSET AS message_offset;
 
--- A message that is not JSON, or a time that is not an integer, is an error in this view and in all
--- that depend on it. In a measurement, loud is right.
+-- A message that is not JSON, or a time that is not an integer, causes an error in this view and in
+-- all views that depend on it: a measurement must not hide errors.
 CREATE VIEW pageviews AS
 SELECT
     partition::bigint AS partition,
@@ -68,11 +67,12 @@ SELECT
     END AS target_id
 FROM pageviews;
 
--- By user, since dd_flagged_profile_view has to hold every pageview by its user in any case. So this
--- costs no memory beside it, and the JSON is parsed once instead of once for each of the readers.
+-- Indexed by user, because dd_flagged_profile_view needs all pageviews by user in any case. So the index
+-- takes no additional memory, and the JSON is parsed once instead of once per reading view.
 CREATE INDEX pageviews_stg_by_user ON pageviews_stg (user_id);
 
--- Stored, though pageviews_summary reads it: what is measured takes the way that all results take.
+-- A MATERIALIZED VIEW although pageviews_summary reads it, so that measured values take the same path
+-- as all results.
 CREATE MATERIALIZED VIEW pageviews_progress AS
 SELECT
     partition,
@@ -81,7 +81,7 @@ SELECT
 FROM pageviews_stg
 GROUP BY partition;
 
--- From a few rows, instead of counting every pageview again.
+-- Computed from the few rows of pageviews_progress, instead of counting all pageviews again.
 CREATE MATERIALIZED VIEW pageviews_summary AS
 SELECT total, max_received_at
 FROM (
@@ -106,7 +106,7 @@ FROM KAFKA CONNECTION kafka (TOPIC 'mysql.shop.purchases')
 FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION registry
 ENVELOPE DEBEZIUM;
 
--- Three joins look users up by their id.
+-- Three joins look up users by their id.
 CREATE INDEX users_by_id ON users (id);
 
 -- ---- Summaries ----------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ CREATE MATERIALIZED VIEW top_converting_items AS
 SELECT * FROM item_summary ORDER BY conversion_rate DESC NULLS LAST, item_id LIMIT 20;
 
 -- ---- Who viewed my profile ----------------------------------------------------------------------
--- The clock may only be compared with something: a pageview leaves when it has passed this.
+-- mz_now() can be used only in a comparison: a pageview leaves the view when the comparison is false.
 CREATE MATERIALIZED VIEW profile_views_per_minute_last_10 AS
 SELECT
     target_id AS user_id,
@@ -188,12 +188,12 @@ LEFT JOIN users AS owners ON owners.id = viewed.owner_id
 LEFT JOIN users AS viewers ON viewers.id = viewed.viewer_id;
 
 -- ---- Flagged profiles, on demand ----------------------------------------------------------------
--- As bytes: text would have to be UTF-8, and one message that is not would be an error for good.
+-- Read as bytes: text has to be UTF-8, and a single invalid message would cause a permanent error.
 CREATE SOURCE dd_flagged_profiles_bytes
 FROM KAFKA CONNECTION kafka (TOPIC 'dd_flagged_profiles')
 FORMAT BYTES;
 
--- The CASE keeps what is no number from being read as one; a WHERE does not promise to come first.
+-- CASE prevents casting a message that is not a number. WHERE might be evaluated after the cast.
 CREATE VIEW dd_flagged_profiles AS
 SELECT DISTINCT user_id
 FROM (
@@ -213,8 +213,8 @@ FROM pageviews_stg
 JOIN dd_flagged_profiles ON dd_flagged_profiles.user_id = pageviews_stg.user_id;
 
 -- ---- High-value users, sent back to Kafka -------------------------------------------------------
--- With its digits said: the schema of what the sink writes can't be read back without. Two behind
--- the point are all that a price times a quantity has.
+-- The explicit precision is required for reading the sink's schema back. A price times a quantity has
+-- no more than two decimals.
 CREATE MATERIALIZED VIEW high_value_users AS
 SELECT
     bought.id,
@@ -232,8 +232,8 @@ FROM (
 ) AS bought
 LEFT JOIN users ON users.id = bought.id;
 
--- Its topic must be there: the load generator makes the one named above. Whoever sets another makes
--- it first. The sink takes a topic as it finds it.
+-- The topic must exist. The load generator creates the one named above; create any other yourself. The
+-- sink does not change the configuration of an existing topic.
 CREATE SINK high_value_users_sink
 FROM high_value_users
 INTO KAFKA CONNECTION kafka (TOPIC :'sink_topic')
@@ -241,10 +241,10 @@ KEY (id) NOT ENFORCED
 FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION registry
 ENVELOPE UPSERT;
 
--- The sink registers its schemas some time after the statement has returned, and nothing says when:
--- its status is `running` before that. So they are not asked for but said, exactly as it will
--- register them, and nothing has to be waited for.
--- Key and value both have an id, so the key's needs another name.
+-- The sink registers its schemas some time after the statement has returned, and its status does not
+-- show when: it is `running` before that. So the schemas are written here, exactly as the sink will
+-- register them, instead of waiting for the registry.
+-- Key and value both have a field `id`, so the key gets another name.
 CREATE SOURCE hvu_test_upserts
 FROM KAFKA CONNECTION kafka (TOPIC :'sink_topic')
 FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION registry

@@ -1,16 +1,16 @@
-# Says in the server's log when the views of a workload have taken in how much, as it happens:
+# Logs continuously how many events the views of a workload have processed, in the server's log:
 #
 #   RACETRACK dt timestamp=<ms>, total=<n>, max_received_at=<ms>, dt_ms=<ms>
 #   RACETRACK progress timestamp=<ms>, partition=<k>, total=<n>, max_received_at=<ms>
 #   RACETRACK failed timestamp=<ms>, listener=<dt or progress>, error=<one line>
 #
-# Times are epoch milliseconds. A `dt` line comes for each cycle that changed the summary, a
-# `progress` line for each partition that such a cycle changed, and the state at the start comes at
-# once. `timestamp` is taken when ALL views are through with that cycle, not just the two that are
-# listened to: what is reported has arrived everywhere. `dt_ms` is the summary's.
+# Times are epoch milliseconds. There is a `dt` line for each update cycle that changed the summary,
+# and a `progress` line for each partition that a cycle changed. The state at the start is logged
+# immediately. `timestamp` is the time at which ALL views have completed the cycle, not only the two
+# views that are logged, so all views contain the reported events. `dt_ms` is that of the summary.
 #
-# Load it after a workload's script, such as demo.py, which says at its end in `sampled` which views
-# these are. Loading it again replaces the listeners; stop_sampling() ends them.
+# Load this script after that of a workload, such as demo.py, which defines the views to log as
+# `sampled`. Loading it again replaces the listeners; stop_sampling() ends them.
 
 import os
 import time
@@ -18,8 +18,9 @@ import time
 from deephaven.table_listener import listen
 
 
-# Straight to the process's standard output: print() here goes to the IDE's console as well, and in
-# another order than what the server logs. One write for all lines of a cycle: they stay together.
+# Write directly to the standard output of the process: print() would also write to the IDE's
+# console, and in another order than the server's log. A single write keeps the lines of a cycle
+# together.
 def say(lines):
     os.write(1, "".join(f"RACETRACK {line}\n" for line in lines).encode())
 
@@ -46,7 +47,7 @@ def say_progress(update, _is_replay):
         )
 
 
-# Rows as tuples, from a dict of columns; the dict is empty when there are none.
+# Return rows as tuples from a dict of columns, which is empty if there are no rows.
 def rows_of(columns, *names):
     return zip(*(columns.get(name, ()) for name in names), strict=True)
 
@@ -54,7 +55,8 @@ def rows_of(columns, *names):
 def say_failed(listener):
     def report(error):
         one_line = " ".join(str(error).split())
-        # Of several causes the first: the others follow from it, a stack trace each.
+        # Log only the first of several causes: the others result from it, and each is a stack
+        # trace.
         first = one_line.partition("Cause 0: ")[2].partition(" Cause 1: ")[0] or one_line
         say([f"failed timestamp={now_ms()}, listener={listener}, error={first[:500]}"])
 

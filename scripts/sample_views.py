@@ -1,13 +1,13 @@
-# Says in the server's log which marks the views of demo.py hold, as it happens:
+# Logs continuously which tracer events the views of demo.py contain, in the server's log:
 #
 #   RACETRACK seen timestamp=<ms>, view=<view>.<column>, partition=<k>, value=<count, or ms>
 #
-# A mark is a pageview or a purchase of what is reserved for it (docs/views.md). `timestamp` is
-# when the view is through with its cycle. A value is a count, or the newest time, epoch
-# milliseconds.
+# A tracer event is a pageview or a purchase of a reserved customer or product (docs/views.md).
+# `timestamp` is the time at which the view has completed its update cycle. `value` is a count, or
+# the newest time in epoch milliseconds.
 #
-# Load it after sample_dt.py, with `traced_views` set: for each (name, view, key column, first key,
-# last key, column, whether it is a time).
+# Load this script after sample_dt.py, with `traced_views` set to a list of (name, view, key column,
+# first key, last key, value column, whether the value is a time).
 
 
 def say_seen(name):
