@@ -131,6 +131,7 @@ def server_properties(context: Context) -> dict[str, str]:
         f"{name}.replication.factor": "1"
         for name in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
     }
+    was_killed = (context.work / "data").exists()
     return {
         "process.roles": "broker,controller",
         "node.id": "1",
@@ -148,6 +149,9 @@ def server_properties(context: Context) -> dict[str, str]:
         "group.initial.rebalance.delay.ms": "0",
         # Report a misspelt topic name as an error instead of creating the topic.
         "auto.create.topics.enable": "false",
+        # A broker that was paused for longer than its session would drop what is sent with acks=0.
+        # One that was killed may register again only when its session is over.
+        "broker.session.timeout.ms": "9000" if was_killed else "60000",
         # Engines replay from the beginning, so keep data for as long as possible.
         "log.retention.ms": "-1",
         "log.retention.bytes": str(settings.kafka_retention_bytes),
