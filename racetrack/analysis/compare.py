@@ -64,7 +64,7 @@ def mean(values: Sequence[float]) -> Mean:
     if n < 2:
         return Mean(found, None, n)
     error = float(np.std(values, ddof=1)) / math.sqrt(n)
-    return Mean(found, error * _t_quantile(n - 1), n)
+    return Mean(found, error * t_quantile(n - 1), n)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def ratio(of: Sequence[float], to: Sequence[float]) -> Ratio | None:
     freedom = sum(errors) ** 2 / sum(
         error**2 / (len(side) - 1) for error, side in zip(errors, (a, b), strict=True)
     )
-    half = math.sqrt(sum(errors)) * _t_quantile(freedom)
+    half = math.sqrt(sum(errors)) * t_quantile(freedom)
     return Ratio(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
 
 
@@ -169,7 +169,7 @@ def fit_cost(processed_per_s: Sequence[float], cores: Sequence[float]) -> CostLi
     from scipy import stats  # takes a second to import
 
     found = stats.linregress([rate / 1e6 for rate in processed_per_s], cores)
-    t = _t_quantile(len(cores) - 2)
+    t = t_quantile(len(cores) - 2)
     return CostLine(
         base_pct=100 * float(found.intercept),
         base_half_pct=100 * t * float(found.intercept_stderr),
@@ -181,7 +181,7 @@ def fit_cost(processed_per_s: Sequence[float], cores: Sequence[float]) -> CostLi
     )
 
 
-def _t_quantile(degrees: float) -> float:
+def t_quantile(degrees: float) -> float:
     """Return the quantile of Student's t distribution that bounds a central interval
     (CONFIDENCE)."""
     from scipy import special

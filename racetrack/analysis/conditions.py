@@ -33,10 +33,12 @@ class Condition:
 
 @dataclass(frozen=True)
 class Group:
-    """Repeats that a condition is checked on: their figures, and the kinds of their verdicts."""
+    """Repeats that a condition is checked on: their figures, the kinds of their verdicts, and the
+    names that their records have, whether or not the figure is known."""
 
     figures: Mapping[str, Summary]
     verdicts: frozenset[str] = frozenset()
+    columns: frozenset[str] = frozenset()
 
 
 def parse(text: str, metrics: Collection[str]) -> Condition:

@@ -41,7 +41,16 @@ def results(folder: Path) -> Results:
     Raises:
         ValueError: the run ended before its sampling window began.
     """
-    run = read_run(folder)
+    return results_of(folder, read_run(folder))
+
+
+def results_of(folder: Path, run: RunRecord) -> Results:
+    """Return the figures of a part of a run folder: of the window in `run.measured`, at the rate in
+    `run.asked`; as `results` otherwise.
+
+    Raises:
+        ValueError: there is no window.
+    """
     asked, measured = run.asked, run.measured
     if not (asked and measured):
         raise ValueError(f"{folder} has no sampling window")

@@ -155,9 +155,11 @@ def _optional(value: str) -> float | None:
 
 
 def top_samples(folder: Path) -> dict[str, TopSamples]:
-    """Return the samples of `top_samples.log`, by service."""
+    """Return the samples of `top_samples.log`, by service; none if the file is missing."""
     found: dict[str, TopSamples] = {}
-    for name, cpu_pct, rss_gib in _TOP_LINE.findall((folder / "top_samples.log").read_text()):
+    file = folder / "top_samples.log"
+    text = file.read_text() if file.exists() else ""
+    for name, cpu_pct, rss_gib in _TOP_LINE.findall(text):
         samples = found.setdefault(name, TopSamples([], []))
         samples.cpu_pct.append(float(cpu_pct))
         samples.rss_gib.append(float(rss_gib))

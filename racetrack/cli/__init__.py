@@ -19,6 +19,7 @@ POSITIONAL_FORM = "run_experiment"
 # Heading → command → where it is.
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Measure": {
+        "compare": "compare:compare",
         "run": "run:run",
         "sweep": "sweep:sweep",
         "limit": "limit:limit",
@@ -94,6 +95,7 @@ def race() -> None:
         ./run_experiment.sh dh 5000 20 10 1.0    one experiment: 5,000 pageviews/s for Deephaven
         ./race run dh --rate 5k                  the same, with named options
         ./race engines                           the engines that can be raced, and their settings
+        ./race compare dh pg --quick             which one, by how much, and how sure that is
         ./race sweep dh flink --rates 500,5k     several engines at several rates
         ./race limit dh                          the highest rate that an engine keeps up with
         ./race report logs/*_sweep               tables and plots of runs

@@ -14,7 +14,7 @@ from racetrack.cli.parameters import CONDITION_EXIT_CODE
 
 if TYPE_CHECKING:
     from racetrack.analysis.conditions import Condition
-    from racetrack.report.baseline import Groups
+    from racetrack.report.baseline import Groups, Recorded
     from racetrack.report.export import Document, FlatRecord
     from racetrack.terminal import Screen
 
@@ -102,25 +102,40 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Gate:
-    """The conditions of `--fail-if`, and what changes are relative to."""
+    """The conditions of `--fail-if`, and what `--against` names, which changes are relative to."""
 
     conditions: "Sequence[Condition]" = ()
-    baseline: "Groups | None" = None
+    baseline: "Recorded | None" = None
 
     def exit_code(self, records: "Sequence[FlatRecord]", screen: "Screen") -> int:
         """Print each condition that holds for some engine and rate; return the exit code."""
-        from racetrack.analysis.conditions import why_it_holds
-        from racetrack.report.baseline import counterpart, groups_of
+        from racetrack.report.baseline import groups_of
+
+        return self.exit_code_of(groups_of(records), screen)
+
+    def exit_code_of(self, groups: "Groups", screen: "Screen") -> int:
+        """Do the same for records that are already grouped."""
+        from racetrack.analysis.conditions import STATES, why_it_holds
 
         code = 0
-        for key, group in groups_of(records).items() if self.conditions else ():
-            reference = counterpart(self.baseline, key) if self.baseline else None
-            engine, rate = key
-            where = engine if rate is None else f"{engine} at {rate:,}/s"
-            for condition in self.conditions:
+        for condition in self.conditions:
+            name = condition.metric
+            # Capacity belongs to no rate, and lag to no saturated engine.
+            concerned = {
+                key: group
+                for key, group in groups.items()
+                if name in STATES or name in group.columns or name in group.figures
+            }
+            reasons = [] if concerned or not groups else [f"no run has {name}"]
+            for key, group in concerned.items():
+                reference = self.baseline.counterpart(key) if self.baseline else None
                 if why := why_it_holds(condition, group, reference):
-                    screen.heading(f"Fails --fail-if '{condition.text}': {where}: {why}.")
-                    code = CONDITION_EXIT_CODE
+                    engine, rate = key
+                    where = engine if rate is None else f"{engine} at {rate:,}/s"
+                    reasons.append(f"{where}: {why}")
+            for reason in reasons:
+                screen.heading(f"Fails --fail-if '{condition.text}': {reason}.")
+                code = CONDITION_EXIT_CODE
         return code
 
 
@@ -159,11 +174,11 @@ def make_gate(texts: Sequence[str], against: Sequence[Path]) -> Gate:
     Raises:
         click.UsageError: a condition can't be used, or lacks something to be relative to.
     """
-    if not texts:
+    if not texts and not against:
         return Gate()
     from racetrack.analysis.conditions import parse
     from racetrack.cli.parameters import errors_to_exit_codes
-    from racetrack.report.baseline import read_groups
+    from racetrack.report.baseline import read_recorded
     from racetrack.report.figures import BY_KEY, OF_SEARCHES
 
     try:
@@ -174,4 +189,4 @@ def make_gate(texts: Sequence[str], against: Sequence[Path]) -> Gate:
     if relative and not against:
         raise click.UsageError(f"--fail-if '{relative[0]}': relative to what? Add --against PATH.")
     with errors_to_exit_codes():
-        return Gate(conditions, read_groups(against) if against else None)
+        return Gate(conditions, read_recorded(against) if against else None)

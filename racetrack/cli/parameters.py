@@ -205,6 +205,11 @@ def load_settings(workload: str | None = None) -> "Settings":
     return settings.load(overrides_of(workload))
 
 
+def given_in_environment() -> frozenset[str]:
+    """Return the names that are set in the environment, where the user's own settings are."""
+    return frozenset(os.environ)
+
+
 def overrides_of(workload: str | None) -> Mapping[str, str]:
     """Return the overrides for `--workload`; empty without it."""
     return {"WORKLOAD": workload} if workload else {}

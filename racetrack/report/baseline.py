@@ -1,19 +1,55 @@
-"""Figures by engine and rate, of exported records, run folders or result files, for `--against`."""
+"""Recorded figures by engine and rate: of exported records, run folders or result files."""
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from racetrack.analysis.compare import Summary, summary
 from racetrack.analysis.conditions import Group
 from racetrack.errors import UsageError
 from racetrack.report.collect import collect
+from racetrack.report.comparison import flat_pieces
 from racetrack.report.export import FlatRecord, flat_record, flat_search
+from racetrack.results.comparison import FILE, ComparisonRecord
+from racetrack.results.folder import read_record
+from racetrack.results.run import Machine
 
 # Engine, and events per second; None for figures that belong to no rate, such as capacity.
 Key = tuple[str, int | None]
 Groups = dict[Key, Group]
+# Figures of result files that have another name in comparisons.
+NAMES_IN_RESULTS = {
+    "capacity": "capacity_per_s",
+    "memory_max_gib": "memory_gib",
+    "base_pct": "base_cpu_pct",
+}
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A set of recorded runs or results, and the machines that it was measured on."""
+
+    groups: Groups
+    machines: frozenset[str] = frozenset()
+    records: tuple[FlatRecord, ...] = ()
+
+    @property
+    def engines(self) -> frozenset[str]:
+        """Engines with figures."""
+        return frozenset(engine for engine, _ in self.groups)
+
+    def counterpart(self, key: Key) -> Mapping[str, Summary] | None:
+        """Return the figures to compare those of `key` with: of the same engine, or of the only
+        one there is, at the same rate. Figures without a rate belong to every rate."""
+        alone = next(iter(self.engines)) if len(self.engines) == 1 else None
+        engine = key[0] if key[0] in self.engines else alone
+        keys = [(engine, rate) for rate in dict.fromkeys((None, key[1])) if engine is not None]
+        there = [self.groups[each] for each in keys if each in self.groups]
+        return {name: of for group in there for name, of in group.figures.items()} or None
 
 
 def groups_of(records: Sequence[FlatRecord]) -> Groups:
@@ -28,75 +64,94 @@ def groups_of(records: Sequence[FlatRecord]) -> Groups:
 
 def _group(repeats: Sequence[FlatRecord]) -> Group:
     figures = {}
-    for key in dict.fromkeys(key for record in repeats for key in record):
+    columns = dict.fromkeys(key for record in repeats for key in record)
+    for key in columns:
         known = [of for record in repeats if isinstance(of := record.get(key), int | float)]
         if len(known) == len(repeats):
             figures[key] = summary(known)
-    return Group(figures, frozenset(str(record.get("verdict")) for record in repeats))
+    verdicts = frozenset(str(record.get("verdict")) for record in repeats)
+    return Group(figures, verdicts, frozenset(columns))
 
 
-def read_groups(paths: Sequence[Path]) -> Groups:
-    """Read run folders, sweeps and searches, or JSON files: results, and what `--json` wrote.
+def read_recorded(paths: Sequence[Path]) -> Recorded:
+    """Read folders of runs, sweeps, searches and comparisons, or JSON files: results, and what
+    `--json` wrote.
 
     Raises:
         UsageError: a path is none of these.
     """
-    folders = [path for path in paths if path.is_dir()]
-    found: Groups = {}
-    if folders:
-        collection = collect(folders)
-        records = [flat_record(run) for run in collection.runs if run.counts]
-        searches = [flat_search(limit) for limit in collection.limits]
-        found |= groups_of([*records, *searches])
+    records: list[FlatRecord] = []
+    results: Groups = {}
+    machines: set[str] = set()
     for path in paths:
-        if not path.is_dir():
-            found |= _of_file(path)
-    return found
+        held = _held(path)
+        if isinstance(held, list):
+            records += held
+        else:
+            results |= _of_result(held, path)
+            machines.add(_machine(held.get("machine")))
+    machines |= {str(record.get("machine")) for record in records}
+    groups = {**results, **groups_of(records)}
+    return Recorded(groups, frozenset(machines - {""}), tuple(records))
 
 
-def _of_file(path: Path) -> Groups:
+def _held(path: Path) -> list[FlatRecord] | Mapping[str, Any]:
+    """Return the flat records of a path, or the content of a result file."""
+    if (path / FILE).is_file():
+        return flat_pieces(read_record(path / FILE, ComparisonRecord))
+    if path.is_dir():
+        collection = collect([path])
+        runs = [flat_record(run) for run in collection.runs if run.counts]
+        return [*runs, *(flat_search(limit) for limit in collection.limits)]
     try:
         held = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} can't be read as JSON: {error}.") from error
     if isinstance(held, dict) and isinstance(held.get("records"), list):
-        return groups_of(held["records"])
-    made = _of_result(held) if isinstance(held, dict) else {}
-    if not any(group.figures for group in made.values()):
-        raise UsageError(
-            f"{path} holds no figures: give a file of results/, a file that --json wrote, or the"
-            " folder of a run."
-        )
-    return made
+        return [dict(record) for record in held["records"]]
+    return held if isinstance(held, dict) else {}
 
 
-def _of_result(held: Mapping[str, Any]) -> Groups:
+def _of_result(held: Mapping[str, Any], path: Path) -> Groups:
     """Return the groups of a result file, or of one flat mapping: figure → mean, low, high, n."""
     engine = str(held.get("engine", ""))
-    whole = _summaries(held)
-    if capacity := whole.pop("capacity", None):
-        whole["capacity_per_s"] = capacity
+    whole = _summaries({**held, **(held.get("cpu_line") or {})})
+    whole.pop("s_per_million", None)  # of further events, not of all
     groups: Groups = {(engine, held.get("asked_pageviews_per_s")): Group(whole)}
     for at_rate in held.get("rates", ()):
         verdicts = frozenset(at_rate.get("verdicts", ()))
         groups[engine, at_rate.get("per_s")] = Group(_summaries(at_rate), verdicts)
+    if not any(group.figures for group in groups.values()):
+        raise UsageError(
+            f"{path} holds no figures: give a file of results/, a file that --json wrote, or the"
+            " folder of a run, sweep, search or comparison."
+        )
     return groups
 
 
+def _machine(held: object) -> str:
+    if not isinstance(held, dict):
+        return ""
+    try:
+        return str(Machine.model_validate(held, extra="ignore"))
+    except ValidationError:
+        return ""
+
+
 def _summaries(held: Mapping[str, Any]) -> dict[str, Summary]:
+    """Return the figures that have a mean."""
     return {
-        key: Summary(float(of["mean"]), of.get("low"), of.get("high"), int(of.get("n", 1)))
+        NAMES_IN_RESULTS.get(key, key): Summary(
+            float(of["mean"]), of.get("low"), of.get("high"), int(of.get("n", 1))
+        )
         for key, of in held.items()
         if isinstance(of, dict) and isinstance(of.get("mean"), int | float)
     }
 
 
-def counterpart(groups: Groups, key: Key) -> Mapping[str, Summary] | None:
-    """Return the figures to compare those of `key` with: of the same engine, or of the only one
-    there is, at the same rate. Figures without a rate belong to every rate."""
-    engines = {engine for engine, _ in groups}
-    engine = key[0] if key[0] in engines else next(iter(engines)) if len(engines) == 1 else None
-    if engine is None:
-        return None
-    there = [groups[engine, rate] for rate in (None, key[1]) if (engine, rate) in groups]
-    return {name: of for group in there for name, of in group.figures.items()} if there else None
+def place_warnings(sides: Sequence[Recorded]) -> list[str]:
+    """Return a warning if the sides were measured on different machines."""
+    machines = sorted(frozenset[str]().union(*(side.machines for side in sides)))
+    if len(machines) < 2:
+        return []
+    return [f"measured on different machines, so differences may be theirs: {'; '.join(machines)}"]

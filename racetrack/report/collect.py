@@ -87,7 +87,10 @@ class Run:
         """Reason why the figures don't count, if they don't."""
         if self.outcome != "ok":
             return self.outcome
-        return "It belongs to a capacity search and has no figures of its own (see limit.json)."
+        return (
+            "It belongs to a capacity search or a comparison and has no figures of its own (see"
+            " limit.json or comparison.json)."
+        )
 
     @property
     def counts(self) -> bool:
@@ -195,8 +198,9 @@ class _Found:
             if folder not in self.runs:
                 self.runs[folder] = _run(folder, {})
         else:
-            # An earlier report or verification has no figures of its own.
-            return any((folder / name).is_file() for name in ("report.json", "verified.json"))
+            # An earlier report, verification or comparison has no figures of its own.
+            others = ("report.json", "verified.json", "comparison.json")
+            return any((folder / name).is_file() for name in others)
         return True
 
     def _take_limit(self, folder: Path) -> None:

@@ -39,11 +39,13 @@ FlatRecord = dict[str, Any]
 
 @dataclass(frozen=True)
 class Document:
-    """Records to export. `kind` names what they are; `more` are further keys of the JSON form."""
+    """Records to export. `kind` names what they are; `more` are further keys of the JSON form;
+    `markdown` replaces the table of the records, if not empty."""
 
     kind: str
     records: Sequence[FlatRecord]
     more: Mapping[str, Any] = field(default_factory=dict)
+    markdown: str = ""
 
     def as_json(self) -> str:
         """Return all of it as JSON; unknown values are null."""
@@ -67,6 +69,8 @@ class Document:
 
     def as_markdown(self) -> str:
         """Return a table of the main columns, rounded for people."""
+        if self.markdown:
+            return self.markdown
         there = {key for record in self.records for key in record}
         columns = [key for key in IN_MARKDOWN if key in there]
         rows = [[_cell(key, record.get(key)) for key in columns] for record in self.records]

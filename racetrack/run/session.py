@@ -107,6 +107,7 @@ class Session:
         self._settled: Settled | None = None  # set when the load is paused
         curves = CurvesFile(folder)
         self._closing.callback(curves.close)
+        self._memory: MemoryFile | None = None
         self._curves = curves
         self._outages = ExpectedOutages()
         self._delay = DelayProbe(
@@ -321,11 +322,17 @@ class Session:
     def sample(self, samples: int, rate_set_ms: int) -> Measured:
         """Take samples with `top`, and measure the CPU time in the same window. PSS of the services
         is read before and after the window, because reading it takes CPU time."""
-        with MemoryFile(self._folder, self._stack.folders_in_memory) as memory:
-            memory.sample(self._processes())
-            measured = self._sample(samples, rate_set_ms)
-            memory.sample(self._processes())
+        self.sample_memory()
+        measured = self._sample(samples, rate_set_ms)
+        self.sample_memory()
         return measured
+
+    def sample_memory(self) -> None:
+        """Write the PSS of each service now, while no CPU is measured."""
+        if self._memory is None:
+            file = MemoryFile(self._folder, self._stack.folders_in_memory)
+            self._memory = self._closing.enter_context(file)
+        self._memory.sample(self._processes())
 
     def _sample(self, samples: int, rate_set_ms: int) -> Measured:
         processes = self._processes()

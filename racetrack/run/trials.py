@@ -56,6 +56,8 @@ class PhaseDurations:
     start_and_stop_s: float = 30.0
     drain_s: float = 20.0
     saturate_s: float = 65.0
+    saturated_for_s: float = SATURATED_FOR_S
+    filled_within_s: float = FILLED_WITHIN_S
     bounds_ms: tuple[float, ...] = BOUNDS_MS
 
     def has_time_for_trial(self, used_s: float) -> bool:
@@ -146,8 +148,8 @@ class Saturation:
 
     def measure(self) -> Window:
         """Saturate the engine for a while and return the measured window. The window begins once
-        the engine has been saturated for SATURATED_FOR_S and the backlog has reached its target
-        size, or after FILLED_WITHIN_S if it does not reach that.
+        the engine has been saturated for `saturated_for_s` and the backlog has reached its target
+        size, or after `filled_within_s` if it does not reach that.
 
         Raises:
             RacetrackError: the engine was not saturated in time, or a component of the stack
@@ -157,10 +159,11 @@ class Saturation:
         self._until_behind(lambda: True)
 
         def is_filled() -> bool:
-            lasts_s = self._clock.monotonic() - since_s
-            return lasts_s >= SATURATED_FOR_S and self._controller.backlog_s >= TARGET_S
+            lasts_long = self._clock.monotonic() - since_s >= self.durations.saturated_for_s
+            return lasts_long and self._controller.backlog_s >= TARGET_S
 
-        self._session.wait_until(is_filled, FILLED_WITHIN_S, "saturating", self._control)
+        within_s = self.durations.filled_within_s
+        self._session.wait_until(is_filled, within_s, "saturating", self._control)
         start_ms, what = self._clock.now_ms(), "measuring throughput"
         self._session.wait_until(_never, self.durations.saturation_s, what, self._control)
         window = Window(start_ms=start_ms, end_ms=self._clock.now_ms())

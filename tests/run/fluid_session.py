@@ -10,6 +10,7 @@ from numpy.random import Generator
 from racetrack.analysis.curves import HEADER
 from racetrack.clock import Clock
 from racetrack.errors import RacetrackError
+from racetrack.probes.noise import COLUMNS
 from racetrack.results.folder import RunFolder
 from racetrack.run.search import LoadSample
 from simulations.fluid import STEP_S, Queue, SimulatedEngine
@@ -70,18 +71,33 @@ class FluidSession(OnClock):
     hands_over_per_s = 1e9
     cold_s = 0.0
     dies_at_s = float("inf")
+    # Until then, other programs use a third of a core.
+    disturbed_until_s = 0.0
 
     def __init__(
-        self, clock: FakeClock, engine: SimulatedEngine, rng: Generator, folder: RunFolder
+        self,
+        clock: FakeClock,
+        engine: SimulatedEngine,
+        rng: Generator,
+        folder: RunFolder,
+        name: str = "made-up",
     ) -> None:
         super().__init__(clock)
+        self.service = name
         self._queue = Queue(engine, rng)
         self._closing = ExitStack()
         self._file: TextIO = self._closing.enter_context(folder.open_for_lines("curves.csv"))
         self._file.write(",".join(HEADER) + "\n")
         self._usage: TextIO = self._closing.enter_context(folder.open_for_lines("usage.csv"))
         self._usage.write("at_ms,service,cpu_s,cpu_user_s,rss_gib\n")
-        self._cpu_s = 0.0
+        self._arrivals: TextIO = self._closing.enter_context(folder.open_for_lines("arrivals.csv"))
+        self._arrivals.write("at_ms,due,handed_over\n")
+        self._delays: TextIO = self._closing.enter_context(
+            folder.open_for_lines(f"{name}_sample_dt.log")
+        )
+        self._noise: TextIO = self._closing.enter_context(folder.open_for_lines("noise.csv"))
+        self._noise.write(",".join(COLUMNS) + "\n")
+        self._cpu_s = self._foreign_s = 0.0
         self.set_to: list[int] = []
         self.stopped = False
 
@@ -106,6 +122,9 @@ class FluidSession(OnClock):
         queue = self._queue
         return LoadSample(queue.now_s, int(queue.due), int(queue.reported), self._cpu_s)
 
+    def sample_memory(self) -> None:
+        """Nothing is held."""
+
     def stop(self) -> None:
         self._closing.close()
         self.stopped = True
@@ -121,13 +140,25 @@ class FluidSession(OnClock):
             cold = queue.now_s < self.cold_s
             self._cpu_s += (queue.done - done) * CPU_S_EACH * (1 + cold * np.exp(-queue.now_s / 9))
             self._usage.write(
-                f"{self._clock.now_ms()},made-up,{self._cpu_s:.3f},{self._cpu_s:.3f},0.1\n"
+                f"{self._clock.now_ms()},{self.service},{self._cpu_s:.3f},{self._cpu_s:.3f},0.1\n"
+            )
+            self._foreign_s += (queue.now_s < self.disturbed_until_s) * STEP_S / 3
+            busy_s = self._cpu_s + self._foreign_s
+            self._noise.write(
+                f"{self._clock.now_ms()},{2 * queue.now_s:.2f},{busy_s:.2f},0,{busy_s:.2f},"
+                f"{self._cpu_s:.2f},0,0.5,,,,,\n"
             )
             self._write("due", queue.due)
             self._write("handed_over", queue.handed_over)
             self._write("published", queue.handed_over)
+            due, handed_over = int(queue.due), int(queue.handed_over)
+            self._arrivals.write(f"{self._clock.now_ms()},{due},{handed_over}\n")
             if queue.reported != told:
                 self._write("processed", queue.reported)
+                at_ms, total = self._clock.now_ms(), int(queue.reported)
+                self._delays.write(
+                    f"timestamp={at_ms}, total={total}, max_received_at={at_ms - 50}, dt_ms=50.0\n"
+                )
             if queue.now_s >= self.dies_at_s:
                 raise RacetrackError("the engine ended: out of memory")
 

@@ -1,0 +1,119 @@
+"""Sides of a comparison: from its measured pieces, or from recorded runs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from racetrack.analysis.compare import Summary, summary
+from racetrack.analysis.comparison import AT_RATES, BASE, CAPACITY, MEMORY, Side
+from racetrack.analysis.conditions import Group
+from racetrack.results.comparison import ComparisonRecord, Piece
+from racetrack.results.figures import VerdictKind
+
+# At these verdicts, figures say nothing about the engine at the rate.
+NOT_HELD = frozenset(
+    {VerdictKind.FELL_BEHIND, VerdictKind.GENERATOR_BOUND, VerdictKind.BROKER_BOUND}
+)
+FEWEST_RATES = 2
+Figures = dict[tuple[str, int | None], Summary]
+
+
+def sides_of(record: ComparisonRecord) -> list[Side]:
+    """Return a side for each engine that has figures, by the pieces that ended `ok`."""
+    found = []
+    for engine in record.engines:
+        pieces = [one for one in record.pieces if one.engine == engine and one.outcome == "ok"]
+        at_rates = [one for one in pieces if one.pageviews_per_s is not None]
+        saturated = [one for one in pieces if one.pageviews_per_s is None]
+        figures = _at_rates(at_rates)
+        overall = {
+            CAPACITY: [one.figures.get(CAPACITY.key) for one in saturated],
+            MEMORY: [_memory_gib(of) for of in _whole_repeats(at_rates, record.rates)],
+            BASE: [_base_pct(_cpu_by_rate(of)) for of in _whole_repeats(at_rates, record.rates)],
+        }
+        for metric, values in overall.items():
+            if known := [value for value in values if value is not None]:
+                figures[metric.key, None] = summary(known)
+        not_held = {
+            one.pageviews_per_s
+            for one in at_rates
+            if one.verdict in NOT_HELD and one.pageviews_per_s is not None
+        }
+        bounds = {CAPACITY.key} if any(one.is_lower_bound for one in saturated) else set()
+        if figures:
+            found.append(Side(engine, figures, frozenset(not_held), frozenset(bounds)))
+    return found
+
+
+def _at_rates(pieces: Sequence[Piece]) -> Figures:
+    values: dict[tuple[str, int | None], list[float]] = {}
+    for piece in pieces:
+        for metric in AT_RATES:
+            if (value := piece.figures.get(metric.key)) is not None:
+                values.setdefault((metric.key, piece.pageviews_per_s), []).append(value)
+    return {key: summary(of) for key, of in values.items()}
+
+
+def _whole_repeats(pieces: Sequence[Piece], rates: Sequence[int]) -> Iterable[list[Piece]]:
+    """Yield the pieces of each repeat that had all rates in one run: memory grows with events."""
+    for tag in dict.fromkeys(piece.tag for piece in pieces):
+        mine = [piece for piece in pieces if piece.tag == tag]
+        if {piece.pageviews_per_s for piece in mine} >= set(rates):
+            yield mine
+
+
+def _memory_gib(pieces: Sequence[Piece]) -> float | None:
+    """Return the maximum of PSS with files on tmpfs, or of resident memory if that is unknown."""
+    known = [gib for piece in pieces if (gib := _held_gib(piece.figures)) is not None]
+    return max(known, default=None)
+
+
+def _held_gib(figures: Mapping[str, float | None]) -> float | None:
+    pss_gib, tmpfs_gib = figures.get("pss_max_gib"), figures.get("tmpfs_max_gib")
+    return figures.get("rss_max_gib") if pss_gib is None else pss_gib + (tmpfs_gib or 0.0)
+
+
+def _cpu_by_rate(pieces: Sequence[Piece]) -> list[tuple[float, float]]:
+    pairs = [
+        (one.figures.get("processed_pageviews_per_s"), one.figures.get("cpu_mean_pct"))
+        for one in pieces
+        if one.verdict not in NOT_HELD
+    ]
+    return [(rate, pct) for rate, pct in pairs if rate is not None and pct is not None]
+
+
+def _base_pct(points: Sequence[tuple[float, float]]) -> float | None:
+    """Return the CPU at rate 0 on the least-squares line through a run's rates, percent of a core;
+    None with fewer than two rates, or if the line begins below 0."""
+    if len({round(rate, -1) for rate, _ in points}) < FEWEST_RATES:
+        return None
+    rates, used_pct = [rate for rate, _ in points], [pct for _, pct in points]
+    _, intercept = np.polyfit(rates, used_pct, deg=1)
+    return float(intercept) if intercept > 0 else None
+
+
+def recorded_sides(groups: Mapping[tuple[str, int | None], Group], name: str) -> list[Side]:
+    """Return a side for each engine of recorded runs; `name`, if any, tells apart sets of runs of
+    one engine."""
+    found = []
+    for engine in dict.fromkeys(engine for engine, _ in groups):
+        figures: Figures = {}
+        not_held = set()
+        for (of, rate), group in groups.items():
+            if of != engine:
+                continue
+            figures |= {(key, rate): each for key, each in group.figures.items()}
+            if (held := _recorded_memory(group)) and (MEMORY.key, rate) not in figures:
+                figures[MEMORY.key, rate] = held
+            if rate is not None and group.verdicts & NOT_HELD:
+                not_held.add(rate)
+        label = f"{engine} ({name})" if name else engine
+        found.append(Side(label, figures, frozenset(not_held)))
+    return found
+
+
+def _recorded_memory(group: Group) -> Summary | None:
+    pss, tmpfs = group.figures.get("pss_max_gib"), group.figures.get("tmpfs_max_gib")
+    if pss and tmpfs and len(pss.values) == len(tmpfs.values) > 0:
+        return summary([one + other for one, other in zip(pss.values, tmpfs.values, strict=True)])
+    return pss or group.figures.get("rss_max_gib")

@@ -1,0 +1,220 @@
+"""`./race compare`: which engine, by how much, and how sure that is."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from racetrack import plugins, terminal
+from racetrack.cli.outputs import Gate, Output, gate_options, output_options
+from racetrack.cli.parameters import (
+    WORKLOAD_OPTION,
+    Command,
+    Rates,
+    errors_to_exit_codes,
+    given_in_environment,
+    guarded,
+    load_settings,
+)
+from racetrack.machine_lock import machine_lock
+
+if TYPE_CHECKING:
+    from racetrack.analysis.comparison import Side
+    from racetrack.report.export import FlatRecord
+    from racetrack.results.comparison import ComparisonRecord
+    from racetrack.terminal import Screen
+
+AGAINST = "--against"
+
+
+class CompareCommand(Command):
+    """A command whose `--against` takes all the paths that follow it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Repeat `--against` before each path after the first."""
+        words: list[str] = []
+        follows = False
+        for number, word in enumerate(args):
+            is_first = number > 0 and args[number - 1] == AGAINST
+            follows = is_first or (follows and Path(word).exists())
+            words += [AGAINST, word] if follows and not is_first else [word]
+        return super().parse_args(ctx, words)
+
+
+@click.command(cls=CompareCommand)
+@click.argument("names", metavar="ENGINE|FOLDER...", nargs=-1)
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="A first answer with wider intervals: two repeats at two rates, shorter windows. Two"
+    " engines take about 10 minutes on two cores.",
+)
+@click.option(
+    "--rates",
+    type=Rates(),
+    help="Rates that every engine can hold, such as 2k,10k,20k. By default a short probe of each"
+    " engine finds three; with --quick they are 2k,10k.",
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    help="Runs of each engine, by default 3; with --quick 2.",
+)
+@click.option(
+    "--no-reads",
+    is_flag=True,
+    help="No client reads the views. An engine that computes only when asked then does nothing.",
+)
+@WORKLOAD_OPTION
+@click.option("--seed", type=int, help="Of the random order; by default drawn, and printed.")
+@click.option(
+    "--resume",
+    metavar="FOLDER",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Measure what is missing of a comparison that was interrupted.",
+)
+@output_options
+@gate_options
+def compare(
+    names: tuple[str, ...],
+    quick: bool,
+    rates: list[int] | None,
+    repeats: int | None,
+    no_reads: bool,
+    workload: str | None,
+    seed: int | None,
+    resume: Path | None,
+    output: Output,
+    gate: Gate,
+) -> None:
+    """Compare engines, or recorded runs: a sentence for each question, with intervals, and a table.
+
+    For each ENGINE and repeat one fresh stack is measured at several rates that all can hold, then
+    at saturation. Engines take turns in random order, and a client reads the views. Given FOLDERs
+    of runs, sweeps, searches or comparisons, nothing is measured: they are compared with those
+    after --against, or the first with the second.
+
+    \b
+    Examples:
+        ./race compare dh pg --quick
+        ./race compare dh flink pg --rates 2k,10k,20k --json -
+        ./race compare --resume logs/2026.11.26.05.10.00_UTC_compare
+        ./race compare logs/old_UTC_sweep logs/new_UTC_sweep
+        ./race compare logs/*_UTC_dh_5000 --against results/shop/m/dh@42.7.json \\
+            --fail-if 'cpu_s_per_million>+10%'
+    """
+    engines = [name for name in names if name in plugins.engine_names()]
+    if not names and not resume:
+        raise click.UsageError("Name engines or folders to compare, or a comparison to --resume.")
+    if engines and len(engines) < len(names):
+        wrong = next(name for name in names if name not in engines)
+        raise click.UsageError(f"{wrong!r} is no engine. Name either engines or folders.")
+    if len(set(engines)) < len(engines):
+        raise click.UsageError("An engine is named twice. Its repeats show how far it varies.")
+    if not engines and not resume:
+        sys.exit(_compare_recorded(names, output, gate))
+    from racetrack.run.comparison import Asked, planned, read
+
+    asked = Asked(
+        engines=tuple(engines),
+        rates=tuple(rates or ()),
+        repeats=repeats,
+        is_quick=quick,
+        reads=not no_reads,
+        workload=workload,
+        seed=seed,
+        given=given_in_environment(),
+    )
+    with errors_to_exit_codes():
+        plan = read(resume) if resume else planned(asked)
+    sys.exit(_measure(plan, resume, output, gate))
+
+
+def _measure(plan: "ComparisonRecord", resume: Path | None, output: Output, gate: Gate) -> int:
+    """Carry out a comparison, print its answer, and return the exit code."""
+    from racetrack.analysis.sides import recorded_sides, sides_of
+    from racetrack.report.comparison import flat_pieces
+    from racetrack.results.folder import shown
+    from racetrack.run.comparison import Comparison, begin, describe_plan, require_possible
+
+    screen = output.screen()
+    with guarded(screen) as guard:
+        load_settings()
+        require_possible(plan)
+        for line in describe_plan(plan):
+            screen.say(line)
+        with machine_lock():
+            folder = resume or begin(plan)
+            try:
+                record = Comparison(folder, screen, guard).run()
+            except terminal.Interrupted:
+                screen.say(f"To go on later: ./race compare --resume {shown(folder)}")
+                raise
+        sides = sides_of(record)
+        if gate.baseline:
+            sides += recorded_sides(gate.baseline.groups, "before")
+        records = flat_pieces(record)
+        _show(sides, record, records, screen, output)
+        screen.say(f"\n{shown(folder)}")
+        return _outcome_code(record) or gate.exit_code(records, screen)
+
+
+def _outcome_code(record: "ComparisonRecord") -> int:
+    """Return 1 if a piece failed, 5 if one is void, and else 0."""
+    from racetrack.analysis.outcome import exit_code
+
+    codes = {exit_code(piece.outcome) for piece in record.pieces}
+    return 1 if 1 in codes else max(codes, default=1)
+
+
+def _compare_recorded(names: Sequence[str], output: Output, gate: Gate) -> int:
+    """Compare recorded runs, print the answer, and return the exit code of the conditions."""
+    from racetrack.analysis.sides import recorded_sides
+    from racetrack.errors import UsageError
+    from racetrack.report.baseline import place_warnings, read_recorded
+
+    screen = output.screen()
+    with errors_to_exit_codes():
+        paths = [Path(name) for name in names]
+        if missing := [path for path in paths if not path.exists()]:
+            raise UsageError(
+                f"{missing[0]} is neither an engine ({', '.join(plugins.engine_names())}) nor a"
+                " folder or file."
+            )
+        if not gate.baseline and len(paths) != 2:
+            raise UsageError("Name two folders, or those of the other side after --against.")
+        mine = read_recorded(paths if gate.baseline else paths[:1])
+        others = gate.baseline or read_recorded(paths[1:])
+    tell_apart = mine.engines & others.engines
+    sides = [
+        *recorded_sides(mine.groups, "A" if tell_apart else ""),
+        *recorded_sides(others.groups, "B" if tell_apart else ""),
+    ]
+    for line in place_warnings([mine, others]):
+        screen.remark(line)
+    _show(sides, None, mine.records, screen, output)
+    return gate.exit_code_of(mine.groups, screen)
+
+
+def _show(
+    sides: "Sequence[Side]",
+    record: "ComparisonRecord | None",
+    records: "Sequence[FlatRecord]",
+    screen: "Screen",
+    output: Output,
+) -> None:
+    """Print the answer, and write it to the files that were asked for."""
+    from racetrack.report import comparison
+
+    if not sides:
+        screen.heading("There are no figures to compare: every run failed, or was void.")
+        return
+    screen.say("")
+    for line in comparison.sentences(sides):
+        screen.heading(line)
+    screen.say("\n" + comparison.grid(comparison.table(sides)) + "\n")
+    for line in comparison.describe_conditions(record) if record else ():
+        screen.say(line)
+    output.write(comparison.document(sides, record, records))

@@ -1,0 +1,278 @@
+"""The answer of a comparison: a sentence a question, one table, and flat records of its pieces."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table as Grid
+
+from racetrack.analysis.compare import Ratio, Summary
+from racetrack.analysis.comparison import (
+    AT_RATES,
+    BASE,
+    CAPACITY,
+    CPU,
+    LAG_P99,
+    MEMORY,
+    OVERALL,
+    PROCESSING_LAG,
+    READ_TIME,
+    Answer,
+    Metric,
+    Side,
+    answers,
+    difference,
+)
+from racetrack.report.export import Document, FlatRecord, markdown_table
+from racetrack.report.figures import format_significant
+from racetrack.results.comparison import ComparisonRecord
+from racetrack.terminal import as_text
+
+# Subject of a sentence on who is first, by metric.
+FIRST = {
+    LAG_P99: "`{}` is the freshest{at}",
+    READ_TIME: "`{}` answers fastest{at}",
+    CAPACITY: "`{}` gets furthest",
+    MEMORY: "`{}` needs the least memory{at}",
+    BASE: "`{}` costs the least when idle",
+}
+TABLE_WIDTH = 120
+
+
+def sentences(sides: Sequence[Side]) -> list[str]:
+    """Return a sentence for each question, with 95 % intervals; "no difference found" where the
+    repeats show none, or one that the harness does not resolve."""
+    found = answers(sides)
+    lines = [_sentence(answer, sides) for answer in found]
+    behind = [
+        f"`{side.label}` did not keep up with {_rates(side.not_held)}."
+        for side in sides
+        if side.not_held
+    ]
+    alone = len({answer.metric for answer in found} & {CPU, LAG_P99}) == 0 and len(sides) > 1
+    return [*lines, *behind, *(["They have no rate in common that all held."] if alone else [])]
+
+
+def _rates(rates: frozenset[int]) -> str:
+    return " and ".join(f"{rate:,}/s" for rate in sorted(rates))
+
+
+def _sentence(answer: Answer, sides: Sequence[Side]) -> str:
+    if answer.metric is CPU:
+        return _cpu(answer, sides)
+    best, *others = answer.order
+    if len(answer.leaders) == len(answer.order):
+        return _no_difference(answer)
+    at = f" at {answer.rate:,}/s" if answer.rate is not None else ""
+    tied = [label for label in answer.leaders if label != best]
+    least = {side.label for side in sides if answer.metric.key in side.lower_bounds}
+    shown = ", ".join(f"`{label}` {_value(answer, label, least)}" for label in others)
+    unclear = f" (no difference found to {_named(tied)})" if tied else ""
+    subject = FIRST[answer.metric].format(best, at=at)
+    text = f"{subject}{unclear}: {answer.metric.title} {_value(answer, best, least)}"
+    runner = next(label for label in others if label not in answer.leaders)
+    times = answer.between(best, runner)
+    factor = f", {_factor(times.ratio)} × `{runner}`" if times else ""
+    return f"{text}{factor}; {shown}."
+
+
+def _cpu(answer: Answer, sides: Sequence[Side]) -> str:
+    """Compare the CPU of each side with that of the first, in the order of the command line."""
+    if len(answer.leaders) == len(answer.order):
+        return _no_difference(answer)
+    first, *others = [side.label for side in sides if side.label in answer.values]
+    parts = []
+    for label in others:
+        found = answer.between(label, first)
+        if found is None:
+            continue
+        if found.is_shown:
+            parts.append(f"`{label}` uses {_factor(found.ratio)} × the CPU of `{first}`")
+        else:
+            parts.append(
+                f"no difference found between the CPU of `{label}` and `{first}`"
+                f" ({_interval(found.ratio)})"
+            )
+    return f"At {answer.rate:,}/s {'; '.join(parts)}."
+
+
+def _no_difference(answer: Answer) -> str:
+    best, *others = answer.order
+    at = f" at {answer.rate:,}/s" if answer.rate is not None else ""
+    found = [one for label in others if (one := answer.between(label, best))]
+    shown = ", ".join(f"`{one.of}` {_interval(one.ratio)} × `{one.to}`" for one in found)
+    if any(one.p is None for one in found):
+        return f"One run of a side shows no difference in {answer.metric.title}{at}: {shown}."
+    return f"No difference found in {answer.metric.title}{at}: {shown}."
+
+
+def _value(answer: Answer, label: str, least: set[str]) -> str:
+    at_least = "at least " if label in least else ""
+    unit = answer.metric.unit
+    space = "" if unit == CAPACITY.unit else " "
+    return f"{at_least}{format_significant(answer.values[label].mean)}{space}{unit}"
+
+
+def _named(labels: Sequence[str]) -> str:
+    return " and ".join(f"`{label}`" for label in labels)
+
+
+def _factor(ratio: Ratio) -> str:
+    """Format a ratio with half the width of its interval: `0.61 ± 0.05`."""
+    if ratio.low is None or ratio.high is None:
+        return f"{ratio.ratio:.2g}"
+    half = (ratio.high - ratio.low) / 2
+    places = 2 if half < 0.1 or ratio.ratio < 1 else 1
+    return f"{ratio.ratio:.{places}f} ± {half:.{places}f}"
+
+
+def _interval(ratio: Ratio) -> str:
+    if ratio.low is None or ratio.high is None:
+        return f"{ratio.ratio:.2f}"
+    return f"{ratio.ratio:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+
+
+def table(sides: Sequence[Side]) -> list[list[str]]:
+    """Return the rows of the table, headings first: each metric at each rate, its mean with half
+    the 95 % interval by side, and the ratio of each other side to the first."""
+    first, *others = sides
+    heading = ["", "unit", *(side.label for side in sides)]
+    rows = [[*heading, *(f"{side.label} ÷ {first.label}" for side in others)]]
+    rates = sorted(frozenset.union(*(side.rates for side in sides)))
+    keys: list[tuple[Metric, int | None]] = [(metric, None) for metric in OVERALL]
+    keys += [(metric, rate) for rate in rates for metric in (*AT_RATES, MEMORY)]
+    for metric, rate in keys:
+        cells = [_cell(side, metric, rate) for side in sides]
+        if any(cells):
+            ratios = [_ratio_cell(side, sides, metric, rate) for side in others]
+            at = f" at {rate:,}/s" if rate is not None else ""
+            rows.append([f"{metric.title}{at}", metric.unit, *cells, *ratios])
+    return rows
+
+
+def _cell(side: Side, metric: Metric, rate: int | None) -> str:
+    of = side.figures.get((metric.key, rate))
+    if of is None:
+        return ""
+    at_least = "≥ " if metric.key in side.lower_bounds else ""
+    behind = ", fell behind" if rate in side.not_held else ""
+    return f"{at_least}{_mean(of)}{behind}"
+
+
+def _mean(of: Summary) -> str:
+    if of.low is None or of.high is None:
+        return format_significant(of.mean)
+    return f"{format_significant(of.mean)} ± {format_significant((of.high - of.low) / 2, 2)}"
+
+
+def _ratio_cell(side: Side, sides: Sequence[Side], metric: Metric, rate: int | None) -> str:
+    """Return the ratio to the first side."""
+    key, first = (metric.key, rate), sides[0]
+    if metric is PROCESSING_LAG or rate in side.not_held | first.not_held:
+        return "not compared"
+    if key not in side.figures or key not in first.figures:
+        return ""
+    found = difference(side, first, *key, sides)
+    return _interval(found.ratio) if found else ""
+
+
+def grid(rows: Sequence[Sequence[str]]) -> str:
+    """Return the table as text for a terminal."""
+    made = Grid(box=None, pad_edge=False)
+    for number, name in enumerate(rows[0]):
+        made.add_column(name, justify="left" if number < 2 else "right")
+    for row in rows[1:]:
+        made.add_row(*row)
+    return as_text(made, TABLE_WIDTH)
+
+
+def document(
+    sides: Sequence[Side], record: ComparisonRecord | None, records: Sequence[FlatRecord]
+) -> Document:
+    """Return the answer for export: sentences, figures by side, conditions, and the records."""
+    told = sentences(sides)
+    conditions = describe_conditions(record) if record else []
+    rows = table(sides)
+    parts = ["".join(f"- {line}\n" for line in told), markdown_table(rows[0], rows[1:])]
+    parts += ["".join(f"- {line}\n" for line in conditions)] if conditions else []
+    more = {"answer": told, "conditions": conditions, "figures": _figures(sides)}
+    return Document("comparison", records, more, markdown="\n".join(parts))
+
+
+def _figures(sides: Sequence[Side]) -> list[dict[str, Any]]:
+    """Return each metric of each side as one flat mapping, with its ratio to the first side."""
+    metrics = {metric.key: metric for metric in (*OVERALL, *AT_RATES)}
+    first, found = sides[0], []
+    for side in sides:
+        for (key, rate), of in side.figures.items():
+            if key not in metrics:
+                continue
+            apart = None
+            if side is not first and (key, rate) in first.figures:
+                apart = difference(side, first, key, rate, sides)
+            found.append(
+                {
+                    "side": side.label,
+                    "metric": key,
+                    "asked_pageviews_per_s": rate,
+                    "mean": of.mean,
+                    "low": of.low,
+                    "high": of.high,
+                    "n": of.n,
+                    "is_lower_bound": key in side.lower_bounds,
+                    "ratio_to_first": apart.ratio.ratio if apart else None,
+                    "ratio_low": apart.ratio.low if apart else None,
+                    "ratio_high": apart.ratio.high if apart else None,
+                }
+            )
+    return found
+
+
+def describe_conditions(record: ComparisonRecord) -> list[str]:
+    """Return how the comparison was made: repeats, rates, reads, heaps, and caveats by engine."""
+    rates = ", ".join(f"{rate:,}" for rate in record.rates)
+    how = f"{record.repeats} repeats on fresh stacks, at {rates}/s and at saturation"
+    lines = [f"{how}; order by seed {record.seed}."]
+    if record.reads_per_s:
+        lines.append(
+            f"A client read the views {record.reads_per_s} times a second, since an engine that"
+            " computes only when asked would do nothing otherwise; --no-reads turns that off."
+        )
+    lines += [f"{record.heap_rule}."] if record.heap_rule else []
+    lines += [
+        f"`{piece.engine}` gets further than its capacity says: {piece.remark}"
+        for piece in record.pieces
+        if piece.is_lower_bound
+    ]
+    failed = [piece for piece in record.pieces if piece.outcome != "ok"]
+    lines += [
+        f"Left out: `{piece.engine}`, repeat {piece.repeat},"
+        f" {_what(piece.pageviews_per_s)}: {piece.outcome}"
+        for piece in failed
+    ]
+    for engine, caveats in record.caveats.items():
+        lines += [f"`{engine}`: {caveat}" for caveat in caveats]
+    return list(dict.fromkeys(lines))
+
+
+def _what(rate: int | None) -> str:
+    return "saturation" if rate is None else f"{rate:,}/s"
+
+
+def flat_pieces(record: ComparisonRecord) -> list[FlatRecord]:
+    """Return each piece as a flat record; `asked_pageviews_per_s` is None at saturation."""
+    return [
+        {
+            "tag": piece.tag,
+            "engine": piece.engine,
+            "workload": record.workload,
+            "runtime": record.runtime,
+            "machine": str(record.machine),
+            "repeat": piece.repeat,
+            "asked_pageviews_per_s": piece.pageviews_per_s,
+            "outcome": piece.outcome,
+            "verdict": piece.verdict,
+            "is_lower_bound": piece.is_lower_bound,
+            **piece.figures,
+        }
+        for piece in record.pieces
+    ]

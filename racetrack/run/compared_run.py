@@ -1,0 +1,278 @@
+"""A run of a comparison: one fresh stack, several rates, then saturation."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from racetrack import engines, terminal
+from racetrack.analysis import figures, outcome, raw
+from racetrack.analysis.capacity import cpu_s_per_million
+from racetrack.analysis.noise import is_void, why_window_is_void
+from racetrack.clock import Clock
+from racetrack.config import Settings, for_record
+from racetrack.engines.contract import Engine
+from racetrack.errors import RacetrackError
+from racetrack.report.figures import figures_of
+from racetrack.results.comparison import Piece, PlannedRun
+from racetrack.results.folder import RunFolder, read_run
+from racetrack.results.run import Measured, RunArguments, Window
+from racetrack.results.search import PAGEVIEWS
+from racetrack.run import loads, trials
+from racetrack.run.checks import make_ready, services_of
+from racetrack.run.lifecycle import describe_run, recorded_run, repeat_while_void
+from racetrack.run.loads import Load, MeasuredWork
+from racetrack.run.session import Session
+from racetrack.run.trials import PhaseDurations, Saturation
+from racetrack.stack.contract import Say, Stack
+from racetrack.stack.runtime import open_stack
+from racetrack.terminal import Screen
+
+# A backlog of more than this is drained before the next rate.
+BACKLOG_S = 5.0
+PROBE_S = 10.0
+
+OpenSession = Callable[..., Session]
+Keep = Callable[[Piece], None]
+Prepare = Callable[[str, Settings, Say], tuple[Engine, Stack]]
+
+
+def prepared(engine_name: str, settings: Settings, say: Say) -> tuple[Engine, Stack]:
+    """Return an engine and a stack that is ready for it.
+
+    Raises:
+        UsageError, SetupError, BusyError: it can't run here.
+    """
+    engine = engines.find_engine(engine_name)
+    stack = open_stack(settings, services_of(engine, settings), say)
+    make_ready(engine, stack, say)
+    return engine, stack
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Durations of the phases of a run, seconds. `start_and_stop_s` and `ramp_s` are estimates."""
+
+    warm_up_s: float
+    settle_s: float
+    watch_s: float
+    saturated_for_s: float
+    saturation_s: float
+    batch_s: float
+    start_and_stop_s: float = 45.0
+    ramp_s: float = 15.0
+
+    def run_s(self, rates: int) -> float:
+        """Return the estimated duration of a run with this many rates."""
+        each_s = self.settle_s + self.watch_s + 2 * trials.ROWS_WITHIN_S
+        saturated_s = self.ramp_s + self.saturated_for_s + self.saturation_s
+        return self.start_and_stop_s + self.warm_up_s + rates * each_s + saturated_s
+
+    @property
+    def probe_s(self) -> float:
+        """Estimated duration of a probe."""
+        return self.start_and_stop_s + 2 * self.ramp_s + PROBE_S
+
+    def saturating(self) -> PhaseDurations:
+        """Return the durations of the saturation phase."""
+        return PhaseDurations(
+            look_s=2,
+            warm_up_most_s=2 * self.ramp_s,
+            warmth_bin_s=self.ramp_s / 3,
+            saturation_s=self.saturation_s,
+            batch_s=self.batch_s,
+            settle_s=self.settle_s,
+            trial_s=self.watch_s,
+            within_s=0,
+            saturated_for_s=self.saturated_for_s,
+            filled_within_s=self.saturated_for_s,
+        )
+
+
+@contextmanager
+def fresh_run(
+    engine_name: str,
+    settings: Settings,
+    phases: Phases,
+    screen: Screen,
+    guard: terminal.Guard,
+    open_session: OpenSession,
+    prepare: Prepare,
+    clock: Clock,
+) -> Iterator["ComparedRun"]:
+    """Start a stack and load the demo; stop everything at the end.
+
+    Raises:
+        RacetrackError: a part of the stack failed.
+        Interrupted: by a signal.
+    """
+    engine, stack = prepare(engine_name, settings, screen.say)
+    folder = RunFolder.create(settings.logs_folder, engine_name, "compared")
+    asked = RunArguments(
+        pageviews_per_s=int(settings.pageviews_per_second_start),
+        wait_s=phases.settle_s,
+        samples=1,
+        delay_s=1.0,
+        warm_up_s=phases.warm_up_s,
+    )
+    describe_run(folder, engine, stack, asked)
+    session = open_session(engine, stack, folder, screen, 1.0)
+    with recorded_run(folder, guard, session.stop) as recorded:
+        session.start_stack()
+        session.run_demo()
+        load = loads.load_of(PAGEVIEWS, session, folder.path, settings)
+        yield ComparedRun(load, folder, settings, phases, screen, guard, clock)
+        recorded.text = "ok"
+    guard.rearm()
+    stack.speed_up_next_start(screen.say)
+
+
+class ComparedRun:
+    """The phases of a run; each window becomes a piece of the comparison."""
+
+    def __init__(
+        self,
+        load: Load,
+        folder: RunFolder,
+        settings: Settings,
+        phases: Phases,
+        screen: Screen,
+        guard: terminal.Guard,
+        clock: Clock,
+    ) -> None:
+        self._load, self._session, self._folder = load, load.session, folder
+        self._settings, self._phases, self._clock = settings, phases, clock
+        self._screen, self._guard = screen, guard
+
+    def probe(self) -> float:
+        """Return the throughput of the cold engine at saturation, for a choice of rates.
+
+        Raises:
+            RacetrackError: it was not saturated, or a part of the stack failed.
+        """
+        durations = self._phases.saturating()
+        saturation = Saturation(self._load, self._folder.path, self._load.start_per_s, durations)
+        saturation.warm_up()
+        return self._work_of_last(PROBE_S).work.per_s
+
+    def measure(
+        self, run: PlannedRun, missing: Sequence[int | None], rates: Sequence[int], keep: Keep
+    ) -> None:
+        """Warm up at the highest rate, and measure what is missing, in the order of `rates`.
+
+        Raises:
+            RacetrackError: a part of the stack failed.
+        """
+        top = max(rates)
+        self._load.set_rate(top)
+        self._session.watch(self._phases.warm_up_s, "warming up")
+
+        def repeated(once: Callable[[], Piece]) -> None:
+            def kept() -> Piece:
+                piece = once()
+                keep(piece)
+                return piece
+
+            repeat_while_void(kept, _why_void, self._screen, self._guard)
+
+        for rate in rates:
+            if rate in missing:
+                repeated(partial(self._at_rate, run, rate))
+        if None in missing:
+            durations = self._phases.saturating()
+            saturation = Saturation(self._load, self._folder.path, top, durations)
+            repeated(partial(self._at_saturation, run, saturation, keep))
+
+    def _at_rate(self, run: PlannedRun, per_s: int) -> Piece:
+        sample = self._load.sample()
+        if sample.due - sample.counted > BACKLOG_S * per_s:
+            trials.drain(self._load, per_s)
+        rate_set_ms = self._clock.now_ms()
+        self._load.set_rate(per_s)
+        self._session.watch(self._phases.settle_s, "settling")
+        start_ms = self._clock.now_ms()
+        self._session.watch(self._phases.watch_s, "measuring")
+        window = Window(start_ms=start_ms, end_ms=self._clock.now_ms())
+        self._session.watch(trials.ROWS_WITHIN_S, "measuring")
+        self._session.sample_memory()
+        return self._piece(run, per_s, Measured(window=window, rate_set_ms=rate_set_ms, cpu_s={}))
+
+    def _piece(self, run: PlannedRun, per_s: int, measured: Measured) -> Piece:
+        """Return the figures of a window, computed as those of a run with this window."""
+        record = read_run(self._folder.path)
+        asked = RunArguments(
+            pageviews_per_s=per_s, wait_s=self._phases.settle_s, samples=1, delay_s=1.0
+        )
+        record.asked, record.measured = asked, measured
+        record.results = figures.results_of(self._folder.path, record)
+        return Piece(
+            engine=run.engine,
+            repeat=run.repeat,
+            pageviews_per_s=per_s,
+            tag=self._folder.tag,
+            window=measured.window,
+            outcome=outcome.run_outcome(record),
+            verdict=str(record.results.verdict.kind),
+            figures=figures_of(record),
+        )
+
+    def _at_saturation(self, run: PlannedRun, saturation: Saturation, keep: Keep) -> Piece:
+        """Measure the capacity. If the engine fails meanwhile, such as for lack of memory, what it
+        did until then is a lower bound.
+
+        Raises:
+            RacetrackError: it failed before it had done anything at saturation.
+        """
+        began_ms = self._clock.now_ms()
+        try:
+            window = saturation.measure()
+        except RacetrackError as error:
+            within_s = min(self._phases.saturation_s, (self._clock.now_ms() - began_ms) / 1000)
+            made = self._work_of_last(within_s)
+            keep(self._capacity(run, self._last(within_s), made, f"it ended: {error}"))
+            raise
+        try:
+            made = self._load.work(window, self._phases.batch_s)
+        except ValueError as error:
+            raise RacetrackError(f"Its capacity is unknown: {error}.") from error
+        idle = f"it was idle for {100 * made.work.idle_share:.0f} % of the time"
+        return self._capacity(run, window, made, "" if made.work.is_capacity else idle)
+
+    def _last(self, seconds: float) -> Window:
+        now_ms = self._clock.now_ms()
+        return Window(start_ms=now_ms - round(1000 * seconds), end_ms=now_ms)
+
+    def _work_of_last(self, seconds: float) -> MeasuredWork:
+        try:
+            return self._load.work(self._last(seconds), self._phases.batch_s)
+        except ValueError as error:
+            raise RacetrackError(f"Its capacity is unknown: {error}.") from error
+
+    def _capacity(self, run: PlannedRun, window: Window, made: MeasuredWork, bound: str) -> Piece:
+        noise = raw.noise(self._folder.path)
+        cpu_s = cpu_s_per_million(
+            raw.usage(self._folder.path),
+            window.start_ms,
+            window.end_ms,
+            counted=made.work.per_s * window.seconds,
+        )
+        own = read_run(self._folder.path).engine_services
+        return Piece(
+            engine=run.engine,
+            repeat=run.repeat,
+            pageviews_per_s=None,
+            tag=self._folder.tag,
+            window=window,
+            outcome=why_window_is_void(noise, window, for_record(self._settings)) or "ok",
+            figures={
+                "capacity_per_s": made.work.per_s,
+                "saturated_cpu_s_per_million": sum(cpu_s.get(name, 0.0) for name in own) or None,
+                "idle_share_pct": 100 * made.work.idle_share,
+            },
+            is_lower_bound=bool(bound),
+            remark=bound,
+        )
+
+
+def _why_void(piece: Piece) -> str | None:
+    return piece.outcome if is_void(piece.outcome) else None

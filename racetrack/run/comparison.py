@@ -1,0 +1,345 @@
+"""Comparison: engines take turns on fresh stacks, each at the same rates and at saturation."""
+
+import random
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from racetrack import config, engines, host, terminal
+from racetrack.clock import SYSTEM_CLOCK, Clock
+from racetrack.config import Settings, load
+from racetrack.errors import RacetrackError, UsageError
+from racetrack.results.comparison import FILE, ComparisonRecord, Piece, PlannedRun
+from racetrack.results.folder import named_folder, read_record
+from racetrack.results.json_file import write_json
+from racetrack.results.search import PAGEVIEWS
+from racetrack.run import loads
+from racetrack.run.checks import require_usable, services_of
+from racetrack.run.compared_run import (
+    ComparedRun,
+    OpenSession,
+    Phases,
+    Prepare,
+    fresh_run,
+    prepared,
+)
+from racetrack.run.session import Session
+from racetrack.stack.runtime import open_stack
+from racetrack.terminal import Screen
+from racetrack.workloads.contract import find_workload
+
+# Rates found by a probe: shares of the slowest engine's capacity, rounded down to one digit.
+SHARES = (0.1, 0.25, 0.5)
+# A quick comparison has no time for probes; every engine held these on two cores.
+QUICK_RATES = (2_000, 10_000)
+QUICK_REPEATS, REPEATS = 2, 3
+READS_PER_S, TRACER_EVENTS_PER_S = 2, 12
+# One rule for all heaps: this share of the machine's memory, in steps of HEAP_STEP_MIB. The broker
+# keeps a sixth; the rest is for memory outside of heaps, and for the other services.
+HEAP_SHARE, HEAP_STEP_MIB = 1 / 3, 256
+HEAP_ENDINGS = {"_heap": "m", "_memory_mib": ""}
+PHASES = Phases(
+    warm_up_s=60, settle_s=10, watch_s=40, saturated_for_s=30, saturation_s=60, batch_s=30
+)
+QUICK = Phases(
+    warm_up_s=20, settle_s=4, watch_s=12, saturated_for_s=12, saturation_s=20, batch_s=10
+)
+
+
+def phases_of(record: ComparisonRecord) -> Phases:
+    """Return the durations of a comparison."""
+    return QUICK if record.is_quick else PHASES
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Arguments of the command line; `given` are names of settings that the user has set."""
+
+    engines: tuple[str, ...]
+    rates: tuple[int, ...] = ()
+    repeats: int | None = None
+    is_quick: bool = False
+    reads: bool = True
+    workload: str | None = None
+    seed: int | None = None
+    given: frozenset[str] = frozenset()
+
+
+def planned(asked: Asked) -> ComparisonRecord:
+    """Return the plan of a comparison: settings by engine, and the order of runs.
+
+    Raises:
+        UsageError: an engine or a setting can't be used.
+    """
+    fixed = {"WORKLOAD": asked.workload} if asked.workload else {}
+    settings = load(fixed)
+    read = _reads(settings.workload) if asked.reads else {}
+    heaps = {name: _heaps(name) for name in asked.engines}
+    own = {name: {**fixed, **_not_given({**read, **heaps[name]}, asked)} for name in asked.engines}
+    repeats = asked.repeats or (QUICK_REPEATS if asked.is_quick else REPEATS)
+    seed = random.randrange(10_000) if asked.seed is None else asked.seed  # noqa: S311
+    return ComparisonRecord(
+        engines=asked.engines,
+        rates=tuple(sorted(asked.rates or (QUICK_RATES if asked.is_quick else ()))),
+        repeats=repeats,
+        is_quick=asked.is_quick,
+        reads_per_s=load(own[asked.engines[0]]).reads_per_second,
+        seed=seed,
+        settings=own,
+        heap_rule=_describe_heaps(heaps, asked),
+        machine=host.describe(),
+        workload=settings.workload,
+        order=_order(asked.engines, repeats, seed),
+    )
+
+
+def _not_given(settings: Mapping[str, str], asked: Asked) -> dict[str, str]:
+    """Return the settings that the user has not set."""
+    return {name: value for name, value in settings.items() if name not in asked.given}
+
+
+def _reads(workload_name: str) -> dict[str, str]:
+    """Return the settings for a client that reads the views, and for the age of its answers."""
+    workload, wanted = find_workload(workload_name), {}
+    if workload.queries:
+        wanted["READS_PER_SECOND"] = str(READS_PER_S)
+    if "tracer_events_per_second" in workload.rates:
+        wanted["TRACER_EVENTS_PER_SECOND"] = str(TRACER_EVENTS_PER_S)
+    return wanted
+
+
+def _heaps(engine: str) -> dict[str, str]:
+    """Return the settings that size the heaps of an engine."""
+    whole_mib = psutil.virtual_memory().total >> 20
+    mib = max(1, int(whole_mib * HEAP_SHARE) // HEAP_STEP_MIB) * HEAP_STEP_MIB
+    return {
+        name.upper(): f"{mib}{unit}"
+        for name in config.of_engine(engine)
+        for ending, unit in HEAP_ENDINGS.items()
+        if name.endswith(ending)
+    }
+
+
+def _describe_heaps(heaps: Mapping[str, Mapping[str, str]], asked: Asked) -> str:
+    every = {name: value for each in heaps.values() for name, value in each.items()}
+    sized = ", ".join(f"{name}={value}" for name, value in _not_given(every, asked).items())
+    own = ", ".join(name for name in every if name in asked.given)
+    rule = f"Heaps are a third of the machine's memory: {sized}" if sized else ""
+    return "; ".join(filter(None, (rule, f"set by the user: {own}" if own else "")))
+
+
+def _order(names: Sequence[str], repeats: int, seed: int) -> tuple[PlannedRun, ...]:
+    """Return the runs: each repeat has every engine once, in random order."""
+    rng = random.Random(seed)  # noqa: S311
+    return tuple(
+        PlannedRun(engine=name, repeat=repeat)
+        for repeat in range(1, repeats + 1)
+        for name in rng.sample(list(names), len(names))
+    )
+
+
+def settings_for(record: ComparisonRecord, engine: str, logs_folder: Path) -> Settings:
+    """Return the settings of an engine's runs, with a broker that keeps a bounded backlog.
+
+    Raises:
+        UsageError: they can't be used.
+    """
+    overrides = {**record.settings[engine], "LOGS_FOLDER": str(logs_folder.resolve())}
+    return loads.settings_for(PAGEVIEWS, engines.find_engine(engine), load(overrides))
+
+
+def require_possible(record: ComparisonRecord) -> None:
+    """Check every engine before the first run.
+
+    Raises:
+        UsageError, SetupError: one of them can't be run.
+    """
+    for name in record.engines:
+        engine = engines.find_engine(name)
+        settings = settings_for(record, name, load().logs_folder)
+        stack = open_stack(settings, services_of(engine, settings), lambda _: None)
+        require_usable(engine, stack)
+        record.runtime = stack.runtime
+        record.caveats[name] = tuple(engine.caveats(settings))
+
+
+def begin(record: ComparisonRecord) -> Path:
+    """Create the folder of a comparison with its plan; return the folder."""
+    folder = named_folder(load().logs_folder, "compare")
+    write_json(folder / FILE, record.model_dump(mode="json"))
+    return folder
+
+
+def read(folder: Path) -> ComparisonRecord:
+    """Return the comparison of a folder.
+
+    Raises:
+        UsageError: it is not the folder of a comparison.
+    """
+    try:
+        return read_record(folder / FILE, ComparisonRecord)
+    except FileNotFoundError:
+        raise UsageError(
+            f"{folder} holds no {FILE}: it is not the folder of a comparison."
+        ) from None
+
+
+def left_s(record: ComparisonRecord) -> float:
+    """Return the estimated time for what has not been measured."""
+    phases, rates = phases_of(record), len(record.rates) or len(SHARES)
+    runs = sum(bool(record.missing(run)) or not record.rates for run in record.order)
+    probes = 0 if record.rates else len(record.engines) - len(record.probed_per_s)
+    return runs * phases.run_s(rates) + probes * phases.probe_s
+
+
+def describe_plan(record: ComparisonRecord) -> list[str]:
+    """Return what a comparison does and how long that takes, in lines."""
+    phases = phases_of(record)
+    rates = " and ".join(f"{rate:,}" for rate in record.rates)
+    at = f"at {rates}/s" if rates else "at three rates that a short probe of each engine finds"
+    order = " ".join(run.engine for run in record.order)
+    minutes = f"{left_s(record) / 60:.0f} minutes, and longer if other programs disturb it"
+    each_s = f"for {phases.watch_s:g} s each in random order"
+    saturated = f"then saturation for {phases.saturation_s:g} s"
+    lines = [
+        f"Comparing {', '.join(record.engines)} takes about {minutes}:",
+        f"  {len(record.order)} runs on fresh stacks, in the order {order} (seed {record.seed})",
+        f"  each run: {phases.warm_up_s:g} s of warm-up, {at} {each_s}, {saturated}",
+    ]
+    return [*lines, *([f"  {record.heap_rule}"] if record.heap_rule else [])]
+
+
+class Comparison:
+    """Carries out what is missing of a comparison; every piece goes into its record at once."""
+
+    def __init__(
+        self,
+        folder: Path,
+        screen: Screen,
+        guard: terminal.Guard,
+        *,
+        open_session: OpenSession = Session,
+        prepare: Prepare = prepared,
+        clock: Clock = SYSTEM_CLOCK,
+        phases: Phases | None = None,
+    ) -> None:
+        self.folder, self.record = folder, read(folder)
+        self._screen, self._guard = screen, guard
+        self._open_session, self._prepare, self._clock = open_session, prepare, clock
+        self._phases = phases or phases_of(self.record)
+
+    def run(self) -> ComparisonRecord:
+        """Probe, if rates are to be found, and measure what is missing. An engine that fails ends
+        its run only.
+
+        Raises:
+            RacetrackError: a probe failed, so there are no rates.
+            Interrupted: by a signal; what was measured counts, and the rest can be resumed.
+        """
+        if not self.record.rates:
+            self._find_rates()
+        pending = [run for run in self.record.order if self.record.missing(run)]
+        for number, run in enumerate(pending, start=1):
+            minutes = left_s(self.record) / 60
+            self._screen.heading(
+                f"== run {number} of {len(pending)}: {run.engine}, repeat {run.repeat}; about"
+                f" {minutes:.0f} minutes left"
+            )
+            began_s = self._clock.monotonic()
+            try:
+                with self._fresh(run.engine) as fresh:
+                    fresh.measure(run, self.record.missing(run), self._rates_of(run), self.keep)
+            except RacetrackError as error:
+                self._screen.say(f"  {run.engine} failed: {error}")
+                self._fail(run, str(error))
+            finally:
+                self.record.minutes += (self._clock.monotonic() - began_s) / 60
+                self._write()
+            self._guard.rearm()
+        return self.record
+
+    def _fresh(self, engine: str) -> AbstractContextManager[ComparedRun]:
+        settings = settings_for(self.record, engine, self.folder.parent)
+        make = (self._screen, self._guard, self._open_session, self._prepare, self._clock)
+        return fresh_run(engine, settings, self._phases, *make)
+
+    def _rates_of(self, run: PlannedRun) -> list[int]:
+        """Return the rates in the random order of this run."""
+        rng = random.Random(f"{self.record.seed} {run.engine} {run.repeat}")  # noqa: S311
+        return rng.sample(self.record.rates, len(self.record.rates))
+
+    def keep(self, piece: Piece) -> None:
+        """Add a piece to the record, in the place of an earlier void one."""
+        same = (piece.engine, piece.repeat, piece.pageviews_per_s)
+        others = [
+            one
+            for one in self.record.pieces
+            if (one.engine, one.repeat, one.pageviews_per_s) != same
+        ]
+        self.record.pieces = (*others, piece)
+        self._write()
+        self._screen.say(f"  {_describe(piece)}")
+
+    def _fail(self, run: PlannedRun, why: str) -> None:
+        """Record the missing pieces of a run that failed."""
+        for rate in self.record.missing(run):
+            self.keep(
+                Piece(
+                    engine=run.engine,
+                    repeat=run.repeat,
+                    pageviews_per_s=rate,
+                    tag="",
+                    outcome=why,
+                )
+            )
+
+    def _find_rates(self) -> None:
+        for name in self.record.engines:
+            if name in self.record.probed_per_s:
+                continue
+            self._screen.heading(f"== probe of {name}")
+            with self._fresh(name) as fresh:
+                per_s = fresh.probe()
+            self.record.probed_per_s = {**self.record.probed_per_s, name: per_s}
+            self._write()
+            self._screen.say(f"  {name} counted {per_s:,.0f}/s at saturation, cold")
+            self._guard.rearm()
+        least = min(self.record.probed_per_s.values())
+        self.record.rates = tuple(sorted({rounded_down(share * least) for share in SHARES}))
+        self._write()
+
+    def _write(self) -> None:
+        write_json(self.folder / FILE, self.record.model_dump(mode="json"))
+
+
+def rounded_down(per_s: float) -> int:
+    """Return a rate with one significant digit, at least 1, so that repeats of a comparison have
+    the same rates."""
+    whole = max(1, int(per_s))
+    unit = 10 ** (len(str(whole)) - 1)
+    return int(whole // unit * unit)
+
+
+def _describe(piece: Piece) -> str:
+    where = "saturation" if piece.pageviews_per_s is None else f"{piece.pageviews_per_s:,}/s"
+    if piece.outcome != "ok":
+        return f"{where}: {piece.outcome}"
+    of = piece.figures
+    if piece.pageviews_per_s is None:
+        least = "at least " if piece.is_lower_bound else ""
+        return (
+            f"{where}: capacity {least}{of['capacity_per_s'] or 0:,.0f}/s {piece.remark}".rstrip()
+        )
+    parts = [
+        f"{title} {value:,.{places}f} {unit}"
+        for title, key, places, unit in (
+            ("lag p50", "lag_p50_ms", 0, "ms"),
+            ("p99", "lag_p99_ms", 0, "ms"),
+            ("CPU", "cpu_s_per_million", 1, "CPU-s per million"),
+        )
+        if (value := of.get(key)) is not None
+    ]
+    return f"{where}: {', '.join(parts)}; {piece.verdict}"

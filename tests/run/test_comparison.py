@@ -1,0 +1,243 @@
+"""A comparison, whole, on engines and a clock that are made up: its plan, its pieces, engines that
+fail, and resumption."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from racetrack import terminal
+from racetrack.analysis.comparison import answers
+from racetrack.analysis.sides import sides_of
+from racetrack.config import load
+from racetrack.errors import UsageError
+from racetrack.results.comparison import FILE, ComparisonRecord, PlannedRun
+from racetrack.results.folder import RunFolder, read_run
+from racetrack.run import comparison
+from racetrack.run.comparison import QUICK, Asked, Comparison, planned, rounded_down
+from racetrack.run.session import Session
+from racetrack.stack.contract import Stack
+from racetrack.terminal import Screen
+from simulations.fluid import SimulatedEngine
+from tests.run.fluid_session import FakeClock, FluidSession
+from tests.run.made_up import MadeUpEngine, MadeUpStack
+from tests.some_engines import TWO
+
+SWIFT, SLOW = TWO
+CAPACITY = {SWIFT: 30_000.0, SLOW: 12_000.0}
+Change = Callable[[FluidSession], None]
+
+
+class Named(MadeUpEngine):
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name, self.services = name, (name,)
+
+
+class MadeUp:
+    """Where comparisons run; `change` is called with each session."""
+
+    def __init__(self, logs: Path) -> None:
+        self.clock, self.sessions = FakeClock(), list[FluidSession]()
+        self.logs = logs
+        self.change: Change = lambda _: None
+
+    def session(
+        self, engine: MadeUpEngine, _stack: Stack, folder: RunFolder, *_: object
+    ) -> Session:
+        rng = np.random.default_rng(len(self.sessions))
+        fluid = SimulatedEngine(per_s=CAPACITY[engine.name], noise=0.02)
+        made = FluidSession(self.clock, fluid, rng, folder, engine.name)
+        self.change(made)
+        self.sessions.append(made)
+        return cast(Session, made)
+
+    def begin(self, rates: tuple[int, ...] = (2_000, 5_000)) -> Path:
+        folder = self.logs / "compare"
+        folder.mkdir()
+        runs = [PlannedRun(engine=name, repeat=each) for each in (1, 2) for name in CAPACITY]
+        record = ComparisonRecord(
+            engines=tuple(CAPACITY),
+            rates=rates,
+            repeats=2,
+            is_quick=True,
+            seed=1,
+            settings={name: {"NOISE_GATE": "true"} for name in CAPACITY},
+            order=tuple(runs),
+        )
+        (folder / FILE).write_text(record.model_dump_json())
+        return folder
+
+    def carry_out(self, folder: Path) -> ComparisonRecord:
+        screen, guard = Screen(Console(quiet=True)), terminal.Guard(print)
+        return Comparison(
+            folder,
+            screen,
+            guard,
+            open_session=self.session,
+            prepare=lambda name, settings, _: (Named(name), MadeUpStack(settings).as_stack()),
+            clock=self.clock,
+        ).run()
+
+
+@pytest.fixture
+def made_up(tmp_path: Path) -> MadeUp:
+    return MadeUp(tmp_path)
+
+
+def test_each_engine_is_measured_at_every_rate_and_at_saturation(made_up: MadeUp) -> None:
+    record = made_up.carry_out(made_up.begin())
+    assert [piece.outcome for piece in record.pieces] == ["ok"] * 12
+    assert not any(record.missing(run) for run in record.order)
+    for piece in record.pieces:
+        assert read_run(made_up.logs / piece.tag).outcome == "ok"
+        if piece.pageviews_per_s is None:
+            expected = CAPACITY[piece.engine]
+            assert piece.figures["capacity_per_s"] == pytest.approx(expected, rel=0.05)
+        else:
+            assert piece.verdict != "fell behind"
+            assert piece.figures["cpu_s_per_million"] == pytest.approx(10, rel=0.05)
+            assert (piece.figures["lag_p99_ms"] or 0) > 0
+    # In an order of its own for each run, after a warm-up at the highest.
+    orders = [session.set_to for session in made_up.sessions]
+    assert all(order[0] == 5_000 and sorted(order[1:]) == [2_000, 5_000] for order in orders)
+
+
+def test_its_answer_is_that_the_swift_one_gets_furthest(made_up: MadeUp) -> None:
+    sides = sides_of(made_up.carry_out(made_up.begin()))
+    of_capacity = next(one for one in answers(sides) if one.metric.key == "capacity_per_s")
+    assert of_capacity.leaders == (SWIFT,)
+    found = of_capacity.between(SWIFT, SLOW)
+    assert found and found.ratio.ratio == pytest.approx(2.5, rel=0.05)
+
+
+def test_an_engine_that_runs_out_of_memory_gets_a_lower_bound(made_up: MadeUp) -> None:
+    def dies(session: FluidSession) -> None:
+        if session.service == SWIFT:
+            session.dies_at_s = QUICK.warm_up_s + 2 * (QUICK.settle_s + QUICK.watch_s) + 30
+
+    made_up.change = dies
+    record = made_up.carry_out(made_up.begin())
+    bounds = [piece for piece in record.pieces if piece.is_lower_bound]
+    assert {(piece.engine, piece.pageviews_per_s) for piece in bounds} == {(SWIFT, None)}
+    assert all("out of memory" in piece.remark for piece in bounds)
+    assert all((piece.figures["capacity_per_s"] or 0) > 10_000 for piece in bounds)
+    (swift, slow) = sides_of(record)
+    assert swift.lower_bounds == {"capacity_per_s"} and not slow.lower_bounds
+
+
+def test_an_engine_that_fails_at_a_rate_ends_its_run_only(made_up: MadeUp) -> None:
+    def dies(session: FluidSession) -> None:
+        if session.service == SWIFT:
+            session.dies_at_s = QUICK.warm_up_s + 1
+
+    made_up.change = dies
+    record = made_up.carry_out(made_up.begin())
+    outcomes = {(piece.engine, piece.outcome) for piece in record.pieces}
+    assert outcomes == {(SWIFT, "the engine ended: out of memory"), (SLOW, "ok")}
+    assert len(record.pieces) == 12
+
+
+def test_what_was_measured_before_an_interruption_counts(made_up: MadeUp) -> None:
+    folder = made_up.begin()
+
+    def interrupt(session: FluidSession) -> None:
+        if len(made_up.sessions) == 2:
+            raise terminal.Interrupted(signal.SIGINT)
+
+    made_up.change = interrupt
+    with pytest.raises(terminal.Interrupted):
+        made_up.carry_out(folder)
+    before = comparison.read(folder)
+    assert len(before.pieces) == 6
+    made_up.change = lambda _: None
+    after = made_up.carry_out(folder)
+    assert after.pieces[:6] == before.pieces
+    assert len(after.pieces) == 12
+    assert len(made_up.sessions) == 4
+
+
+def test_a_piece_that_others_disturbed_is_measured_again(made_up: MadeUp) -> None:
+    def disturb(session: FluidSession) -> None:
+        if len(made_up.sessions) == 1:
+            session.disturbed_until_s = QUICK.warm_up_s + QUICK.settle_s + QUICK.watch_s
+
+    made_up.change = disturb
+    record = made_up.carry_out(made_up.begin())
+    assert [piece.outcome for piece in record.pieces] == ["ok"] * 12
+    times_set = [len(session.set_to) for session in made_up.sessions]
+    assert times_set[1] > times_set[0] == 3
+
+
+def test_pieces_that_were_never_quiet_are_missing(made_up: MadeUp) -> None:
+    def disturb(session: FluidSession) -> None:
+        if len(made_up.sessions) == 3:
+            session.disturbed_until_s = float("inf")
+
+    made_up.change = disturb
+    folder = made_up.begin()
+    record = made_up.carry_out(folder)
+    assert [len(record.missing(run)) for run in record.order] == [0, 0, 0, 3]
+    assert all("other programs used 33" in piece.outcome for piece in record.pieces[9:])
+    made_up.change = lambda _: None
+    assert not any(map(made_up.carry_out(folder).missing, record.order))
+
+
+def test_rates_are_found_by_a_probe_of_each_engine(made_up: MadeUp) -> None:
+    record = made_up.carry_out(made_up.begin(rates=()))
+    assert record.probed_per_s[SLOW] == pytest.approx(12_000, rel=0.1)
+    slowest = record.probed_per_s[SLOW]
+    assert record.rates == tuple(rounded_down(share * slowest) for share in (0.1, 0.25, 0.5))
+    assert len(record.pieces) == 16
+
+
+@pytest.mark.parametrize(("per_s", "rate"), [(12_345, 10_000), (999, 900), (5, 5), (0.4, 1)])
+def test_found_rates_have_one_digit(per_s: float, rate: int) -> None:
+    assert rounded_down(per_s) == rate
+
+
+def test_the_plan_has_every_engine_once_a_repeat_in_random_order() -> None:
+    plan = planned(Asked(engines=TWO, seed=3))
+    assert len(plan.order) == 6
+    for repeat in (1, 2, 3):
+        assert {run.engine for run in plan.order if run.repeat == repeat} == set(TWO)
+    assert planned(Asked(engines=TWO, seed=3)).order == plan.order
+    assert any(planned(Asked(engines=TWO, seed=seed)).order != plan.order for seed in range(9))
+
+
+def test_heaps_and_reads_are_set_by_one_rule_unless_the_user_has_set_them() -> None:
+    plan = planned(Asked(engines=("dh", "flink")))
+    heap = plan.settings["dh"]["DEEPHAVEN_HEAP"]
+    assert plan.settings["flink"]["FLINK_HEAP"] == heap
+    assert f"FLINK_HEAP={heap}" in plan.heap_rule
+    assert plan.reads_per_s == 2
+    own = planned(Asked(engines=("dh",), given=frozenset({"DEEPHAVEN_HEAP"}), reads=False))
+    assert own.settings["dh"] == {}
+    assert own.heap_rule == "set by the user: DEEPHAVEN_HEAP"
+    assert own.reads_per_s == load().reads_per_second
+
+
+def test_a_quick_comparison_of_two_takes_ten_minutes_and_one_of_three_an_hour() -> None:
+    for engines_of, is_quick, most_s in ((TWO, True, 600), (("a", "b", "c"), False, 3_600)):
+        record = ComparisonRecord(
+            engines=engines_of,
+            rates=(2_000, 10_000) if is_quick else (),
+            repeats=2 if is_quick else 3,
+            is_quick=is_quick,
+            seed=1,
+            order=tuple(
+                PlannedRun(engine=name, repeat=each)
+                for each in range(1, 3 if is_quick else 4)
+                for name in engines_of
+            ),
+        )
+        assert comparison.left_s(record) <= most_s
+
+
+def test_another_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not the folder of a comparison"):
+        comparison.read(tmp_path)
