@@ -114,8 +114,15 @@ class _Client:
 class ControlServer:
     """Accepts clients and executes their commands."""
 
-    def __init__(self, load: Load, log: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        load: Load,
+        log: Callable[[str], None],
+        max_clients: int = MAX_CLIENTS,
+        log_http_every_s: float = LOG_HTTP_EVERY_S,
+    ) -> None:
         self._load, self._log = load, log
+        self._max_clients, self._log_http_every_s = max_clients, log_http_every_s
         self._commands = Commands(load)
         self._clients: set[_Client] = set()
         self._server: asyncio.AbstractServer | None = None
@@ -151,8 +158,8 @@ class ControlServer:
         client = _Client(reader, writer)
         self._clients.add(client)
         try:
-            if len(self._clients) > MAX_CLIENTS:
-                client.send(f"Error: {MAX_CLIENTS} clients are connected already. Goodbye.")
+            if len(self._clients) > self._max_clients:
+                client.send(f"Error: {self._max_clients} clients are connected already. Goodbye.")
                 await client.hang_up()
             else:
                 client.send(GREETING)
@@ -211,9 +218,9 @@ class ControlServer:
         return await flushed
 
     def _log_http(self, client: _Client) -> None:
-        """Log a disconnected browser, once per LOG_HTTP_EVERY_S: a page can send many requests."""
+        """Log a disconnected browser, once in a while: a page can send many requests."""
         self._http_unlogged += 1
-        if time.monotonic() > self._http_logged_s + LOG_HTTP_EVERY_S:
+        if time.monotonic() > self._http_logged_s + self._log_http_every_s:
             more = self._http_unlogged - 1
             self._log(
                 f"Control {client.name} dropped: it speaks HTTP or TLS, as a web page in a browser "

@@ -82,8 +82,9 @@ def all_derived(workload: Workload, events: Events, start_ns: int) -> list[Deriv
 class Feed:
     """Distributes derived events of all kinds to the partitions of a worker, in due order."""
 
-    def __init__(self, every: Sequence[DerivedEvents]) -> None:
-        self._every = every
+    def __init__(self, every: Sequence[DerivedEvents], max_waiting: int = MAX_WAITING) -> None:
+        """`max_waiting` limits the events that wait in a partition."""
+        self._every, self._max_waiting = every, max_waiting
 
     def join(
         self,
@@ -109,7 +110,7 @@ class Feed:
         """Distribute due events; return the time up to which all of them have been distributed."""
         if not states:
             return now_ns
-        room = MAX_WAITING - max(len(state.derived) for state in states.values())
+        room = self._max_waiting - max(len(state.derived) for state in states.values())
         until_ns = now_ns
         for derived in self._every:
             for event in derived.take(until_ns, max(0, min(room, MAX_PER_TURN))):

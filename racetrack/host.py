@@ -29,11 +29,11 @@ def usable_cores() -> frozenset[int]:
     return frozenset(os.sched_getaffinity(0))
 
 
-def describe() -> "Machine":
+def describe(cpuinfo: Path = CPUINFO) -> "Machine":
     """Return CPU model, cores, memory, kernel and distribution of this machine."""
     from racetrack.results.run import Machine  # heavy; most commands do not need it
 
-    cpu = _fields(CPUINFO)
+    cpu = _fields(cpuinfo)
     return Machine(
         cpu_model=cpu.get("model name") or platform.processor(),
         cpu_numbers=cpu_numbers(cpu),

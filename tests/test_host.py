@@ -5,9 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from racetrack import host
 from racetrack.host import ProcessTree, describe
 
 X86 = """processor\t: 0
@@ -27,32 +24,25 @@ CPU part\t: 0xd40
 """
 
 
-def described(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cpuinfo: str) -> str:
+def described(tmp_path: Path, cpuinfo: str) -> str:
     told = tmp_path / "cpuinfo"
     told.write_text(cpuinfo)
-    monkeypatch.setattr(host, "CPUINFO", told)
-    return str(describe())
+    return str(describe(told))
 
 
-def test_processors_of_one_name_are_told_apart(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    older = described(monkeypatch, tmp_path, X86.format(family=25, model=1))
-    newer = described(monkeypatch, tmp_path, X86.format(family=26, model=2))
+def test_processors_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    older = described(tmp_path, X86.format(family=25, model=1))
+    newer = described(tmp_path, X86.format(family=26, model=2))
     assert older.startswith("AMD EPYC (family 25, model 1), ")
     assert newer.startswith("AMD EPYC (family 26, model 2), ")
 
 
-def test_arm_numbers_its_processors_in_another_way(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    assert "(implementer 0x41, part 0xd40), " in described(monkeypatch, tmp_path, ARM)
+def test_arm_numbers_its_processors_in_another_way(tmp_path: Path) -> None:
+    assert "(implementer 0x41, part 0xd40), " in described(tmp_path, ARM)
 
 
-def test_a_machine_that_numbers_nothing_is_described_without(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    assert "(" not in described(monkeypatch, tmp_path, "processor\t: 0\nmodel name\t: X\n")
+def test_a_machine_that_numbers_nothing_is_described_without(tmp_path: Path) -> None:
+    assert "(" not in described(tmp_path, "processor\t: 0\nmodel name\t: X\n")
 
 
 def write(proc: Path, pid: int, parent: int, name: str = "sh") -> None:

@@ -32,9 +32,9 @@ class Packages:
     never_read: tuple[str, ...] = DOCUMENTATION
 
 
-def host() -> tuple[str, str]:
+def host(release_file: Path = OS_RELEASE) -> tuple[str, str]:
     """Return this machine's distribution and release, such as `debian` and `bookworm`."""
-    release = os_release(OS_RELEASE.read_text() if OS_RELEASE.exists() else "")
+    release = os_release(release_file.read_text() if release_file.exists() else "")
     return release.get("ID", "unknown"), release.get("VERSION_CODENAME", "unknown")
 
 

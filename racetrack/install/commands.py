@@ -80,9 +80,11 @@ class Runner:
         say: Say,
         children: Children,
         keep_open: Sequence[int] = (),
+        backoff_s: Sequence[float] = BACKOFF_S,
     ) -> None:
         self._part, self._log, self._scratch, self._say = part, log, scratch, say
         self._children, self._keep_open = children, keep_open
+        self._backoff_s = backoff_s
 
     def __call__(
         self,
@@ -100,7 +102,7 @@ class Runner:
             SetupError: all attempts failed; the message contains the last lines of the output.
             Stopped: the set-up was interrupted.
         """
-        for backoff_s in (*BACKOFF_S, None):
+        for backoff_s in (*self._backoff_s, None):
             code, out, err = self._once([str(arg) for arg in argv], cwd, env or {})
             if code == 0:
                 return out

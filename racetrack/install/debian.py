@@ -7,6 +7,7 @@ unpacked because installing their packages would start system services.
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 from racetrack.install import apt
 from racetrack.install.recipe import Recipe, Site
@@ -32,9 +33,9 @@ COMPOSE_SUITE = "trixie"
 COMPOSE_PLUGIN = "usr/libexec/docker/cli-plugins/docker-compose"
 
 
-def mysql() -> Recipe:
+def mysql(release_file: Path = apt.OS_RELEASE) -> Recipe:
     """Return the recipe of `usr/sbin/mysqld` with its libraries and loader."""
-    distribution, release = apt.host()
+    distribution, release = apt.host(release_file)
     suite = "sid" if distribution == "debian" else release
     never_read = (*apt.DOCUMENTATION, *MYSQL_NEVER_READ)
     packages = apt.Packages("mysql", suite, MYSQL_SERVERS, MYSQL_NEEDS, never_read)

@@ -1,6 +1,8 @@
 """End offsets of a topic, as the broker reports them."""
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException
 
@@ -21,7 +23,12 @@ class TopicOffsets:
     """Offsets of one topic. All queries use the same client, so each costs one request; no message
     is read."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        open_client: Callable[[dict[str, Any]], Consumer] = Consumer,
+    ) -> None:
         self._bootstrap, self._topic = bootstrap, topic
         settings = {
             "bootstrap.servers": bootstrap,
@@ -29,7 +36,7 @@ class TopicOffsets:
             "isolation.level": "read_uncommitted",  # all messages, committed or not
             "log_level": 2,
         }
-        self._client = Consumer(settings)
+        self._client = open_client(settings)
         self._partitions: list[Partition] = []
 
     def end_offsets(self, within_s: float = ANSWER_WITHIN_S) -> list[int]:

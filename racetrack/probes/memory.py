@@ -153,7 +153,10 @@ class NoLiveHeap(Exception):
 
 
 def write_live_heaps(
-    processes: Mapping[str, Sequence[int]], folder: RunFolder, check: Callable[[], None]
+    processes: Mapping[str, Sequence[int]],
+    folder: RunFolder,
+    check: Callable[[], None],
+    listens_within_s: float = LISTENS_WITHIN_S,
 ) -> list[str]:
     """Query the live heap of each JVM of these services and write `live_heap.csv`, with the columns
     `at_ms,service,pid,live_heap_gib,took_ms,why_not`. Return one message to the user for each JVM
@@ -171,7 +174,8 @@ def write_live_heaps(
                 at_ms, began = now_ms(), time.monotonic()
                 gib = why = ""
                 try:
-                    gib = f"{live_bytes(pid) / BYTES_PER_GIB:.6f}"
+                    live = live_bytes(pid, listens_within_s=listens_within_s)
+                    gib = f"{live / BYTES_PER_GIB:.6f}"
                 except NoLiveHeap as reason:
                     why = f'"{str(reason).replace(chr(34), chr(39))}"'
                     unknown.append(f"The live heap of {service} (pid {pid}) is unknown: {reason}.")
@@ -188,7 +192,7 @@ def is_jvm(pid: int, proc: Path = PROC) -> bool:
         return False
 
 
-def live_bytes(pid: int, proc: Path = PROC) -> int:
+def live_bytes(pid: int, proc: Path = PROC, listens_within_s: float = LISTENS_WITHIN_S) -> int:
     """Run a full garbage collection and return the bytes then in the heap. It pauses the JVM: 0.5
     to 3.5 s for a live heap of 0.2 to 0.3 GiB (docs/measured.md).
 
@@ -196,7 +200,7 @@ def live_bytes(pid: int, proc: Path = PROC) -> int:
         NoLiveHeap: the JVM can't be queried, or did not answer in time.
     """
     try:
-        answer = _ask(proc / str(pid), pid)
+        answer = _ask(proc / str(pid), pid, listens_within_s)
     except OSError as error:
         raise NoLiveHeap(str(error)) from error
     totals = _TOTAL.findall(answer)
@@ -205,7 +209,7 @@ def live_bytes(pid: int, proc: Path = PROC) -> int:
     return int(totals[-1])
 
 
-def _ask(process: Path, pid: int) -> bytes:
+def _ask(process: Path, pid: int, listens_within_s: float) -> bytes:
     """Query the JVM through a socket in its /tmp, which the JVM creates on request."""
     inside = _status(process, "NSpid").split()[-1]
     folder = process / "root/tmp"
@@ -215,7 +219,7 @@ def _ask(process: Path, pid: int) -> bytes:
             return _request(listening)
         except (FileNotFoundError, ConnectionRefusedError):  # the JVM does not listen yet
             listening.unlink(missing_ok=True)
-            _wake(process, pid, listening, trigger)
+            _wake(process, pid, listening, trigger, listens_within_s)
             return _request(listening)
     finally:
         # A killed JVM would leave its socket behind. A running JVM creates a new one when needed.
@@ -230,7 +234,7 @@ def _request(listening: Path) -> bytes:
         return b"".join(iter(lambda: wire.recv(1 << 16), b""))
 
 
-def _wake(process: Path, pid: int, listening: Path, trigger: Path) -> None:
+def _wake(process: Path, pid: int, listening: Path, trigger: Path, listens_within_s: float) -> None:
     """Make the JVM open its socket by sending SIGQUIT. First check that the process handles
     SIGQUIT; otherwise the signal would kill it."""
     caught = int(_status(process, "SigCgt"), 16)
@@ -239,10 +243,10 @@ def _wake(process: Path, pid: int, listening: Path, trigger: Path) -> None:
     trigger.touch()
     try:
         kill(pid, signal.SIGQUIT)
-        give_up = time.monotonic() + LISTENS_WITHIN_S
+        give_up = time.monotonic() + listens_within_s
         while not listening.exists():
             if time.monotonic() > give_up:
-                raise NoLiveHeap(f"it did not listen within {LISTENS_WITHIN_S:.0f} s")
+                raise NoLiveHeap(f"it did not listen within {listens_within_s:.0f} s")
             time.sleep(LOOK_EVERY_S)
     finally:
         trigger.unlink(missing_ok=True)

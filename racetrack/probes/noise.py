@@ -41,7 +41,9 @@ class CoresSpeed:
     """Speed of all cores, sampled one core at a time. Cores can differ: other virtual machines may
     use some of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, core_speed: Callable[[], float] = core_mib_per_s) -> None:
+        """`core_speed` measures the core that it runs on, in MiB/s."""
+        self._core_speed = core_speed
         self._cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
         self._samples: list[float] = []
 
@@ -50,7 +52,7 @@ class CoresSpeed:
         anywhere = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {next(self._cores)})
         try:
-            self._samples.append(core_mib_per_s())
+            self._samples.append(self._core_speed())
         finally:
             os.sched_setaffinity(0, anywhere)
 

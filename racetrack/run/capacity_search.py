@@ -14,6 +14,7 @@ from racetrack.analysis.noise import core_speed, why_window_is_void
 from racetrack.analysis.verdict import RATE_TOLERANCE
 from racetrack.clock import SYSTEM_CLOCK, Clock
 from racetrack.config import Settings, for_record
+from racetrack.engines.contract import Engine
 from racetrack.errors import RacetrackError
 from racetrack.report import searches
 from racetrack.results.folder import RunFolder, named_folder
@@ -41,6 +42,8 @@ from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
 
 OpenSession = Callable[..., Session]
+OpenStack = Callable[..., Stack]
+WhyVoid = Callable[..., str | None]
 Watched = TypeVar("Watched", SaturationWindow, RateTrial)
 
 
@@ -50,7 +53,10 @@ def settings_to_search(engine_name: str, settings: Settings, of: str) -> Setting
     Raises:
         UsageError: the engine does not support this kind of load.
     """
-    engine = engines.find_engine(engine_name)
+    return _settings_to_search(engines.find_engine(engine_name), settings, of)
+
+
+def _settings_to_search(engine: Engine, settings: Settings, of: str) -> Settings:
     require_raced_on(engine, settings)
     return loads.settings_for(of, engine, settings)
 
@@ -69,14 +75,18 @@ class CapacitySearch:
         start_per_s: int | None = None,
         of: str = PAGEVIEWS,
         *,
+        find_engine: Callable[[str], Engine] = engines.find_engine,
+        open_stack: OpenStack = open_stack,
         open_session: OpenSession = Session,
+        why_void: WhyVoid = why_window_is_void,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._durations, self._of = durations, of
-        self._open_session, self._clock = open_session, clock
+        self._open_stack, self._open_session, self._clock = open_stack, open_session, clock
+        self.why_void = why_void
         self._start_per_s = start_per_s or loads.kind_of(of).start_per_s
-        self._engine = engines.find_engine(engine_name)
-        settings = settings_to_search(engine_name, settings, of)
+        self._engine = find_engine(engine_name)
+        settings = _settings_to_search(self._engine, settings, of)
         self._settings, self._screen, self._guard = settings, screen, guard
         runtime = open_stack(settings, services_of(self._engine, settings), lambda _: None).runtime
         self.folder = named_folder(settings.logs_folder, f"{engine_name}_limit")
@@ -122,7 +132,7 @@ class CapacitySearch:
         """Start the stack, load the demo, and warm up the engine; stop the stack at the end of the
         context."""
         self._screen.heading(f"== run {len(self.record.runs) + 1} of {search.RUNS}")
-        stack = open_stack(
+        stack = self._open_stack(
             self._settings, services_of(self._engine, self._settings), self._screen.say
         )
         self._stack = stack
@@ -284,7 +294,7 @@ class MeasuredRun:
                 counted=worked.work.per_s * window.seconds,
             ),
             core=core_speed(noise, window.start_ms, window.end_ms),
-            void=why_window_is_void(noise, window, self._of.record.settings),
+            void=self._of.why_void(noise, window, self._of.record.settings),
         )
 
     def _try_rate(self, per_s: int, bound_ms: float) -> RateTrial:
@@ -301,5 +311,5 @@ class MeasuredRun:
             counted_before=self._load.counted_by(lag.window.start_ms),
             **asdict(lag),
             core=core_speed(noise, lag.window.start_ms, lag.window.end_ms),
-            void=why_window_is_void(noise, lag.window, self._of.record.settings),
+            void=self._of.why_void(noise, lag.window, self._of.record.settings),
         )

@@ -2,12 +2,12 @@
 space."""
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from racetrack import environment
+from racetrack.clock import SYSTEM_CLOCK, Clock
 from racetrack.config import Settings
 from racetrack.engines.contract import Engine
 from racetrack.errors import EngineFailed, RacetrackError, UsageError
@@ -110,6 +110,15 @@ LEAST_BYTES_FOR_LOGS = 8 << 20
 SEGMENT_BYTES = 64 << 20  # the broker only deletes whole segments
 
 
+def free_space(folder: Path) -> tuple[int, int]:
+    """Return free and total bytes of the file system of a folder."""
+    stat = os.statvfs(folder)
+    return stat.f_bavail * stat.f_frsize, stat.f_blocks * stat.f_frsize
+
+
+MeasureSpace = Callable[[Path], tuple[int, int]]
+
+
 class NoSpace(RacetrackError):
     """A file system to which the run writes is full or nearly full."""
 
@@ -117,8 +126,15 @@ class NoSpace(RacetrackError):
 class SpaceWatch:
     """Watches the free space of the file systems to which a run writes."""
 
-    def __init__(self, stack: Stack, run_folder: Path) -> None:
-        self._stack = stack
+    def __init__(
+        self,
+        stack: Stack,
+        run_folder: Path,
+        measure: MeasureSpace = free_space,
+        clock: Clock = SYSTEM_CLOCK,
+        every_s: float = CHECK_EVERY_S,
+    ) -> None:
+        self._stack, self._measure, self._clock, self._every_s = stack, measure, clock, every_s
         self._logs = DataFolder(
             run_folder,
             str(resources.mount_point(run_folder)),
@@ -131,8 +147,8 @@ class SpaceWatch:
     def load_changes(self) -> None:
         """Note that the load changes now. How fast it fills each file system is estimated from here
         on."""
-        now_s = time.monotonic()
-        self._before = {f.path: (now_s, free_space(f.path)[0]) for f in self._stack.data_folders()}
+        now_s, folders = self._clock.monotonic(), self._stack.data_folders()
+        self._before = {each.path: (now_s, self._measure(each.path)[0]) for each in folders}
 
     def check(self) -> None:
         """Check that no file system is nearly full.
@@ -140,11 +156,11 @@ class SpaceWatch:
         Raises:
             NoSpace: a file system is nearly full.
         """
-        now_s = time.monotonic()
-        if now_s - self._checked_s < CHECK_EVERY_S:
+        now_s = self._clock.monotonic()
+        if now_s - self._checked_s < self._every_s:
             return
         self._checked_s = now_s
-        if (free := free_space(self._logs.path)[0]) < LEAST_BYTES_FOR_LOGS:
+        if (free := self._measure(self._logs.path)[0]) < LEAST_BYTES_FOR_LOGS:
             raise NoSpace(
                 f"no space in {self._logs.name}: {format_bytes(free)} left. {self._logs.remedy}."
             )
@@ -154,7 +170,7 @@ class SpaceWatch:
                 self._check_data(folder, now_s)
 
     def _check_data(self, folder: DataFolder, now_s: float) -> None:
-        free, total = free_space(folder.path)
+        free, total = self._measure(folder.path)
         began_s, free_then = self._before.setdefault(folder.path, (now_s, free))
         per_s = (free_then - free) / (now_s - began_s) if now_s > began_s else 0.0
         if free >= max(min(LEAST_BYTES, total // 10), LEAST_S * per_s):
@@ -166,12 +182,14 @@ class SpaceWatch:
         )
 
 
-def space_warnings(stack: Stack, asked: RunArguments) -> Iterator[str]:
+def space_warnings(
+    stack: Stack, asked: RunArguments, measure: MeasureSpace = free_space
+) -> Iterator[str]:
     """Yield a warning for each file system that the load will fill before the run ends."""
     per_s, most = stored_by_broker(stack.settings, asked.pageviews_per_s)
     takes_s = asked.wait_s + asked.samples * asked.delay_s + asked.warm_up_s / 2
     for folder in stack.data_folders():
-        free, _ = free_space(folder.path)
+        free, _ = measure(folder.path)
         if min(per_s * takes_s, most) > free:
             yield (
                 f"{folder.name} has {format_bytes(free)} free: this load fills it in"
@@ -187,12 +205,6 @@ def stored_by_broker(settings: Settings, events_per_s: int) -> tuple[float, floa
     limit = settings.kafka_retention_bytes
     most = float("inf") if limit < 0 else settings.pageviews_partitions * (limit + SEGMENT_BYTES)
     return float(events_per_s * per_event), float(most)
-
-
-def free_space(folder: Path) -> tuple[int, int]:
-    """Return free and total bytes of the file system of a folder."""
-    stat = os.statvfs(folder)
-    return stat.f_bavail * stat.f_frsize, stat.f_blocks * stat.f_frsize
 
 
 def format_bytes(size: int) -> str:

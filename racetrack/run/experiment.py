@@ -239,6 +239,10 @@ def run_once(
     settings: Settings,
     screen: Screen,
     guard: terminal.Guard,
+    *,
+    find_engine: Callable[[str], Engine] = engines.find_engine,
+    open_stack: Callable[..., Stack] = open_stack,
+    run: Callable[[Experiment, terminal.Guard], object] = Experiment.run,
 ) -> Path:
     """Run one experiment on a fresh stack. Return its run folder; `run.json` contains the outcome.
 
@@ -246,12 +250,12 @@ def run_once(
         UsageError, SetupError, BusyError: the run could not begin.
         Interrupted: a signal was received.
     """
-    engine = engines.find_engine(engine_name)
+    engine = find_engine(engine_name)
     stack = open_stack(settings, checks.services_of(engine, settings), screen.say)
     _require_faults_possible(asked.faults, engine, stack)
     checks.make_ready(engine, stack, screen.say)
     folder = RunFolder.create(settings.logs_folder, engine_name, str(asked.pageviews_per_s))
-    Experiment(asked, engine, stack, folder, screen).run(guard)
+    run(Experiment(asked, engine, stack, folder, screen), guard)
     return folder.path
 
 

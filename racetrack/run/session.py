@@ -92,9 +92,11 @@ class Session:
         *,
         clock: Clock = SYSTEM_CLOCK,
         first_update_within_s: float = FIRST_UPDATE_WITHIN_S,
+        drain_within_s: float | None = None,
     ) -> None:
         self.clock = clock
         self._first_update_within_s = first_update_within_s
+        self._drain_within_s = DRAIN_WITHIN_S if drain_within_s is None else drain_within_s
         self._engine, self._stack, self._folder, self._screen = engine, stack, folder, screen
         self._workload = find_workload(stack.settings.workload)
         self._sample_every_s = sample_every_s
@@ -371,7 +373,7 @@ class Session:
         published = sum(settled.end_offsets)
         with self._screen.live("letting the engine drain"):
             drained = self._delay.wait_until(
-                lambda newest: newest.total >= published, DRAIN_WITHIN_S, self.check
+                lambda newest: newest.total >= published, self._drain_within_s, self.check
             )
         self._write_live_heaps()
         return Counts(

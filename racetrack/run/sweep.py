@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from racetrack import terminal
@@ -23,6 +23,7 @@ from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
 
 PLAN = "sweep.json"
+RunOnce = Callable[[str, RunArguments, Settings, Screen, terminal.Guard], Path]
 
 
 def planned(sweep: Sweep) -> Sweep:
@@ -126,7 +127,9 @@ def read(folder: Path) -> Sweep:
         raise UsageError(f"{folder} has no {PLAN}: it is not the folder of a sweep.") from None
 
 
-def carry_out(folder: Path, screen: Screen, guard: terminal.Guard) -> bool:
+def carry_out(
+    folder: Path, screen: Screen, guard: terminal.Guard, run_once: RunOnce = run_once
+) -> bool:
     """Make the remaining runs of the plan. Return whether all runs have the outcome `ok`.
 
     Raises:
@@ -140,7 +143,7 @@ def carry_out(folder: Path, screen: Screen, guard: terminal.Guard) -> bool:
         run = runs[number]
         screen.heading(_progress(run, done, len(pending), took_s))
         began = time.monotonic()
-        runs[number] = _run(run, sweep, folder.parent, screen, guard)
+        runs[number] = _run(run, sweep, folder.parent, screen, guard, run_once)
         took_s.append(time.monotonic() - began)
         sweep.runs = tuple(runs)
         _write(folder, sweep)
@@ -149,7 +152,12 @@ def carry_out(folder: Path, screen: Screen, guard: terminal.Guard) -> bool:
 
 
 def _run(
-    run: PlannedRun, sweep: Sweep, logs_folder: Path, screen: Screen, guard: terminal.Guard
+    run: PlannedRun,
+    sweep: Sweep,
+    logs_folder: Path,
+    screen: Screen,
+    guard: terminal.Guard,
+    run_once: RunOnce,
 ) -> PlannedRun:
     """Make one run. Its folder is created next to that of the sweep, where reports expect it, even
     if the setting LOGS_FOLDER has changed since the sweep began."""

@@ -33,8 +33,12 @@ class Watchdog:
     kernel sends the signal as soon as the thread ends that started the child.
     """
 
-    def __init__(self, runtime: str, stack_name: str) -> None:
+    def __init__(
+        self, runtime: str, stack_name: str, clears_within_s: float = CLEARS_WITHIN_S
+    ) -> None:
+        """`clears_within_s` limits the wait for the watchdog of a killed run."""
         self._runtime, self._stack_name = runtime, stack_name
+        self._clears_within_s = clears_within_s
         self._process: subprocess.Popen[bytes] | None = None
 
     def wait_for_last(self, say: Say) -> None:
@@ -94,7 +98,7 @@ class Watchdog:
         lock = os.open(
             private_folder() / f"watchdog-{self._stack_name}", os.O_RDWR | os.O_CREAT, mode=0o600
         )
-        give_up = time.monotonic() + CLEARS_WITHIN_S
+        give_up = time.monotonic() + self._clears_within_s
         was_reported = False
         while True:
             try:
@@ -110,8 +114,8 @@ class Watchdog:
                 os.close(lock)
                 raise BusyError(
                     f"The watchdog of a run that was killed (pid {pid}) has not cleaned up within"
-                    f" {CLEARS_WITHIN_S:.0f} s. End it (`kill -9 {pid}`) and try again: the next"
-                    " run clears what is left."
+                    f" {self._clears_within_s:.0f} s. End it (`kill -9 {pid}`) and try again: the"
+                    " next run clears what is left."
                 )
             time.sleep(LOOK_EVERY_S)
 

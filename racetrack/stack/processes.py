@@ -144,17 +144,21 @@ def clear(stack_name: str, grace_s: float = GRACE_S) -> str | None:
     return " and ".join(what + ([f"the data in {root}"] if had_data else [])) or None
 
 
-def remove(folder: Path) -> bool:
+def remove(
+    folder: Path,
+    rmtree: Callable[[Path], None] = shutil.rmtree,
+    within_s: float = REMOVED_WITHIN_S,
+) -> bool:
     """Remove a folder that another process may be removing too; return whether it was there.
 
     Raises:
         OSError: the folder can't be removed, or a process keeps writing into it.
     """
     was_there = folder.exists()
-    give_up = time.monotonic() + REMOVED_WITHIN_S
+    give_up = time.monotonic() + within_s
     while folder.exists():
         try:
-            shutil.rmtree(folder)
+            rmtree(folder)
         except OSError as error:
             # Another process removes files from the folder (ENOENT) or still writes (ENOTEMPTY).
             passes = error.errno in (errno.ENOENT, errno.ENOTEMPTY)

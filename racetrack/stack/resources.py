@@ -77,9 +77,9 @@ def _listed(cores: frozenset[int] | set[int], between: str = ", ") -> str:
     return between.join(map(str, sorted(cores)))
 
 
-def is_on_tmpfs(folder: Path) -> bool:
+def is_on_tmpfs(folder: Path, proc: Path = PROC) -> bool:
     """Return whether a folder of this machine is on tmpfs."""
-    return folder.stat().st_dev in _mounts(PROC / "self").values()
+    return folder.stat().st_dev in _mounts(proc / "self").values()
 
 
 def mount_point(folder: Path) -> Path:
@@ -90,12 +90,12 @@ def mount_point(folder: Path) -> Path:
     return found
 
 
-def tmpfs_of(pid: int) -> list[Path]:
+def tmpfs_of(pid: int, proc: Path = PROC) -> list[Path]:
     """Return the tmpfs mounts of the container in which process `pid` runs.
 
     The paths are valid on this machine. The list is empty if the process has just ended.
     """
-    process = PROC / str(pid)
+    process = proc / str(pid)
     try:
         mounts = _mounts(process)
     except OSError as error:

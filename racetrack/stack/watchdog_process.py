@@ -34,9 +34,17 @@ def main(runtime: str, stack_name: str, run_folder: str | None = None) -> None:
     """Sleep until standard input is closed, then remove the stack of this name."""
     clear: Clear = importlib.import_module(CLEANUPS[runtime]).clear_at_once
     sys.stdin.buffer.read()
+    clear_and_report(clear, stack_name, run_folder)
+
+
+def clear_and_report(
+    clear: Clear, stack_name: str, run_folder: str | None, retries_for_s: float = RETRIES_FOR_S
+) -> None:
+    """Remove the stack; report what was done on standard error and in the run's folder."""
     began = time.monotonic()
     try:
-        what = ", ".join(clear_all(clear, stack_name)) or "nothing"
+        cleared = clear_all(clear, stack_name, retries_for_s=retries_for_s)
+        what = ", ".join(cleared) or "nothing"
         outcome = f"ended {what}, within {time.monotonic() - began:.1f} s."
     except FAILURES as error:
         outcome = f"not everything could be ended; the next run will try again: {error}"
@@ -50,16 +58,23 @@ def main(runtime: str, stack_name: str, run_folder: str | None = None) -> None:
         print("\n".join(lines), file=sys.stderr, flush=True)
 
 
-def clear_all(clear: Clear, stack_name: str) -> list[str]:
-    """Call `clear` until nothing has been found for `QUIET_S`; return what it removed.
+def clear_all(
+    clear: Clear,
+    stack_name: str,
+    *,
+    quiet_s: float = QUIET_S,
+    look_every_s: float = LOOK_EVERY_S,
+    retries_for_s: float = RETRIES_FOR_S,
+) -> list[str]:
+    """Call `clear` until nothing has been found for `quiet_s`; return what it removed.
 
     Services that were being started when the harness died may appear late. A failure may be
-    temporary (Docker is busy, a process still writes), so it is raised only after `RETRIES_FOR_S`.
+    temporary (Docker is busy, a process still writes), so it is raised only after `retries_for_s`.
     """
     found: list[str] = []
     first_failure = ""
-    give_up = time.monotonic() + RETRIES_FOR_S
-    quiet_at = time.monotonic() + QUIET_S
+    give_up = time.monotonic() + retries_for_s
+    quiet_at = time.monotonic() + quiet_s
     while time.monotonic() < quiet_at:
         try:
             what = clear(stack_name)
@@ -67,12 +82,12 @@ def clear_all(clear: Clear, stack_name: str) -> list[str]:
             if time.monotonic() > give_up:
                 raise
             first_failure = first_failure or f"a first attempt failed ({error})"
-            quiet_at = time.monotonic() + QUIET_S
+            quiet_at = time.monotonic() + quiet_s
         else:
             if what:
                 found.append(what)
-                quiet_at = time.monotonic() + QUIET_S
-        time.sleep(LOOK_EVERY_S)
+                quiet_at = time.monotonic() + quiet_s
+        time.sleep(look_every_s)
     return [first_failure, *found] if first_failure else found
 
 

@@ -189,8 +189,24 @@ class Unfit:
             self.first.append(f"{where}: {what}")
 
 
+@dataclass(frozen=True)
+class KafkaAccess:
+    """The clients that read topics, and the time that kcat may take for a partition, in seconds."""
+
+    open_offsets: Callable[[str, str], TopicOffsets] = TopicOffsets
+    open_consumer: Callable[[dict[str, Any]], Consumer] = Consumer
+    read_within_s: float = READ_WITHIN_S
+
+
+KAFKA = KafkaAccess()
+
+
 def take_topic(
-    db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic, ends: Sequence[int]
+    db: duckdb.DuckDBPyConnection,
+    bootstrap: str,
+    topic: SourceTopic,
+    ends: Sequence[int],
+    kafka: KafkaAccess = KAFKA,
 ) -> Unfit:
     """Fill the topic's table with all messages from the beginning to these end offsets. Invalid
     messages are left out and returned.
@@ -201,10 +217,10 @@ def take_topic(
     Raises:
         RacetrackError: the topic could not be read, or the broker has deleted its first messages.
     """
-    _must_be_whole(bootstrap, topic.name)
+    _must_be_whole(kafka.open_offsets(bootstrap, topic.name), topic.name)
     for partition, end in enumerate(ends):
         if end:
-            _take(db, bootstrap, topic, partition, end)
+            _take(db, bootstrap, topic, partition, end, kafka.read_within_s)
     unfit = Unfit()
     if topic.invalid_if:
         table = f"source.{topic.table}"
@@ -213,20 +229,38 @@ def take_topic(
         fit = dict(db.execute(counts).fetchall())
         for partition, end in enumerate(ends):
             if fit.get(partition, 0) != end:
-                _sort_out(db, bootstrap, topic, partition, end, unfit)
+                with closing(kafka.open_consumer(_settings(bootstrap))) as consumer:
+                    _sort_out(db, consumer, topic, partition, end, unfit)
     return unfit
 
 
-def take_whole_topic(db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic) -> Unfit:
+def take_whole_topic(
+    db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic, kafka: KafkaAccess = KAFKA
+) -> Unfit:
     """Fill the topic's table with all messages up to the current end offsets; see `take_topic`."""
-    return take_topic(db, bootstrap, topic, TopicOffsets(bootstrap, topic.name).end_offsets())
+    ends = kafka.open_offsets(bootstrap, topic.name).end_offsets()
+    return take_topic(db, bootstrap, topic, ends, kafka)
+
+
+def _settings(bootstrap: str) -> dict[str, Any]:
+    return {
+        "bootstrap.servers": bootstrap,
+        "group.id": "racetrack-unfit",
+        "log_level": 2,
+        "enable.auto.commit": False,
+    }
 
 
 def _take(
-    db: duckdb.DuckDBPyConnection, bootstrap: str, topic: SourceTopic, partition: int, end: int
+    db: duckdb.DuckDBPyConnection,
+    bootstrap: str,
+    topic: SourceTopic,
+    partition: int,
+    end: int,
+    within_s: float,
 ) -> None:
     which = ["-t", topic.name, "-p", str(partition), "-o", "beginning", "-c", str(end)]
-    with _kcat(["-b", bootstrap, *which, *topic.kcat_args]) as pipe:
+    with _kcat(["-b", bootstrap, *which, *topic.kcat_args], within_s) as pipe:
         pipes = [f"/dev/fd/{pipe.fileno()}"]
         taken = db.execute(topic.insert_sql, {"pipes": pipes}).fetchall()[0][0]
     # `taken` may exceed `end`, because a message with line breaks counts as several lines.
@@ -238,7 +272,7 @@ def _take(
 
 def _sort_out(
     db: duckdb.DuckDBPyConnection,
-    bootstrap: str,
+    consumer: Consumer,
     topic: SourceTopic,
     partition: int,
     end: int,
@@ -256,7 +290,7 @@ def _sort_out(
         ).fetchall()
     ]
     unfit.count += len(offsets[LOOKED_AT:])
-    for offset, value in _values(bootstrap, topic.name, partition, offsets[:LOOKED_AT]):
+    for offset, value in _values(consumer, topic.name, partition, offsets[:LOOKED_AT]):
         if fault := fault_of(value, topic):
             what = f"{fault.field}: {fault.reason}" if fault.field else fault.reason
             unfit.add(f"partition {partition}, offset {offset}", what)
@@ -275,29 +309,25 @@ def _put_back(
 
 
 def _values(
-    bootstrap: str, topic: str, partition: int, offsets: Sequence[int]
+    consumer: Consumer, topic: str, partition: int, offsets: Sequence[int]
 ) -> Iterator[tuple[int, bytes | None]]:
     """Yield the messages at these offsets, one by one."""
-    if not offsets:
-        return
-    settings = {"bootstrap.servers": bootstrap, "group.id": "racetrack-unfit", "log_level": 2}
-    with closing(Consumer({**settings, "enable.auto.commit": False})) as consumer:
-        for offset in offsets:
-            consumer.assign([TopicPartition(topic, partition, offset)])
+    for offset in offsets:
+        consumer.assign([TopicPartition(topic, partition, offset)])
+        message = consumer.poll(ONE_WITHIN_S)
+        while message and (error := message.error()) and is_retriable(error):
             message = consumer.poll(ONE_WITHIN_S)
-            while message and (error := message.error()) and is_retriable(error):
-                message = consumer.poll(ONE_WITHIN_S)
-            if message is None or message.error() or message.offset() != offset:
-                raise RacetrackError(
-                    f"The message at partition {partition}, offset {offset} of {topic!r} can't be"
-                    f" read: {message.error() if message else 'no answer'}."
-                )
-            yield offset, message.value()
+        if message is None or message.error() or message.offset() != offset:
+            raise RacetrackError(
+                f"The message at partition {partition}, offset {offset} of {topic!r} can't be"
+                f" read: {message.error() if message else 'no answer'}."
+            )
+        yield offset, message.value()
 
 
-def _must_be_whole(bootstrap: str, topic: str) -> None:
+def _must_be_whole(offsets: TopicOffsets, topic: str) -> None:
     """Raise an error if the broker has deleted messages, since views cover all messages."""
-    gone = sum(TopicOffsets(bootstrap, topic).begin_offsets())
+    gone = sum(offsets.begin_offsets())
     if gone:
         raise RacetrackError(
             f"The broker no longer has the first {gone:,} messages of {topic!r}, so views of all"
@@ -306,15 +336,15 @@ def _must_be_whole(bootstrap: str, topic: str) -> None:
 
 
 @contextmanager
-def _kcat(arguments: Sequence[str]) -> Iterator[IO[bytes]]:
-    """Run kcat while the caller reads its output inside the context.
+def _kcat(arguments: Sequence[str], within_s: float) -> Iterator[IO[bytes]]:
+    """Run kcat, at most for so long, while the caller reads its output inside the context.
 
     Raises:
         RacetrackError: kcat failed, or DuckDB could not read its output.
     """
     with TemporaryFile() as log:
         kcat = _start(arguments, log)
-        watchdog = threading.Timer(READ_WITHIN_S, kcat.kill)
+        watchdog = threading.Timer(within_s, kcat.kill)
         watchdog.start()
         failure: duckdb.Error | None = None
         try:

@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import duckdb
@@ -41,7 +41,7 @@ from racetrack.verify.compare import (
     short,
 )
 from racetrack.verify.tables import CdcTopics, Rows, open_topics
-from racetrack.workloads.contract import View, Workload, find_workload
+from racetrack.workloads.contract import SourceTopic, View, Workload, find_workload
 
 # Time limit for the engine to process everything published before the pause.
 DRAIN_WITHIN_S = 60.0
@@ -56,6 +56,33 @@ SHOWN_FINDINGS = 5
 _NOT_DATA = (pa.ArrowException, duckdb.Error, ArithmeticError, ValueError, TypeError)
 
 
+@dataclass(frozen=True)
+class Inputs:
+    """Functions that read what views are compared with."""
+
+    read_tables: Callable[[Stack, Workload], Mapping[str, Rows | str]] = tables.read_tables
+    open_cdc: Callable[[Stack, Workload], CdcTopics] = open_topics
+    statements_without_messages: Callable[[Stack, Sequence[str]], Sequence[str]] = (
+        tables.statements_without_messages
+    )
+    take_topic: Callable[
+        [duckdb.DuckDBPyConnection, str, SourceTopic, Sequence[int]], sources.Unfit
+    ] = sources.take_topic
+    take_whole_topic: Callable[[duckdb.DuckDBPyConnection, str, SourceTopic], sources.Unfit] = (
+        sources.take_whole_topic
+    )
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a verification waits, in seconds; see the constants."""
+
+    drain_within_s: float = field(default_factory=lambda: DRAIN_WITHIN_S)
+    again_within_s: float = field(default_factory=lambda: AGAIN_WITHIN_S)
+    cdc_quiet_s: float = CDC_QUIET_S
+    look_every_s: float = LOOK_EVERY_S
+
+
 class Verification:
     """One verification of one engine."""
 
@@ -66,12 +93,14 @@ class Verification:
         settled: Settled,
         folder: Path,
         say: Callable[[str], None],
-        open_cdc: Callable[[Stack, Workload], CdcTopics] = open_topics,
+        inputs: Inputs | None = None,
+        limits: Limits | None = None,
     ) -> None:
         """Prepare a verification. A CSV file for each wrong view is written into `folder`. `say` is
         called with the progress at every check, and may raise to end the verification."""
         self._engine, self._stack, self._settled = engine, stack, settled
-        self._folder, self._say, self._open_cdc = folder, say, open_cdc
+        self._folder, self._say = folder, say
+        self._inputs, self._limits = inputs or Inputs(), limits or Limits()
         self._workload = find_workload(stack.settings.workload)
         self._findings: dict[str, ViewFinding] = {}
         self._unfit: dict[str, UnfitMessages] = {}
@@ -96,7 +125,7 @@ class Verification:
             self._judge_all(db)
             return Verified(
                 drained_after_s=drained_after_s,
-                drain_within_s=DRAIN_WITHIN_S,
+                drain_within_s=self._limits.drain_within_s,
                 source_read_s=round(read_s, 2),
                 took_s=round(time.monotonic() - began_s, 2),
                 harness_peak_rss_gib=round(_peak_rss_gib(), 3),
@@ -114,13 +143,13 @@ class Verification:
 
         Afterwards `source` contains the rows of the topics, which are the engine's input. If the
         engine does not use CDC, `source` contains MySQL's rows, and the result is None."""
-        in_mysql = tables.read_tables(self._stack, self._workload)
+        in_mysql = self._inputs.read_tables(self._stack, self._workload)
         table_views = self._workload.table_views()
         if "debezium" not in self._engine.needs:
             for view in table_views:
                 self._in_mysql(db, view, in_mysql[view.name])
             return None
-        with closing(self._open_cdc(self._stack, self._workload)) as cdc:
+        with closing(self._inputs.open_cdc(self._stack, self._workload)) as cdc:
             caught_up_after_s, found = self._await_cdc(db, cdc, in_mysql)
             for view in table_views:
                 self._given(db, view, cdc)
@@ -130,7 +159,8 @@ class Verification:
                     count=len(unfit), first=tuple(unfit[:SHOWN_FINDINGS])
                 )
         differing = [name for name, table in found.items() if table.is_wrong]
-        unsent = tables.statements_without_messages(self._stack, differing) if differing else []
+        find_unsent = self._inputs.statements_without_messages
+        unsent = find_unsent(self._stack, differing) if differing else []
         return CdcVerified(
             caught_up_after_s=caught_up_after_s, tables=found, statements=tuple(unsent)
         )
@@ -155,10 +185,11 @@ class Verification:
             waited_s = time.monotonic() - self._settled.since_s
             if not waiting:
                 return round(waited_s, 2), found
-            if waited_s > DRAIN_WITHIN_S or time.monotonic() - newest_s > CDC_QUIET_S:
+            quiet_s = time.monotonic() - newest_s
+            if waited_s > self._limits.drain_within_s or quiet_s > self._limits.cdc_quiet_s:
                 return None, found
             self._say(f"waiting for CDC, {waited_s:.0f} s")
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(self._limits.look_every_s)
 
     def _judge_topic(
         self,
@@ -212,10 +243,10 @@ class Verification:
         behind = [workload.view(workload.progress), *workload.table_views()]
         while behind := [view for view in behind if not self._caught_up(db, view)]:
             waited_s = time.monotonic() - self._settled.since_s
-            if waited_s > DRAIN_WITHIN_S:
+            if waited_s > self._limits.drain_within_s:
                 return None
             self._say(f"letting the engine drain, {waited_s:.0f} s")
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(self._limits.look_every_s)
         return round(time.monotonic() - self._settled.since_s, 2)
 
     def _caught_up(self, db: duckdb.DuckDBPyConnection, view: View) -> bool:
@@ -240,9 +271,10 @@ class Verification:
         self._say(f"reading {sum(self._settled.end_offsets):,} {self._workload.topic.event}s")
         where = self._stack.endpoints.kafka
         main = self._workload.topic
-        self._note_unfit(main.name, sources.take_topic(db, where, main, self._settled.end_offsets))
+        unfit = self._inputs.take_topic(db, where, main, self._settled.end_offsets)
+        self._note_unfit(main.name, unfit)
         for topic in self._workload.topics:
-            self._note_unfit(topic.name, sources.take_whole_topic(db, where, topic))
+            self._note_unfit(topic.name, self._inputs.take_whole_topic(db, where, topic))
 
     def _note_unfit(self, topic: str, unfit: sources.Unfit) -> None:
         if unfit.count:
@@ -256,11 +288,11 @@ class Verification:
                 self._say(f"computing {view.name}")
                 self._expect(db, view)
         self._judge_each(db, self._workload.views)
-        give_up_s = time.monotonic() + AGAIN_WITHIN_S
+        give_up_s = time.monotonic() + self._limits.again_within_s
         while wrong := [v for v in self._workload.views if self._findings[v.name].is_wrong]:
             if time.monotonic() > give_up_s:
                 return
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(self._limits.look_every_s)
             self._judge_each(db, wrong)
 
     def _expect(self, db: duckdb.DuckDBPyConnection, view: View) -> None:

@@ -8,7 +8,6 @@ import pytest
 from racetrack import terminal
 from racetrack.config import load
 from racetrack.machine_lock import machine_lock
-from racetrack.run import capacity_search
 from racetrack.run.capacity_search import CapacitySearch
 from racetrack.run.trials import DURATIONS
 from racetrack.terminal import Screen, patient_console
@@ -31,10 +30,7 @@ QUICK = replace(
 AGES_AGO_MS = 60_000.0
 
 
-def test_inserts_are_raised_until_they_wait_and_worked_off_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(capacity_search, "why_window_is_void", lambda *_: None)
+def test_inserts_are_raised_until_they_wait_and_worked_off_again() -> None:
     settings = load()
     raised = find_workload(settings.workload).watched_kinds[0]
     with (
@@ -43,7 +39,8 @@ def test_inserts_are_raised_until_they_wait_and_worked_off_again(
         machine_lock(),
     ):
         screen = Screen(patient_console(unseen))
-        search = CapacitySearch(EXAMPLE, settings, screen, guard, QUICK, 200, raised)
+        asked = (EXAMPLE, settings, screen, guard, QUICK, 200, raised)
+        search = CapacitySearch(*asked, why_void=lambda *_: None)
         with search.fresh() as run:
             worked = run.work()
             held = run.try_rate(round(0.2 * worked.per_s), AGES_AGO_MS)

@@ -8,6 +8,8 @@ import pytest
 from racetrack.install.commands import Children, Runner
 from racetrack.install.recipe import Recipe, Site
 
+BACKOFF_S = (0.01, 0.02)
+
 
 @pytest.fixture
 def cache_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -24,7 +26,12 @@ def site(tmp_path: Path) -> Site:
         path.mkdir()
     said: list[str] = []
     runner = Runner(
-        "part", log=tmp_path / "log", scratch=scratch, say=said.append, children=Children()
+        "part",
+        log=tmp_path / "log",
+        scratch=scratch,
+        say=said.append,
+        children=Children(),
+        backoff_s=BACKOFF_S,
     )
     return Site(folder, final, scratch, runner, said.append)
 

@@ -7,11 +7,7 @@ import pytest
 from racetrack.errors import SetupError
 from racetrack.install import commands
 from racetrack.install.recipe import Site
-
-
-@pytest.fixture(autouse=True)
-def no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "BACKOFF_S", (0.01, 0.02))
+from tests.install.conftest import BACKOFF_S
 
 
 def said_by(site: Site) -> list[str]:
@@ -33,7 +29,7 @@ def test_a_command_that_always_fails_tells_its_last_lines(site: Site, tmp_path: 
     assert "cause 20" in str(failure.value)
     assert "cause 12\n" not in str(failure.value)
     assert str(tmp_path / "log") in str(failure.value)
-    assert (tmp_path / "tries").read_text().count("line") == len(commands.BACKOFF_S) + 1
+    assert (tmp_path / "tries").read_text().count("line") == len(BACKOFF_S) + 1
 
 
 def test_what_no_retry_can_mend_is_not_retried(site: Site) -> None:

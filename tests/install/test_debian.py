@@ -12,11 +12,10 @@ DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nVERSION_CODENAME=bookwor
 
 @pytest.mark.parametrize(("text", "suite"), [(DEBIAN, "sid"), (UBUNTU, "noble")])
 def test_debian_has_it_in_sid_and_ubuntu_in_its_own_archive(
-    text: str, suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: str, suite: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(apt, "OS_RELEASE", tmp_path / "os-release")
     (tmp_path / "os-release").write_text(text)
-    assert debian.mysql().label == suite
+    assert debian.mysql(tmp_path / "os-release").label == suite
 
 
 @pytest.mark.parametrize(

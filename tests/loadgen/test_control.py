@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -50,8 +51,9 @@ class FakeLoad(Load):
 class Server:
     """A control server on an event loop in a thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, **limits: Any) -> None:
         self.load = FakeLoad()
+        self._limits = limits
         self.logged: list[str] = []
         self.loop = asyncio.new_event_loop()
         listener = control.listen("127.0.0.1", 0)
@@ -63,7 +65,7 @@ class Server:
         self._thread.start()
 
     async def _serve(self, listener: socket.socket) -> None:
-        server = control.ControlServer(self.load, self.logged.append)
+        server = control.ControlServer(self.load, self.logged.append, **self._limits)
         await server.start(listener)
         while not self._ending.is_set():
             server.broadcast()
@@ -85,9 +87,17 @@ class Server:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    running = Server()
-    yield running
-    running.end()
+    with serving() as running:
+        yield running
+
+
+@contextlib.contextmanager
+def serving(**limits: Any) -> Iterator[Server]:
+    running = Server(**limits)
+    try:
+        yield running
+    finally:
+        running.end()
 
 
 def line_from(client: socket.socket) -> str:
@@ -263,14 +273,12 @@ def test_what_a_client_says_before_it_speaks_http_is_its_own(server: Server) -> 
     assert server.load.milli["pageviews_per_second"] == 7_000
 
 
-def test_a_flood_of_requests_is_one_line_in_the_log(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(control, "LOG_HTTP_EVERY_S", 3600.0)
-    for _ in range(20):
-        with server.connect() as client:
-            client.sendall(FETCH + CHANGE)
-            assert all_until_hung_up(client) == b""
+def test_a_flood_of_requests_is_one_line_in_the_log() -> None:
+    with serving(log_http_every_s=3600.0) as server:
+        for _ in range(20):
+            with server.connect() as client:
+                client.sendall(FETCH + CHANGE)
+                assert all_until_hung_up(client) == b""
     assert len(server.logged) == 1
 
 
@@ -320,10 +328,14 @@ def test_a_hundred_clients_watch_at_once(server: Server) -> None:
         assert ask(client, "get pageviews_per_second") == "pageviews_per_second 50"
 
 
-def test_one_client_too_many_is_told_so(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control, "MAX_CLIENTS", 2)
-    with server.connect(), server.connect(), server.connect(greeted=False) as third:
-        assert "clients are connected already" in line_from(third)
+def test_one_client_too_many_is_told_so() -> None:
+    with (
+        serving(max_clients=2) as server,
+        server.connect(),
+        server.connect(),
+        server.connect(greeted=False) as third,
+    ):
+        assert "2 clients are connected already" in line_from(third)
 
 
 def test_a_taken_port_is_an_error_that_names_the_setting(server: Server) -> None:

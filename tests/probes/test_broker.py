@@ -3,9 +3,10 @@ real one says such things too seldom to wait for."""
 
 from collections.abc import Sequence
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
-from confluent_kafka import OFFSET_END, KafkaError, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, TopicPartition
 
 from racetrack.probes import broker
 
@@ -46,36 +47,36 @@ class Client:
         ]
 
 
-def topic(monkeypatch: pytest.MonkeyPatch, *answers: Sequence[int]) -> broker.TopicOffsets:
+def topic(*answers: Sequence[int]) -> broker.TopicOffsets:
     """As the client above tells it."""
-    monkeypatch.setattr(broker, "Consumer", lambda _settings: Client(answers))
-    return broker.TopicOffsets("here:9092", "pageviews")
+    client = cast(Consumer, Client(answers))
+    return broker.TopicOffsets("here:9092", "pageviews", lambda _settings: client)
 
 
-def test_offsets_come_in_the_order_of_the_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert topic(monkeypatch, (3, 5)).end_offsets() == [3, 5]
+def test_offsets_come_in_the_order_of_the_partitions() -> None:
+    assert topic((3, 5)).end_offsets() == [3, 5]
 
 
-def test_a_negative_offset_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert topic(monkeypatch, (3, NOT_TOLD), (NOT_TOLD, 5), (4, 5)).end_offsets() == [4, 5]
+def test_a_negative_offset_is_asked_for_again() -> None:
+    assert topic((3, NOT_TOLD), (NOT_TOLD, 5), (4, 5)).end_offsets() == [4, 5]
 
 
-def test_one_that_stays_negative_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_stays_negative_is_no_answer() -> None:
     with pytest.raises(
         broker.OffsetsError, match=r"offsets of 'pageviews': the client returned \[3, -1001\]"
     ):
-        topic(monkeypatch, (3, NOT_TOLD)).end_offsets(within_s=0.1)
+        topic((3, NOT_TOLD)).end_offsets(within_s=0.1)
 
 
-def test_what_the_broker_refuses_is_said_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_broker_refuses_is_said_with_its_reason() -> None:
     with pytest.raises(broker.OffsetsError, match="UNKNOWN_TOPIC_OR_PART"):
-        topic(monkeypatch, (3, REFUSED)).end_offsets()
+        topic((3, REFUSED)).end_offsets()
 
 
-def test_an_error_that_passes_is_retried(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert topic(monkeypatch, (FENCED, FENCED), (3, FENCED), (4, 5)).end_offsets() == [4, 5]
+def test_an_error_that_passes_is_retried() -> None:
+    assert topic((FENCED, FENCED), (3, FENCED), (4, 5)).end_offsets() == [4, 5]
 
 
-def test_one_that_does_not_pass_in_time_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_does_not_pass_in_time_is_said() -> None:
     with pytest.raises(broker.OffsetsError, match="FENCED_LEADER_EPOCH"):
-        topic(monkeypatch, (3, FENCED)).end_offsets(within_s=0.2)
+        topic((3, FENCED)).end_offsets(within_s=0.2)

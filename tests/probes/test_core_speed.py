@@ -5,9 +5,6 @@ import subprocess
 import sys
 import time
 
-import pytest
-
-from racetrack.probes import noise
 from racetrack.probes.noise import CoresSpeed, core_mib_per_s
 
 
@@ -41,9 +38,7 @@ def test_a_program_on_the_same_core_does_not_make_it_slower() -> None:
     assert beside > 0.7 * alone
 
 
-def test_one_core_after_the_other_is_looked_at_and_their_mean_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_one_core_after_the_other_is_looked_at_and_their_mean_told() -> None:
     anywhere = os.sched_getaffinity(0)
     looked_at = list[int]()
 
@@ -52,8 +47,7 @@ def test_one_core_after_the_other_is_looked_at_and_their_mean_told(
         looked_at.append(core)
         return 100.0 * len(looked_at)
 
-    monkeypatch.setattr(noise, "core_mib_per_s", speed_here)
-    cores = CoresSpeed()
+    cores = CoresSpeed(speed_here)
     for _ in range(2 * len(anywhere)):
         cores.sample()
     assert looked_at == 2 * sorted(anywhere)

@@ -115,14 +115,11 @@ def test_a_socket_of_a_dead_jvm_with_its_number_is_no_answer(java: Java) -> None
     assert live_bytes(running.pid) >= LIVE_MIB * MIB
 
 
-def test_the_file_has_each_jvm_and_no_other_process(
-    java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(memory, "LISTENS_WITHIN_S", 0.5)
+def test_the_file_has_each_jvm_and_no_other_process(java: Java, tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "steady", "1")
     running, mute = java(), java("-XX:+DisableAttachMechanism")
     services = {"one": [running.pid, os.getpid()], "mute": [mute.pid], "other": [os.getpid()]}
-    (said,) = memory.write_live_heaps(services, folder, lambda: None)
+    (said,) = memory.write_live_heaps(services, folder, lambda: None, 0.5)
     assert f"live heap of mute (pid {mute.pid}) is unknown: it did not listen" in said
     told = raw.live_heaps(folder.path)
     assert set(told) == {"one", "mute"}

@@ -3,7 +3,8 @@ was found, and how far it came if a run failed."""
 
 import json
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import repeat
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,12 +12,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from racetrack import engines, terminal
+from racetrack import terminal
 from racetrack.config import load
 from racetrack.errors import RacetrackError
 from racetrack.results.folder import RunFolder, read_run
 from racetrack.results.search import LimitRecord
-from racetrack.run import capacity_search
 from racetrack.run.capacity_search import CapacitySearch
 from racetrack.run.session import Session
 from racetrack.run.trials import DURATIONS
@@ -36,6 +36,7 @@ class MadeUp:
         self.stack, self.clock = MadeUpStack(), FakeClock()
         self.sessions: list[FluidSession] = []
         self.change: Callable[[FluidSession], None] = lambda _: None
+        self.void: Iterator[str | None] = repeat(None)
 
     def session(self, _engine: object, _stack: object, folder: RunFolder, *_: object) -> Session:
         rng = np.random.default_rng(len(self.sessions))
@@ -46,11 +47,8 @@ class MadeUp:
 
 
 @pytest.fixture
-def made_up(monkeypatch: pytest.MonkeyPatch) -> MadeUp:
-    made = MadeUp()
-    monkeypatch.setattr(engines, "find_engine", lambda _: MadeUpEngine())
-    monkeypatch.setattr(capacity_search, "open_stack", lambda *_: made.stack.as_stack())
-    return made
+def made_up() -> MadeUp:
+    return MadeUp()
 
 
 @pytest.fixture
@@ -66,7 +64,10 @@ def search(made_up: MadeUp, tmp_path: Path) -> Search:
             screen,
             guard,
             DURATIONS,
+            find_engine=lambda _: MadeUpEngine(),
+            open_stack=lambda *_: made_up.stack.as_stack(),
             open_session=made_up.session,
+            why_void=lambda *_: next(made_up.void, None),
             clock=made_up.clock,
         ).run()
 
@@ -176,11 +177,8 @@ def test_a_second_run_that_fails_leaves_the_capacity_of_the_first(
     assert made_up.sessions[-1].stopped
 
 
-def test_a_run_that_others_disturbed_is_made_again(
-    search: Search, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    voids = iter(["Void: others.", None, "Void: others."])
-    monkeypatch.setattr(capacity_search, "why_window_is_void", lambda *_: next(voids, None))
+def test_a_run_that_others_disturbed_is_made_again(search: Search, made_up: MadeUp) -> None:
+    made_up.void = iter(["Void: others.", None, "Void: others."])
     found = search()
     first, second = found.runs
     assert [seen.void for seen in first.saturation] == ["Void: others.", None]
@@ -191,23 +189,23 @@ def test_a_run_that_others_disturbed_is_made_again(
 
 
 def test_a_search_that_others_disturbed_still_says_why_its_second_run_failed(
-    search: Search, made_up: MadeUp, monkeypatch: pytest.MonkeyPatch
+    search: Search, made_up: MadeUp
 ) -> None:
     def dies(session: FluidSession) -> None:
         if len(made_up.sessions) == 1:
             session.dies_at_s = 150
 
     made_up.change = dies
-    monkeypatch.setattr(capacity_search, "why_window_is_void", lambda *_: "Void: others.")
+    made_up.void = repeat("Void: others.")
     outcome = search().outcome
     assert outcome.startswith("Void: others. And its second run failed")
     assert outcome.endswith("the engine ended: out of memory")
 
 
 def test_a_machine_that_is_never_quiet_makes_the_result_void(
-    search: Search, monkeypatch: pytest.MonkeyPatch
+    search: Search, made_up: MadeUp
 ) -> None:
-    monkeypatch.setattr(capacity_search, "why_window_is_void", lambda *_: "Void: others.")
+    made_up.void = repeat("Void: others.")
     found = search()
     assert found.outcome == "Void: others."
     assert [len(run.saturation) for run in found.runs] == [4, 4]

@@ -1,11 +1,10 @@
 """A file system that fills up ends a run before anything breaks, and is foreseen if it can be."""
 
-import os
-import time
 from pathlib import Path
 
 import pytest
 
+from racetrack.clock import Clock
 from racetrack.config import load
 from racetrack.results.run import RunArguments
 from racetrack.run import checks
@@ -19,20 +18,26 @@ MIB = 1 << 20
 class Disk:
     """File systems of made-up sizes, by the folder that is asked for."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.free: dict[str, int] = {}
         self.total = 1100 * MIB
-        monkeypatch.setattr(os, "statvfs", self._statvfs)
-        monkeypatch.setattr(checks, "CHECK_EVERY_S", 0.0)
 
-    def _statvfs(self, folder: Path) -> os.statvfs_result:
-        blocks = self.total // 4096, 0, self.free[str(folder)] // 4096
-        return os.statvfs_result((4096, 4096, *blocks, 0, 0, 0, 0, 255))
+    def measure(self, folder: Path) -> tuple[int, int]:
+        return self.free[str(folder)], self.total
+
+
+class FakeClock(Clock):
+    """A clock that stands still."""
+
+    now_s = 100.0
+
+    def monotonic(self) -> float:
+        return self.now_s
 
 
 @pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
-    return Disk(monkeypatch)
+def disk() -> Disk:
+    return Disk()
 
 
 def stack_on(data: Path, **settings: str) -> MadeUpStack:
@@ -42,18 +47,16 @@ def stack_on(data: Path, **settings: str) -> MadeUpStack:
 
 
 def test_data_that_fills_its_room_ends_the_run_with_the_time_that_it_takes(
-    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, disk: Disk
 ) -> None:
-    data, logs = tmp_path / "data", tmp_path
-    now_s = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
+    data, logs, clock = tmp_path / "data", tmp_path, FakeClock()
     disk.free = {str(data): 1000 * MIB, str(logs): 1000 * MIB}
-    watch = SpaceWatch(stack_on(data).as_stack(), logs)
+    watch = SpaceWatch(stack_on(data).as_stack(), logs, disk.measure, clock, 0.0)
     watch.check()
     watch.load_changes()
-    now_s[0], disk.free[str(data)] = 120.0, 360 * MIB  # 32 MiB a second
+    clock.now_s, disk.free[str(data)] = 120.0, 360 * MIB  # 32 MiB a second
     watch.check()
-    now_s[0], disk.free[str(data)] = 129.5, 56 * MIB
+    clock.now_s, disk.free[str(data)] = 129.5, 56 * MIB
     with pytest.raises(NoSpace) as failed:
         watch.check()
     assert str(failed.value) == (
@@ -67,7 +70,7 @@ def test_a_full_disk_of_run_folders_ends_the_run_and_says_what_to_do(
     tmp_path: Path, disk: Disk
 ) -> None:
     disk.free = {str(tmp_path): 9 * MIB}
-    watch = SpaceWatch(MadeUpStack().as_stack(), tmp_path)
+    watch = SpaceWatch(MadeUpStack().as_stack(), tmp_path, disk.measure, every_s=0.0)
     watch.check()
     disk.free[str(tmp_path)] = 7 * MIB
     with pytest.raises(
@@ -83,7 +86,8 @@ def test_a_container_that_has_ended_is_no_full_disk(tmp_path: Path) -> None:
 def forecasts(disk: Disk, data: Path, rate: int, samples: int, **settings: str) -> list[str]:
     disk.free = {str(data): 1000 * MIB}
     asked = RunArguments(pageviews_per_s=rate, wait_s=5, samples=samples, delay_s=1.0)
-    return list(checks.space_warnings(stack_on(data, **settings).as_stack(), asked))
+    stack = stack_on(data, **settings).as_stack()
+    return list(checks.space_warnings(stack, asked, disk.measure))
 
 
 def test_a_load_that_is_sure_to_fill_the_room_is_foreseen(tmp_path: Path, disk: Disk) -> None:

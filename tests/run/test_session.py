@@ -79,7 +79,7 @@ class Drive:
         logs: Path,
         counted: int | None = 7,
         engine: MadeUpEngine | None = None,
-        first_update_within_s: float = 60.0,
+        **limits: Any,
     ) -> None:
         self.stack, self.engine = MadeUpStack(), engine or MadeUpEngine(counted)
         self.folder = RunFolder.create(logs, self.engine.name, "5")
@@ -90,7 +90,7 @@ class Drive:
             self.folder,
             screen,
             0.1,
-            first_update_within_s=first_update_within_s,
+            **limits,
         )
 
     def start(self) -> None:
@@ -262,10 +262,9 @@ def test_samples_come_with_an_account_of_cpu_time_over_the_same_window(
 
 @pytest.mark.parametrize(("counted", "drained"), [(7, True), (6, False)])
 def test_the_account_says_who_counted_what_once_the_load_is_paused(
-    drive: Callable[..., Drive], monkeypatch: pytest.MonkeyPatch, counted: int, drained: bool
+    drive: Callable[..., Drive], counted: int, drained: bool
 ) -> None:
-    monkeypatch.setattr(session, "DRAIN_WITHIN_S", 20.0 if drained else 0.2)
-    at = drive(counted=counted)
+    at = drive(counted=counted, drain_within_s=20.0 if drained else 0.2)
     at.start()
     began_ms = 1000 * time.time() - 1
     counts = at.session.account()

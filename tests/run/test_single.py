@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from racetrack import engines, terminal
+from racetrack import terminal
 from racetrack.config import load
 from racetrack.errors import BusyError, UsageError
 from racetrack.results.folder import RunFolder
@@ -19,31 +19,40 @@ Once = Callable[..., Path]
 VOID = "Void: in the measured window other programs used 9.0 % of a core (more than 5 %)."
 
 
-@pytest.fixture
-def stack(monkeypatch: pytest.MonkeyPatch) -> MadeUpStack:
-    stack = MadeUpStack()
-    monkeypatch.setattr(engines, "find_engine", lambda _: MadeUpEngine())
-    monkeypatch.setattr(experiment, "open_stack", lambda *_: stack.as_stack())
-    return stack
+class BusyStack(MadeUpStack):
+    """One of the same name is up."""
+
+    def prepare(self, *_: object) -> None:
+        raise BusyError("a stack is up")
 
 
 @pytest.fixture
-def once(stack: MadeUpStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Once:
-    class Experiment:
-        """Notes that it was run."""
+def stack() -> MadeUpStack:
+    return MadeUpStack()
 
-        def __init__(self, *_: object) -> None: ...
 
-        def run(self, guard: terminal.Guard) -> None:
-            stack.did.append(("run", "experiment"))
+@pytest.fixture
+def once(stack: MadeUpStack, tmp_path: Path) -> Once:
+    return once_on(stack, tmp_path)
 
-    monkeypatch.setattr(experiment, "Experiment", Experiment)
+
+def once_on(stack: MadeUpStack, tmp_path: Path) -> Once:
+    """Makes a run on this stack, whose experiment only notes that it was run."""
 
     def run(*faults: str) -> Path:
         asked = RunArguments(pageviews_per_s=500, wait_s=1, samples=1, delay_s=1, faults=faults)
         settings = load({"LOGS_FOLDER": str(tmp_path / "logs")})
         screen = Screen(Console(quiet=True))
-        return experiment.run_once("made-up", asked, settings, screen, terminal.Guard(print))
+        return experiment.run_once(
+            "made-up",
+            asked,
+            settings,
+            screen,
+            terminal.Guard(print),
+            find_engine=lambda _: MadeUpEngine(),
+            open_stack=lambda *_: stack.as_stack(),
+            run=lambda *_: stack.did.append(("run", "experiment")),
+        )
 
     return run
 
@@ -108,12 +117,8 @@ def test_a_void_run_is_repeated_three_times_at_most_and_it_is_said(
 
 
 def test_a_run_that_can_not_begin_leaves_no_folder(
-    once: Once, stack: MadeUpStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    def busy(*_: object) -> None:
-        raise BusyError("a stack is up")
-
-    monkeypatch.setattr(stack, "prepare", busy)
     with pytest.raises(BusyError):
-        once()
+        once_on(BusyStack(), tmp_path)()
     assert not (tmp_path / "logs").exists()

@@ -20,32 +20,42 @@ from tests.some_engines import CALIBRATION, EXAMPLE
 PLAN = Sweep(engines=("steady", "swift"), rates=(50, 500), repeat=2, wait_s=1, samples=1, delay_s=1)
 
 
-@pytest.fixture
-def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, str]]:
-    """What was run, instead of running it: engine, rate, and the heap that was set."""
-    monkeypatch.setenv("LOGS_FOLDER", str(tmp_path))
-    runs: list[tuple[str, int, str]] = []
+class Ran:
+    """Notes what was run, instead of running it: engine, rate, and the heap that was set. The
+    fourth run is interrupted once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.runs: list[tuple[str, int, str]] = []
 
     def run_once(
-        engine: str, asked: RunArguments, settings: Settings, _screen: Any, guard: terminal.Guard
+        self,
+        engine: str,
+        asked: RunArguments,
+        settings: Settings,
+        _screen: Any,
+        guard: terminal.Guard,
     ) -> Path:
-        if len(runs) == 3 and "interrupt" not in str(runs[-1]):
-            runs.append(("interrupted", 0, ""))
+        if len(self.runs) == 3 and "interrupt" not in str(self.runs[-1]):
+            self.runs.append(("interrupted", 0, ""))
             raise terminal.Interrupted(2)
-        runs.append((engine, asked.pageviews_per_s, settings.connect_heap))
-        folder = tmp_path / f"run{len(runs)}"
+        self.runs.append((engine, asked.pageviews_per_s, settings.connect_heap))
+        folder = self._folder / f"run{len(self.runs)}"
         folder.mkdir()
         (folder / "run.json").write_text(json.dumps(run_json()))
         guard.disarm()
         return folder
 
-    monkeypatch.setattr(sweep, "run_once", run_once)
-    return runs
+
+@pytest.fixture
+def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
+    monkeypatch.setenv("LOGS_FOLDER", str(tmp_path))
+    return Ran(tmp_path)
 
 
-def carry_out(folder: Path) -> bool:
+def carry_out(folder: Path, run_once: sweep.RunOnce) -> bool:
     with terminal.guarded(print) as guard:
-        return sweep.carry_out(folder, Screen(), guard)
+        return sweep.carry_out(folder, Screen(), guard, run_once)
 
 
 def test_engines_take_turns() -> None:
@@ -55,39 +65,39 @@ def test_engines_take_turns() -> None:
 
 
 def test_a_sweep_that_was_broken_off_goes_on_with_what_is_missing(
-    ran: list[tuple[str, int, str]],
+    ran: Ran,
 ) -> None:
     folder = sweep.begin(PLAN)
     with pytest.raises(terminal.Interrupted):
-        carry_out(folder)
+        carry_out(folder, ran.run_once)
     done = sweep.read(folder).runs
     assert [run.tag for run in done] == ["run1", "run2", "run3", *[None] * 5]
-    assert carry_out(folder)
+    assert carry_out(folder, ran.run_once)
     assert [run.outcome for run in sweep.read(folder).runs] == ["ok"] * 8
-    assert len(ran) == 9  # eight, and the one that was interrupted
-    assert carry_out(folder)
-    assert len(ran) == 9
+    assert len(ran.runs) == 9  # eight, and the one that was interrupted
+    assert carry_out(folder, ran.run_once)
+    assert len(ran.runs) == 9
 
 
-def test_each_value_of_a_varied_setting_reaches_its_run(ran: list[tuple[str, int, str]]) -> None:
+def test_each_value_of_a_varied_setting_reaches_its_run(ran: Ran) -> None:
     plan = Sweep(
         engines=("steady",), rates=(0,), wait_s=1, vary="CONNECT_HEAP", values=("2g", "8g")
     )
-    carry_out(sweep.begin(plan))
-    assert [heap for _engine, _rate, heap in ran] == ["2g", "8g"]
+    carry_out(sweep.begin(plan), ran.run_once)
+    assert [heap for _engine, _rate, heap in ran.runs] == ["2g", "8g"]
 
 
 def test_settings_of_the_sweep_reach_each_run_and_are_kept_with_it(
-    ran: list[tuple[str, int, str]],
+    ran: Ran,
 ) -> None:
     plan = Sweep(engines=("steady",), rates=(50, 500), wait_s=1, settings={"CONNECT_HEAP": "3g"})
-    carry_out(folder := sweep.begin(plan))
-    assert [heap for _engine, _rate, heap in ran] == ["3g", "3g"]
+    carry_out(folder := sweep.begin(plan), ran.run_once)
+    assert [heap for _engine, _rate, heap in ran.runs] == ["3g", "3g"]
     assert sweep.read(folder).settings == {"CONNECT_HEAP": "3g"}
 
 
 def test_the_published_experiment_has_its_own_rates_and_settings(
-    ran: list[tuple[str, int, str]],
+    ran: Ran,
 ) -> None:
     plan = sweep.as_published([EXAMPLE], 120)
     assert (plan.wait_s, plan.samples, plan.delay_s) == (20, 10, 1)
@@ -148,9 +158,8 @@ def test_what_each_run_verifies_and_causes_is_in_the_plan(
         (folder / "run.json").write_text(json.dumps(run_json()))
         return folder
 
-    monkeypatch.setattr(sweep, "run_once", run_once)
     faults = ("kill:mysql@1s",)
     plan = Sweep(engines=("steady",), rates=(5,), verify=True, faults=faults, decide_within_s=9)
     folder = sweep.begin(plan)  # as one that is resumed, it is known by its folder only
-    carry_out(folder)
+    carry_out(folder, run_once)
     assert [(run.verify, run.faults, run.decide_within_s) for run in asked] == [(True, faults, 0)]

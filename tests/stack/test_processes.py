@@ -87,53 +87,43 @@ def test_a_stack_of_another_name_is_left_alone(stack_name: str) -> None:
         processes.end(f"{stack_name}-b", grace_s=0.1)
 
 
-def test_data_goes_though_somebody_else_removes_it_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_goes_though_somebody_else_removes_it_too(tmp_path: Path) -> None:
     data = tmp_path / "data"
     for name in ("first", "second"):
         (data / name).mkdir(parents=True)
         (data / name / "file").touch()
-    unlink = os.unlink
+    there = iter([data / "first", data])
 
-    def after_another(path: str, **options: int) -> None:
-        unlink(path, **options)
-        unlink(path, **options)  # who comes second finds it gone
+    def after_another(path: Path) -> None:
+        shutil.rmtree(next(there))
+        raise FileNotFoundError(errno.ENOENT, "somebody else was faster", str(path))
 
-    monkeypatch.setattr(os, "unlink", after_another)
-    assert processes.remove(data)
+    assert processes.remove(data, after_another)
     assert not data.exists()
     assert not processes.remove(data)
 
 
-def test_data_goes_though_somebody_writes_into_it_at_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_goes_though_somebody_writes_into_it_at_first(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     late = iter(["first", "second"])
-    rmdir = os.rmdir
 
-    def after_a_writer(path: str, **options: int) -> None:
+    def before_a_writer(path: Path) -> None:
         if name := next(late, None):
-            (data / name).touch()
-        rmdir(path, **options)  # ENOTEMPTY, as long as somebody writes
+            (path / name).touch()
+            path.rmdir()  # ENOTEMPTY, as long as somebody writes
+        shutil.rmtree(path)
 
-    monkeypatch.setattr(os, "rmdir", after_a_writer)
-    assert processes.remove(data)
+    assert processes.remove(data, before_a_writer)
     assert not data.exists()
 
 
-def test_data_that_stays_is_an_error_in_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_that_stays_is_an_error_in_the_end(tmp_path: Path) -> None:
     def refused(_path: object) -> None:
         raise OSError(errno.ENOTEMPTY, "somebody goes on writing")
 
-    monkeypatch.setattr(shutil, "rmtree", refused)
-    monkeypatch.setattr(processes, "REMOVED_WITHIN_S", 0.05)
     with pytest.raises(OSError, match="somebody goes on writing"):
-        processes.remove(tmp_path)
+        processes.remove(tmp_path, refused, within_s=0.05)
 
 
 def test_nothing_left_is_said_as_nothing(stack_name: str) -> None:

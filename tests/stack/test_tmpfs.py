@@ -5,8 +5,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from racetrack import config as settings
 from racetrack.stack import processes, resources
 from racetrack.stack.native.stack import NativeStack
@@ -28,12 +26,15 @@ MOUNTS = """\
 """
 
 
-def test_a_containers_own_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_containers_own_are_found(tmp_path: Path) -> None:
     (tmp_path / "7").mkdir()
     (tmp_path / "7/mountinfo").write_text(MOUNTS)
-    monkeypatch.setattr(resources, "PROC", tmp_path)
     root = tmp_path / "7/root"
-    assert resources.tmpfs_of(7) == [root / "dev/shm", root / "var/lib/mysql", root / "tmp"]
+    assert resources.tmpfs_of(7, tmp_path) == [
+        root / "dev/shm",
+        root / "var/lib/mysql",
+        root / "tmp",
+    ]
 
 
 def test_a_process_that_has_just_ended_sees_none() -> None:
@@ -43,17 +44,14 @@ def test_a_process_that_has_just_ended_sees_none() -> None:
     assert resources.tmpfs_of(process.pid) == []
 
 
-def test_a_folder_of_this_machine_is_told_by_its_device(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_folder_of_this_machine_is_told_by_its_device(tmp_path: Path) -> None:
     device = tmp_path.stat().st_dev
     shown = f"{os.major(device)}:{os.minor(device)}"
     (tmp_path / "self").mkdir()
-    monkeypatch.setattr(resources, "PROC", tmp_path)
     for kind, is_in_memory in (("tmpfs", True), ("ext4", False)):
         line = f"25 1 {shown} / /somewhere rw - {kind} {kind} rw\n"
         (tmp_path / "self/mountinfo").write_text(line)
-        assert resources.is_on_tmpfs(tmp_path) == is_in_memory
+        assert resources.is_on_tmpfs(tmp_path, tmp_path) == is_in_memory
 
 
 def test_natively_it_is_the_services_own_folder(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import io
 import json
 import os
 import signal
@@ -155,21 +154,22 @@ def test_an_end_without_a_word_is_no_good_end(
 
 @pytest.mark.slow
 def test_the_next_waits_for_one_that_is_at_work_and_says_whom_for(
-    harness: Callable[..., Harness], stack_name: str, monkeypatch: pytest.MonkeyPatch
+    harness: Callable[..., Harness], stack_name: str
 ) -> None:
     harness()
     (at_work,) = watchdogs(stack_name)
-    monkeypatch.setattr(lifetime, "CLEARS_WITHIN_S", 0.2)
     said: list[str] = []
     with pytest.raises(BusyError, match=rf"`kill -9 {at_work.pid}`"):
-        Watchdog("native", stack_name).begin(None, said.append)
+        Watchdog("native", stack_name, clears_within_s=0.2).begin(None, said.append)
     assert len(said) == 1
     assert "Waiting for the watchdog of a run that was killed" in said[0]
 
 
-def test_what_shows_late_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watchdog_process, "LOOK_EVERY_S", 0)
-    monkeypatch.setattr(watchdog_process, "QUIET_S", 0.05)
+# Limits of a clearing that finds everything within a moment.
+AT_ONCE = {"look_every_s": 0.0, "quiet_s": 0.05}
+
+
+def test_what_shows_late_is_ended_too() -> None:
     looks = iter([None, "1 processes (broker)", None, "1 processes (mysql)"])
     asked: list[str] = []
 
@@ -177,7 +177,7 @@ def test_what_shows_late_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(name)
         return next(looks, None)
 
-    found = watchdog_process.clear_all(clear, "some")
+    found = watchdog_process.clear_all(clear, "some", **AT_ONCE)
     assert found == ["1 processes (broker)", "1 processes (mysql)"]
     assert set(asked) == {"some"}
 
@@ -190,11 +190,7 @@ def test_what_shows_late_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
         psutil.AccessDenied(1),
     ],
 )
-def test_a_failure_that_passes_does_not_end_the_clearing(
-    monkeypatch: pytest.MonkeyPatch, failure: Exception
-) -> None:
-    monkeypatch.setattr(watchdog_process, "LOOK_EVERY_S", 0)
-    monkeypatch.setattr(watchdog_process, "QUIET_S", 0.05)
+def test_a_failure_that_passes_does_not_end_the_clearing(failure: Exception) -> None:
     looks: Iterator[Exception | str] = iter([failure, failure, "1 processes (broker)"])
 
     def clear(_name: str) -> str | None:
@@ -203,23 +199,18 @@ def test_a_failure_that_passes_does_not_end_the_clearing(
             raise look
         return look
 
-    assert watchdog_process.clear_all(clear, "some") == [
+    assert watchdog_process.clear_all(clear, "some", **AT_ONCE) == [
         f"a first attempt failed ({failure})",
         "1 processes (broker)",
     ]
 
 
-def test_a_failure_that_stays_is_told(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failure_that_stays_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     def clear(_name: str) -> str | None:
         raise RacetrackError("Docker does not answer.")
 
-    monkeypatch.setattr(watchdog_process, "RETRIES_FOR_S", 0.05)
-    monkeypatch.setattr(processes, "clear_at_once", clear)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     (tmp_path / "run.json").write_text(json.dumps({"outcome": "unfinished"}))
-    watchdog_process.main("native", "some", str(tmp_path))
+    watchdog_process.clear_and_report(clear, "some", str(tmp_path), retries_for_s=0.05)
     told = "not everything could be ended; the next run will try again: Docker does not"
     assert told in (tmp_path / "start.log").read_text()
     assert told in capfd.readouterr().err
@@ -238,20 +229,6 @@ def test_what_is_waited_for_leaves_room_in_5_s() -> None:
     assert waits_s < 5
     # The next run waits for as long as the watchdog goes on trying, and for its last try.
     assert watchdog_process.RETRIES_FOR_S <= lifetime.CLEARS_WITHIN_S / 2
-
-
-def test_the_watchdog_gives_no_more_grace_than_that(
-    monkeypatch: pytest.MonkeyPatch, stack_name: str
-) -> None:
-    graces_s: list[float] = []
-
-    def end(_name: str, grace_s: float) -> list[processes.Member]:
-        graces_s.append(grace_s)
-        return []
-
-    monkeypatch.setattr(processes, "end", end)
-    processes.clear_at_once(stack_name)
-    assert graces_s == [processes.GRACE_AT_ONCE_S]
 
 
 # What the harness runs beside its services, in a session of its own: each takes long.

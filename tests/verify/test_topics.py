@@ -3,15 +3,17 @@ played by a script; the real one reads in the end-to-end tests."""
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import ClassVar
+from typing import cast
 
 import duckdb
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from racetrack.errors import RacetrackError, SetupError
+from racetrack.probes.broker import TopicOffsets
 from racetrack.verify import sources
 from racetrack.workloads.shop.harness import FLAGGED, PAGEVIEWS
 
@@ -21,10 +23,8 @@ VIEW = '{"user_id": 7, "url": "/products/1", "channel": "social", "received_at":
 class Broker:
     """A broker that has all of the topic, or lost its beginning."""
 
-    begin: ClassVar = [0, 0]
-
-    def __init__(self, *_: str) -> None:
-        pass
+    def __init__(self, begin: list[int]) -> None:
+        self.begin = begin
 
     def begin_offsets(self) -> list[int]:
         return self.begin
@@ -33,10 +33,12 @@ class Broker:
         return [2]
 
 
-@pytest.fixture(autouse=True)
-def broker(monkeypatch: pytest.MonkeyPatch) -> type[Broker]:
-    monkeypatch.setattr(sources, "TopicOffsets", Broker)
-    return Broker
+def kafka(
+    begin: Sequence[int] = (0, 0), values: Sequence[bytes | None] = (), within_s: float = 60.0
+) -> sources.KafkaAccess:
+    """A broker whose topic begins at these offsets, and has these messages in its partition."""
+    broker, consumer = cast(TopicOffsets, Broker([*begin])), cast(Consumer, OneByOne(values))
+    return sources.KafkaAccess(lambda *_: broker, lambda _: consumer, within_s)
 
 
 @pytest.fixture
@@ -64,7 +66,7 @@ for n in range(int(count)):
 
 def test_every_partition_is_taken_up_to_its_end(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
     play(kcat, line(VIEW))
-    sources.take_topic(db, "somewhere", PAGEVIEWS, [3, 0, 1])
+    sources.take_topic(db, "somewhere", PAGEVIEWS, [3, 0, 1], kafka())
     rows = db.execute('SELECT "partition", "offset" FROM source.pageviews ORDER BY ALL').fetchall()
     assert rows == [(0, 0), (0, 1), (0, 2), (2, 0)]
     whole = db.execute('SELECT * EXCLUDE ("partition", "offset") FROM source.pageviews').fetchone()
@@ -73,7 +75,7 @@ def test_every_partition_is_taken_up_to_its_end(db: duckdb.DuckDBPyConnection, k
 
 def test_flags_are_taken_as_they_are(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
     play(kcat, r"""print('{"payload": "\\"17\\""}'); print('{"payload": null}')""")
-    sources.take_whole_topic(db, "somewhere", FLAGGED)
+    sources.take_whole_topic(db, "somewhere", FLAGGED, kafka())
     assert db.execute("SELECT * FROM source.dd_flagged_profiles").fetchall() == [('"17"',), (None,)]
 
 
@@ -89,37 +91,32 @@ def test_what_goes_wrong_is_said(
 ) -> None:
     play(kcat, body)
     with pytest.raises(RacetrackError, match=says):
-        sources.take_topic(db, "somewhere", PAGEVIEWS, [3])
+        sources.take_topic(db, "somewhere", PAGEVIEWS, [3], kafka())
 
 
-def test_one_that_never_ends_is_ended(
-    db: duckdb.DuckDBPyConnection, kcat: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sources, "READ_WITHIN_S", 0.5)
+def test_one_that_never_ends_is_ended(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
     play(kcat, "import time; time.sleep(60)")
     with pytest.raises(RacetrackError, match="ended with -9"):
-        sources.take_topic(db, "somewhere", PAGEVIEWS, [3])
+        sources.take_topic(db, "somewhere", PAGEVIEWS, [3], kafka(within_s=0.5))
 
 
 def test_without_kcat_it_says_what_to_install(db: duckdb.DuckDBPyConnection, kcat: Path) -> None:
     with pytest.raises(SetupError, match="apt-get install kcat"):
-        sources.take_topic(db, "somewhere", PAGEVIEWS, [3])
+        sources.take_topic(db, "somewhere", PAGEVIEWS, [3], kafka())
 
 
 def test_a_topic_that_has_lost_its_beginning_is_refused(
-    db: duckdb.DuckDBPyConnection, kcat: Path, broker: type[Broker], monkeypatch: pytest.MonkeyPatch
+    db: duckdb.DuckDBPyConnection, kcat: Path
 ) -> None:
-    monkeypatch.setattr(broker, "begin", [0, 12])
     with pytest.raises(RacetrackError, match=r"first 12 messages.*KAFKA_RETENTION_BYTES"):
-        sources.take_topic(db, "somewhere", PAGEVIEWS, [3, 20])
+        sources.take_topic(db, "somewhere", PAGEVIEWS, [3, 20], kafka(begin=[0, 12]))
 
 
 class OneByOne:
     """A consumer of a partition whose messages are these."""
 
-    messages: ClassVar[list[bytes | None]] = []
-
-    def __init__(self, _settings: object) -> None:
+    def __init__(self, messages: Sequence[bytes | None]) -> None:
+        self.messages = messages
         self._offset = 0
 
     def assign(self, wanted: list[TopicPartition]) -> None:
@@ -135,7 +132,7 @@ class OneByOne:
 
 
 def test_what_is_no_pageview_is_left_out_and_named(
-    db: duckdb.DuckDBPyConnection, kcat: Path, monkeypatch: pytest.MonkeyPatch
+    db: duckdb.DuckDBPyConnection, kcat: Path
 ) -> None:
     with_breaks = json.dumps(json.loads(VIEW), indent=2)
     values = [
@@ -148,8 +145,6 @@ def test_what_is_no_pageview_is_left_out_and_named(
         with_breaks.encode(),
         VIEW.encode(),
     ]
-    monkeypatch.setattr(OneByOne, "messages", values)
-    monkeypatch.setattr(sources, "Consumer", OneByOne)
     texts = [(value or b"").decode() for value in values]
     play(
         kcat,
@@ -158,7 +153,7 @@ for n, value in enumerate({texts!r}):
     print('{{"partition":%s,"offset":%d,"value":%s}}' % (partition, n, value))
 """,
     )
-    unfit = sources.take_topic(db, "somewhere", PAGEVIEWS, [len(values)])
+    unfit = sources.take_topic(db, "somewhere", PAGEVIEWS, [len(values)], kafka(values=values))
     rows = db.execute('SELECT "offset", user_id FROM source.pageviews ORDER BY ALL').fetchall()
     assert rows == [(0, 7), (6, 7), (7, 7)]
     assert unfit.count == 5

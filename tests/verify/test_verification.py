@@ -20,7 +20,7 @@ from racetrack.errors import RacetrackError
 from racetrack.probes.loadgen import Settled
 from racetrack.results.verification import Verified
 from racetrack.stack.contract import Stack
-from racetrack.verify import sources, tables, verification
+from racetrack.verify import sources, verification
 from racetrack.verify.compare import compare
 from racetrack.verify.tables import CdcTopics
 from racetrack.verify.verification import Verification
@@ -57,8 +57,8 @@ class Place:
 
 
 @pytest.fixture
-def truth(monkeypatch: pytest.MonkeyPatch) -> Shop:
-    """A shop whose tables and topics are what is read; waits are short."""
+def truth() -> Shop:
+    """A shop with pageviews inside and outside of the window."""
     made = shop.make()
     made.now_ms = now_ms()
     # The last ones now, so that some are in the window, none within 20 s of its edge: it moves on
@@ -69,21 +69,32 @@ def truth(monkeypatch: pytest.MonkeyPatch) -> Shop:
             age_ms = shop.WINDOW_MS + (EDGE_MS if age_ms > shop.WINDOW_MS else -EDGE_MS)
         row["received_at"] = made.now_ms - age_ms
 
+    return made
+
+
+def rows_of(made: Shop) -> dict[str, Any]:
+    """The rows of its tables as MySQL has them."""
+    return {view.name: conftest.rows_of(made, view) for view in WORKLOAD.table_views()}
+
+
+def inputs(
+    made: Shop, in_mysql: dict[str, Any] | None, delivered: "Delivered | None"
+) -> verification.Inputs:
+    """This shop's tables and topics."""
+
     def take(
         db: duckdb.DuckDBPyConnection, where: str, topic: object, ends: object
     ) -> sources.Unfit:
         conftest.load_topics(db, made)
         return sources.Unfit(2, ["partition 0, offset 7: no value (a tombstone)"])
 
-    rows = {view.name: conftest.rows_of(made, view) for view in WORKLOAD.table_views()}
-    monkeypatch.setattr(tables, "read_tables", lambda *_: rows)
-    monkeypatch.setattr(sources, "take_topic", take)
-    monkeypatch.setattr(sources, "take_whole_topic", lambda *_: sources.Unfit())
-    monkeypatch.setattr(
-        tables, "statements_without_messages", lambda *_: ["TRUNCATE TABLE x (log)"]
+    return verification.Inputs(
+        read_tables=lambda *_: in_mysql or rows_of(made),
+        open_cdc=lambda *_: cast(CdcTopics, delivered),
+        statements_without_messages=lambda *_: ["TRUNCATE TABLE x (log)"],
+        take_topic=take,
+        take_whole_topic=lambda *_: sources.Unfit(),
     )
-    monkeypatch.setattr(verification, "LOOK_EVERY_S", 0.01)
-    return made
 
 
 class Delivered:
@@ -116,26 +127,24 @@ def verify(
     read_view: ReadView,
     patience_s: float = 60.0,
     delivered: Delivered | None = None,
+    in_mysql: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """`patience_s` is how long a view may be wrong: long where it comes right. `delivered` is what
-    CDC did; without it the engine reads none."""
+    CDC did; without it the engine reads none. `in_mysql` are other rows than those of the truth."""
     progress = shop.views(truth)["pageviews_progress"].to_pylist()
     ends = [row["total"] for row in sorted(progress, key=lambda row: row["partition"])]
     needs = ("debezium",) if delivered else ()
     engine, place = cast(Engine, MadeUp(read_view, needs)), cast(Stack, Place())
     paused = Settled(time.monotonic(), ends, [0] * len(ends), ends)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(verification, "AGAIN_WITHIN_S", patience_s)
-        patch.setattr(verification, "DRAIN_WITHIN_S", patience_s)
-        patch.setattr(verification, "CDC_QUIET_S", min(patience_s, 0.5))
-        found = Verification(
-            engine,
-            place,
-            paused,
-            folder,
-            lambda _: None,
-            open_cdc=lambda *_: cast(CdcTopics, delivered),
-        ).run()
+    found = Verification(
+        engine,
+        place,
+        paused,
+        folder,
+        lambda _: None,
+        inputs(truth, in_mysql, delivered),
+        verification.Limits(patience_s, patience_s, min(patience_s, 0.5), look_every_s=0.01),
+    ).run()
     return found.model_dump(mode="json", exclude_unset=True)
 
 
@@ -349,17 +358,14 @@ def test_hostile_values_are_compared(truth: Shop, tmp_path: Path) -> None:
 
 
 def test_what_is_beyond_the_verifier_is_named_and_the_rest_compared(
-    truth: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    truth: Shop, tmp_path: Path
 ) -> None:
     held = shop.views(truth)
-    rows: dict[str, Any] = {
-        view.name: conftest.rows_of(truth, view) for view in WORKLOAD.table_views()
-    }
+    rows = rows_of(truth)
     rows["users"] = "MySQL: Unknown column 'email'"
     rows["items"] = [[row[0], *row[1:3], "free", *row[4:]] for row in rows["items"]]
-    monkeypatch.setattr(tables, "read_tables", lambda *_: rows)
     topics_of = Delivered(truth, altered=as_sent)
-    found = verify(truth, tmp_path / "verify", held.__getitem__, delivered=topics_of)
+    found = verify(truth, tmp_path / "verify", held.__getitem__, 60.0, topics_of, rows)
     assert found["cdc"]["tables"]["users"]["reason"] == "MySQL: Unknown column 'email'"
     assert "column price of items" in found["cdc"]["tables"]["items"]["reason"]
     assert found["cdc"]["tables"]["purchases"]["status"] == "right"

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import docker
-import psutil
 from docker.errors import APIError, DockerException, ImageNotFound
 
 from racetrack.errors import SetupError
@@ -26,8 +25,10 @@ def is_present(client: docker.DockerClient, image: str) -> bool:
     return True
 
 
-def pull(client: docker.DockerClient, image: str, say: Say) -> None:
-    """Pull an image from its registry; report progress every REPORT_EVERY_S.
+def pull(
+    client: docker.DockerClient, image: str, say: Say, report_every_s: float = REPORT_EVERY_S
+) -> None:
+    """Pull an image from its registry; report progress every `report_every_s`.
 
     Raises:
         SetupError: the image can't be pulled.
@@ -39,7 +40,7 @@ def pull(client: docker.DockerClient, image: str, say: Say) -> None:
     try:
         for event in _checked(client.api.pull(name, tag=tag, stream=True, decode=True)):
             _count(layers, event)
-            if time.monotonic() - reported > REPORT_EVERY_S:
+            if time.monotonic() - reported > report_every_s:
                 reported = time.monotonic()
                 say(f"  {image}: {_progress(layers)}")
     except (DockerException, OSError) as error:
@@ -76,27 +77,28 @@ def _progress(layers: Mapping[str, tuple[int, int]]) -> str:
     return f"{here / MB:,.0f} of {total / MB:,.0f} MB"
 
 
-def require_memory(needed: Mapping[str, str], virtual_bytes: int | None = None) -> None:
+def require_memory(
+    needed: Mapping[str, str], available_bytes: int, *, virtual: bool = False
+) -> None:
     """Check that the machine has enough memory before anything starts.
 
-    `needed` maps each service to sizes whose sum it may use, such as `4g 300m`. `virtual_bytes` is
-    the memory of the virtual machine in which containers run; None if they run on this machine.
+    `needed` maps each service to sizes whose sum it may use, such as `4g 300m`. `virtual`
+    says that `available_bytes` is the memory of the virtual machine in which containers run.
 
     Raises:
         SetupError: there is not enough memory.
     """
     sizes = {name: sum(map(_bytes, listed.split())) for name, listed in needed.items()}
     here = "are available. Stop something"
-    if virtual_bytes:
+    if virtual:
         here = "are what Docker's virtual machine has. Give it more"
-    available = virtual_bytes or psutil.virtual_memory().available
-    if sum(sizes.values()) > available:
+    if sum(sizes.values()) > available_bytes:
         by_size = sorted(sizes.items(), key=lambda item: -item[1])
         largest = ", ".join(f"{name} {size / GIB:.1f}" for name, size in by_size)
         raise SetupError(
             f"Not enough memory: the services may use {sum(sizes.values()) / GIB:.1f} GiB"
-            f" ({largest}), and {available / GIB:.1f} GiB {here}, or lower their heaps, memory and"
-            " tmpfs in .env."
+            f" ({largest}), and {available_bytes / GIB:.1f} GiB {here}, or lower their heaps,"
+            " memory and tmpfs in .env."
         )
 
 

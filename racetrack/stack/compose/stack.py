@@ -99,7 +99,10 @@ class ComposeStack:
         described = self._project.services()
         wanted = {name: described[name] for name in each_once(services)}
         needed = {name: service.memory for name, service in wanted.items()}
-        preparation.require_memory(needed, self._docker.memory_bytes if self.unmeasurable else None)
+        if self.unmeasurable:
+            preparation.require_memory(needed, self._docker.memory_bytes, virtual=True)
+        else:
+            preparation.require_memory(needed, psutil.virtual_memory().available)
         resources.require_free_ports(self.settings.bind_address, [self._ports(wanted.values())])
         self._get_images(wanted, say)
 

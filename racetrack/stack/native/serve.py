@@ -59,8 +59,17 @@ class StopRequested(BaseException):
 class Foreground:
     """Services that run as children of this process."""
 
-    def __init__(self, settings: Settings, parts: Path, work: Path) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        parts: Path,
+        work: Path,
+        patience_s: float = PATIENCE_S,
+        grace_s: float = GRACE_S,
+    ) -> None:
+        """Prepare; a service may take `patience_s` to become ready, and `grace_s` to end."""
         self._settings, self._work = settings, work
+        self._patience_s, self._grace_s = patience_s, grace_s
         self._parts = {path.name: path.resolve() for path in parts.iterdir()}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._faster: list[tuple[NativeService, FasterStart]] = []
@@ -119,7 +128,7 @@ class Foreground:
         for process in self._running.values():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGTERM)
-        give_up = time.monotonic() + GRACE_S
+        give_up = time.monotonic() + self._grace_s
         for process in self._running.values():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, give_up - time.monotonic()))
@@ -133,7 +142,7 @@ class Foreground:
 
     def _wait_ready(self, service: NativeService) -> None:
         context = self._context(service)
-        within_s = max(PATIENCE_S, service.ready_within_s)
+        within_s = max(self._patience_s, service.ready_within_s)
 
         def check() -> None:
             for name, process in self._running.items():

@@ -4,7 +4,7 @@ import base64
 import shutil
 import subprocess
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,6 +33,12 @@ class Broker:
     after = ()
     ready_within_s = 60.0
 
+    def __init__(
+        self, open_admin: Callable[[dict[str, str | int | float | bool]], AdminClient] = AdminClient
+    ) -> None:
+        """`open_admin` makes the client that asks whether the broker is ready."""
+        self._open_admin = open_admin
+
     def ports(self, settings: Settings) -> Mapping[str, int]:
         return {
             "KAFKA_PORT": settings.kafka_port,
@@ -58,7 +64,7 @@ class Broker:
         }
         try:
             # Metadata contains the cluster id, which identifies this broker, and the leaders.
-            metadata = AdminClient(quiet).list_topics(timeout=ANSWER_S)
+            metadata = self._open_admin(quiet).list_topics(timeout=ANSWER_S)
         except KafkaException as error:
             raise NotReady(f"no metadata within {ANSWER_S:.0f} s: {error.args[0].str()}") from None
         if metadata.cluster_id != (expected := cluster_id_file(context).read_text()):

@@ -26,10 +26,10 @@ class Registry:
             yield event
 
 
-def pulled(*events: dict[str, Any] | Exception) -> list[str]:
+def pulled(*events: dict[str, Any] | Exception, report_every_s: float = 10.0) -> list[str]:
     said: list[str] = []
     client: docker.DockerClient = Registry(*events)  # type: ignore[assignment]
-    preparation.pull(client, "registry.example/mysql:8.4.10", said.append)
+    preparation.pull(client, "registry.example/mysql:8.4.10", said.append, report_every_s)
     return said
 
 
@@ -38,13 +38,13 @@ def downloading(layer: str, here: int, of: int) -> dict[str, Any]:
     return {"status": "Downloading", "id": layer, "progressDetail": detail}
 
 
-def test_it_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preparation, "REPORT_EVERY_S", -1.0)
+def test_it_says_how_far_it_is() -> None:
     said = pulled(
         {"status": "Pulling from mysql", "id": "8.4.10"},
         downloading("a", 1_000_000, 30_000_000),
         downloading("b", 2_000_000, 10_000_000),
         {"status": "Download complete", "progressDetail": {}, "id": "a"},
+        report_every_s=-1.0,
     )
     image = "registry.example/mysql:8.4.10"
     assert said[0] == f"  pulling {image}"

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,12 +49,26 @@ class Fake:
         return {}
 
 
+MakeForeground = Callable[..., Foreground]
+
+
 @pytest.fixture
-def foreground(settings: Settings, tmp_path: Path) -> Iterator[Foreground]:
+def make(settings: Settings, tmp_path: Path) -> Iterator[MakeForeground]:
+    made: list[Foreground] = []
     (tmp_path / "parts/kafka").mkdir(parents=True)
-    here = Foreground(settings, tmp_path / "parts", tmp_path / "serve")
-    yield here
-    here.end()
+
+    def make(**limits: float) -> Foreground:
+        made.append(Foreground(settings, tmp_path / "parts", tmp_path / "serve", **limits))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.end()
+
+
+@pytest.fixture
+def foreground(make: MakeForeground) -> Foreground:
+    return make()
 
 
 def test_it_is_ready_when_all_are(foreground: Foreground, tmp_path: Path) -> None:
@@ -83,19 +97,14 @@ def test_one_that_does_not_come_up_is_named(foreground: Foreground) -> None:
         foreground.bring_up([Fake("a", WAITS), Fake("b", FAILS)])
 
 
-def test_one_that_is_never_ready_says_what_is_missing(
-    foreground: Foreground, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(serve, "PATIENCE_S", 0.1)
+def test_one_that_is_never_ready_says_what_is_missing(make: MakeForeground) -> None:
     silent = Fake("a", "import signal; signal.pause()", ready_within_s=0.3)
     with pytest.raises(RacetrackError, match="a was not ready within 0 s: not up"):
-        foreground.bring_up([silent])
+        make(patience_s=0.1).bring_up([silent])
 
 
-def test_what_does_not_listen_is_killed(
-    foreground: Foreground, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(serve, "GRACE_S", 0.2)
+def test_what_does_not_listen_is_killed(make: MakeForeground) -> None:
+    foreground = make(grace_s=0.2)
     foreground.bring_up([Fake("a", DEAF)])
     began = time.monotonic()
     foreground.end()

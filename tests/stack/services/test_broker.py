@@ -2,6 +2,7 @@
 
 import re
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_the_folder_is_formatted_with_ids_of_its_own(context: Context) -> None:
 
 @pytest.mark.parametrize("leaders", [(1, 1), (1, -1)])
 def test_it_is_ready_when_it_leads_what_it_kept(
-    leaders: tuple[int, int], context: Context, answer: Answer, monkeypatch: pytest.MonkeyPatch
+    leaders: tuple[int, int], context: Context, answer: Answer
 ) -> None:
     """A broker that was killed, in the moment after it answers again, can't be had on demand."""
     broker.SERVICE.launch(context)
@@ -65,10 +66,10 @@ def test_it_is_ready_when_it_leads_what_it_kept(
         topics={"pageviews": SimpleNamespace(partitions=partitions)},
     )
     client = SimpleNamespace(list_topics=lambda **_: metadata)
-    monkeypatch.setattr(broker, "AdminClient", lambda _: client)
+    service = broker.Broker(lambda _: cast(Any, client))
     answer(context.settings.kafka_port, b"")
     if -1 in leaders:
         with pytest.raises(NotReady, match="without a leader: pageviews/1"):
-            broker.SERVICE.check(context)
+            service.check(context)
     else:
-        broker.SERVICE.check(context)
+        service.check(context)

@@ -1,6 +1,7 @@
 """Sink: sends changes of PostgreSQL's view `high_value_users` to Kafka."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -42,10 +43,17 @@ class Sink:
     """Sends changes, and records sent rows in PostgreSQL afterwards. So after a crash a change may
     be sent twice, but none is lost."""
 
-    def __init__(self, bootstrap: str, avro: Avro) -> None:
-        self._producer = Producer(
+    def __init__(
+        self,
+        bootstrap: str,
+        avro: Avro,
+        open_producer: Callable[[dict[str, Any]], Producer] = Producer,
+        send_every_s: float = SEND_EVERY_S,
+    ) -> None:
+        self._producer = open_producer(
             {"bootstrap.servers": bootstrap, "message.max.bytes": MESSAGE_MAX_BYTES}
         )
+        self._send_every_s = send_every_s
         self._avro = avro
         self._key = avro.register(f"{TOPIC}-key", KEY)
         self._value = avro.register(f"{TOPIC}-value", VALUE)
@@ -56,14 +64,14 @@ class Sink:
         self._stale = True
 
     def send_if_due(self, connection: "psycopg.Connection[Any]") -> None:
-        """Send the changes since the last call, at most once per SEND_EVERY_S.
+        """Send the changes since the last call, at most once per `send_every_s`.
 
         Raises:
             RuntimeError: Kafka did not accept a message.
         """
         if not self._stale or time.monotonic() < self._due_s:
             return
-        self._stale, self._due_s = False, time.monotonic() + SEND_EVERY_S
+        self._stale, self._due_s = False, time.monotonic() + self._send_every_s
         rows = connection.execute(TO_SEND).fetchall()
         for number, gone, email, lifetime_value, purchases in rows:
             value = {"email": email, "lifetime_value": lifetime_value, "purchases": purchases}

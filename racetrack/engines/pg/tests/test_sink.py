@@ -5,7 +5,6 @@ from decimal import Decimal
 from typing import Any, cast
 
 import psycopg
-import pytest
 
 from racetrack.engines.pg.feed import sink as feed_sink
 from racetrack.engines.pg.tests.brought import (
@@ -23,7 +22,7 @@ from racetrack.stack.contract import Stack
 class FakeProducer:
     """Takes what is sent to Kafka."""
 
-    def __init__(self, _config: object) -> None:
+    def __init__(self) -> None:
         self.sent: list[tuple[Any, Any]] = []
 
     def produce(self, topic: str, key: bytes, value: bytes | None, on_delivery: object) -> None:
@@ -35,12 +34,10 @@ class FakeProducer:
 
 
 def test_the_sink_sends_what_has_changed_and_what_has_gone(
-    loaded: "psycopg.Connection[Any]", stack: Stack, monkeypatch: pytest.MonkeyPatch
+    loaded: "psycopg.Connection[Any]", stack: Stack
 ) -> None:
-    monkeypatch.setattr(feed_sink, "Producer", FakeProducer)
-    monkeypatch.setattr(feed_sink, "SEND_EVERY_S", 0.0)
-    sink = feed_sink.Sink("nowhere", cast(Any, PlainAvro()))
-    producer = cast(FakeProducer, sink._producer)
+    producer = FakeProducer()
+    sink = feed_sink.Sink("nowhere", cast(Any, PlainAvro()), lambda _: cast(Any, producer), 0.0)
     bring(loaded, change("purchases", 0, None, purchase(1, "6000.00")))
     sink.send_if_due(loaded)
     value = {"email": None, "lifetime_value": "12000.00", "purchases": 1}

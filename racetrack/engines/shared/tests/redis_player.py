@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import pytest
 import redis
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from racetrack import engines, terminal
+from racetrack import terminal
 from racetrack.clock import now_ms
 from racetrack.config import load
 from racetrack.engines.contract import Access, Engine, Progress, Reader, Summary
@@ -156,8 +155,6 @@ def race(player: Player, per_s: int, seconds: int, **settings: str) -> Path:
     def find_engine(_name: str) -> Engine:
         return player
 
-    with pytest.MonkeyPatch.context() as patch, machine_lock():
-        patch.setattr(engines, "find_engine", find_engine)
-        with terminal.guarded(print) as guard:
-            given = load({"WORKLOAD": "ads", **settings})
-            return run_once(player.name, asked, given, Screen(), guard)
+    given = load({"WORKLOAD": "ads", **settings})
+    with machine_lock(), terminal.guarded(print) as guard:
+        return run_once(player.name, asked, given, Screen(), guard, find_engine=find_engine)

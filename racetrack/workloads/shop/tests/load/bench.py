@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from loadgen import counters as c
 from loadgen.clock import NS_PER_MS, NS_PER_S
-from loadgen.derived import DerivedEvents, Feed
+from loadgen.derived import MAX_WAITING, DerivedEvents, Feed
 from loadgen.generator import RATE_LEAD_NS, partition_schedules
 from loadgen.producer import PartitionState, Producer
 from loadgen.rdkafka import Accepted
@@ -75,9 +75,12 @@ class Broker:
 class FakeWorker:
     """A worker's partitions, its feed and its producer."""
 
-    def __init__(self, broker: Broker, counters: c.Counters, now: Any) -> None:
+    def __init__(
+        self, broker: Broker, counters: c.Counters, now: Any, max_waiting: int = MAX_WAITING
+    ) -> None:
         self.states: dict[int, PartitionState] = {}
-        self.feed = Feed([views(source, Schedule.starting(START_NS, 0, 1)) for source in SOURCES])
+        every = [views(source, Schedule.starting(START_NS, 0, 1)) for source in SOURCES]
+        self.feed = Feed(every, max_waiting)
         self._counters, self._now = counters, now
         self._producer = Producer(
             number=0,
@@ -109,7 +112,7 @@ class FakeWorker:
 class Bench:
     """Two workers that share the partitions, and the state of the control process."""
 
-    def __init__(self, counters: c.Counters) -> None:
+    def __init__(self, counters: c.Counters, max_waiting: int = MAX_WAITING) -> None:
         self.counters = counters
         for number in range(words()):
             counters.word[number] = 0
@@ -120,7 +123,7 @@ class Bench:
         # These forget nothing.
         self.true_pageviews = [copy(schedule) for schedule in self.pageviews]
         self.true_derived = list(map(copy, self.derived))
-        self.workers = [FakeWorker(self.broker, counters, self.now) for _ in range(2)]
+        self.workers = [FakeWorker(self.broker, counters, self.now, max_waiting) for _ in range(2)]
         for partition in range(len(USERS)):
             self._join(partition, 0)
 

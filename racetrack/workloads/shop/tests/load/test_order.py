@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadgen import counters as c
-from loadgen import derived
 from loadgen.clock import NS_PER_MS, NS_PER_S
 from loadgen.schedule import Schedule
 from racetrack.workloads.shop.load.purchases import Purchases
@@ -106,11 +105,8 @@ def kind_of(what: Any) -> str:
     return "tracer_event" if viewer > SETTINGS.users else "purchase"
 
 
-def test_a_rate_that_nobody_can_follow_fills_no_memory(
-    counters: c.Counters, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(derived, "MAX_WAITING", 100)
-    bench = Bench(counters)
+def test_a_rate_that_nobody_can_follow_fills_no_memory(counters: c.Counters) -> None:
+    bench = Bench(counters, max_waiting=100)
     bench.broker_takes(0)
     bench.pageview_rate(1_000)
     bench.purchase_rate(10_000)
