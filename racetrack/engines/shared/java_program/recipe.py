@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from racetrack.engines.shared.java_program import FILES
 from racetrack.install import java
 from racetrack.install.image import Image
 from racetrack.install.recipe import Installs, MavenPart, Recipe
@@ -13,6 +12,13 @@ from racetrack.install.recipe import Installs, MavenPart, Recipe
 SHARED = Path(__file__).parents[1]
 PROGRAM, REDIS_SINK, UPSERT = (
     SHARED / name / "src" for name in ("java_program", "published_sink", "upsert")
+)
+# Python files that the container image of such a service needs.
+FILES = (
+    "racetrack/engines/shared/__init__.py",
+    "racetrack/engines/shared/java_program/__init__.py",
+    "racetrack/engines/shared/java_program/recipe.py",
+    "racetrack/engines/shared/java_program/service.py",
 )
 
 
