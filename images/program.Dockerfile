@@ -1,10 +1,11 @@
-# A Python program of ours, laid out as in its own Dockerfile. INSTALLS: the part with its Python
-# packages. COMMAND: what starts it.
+# One of Racetrack's Python programs, with the same folders as in the program's other Dockerfile.
+# INSTALLS: the component with its Python packages. COMMAND: the command that starts it.
 ARG BASE
 FROM ${BASE} AS installed
 ARG INSTALLS
 COPY install /opt/racetrack
-# librdkafka's name has a hash in it, so whatever loads it directly gets a link with a known name.
+# The file name of librdkafka contains a hash, so programs that load it directly get a link with a
+# known name.
 RUN sh /opt/racetrack/install.sh "${INSTALLS}" \
  && for file in /opt/parts/*/lib/librdkafka*.so.1; do \
       if [ -e "${file}" ]; then ln -s "${file##*/}" "${file%/*}/librdkafka.so"; fi; \

@@ -1,5 +1,5 @@
-# A small Python environment on the base that starts native services in a container. The mirror and
-# certificates of this machine stay in the first stage.
+# The base image and a small Python environment that starts native services in a container. Only the
+# first stage, which is discarded, contains the mirror and certificates of the building machine.
 ARG BASE
 FROM ${BASE} AS installed
 COPY . /opt/racetrack

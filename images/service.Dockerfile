@@ -1,6 +1,7 @@
-# Services of the native runtime, with its parts and code. INSTALLS: a part with Python packages, made
-# in a stage of its own. PREPARE: services that run once during the build, the image's own last. Both
-# may be empty. SERVICES: services that the containers run.
+# Services of the native runtime, with their components and code. INSTALLS: a component with Python
+# packages, installed in a separate stage; may be empty. PREPARE: services that run once during the
+# build, the last of which is one of the image's own; may be empty. SERVICES: services that the
+# containers run.
 ARG BASE
 ARG SERVE
 FROM ${BASE} AS installed

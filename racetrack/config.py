@@ -316,10 +316,10 @@ def load(overrides: Mapping[str, str] | None = None) -> Settings:
 
 
 def defaults() -> Settings:
-    """Return the settings of `.env` and the engines' own alone, without the environment.
+    """Return the settings from `.env` and the engines' `.env` files, ignoring the environment.
 
     Raises:
-        UsageError: as `load`.
+        UsageError: a value is missing or malformed, as in `load`.
     """
     files = (ENV_FILE, *plugins.env_files())
     found = {

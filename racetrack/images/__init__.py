@@ -2,10 +2,12 @@
 
 The base image is a Debian made by debootstrap (racetrack/install/base.py). The serve image adds a
 small Python environment that starts services (images/serve.Dockerfile). Each native service has an
-image on top of these (images/service.Dockerfile). Python programs of ours, such as the generator,
-have images on top of the base (images/program.Dockerfile). The images contain the native runtime's
-parts (installed components, see racetrack/install): relocatable parts are copied from the cache,
-and Python environments are installed during the build by the same recipe.
+image on top of these (images/service.Dockerfile). Racetrack's Python programs, such as the load
+generator, have images on top of the base (images/program.Dockerfile).
+
+The images contain the native runtime's parts (installed components, see racetrack/install):
+relocatable parts are copied from the cache, and Python environments are installed during the build
+by the same recipe.
 """
 
 from collections.abc import Mapping

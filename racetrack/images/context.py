@@ -49,7 +49,7 @@ class BuildContext:
                     self._add(f"{under}{inside.as_posix()}", file.read_bytes(), counts=counts)
 
     def folder(self, name: str) -> None:
-        """Add a folder that may stay empty: a COPY of one that is missing would fail."""
+        """Add a folder that may stay empty, because COPY of a missing folder would fail."""
         self._content.append((name, None))
 
     def part(self, name: str, folder: Path) -> None:

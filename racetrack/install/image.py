@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Image:
-    """Image with the name of its service in the compose files. Paths are relative to the
-    repository.
+    """Image with the name of its service in the compose files.
 
-    An engine lists its images in the `INSTALLS` of its `recipe.py`. `parts` are relocatable
-    components that are copied from the cache; `installs` is a Python environment that is installed
-    during the build by its usual recipe. An image either runs native services or has a command.
+    `parts` are relocatable components that are copied from the cache. `installs` is a Python
+    environment that is installed during the build by its usual recipe. An image either runs native
+    services (`runs`) or has a `command`. Paths are relative to the repository. An engine lists its
+    images in the `INSTALLS` of its `recipe.py`.
     """
 
     name: str
@@ -27,5 +27,5 @@ class Image:
 
     @property
     def dockerfile(self) -> str:
-        """The file in `images/` that the image is built from."""
+        """Name of the Dockerfile in `images/`."""
         return "program.Dockerfile" if self.command else "service.Dockerfile"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Start the published image by its own entrypoint, which is the argument, with Flink configured by the
-# settings of .env as racetrack/engines/flink/services/flink.py does it. The image has one slot and one port for
-# files, which is enough for one job without parallelism: each job starts a cluster of its own.
+# Starts Flink's public image by the image's entry point, which is the argument. Configures Flink by
+# the FLINK_* settings, in the same way as racetrack/engines/flink/services/flink.py. The image's
+# defaults have one slot and one port for files, which is enough for only one job with parallelism 1,
+# because each job starts its own cluster.
 set -euo pipefail
 
 properties="sql-gateway.endpoint.rest.address: 0.0.0.0
