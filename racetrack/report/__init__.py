@@ -1,1 +1,1 @@
-"""Reports on run folders: terminal, page, charts, files."""
+"""Reports on run folders: text for the terminal, HTML pages, charts, and data files."""

@@ -18,7 +18,7 @@ from racetrack.results.comparison import FILE, ComparisonRecord
 from racetrack.results.folder import read_record
 from racetrack.results.run import Machine
 
-# Engine, and events per second; None for figures that belong to no rate, such as capacity.
+# Engine and events per second. The rate is None for figures without one, such as capacity.
 Key = tuple[str, int | None]
 Groups = dict[Key, Group]
 # Figures of result files that have another name in comparisons.
@@ -53,7 +53,8 @@ class Recorded:
 
 
 def groups_of(records: Sequence[FlatRecord]) -> Groups:
-    """Group records that ended `ok` by engine and rate, without figures that a repeat lacks."""
+    """Group records that ended `ok` by engine and rate. Figures that any repeat lacks are left
+    out."""
     repeats: dict[Key, list[FlatRecord]] = {}
     for record in records:
         if record.get("outcome", "ok") == "ok":

@@ -1,4 +1,5 @@
-"""Charts of a report: runs over time, engines over rates and settings, capacity searches."""
+"""Charts of a report: runs over time, engines over rates and varied settings, and capacity
+searches."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -27,10 +28,10 @@ FIGURES_BY_RATE = (
     "read_age_p99_ms",
 )
 FIGURES_BY_SETTING = ("cpu_mean_pct", "cpu_user_pct", "cpu_system_pct", "rss_max_gib")
-# With a greater ratio of rates, the axis is logarithmic.
+# The axis is logarithmic if the highest value is more than this many times the lowest.
 LOG_FROM = 20
-# Curves have 10 points a second; a chart shows fewer of a long run. Counts only rise, so nothing is
-# hidden between two points.
+# Curves have 10 points per second (GRID_MS). For a long run, a chart shows only INSTANTS points,
+# which hides nothing, since counts only rise.
 GRID_MS, INSTANTS = 100.0, 90
 CURVES = {
     "due": "due (offered)",
@@ -42,7 +43,8 @@ CURVES = {
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawn chart: `svg` is the text of its file, `readings` are the values for the pointer."""
+    """A drawn chart. `svg` is the text of the SVG file; `readings` are the values shown under the
+    pointer."""
 
     chart: Chart
     short_id: str
@@ -54,8 +56,8 @@ class Plot:
 def plots(
     collection: Collection, tables: Sequence[Table], published: Published | None
 ) -> tuple[dict[str, list[Plot]], dict[str, list[str]]]:
-    """Draw all charts, by run tag, `table<number>` and `limits<number>`, and return the reasons why
-    charts of runs are missing, by tag."""
+    """Draw all charts. Return them by run tag, `table<number>` or `limits<number>`; and, by run
+    tag, the reasons why charts are missing."""
     charts: dict[str, list[Chart]] = {}
     gaps: dict[str, list[str]] = {}
     for number, table in enumerate(tables, start=1):
@@ -82,12 +84,13 @@ def plots(
 
 
 def _file_name(name: str) -> str:
-    """Return a name that is safe as a file name: parts of it come from files."""
+    """Convert a name to a safe file name, since parts of it are read from files."""
     return re.sub(r"[^\w.-]", "_", name)
 
 
 def by_rate(table: Table, number: int, published: Published | None) -> list[Chart]:
-    """Return a chart per figure with a line per engine; none for a single rate."""
+    """Return a chart over the rate for each figure, with a line for each engine. Return no charts
+    if there is only one rate."""
     if len(table.rates) < 2:
         return []
     made = []
@@ -108,7 +111,7 @@ def by_rate(table: Table, number: int, published: Published | None) -> list[Char
 
 
 def by_setting(table: Table, number: int, settings: Sequence[str]) -> list[Chart]:
-    """Return charts over each setting that a sweep varied, with a line per engine and rate."""
+    """Return charts over each setting that a sweep varied, with a line for each engine and rate."""
     made = []
     for setting in settings:
         for key in FIGURES_BY_SETTING:
@@ -129,8 +132,8 @@ def by_setting(table: Table, number: int, settings: Sequence[str]) -> list[Chart
 
 
 def limits_chart(limits: Sequence[Limit], number: int) -> Chart | None:
-    """Return a chart with a row per search: its sustained rate for each bound, and its capacity.
-    All searches have the same kind of load."""
+    """Return a chart with a row for each search: its sustained rate for each bound, and its
+    capacity. All searches must have the same kind of load."""
     lines = []
     engines = list(dict.fromkeys(each.record.engine for each in limits))
     records = sorted((each.record for each in limits), key=lambda one: engines.index(one.engine))
@@ -193,8 +196,8 @@ def _means(label: str, key: str, points: Sequence[tuple[float, Group]], look: in
 
 
 def _reference_lines(key: str, published: Published | None, look: int) -> list[Line]:
-    """Return the reference results of 2022 as points with their own style, labelled as those of
-    another machine."""
+    """Return the reference results of 2022 as points in a separate style. Their label states that
+    they were measured on another machine."""
     rows = [
         (row.engine, float(row.pageviews_per_s), float(value))
         for row in (published.results if published else ())
@@ -254,7 +257,7 @@ def _time_chart(run: Run, kind: str, window: tuple[float, float], **more: object
 
 
 def _fault_marks(run: Run, start_ms: float) -> tuple[Mark, ...]:
-    """Return the injected faults of a run, each until its services were back."""
+    """Return the injected faults of a run, each from its start until its services ran again."""
     return tuple(
         Mark(
             done.fault,
@@ -273,8 +276,9 @@ def _line(
 
 
 def _counts(run: Run, curves: Curves, start_ms: float, end_ms: float) -> Chart:
-    """Chart the counts of all partitions since the window began: total counts would hide the gaps
-    between the curves."""
+    """Return a chart of the four counts, summed over the partitions, since the window began. Counts
+    since the topic was created would be so large that the gaps between the curves were
+    invisible."""
     until_ms = curve_files.recorded_until_ms(curves)
     first_ms = max(parts[0].at_ms[0] for parts in (curves.due, curves.published))
     every_ms = max(GRID_MS, np.ceil((until_ms - first_ms) / INSTANTS / GRID_MS) * GRID_MS)
@@ -293,14 +297,15 @@ def _counts(run: Run, curves: Curves, start_ms: float, end_ms: float) -> Chart:
         lines=tuple(lines),
         y_form="{:,.1f}",
         y_unit=" k",
-        meaning="Cumulative: due by the schedule, handed over by the generator, in the broker,"
-        " counted by the engine. The engine's is the gap between the first and the last.",
+        meaning="Cumulative counts: due by the schedule, handed over by the generator, stored in"
+        " the broker, counted by the engine. The gap between the first and the last is the"
+        " backlog.",
         note=f"Drawn every {every_ms / 1000:g} s.",
     )
 
 
 def _sum(parts: Sequence[Curve], at_ms: Floats) -> Floats:
-    """Return the sum of the latest counts; 0 before a curve begins."""
+    """Return the sum of the curves' counts at these times. A curve is 0 before its first row."""
 
     def known(curve: Curve) -> Floats:
         rows = np.searchsorted(curve.at_ms, at_ms, "right")
@@ -341,9 +346,10 @@ def _lag(run: Run, curves: Curves, start_ms: float, end_ms: float) -> Chart:
         lines=tuple(lines),
         y_form="{:,.0f}",
         y_unit=" ms",
-        meaning=f"{BY_KEY['lag_p50_ms'].means.split('. ')[0]}. It grows between two updates, and"
-        " falls at each to the processing lag, whose parts are those of the partition that decides;"
-        " dt_ms is the published measure, in which a lagging partition can hide.",
+        meaning=f"{BY_KEY['lag_p50_ms'].means.split('. ')[0]}. Lag grows between two updates, and"
+        " falls to the processing lag at each update. The parts of the processing lag are those of"
+        " the partition with the largest lag. dt_ms is the measure of 2022, in which a lagging"
+        " partition can hide.",
         note=f"Left out: {left_out} at pageviews due before the recording began."
         if left_out
         else "",
@@ -351,7 +357,8 @@ def _lag(run: Run, curves: Curves, start_ms: float, end_ms: float) -> Chart:
 
 
 def _sawtooth(ages: lag.Age) -> tuple[Floats, Floats]:
-    """Return the lag just after each update and just before the next: times, and milliseconds."""
+    """Return the lag just after each update and just before the next one: times, and lags in
+    milliseconds."""
     known = np.isfinite(ages.highest_ms)
     times = np.stack([ages.from_ms[known], ages.until_ms[known]], axis=1).ravel()
     return times, np.stack([ages.lowest_ms[known], ages.highest_ms[known]], axis=1).ravel()
@@ -386,8 +393,8 @@ def _usage(run: Run, start_ms: float, end_ms: float) -> list[Chart]:
             lines=tuple(lines(cpu)),
             y_form="{:,.0f}",
             y_unit=" %",
-            meaning="CPU time in user and system mode between two readings, over their distance;"
-            " 100 % is one core.",
+            meaning="CPU time in user and kernel mode between two readings, divided by the time"
+            " between them; 100 % is one core.",
         ),
         _time_chart(
             run,

@@ -1,4 +1,5 @@
-"""Reads the folders of a report: runs, capacity searches, and tables of means and ratios."""
+"""Reading of the folders of a report (runs, sweeps and capacity searches), and computation of its
+tables of means and ratios."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from racetrack.results.search import PAGEVIEWS, LimitRecord
 from racetrack.results.sweep import Sweep
 from racetrack.workloads.contract import run_label, workload_of
 
-# Addresses, ports and secrets do not affect the engine.
+# Names of settings that do not affect results, or ends of such names (addresses, ports, secrets).
 PLACE_ONLY = (
     "_port",
     "_password",
@@ -24,16 +25,16 @@ PLACE_ONLY = (
     "_pid",
     "_kafka",
     "_registry_url",
-    # `runtime` of the record has the runtime that was chosen.
+    # The record's own `runtime` is used instead.
     "bind_address",
     "stack_name",
     "runtime",
-    # Limits that make a run void.
+    # Limits of noise beyond which a run is void.
     "noise_gate",
     "_max_pct",
     "core_speed_min_pct",
 )
-# Versions of the harness, which are in the details of a run.
+# Versions of the harness. They are shown with a run's details, but do not separate runs.
 RULER = ("racetrack", "python")
 WINDOW = "window"
 # Raw files of every run, and the figures computed from each.
@@ -43,7 +44,7 @@ RAW_FILES = {
     "usage.csv": "CPU and memory",
     "top_samples.log": "CPU by top",
 }
-# Engines that did not keep up, or were not offered the rate, are not compared.
+# Engines with these verdicts are not compared: they did not keep up, or the rate was not delivered.
 NOT_COMPARED = ("fell behind", "generator-bound", "broker-bound")
 SPREAD_PCT = 20.0
 SHORT_LABEL = 2
@@ -51,9 +52,10 @@ SHORT_LABEL = 2
 
 @dataclass(frozen=True)
 class Run:
-    """One run folder: `record` is its `run.json`, `figures` by `definitions.FIGURES`' keys.
+    """A run folder. `record` is its `run.json`; `figures` has the keys of `figures.FIGURES`.
 
-    `config` is what may differ between two runs of an engine at a rate: settings and versions.
+    `config` contains the settings and versions by which runs of an engine at the same rate may
+    differ.
     """
 
     path: Path
@@ -64,7 +66,7 @@ class Run:
 
     @property
     def tag(self) -> str:
-        """The folder's name."""
+        """Name of the folder."""
         return self.path.name
 
     @property
@@ -74,17 +76,17 @@ class Run:
 
     @property
     def rate(self) -> int:
-        """Requested pageviews per second; 0 if the run ended before it was known."""
+        """Requested pageviews per second; 0 if the run ended before this was recorded."""
         return self.record.asked.pageviews_per_s if self.record.asked else 0
 
     @property
     def outcome(self) -> str:
-        """`ok`, or why the figures can't be trusted."""
+        """Outcome of the run: `ok`, or why its figures can't be trusted."""
         return self.record.outcome
 
     @property
     def why_not(self) -> str:
-        """Reason why the figures don't count, if they don't."""
+        """Reason why the figures are not used. Only valid if `counts` is false."""
         if self.outcome != "ok":
             return self.outcome
         return (
@@ -94,45 +96,46 @@ class Run:
 
     @property
     def counts(self) -> bool:
-        """True if the figures may be averaged and compared."""
+        """Whether the figures may be averaged and compared."""
         return self.outcome == "ok" and self.record.results is not None
 
     @property
     def verdict(self) -> str:
-        """Kind of the verdict; `none` if the run ended before it or offered nothing."""
+        """Verdict of the run; `none` if the run ended before the verdict, or if its rate was 0."""
         if not (self.record.results and self.rate):
             return "none"
         return str(self.record.results.verdict.kind)
 
     @property
     def place(self) -> tuple[str, str]:
-        """Runtime (with workload and place of data) and machine; one table holds runs of one
-        place only."""
+        """Runtime (with workload and location of data) and machine. Only runs with the same place
+        are comparable and share a table."""
         return place_of(self.record)
 
 
 @dataclass(frozen=True)
 class Limit:
-    """Folder of a capacity search, with its result."""
+    """Folder of a capacity search, and its result."""
 
     path: Path
     record: LimitRecord
 
     @property
     def tag(self) -> str:
-        """The folder's name."""
+        """Name of the folder."""
         return self.path.name
 
 
 def place_of(described: RunRecord | LimitRecord) -> tuple[str, str]:
-    """Return runtime (with workload and place of data) and machine of a run or a search."""
+    """Return the runtime (with workload and location of data) and the machine of a run or a
+    search."""
     runtime = run_label(runtime_of(described), workload_of(described.settings))
     where = runtime if described.data_in_memory else f"{runtime}, data on disk"
     return where, str(described.machine)
 
 
 def settings_of(described: RunRecord | LimitRecord) -> dict[str, Scalar]:
-    """Return the settings of a run or a search that may have affected its result."""
+    """Return those settings of a run or a search that may have affected its result."""
     of_others = settings.of_other_engines(described.engine)
     return {
         name: value
@@ -153,8 +156,9 @@ def changed_settings(described: RunRecord | LimitRecord) -> dict[str, Scalar]:
 
 @dataclass(frozen=True)
 class Collection:
-    """Content of a report. `missing` are runs of a sweep without a folder (yet); `left_out` are
-    folders that are not counted, with the reason."""
+    """Content of a report. `varied` are the settings that sweeps varied. `missing` are runs of a
+    sweep that have no folder (yet). `left_out` are folders that are ignored, each with the
+    reason."""
 
     runs: tuple[Run, ...]
     limits: tuple[Limit, ...]
@@ -164,8 +168,8 @@ class Collection:
 
     @property
     def limits_by_place(self) -> dict[str, list[Limit]]:
-        """Capacity searches that are comparable, by `<runtime>: <machine>` and by kind of load if
-        it is not pageviews."""
+        """Capacity searches in groups that are comparable. The key of a group is `<runtime>:
+        <machine>`, followed by the kind of load if that is not pageviews."""
         by_place: dict[str, list[Limit]] = {}
         for limit in self.limits:
             of = limit.record.of
@@ -185,7 +189,7 @@ class _Found:
     left_out: list[str] = field(default_factory=list)
 
     def take(self, folder: Path) -> bool:
-        """Add a folder of results; return False if it is none."""
+        """Add the folder of a run, sweep or search; return False if it is none of these."""
         if (folder / "sweep.json").is_file():
             sweep = read_record(folder / "sweep.json", Sweep)
             varied_in, absent = _of_sweep(folder, sweep)
@@ -204,7 +208,7 @@ class _Found:
         return True
 
     def _take_limit(self, folder: Path) -> None:
-        """Add the folder of a search; a search with the same runs is a copy."""
+        """Add the folder of a search, unless it is a copy of another (its record is the same)."""
         record = read_record(folder / "limit.json", LimitRecord)
         for first, limit in self.limits.items():
             if folder != first and record.runs and record == limit.record:
@@ -213,8 +217,8 @@ class _Found:
         self.limits[folder] = Limit(folder, record)
 
     def take_all_in(self, folder: Path) -> bool:
-        """Add all folders of results in a folder, except unreadable ones; return False if there is
-        none."""
+        """Add all results in the subfolders of a folder, except unreadable ones. Return False if
+        there are none."""
         taken = False
         for inside in sorted(path for path in folder.iterdir() if path.is_dir()):
             try:
@@ -235,8 +239,8 @@ class _Found:
 
 
 def collect(folders: Sequence[Path]) -> Collection:
-    """Read folders of runs, sweeps and searches, or all of them in a folder such as `logs`. Copies
-    of a run count once.
+    """Read folders of runs, sweeps and searches, or folders such as `logs` that contain them.
+    Copies of a run are ignored.
 
     Raises:
         UsageError: a folder is none of these, or was written by another version.
@@ -258,7 +262,8 @@ def collect(folders: Sequence[Path]) -> Collection:
 
 
 def _of_sweep(folder: Path, sweep: Sweep) -> tuple[dict[Path, dict[str, str]], list[str]]:
-    """Return the folder of each run with its varied setting, and the missing runs."""
+    """Return the folder of each run of a sweep with its value of the varied setting, and the runs
+    without a folder."""
     found, absent = dict[Path, dict[str, str]](), []
     for planned in sweep.runs:
         name = f"{planned.engine} at {planned.pageviews_per_s:,}/s, repeat {planned.repeat}"
@@ -274,7 +279,8 @@ def _of_sweep(folder: Path, sweep: Sweep) -> tuple[dict[Path, dict[str, str]], l
 
 
 def _siblings(folder: Path, tags: Iterable[str | None]) -> Iterable[Path]:
-    """Yield the run folders beside this one. A tag from a file is reduced to a plain name."""
+    """Yield the run folders with these tags that are in the same folder as `folder`. Tags come from
+    files, so they are reduced to plain names."""
     for tag in tags:
         if tag and (path := folder.parent / Path(tag).name / "run.json").is_file():
             yield path.parent
@@ -296,14 +302,15 @@ def missing_files(folder: Path, run: RunRecord) -> list[str]:
     needed = {**RAW_FILES, f"{run.engine}_sample_dt.log": "the delay dt_ms"}
     absent = [f"{name} ({of})" for name, of in needed.items() if not (folder / name).is_file()]
     warning = (
-        f"Raw files are missing: {', '.join(absent)}. Their charts are missing, and the figures"
-        " from them can't be checked."
+        f"Raw files are missing: {', '.join(absent)}. Charts of them are left out, and figures that"
+        " were computed from them can't be checked."
     )
     return [warning] if absent else []
 
 
 def _window(run: RunRecord) -> dict[str, str]:
-    """Return the window, which repeats have in common: memory grows and lag settles with time."""
+    """Return the length of the window. It must be equal for repeats, since memory grows and lag
+    settles over time."""
     asked = run.asked
     if not asked:
         return {}
@@ -315,14 +322,14 @@ def _window(run: RunRecord) -> dict[str, str]:
 
 
 def _faults(run: RunRecord) -> dict[str, str]:
-    """Return the injected faults, which repeats have in common."""
+    """Return the injected faults, which must be equal for repeats."""
     asked = run.asked.faults if run.asked else ()
     return {"faults": ", ".join(asked) if asked else "none"}
 
 
 @dataclass(frozen=True)
 class Group:
-    """Repeats: runs of one engine, configuration and rate that ended `ok`."""
+    """Repeats: runs with the same engine, configuration and rate that ended `ok`."""
 
     label: str
     rate: int
@@ -331,12 +338,12 @@ class Group:
 
     @property
     def verdicts(self) -> list[tuple[str, int]]:
-        """Number of runs by kind of verdict, the most frequent first."""
+        """Verdicts with their numbers of runs, the most frequent first."""
         return Counter(run.verdict for run in self.runs).most_common()
 
     @property
     def verdict(self) -> str:
-        """`kept up`, or `fell behind 2/3, undecided 1/3`."""
+        """Verdicts as text: `kept up`, or `fell behind 2/3, undecided 1/3` if they differ."""
         kinds, total = self.verdicts, len(self.runs)
         if len(kinds) == 1:
             return kinds[0][0]
@@ -345,8 +352,8 @@ class Group:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One figure of two engines at one rate; where they can't be compared, `ratio` is None and
-    `why_not` gives the reason."""
+    """Comparison of the figure `key` of two engines, `of` / `to`, at a rate. If they can't be
+    compared, `ratio` is None, and `why_not` is the reason."""
 
     rate: int
     key: str
@@ -358,10 +365,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Table:
-    """Comparable runs: one runtime, one machine.
+    """Comparable runs, with the same runtime and machine.
 
-    `differences` are the settings and versions of each label that the others do not share;
-    `failed` are the runs that did not end `ok`, whose figures are in no mean.
+    `differences` are, for each label, the settings and versions that other labels do not share.
+    `failed` are runs that did not end `ok`; they are not included in the means.
     """
 
     runtime: str
@@ -373,17 +380,18 @@ class Table:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Engines, with their differences, in the order of the command line."""
+        """Labels of engines and their differences, in the order of the command line."""
         return tuple(dict.fromkeys(group.label for group in self.groups))
 
     @property
     def rates(self) -> tuple[int, ...]:
-        """Pageviews per second, rising."""
+        """Rates in pageviews per second, in rising order."""
         return tuple(sorted({group.rate for group in self.groups}))
 
     @property
     def costs(self) -> dict[str, CostLine]:
-        """Base and marginal CPU of each engine that was measured at several rates and held them."""
+        """Base and marginal CPU cost of each engine that was measured at several rates and did not
+        fall behind."""
         found = {label: self._cost(label) for label in self.labels}
         return {label: cost for label, cost in found.items() if cost}
 
@@ -402,7 +410,7 @@ class Table:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about repeats that differ too much for a useful mean."""
+        """Warnings about repeats that differ so much that their mean is not useful."""
         found = []
         for group in self.groups:
             of = group.means["cpu_mean_pct"]
@@ -417,7 +425,7 @@ class Table:
 
 
 def tables(runs: Sequence[Run]) -> tuple[Table, ...]:
-    """Return one table per runtime and machine, in the order of the runs."""
+    """Return a table for each runtime and machine, in the order of the runs."""
     places = dict.fromkeys(run.place for run in runs)
     return tuple(_table(place, [run for run in runs if run.place == place]) for place in places)
 
@@ -446,7 +454,7 @@ def _table(place: tuple[str, str], runs: Sequence[Run]) -> Table:
 
 
 def _means(runs: Sequence[Run]) -> dict[str, Mean | None]:
-    """Return the mean of each figure that every repeat measured, None for the others."""
+    """Return the mean of each figure; None for figures that were not measured in every repeat."""
     found: dict[str, Mean | None] = {}
     for figure in FIGURES:
         values = [value for run in runs if (value := run.figures[figure.key]) is not None]
@@ -455,7 +463,8 @@ def _means(runs: Sequence[Run]) -> dict[str, Mean | None]:
 
 
 def _labels(runs: Sequence[Run]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return a label per tag (the engine and its differences), and the full text per label."""
+    """Return a label for each run tag (the engine and its differences), and the full text of the
+    differences for each label."""
     labels: dict[str, str] = {}
     differences: dict[str, str] = {}
     for engine in dict.fromkeys(run.engine for run in runs):
@@ -475,8 +484,8 @@ def _labels(runs: Sequence[Run]) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _differing(run: Run, among: Sequence[Run]) -> list[str]:
-    """Return the settings and versions in which runs of an engine differ. Windows are compared only
-    among repeats, since rates may need different ones."""
+    """Return the settings and versions in which runs of an engine differ. Window lengths are
+    compared only among runs at the same rate, since rates may need different windows."""
     keys = sorted({key for other in among for key in other.config})
     found = []
     for key in keys:
@@ -487,7 +496,7 @@ def _differing(run: Run, among: Sequence[Run]) -> list[str]:
 
 
 def _comparisons(groups: Sequence[Group]) -> list[Comparison]:
-    """Compare every other label with the first, at each rate that both have."""
+    """Compare every label with the first label, at each rate that both have."""
     found = []
     for rate in dict.fromkeys(group.rate for group in groups):
         first, *others = [group for group in groups if group.rate == rate]

@@ -17,15 +17,16 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# A third of the width in pixels: two points per column show every peak and keep the page small.
+# A line is reduced to two points in each of this many columns (a third of the chart's width in
+# pixels), which keeps all peaks but makes the page small.
 COLUMNS = 100
-# Okabe and Ito's colours, which people with any colour vision can tell apart (the yellow, too pale
-# on white, is left out), each with a stroke and a marker of its own.
+# Okabe and Ito's colours, which can be told apart with any colour vision. Yellow is left out, since
+# it is too pale on white. Each colour has its own stroke and marker.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 STROKES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 3)), (0, (8, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P")
 INK, MUTED, GRID, PAPER, BAND = "#1b1f24", "#59636f", "#d5dae1", "#fffffe", "#eef1f5"
-# In the page these are CSS variables, so that its theme applies to charts.
+# In the page these colours become CSS variables, so that charts follow the page's theme.
 VARIABLES = {
     **{colour: f"var(--s{number})" for number, colour in enumerate(COLOURS)},
     INK: "var(--ink)",
@@ -34,9 +35,10 @@ VARIABLES = {
     PAPER: "var(--paper)",
     BAND: "var(--band)",
 }
-# Inches at 72 points: a panel of 4.6 in is 331 CSS pixels wide in SVG, as wide as a phone allows.
+# Size in inches. At 72 points per inch, 4.6 in are 331 CSS pixels, which fit on a phone's screen.
 SIZE_IN, PNG_DPI = (4.6, 2.7), 200
-# Two names with more letters do not fit side by side; height of a row of names.
+# Two names longer than LONG_NAME do not fit next to each other in the legend. ROW_IN is the height
+# of a row in the legend.
 LONG_NAME, ROW_IN = 28, 0.17
 STYLE: Any = {
     "svg.fonttype": "none",
@@ -61,15 +63,15 @@ STYLE: Any = {
     "legend.fontsize": 8,
     "legend.labelcolor": INK,
     "path.simplify": False,
-    # Names come from run folders: a dollar is a dollar.
+    # Names come from run folders, so a dollar sign must not start a formula.
     "text.parse_math": False,
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A line: x and y of one length. `look` is the index of colour, marker and stroke. `half` are
-    half-widths of intervals (NaN: none)."""
+    """A line of a chart. `x` and `y` have equal length. `look` is the index of colour, marker and
+    stroke. `half` contains half-widths of intervals (NaN: no interval)."""
 
     name: str
     x: Floats
@@ -81,7 +83,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Mark:
-    """An event from one x to another; `end` is None if it did not end."""
+    """A marked event from `begin` to `end` on the x axis; `end` is None if the event did not
+    end."""
 
     name: str
     begin: float
@@ -90,9 +93,12 @@ class Mark:
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A chart. `name` is the stem of its files; `x_form` and `y_form` format values, followed by
-    `x_unit` and `y_unit`; `band` shades a span of x (the judged window); `marks` are injected
-    faults; `meaning` defines the lines, and `note` names what was left out."""
+    """A chart.
+
+    `name` is the name of its files without suffix. `x_form` and `y_form` are formats of values,
+    which are followed by `x_unit` and `y_unit`. `band` is a span of x that is shaded (the judged
+    window). `marks` are injected faults. `meaning` explains the lines; `note` states what was left
+    out."""
 
     name: str
     title: str
@@ -112,8 +118,8 @@ class Chart:
 
 
 def thinned(x: Floats, y: Floats, columns: int = COLUMNS) -> tuple[Floats, Floats]:
-    """Return the lowest and the highest point of each column, in order of x; all points if there
-    are few. No peak is lost, and no value is interpolated."""
+    """Reduce a line to the lowest and the highest point in each of `columns` columns, in order of
+    x. Return all points if there are few. Nothing is interpolated."""
     if len(x) <= 2 * columns:
         return x, y
     column = np.minimum((x - x[0]) / (x[-1] - x[0]) * columns, columns - 1).astype(np.intp)
@@ -125,8 +131,9 @@ def thinned(x: Floats, y: Floats, columns: int = COLUMNS) -> tuple[Floats, Float
 
 
 def drawn(chart: Chart) -> tuple[str, bytes, dict[str, Any]]:
-    """Return the chart as SVG (light theme) and PNG, with the values for the page's pointer: per
-    line its name and points, each x in SVG units and both values as text; units apart."""
+    """Draw a chart. Return it as SVG (light theme) and PNG, and the values that the page shows
+    under the pointer: for each line its name and points (x in SVG units, x and y as text), and the
+    units."""
     with mpl.rc_context(STYLE):
         columns, taller_in = _legend(chart)
         figure = Figure(figsize=(SIZE_IN[0], SIZE_IN[1] + taller_in), layout="constrained")
@@ -136,7 +143,7 @@ def drawn(chart: Chart) -> tuple[str, bytes, dict[str, Any]]:
             _draw(axes, line)
         _fit(axes, chart)
         handles, names = axes.get_legend_handles_labels()
-        once = dict(zip(names, handles, strict=True))  # lines of one name look alike
+        once = dict(zip(names, handles, strict=True))  # lines with the same name look the same
         figure.legend(
             once.values(),
             once.keys(),
@@ -149,7 +156,7 @@ def drawn(chart: Chart) -> tuple[str, bytes, dict[str, Any]]:
         png = io.BytesIO()
         FigureCanvasAgg(figure).print_figure(png, format="png", dpi=PNG_DPI)
         svg = io.BytesIO()
-        # Without a date the same data gives the same file.
+        # Omit the date, so that the same data gives the same file.
         FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None})
         return _short(svg.getvalue().decode()), png.getvalue(), _readings(axes, chart)
 
@@ -162,7 +169,7 @@ def _legend(chart: Chart) -> tuple[int, float]:
 
 
 def inline(svg: str, name: str, title: str) -> str:
-    """Return the SVG for the page: colours are CSS variables, ids are unique."""
+    """Adapt an SVG for embedding in the page: use CSS variables for colours, and unique ids."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     for colour, variable in VARIABLES.items():
@@ -208,7 +215,7 @@ def _axes(axes: Axes, chart: Chart) -> None:
 
 
 def _mark(axes: Axes, mark: Mark) -> None:
-    """Draw a line at the beginning of an event, with its name, and one at its end."""
+    """Draw a line with the event's name at its beginning, and a line at its end."""
     axes.axvline(mark.begin, color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
     axes.annotate(
         mark.name,
@@ -226,7 +233,7 @@ def _mark(axes: Axes, mark: Mark) -> None:
 
 
 def _fit(axes: Axes, chart: Chart) -> None:
-    """Let axes begin at zero, and give rows room."""
+    """Make the axes begin at zero, and add space around rows."""
     if not chart.y_form:
         axes.set_ylim(len(chart.lines) - 0.5, -0.5)
         axes.set_xlim(left=0)
@@ -242,7 +249,7 @@ def _tick(value: float) -> str:
 def _draw(axes: Axes, line: Line) -> None:
     look = line.look
     colour = COLOURS[look % len(COLOURS)]
-    # Colours repeat after six lines, with another stroke.
+    # After six lines the colours repeat, with other strokes and markers.
     stroke = STROKES[(look + look // len(COLOURS)) % len(STROKES)]
     marker = MARKERS[(look + look // len(COLOURS)) % len(MARKERS)]
     if line.kind == "foreign":
@@ -276,8 +283,8 @@ def _draw(axes: Axes, line: Line) -> None:
 
 
 def _readings(axes: Axes, chart: Chart) -> dict[str, Any]:
-    """Return the points of each line as one text, `at|x|y;at|x|y`, `at` in SVG units (points):
-    lists would double the size of the page."""
+    """Return the points of each line as a text `at|x|y;at|x|y`, where `at` is the position in SVG
+    units. Lists would double the size of the page."""
     scale = 72 / axes.figure.dpi
     found = []
     for line in chart.lines:

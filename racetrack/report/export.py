@@ -18,7 +18,7 @@ from racetrack.results.verification import Verified, ViewStatus
 from racetrack.workloads.contract import workload_of
 
 SCHEMA_VERSION = 1
-# Columns of a Markdown table: those of a record that are in it, in this order.
+# Columns of a Markdown table, in this order, as far as the records have them.
 IN_MARKDOWN = (
     "engine",
     "asked_pageviews_per_s",
@@ -48,7 +48,7 @@ class Document:
     markdown: str = ""
 
     def as_json(self) -> str:
-        """Return all of it as JSON; unknown values are null."""
+        """Return the document as JSON. Unknown values are null."""
         whole = {
             "schema_version": SCHEMA_VERSION,
             "kind": self.kind,
@@ -59,7 +59,7 @@ class Document:
         return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
     def as_csv(self) -> str:
-        """Return the records as CSV, a line each; unknown values are empty."""
+        """Return the records as CSV, one line per record. Unknown values are empty."""
         columns = list(dict.fromkeys(key for record in self.records for key in record))
         text = io.StringIO()
         writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -78,7 +78,7 @@ class Document:
 
 
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown."""
+    """Format a table as Markdown."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -93,8 +93,8 @@ def _cell(key: str, value: Any) -> str:
 
 
 def flat_record(run: Run) -> FlatRecord:
-    """Return a run as one flat record: a column per figure, with the unit in its name; None where
-    a figure was not measured, or is infinite."""
+    """Return a run as a flat record, with one column per figure. A column's name ends with the
+    unit; its value is None if the figure was not measured or is infinite."""
     asked = run.record.asked
     verdict = run.record.results.verdict if run.record.results else None
     slope = verdict.measured.slope if verdict and verdict.measured else None
@@ -122,8 +122,8 @@ def flat_record(run: Run) -> FlatRecord:
 
 
 def flat_search(search: Limit) -> FlatRecord:
-    """Return a capacity search as one flat record; `sustained_2s_per_s` is the highest rate at
-    which the p99 of the lag stayed within 2 s."""
+    """Return a capacity search as a flat record. For example, `sustained_2s_per_s` is the highest
+    rate at which the p99 of the lag stayed within 2 s."""
     record = search.record
     capacity = record.capacity
     runtime, machine = place_of(record)
@@ -153,7 +153,8 @@ def _views_there(run: RunRecord) -> dict[str, int | None]:
 
 
 def _views(found: Verified | None) -> dict[str, Any]:
-    """Return the number of right views, the wrong ones, and the time to drain; None unverified."""
+    """Return the number of right views, the names of wrong views, and the time to drain. All are
+    None if the run was not verified."""
     if found is None:
         return {"views_right": None, "views_wrong": None, "drained_after_s": None}
     return {

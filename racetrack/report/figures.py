@@ -1,6 +1,6 @@
-"""Figures of a run: name, unit, format and meaning of each, their values, and warnings.
+"""Figures of a run, with their names, units, formats and meanings; and warnings about them.
 
-Unless a figure says otherwise, it is computed over the window that the verdict judged.
+Figures are computed over the window that the verdict judged, unless their meaning states otherwise.
 """
 
 import math
@@ -21,22 +21,23 @@ from racetrack.results.run import RunRecord
 from racetrack.results.search import LimitRecord
 from racetrack.results.verification import ViewStatus
 
-# Costs vary by some percent from run to run: more digits would be noise.
+# Costs vary by a few percent from run to run, so more digits would be noise.
 COST_DIGITS = 3
 NATIVE, MADE_HERE = "native", "compose, images made here"
-# Services that every engine needs for its input beside broker and generator.
+# Services that every engine needs for its input, in addition to broker and generator.
 SUPPORT = ("mysql", "registry", "debezium")
 SHORT_WINDOW_S = 30.0
 BUSY_PCT = 90.0
-# Top counts ticks of 10 ms, and its first sample begins some 0.2 s after the kernel's account.
+# Tolerances for a difference between top and the kernel's accounting: top counts ticks of 10 ms,
+# and its first sample begins about 0.2 s later.
 TOP_WITHIN, TOP_WITHIN_S = 0.2, 0.3
 NO_COST = "The engine's CPU and memory were not measured: none of its processes is known here."
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure. `key` is its column in `report.csv`, with its unit; `form` formats a value, with
-    three significant digits if it is empty."""
+    """A figure. `key` is its column in `report.csv` and ends with the unit. `form` is the format of
+    values; if it is empty, they have three significant digits. `means` is the explanation."""
 
     key: str
     title: str
@@ -51,16 +52,16 @@ FIGURES = (
         "CPU mean",
         "% of a core",
         "{:,.1f}",
-        "Mean CPU of all processes of the engine by the kernel's account, in percent of one core,"
-        " so 200 % are two cores.",
+        "Mean CPU use of all processes of the engine, from the kernel's accounting, in percent of"
+        " one core; 200 % are two cores.",
     ),
     Figure(
         "rss_max_gib",
         "memory max",
         "GiB",
         "{:,.2f}",
-        "Maximum resident memory of the engine's processes, from when the demo was loaded until the"
-        " load ended; sampled every second, by the kernel's account.",
+        "Maximum resident memory of the engine's processes between loading the demo and the end of"
+        " the load, sampled every second from the kernel's accounting.",
     ),
     Figure(
         "rss_max_at_s",
@@ -74,93 +75,93 @@ FIGURES = (
         "PSS max",
         "GiB",
         "{:,.2f}",
-        "Memory of the engine's processes with shared pages counted once (proportional set size):"
-        " the larger of two readings, just before and just after the sampling window. n/a where the"
-        " kernel did not allow it.",
+        "Memory of the engine's processes with shared pages counted once (proportional set size)."
+        " The larger of two readings, taken just before and just after the sampling window; n/a if"
+        " the kernel denied access.",
     ),
     Figure(
         "tmpfs_max_gib",
         "tmpfs max",
         "GiB",
         "{:,.2f}",
-        "Files of the engine on tmpfs at the same two readings, without mapped pages, which are in"
-        " the PSS.",
+        "Files of the engine on tmpfs, without mapped pages, which PSS includes. The larger of two"
+        " readings, as for PSS.",
     ),
     Figure(
         "live_heap_gib",
         "live heap",
         "GiB",
         "{:,.2f}",
-        "Heap of the engine's JVMs after a full collection, once the load was paused and the engine"
-        " had time to drain. n/a without a JVM, or if one did not answer.",
+        "Heap of the engine's JVMs after a full garbage collection, when the load was paused and"
+        " the engine had had time to drain; n/a if there is no JVM, or if a JVM did not answer.",
     ),
     Figure(
         "cpu_s_per_million",
         "cost",
         "CPU-s/million",
         "",
-        "CPU-seconds of the engine per million pageviews that it counted, by the kernel's account."
-        " n/a below 1,000 pageviews, where the base cost dominates.",
+        "CPU seconds of the engine per million pageviews that it counted, from the kernel's"
+        " accounting; n/a below 1,000 pageviews, where the base cost dominates.",
     ),
     Figure(
         "lag_p50_ms",
         "lag p50",
         "ms",
         "{:,.0f}",
-        "Lag is, over the partitions, the largest age of the oldest pageview that is due and not"
-        " yet counted: what a reader sees, at every instant. Median over the window's time.",
+        "Lag is the age of the oldest pageview that is due but not yet counted, at every instant"
+        " and in the partition where it is largest. Median over the window's time.",
     ),
     Figure(
         "lag_p99_ms",
         "lag p99",
         "ms",
         "{:,.0f}",
-        "99 % of the window's time the lag was at most this.",
+        "Lag not exceeded in 99 % of the window's time.",
     ),
     Figure(
         "view_lag_p50_ms",
         "view lag p50",
         "ms",
         "{:,.0f}",
-        "View lag is the age of the oldest tracer event that is due and not in a view, at every"
-        " instant, of the view whose p99 is the highest (docs/views.md). Median over time.",
+        "View lag is the age of the oldest tracer event that is due but not in the view, at every"
+        " instant (docs/views.md). Median over time, of the view with the highest p99.",
     ),
     Figure(
         "view_lag_p99_ms",
         "view lag p99",
         "ms",
         "{:,.0f}",
-        "99 % of the window's time the lag of that view was at most this.",
+        "Lag of that view not exceeded in 99 % of the window's time.",
     ),
     Figure(
         "read_time_p50_ms",
         "read time p50",
         "ms",
         "{:,.0f}",
-        "Time from when a read was due to its answer, of the query whose p99 is the highest"
-        " (docs/views.md). Median.",
+        "Median response time of reads, from when a read was due to its answer, of the query with"
+        " the highest p99 (docs/views.md).",
     ),
     Figure(
         "read_time_p99_ms",
         "read time p99",
         "ms",
         "{:,.0f}",
-        "99 % of the answers to that query took at most this.",
+        "99th percentile of the response time of that query.",
     ),
     Figure(
         "read_age_p50_ms",
         "read age p50",
         "ms",
         "{:,.0f}",
-        "The age of the oldest tracer event that was due and not in an answer on arrival, of the"
-        " query whose p99 is the highest. Median.",
+        "Median age of answers: the age of the oldest tracer event that was due but missing in the"
+        " answer when it arrived. Of the query with the highest p99.",
     ),
     Figure(
         "read_age_p99_ms",
         "read age p99",
         "ms",
         "{:,.0f}",
-        "99 % of the answers to that query were at most this old.",
+        "99th percentile of the age of answers to that query.",
     ),
     Figure("lag_max_ms", "lag max", "ms", "{:,.0f}", "The largest lag in the window."),
     Figure(
@@ -168,15 +169,15 @@ FIGURES = (
         "processing lag p50",
         "ms",
         "{:,.0f}",
-        "Processing lag is the lag right after an update, without the wait for the next one."
-        " Median, with each update weighted by the time before it.",
+        "Processing lag is the lag right after an update, so it excludes the wait for the next"
+        " update. Median, with each update weighted by the time since the previous one.",
     ),
     Figure(
         "processing_lag_p99_ms",
         "processing lag p99",
         "ms",
         "{:,.0f}",
-        "99 % of the window's time the newest update's processing lag was at most this.",
+        "Processing lag not exceeded in 99 % of the window's time.",
     ),
     Figure(
         "lag_slope_pct",
@@ -184,44 +185,45 @@ FIGURES = (
         "% of real time",
         "{:,.2f}",
         "Growth of the processing lag; 1 % is 10 ms per second. The verdict compares its 98 %"
-        " interval with the threshold (1 % unless set): below is kept up, above fell behind.",
+        " interval with the threshold (by default 1 %): kept up if the interval is below it, fell"
+        " behind if it is above.",
     ),
     Figure(
         "dt_p50_ms",
         "dt p50",
         "ms",
         "{:,.0f}",
-        "The published freshness: now minus the newest received_at that the engine has seen. A"
-        " partition that lags hides behind a current one. Median over the updates in the window.",
+        "Freshness as defined in 2022: the current time minus the newest received_at that the"
+        " engine has counted. It does not show a lagging partition if another is current. Median"
+        " over the updates in the window.",
     ),
     Figure(
         "rss_growth_gib_per_million",
         "memory growth",
         "GiB/million",
         "{:,.4f}",
-        "Resident memory at the window's end minus that at its start, per million pageviews"
-        " counted.",
+        "Growth of resident memory in the window, per million pageviews counted.",
     ),
     Figure(
         "cpu_user_pct",
         "CPU user",
         "% of a core",
         "{:,.1f}",
-        "As CPU mean, in user mode alone.",
+        "Mean CPU use of the engine in user mode.",
     ),
     Figure(
         "cpu_system_pct",
         "CPU system",
         "% of a core",
         "{:,.1f}",
-        "As CPU mean, in the kernel alone.",
+        "Mean CPU use of the engine in kernel mode.",
     ),
     Figure(
         "top_cpu_mean_pct",
         "CPU by top",
         "% of a core",
         "{:,.1f}",
-        "Mean over the samples of top, in the sampling window, as published in 2022.",
+        "Mean CPU use of the engine over the samples of top in the sampling window, as in 2022.",
     ),
     Figure(
         "achieved_pageviews_per_s",
@@ -235,52 +237,51 @@ FIGURES = (
         "processed",
         "pageviews/s",
         "{:,.1f}",
-        "Pageviews per second that the engine counted in the window; n/a where it reported no"
-        " update.",
+        "Pageviews per second that the engine counted in the window; n/a if it reported no update.",
     ),
     Figure(
         "broker_cpu_mean_pct",
         "broker CPU",
         "% of a core",
         "{:,.1f}",
-        "As CPU mean, for the broker.",
+        "Mean CPU use of the broker.",
     ),
     Figure(
         "reader_cpu_mean_pct",
         "reader CPU",
         "% of a core",
         "{:,.1f}",
-        "As CPU mean, for the client that reads the views (docs/views.md).",
+        "Mean CPU use of the view reader (docs/views.md).",
     ),
     Figure(
         "support_cpu_mean_pct",
         "support CPU",
         "% of a core",
         "{:,.1f}",
-        "As CPU mean, for MySQL, the registry and Debezium together: services that every engine"
-        " needs for its input.",
+        "Mean CPU use of MySQL, the registry and Debezium together, which every engine needs for"
+        " its input.",
     ),
     Figure(
         "harness_cpu_pct",
         "harness CPU",
         "% of a core",
         "{:,.1f}",
-        "CPU time of the harness and its samplers, by the kernel's account.",
+        "Mean CPU use of the harness and its samplers.",
     ),
     Figure(
         "foreign_cpu_pct",
         "foreign CPU",
         "% of a core",
         "{:,.1f}",
-        "CPU time of programs that are neither the stack's services nor the harness.",
+        "Mean CPU use of programs that are neither the stack's services nor the harness.",
     ),
     Figure(
         "kernel_cpu_pct",
         "kernel CPU",
         "% of a core",
         "{:,.1f}",
-        "CPU time that belongs to no program: the kernel's own, for interrupts and wake-ups."
-        " Engines whose threads sleep and wake often cause much of it.",
+        "CPU time of the kernel that is not attributed to a program, for interrupts and wake-ups."
+        " Engines whose threads often sleep and wake up cause much of it.",
     ),
     Figure(
         "steal_pct",
@@ -294,19 +295,19 @@ FIGURES = (
         "speed of a core",
         "MiB/s",
         "{:,.0f}",
-        "Speed of a core at a fixed piece of work (BLAKE2b), by its own CPU time. A core that is"
-        " shared with another machine is slower, for everything that runs on it.",
+        "Speed of a core, measured as the CPU time of a fixed piece of work (BLAKE2b). A core that"
+        " is shared with another virtual machine is slower for everything that runs on it.",
     ),
     Figure(
         "machine_busy_pct",
         "machine busy",
         "% of all cores",
         "{:,.0f}",
-        "CPU time of everything on the machine.",
+        "CPU use of everything on the machine.",
     ),
 )
 BY_KEY = {figure.key: figure for figure in FIGURES}
-# Figures of a capacity search; more depend on its bounds.
+# Figures of a capacity search, without those that depend on its bounds.
 OF_SEARCHES = (
     "capacity_per_s",
     "capacity_low_per_s",
@@ -335,7 +336,7 @@ def format_significant(value: float, digits: int = COST_DIGITS) -> str:
 
 
 def figures_of(run: RunRecord) -> dict[str, float | None]:
-    """Return the figures of `definitions.FIGURES`; None for what was not measured."""
+    """Return the values of FIGURES for a run; None for figures that were not measured."""
     found: dict[str, float | None] = dict.fromkeys(figure.key for figure in FIGURES)
     if results := run.results:
         found |= _costs(results)
@@ -412,7 +413,8 @@ def _lags(verdict: Verdict) -> dict[str, float | None]:
 
 
 def _reads(reads: Sequence[Answers]) -> dict[str, float | None]:
-    """Return the times of the slowest query, and the ages of the one with the oldest answers."""
+    """Return the response times of the slowest query, and the ages of the query with the oldest
+    answers."""
     times, ages = [of.time for of in reads if of.time], [of.age for of in reads if of.age]
     found: dict[str, float | None] = {}
     for what, all_of in (("time", times), ("age", ages)):
@@ -424,7 +426,7 @@ def _reads(reads: Sequence[Answers]) -> dict[str, float | None]:
 
 
 def finite(value: float) -> float | None:
-    """Return None for an infinite value, which flat records do not have."""
+    """Return the value, or None if it is infinite, since flat records can't contain infinity."""
     return value if math.isfinite(value) else None
 
 
@@ -442,18 +444,18 @@ def warnings_of(run: RunRecord) -> tuple[str, ...]:
 
 
 def measurement_warnings(run: RunRecord) -> list[str]:
-    """Return reasons why the figures are less certain."""
+    """Return reasons why the figures of a run are less certain than usual."""
     if not (results := run.results):
         return noise.warnings(run)
     found = [*results.verdict.warnings, *noise.warnings(run)]
-    if run.asked and run.asked.pageviews_per_s:  # at rate 0 there is nothing to decide
+    if run.asked and run.asked.pageviews_per_s:  # at rate 0 there is no verdict
         found += _of_window(results.verdict)
     if results.noise and results.noise.machine_busy_pct > BUSY_PCT:
         found.append(
-            f"Busy machine: over {BUSY_PCT:.0f} % of all cores were in use. The engine may have"
-            " been short of CPU because of others."
+            f"Busy machine: more than {BUSY_PCT:.0f} % of all cores' time was used. The engine may"
+            " have got too little CPU time because of other processes."
         )
-    # A fault ends processes between two samples of top.
+    # With faults, top's figures differ anyway, because processes end between two samples.
     if run.measured and not run.faults:
         seconds = run.measured.window.seconds
         found += [
@@ -493,13 +495,14 @@ def _of_window(verdict: Verdict) -> list[str]:
 
 
 def runtime_of(described: RunRecord | LimitRecord) -> str:
-    """Return the runtime; locally built images are one of their own, since their broker differs."""
+    """Return the runtime. Locally built images count as a separate runtime, since they contain
+    another broker."""
     made_here = described.runtime == "compose" and described.settings.get("airgap", False)
     return MADE_HERE if made_here else described.runtime
 
 
 def absent_views(run: RunRecord) -> list[str]:
-    """Return the views that the engine does not have, declared or found by verification."""
+    """Return the views that the engine does not create, as it declares or as verification found."""
     found = run.verified.named(ViewStatus.ABSENT) if run.verified else []
     return list(dict.fromkeys([*run.absent_views, *found]))
 
@@ -511,9 +514,9 @@ def count_views(run: RunRecord) -> tuple[int, int] | None:
 
 
 def view_caveats(run: RunRecord) -> list[str]:
-    """Return a caveat if the engine does not have all views, since it has less to do."""
+    """Return a caveat if the engine does not create all views, since then it has less work."""
     missing, there = absent_views(run), count_views(run)
     if not (missing and there):
         return []
     has = f"{run.engine} has {there[0]} of {there[1]} views, not {', '.join(missing)}"
-    return [f"{has}: less to do than an engine that has all."]
+    return [f"{has}. So it has less work than engines with all views."]

@@ -1,4 +1,4 @@
-"""The report as one self-contained page."""
+"""The report as a self-contained HTML page."""
 
 import math
 import re
@@ -48,7 +48,7 @@ def page(
     published: Published | None,
     created_at: str,
 ) -> str:
-    """Return the page; `plots` and `gaps` are those of `charts.plots`."""
+    """Return the page. `plots` and `gaps` are the results of `charts.plots`."""
     template = environment().get_template("report.html.j2")
     rendered = template.render(
         title=_title(collection),
@@ -84,7 +84,8 @@ def page(
 
 
 def _share_styles(page: str) -> str:
-    """Replace the inline styles of charts by classes, which makes the page an eighth smaller."""
+    """Replace inline styles of charts by CSS classes, which reduces the page's size by an
+    eighth."""
     looks: dict[str, str] = {}
 
     def named(style: re.Match[str]) -> str:
@@ -105,7 +106,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    # Without spaces, for tens of thousands of points.
+    # Omit spaces, since charts have tens of thousands of points.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     environment.filters.update(
         slug=lambda kind: str(kind).replace(" ", "-"),
@@ -123,7 +124,8 @@ def environment() -> Environment:
 
 
 def own_file(name: str) -> Markup:
-    """Return our own style or script, unescaped: nothing of a run folder is in it."""
+    """Return a style sheet or script of this package without escaping, which is safe since it
+    contains no text from run folders."""
     return Markup(files("racetrack.report.page").joinpath(name).read_text("utf-8"))  # noqa: S704
 
 
@@ -170,7 +172,7 @@ def _table(table: Table, plots: Sequence[Plot]) -> dict[str, Any]:
 
 
 def _comparisons(table: Table) -> list[dict[str, Any]]:
-    """Return a row per rate and pair of engines, with a cell per figure."""
+    """Return a row for each rate and pair of engines, with a cell for each figure."""
     rows: dict[tuple[int, str], dict[str, Any]] = {}
     for one in table.comparisons:
         pair = f"{one.of} / {one.to}"
@@ -213,7 +215,7 @@ def _run(run: Run, plots: Sequence[Plot], gaps: Sequence[str]) -> dict[str, Any]
 
 
 def _view(view: ViewLag) -> dict[str, Any]:
-    """Return a traced view; an infinite lag is None."""
+    """Return the values of a traced view for the template. Infinite lags become None."""
     shown = view.model_dump()
     for name in ("lag_p50_ms", "lag_p99_ms", "lag_max_ms"):
         shown[name] = shown[name] if math.isfinite(shown[name]) else None
@@ -221,7 +223,8 @@ def _view(view: ViewLag) -> dict[str, Any]:
 
 
 def _read(answers: Answers) -> dict[str, Any]:
-    """Return the answers to a query; an infinite time or age is None."""
+    """Return the values of a query's answers for the template. Infinite times and ages become
+    None."""
     shown = answers.model_dump()
     for name in ("time", "age"):
         of = shown[name] or dict.fromkeys(Quantiles.model_fields, math.inf)
@@ -230,8 +233,8 @@ def _read(answers: Answers) -> dict[str, Any]:
 
 
 def _verified(found: Verified) -> dict[str, Any]:
-    """Return the comparison of topics with MySQL and of views with their sources, with the first
-    wrong rows."""
+    """Return the result of a verification for the template: CDC topics compared with MySQL, and
+    views compared with their sources, with the first wrong rows."""
     cdc = found.cdc
     return {
         "cdc": summary.describe_cdc(cdc) if cdc else None,
@@ -264,7 +267,8 @@ def _verified(found: Verified) -> dict[str, Any]:
 
 
 def _both(row: WrongRow) -> dict[str, Any]:
-    """Return a wrong row: its finding, and (name, source, engine, is different) per column."""
+    """Return a wrong row for the template: the kind of error, and for each column its name,
+    expected value, engine's value, and whether they differ."""
     source, engine = row.source or {}, row.engine or {}
     return {
         "finding": row.finding,

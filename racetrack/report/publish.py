@@ -1,4 +1,4 @@
-"""Makes the results of an engine, as kept in `results/`, from run folders."""
+"""Creation of the result files in `results/` from run folders."""
 
 import hashlib
 import statistics
@@ -50,7 +50,7 @@ from racetrack.results.verification import ViewStatus
 from racetrack.workloads.contract import workload_of
 
 RAW_PATTERNS = ("run.json", "limit.json", "*.csv", "*_sample_dt.log", "top_samples.log")
-DIGITS = 5  # more would be noise
+DIGITS = 5  # significant digits
 FIRST_OF_REASON = 200
 FIGURES = (
     "lag_p50_ms",
@@ -67,7 +67,7 @@ FIGURES = (
 
 @dataclass(frozen=True)
 class EngineName:
-    """Title of an engine, and the key of its version in `versions`."""
+    """Title of an engine, and the key of its version in `versions` of `run.json`."""
 
     title: str
     version_part: str
@@ -75,9 +75,12 @@ class EngineName:
 
 @dataclass(frozen=True)
 class Material:
-    """The runs and searches of one engine in one place. `search_runs` are the runs of the searches;
-    `verified` are all runs that compared views with their sources, since a run with wrong views
-    does not count otherwise; `left_out` are the reasons why others do not count."""
+    """Runs and searches of one engine with the same runtime and machine, from which its result is
+    made.
+
+    `search_runs` are the runs of the searches. `verified` are all runs that verified views,
+    including runs with wrong views, which are used for nothing else. `left_out` are texts on runs
+    and searches that are not used, with the reasons."""
 
     runs: tuple[Run, ...]
     searches: tuple[Limit, ...]
@@ -87,12 +90,12 @@ class Material:
 
     @property
     def described(self) -> list[RunRecord]:
-        """Records of all runs, also those of searches."""
+        """Records of all runs, including the runs of searches."""
         return [*(run.record for run in self.runs), *(record for _, record in self.search_runs)]
 
     @property
     def folders(self) -> list[Path]:
-        """All folders of raw data, by name."""
+        """All folders with raw data, sorted by name."""
         found = [run.path for run in self.runs] + [path for path, _ in self.search_runs]
         return sorted({*found, *(each.path for each in self.searches)}, key=lambda path: path.name)
 
@@ -103,11 +106,12 @@ def publish(
     engines: Mapping[str, EngineName],
     variant: str = "",
 ) -> list[Path]:
-    """Write a result for each engine and place in the folders, below `root`; return the files.
+    """Write a result file below `root` for each engine, runtime and machine in the folders. Return
+    the paths of the files.
 
     Raises:
-        UsageError: there is nothing to publish, raw data is missing, or runs of one engine differ
-            in settings or versions.
+        UsageError: there is nothing to publish, raw data is missing, or runs of the same engine
+            differ in settings or versions.
     """
     made = [result_of(each, engines, variant) for each in gather(folders)]
     if not made:
@@ -130,10 +134,12 @@ def publish(
 
 
 def gather(folders: Sequence[Path]) -> list[Material]:
-    """Return what counts in these folders, by place and engine, in the order of the folders.
+    """Return the usable runs and searches in these folders, for each engine, runtime and machine,
+    in the order of the folders.
 
     Raises:
-        UsageError: as `collect`; or the runs of a search are gone.
+        UsageError: a folder has no results, was written by another version, or lacks the runs of a
+            search.
     """
     collection = collect(folders)
     keys = dict.fromkeys(
@@ -208,10 +214,10 @@ def _runs_of(limit: Limit) -> Iterable[tuple[Path, RunRecord]]:
 def result_of(
     material: Material, engines: Mapping[str, EngineName], variant: str = ""
 ) -> EngineResult:
-    """Return the result of one engine in one place.
+    """Return the result of an engine.
 
     Raises:
-        UsageError: its runs differ in settings or versions, or its version is unknown.
+        UsageError: the runs differ in settings or versions, or the engine's version is unknown.
     """
     first = material.described[0]
     settings = _common_settings(material)
@@ -244,10 +250,11 @@ def result_of(
 
 
 def _common_settings(material: Material) -> dict[str, Scalar]:
-    """Return the changed settings, which all runs and searches must have in common.
+    """Return the settings that differ from the defaults. They must be equal in all runs and
+    searches.
 
     Raises:
-        UsageError: they differ.
+        UsageError: the settings are not equal.
     """
     records: list[RunRecord | LimitRecord] = [run.record for run in material.runs]
     records += [each.record for each in material.searches]
@@ -270,7 +277,7 @@ def _version(material: Material, name: EngineName) -> str:
     """Return the engine's version.
 
     Raises:
-        UsageError: it is unknown, or versions of components differ between the runs.
+        UsageError: the version is unknown, or versions of components differ between the runs.
     """
     parts = dict.fromkeys(part for record in material.described for part in record.versions)
     for part in parts:
@@ -305,7 +312,7 @@ def _days(material: Material) -> list[str]:
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """Return the mean of repeats with its 95 % interval (Student's t), cut off at 0."""
+    """Return the mean of repeats with its 95 % interval (Student's t), clipped at 0."""
     found = compare.mean(values)
     low = high = None
     if found.half is not None:
@@ -314,7 +321,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def _interval(mean: float, low: float | None, high: float | None, n: int) -> Estimate:
-    """Return an estimate with DIGITS significant digits, cut off at 0."""
+    """Return an estimate rounded to DIGITS significant digits and clipped at 0."""
     return Estimate(
         mean=_round(mean),
         low=None if low is None else _round(max(0.0, low)),
@@ -384,7 +391,7 @@ def _memory_gib(run: Run) -> float | None:
 
 
 def _distribution(runs: Sequence[Run]) -> tuple[LagAtMost, ...]:
-    """Return the mean over runs of the lag at each share of the time."""
+    """Return the distribution of the lag, averaged over the runs at each share of the time."""
     lags = [run.record.results.verdict.measured for run in runs if run.record.results]
     points = [{at.share: at.lag_ms for at in lag.lag_distribution} for lag in lags if lag]
     shares = [share for share in points[0] if all(share in of for of in points)] if points else []
@@ -395,9 +402,10 @@ def _distribution(runs: Sequence[Run]) -> tuple[LagAtMost, ...]:
 
 
 def _cpu_line(runs: Sequence[Run]) -> CpuLine | None:
-    """Return the line of the report's tables, over all of these runs."""
+    """Return the same linear cost function as in the report's tables, fitted to all of these
+    runs."""
     lines = [line for table in tables(runs) for line in table.costs.values()]
-    if len(lines) != 1:  # windows that differ at one rate make two
+    if len(lines) != 1:  # there are several if runs at the same rate have different windows
         return None
     return CpuLine(
         base_pct=_of_line(lines[0].base_pct, lines[0].base_half_pct, lines[0]),
@@ -440,7 +448,7 @@ def _noise(material: Material) -> NoiseRange:
 
 
 def raw_data(folders: Sequence[Path]) -> RawData:
-    """Return the hash over the raw files of folders: that of the output of `sha256sum`."""
+    """Return the raw files of these folders, with the hash of the output of `sha256sum` on them."""
     files = sorted(
         (f"{folder.name}/{path.name}", path)
         for folder in folders

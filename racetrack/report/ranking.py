@@ -1,7 +1,7 @@
-"""The page that ranks engines, docs/index.html, from the files in `results/`.
+"""The page that ranks engines, docs/index.html, which is generated from the files in `results/`.
 
-It holds all data, so it works offline from `file://`; and it holds no time, so the same results
-give the same page.
+The page contains all data, so it works offline from `file://`. It does not contain the time of its
+generation, so the same results give the same page.
 """
 
 import json
@@ -21,17 +21,17 @@ def write(root: Path, page: Path) -> None:
     """Write the page from all results below `root`.
 
     Raises:
-        UsageError: a file is not a result, or is not where its content belongs.
+        UsageError: a file is not a result, or its path does not match its content.
     """
     page.parent.mkdir(parents=True, exist_ok=True)
     write_whole(page, ranking_page(root))
 
 
 def ranking_page(root: Path) -> str:
-    """Return the page from all results below `root`.
+    """Return the page with all results below `root`.
 
     Raises:
-        UsageError: as `write`.
+        UsageError: a file is not a result, or its path does not match its content.
     """
     return (
         environment()
@@ -49,10 +49,10 @@ def ranking_page(root: Path) -> str:
 
 
 def read_results(root: Path) -> list[dict[str, Any]]:
-    """Return all results below `root`, each with its `path` there, by path.
+    """Return all results below `root`, sorted by path. `path` of each is its path below `root`.
 
     Raises:
-        UsageError: as `write`.
+        UsageError: a file is not a result, or its path does not match its content.
     """
     found = []
     for file in sorted(root.rglob("*.json")):
@@ -60,7 +60,8 @@ def read_results(root: Path) -> list[dict[str, Any]]:
         path = file.relative_to(root).as_posix()
         if path != result.file_name:
             raise UsageError(
-                f"{file} has the result of {result.file_name}: move it there, or publish it again."
+                f"The content of {file} belongs into {result.file_name}: move the file, or publish"
+                " the result again."
             )
         found.append({"path": path, **json.loads(result.as_text())})
     return found

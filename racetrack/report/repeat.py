@@ -1,4 +1,4 @@
-"""Commands that repeat runs and searches, from what these recorded."""
+"""Commands that repeat runs and searches, derived from their records."""
 
 import shlex
 from collections import Counter
@@ -15,8 +15,8 @@ def commands(
     runs: Sequence[Run],
     searches: Sequence[Limit],
 ) -> tuple[str, ...]:
-    """Return the commands that repeat runs and searches of an engine with these changed settings:
-    a sweep for runs that differ in their rates only, and a search."""
+    """Return the commands that repeat runs and searches of an engine with these settings, which
+    differ from the defaults. Runs that differ only in their rates are repeated by one sweep."""
     prefix = "".join(
         f"{name.upper()}={shlex.quote(_text(value))} " for name, value in settings.items()
     )
@@ -48,7 +48,7 @@ def _sweep(engine: str, options: str, runs: Sequence[Run]) -> str:
 
 
 def _search(engine: str, searches: Sequence[Limit]) -> list[str]:
-    """Return the command of the searches, with the arguments of the first."""
+    """Return the command that repeats the searches, with the arguments of the first search."""
     if not searches:
         return []
     words = [f"./race limit {engine} --repeat {len(searches)}"]

@@ -1,4 +1,4 @@
-"""Results of capacity searches, and the agreement of repeated ones, as text."""
+"""Texts on the results of capacity searches, and on the agreement of repeated searches."""
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,16 +17,16 @@ from racetrack.results.search import (
 )
 
 NOT_KNOWN = "n/a"
-# A bound that was widened by more than this fraction is named.
+# The effective bound is shown if it exceeds the requested bound by more than this fraction.
 WIDENED_BY = 0.05
 # Services with a smaller share of the CPU time are left out.
 LEAST_CPU_SHARE = 0.01
-GENERATOR = "loadgen"  # as a service
+GENERATOR = "loadgen"  # name of the generator's service
 Settings = frozenset[tuple[str, Scalar]]
 
 
 def bounds_of(limits: Sequence[Limit]) -> list[float]:
-    """Return the bounds of all searches, milliseconds."""
+    """Return the requested bounds of all searches, in milliseconds."""
     return sorted({one.bound_ms for limit in limits for one in limit.record.sustainable})
 
 
@@ -38,8 +38,8 @@ def describe_capacity(of: Capacity | None) -> str:
 
 
 def describe_sustained(found: LimitRecord, bound_ms: float) -> str:
-    """Format the highest rate that held, the lowest above it that did not, and the bound where it
-    was widened."""
+    """Format the highest rate that held a bound and the lowest higher rate that did not. Add the
+    effective bound if it is larger than the requested bound."""
     asked = [one for one in found.sustainable if one.bound_ms == bound_ms]
     rates = _describe_rates(asked[0]) if asked else NOT_KNOWN
     if rates == NOT_KNOWN or not _is_wider(found, bound_ms):
@@ -85,7 +85,8 @@ def _describe_backlog(seen: SaturationWindow) -> str:
 
 
 def _describe_cpu(seen: SaturationWindow) -> str:
-    """List the services by CPU time. If they leave cores unused, the machine was not the limit."""
+    """List the services by CPU time. Readers can see from it whether all cores were in use, that
+    is, whether the machine was the bottleneck."""
     spent, whole = seen.cpu_s_per_million, sum(seen.cpu_s_per_million.values())
     most_first = sorted(spent, key=lambda service: -spent[service])
     shown = [
@@ -98,7 +99,8 @@ def _describe_cpu(seen: SaturationWindow) -> str:
 
 
 def _describe_throughput(seen: SaturationWindow) -> str:
-    """Format a throughput and the events counted before: some engines slow down with them."""
+    """Format a throughput, and the number of events counted before, since some engines become
+    slower the more events they have counted."""
     return f"{_per_s(seen):,.0f}/s after {seen.counted_before / 1e6:,.1f} million"
 
 
@@ -119,7 +121,7 @@ def describe_trial(seen: RateTrial) -> str:
 
 
 def describe_search(found: LimitRecord) -> list[str]:
-    """Return the result of a search, one line per figure."""
+    """Return the result of a search as lines, one per figure."""
     made = [] if found.outcome == "ok" else [f"{found.engine}: {found.outcome}"]
     made.append(f"{found.engine}: capacity {describe_capacity(found.capacity)} {found.of}/s")
     if works := [_describe_run(run) for run in found.runs if run.saturation]:
@@ -128,7 +130,7 @@ def describe_search(found: LimitRecord) -> list[str]:
 
 
 def _describe_run(run: LimitRun) -> str:
-    """Flag runs measured before warm-up ended."""
+    """Describe the throughput of a run, with a note if it was measured before warm-up had ended."""
     works = _describe_throughput(run.saturation[-1])
     if run.warm_up_s is None or run.is_warm:
         return works
@@ -144,14 +146,14 @@ def _describe_sustained_rate(found: LimitRecord, one: SustainableRate) -> str:
 
 
 def describe_spread(values: Sequence[float]) -> str:
-    """Format minimum and maximum with the half-range in percent of the midpoint."""
+    """Format the minimum, the maximum, and half their difference in percent of the midpoint."""
     within_pct = 100 * compare.half_range(values)
     return f"{min(values):,.0f} to {max(values):,.0f}, half-range {within_pct:.1f} % of midpoint"
 
 
 def describe_agreement(found: Iterable[LimitRecord]) -> list[str]:
-    """Return lines for each engine searched more than once on one machine with the same settings.
-    Void searches and searches with a failed run are left out."""
+    """Return lines on the agreement of repeated searches: those of the same engine on the same
+    machine with the same settings. Void searches and searches with a failed run are left out."""
     alike: dict[tuple[str, ...], dict[Settings, list[LimitRecord]]] = {}
     for one in found:
         if one.is_capacity_of_all_runs and not _is_void(one):
@@ -171,7 +173,8 @@ def _is_void(one: LimitRecord) -> bool:
 
 
 def _label(engine: str, settings: Settings, others: Mapping[Settings, object]) -> str:
-    """Name the engine, and the settings by which these searches differ from others of it."""
+    """Return a label: the engine, and the settings by which these searches differ from its other
+    searches."""
     own = sorted(settings - frozenset.intersection(*others))
     differs = ", ".join(f"{name.upper()}={value}" for name, value in own)
     return f"{engine} ({differs})" if differs else engine
@@ -180,7 +183,7 @@ def _label(engine: str, settings: Settings, others: Mapping[Settings, object]) -
 def _describe_repeats(label: str, searches: Sequence[LimitRecord]) -> list[str]:
     works = [one.capacity.per_s for one in searches if one.capacity]
     mean = compare.mean(works)
-    half = mean.half or 0.0  # of two searches or more, there is one
+    half = mean.half or 0.0  # never None for two or more searches
     capacity = f"capacity {describe_spread(works)}; mean {mean.mean:,.0f} ± {half:,.0f} (95 %)"
     lines = [f"{label}: {len(searches)} searches: {capacity} {searches[0].of}/s"]
     if speed := _describe_machine_speed(searches):
@@ -203,14 +206,15 @@ def _describe_repeats(label: str, searches: Sequence[LimitRecord]) -> list[str]:
 
 
 def _describe_machine_speed(searches: Sequence[LimitRecord]) -> str:
-    """Describe the speed of the machine: by its cores, and by the generator's CPU time per event,
-    which is the same work in all searches."""
+    """Describe how the machine's speed differed between searches: by core speed, and by the
+    generator's CPU time per event, since the generator does the same work in all searches."""
     runs = [seen for one in searches for seen in one.last_saturation()]
     cores = [of.core for of in runs if of.core]
     spent_s = [of.cpu_s_per_million.get(GENERATOR, 0.0) for of in runs]
     parts = []
     if cores and len(cores) == len(runs):
-        # One reference for all: a run on shared cores has a slower fastest second of its own.
+        # Use the fastest second of all runs as the reference, since all seconds of a run may be
+        # slow if other machines used the cores throughout.
         fastest = max(of.fastest_mib_per_s for of in cores)
         pct = [100 * of.mib_per_s / fastest for of in cores]
         parts.append(f"cores at {min(pct):.0f} to {max(pct):.0f} % of the fastest second of all")

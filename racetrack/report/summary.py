@@ -1,4 +1,4 @@
-"""The summary that a run prints at its end, and the result of a verification, as text."""
+"""Texts of the summary that a run prints at its end, and of the result of a verification."""
 
 import math
 from pathlib import Path
@@ -42,16 +42,17 @@ from racetrack.workloads.contract import run_label, workload_of
 
 SHOWN_OF_AN_ERROR = 120
 NEXT = (
-    "Stop what else runs here (`top` shows it) and run it again. Where a machine is always shared,"
-    " NOISE_GATE=false keeps such a run."
+    "Stop other programs (`top` shows them) and run it again. On a machine that is always shared,"
+    " set NOISE_GATE=false to accept such runs."
 )
 SHOWN_ROWS = 3
 SHOWN_CHARACTERS = 100
 
 
 def format_samples(results: Results) -> list[str]:
-    """Return top's samples in the published format: `name=…, tag=CPU_PCT, mean=…, sd=…, sem=…,
-    samples=[…]` and `RES_GiB`, for each service but those of the support."""
+    """Return top's samples in the format of the experiment of 2022: `name=…, tag=CPU_PCT, mean=…,
+    sd=…, sem=…, samples=[…]`, and the same with `RES_GiB`. Services that all engines share
+    (SUPPORT) are left out."""
     lines = []
     for name, of in results.top.items():
         if name not in SUPPORT:
@@ -61,7 +62,7 @@ def format_samples(results: Results) -> list[str]:
 
 
 def describe_run(run: RunRecord, folder: Path) -> list[str]:
-    """Return the summary of a run with results, in lines."""
+    """Return the summary of a run with results, as lines."""
     results, asked = run.results, run.asked
     if not (results and asked):
         return []
@@ -124,7 +125,8 @@ def _rate(asked_per_s: int, results: Results) -> str:
 
 
 def _costs(run: RunRecord, results: Results) -> list[str]:
-    """Return a line for the engine, and one for each other service that depends on the rate."""
+    """Return lines on cost: one for the engine, one for each other service whose cost depends on
+    the rate, and one for the services shared by all engines."""
     engine = results.engine
     lines = [_line(run.engine, _cost(engine) if engine else NO_COST)]
     others = {
@@ -163,7 +165,7 @@ def _when(most: MemoryMax) -> str:
 
 
 def _view(view: ViewLag) -> str:
-    """Return the lag of a view, the source of its tracer events, and its verdict."""
+    """Return a line with the lag of a view, the source of its tracer events, and its verdict."""
     return _line(
         "view lag",
         f"{view.name}: median {_ms(view.lag_p50_ms)}, 99 % of the time at most"
@@ -173,7 +175,8 @@ def _view(view: ViewLag) -> str:
 
 
 def _cdc(lag: CdcLag) -> str:
-    """Return the age of the oldest insert missing in each stage before the engine."""
+    """Return a line with the age of the oldest insert that is missing at each stage before the
+    engine."""
     stages = {
         "in the database": lag.in_database,
         "sent by CDC": lag.sent,
@@ -186,16 +189,17 @@ def _cdc(lag: CdcLag) -> str:
 
 
 def _windows(writes: WindowWrites) -> str:
-    """Return the latency as in Yahoo's benchmark, and the lag that it hides."""
+    """Return a line with the latency as defined by Yahoo's benchmark, and with the maximum lag,
+    which that latency does not show."""
     return (
         f"  windows     {writes.windows} of {writes.length_ms / 1000:g} s: last written p50"
         f" {_ms(writes.after_end_p50_ms)}, max {_ms(writes.after_end_max_ms)} after the end; lag"
-        f" meanwhile up to {_ms(writes.lag_max_ms)}"
+        f" in this time up to {_ms(writes.lag_max_ms)}"
     )
 
 
 def _read(answers: Answers) -> str:
-    """Return time and age of the answers to a query."""
+    """Return a line with the response time and the age of the answers to a query."""
     text = f"  read        {answers.query}: {answers.answered} of {answers.due} answered"
     if answers.rows_max is not None:
         text += f" with up to {answers.rows_max:,} rows"
@@ -228,7 +232,8 @@ def _noise(found: NoiseFigures | None) -> list[str]:
 
 
 def describe_faults(run: RunRecord) -> list[str]:
-    """Return each injected fault with its restart times and the recovery of the lag."""
+    """Return a line for each injected fault, with the time to restart and the recovery of the
+    lag."""
     if not (run.faults and run.results):
         return []
     lines = []
@@ -266,8 +271,8 @@ def _number(value: float | None, form: str) -> str:
 
 
 def describe_verification(verified: Verified) -> list[str]:
-    """Return the result of a verification in lines: number of right views, the first wrong rows of
-    each wrong view, and the time to drain."""
+    """Return the result of a verification as lines: the number of right views, the first wrong rows
+    of each wrong view, and the time to drain."""
     lines = [*_describe_cdc_tables(verified), f"  views       {describe_views(verified)}"]
     for name in verified.named(ViewStatus.WRONG, ViewStatus.UNREADABLE):
         lines.append(f"  WRONG       {name}: {describe_wrong_view(verified.views[name])}")
@@ -283,7 +288,8 @@ def describe_verification(verified: Verified) -> list[str]:
 
 
 def _describe_cdc_tables(verified: Verified) -> list[str]:
-    """Return the result of CDC, with the first different rows of each table."""
+    """Return lines on the comparison of CDC topics with MySQL, with the first different rows of
+    each table."""
     if not (cdc := verified.cdc):
         return []
     lines = [f"  CDC         {describe_cdc(cdc)}"]
@@ -296,7 +302,8 @@ def _describe_cdc_tables(verified: Verified) -> list[str]:
 
 
 def describe_cdc(cdc: CdcVerified) -> str:
-    """Return `3 of 3 topics equal MySQL: 12,187 rows`, with the number of different rows if any."""
+    """Return a text such as `3 of 3 topics equal MySQL: 12,187 rows`, with the number of different
+    rows if there are any."""
     tables = cdc.tables
     equal = [name for name, found in tables.items() if found.status is ViewStatus.RIGHT]
     rows = sum(found.compared for found in tables.values())
@@ -310,15 +317,16 @@ def describe_cdc(cdc: CdcVerified) -> str:
 
 
 def describe_unfit(topic: str, unfit: UnfitMessages) -> str:
-    """Return the number of unfit messages of a topic, and the first of them."""
+    """Return a text with the number of invalid messages in a topic, and a description of the
+    first."""
     more = unfit.count - len(unfit.first)
     others = f"; and {more:,} more" if more else ""
     return f"{unfit.count:,} in {topic}, left out: {'; '.join(unfit.first)}{others}"
 
 
 def describe_views(verified: Verified) -> str:
-    """Return `15 of 17 right: …`, or `11 of 12 right (12 of 17 views): …` if the engine's demo does
-    not have all."""
+    """Return a text such as `15 of 17 right: …`, or `11 of 12 right (12 of 17 views): …` if the
+    engine's demo does not create all views."""
     views, sources = verified.views, verified.source_rows
     there = len(views) - len(verified.named(ViewStatus.ABSENT))
     compared = sum(view.compared for view in views.values())
@@ -331,7 +339,7 @@ def describe_views(verified: Verified) -> str:
 
 
 def describe_wrong_view(view: ViewFinding) -> str:
-    """Return what is wrong with a view; empty if nothing is."""
+    """Return a text on what is wrong with a view; empty if the view is right."""
     if view.status in (ViewStatus.UNREADABLE, ViewStatus.NOT_COMPARED):
         return f"{view.status}: {view.reason}"
     if view.status is not ViewStatus.WRONG:
@@ -351,7 +359,8 @@ def _describe_miscounted(found: Miscounted) -> str:
 
 
 def describe_drain(verified: Verified) -> str:
-    """Return the time from the pause until the engine had processed all input."""
+    """Return a text with the time from the pause of the load until the engine had processed all
+    input."""
     after_s = verified.drained_after_s
     if after_s is None:
         return f"not within {verified.drain_within_s:.0f} s of the pause"
@@ -359,7 +368,7 @@ def describe_drain(verified: Verified) -> str:
 
 
 def _format_both(found: WrongRow, sides: tuple[str, str] = ("source", "engine")) -> list[str]:
-    """Return a wrong row in two lines, of the source and of the engine."""
+    """Return two lines for a wrong row: the expected row, and the engine's row."""
     return [
         f"{found.finding:<9} {sides[0]:<7} {_format_row(found.source)}",
         f"{'':<9} {sides[1]:<7} {_format_row(found.engine)}",
@@ -367,7 +376,7 @@ def _format_both(found: WrongRow, sides: tuple[str, str] = ("source", "engine"))
 
 
 def printable(value: Scalar) -> Scalar:
-    """Return a value without control characters, cut if it is long."""
+    """Return a value for printing. In text, escape control characters, and truncate long text."""
     if not isinstance(value, str):
         return value
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in value)

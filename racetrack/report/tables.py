@@ -1,4 +1,5 @@
-"""The report on the terminal: a table per runtime and machine, then ratios, searches, failures."""
+"""The report for the terminal: a table for each runtime and machine, ratios, capacity searches, and
+failed runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
@@ -19,18 +20,18 @@ from racetrack.results.reference import Article, Published
 from racetrack.terminal import as_text
 
 STYLES = {"kept up": "green", "fell behind": "red"}
-# Width in a pipe or a file, where nothing is wrapped.
+# Width of the output in a pipe or a file.
 PLAIN_WIDTH = 160
 ARTICLE_WIDTH = 110
 ARTICLE_FIGURES = ("cpu_mean_pct", "rss_max_gib")
-# The article's CPU was measured with top.
+# The article measured CPU with top, so it is compared with top's figure.
 TOP_COLUMNS = {"cpu_mean_pct": "top_cpu_mean_pct"}
 NOT_OFFERED = "not offered here"
 
 
 def console(file: TextIO | None = None) -> Console:
-    """Return a console on `file` (standard output if None): with colours on a terminal, plain and
-    wide elsewhere."""
+    """Return a console that writes to `file`, by default to standard output. The output has colours
+    on a terminal, and is plain and wide otherwise."""
     plain = Console(file=file, highlight=False)
     return plain if plain.is_terminal else Console(file=file, highlight=False, width=PLAIN_WIDTH)
 
@@ -41,7 +42,7 @@ def show(
     tables: Sequence[Table],
     published: Published | None,
 ) -> None:
-    """Print the whole report. Text from run folders is not parsed as markup."""
+    """Print the whole report. Text from run folders is not interpreted as markup."""
     for table in tables:
         out.print(Text(f"\n{table.runtime}: {table.machine}", style="bold"))
         if table.groups:
@@ -65,7 +66,8 @@ def show(
 
 
 def format_mean(key: str, of: Mean | None) -> str:
-    """Format a mean with its half interval, `41.0 ± 2.3`; without `±` for a single run."""
+    """Format a mean with the half-width of its interval, such as `41.0 ± 2.3`, or without `±` for a
+    single run."""
     if of is None:
         return "n/a"
     half = "" if of.half is None else f" ± {number(key, of.half)}"
@@ -73,11 +75,11 @@ def format_mean(key: str, of: Mean | None) -> str:
 
 
 def describe_costs(table: Table) -> list[str]:
-    """Describe the base and marginal CPU of each engine, extrapolated to 0/s."""
+    """Describe the base load and the marginal CPU time of each engine."""
     return [
-        f"CPU of {label}: {cost.base_pct:,.1f} ± {cost.base_half_pct:,.1f} % of a core where its"
-        f" line begins, at 0/s, and {format_significant(cost.per_million_s)} ±"
-        f" {format_significant(cost.per_million_half_s, 2)} CPU-s for each million pageviews more"
+        f"CPU of {label}: {cost.base_pct:,.1f} ± {cost.base_half_pct:,.1f} % of a core at rate 0"
+        f" (extrapolated), plus {format_significant(cost.per_million_s)} ±"
+        f" {format_significant(cost.per_million_half_s, 2)} CPU-s per million pageviews"
         f" ({cost.runs} runs that did not fall behind, {cost.from_per_s:,.0f} to"
         f" {cost.to_per_s:,.0f}/s; {CONFIDENCE:.0%} intervals)"
         for label, cost in table.costs.items()
@@ -85,7 +87,7 @@ def describe_costs(table: Table) -> list[str]:
 
 
 def format_ratio(comparison: Comparison) -> tuple[str, str, str]:
-    """Format ratio, interval and conclusion of a comparison."""
+    """Format the ratio, the interval and the conclusion of a comparison."""
     found = comparison.ratio
     if found is None:
         return "", "", f"not compared ({comparison.why_not})"
@@ -96,12 +98,13 @@ def format_ratio(comparison: Comparison) -> tuple[str, str, str]:
 def describe_means(table: Table) -> str:
     """Explain the means and their intervals."""
     if all(len(group.runs) == 1 for group in table.groups):
-        return "Single runs: no interval. Repeat each to get one."
+        return "Single runs have no interval. Repeat each run to get one."
     return f"Means over runs ± half the {CONFIDENCE:.0%} interval (Student's t)."
 
 
 def warnings_of_runs(table: Table) -> list[tuple[str, str]]:
-    """Return each warning once, with its runs; without runs if it is about all."""
+    """Return each warning once, with the names of its runs. The names are empty if the warning is
+    about all runs."""
     about: dict[str, list[str]] = {}
     for run in (run for group in table.groups for run in group.runs):
         for warning in run.warnings:
@@ -153,7 +156,7 @@ def _ratios(comparisons: Sequence[Comparison]) -> Grid:
 
 def _failed(out: Console, table: Table) -> None:
     if table.failed:
-        out.print(Text("Runs that did not end ok; their figures are in no mean:", style="bold"))
+        out.print(Text("Runs that did not end ok, not included in the means:", style="bold"))
         _lines(out, [f"  {run.tag}: {run.why_not.splitlines()[0]}" for run in table.failed])
 
 
@@ -200,7 +203,7 @@ def _lines(out: Console, lines: Sequence[str], style: str = "") -> None:
 
 
 def compare_with_article(article: Article, runs: Sequence[Run]) -> list[str]:
-    """Return the article's table beside own results, with machines and versions."""
+    """Return the article's table next to the results of these runs, with machines and versions."""
     return [*_article_table(article, runs), "", *_article_footer(article, runs)]
 
 
@@ -226,7 +229,7 @@ def _article_table(article: Article, runs: Sequence[Run]) -> list[str]:
 
 
 def _measured_here(run: Run | None) -> Iterator[str]:
-    """Yield own figures at the rate; empty if the rate was not offered."""
+    """Yield the figures of a run as text, empty if the engine was not offered the rate."""
     for key in ARTICLE_FIGURES:
         measured = run is not None and run.counts and _was_offered(run)
         yield number(key, run.figures[TOP_COLUMNS.get(key, key)]) if run and measured else ""
@@ -243,7 +246,7 @@ def _verdict_here(run: Run | None) -> str:
 
 
 def _was_offered(run: Run) -> bool:
-    """Return whether generator and broker offered the engine the article's rate."""
+    """Return whether generator and broker delivered the article's rate to the engine."""
     results = run.record.results
     asked = run.record.asked
     missed = bool(asked and results and rate_missed(asked, results))
@@ -265,4 +268,4 @@ def _article_footer(article: Article, runs: Sequence[Run]) -> Iterator[str]:
     if versions:
         yield f"versions here: {', '.join(sorted(versions))}."
     yield from article.notes
-    yield "Two machines: read the columns beside each other, and make no ratios of them."
+    yield "The results are from different machines, so don't compute ratios between the columns."

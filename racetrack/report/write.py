@@ -1,4 +1,4 @@
-"""Writes the files of a report: report.html, report.csv, report.json, and plots as SVG and PNG."""
+"""Writing of a report's files: report.html, report.csv, report.json, and charts as SVG and PNG."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def write(
     tables: Sequence[Table],
     published: Published | None,
 ) -> None:
-    """Write all files of the report into `out`, created if missing."""
+    """Write all files of the report into the folder `out`, which is created if it is missing."""
     (out / "plots").mkdir(parents=True, exist_ok=True)
     made, gaps = plots(collection, tables, published)
     for plot in (plot for of in made.values() for plot in of):

@@ -75,7 +75,7 @@ def test_machines_and_versions_are_told(lines: list[str]) -> None:
     text = "\n".join(lines)
     assert "2022: sixteen cores." in text
     assert "here: native: " in text
-    assert "make no ratios" in text
+    assert "don't compute ratios" in text
 
 
 def test_the_article_s_table_is_whole() -> None:

@@ -251,7 +251,7 @@ def test_a_file_that_is_not_where_it_belongs_is_refused(
     made: tuple[Path, Path], tmp_path: Path
 ) -> None:
     (tmp_path / "elsewhere.json").write_text(made[1].read_text())
-    with pytest.raises(UsageError, match="move it there, or publish it again"):
+    with pytest.raises(UsageError, match="move the file, or publish the result again"):
         read_results(tmp_path)
 
 

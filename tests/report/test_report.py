@@ -159,7 +159,7 @@ def test_base_load_and_work_are_told_apart(logs: Path, out: Path) -> None:
         assert abs(cost.base_pct - cpu_pct) <= cost.base_half_pct
         assert abs(cost.per_million_s) <= cost.per_million_half_s
         base = f"{cost.base_pct:,.1f} ± {cost.base_half_pct:,.1f} % of a core"
-        assert f"CPU of {label}: {base} where its line begins, at 0/s, and" in text
+        assert f"CPU of {label}: {base} at rate 0 (extrapolated), plus" in text
         assert f"CPU of {label}: " in (out / "report.html").read_text()
 
 
@@ -466,7 +466,7 @@ def test_warnings_come_from_the_data(tmp_path: Path) -> None:
     assert any("Short window, 8 s: under 30 s it may not" in warning for warning in first)
     assert any("Apache Kafka stands in for Redpanda" in warning for warning in first)
     assert not any("Short window" in warning for warning in second)
-    assert "over 90 % of all cores were in use" in " ".join(second)
+    assert "more than 90 % of all cores' time was used" in " ".join(second)
     assert "Only an image." in second and "Only an image." not in first
     assert not any("not measured" in warning for warning in (*first, *second))
     assert not any("Apache Kafka" in warning for warning in second)

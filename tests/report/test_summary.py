@@ -160,7 +160,7 @@ def test_a_void_run_says_what_to_do_next() -> None:
     noise = {**NOISE_FIGURES, "foreign_cpu_pct": 12.0}
     lines = summary({**RESULTS, "noise": noise}, outcome=outcome)
     assert lines[0].endswith(f": {outcome}")
-    assert any(line.startswith("  next        Stop what else runs here") for line in lines)
+    assert any(line.startswith("  next        Stop other programs") for line in lines)
     fine = summary({**RESULTS, "noise": NOISE_FIGURES})
     assert not any(line.startswith("  next") for line in fine)
 
@@ -265,7 +265,7 @@ def test_what_yahoo_would_publish_stands_beside_what_it_hides() -> None:
     shown = summary({**RESULTS, "window_writes": told})
     assert (
         "  windows     3 of 10 s: last written p50 40 ms, max infinite after the end; lag"
-        " meanwhile up to 8,012 ms"
+        " in this time up to 8,012 ms"
     ) in shown
 
 

@@ -1,1 +1,1 @@
-"""The page `report.html`: its template, its style, and the script for values under the pointer."""
+"""Files of the HTML pages: templates, style sheets, and scripts."""
