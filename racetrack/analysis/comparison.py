@@ -117,8 +117,8 @@ def answers(sides: Sequence[Side]) -> list[Answer]:
 def _rate_of(metric: Metric, top: int | None, sides: Sequence[Side]) -> int | None:
     if metric in AT_RATES:
         return top
-    # Recorded runs have their memory by rate.
-    has_own = any((metric.key, None) in side.figures for side in sides)
+    # Recorded runs have their memory by rate only.
+    has_own = all((metric.key, None) in side.figures for side in sides)
     return None if has_own or metric is not MEMORY else top
 
 

@@ -51,6 +51,8 @@ def _at_rates(pieces: Sequence[Piece]) -> Figures:
         for metric in AT_RATES:
             if (value := piece.figures.get(metric.key)) is not None:
                 values.setdefault((metric.key, piece.pageviews_per_s), []).append(value)
+        if (held_gib := _held_gib(piece.figures)) is not None:
+            values.setdefault((MEMORY.key, piece.pageviews_per_s), []).append(held_gib)
     return {key: summary(of) for key, of in values.items()}
 
 
@@ -107,6 +109,8 @@ def recorded_sides(groups: Mapping[tuple[str, int | None], Group], name: str) ->
                 figures[MEMORY.key, rate] = held
             if rate is not None and group.verdicts & NOT_HELD:
                 not_held.add(rate)
+        if (BASE.key, None) not in figures and (base := _recorded_base(figures)):
+            figures[BASE.key, None] = base
         label = f"{engine} ({name})" if name else engine
         found.append(Side(label, figures, frozenset(not_held)))
     return found
@@ -117,3 +121,18 @@ def _recorded_memory(group: Group) -> Summary | None:
     if pss and tmpfs and len(pss.values) == len(tmpfs.values) > 0:
         return summary([one + other for one, other in zip(pss.values, tmpfs.values, strict=True)])
     return pss or group.figures.get("rss_max_gib")
+
+
+def _recorded_base(figures: Figures) -> Summary | None:
+    """Return the base CPU by the n-th runs of all rates; None if rates have different numbers."""
+    used = {
+        rate: of.values
+        for (key, rate), of in figures.items()
+        if key == "cpu_mean_pct" and rate is not None and of.values
+    }
+    if len({len(values) for values in used.values()}) != 1:
+        return None
+    repeats = zip(*used.values(), strict=True)
+    found = [_base_pct(list(zip(map(float, used), pct, strict=True))) for pct in repeats]
+    known = [pct for pct in found if pct is not None]
+    return summary(known) if len(known) == len(found) else None

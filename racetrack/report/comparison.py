@@ -139,7 +139,9 @@ def table(sides: Sequence[Side]) -> list[list[str]]:
     rows = [[*heading, *(f"{side.label} ÷ {first.label}" for side in others)]]
     rates = sorted(frozenset.union(*(side.rates for side in sides)))
     keys: list[tuple[Metric, int | None]] = [(metric, None) for metric in OVERALL]
-    keys += [(metric, rate) for rate in rates for metric in (*AT_RATES, MEMORY)]
+    whole = all((MEMORY.key, None) in side.figures for side in sides)
+    at_rates = AT_RATES if whole else (*AT_RATES, MEMORY)
+    keys += [(metric, rate) for rate in rates for metric in at_rates]
     for metric, rate in keys:
         cells = [_cell(side, metric, rate) for side in sides]
         if any(cells):
