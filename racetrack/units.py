@@ -43,6 +43,19 @@ def parse_duration_s(text: str, plain_unit: str = "s") -> float:
     return float(found[1]) * _SECONDS[found[2] or plain_unit]
 
 
+def format_rate(per_s: int) -> str:
+    """Return a rate as `parse_rate` reads it: 50000 → `50k`, 1500 → `1500`."""
+    for unit in ("M", "k"):
+        if per_s and per_s % _THOUSANDS[unit] == 0:
+            return f"{per_s // _THOUSANDS[unit]}{unit}"
+    return str(per_s)
+
+
+def format_duration_s(seconds: float) -> str:
+    """Return seconds as `parse_duration_s` reads them: 10.0 → `10s`, 0.5 → `0.5s`."""
+    return f"{seconds:.9f}".rstrip("0").rstrip(".") + "s"
+
+
 def parse_milliseconds(text: str) -> int:
     """Parse a duration, by default in milliseconds; return whole milliseconds."""
     return round(1000 * parse_duration_s(text, plain_unit="ms"))

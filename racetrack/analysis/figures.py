@@ -55,7 +55,9 @@ def results_of(folder: Path, run: RunRecord) -> Results:
     if not (asked and measured):
         raise ValueError(f"{folder} has no sampling window")
     count = curves.read(folder)
-    verdict, found_views = judged(folder, count, asked.pageviews_per_s, measured)
+    # A profile's rate changes: what was offered is then what was asked for.
+    asked_per_s = None if asked.load else asked.pageviews_per_s
+    verdict, found_views = judged(folder, count, asked_per_s, measured)
     window = window_of(verdict)
     start_ms, end_ms = window.start_ms, window.end_ms
     arrivals, delays = raw.arrivals(folder), raw.delays(folder, run.engine)
@@ -83,6 +85,8 @@ def results_of(folder: Path, run: RunRecord) -> Results:
         top=top(folder, measured),
         noise=noise.over(raw.noise(folder), start_ms, end_ms),
     )
+    if run.load:
+        found.load = recovery.load_effect(folder, run.load, measured.paused_ms)
     if run.faults:
         found.faults = recovery.recoveries(folder, run.faults)
         return found
@@ -109,7 +113,7 @@ def _warned(verdict: Verdict, warning: str) -> Verdict:
 
 
 def judged(
-    folder: Path, count: Curves, asked_per_s: float, measured: Measured
+    folder: Path, count: Curves, asked_per_s: float | None, measured: Measured
 ) -> tuple[Verdict, tuple[ViewLag, ...]]:
     """Return the verdict on the run, and the lag of each traced view in the same window. The
     verdict is that on the engine's count, or on a traced view if its verdict is worse."""

@@ -1,4 +1,4 @@
-"""Recovery of lag after a fault.
+"""Recovery of lag after a fault or a spike of the load, and the backlog meanwhile.
 
 The normal lag of a run is the largest lag in the BEFORE_S seconds before the fault, excluding time
 before the rate was set, but at least FLOOR_MS. The lag has recovered at the first time from which
@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from racetrack.analysis import curves, views
-from racetrack.analysis.curves import Floats, recorded_until_ms, trusted
+from racetrack.analysis.curves import Curves, Floats, counted, recorded_until_ms, trusted
 from racetrack.analysis.lag import lag_series
-from racetrack.results.figures import FaultRecovery, Recovery
-from racetrack.results.run import FaultLog
+from racetrack.results.figures import FaultRecovery, LoadEffect, Recovery
+from racetrack.results.run import FaultLog, LoadLog
 
 BEFORE_S, HOLD_S = 10.0, 5.0
 FLOOR_MS = 2_000.0
@@ -94,3 +94,36 @@ def recoveries(folder: Path, faults: FaultLog) -> tuple[FaultRecovery, ...]:
         for done in faults.done
         if done.until_ms is not None
     )
+
+
+def load_effect(folder: Path, load: LoadLog, paused_ms: float | None = None) -> LoadEffect:
+    """Return the effect of a load profile, until the load was paused (None: as far as recorded)."""
+    recorded = trusted(curves.read(folder))
+    until_ms = recorded_until_ms(recorded) if paused_ms is None else paused_ms
+    most = max_backlog(recorded, load.from_ms, until_ms)
+    begin_ms, end_ms = load.peak_from_ms, load.peak_until_ms
+    if begin_ms is None or end_ms is None:
+        return LoadEffect(max_backlog_events=most)
+    before_ms = max(load.from_ms, begin_ms - BEFORE_S * 1000)
+    found = recovery(pageviews(folder, load.from_ms), load.from_ms, begin_ms, end_ms)
+    after_s = found.after_s
+    return LoadEffect(
+        max_backlog_events=most,
+        max_backlog_before_events=max_backlog(recorded, before_ms, begin_ms),
+        recovery=found,
+        after_peak_s=(
+            None if after_s is None else max(0.0, round(after_s - (end_ms - begin_ms) / 1000, 3))
+        ),
+    )
+
+
+def max_backlog(recorded: Curves, from_ms: float, until_ms: float) -> int:
+    """Return the most pageviews of all partitions that were due and not counted at one time of the
+    interval, epoch milliseconds. The backlog is largest just before an update."""
+    every = (*recorded.due, *recorded.processed)
+    at_ms = np.unique(np.concatenate([curve.at_ms for curve in every]))
+    at_ms = at_ms[(at_ms >= from_ms) & (at_ms <= until_ms)]
+    waiting = np.zeros(len(at_ms))
+    for due, processed in zip(recorded.due, recorded.processed, strict=True):
+        waiting += np.interp(at_ms, due.at_ms, due.count) - counted(processed, at_ms, "left")
+    return round(float(np.max(waiting, initial=0.0)))

@@ -16,6 +16,7 @@ from racetrack.errors import RacetrackError
 if TYPE_CHECKING:
     from racetrack.config import Settings
     from racetrack.terminal import Screen
+    from racetrack.workloads.load_profile import LoadProfile
 
 # Where exit codes are documented: the help of every command ends with this.
 EXIT_CODES = """
@@ -118,6 +119,19 @@ class Rates(_Parsed[list[int]]):
     def parse(text: str) -> list[int]:
         """Return each rate."""
         return [units.parse_rate(word) for word in text.split(",")]
+
+
+class Load(_Parsed["LoadProfile"]):
+    """A load profile, such as `spike 5k 50k 10s`."""
+
+    name = "load"
+
+    @staticmethod
+    def parse(text: str) -> "LoadProfile":
+        """Return the profile."""
+        from racetrack.workloads import load_profile
+
+        return load_profile.parse(text)
 
 
 class OneOf(click.Choice[str]):

@@ -2,9 +2,11 @@
 
 import sys
 from collections.abc import Callable
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from racetrack.cli.outputs import Output, gate_options, output_options
 from racetrack.cli.parameters import (
@@ -15,6 +17,7 @@ from racetrack.cli.parameters import (
     WORKLOAD_OPTION,
     Command,
     Duration,
+    Load,
     Rate,
     engine_argument,
     guarded,
@@ -25,6 +28,7 @@ from racetrack.machine_lock import machine_lock
 if TYPE_CHECKING:
     from racetrack.cli.outputs import Gate
     from racetrack.results.run import RunArguments
+    from racetrack.workloads.load_profile import LoadProfile
 
 PRINT_SAMPLES_OPTION = click.option(
     "--print-samples",
@@ -60,6 +64,17 @@ def _shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     " measures what the idle engine costs.",
 )
 @click.option(
+    "--load",
+    type=Load(),
+    metavar="PROFILE",
+    help="A rate that changes, in place of --rate: 'constant 5k', 'ramp 1k 50k 60s' (from, to,"
+    " duration), 'steps 1k,5k,20k 30s' (each for 30 s), 'spike 5k 50k 10s' (base, peak, duration of"
+    " the peak, which begins after 10 s), 'sine 5k 20k 60s' (low, high, period) or 'recorded"
+    " FILE.csv' (rows of seconds and rates). The engine settles at its first rate. Then it begins"
+    " with the samples, of which as many are taken as it lasts. The run goes on until the lag is"
+    " back to normal after a spike, for 120 s at most.",
+)
+@click.option(
     "--settle",
     type=Duration(),
     default="20s",
@@ -81,7 +96,17 @@ def _shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Time between two samples.",
 )
 @_shared_options
-def run(rate: int, settle: float, samples: int, every: float, **options: Any) -> None:
+@click.pass_context
+def run(
+    context: click.Context,
+    /,
+    rate: int,
+    load: "LoadProfile | None",
+    settle: float,
+    samples: int,
+    every: float,
+    **options: Any,
+) -> None:
     """Run one engine at one rate on a fresh stack, and print what it cost and how far it lagged.
 
     ENGINE is an engine's name (`./race engines` lists them). The run leaves one folder in logs/.
@@ -91,11 +116,16 @@ def run(rate: int, settle: float, samples: int, every: float, **options: Any) ->
         ./race run dh
         ./race run dh --rate 5k --settle 20s --samples 10 --every 1s
         ./race run dh --rate 2k --samples 30 --fault kill:debezium@30s --verify
+        ./race run dh --load 'spike 5k 50k 10s'
         ./race run dh --fail-if fell_behind --fail-if 'lag_p99_ms>2000' --json run.json
         ./race run dh --against logs/2026.03.22.05.04.28_UTC_dh_5000 \\
             --fail-if 'cpu_s_per_million>+10%'
     """
-    _run(rate, settle, samples, every, **options)
+    if load and context.get_parameter_source("rate") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--rate and --load exclude each other.")
+    if load and not load.duration_s:
+        rate, load = load.rate_at(0.0), None
+    _run(rate, settle, samples, every, load=load, **options)
 
 
 @click.command(cls=Command)
@@ -131,6 +161,7 @@ def _run(
     engine: str,
     verify: bool,
     faults: tuple[str, ...],
+    load: "LoadProfile | None" = None,
     print_samples: bool,
     decide_within: float,
     workload: str | None,
@@ -140,14 +171,18 @@ def _run(
     """Run, write the record, and exit with the code of the outcome or of a condition that holds."""
     from racetrack.results.run import RunArguments
 
+    if load:
+        rate = max(1, round(load.mean_per_s))
+        samples = max(samples, ceil(load.duration_s / every_s))
     asked = RunArguments(
         pageviews_per_s=rate,
+        load=str(load) if load else None,
         wait_s=settle_s,
         samples=samples,
         delay_s=every_s,
         verify=verify,
         faults=faults,
-        decide_within_s=0 if faults or not rate else decide_within,
+        decide_within_s=0 if faults or load or not rate else decide_within,
     )
     sys.exit(_exit_code(engine, asked, workload, output, gate, print_samples=print_samples))
 

@@ -251,7 +251,7 @@ def _time_chart(run: Run, kind: str, window: tuple[float, float], **more: object
         x_form="{:.1f}",
         x_unit=" s",
         band=(0.0, (end_ms - start_ms) / 1000),
-        marks=_fault_marks(run, start_ms),
+        marks=(*_fault_marks(run, start_ms), *_spike_mark(run, start_ms)),
         **more,  # type: ignore[arg-type]
     )
 
@@ -265,6 +265,21 @@ def _fault_marks(run: Run, start_ms: float) -> tuple[Mark, ...]:
             None if done.until_ms is None else (done.until_ms - start_ms) / 1000,
         )
         for done in (run.record.faults.done if run.record.faults else ())
+    )
+
+
+def _spike_mark(run: Run, start_ms: float) -> tuple[Mark, ...]:
+    """Return the spike of a run's load, if it had one."""
+    load = run.record.load
+    if not load or load.peak_from_ms is None:
+        return ()
+    end_ms = load.peak_until_ms
+    return (
+        Mark(
+            load.profile,
+            (load.peak_from_ms - start_ms) / 1000,
+            None if end_ms is None else (end_ms - start_ms) / 1000,
+        ),
     )
 
 

@@ -290,7 +290,8 @@ def _run(path: Path, varied: Mapping[str, str]) -> Run:
     run = read_run(path)
     applicable = {key: str(value) for key, value in settings_of(run).items()}
     versions = {f"{key} version": value for key, value in run.versions.items() if key not in RULER}
-    config = {**applicable, **versions, **_window(run), **_faults(run), **varied}
+    disturbed = {**_faults(run), **_load(run)}
+    config = {**applicable, **versions, **_window(run), **disturbed, **varied}
     warnings = (*missing_files(path, run), *warnings_of(run))
     return Run(path, run, figures_of(run), warnings, config)
 
@@ -325,6 +326,11 @@ def _faults(run: RunRecord) -> dict[str, str]:
     """Return the injected faults, which must be equal for repeats."""
     asked = run.asked.faults if run.asked else ()
     return {"faults": ", ".join(asked) if asked else "none"}
+
+
+def _load(run: RunRecord) -> dict[str, str]:
+    """Return the load profile, which repeats have in common."""
+    return {"load": (run.asked.load if run.asked else None) or "one rate"}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from racetrack.clock import utc_now
 from racetrack.report.collect import Limit, Run, place_of
-from racetrack.report.figures import BY_KEY, count_views, finite, number
+from racetrack.report.figures import BY_KEY, OF_LOADS, count_views, finite, number
 from racetrack.results.run import RunRecord
 from racetrack.results.verification import Verified, ViewStatus
 from racetrack.workloads.contract import workload_of
@@ -106,6 +106,7 @@ def flat_record(run: Run) -> FlatRecord:
         "runtime": run.place[0],
         "machine": run.place[1],
         "asked_pageviews_per_s": asked.pageviews_per_s if asked else None,
+        "load": asked.load if asked else None,
         "warm_up_s": asked.warm_up_s if asked else None,
         "wait_s": asked.wait_s if asked else None,
         "samples": asked.samples if asked else None,
@@ -116,6 +117,7 @@ def flat_record(run: Run) -> FlatRecord:
         "lag_slope_low_pct": slope.low_pct if slope else None,
         "lag_slope_high_pct": slope.high_pct if slope else None,
         **run.figures,
+        **_load(run.record),
         **_views_there(run.record),
         **_views(run.record.verified),
     }
@@ -144,6 +146,12 @@ def flat_search(search: Limit) -> FlatRecord:
             for one in record.sustainable
         },
     }
+
+
+def _load(run: RunRecord) -> dict[str, float | None]:
+    """Return the effect of a load profile; None at one rate."""
+    effect = run.results.load if run.results else None
+    return {key: getattr(effect, key) if effect else None for key in OF_LOADS}
 
 
 def _views_there(run: RunRecord) -> dict[str, int | None]:

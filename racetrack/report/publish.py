@@ -185,6 +185,8 @@ def _why_run_is_left_out(run: Run) -> str:
         return "no load"
     if run.record.asked and run.record.asked.faults:
         return f"with the fault {', '.join(run.record.asked.faults)}"
+    if run.record.asked and run.record.asked.load:
+        return f"with the load {run.record.asked.load}"
     if run.verdict in ("generator-bound", "broker-bound"):
         return run.verdict
     return ""

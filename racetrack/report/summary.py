@@ -18,6 +18,7 @@ from racetrack.results.figures import (
     Cost,
     Freshness,
     Lag,
+    LoadEffect,
     MemoryMax,
     NoiseFigures,
     Recovery,
@@ -27,7 +28,7 @@ from racetrack.results.figures import (
     WindowWrites,
 )
 from racetrack.results.folder import shown
-from racetrack.results.run import DoneFault, RunRecord
+from racetrack.results.run import DoneFault, RunArguments, RunRecord
 from racetrack.results.verification import (
     CdcVerified,
     Miscounted,
@@ -67,17 +68,19 @@ def describe_run(run: RunRecord, folder: Path) -> list[str]:
     if not (results and asked):
         return []
     on = run_label(run.runtime, workload_of(run.settings))
+    shape = f" on average, {asked.load}" if asked.load else ""
     lines = [
-        f"{run.engine} at {asked.pageviews_per_s:,} pageviews/s ({on}): {run.outcome}",
+        f"{run.engine} at {asked.pageviews_per_s:,} pageviews/s{shape} ({on}): {run.outcome}",
         _line("verdict", results.verdict.reason),
         *([_lag(lag)] if (lag := results.verdict.measured) else []),
         *map(_view, results.views),
         *([_cdc(results.cdc)] if results.cdc else []),
         *map(_read, results.reads),
         *([_windows(results.window_writes)] if results.window_writes else []),
+        *describe_load(run),
         *describe_faults(run),
         _delay(results.dt_ms),
-        _rate(asked.pageviews_per_s, results),
+        _rate(asked, results),
         *_costs(run, results),
         *_noise(results.noise),
         *(_line("warning", warning) for warning in measurement_warnings(run)),
@@ -111,10 +114,13 @@ def _delay(dt: Freshness) -> str:
     )
 
 
-def _rate(asked_per_s: int, results: Results) -> str:
+def _rate(asked: RunArguments, results: Results) -> str:
     achieved = _number(results.achieved_pageviews_per_s, "{:,.0f}")
-    offered = f"{achieved} of {asked_per_s:,} pageviews/s"
-    if not asked_per_s:
+    offered = f"{achieved} of {asked.pageviews_per_s:,} pageviews/s"
+    if asked.load:
+        due = _number(results.offered_pageviews_per_s, "{:,.0f}")
+        offered = f"{achieved} of the {due} pageviews/s due in the window"
+    if not asked.pageviews_per_s:
         offered = f"{achieved} pageviews/s, which purchases bring"
     return _line(
         "rate",
@@ -229,6 +235,32 @@ def _noise(found: NoiseFigures | None) -> list[str]:
             f" {found.steal_pct:.1f} % of the CPU time{speed}",
         )
     ]
+
+
+def describe_load(run: RunRecord) -> list[str]:
+    """Return the load profile, how much the engine held back, and its recovery from a spike."""
+    if not (run.load and run.results and (effect := run.results.load)):
+        return []
+    lines = [
+        _line(
+            "load",
+            f"{run.load.profile}: not a steady state, so the verdict is on the sampling window as"
+            " it is",
+        )
+    ]
+    held = f"held back at most {effect.max_backlog_events:,} pageviews"
+    if effect.recovery:
+        held += f" ({_number(effect.max_backlog_before_events, '{:,}')} before the spike)"
+        lines.append(_line("recovery", f"lag {_after_peak(effect, effect.recovery)}"))
+    return [*lines, _line("backlog", held)]
+
+
+def _after_peak(effect: LoadEffect, recovery: Recovery) -> str:
+    if not recovery.after_s:
+        return _back(recovery)
+    worst = _number(recovery.worst_ms, "{:,.0f}")
+    when = f"{effect.after_peak_s:.1f} s after" if effect.after_peak_s else "during"
+    return f"normal again {when} the spike (at most {worst} ms)"
 
 
 def describe_faults(run: RunRecord) -> list[str]:

@@ -280,6 +280,25 @@ class FaultRecovery(StrictModel):
         }
 
 
+class LoadEffect(StrictModel):
+    """Effect of a load profile on the engine, from its start until the load was paused."""
+
+    max_backlog_events: int = Field(
+        description="Most pageviews that were due and not counted by the engine at one time."
+    )
+    max_backlog_before_events: int | None = Field(
+        default=None, description="The same in the 10 s before a spike; null without one."
+    )
+    recovery: Recovery | None = Field(
+        default=None, description="Of the lag of pageviews, from a spike; null without one."
+    )
+    after_peak_s: float | None = Field(
+        default=None,
+        description="Seconds from the end of the spike until the lag was normal again; 0 if it was"
+        " so before; null without a spike, or if lag did not recover in the run.",
+    )
+
+
 class LittlesLaw(StrictModel):
     """Comparison of two independent records of a run by Little's law: the mean number of waiting
     pageviews equals their rate times their mean age. If it does not, the verdict has a warning."""
@@ -415,3 +434,4 @@ class Results(StrictModel):
     faults: tuple[FaultRecovery, ...] = Field(
         default=(), description="Recovery from each injected fault."
     )
+    load: LoadEffect | None = Field(default=None, description="null without a load profile.")

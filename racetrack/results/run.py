@@ -31,6 +31,11 @@ class RunArguments(StrictModel):
         default=False, description="Whether views are compared with their sources."
     )
     faults: tuple[str, ...] = Field(default=(), description="Each --fault, as on the command line.")
+    load: str | None = Field(
+        default=None,
+        description="Load profile, as for --load; null: one rate. `pageviews_per_s` is then its"
+        " mean.",
+    )
     warm_up_s: float = Field(
         default=0.0, ge=0, description="Seconds at half the rate, before the rate was set; 0: none."
     )
@@ -165,6 +170,17 @@ class FaultLog(StrictModel):
     done: tuple[DoneFault, ...] = Field(description="Injected faults in order of time.")
 
 
+class LoadLog(StrictModel):
+    """Load profile that drove the rate (--load). `load.csv` has each rate as it was set."""
+
+    profile: str = Field(description="As in `asked.load`.")
+    from_ms: int = Field(description="Start, epoch milliseconds.")
+    peak_from_ms: int | None = Field(
+        default=None, description="Start of a spike, epoch milliseconds; null without one."
+    )
+    peak_until_ms: int | None = Field(default=None, description="Its end; null without one.")
+
+
 class TracedViewRecord(StrictModel):
     """A traced view: its lag is measured with tracer events. Tracer event n (from 0) is in
     partition n // 2 modulo the number of partitions. A row of views.csv gives the state of one
@@ -259,6 +275,7 @@ class RunRecord(StrictModel):
     steps: tuple[Step, ...] = Field(default=(), description="Steps in order of their start.")
     measured: Measured | None = Field(default=None, description="Absent before sampling.")
     faults: FaultLog | None = Field(default=None, description="Absent without faults.")
+    load: LoadLog | None = Field(default=None, description="Absent without a load profile.")
     results: Results | None = Field(default=None, description="Absent before sampling.")
     verified: Verified | None = Field(default=None, description="Absent without --verify.")
 

@@ -21,6 +21,7 @@ from racetrack.run.session import Session
 from racetrack.stack.contract import Stack
 from racetrack.stack.runtime import open_stack
 from racetrack.terminal import Screen
+from racetrack.workloads import load_profile
 from racetrack.workloads.contract import run_label
 
 STEPS = (
@@ -54,6 +55,7 @@ class Experiment:
         open_session: OpenSession = Session,
     ) -> None:
         self._asked, self._engine, self._stack = asked, engine, stack
+        self._profile = load_profile.parse(asked.load) if asked.load else None
         self._folder, self._screen = folder, screen
         self._session = open_session(
             engine, stack, folder, screen, asked.delay_s, [faults.parse(f) for f in asked.faults]
@@ -102,7 +104,7 @@ class Experiment:
         asked = self._asked
         on = run_label(self._stack.runtime, self._stack.settings.workload)
         self._screen.heading(
-            f"{self._engine.title} at {asked.pageviews_per_s:,} pageviews/s"
+            f"{self._engine.title} at {asked.pageviews_per_s:,} pageviews/s{self._shape()}"
             f" ({on}), into {shown(self._folder.path)}"
         )
         for number, name in enumerate(self._steps, start=1):
@@ -110,15 +112,23 @@ class Experiment:
         for line in checks.space_warnings(self._stack, asked):
             self._screen.remark(line)
 
+    def _shape(self) -> str:
+        return f" on average, {self._profile}" if self._profile else ""
+
+    def _first_rate(self) -> int:
+        """Return the rate while the engine settles."""
+        return self._profile.rate_at(0.0) if self._profile else self._asked.pageviews_per_s
+
     def _duration_of(self, number: int) -> str:
         asked = self._asked
         warm = f", after {asked.warm_up_s:g} s at half of it" if asked.warm_up_s else ""
-        within_s = 0 if asked.faults else asked.decide_within_s
+        within_s = 0 if asked.faults or asked.load else asked.decide_within_s
         on = f"; then watch on until it is decided, for {within_s:g} s at most" if within_s else ""
+        load = f", while the load is: {self._profile}" if self._profile else ""
         return {
-            3: f" to {asked.pageviews_per_s:,}/s{warm}",
+            3: f" to {self._first_rate():,}/s{warm}",
             4: f", {asked.wait_s:g} s",
-            5: f", {asked.samples} of them {asked.delay_s:g} s apart{on}",
+            5: f", {asked.samples} of them {asked.delay_s:g} s apart{on}{load}",
         }.get(number, "")
 
     def _do_steps(self) -> str:
@@ -129,11 +139,13 @@ class Experiment:
             curves.import_reader()
         with self._step(3):
             self._warm_up()
-            rate_set_ms = self._session.set_rate(self._asked.pageviews_per_s)
+            rate_set_ms = self._session.set_rate(self._first_rate())
             self._session.begin_faults()
         with self._step(4):
             self._session.watch(self._asked.wait_s, "settling")
         with self._step(5):
+            if self._profile:
+                self._session.begin_load(self._profile)
             measured = self._session.sample(self._asked.samples, rate_set_ms)
             with self._folder.recording() as run:
                 run.measured = measured
@@ -153,10 +165,10 @@ class Experiment:
         return outcome.run_outcome(read_run(self._folder.path))
 
     def _watch_until_decided(self, measured: Measured) -> Measured:
-        """Extend the window until the verdicts on it are decided. A run with faults is never in a
-        steady state, so its window is not extended."""
+        """Extend the window until the verdicts on it are decided. A run with faults or a changing
+        load is never in a steady state, so its window is not extended."""
         asked = self._asked
-        if not asked.decide_within_s or asked.faults:
+        if not asked.decide_within_s or asked.faults or asked.load:
             return measured
         until_ms = watch_until_decided(
             self._folder.path,
@@ -254,7 +266,8 @@ def run_once(
     stack = open_stack(settings, checks.services_of(engine, settings), screen.say)
     _require_faults_possible(asked.faults, engine, stack)
     checks.make_ready(engine, stack, screen.say)
-    folder = RunFolder.create(settings.logs_folder, engine_name, str(asked.pageviews_per_s))
+    label = asked.load.split()[0] if asked.load else str(asked.pageviews_per_s)
+    folder = RunFolder.create(settings.logs_folder, engine_name, label)
     run(Experiment(asked, engine, stack, folder, screen), guard)
     return folder.path
 

@@ -24,16 +24,18 @@ from racetrack.probes.memory import MemoryFile
 from racetrack.probes.usage import Meter, cpu_times
 from racetrack.probes.views import READER, DelayProbe, ReadsProbe, ViewsProbe
 from racetrack.results.folder import RunFolder
-from racetrack.results.run import Counts, FaultLog, Measured, Window
+from racetrack.results.run import Counts, FaultLog, LoadLog, Measured, Window
 from racetrack.results.search import PAGEVIEWS
 from racetrack.results.verification import Verified
 from racetrack.run import probe_set
 from racetrack.run.checks import SpaceWatch, check_services, check_writes, services_of
 from racetrack.run.faults import ExpectedOutages, Fault, FaultInjector
+from racetrack.run.load_driver import LoadDriver
 from racetrack.run.search import LoadSample
 from racetrack.stack.contract import OnReady, Stack, ignore
 from racetrack.terminal import Screen
 from racetrack.workloads.contract import find_workload
+from racetrack.workloads.load_profile import LoadProfile
 
 FIRST_UPDATE_WITHIN_S = FIRST_ANSWER_WITHIN_S = 60.0
 DRAIN_WITHIN_S = 30.0
@@ -127,6 +129,8 @@ class Session:
         )
         self._space = SpaceWatch(stack, folder.path)
         self._recorded: FaultLog | None = None
+        self._load: LoadDriver | None = None
+        self._recorded_load: LoadLog | None = None
 
     def start_stack(self) -> None:
         """Start the services that the engine needs, and the load at its initial rates. Loading of
@@ -276,20 +280,41 @@ class Session:
         if not self._faults.all_done:
             self._begin(self._faults)
 
+    def begin_load(self, profile: LoadProfile) -> None:
+        """Let a load profile drive the rate from now on, until the load is paused."""
+        self._load = LoadDriver(profile, self.offer, self._folder)
+        self._begin(self._load)
+
     def watch_recovery(self) -> None:
-        """Wait until all faults are over and the lag is back to normal, for at most NORMAL_WITHIN_S
-        after the last fault."""
+        """Wait until all faults and the load profile are over and the lag is back to normal, for at
+        most NORMAL_WITHIN_S after the last of them."""
         give_up: float | None = None
         with self._screen.live("waiting for lag to be normal again") as status:
-            while self._recorded and (give_up is None or time.monotonic() < give_up):
+            while self._is_disturbed and (give_up is None or time.monotonic() < give_up):
                 self._let_pass(LAG_EVERY_S)
                 status.update(f"waiting for lag to be normal again; {self._progress()}")
-                if not self._faults.all_done:
+                if not self._faults.all_done or (self._load and not self._load.is_over):
                     continue
                 if give_up is None:
                     give_up = time.monotonic() + NORMAL_WITHIN_S
-                if recovery.is_over(recovery.recoveries(self._folder.path, self._faults.record())):
+                if self._is_normal_again():
                     return
+
+    @property
+    def _is_disturbed(self) -> bool:
+        return bool(self._recorded or self._load)
+
+    def _is_normal_again(self) -> bool:
+        """Return whether lag has recovered from all faults, and from the peak of the load."""
+        path = self._folder.path
+        if self._recorded and not recovery.is_over(
+            recovery.recoveries(path, self._faults.record())
+        ):
+            return False
+        load = self._load.record() if self._load else None
+        if not load or load.peak_until_ms is None:
+            return True
+        return recovery.load_effect(path, load).after_peak_s is not None
 
     def _let_pass(self, seconds: float) -> None:
         until_s = time.monotonic() + seconds
@@ -366,6 +391,8 @@ class Session:
         """Pause the load, wait for the engine to drain, query the live heap of each JVM, and return
         the counts of generator, broker and engine."""
         broker = self._main_topic()
+        if self._load:
+            self._load.stop()
         with self._talk_to_loadgen() as control:
             paused_ms = now_ms()
             control.pause()
@@ -412,11 +439,19 @@ class Session:
             check_services(self._stack, self._engine)
             for probe in self._probes:
                 probe.check()
-        # Faults are recorded here, because only the main thread may write `run.json`.
+        # Faults and the load are recorded here, because only the main thread may write `run.json`.
+        self._record_load()
         if self._faults.began_ms and (done := self._faults.record()) != self._recorded:
             self._recorded = done
             with self._folder.recording() as run:
                 run.faults = done
+
+    def _record_load(self) -> None:
+        load = self._load.record() if self._load else None
+        if load != self._recorded_load:
+            self._recorded_load = load
+            with self._folder.recording() as run:
+                run.load = load and LoadLog(**dict(load))
 
     @contextmanager
     def _explaining_failures(self) -> Iterator[None]:

@@ -8,6 +8,7 @@ import pytest
 from racetrack.analysis import recovery, views
 from racetrack.analysis.recovery import LagHistory
 from racetrack.results.figures import FaultRecovery, Recovery
+from racetrack.results.run import LoadLog
 
 RATE_SET_MS, FAULT_MS = 0.0, 20_000.0
 CALM_MS = 900.0
@@ -103,3 +104,68 @@ def test_it_is_over_when_every_lag_is_back() -> None:
 def test_a_lag_of_unknown_length_before_a_fault_is_not_what_is_normal() -> None:
     found = recovery.recovery(series((0, 19_000, np.inf)), RATE_SET_MS, FAULT_MS, FAULT_MS + 3_000)
     assert (found.normal_ms, found.after_s) == (2_000, 0.0)
+
+
+# A spike from the 20th to the 30th second, 1,000/s with 5,000/s in between, on two partitions; the
+# engine counts 2,000/s at most, every 100 ms.
+PEAK_MS, PEAK_END_MS, BASE_PER_S, PEAK_PER_S, CAPACITY_PER_S = 20_000, 30_000, 1_000, 5_000, 2_000
+BACK_S = (PEAK_PER_S - CAPACITY_PER_S) * 10 / (CAPACITY_PER_S - BASE_PER_S)  # after the end
+
+
+def write_spike(folder: Path, until_s: int = 90) -> LoadLog:
+    """The curves of such a run; what `run.json` says of its load."""
+    rows, due, processed = ["at_ms,curve,partition,count"], 0.0, 0.0
+    for at_ms in range(0, 1000 * until_s, 100):
+        for partition in (0, 1):
+            for name, count in (("due", due), ("handed_over", due), ("published", due)):
+                rows.append(f"{at_ms},{name},{partition},{round(count / 2)}")
+            rows.append(f"{at_ms},processed,{partition},{round(processed / 2)}")
+        rate = PEAK_PER_S if PEAK_MS <= at_ms < PEAK_END_MS else BASE_PER_S
+        processed = min(due, processed + CAPACITY_PER_S / 10)
+        due += rate / 10
+    (folder / "curves.csv").write_text("\n".join(rows) + "\n")
+    return LoadLog(
+        profile="spike 1k 5k 10s", from_ms=10_000, peak_from_ms=PEAK_MS, peak_until_ms=PEAK_END_MS
+    )
+
+
+def test_recovery_from_a_spike_counts_from_its_end_with_the_backlog_meanwhile(
+    tmp_path: Path,
+) -> None:
+    found = recovery.load_effect(tmp_path, write_spike(tmp_path))
+    assert found.recovery and found.recovery.after_s
+    # The lag is normal once it is within 2 s: that many of the base rate are still waiting.
+    normal_s = BACK_S - 2 * BASE_PER_S / (CAPACITY_PER_S - BASE_PER_S)
+    assert found.after_peak_s == pytest.approx(normal_s, abs=0.5)
+    assert found.recovery.after_s == pytest.approx(10 + normal_s, abs=0.5)
+    most = (PEAK_PER_S - CAPACITY_PER_S) * 10
+    assert found.max_backlog_events == pytest.approx(most, rel=0.03)
+    assert found.max_backlog_before_events == pytest.approx(
+        2 * BASE_PER_S / 10, abs=BASE_PER_S / 10
+    )
+    # The last pageview of the peak is the oldest.
+    worst_s = 10 * PEAK_PER_S / CAPACITY_PER_S - 10
+    assert found.recovery.worst_ms == pytest.approx(1000 * worst_s, rel=0.03)
+
+
+def test_what_is_not_back_when_the_load_is_paused_never_was(tmp_path: Path) -> None:
+    found = recovery.load_effect(tmp_path, write_spike(tmp_path, until_s=45))
+    assert found.recovery
+    assert (found.after_peak_s, found.recovery.after_s) == (None, None)
+
+
+def test_the_backlog_is_that_until_the_load_was_paused(tmp_path: Path) -> None:
+    load = write_spike(tmp_path)
+    early = recovery.load_effect(tmp_path, load, paused_ms=25_000)
+    assert early.max_backlog_events == pytest.approx((PEAK_PER_S - CAPACITY_PER_S) * 5, rel=0.05)
+
+
+def test_without_a_peak_only_the_backlog_is_found(tmp_path: Path) -> None:
+    load = write_spike(tmp_path).model_copy(update={"peak_from_ms": None, "peak_until_ms": None})
+    found = recovery.load_effect(tmp_path, load)
+    assert found.max_backlog_events > 20_000
+    assert (found.recovery, found.after_peak_s, found.max_backlog_before_events) == (
+        None,
+        None,
+        None,
+    )

@@ -66,6 +66,7 @@ def test_a_wrong_argument_is_named(arguments: list[str], says: str) -> None:
         ("--rate many", "--rate"),
         ("--every 0", "--every"),
         ("--samples 0", "--samples"),
+        ("--load spike", "It takes spike BASE PEAK DURATION"),
         ("--fail-if lag_p99>2", "Did you mean lag_p99_ms?"),
         ("--fail-if lag_p99_ms>+10%", "Add --against PATH"),
         ("--fail-if lag_p99_ms>10%", "sign and percent"),
@@ -128,6 +129,28 @@ def test_options_have_defaults(
     ((_, asked, _),) = runs
     assert (asked.pageviews_per_s, asked.wait_s, asked.samples, asked.delay_s) == (5000, 20, 10, 1)
     assert asked.decide_within_s == 120
+
+
+def run_with_load(load: str, *options: str) -> Result:
+    return CliRunner().invoke(cli.race, ["run", EXAMPLE, "--load", load, *options])
+
+
+def test_a_load_profile_takes_the_place_of_the_rate_and_is_sampled_to_its_end(
+    runs: list[tuple[str, RunArguments, str]],
+) -> None:
+    assert run_with_load("spike 5k 50k 10s").exit_code == 0
+    assert run_with_load("sine 1k 3k 60s", "--samples", "500", "--every", "100ms").exit_code == 0
+    assert run_with_load("constant 7k").exit_code == 0
+    spike, sine, constant = (asked for _, asked, _ in runs)
+    assert (spike.load, spike.pageviews_per_s, spike.samples) == ("spike 5k 50k 10s", 20_000, 30)
+    assert (sine.samples, sine.decide_within_s) == (600, 0)
+    assert (constant.load, constant.pageviews_per_s, constant.samples) == (None, 7_000, 10)
+
+
+def test_a_rate_beside_a_load_profile_is_refused() -> None:
+    result = run_with_load("spike 5k 50k 10s", "--rate", "5k")
+    assert result.exit_code == 2
+    assert "--rate and --load exclude each other" in result.output
 
 
 def test_rates_and_times_are_taken_as_people_write_them(

@@ -19,6 +19,7 @@ from racetrack.results.run import (
     CpuTime,
     DoneFault,
     FaultLog,
+    LoadLog,
     Measured,
     RunArguments,
     Window,
@@ -36,6 +37,7 @@ from racetrack.run.experiment import Experiment
 from racetrack.run.session import Session
 from racetrack.stack.contract import DataFolder, Stack
 from racetrack.terminal import Guard, Screen
+from racetrack.workloads.load_profile import LoadProfile
 from simulations import synthetic
 from tests.analysis import view_files
 from tests.run_json import read_run
@@ -149,6 +151,17 @@ class PlayedBack:
             ]
             text = "\n".join(["at_ms,due,refused,done,captured,sent_ms", *rows]) + "\n"
             (self._folder / "purchases.csv").write_text(text)
+
+    def begin_load(self, profile: LoadProfile) -> None:
+        """It is said to have had a spike from the tenth second of the window on."""
+        from_ms = int(self._race.window[0])
+        with self._recording() as run:
+            run.load = LoadLog(
+                profile=str(profile),
+                from_ms=from_ms,
+                peak_from_ms=from_ms + 10_000,
+                peak_until_ms=from_ms + 15_000,
+            )
 
     def watch_recovery(self) -> None:
         pass

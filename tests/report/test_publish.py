@@ -221,8 +221,9 @@ def test_a_search_without_its_raw_data_is_refused(tmp_path: Path) -> None:
         publish([tmp_path / "alone"], tmp_path / "results", ENGINES)
 
 
-def test_faults_and_idle_runs_do_not_count(tmp_path: Path) -> None:
+def test_faults_changing_loads_and_idle_runs_do_not_count(tmp_path: Path) -> None:
     run(tmp_path, RunSpec(asked={"faults": ("kill:debezium@15s",)}))
+    run(tmp_path, RunSpec(asked={"load": "spike 4k 8k 5s"}))
     assert gather([tmp_path]) == []
     with pytest.raises(UsageError, match="nothing to publish"):
         publish([tmp_path], tmp_path / "results", ENGINES)

@@ -19,6 +19,7 @@ from racetrack.cli import race
 from racetrack.errors import UsageError
 from racetrack.report import searches
 from racetrack.report.collect import Table, collect, tables
+from racetrack.report.export import flat_record
 from racetrack.report.tables import show
 from racetrack.report.write import write
 from racetrack.results.reference import published
@@ -133,9 +134,9 @@ def test_csv_and_json_hold_the_same_numbers_with_units(logs: Path, out: Path) ->
             assert float(one["cpu_s_per_million"]) == process["cpu_s_per_million"]
             assert float(one["lag_p50_ms"]) == results["verdict"]["measured"]["lag_p50_ms"]
     plain = {"run_id", "tag", "engine", "workload", "runtime", "machine"}
-    plain |= {"samples", "outcome", "verdict"}
+    plain |= {"load", "samples", "outcome", "verdict"}
     unit = re.compile(
-        r".*_(s|ms|pct|gib|per_s|per_million)$|^views_(right|wrong|there|of_workload)$"
+        r".*_(s|ms|pct|gib|events|per_s|per_million)$|^views_(right|wrong|there|of_workload)$"
     )
     assert [key for key in rows[0] if key not in plain and not unit.match(key)] == []
 
@@ -583,6 +584,23 @@ def test_the_same_data_make_the_same_plots(logs: Path, out: Path, tmp_path: Path
     write(tmp_path, collection, tables(collection.runs), None)
     for path in (tmp_path / "plots").glob("*.svg"):
         assert path.read_bytes() == (out / "plots" / path.name).read_bytes()
+
+
+def test_a_run_under_a_changing_load_is_no_repeat_of_one_at_its_mean(tmp_path: Path) -> None:
+    run(tmp_path, STEADY)
+    path = run(tmp_path, RunSpec(asked={"load": "spike 4k 8k 5s"}))
+    told = read_run(path)
+    assert told["results"]["load"]["max_backlog_events"] > 0
+    assert told["results"]["load"]["after_peak_s"] == 0
+    [table] = of(tmp_path)
+    assert sorted(table.labels) == ["steady [load one rate]", "steady [load spike 4k 8k 5s]"]
+    collection = collect([path])
+    record = flat_record(collection.runs[0])
+    assert (record["load"], record["after_peak_s"]) == ("spike 4k 8k 5s", 0)
+    out = tmp_path / "out"
+    out.mkdir()
+    write(out, collection, tables(collection.runs), None)
+    assert "spike 4k 8k 5s" in (out / "plots" / f"{path.name}_lag.svg").read_text()
 
 
 def test_a_run_under_trouble_is_marked_and_is_no_repeat_of_one_without(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def test_it_is_the_schema_of_what_the_code_writes() -> None:
         RunSpec(engine="swift", elsewhere=True),
         RunSpec(verified=verified(users=RIGHT, items=WRONG, hvu_test=ABSENT, purchases=UNREADABLE)),
         RunSpec(asked={"faults": ("kill:debezium@15s",)}),
+        RunSpec(asked={"load": "spike 4k 8k 5s"}),
     ],
     ids=[
         "kept up",
@@ -47,6 +48,7 @@ def test_it_is_the_schema_of_what_the_code_writes() -> None:
         "an engine elsewhere",
         "verified",
         "under trouble",
+        "under a changing load",
     ],
 )
 def test_a_run_is_valid(tmp_path: Path, spec: RunSpec) -> None:

@@ -217,6 +217,52 @@ def test_a_fault_is_a_line_that_says_what_it_took() -> None:
     ]
 
 
+def with_load(effect: dict[str, Any], profile: str) -> list[str]:
+    results = {**RESULTS, "load": effect, "offered_pageviews_per_s": 5_100.0}
+    load = {"profile": profile, "from_ms": 0}
+    run = run_with(results, load=load, asked={"load": profile, "pageviews_per_s": 5_000})
+    return describe_run(run, Path("logs"))
+
+
+def test_a_changing_load_is_named_with_the_backlog_and_the_recovery() -> None:
+    recovery = {"normal_ms": 2000.0, "worst_ms": 8123.4, "after_s": 13.24}
+    effect = {
+        "max_backlog_events": 123_456,
+        "max_backlog_before_events": 2_100,
+        "recovery": recovery,
+    }
+    lines = with_load({**effect, "after_peak_s": 3.24}, "spike 2k 20k 10s")
+    assert lines[0].startswith("steady at 5,000 pageviews/s on average, spike 2k 20k 10s (")
+    assert (
+        "  load        spike 2k 20k 10s: not a steady state, so the verdict is on the sampling"
+        " window as it is"
+    ) in lines
+    assert "  recovery    lag normal again 3.2 s after the spike (at most 8,123 ms)" in lines
+    assert "  backlog     held back at most 123,456 pageviews (2,100 before the spike)" in lines
+    assert any("5,003 of the 5,100 pageviews/s due in the window" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("after_s", "says"),
+    [
+        (None, "lag never normal again while the run was watched"),
+        (0.0, "lag never above normal (at most 900 ms)"),
+        (6.0, "lag normal again during the spike (at most 900 ms)"),
+    ],
+)
+def test_a_spike_may_be_over_before_or_after_the_lag(after_s: float | None, says: str) -> None:
+    recovery = {"normal_ms": 2000.0, "worst_ms": 900.0, "after_s": after_s}
+    after_peak_s = None if after_s is None else 0.0
+    effect = {"max_backlog_events": 9, "recovery": recovery, "after_peak_s": after_peak_s}
+    assert f"  recovery    {says}" in with_load(effect, "spike 2k 20k 10s")
+
+
+def test_without_a_spike_there_is_nothing_to_recover_from() -> None:
+    lines = with_load({"max_backlog_events": 9}, "sine 2k 8k 60s")
+    assert "  backlog     held back at most 9 pageviews" in lines
+    assert not any(line.startswith("  recovery") for line in lines)
+
+
 def test_the_answers_to_each_question_have_a_line() -> None:
     read = {
         "query": "a by b",

@@ -16,6 +16,7 @@ from racetrack.results.run import Counts, Measured, RunArguments, Window
 from racetrack.results.verification import Verified
 from racetrack.run.experiment import STEPS, VERIFY, Experiment, OpenSession
 from racetrack.terminal import Guard, Interrupted, Screen
+from racetrack.workloads.load_profile import LoadProfile
 from tests.records import verified
 from tests.run.made_up import MadeUpEngine, MadeUpStack
 
@@ -49,6 +50,9 @@ class Session:
 
     def run_demo(self) -> None:
         self._do("run demo")
+
+    def begin_load(self, profile: LoadProfile) -> None:
+        self._do(f"load {profile}")
 
     def set_rate(self, pageviews_per_s: int) -> None:
         self._do(f"rate {pageviews_per_s}")
@@ -98,7 +102,13 @@ def run(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(figures, "results", lambda _: None)
     monkeypatch.setattr(outcome, "run_outcome", lambda _: "ok")
 
-    def run(guard: Guard | None = None, *, verify: bool = False, warm_up_s: float = 0.0) -> str:
+    def run(
+        guard: Guard | None = None,
+        *,
+        verify: bool = False,
+        warm_up_s: float = 0.0,
+        load: str | None = None,
+    ) -> str:
         asked = RunArguments(
             pageviews_per_s=5_000,
             wait_s=20,
@@ -106,6 +116,8 @@ def run(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> Run:
             delay_s=1,
             verify=verify,
             warm_up_s=warm_up_s,
+            load=load,
+            decide_within_s=60 if load else 0,
         )
         engine, stack = MadeUpEngine(), MadeUpStack()
         screen = Screen(Console(quiet=True))
@@ -158,6 +170,18 @@ def test_a_verification_is_a_step_of_its_own_before_the_stack_stops(
 def test_to_warm_up_half_the_rate_comes_first(run: Run) -> None:
     run(warm_up_s=30)
     assert Session.did[2:5] == ["rate 2500", "warming up 30", "rate 5000"]
+
+
+def test_a_load_profile_begins_with_the_samples_after_settling_at_its_first_rate(
+    run: Run, folder: RunFolder
+) -> None:
+    assert run(load="spike 2k 20k 10s") == "ok"
+    load = [*WHOLE[:5], "load spike 2k 20k 10s", *WHOLE[5:]]
+    assert Session.did[: len(load)] == ["rate 2000" if did == "rate 5000" else did for did in load]
+    assert (told := read_run(folder.path).asked) and told.load == "spike 2k 20k 10s"
+    said = (folder.path / "start.log").read_text()
+    assert "at 5,000 pageviews/s on average, spike 2k 20k 10s (native)" in said
+    assert "watch on" not in said
 
 
 @pytest.mark.parametrize("number", range(len(WHOLE)))

@@ -1,0 +1,356 @@
+"""Load profiles: the rate of the main topic over time, as values with a name and a text form."""
+
+import csv
+import difflib
+import math
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import ClassVar, Self
+
+from racetrack import units
+
+# Seconds at the base rate before and after a spike.
+SPIKE_LEAD_S = 10.0
+# Rates that change all the time are set this often.
+TICK_S = 1.0
+NEVER_S = math.inf
+Piece = tuple[float, int]  # from this second on, this rate
+
+
+class LoadProfile(ABC):
+    """Events per second of the main topic as a function of the seconds since the profile began.
+
+    `str` gives the text that `parse` accepts. A profile has no end: after `duration_s`, in which it
+    shows all of itself, the rate goes on as `rate_at` says."""
+
+    name: ClassVar[str]
+    form: ClassVar[str]  # its text, for people
+    example: ClassVar[str]
+
+    @property
+    def peak_s(self) -> tuple[float, float] | None:
+        """Begin and end, in seconds, of a peak from which an engine has to recover, if any."""
+        return None
+
+    @classmethod
+    @abstractmethod
+    def of_words(cls, text: str) -> Self:
+        """Parse the text after the name.
+
+        Raises:
+            ValueError: it can't be parsed; the message says why.
+        """
+
+    @property
+    @abstractmethod
+    def duration_s(self) -> float:
+        """Seconds until the profile has shown all of itself; 0 for a constant rate."""
+
+    @abstractmethod
+    def rate_at(self, elapsed_s: float) -> int:
+        """Return the events per second at a time since the profile began."""
+
+    @abstractmethod
+    def next_change_s(self, elapsed_s: float) -> float:
+        """Return the next time at which the rate is to be set anew; NEVER_S if there is none."""
+
+    def rate_until_next_change(self, elapsed_s: float) -> int:
+        """Return the rate from a time until the next change: that of the middle of the interval."""
+        until_s = self.next_change_s(elapsed_s)
+        return self.rate_at(elapsed_s if until_s == NEVER_S else (elapsed_s + until_s) / 2)
+
+    @property
+    def mean_per_s(self) -> float:
+        """Mean rate over `duration_s`, as it is set."""
+        at_s, events = 0.0, 0.0
+        while at_s < self.duration_s:
+            until_s = min(self.next_change_s(at_s), self.duration_s)
+            events += self.rate_until_next_change(at_s) * (until_s - at_s)
+            at_s = until_s
+        return events / self.duration_s if self.duration_s else float(self.rate_at(0.0))
+
+
+class _InPieces(LoadProfile):
+    """A profile whose rate is constant in between its changes."""
+
+    @property
+    @abstractmethod
+    def pieces(self) -> tuple[Piece, ...]:
+        """Return the pieces by time, the first from second 0 on."""
+
+    def rate_at(self, elapsed_s: float) -> int:
+        return self.pieces[max(0, self._piece_at(elapsed_s))][1]
+
+    def next_change_s(self, elapsed_s: float) -> float:
+        later = self._piece_at(elapsed_s) + 1
+        return self.pieces[later][0] if later < len(self.pieces) else NEVER_S
+
+    def _piece_at(self, elapsed_s: float) -> int:
+        return bisect_right(self.pieces, elapsed_s, key=lambda piece: piece[0]) - 1
+
+
+@dataclass(frozen=True)
+class Constant(_InPieces):
+    """One rate."""
+
+    name, form, example = "constant", "RATE", "constant 5k"
+    per_s: int
+
+    @classmethod
+    def of_words(cls, text: str) -> Self:
+        (rate,) = _words(text, 1)
+        return cls(units.parse_rate(rate))
+
+    def __str__(self) -> str:
+        return f"{self.name} {units.format_rate(self.per_s)}"
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        return ((0.0, self.per_s),)
+
+    @property
+    def duration_s(self) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Steps(_InPieces):
+    """One rate after the other, each for the same time; the last one stays."""
+
+    name, form, example = "steps", "RATE,RATE… EACH", "steps 1k,5k,20k 30s"
+    rates: tuple[int, ...]
+    each_s: float
+
+    @classmethod
+    def of_words(cls, text: str) -> Self:
+        rates, each = _words(text, 2)
+        return cls(tuple(map(units.parse_rate, rates.split(","))), _duration_s(each))
+
+    def __str__(self) -> str:
+        rates = ",".join(map(units.format_rate, self.rates))
+        return f"{self.name} {rates} {units.format_duration_s(self.each_s)}"
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        return tuple((number * self.each_s, rate) for number, rate in enumerate(self.rates))
+
+    @property
+    def duration_s(self) -> float:
+        return len(self.rates) * self.each_s
+
+
+@dataclass(frozen=True)
+class Spike(_InPieces):
+    """SPIKE_LEAD_S at a base rate, a peak for some time, then the base rate again."""
+
+    name, form, example = "spike", "BASE PEAK DURATION", "spike 5k 50k 10s"
+    base_per_s: int
+    peak_per_s: int
+    for_s: float
+
+    def __post_init__(self) -> None:
+        if self.peak_per_s <= self.base_per_s:
+            raise ValueError(f"its peak, {self.peak_per_s:,}/s, is not above its base")
+
+    @classmethod
+    def of_words(cls, text: str) -> Self:
+        base, peak, lasts = _words(text, 3)
+        return cls(units.parse_rate(base), units.parse_rate(peak), _duration_s(lasts))
+
+    def __str__(self) -> str:
+        rates = f"{units.format_rate(self.base_per_s)} {units.format_rate(self.peak_per_s)}"
+        return f"{self.name} {rates} {units.format_duration_s(self.for_s)}"
+
+    @property
+    def peak_s(self) -> tuple[float, float]:
+        return SPIKE_LEAD_S, SPIKE_LEAD_S + self.for_s
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        begin_s, end_s = self.peak_s
+        return ((0.0, self.base_per_s), (begin_s, self.peak_per_s), (end_s, self.base_per_s))
+
+    @property
+    def duration_s(self) -> float:
+        return self.peak_s[1] + SPIKE_LEAD_S
+
+
+@dataclass(frozen=True)
+class Ramp(LoadProfile):
+    """A rate that rises or falls evenly, and stays where it ends."""
+
+    name, form, example = "ramp", "FROM TO DURATION", "ramp 1k 50k 60s"
+    from_per_s: int
+    to_per_s: int
+    for_s: float
+
+    @classmethod
+    def of_words(cls, text: str) -> Self:
+        begin, end, lasts = _words(text, 3)
+        return cls(units.parse_rate(begin), units.parse_rate(end), _duration_s(lasts))
+
+    def __str__(self) -> str:
+        rates = f"{units.format_rate(self.from_per_s)} {units.format_rate(self.to_per_s)}"
+        return f"{self.name} {rates} {units.format_duration_s(self.for_s)}"
+
+    @property
+    def duration_s(self) -> float:
+        return self.for_s
+
+    def rate_at(self, elapsed_s: float) -> int:
+        share = min(max(elapsed_s / self.for_s, 0.0), 1.0)
+        return round(self.from_per_s + (self.to_per_s - self.from_per_s) * share)
+
+    def next_change_s(self, elapsed_s: float) -> float:
+        return min(_next_tick_s(elapsed_s), self.for_s) if elapsed_s < self.for_s else NEVER_S
+
+
+@dataclass(frozen=True)
+class Sine(LoadProfile):
+    """A wave between two rates, which begins at the lower one and goes on."""
+
+    name, form, example = "sine", "LOW HIGH PERIOD", "sine 5k 20k 60s"
+    low_per_s: int
+    high_per_s: int
+    period_s: float
+
+    def __post_init__(self) -> None:
+        if self.high_per_s <= self.low_per_s:
+            raise ValueError(f"its high rate, {self.high_per_s:,}/s, is not above its low rate")
+
+    @classmethod
+    def of_words(cls, text: str) -> Self:
+        low, high, period = _words(text, 3)
+        return cls(units.parse_rate(low), units.parse_rate(high), _duration_s(period))
+
+    def __str__(self) -> str:
+        rates = f"{units.format_rate(self.low_per_s)} {units.format_rate(self.high_per_s)}"
+        return f"{self.name} {rates} {units.format_duration_s(self.period_s)}"
+
+    @property
+    def duration_s(self) -> float:
+        return self.period_s
+
+    def rate_at(self, elapsed_s: float) -> int:
+        share = (1 - math.cos(2 * math.pi * elapsed_s / self.period_s)) / 2
+        return round(self.low_per_s + (self.high_per_s - self.low_per_s) * share)
+
+    def next_change_s(self, elapsed_s: float) -> float:
+        return _next_tick_s(elapsed_s)
+
+
+@dataclass(frozen=True)
+class Recorded(_InPieces):
+    """The rates of a CSV file, rows of seconds and events per second. A rate holds until the next
+    row; time counts from the first one, and the last rate stays."""
+
+    name, form, example = "recorded", "FILE.csv", "recorded day.csv"
+    path: str
+    rows: tuple[Piece, ...] = field(repr=False)
+
+    @classmethod
+    def of_words(cls, text: str) -> Self:
+        return cls(text, _read(Path(text)))
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.path}"
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        return self.rows
+
+    @property
+    def duration_s(self) -> float:
+        return self.rows[-1][0]
+
+
+PROFILES: tuple[type[LoadProfile], ...] = (Constant, Ramp, Steps, Spike, Sine, Recorded)
+
+
+def parse(text: str) -> LoadProfile:
+    """Return the profile of a text such as `spike 5k 50k 10s`.
+
+    Raises:
+        ValueError: it is none; the message is for the user.
+    """
+    name, _, rest = text.strip().partition(" ")
+    kind = next((each for each in PROFILES if each.name == name), None)
+    if not kind:
+        names = [each.name for each in PROFILES]
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise ValueError(f"{text!r} is no load.{hint} It begins with one of {', '.join(names)}")
+    try:
+        found = kind.of_words(rest.strip())
+        if not found.mean_per_s:
+            raise ValueError("it offers nothing")
+    except ValueError as error:
+        raise ValueError(
+            f"{text!r} is no load: {error}. It takes {kind.name} {kind.form}, such as"
+            f" {kind.example!r}"
+        ) from None
+    return found
+
+
+def _words(text: str, count: int) -> list[str]:
+    words = text.split()
+    if len(words) != count:
+        raise ValueError(f"it has {len(words)} values, not {count}")
+    return words
+
+
+def _duration_s(text: str) -> float:
+    seconds = units.parse_duration_s(text)
+    if not seconds:
+        raise ValueError(f"{text!r} is no time at all")
+    return seconds
+
+
+def _next_tick_s(elapsed_s: float) -> float:
+    return (math.floor(elapsed_s / TICK_S) + 1) * TICK_S
+
+
+def _read(path: Path) -> tuple[Piece, ...]:
+    """Return the rows of a CSV file with seconds from the first on; a header is skipped.
+
+    Raises:
+        ValueError: the file can't be read, or a row is none.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = [(number, row) for number, row in enumerate(csv.reader(file), 1) if any(row)]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"the file {str(path)!r} can't be read ({error})") from None
+    if rows and not _is_number(rows[0][1][0]):
+        rows = rows[1:]
+    if len(rows) < 2:
+        raise ValueError(f"{path} has fewer than two rows of seconds and rates")
+    times = [_row(path, number, row) for number, row in rows]
+    for (number, _), (before, after) in zip(rows[1:], pairwise(times), strict=True):
+        if after[0] <= before[0]:
+            raise ValueError(f"{path}, line {number}: its seconds do not rise")
+    first_s = times[0][0]
+    return tuple((at_s - first_s, rate) for at_s, rate in times)
+
+
+def _row(path: Path, number: int, row: list[str]) -> Piece:
+    try:
+        at, rate = row
+        if _is_number(rate):  # recorded rates may have decimals
+            rate = str(round(float(rate)))
+        at_s = float(at)
+        if not math.isfinite(at_s):
+            raise ValueError(f"{at!r} is no time in seconds")
+        return at_s, units.parse_rate(rate)
+    except ValueError as error:
+        raise ValueError(f"{path}, line {number}: {error}") from None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

@@ -1,0 +1,79 @@
+"""A load profile drives the rate: each is set at its time, and the peak is recorded."""
+
+import csv
+import threading
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from racetrack.results.folder import RunFolder
+from racetrack.run.load_driver import FILE, LoadDriver
+from racetrack.workloads.load_profile import LoadProfile, Spike, Steps
+
+WITHIN_S = 10.0
+EARLY_MS = 10  # the two clocks, and whole milliseconds
+
+
+class QuickSpike(Spike):
+    """A spike that begins at once."""
+
+    @property
+    def peak_s(self) -> tuple[float, float]:
+        return 0.1, 0.1 + self.for_s
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return RunFolder.create(tmp_path, "made-up", "steps")
+
+
+def driven(profile: LoadProfile, folder: RunFolder, rates: int) -> tuple[LoadDriver, list[int]]:
+    """A driver that was stopped once it had set so many rates, and the rates."""
+    offered: list[int] = []
+    enough = threading.Event()
+
+    def offer(rate: int) -> None:
+        offered.append(rate)
+        if len(offered) == rates:
+            enough.set()
+
+    driver = LoadDriver(profile, offer, folder)
+    assert driver.record() is None
+    driver.start()
+    assert enough.wait(WITHIN_S)
+    driver.stop()
+    driver.check()
+    return driver, offered
+
+
+def test_each_rate_is_set_at_its_time_and_written(folder: RunFolder) -> None:
+    driver, offered = driven(Steps((1_000, 2_000, 500), 0.2), folder, 3)
+    assert offered == [1_000, 2_000, 500]
+    with (folder.path / FILE).open(newline="") as file:
+        rows = [(int(row["at_ms"]), int(row["pageviews_per_s"])) for row in csv.DictReader(file)]
+    assert [rate for _, rate in rows] == offered
+    log = driver.record()
+    assert log
+    assert (log.profile, log.peak_from_ms) == ("steps 1k,2k,500 0.2s", None)
+    for number, (at_ms, _) in enumerate(rows):
+        assert at_ms - log.from_ms >= 200 * number - EARLY_MS
+
+
+def test_the_peak_of_a_spike_is_recorded(folder: RunFolder) -> None:
+    driver, offered = driven(QuickSpike(1_000, 5_000, 0.2), folder, 3)
+    assert offered == [1_000, 5_000, 1_000]
+    log = driver.record()
+    assert log and log.peak_from_ms and log.peak_until_ms
+    times = [log.from_ms, log.peak_from_ms, log.peak_until_ms]
+    least = [100, 200]
+    assert [b - a + EARLY_MS >= ms for (a, b), ms in zip(pairwise(times), least, strict=True)] == [
+        True,
+        True,
+    ]
+
+
+def test_it_ends_when_it_is_stopped(folder: RunFolder) -> None:
+    driver, offered = driven(Steps((1_000, 2_000), 60.0), folder, 1)
+    assert offered == [1_000]
+    assert not driver.is_over

@@ -1,0 +1,143 @@
+"""Load profiles: their texts, their rates over time, and what is said of those that are none."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from racetrack import units
+from racetrack.workloads.load_profile import NEVER_S, PROFILES, LoadProfile, Recorded, parse
+
+WriteCsv = Callable[[str], str]
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> WriteCsv:
+    """Writes a CSV file; the text of the profile that it is."""
+
+    def write(rows: str) -> str:
+        (tmp_path / "day of sale.csv").write_text(rows)
+        return f"recorded {tmp_path / 'day of sale.csv'}"
+
+    return write
+
+
+def changes(profile: LoadProfile, until_s: float) -> list[tuple[float, int]]:
+    """When rates are set up to a time, and the rates."""
+    found, at_s = [], 0.0
+    while at_s < until_s:
+        found.append((at_s, profile.rate_until_next_change(at_s)))
+        at_s = profile.next_change_s(at_s)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "rates", "duration_s", "mean_per_s"),
+    [
+        ("constant 5k", {0: 5_000, 1e6: 5_000}, 0, 5_000),
+        ("ramp 1k 51k 50s", {0: 1_000, 25: 26_000, 50: 51_000, 99: 51_000}, 50, 26_000),
+        ("ramp 51k 1k 50s", {0: 51_000, 50: 1_000}, 50, 26_000),
+        ("steps 1k,5k,20k 30s", {0: 1_000, 29.9: 1_000, 30: 5_000, 99: 20_000}, 90, 8_667),
+        ("spike 5k 50k 10s", {9.9: 5_000, 10: 50_000, 19.9: 50_000, 20: 5_000}, 30, 20_000),
+        ("sine 5k 20k 60s", {0: 5_000, 15: 12_500, 30: 20_000, 60: 5_000}, 60, 12_500),
+    ],
+)
+def test_each_has_its_rates(
+    text: str, rates: dict[float, int], duration_s: float, mean_per_s: float
+) -> None:
+    profile = parse(text)
+    assert {at_s: profile.rate_at(at_s) for at_s in rates} == rates
+    assert profile.duration_s == duration_s
+    assert profile.mean_per_s == pytest.approx(mean_per_s, rel=1e-3)
+    assert str(profile) == text
+    assert parse(str(profile)) == profile
+
+
+def test_rates_are_set_when_they_change_or_every_second() -> None:
+    assert changes(parse("spike 1k 9k 2500ms"), 99) == [(0, 1_000), (10, 9_000), (12.5, 1_000)]
+    assert changes(parse("steps 1k,2k 3s"), 99) == [(0, 1_000), (3, 2_000)]
+    # In the middle of each second, so that as many events are due as on the slope.
+    assert changes(parse("ramp 0 3k 3s"), 99) == [(0, 500), (1, 1_500), (2, 2_500), (3, 3_000)]
+    assert len(changes(parse("sine 1k 2k 20s"), 100)) == 100
+    assert parse("constant 5k").next_change_s(0) == NEVER_S
+
+
+def test_only_a_spike_has_a_peak_to_recover_from() -> None:
+    assert parse("spike 5k 50k 8s").peak_s == (10, 18)
+    assert parse("sine 5k 50k 8s").peak_s is None
+
+
+def test_recorded_rates_hold_until_the_next_and_times_count_from_the_first(
+    recorded: WriteCsv,
+) -> None:
+    text = recorded("seconds,rate\n1700000000,500\n1700000010.5,1.5k\n\n1700000020,99.6\n")
+    profile = parse(text)
+    rates = {0: 500, 10.4: 500, 10.5: 1_500, 20: 100, 500: 100}
+    assert {at_s: profile.rate_at(at_s) for at_s in rates} == rates
+    assert (profile.duration_s, str(profile)) == (20, text)
+    assert changes(profile, 99) == [(0, 500), (10.5, 1_500), (20, 100)]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("spke 1k 2k 1s", "Did you mean spike?"),
+        ("", "It begins with one of constant, ramp, steps, spike, sine, recorded"),
+        ("spike 1k 2k", "it has 2 values, not 3. It takes spike BASE PEAK DURATION"),
+        ("spike 2k 1k 10s", "its peak, 1,000/s, is not above its base"),
+        ("spike 1k 2k 0s", "is no time at all"),
+        ("spike 1k 2k soon", "'soon' is not a duration"),
+        ("sine 2k 2k 10s", "is not above its low rate"),
+        ("ramp 1k 99M 10s", "more than the load generator offers"),
+        ("ramp -1k 2k 10s", "'-1k' is not a rate"),
+        ("steps 1k,,2k 10s", "'' is not a rate"),
+        ("steps 1k, 2k 10s", "it has 3 values, not 2"),
+        ("constant 0", "it offers nothing"),
+        ("recorded", "can't be read"),
+        ("recorded nowhere.csv", "the file 'nowhere.csv' can't be read"),
+    ],
+)
+def test_what_is_no_load_is_said_with_an_example(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match="is no load") as failed:
+        parse(text)
+    assert says in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ("", "fewer than two rows"),
+        ("seconds,rate\n0,5\n", "fewer than two rows"),
+        ("0,5\n1,many\n", "line 2: 'many' is not a rate"),
+        ("0,5\n1,-5\n", "line 2: '-5' is not a rate"),
+        ("0,5\n1\n", "line 2: "),
+        ("0,5\n\n0,6\n", "line 3: its seconds do not rise"),
+        ("0,5\nnan,6\n", "line 2: 'nan' is no time"),
+        ("0,0\n1,0\n", "it offers nothing"),
+    ],
+)
+def test_a_file_without_rates_is_named_with_its_line(
+    recorded: WriteCsv, rows: str, says: str
+) -> None:
+    with pytest.raises(ValueError, match="is no load") as failed:
+        parse(recorded(rows))
+    assert says in str(failed.value)
+
+
+@given(st.integers(0, units.MAX_RATE_PER_S))
+def test_a_rate_is_read_as_it_was_written(per_s: int) -> None:
+    assert units.parse_rate(units.format_rate(per_s)) == per_s
+
+
+@given(st.integers(1, 10**9))
+def test_a_duration_is_read_as_it_was_written(milliseconds: int) -> None:
+    seconds = milliseconds / 1000
+    assert units.parse_duration_s(units.format_duration_s(seconds)) == pytest.approx(seconds)
+
+
+def test_each_has_an_example_that_is_one() -> None:
+    for kind in PROFILES:
+        if kind is not Recorded:
+            assert isinstance(parse(kind.example), kind)
