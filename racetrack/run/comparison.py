@@ -11,7 +11,7 @@ import psutil
 from racetrack import config, engines, host, terminal
 from racetrack.clock import SYSTEM_CLOCK, Clock
 from racetrack.config import Settings, load
-from racetrack.errors import RacetrackError, UsageError
+from racetrack.errors import BusyError, RacetrackError, SetupError, UsageError
 from racetrack.results.comparison import FILE, ComparisonRecord, Piece, PlannedRun
 from racetrack.results.folder import named_folder, read_record
 from racetrack.results.json_file import write_json
@@ -252,6 +252,8 @@ class Comparison:
             try:
                 with self._fresh(run.engine) as fresh:
                     fresh.measure(run, self.record.missing(run), self._rates_of(run), self.keep)
+            except (UsageError, SetupError, BusyError):
+                raise  # not the engine's fault
             except RacetrackError as error:
                 self._screen.say(f"  {run.engine} failed: {error}")
                 self._fail(run, str(error))

@@ -4,7 +4,7 @@ the usage, and exit code 2; the exit code says how the run ended."""
 import json
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +16,24 @@ from racetrack.cli.run import run_experiment
 from racetrack.config import REPO, Settings
 from racetrack.machine_lock import machine_lock
 from racetrack.results.run import RunArguments
-from racetrack.run import experiment
 from tests.cli.conftest import Ended
 from tests.records import LAG
 from tests.some_engines import EXAMPLE
 
+MakeRun = Callable[..., Path]
 POSITIONAL = (EXAMPLE, "5000", "20", "10", "1.0")
 
 
-def by_position(arguments: Sequence[str]) -> Result:
-    return CliRunner().invoke(run_experiment, arguments)
+def nothing_is_run(*_: object) -> Path:
+    raise AssertionError("a run has begun")
 
 
-def run(typed: str) -> Result:
-    return CliRunner().invoke(cli.race, ["run", *typed.split()])
+def by_position(arguments: Sequence[str], make_run: MakeRun = nothing_is_run) -> Result:
+    return CliRunner().invoke(run_experiment, arguments, obj=make_run)
+
+
+def run(typed: str, make_run: MakeRun = nothing_is_run) -> Result:
+    return CliRunner().invoke(cli.race, ["run", *typed.split()], obj=make_run)
 
 
 @pytest.mark.parametrize(
@@ -76,9 +80,8 @@ def test_a_wrong_argument_is_named(arguments: list[str], says: str) -> None:
     ],
 )
 def test_an_option_that_can_not_be_used_is_named_before_anything_runs(
-    monkeypatch: pytest.MonkeyPatch, options: str, says: str
+    options: str, says: str
 ) -> None:
-    monkeypatch.setattr(experiment, "run_once", pytest.fail)
     result = run(f"{EXAMPLE} {options}")
     assert result.exit_code == 2, result.output
     assert says in result.output
@@ -88,23 +91,24 @@ def test_the_former_name_is_gone() -> None:
     assert CliRunner().invoke(cli.race, ["experiment", *POSITIONAL]).exit_code == 2
 
 
+class Made:
+    """Makes runs that end `ok` at once; `runs` has engine, arguments and workload of each."""
+
+    def __init__(self, ended: Ended) -> None:
+        self._ended = ended
+        self.runs: list[tuple[str, RunArguments, str]] = []
+
+    def __call__(self, engine: str, asked: RunArguments, settings: Settings, *_: object) -> Path:
+        self.runs.append((engine, asked, settings.workload))
+        return self._ended("ok")
+
+
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch, ended: Ended) -> list[tuple[str, RunArguments, str]]:
-    """Engine, arguments and workload of each run; each ends `ok` at once."""
-    made: list[tuple[str, RunArguments, str]] = []
-
-    def run_once(engine: str, asked: RunArguments, settings: Settings, *_: object) -> Path:
-        made.append((engine, asked, settings.workload))
-        return ended("ok")
-
-    monkeypatch.setattr(experiment, "run_once", run_once)
-    monkeypatch.setattr(experiment, "require_possible", lambda *_: None)
-    return made
+def made(ended: Ended) -> Made:
+    return Made(ended)
 
 
-def test_both_forms_run_the_same(
-    runs: list[tuple[str, RunArguments, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_both_forms_run_the_same(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKLOAD", "another")
     workload = plugins.default_workload()
     options = "--verify --fault kill:mysql@1s --fault pause:broker@2s+1s --workload " + workload
@@ -116,32 +120,31 @@ def test_both_forms_run_the_same(
         verify=True,
         faults=("kill:mysql@1s", "pause:broker@2s+1s"),
     )
-    assert by_position([EXAMPLE, "5k", "20", "10", "0.5", *options.split()]).exit_code == 0
-    assert run(f"{EXAMPLE} --every 500ms {options}").exit_code == 0
-    assert runs == [(EXAMPLE, asked, workload)] * 2
+    typed = [EXAMPLE, "5k", "20", "10", "0.5", *options.split()]
+    assert by_position(typed, made).exit_code == 0
+    assert run(f"{EXAMPLE} --every 500ms {options}", made).exit_code == 0
+    assert made.runs == [(EXAMPLE, asked, workload)] * 2
 
 
-def test_options_have_defaults(
-    runs: list[tuple[str, RunArguments, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_have_defaults(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DECIDE_WITHIN", raising=False)
-    assert run(EXAMPLE).exit_code == 0
-    ((_, asked, _),) = runs
+    assert run(EXAMPLE, made).exit_code == 0
+    ((_, asked, _),) = made.runs
     assert (asked.pageviews_per_s, asked.wait_s, asked.samples, asked.delay_s) == (5000, 20, 10, 1)
     assert asked.decide_within_s == 120
 
 
-def run_with_load(load: str, *options: str) -> Result:
-    return CliRunner().invoke(cli.race, ["run", EXAMPLE, "--load", load, *options])
+def run_with_load(load: str, *options: str, make_run: MakeRun = nothing_is_run) -> Result:
+    typed = ["run", EXAMPLE, "--load", load, *options]
+    return CliRunner().invoke(cli.race, typed, obj=make_run)
 
 
-def test_a_load_profile_takes_the_place_of_the_rate_and_is_sampled_to_its_end(
-    runs: list[tuple[str, RunArguments, str]],
-) -> None:
-    assert run_with_load("spike 5k 50k 10s").exit_code == 0
-    assert run_with_load("sine 1k 3k 60s", "--samples", "500", "--every", "100ms").exit_code == 0
-    assert run_with_load("constant 7k").exit_code == 0
-    spike, sine, constant = (asked for _, asked, _ in runs)
+def test_a_load_profile_takes_the_place_of_the_rate_and_is_sampled_to_its_end(made: Made) -> None:
+    sampled = ("--samples", "500", "--every", "100ms")
+    assert run_with_load("spike 5k 50k 10s", make_run=made).exit_code == 0
+    assert run_with_load("sine 1k 3k 60s", *sampled, make_run=made).exit_code == 0
+    assert run_with_load("constant 7k", make_run=made).exit_code == 0
+    spike, sine, constant = (asked for _, asked, _ in made.runs)
     assert (spike.load, spike.pageviews_per_s, spike.samples) == ("spike 5k 50k 10s", 20_000, 30)
     assert (sine.samples, sine.decide_within_s) == (600, 0)
     assert (constant.load, constant.pageviews_per_s, constant.samples) == (None, 7_000, 10)
@@ -153,28 +156,24 @@ def test_a_rate_beside_a_load_profile_is_refused() -> None:
     assert "--rate and --load exclude each other" in result.output
 
 
-def test_rates_and_times_are_taken_as_people_write_them(
-    runs: list[tuple[str, RunArguments, str]],
-) -> None:
+def test_rates_and_times_are_taken_as_people_write_them(made: Made) -> None:
     for typed in ("5k 2m 10 500ms", "0 0 10 1s --decide-within 2m"):
-        result = by_position([EXAMPLE, *typed.split()])
+        result = by_position([EXAMPLE, *typed.split()], made)
         assert result.exit_code == 0, result.output
-    assert [(asked.pageviews_per_s, asked.wait_s, asked.delay_s) for _, asked, _ in runs] == [
+    assert [(asked.pageviews_per_s, asked.wait_s, asked.delay_s) for _, asked, _ in made.runs] == [
         (5_000, 120, 0.5),
         (0, 0, 1),
     ]
-    assert runs[1][1].decide_within_s == 0  # nothing is offered, so there is nothing to decide
+    assert made.runs[1][1].decide_within_s == 0  # nothing is offered, so there is nothing to decide
 
 
 @pytest.mark.parametrize(
     ("outcome", "code"), [("ok", 0), ("the broker ended", 1), ("Void: others.", 5)]
 )
-def test_how_it_ended_is_the_exit_code(
-    monkeypatch: pytest.MonkeyPatch, ended: Ended, outcome: str, code: int
-) -> None:
-    monkeypatch.setattr(experiment, "run_once", lambda *_: ended(outcome))
-    assert run(f"{EXAMPLE} --fail-if lag_p99_ms<100").exit_code == (code or 6)
-    assert run(EXAMPLE).exit_code == code
+def test_how_it_ended_is_the_exit_code(ended: Ended, outcome: str, code: int) -> None:
+    failing = run(f"{EXAMPLE} --fail-if lag_p99_ms<100", lambda *_: ended(outcome))
+    assert failing.exit_code == (code or 6)
+    assert run(EXAMPLE, lambda *_: ended(outcome)).exit_code == code
 
 
 @pytest.mark.parametrize(
@@ -190,7 +189,6 @@ def test_how_it_ended_is_the_exit_code(
     ],
 )
 def test_a_condition_that_holds_has_an_exit_code_of_its_own(
-    monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     ended: Ended,
     condition: str,
@@ -202,20 +200,16 @@ def test_a_condition_that_holds_has_an_exit_code_of_its_own(
         return {"results": {"verdict": {"measured": lag}}, "engine": EXAMPLE}
 
     before = tmp_path / "before.json"
-    monkeypatch.setattr(experiment, "run_once", lambda *_: ended("ok", of(2_000)))
-    assert run(f"{EXAMPLE} --json {before}").exit_code == 0
-    monkeypatch.setattr(experiment, "run_once", lambda *_: ended("ok", of(lag_p99_ms)))
-    result = run(f"{EXAMPLE} --fail-if {condition} --against {before}")
+    assert run(f"{EXAMPLE} --json {before}", lambda *_: ended("ok", of(2_000))).exit_code == 0
+    typed = f"{EXAMPLE} --fail-if {condition} --against {before}"
+    result = run(typed, lambda *_: ended("ok", of(lag_p99_ms)))
     assert result.exit_code == (6 if says else 0), result.output
     assert says in result.output
 
 
-def test_records_go_to_files_and_to_standard_output(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ended: Ended
-) -> None:
-    monkeypatch.setattr(experiment, "run_once", lambda *_: ended("ok"))
+def test_records_go_to_files_and_to_standard_output(tmp_path: Path, made: Made) -> None:
     table = tmp_path / "run.md"
-    result = run(f"{EXAMPLE} --json - --csv {tmp_path / 'run.csv'} --markdown {table}")
+    result = run(f"{EXAMPLE} --json - --csv {tmp_path / 'run.csv'} --markdown {table}", made)
     told = json.loads(result.stdout)
     (record,) = told["records"]
     assert (told["schema_version"], told["kind"], record["outcome"]) == (1, "runs", "ok")
@@ -225,13 +219,10 @@ def test_records_go_to_files_and_to_standard_output(
 
 
 @pytest.mark.parametrize(("option", "printed"), [("", ""), ("--print-samples", "name=x\n")])
-def test_samples_are_printed_if_asked_for(
-    monkeypatch: pytest.MonkeyPatch, ended: Ended, option: str, printed: str
-) -> None:
+def test_samples_are_printed_if_asked_for(ended: Ended, option: str, printed: str) -> None:
     folder = ended("ok")
     (folder / "top_summary.log").write_text("name=x\n")
-    monkeypatch.setattr(experiment, "run_once", lambda *_: folder)
-    result = by_position([*POSITIONAL, *option.split()])
+    result = by_position([*POSITIONAL, *option.split()], lambda *_: folder)
     assert (result.exit_code, result.output) == (0, printed)
 
 
@@ -255,8 +246,7 @@ def test_what_can_not_be_used_is_said_while_another_run_has_the_machine(
     assert says in result.output
 
 
-def test_another_run_on_the_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment, "run_once", pytest.fail)
+def test_another_run_on_the_machine_is_named() -> None:
     with machine_lock():
         result = by_position(POSITIONAL)
     assert result.exit_code == 4
