@@ -7,9 +7,8 @@ COPY install /opt/racetrack
 # The file name of librdkafka contains a hash, so programs that load it directly get a link with a
 # known name.
 RUN sh /opt/racetrack/install.sh "${INSTALLS}" \
- && for file in /opt/parts/*/lib/librdkafka*.so.1; do \
-      if [ -e "${file}" ]; then ln -s "${file##*/}" "${file%/*}/librdkafka.so"; fi; \
-    done
+ && cd "/opt/parts/${INSTALLS}/lib" \
+ && for file in librdkafka*.so.1; do if [ -e "${file}" ]; then ln -s "${file}" librdkafka.so; fi; done
 
 FROM ${BASE}
 ARG INSTALLS
