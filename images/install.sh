@@ -8,7 +8,7 @@ mkdir -p /etc/ssl/certs
 cp ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 cp pip.conf /etc/pip.conf
 set -a
-# shellcheck source=/dev/null  # made beside it when an image is built
+# shellcheck source=/dev/null  # generated when an image is built
 . ./versions.env
 # Compile Python files now: programs in a container can't write to this folder later.
 RACETRACK_CACHE=/tmp/cache UV_COMPILE_BYTECODE=1 python3 -m racetrack.install "$1" --prefix /opt/parts

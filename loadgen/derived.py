@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from loadgen.producer import PartitionState
     from loadgen.workload import Events, Workload
 
-# Limits of the derived events that one turn computes and that wait in one partition, so that a rate
-# beyond capacity neither blocks the loop nor fills memory.
+# Largest numbers of derived events that are computed per turn, and that wait in one partition. They
+# prevent a rate beyond capacity from blocking the loop or filling memory.
 MAX_PER_TURN = 1_000
 MAX_WAITING = 10_000
 # Function from n to (partition, content) of derived event n (0-based) of a kind. Only the

@@ -124,8 +124,8 @@ class Database:
             import mysql.connector  # type: ignore[import-not-found]
 
             config = self._config
-            # Encrypted if the server offers it, without verifying certificates: MySQL creates its
-            # own, and its password exchange needs a secure channel.
+            # Encrypt the connection if the server offers it, because MySQL's password exchange
+            # needs that. Do not verify the certificate, because MySQL creates its own.
             self._connection = mysql.connector.connect(
                 host=config.mysql_host,
                 port=config.mysql_port,

@@ -14,8 +14,8 @@ from collections import deque
 from pathlib import Path
 from typing import Any, Callable
 
-# A worker that ran this long is restarted at once. One that died earlier is restarted after a delay
-# that doubles each time.
+# A worker that ran for this long is restarted without a delay. A worker that died earlier is
+# restarted after a delay that doubles each time.
 STEADY_S = 10.0
 FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.2, 5.0
 

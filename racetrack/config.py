@@ -270,7 +270,7 @@ def class_in(module: ModuleType) -> type[Settings]:
 
 
 def own_names(module: ModuleType | None) -> tuple[str, ...]:
-    """Return the lower-case names of the settings that a `settings.py` adds; none for None."""
+    """Return the lower-case names of the settings that a `settings.py` adds; () for no module."""
     named = class_in(module).model_fields if module else ()
     return tuple(name for name in named if name not in Settings.model_fields)
 
@@ -304,7 +304,7 @@ def load(overrides: Mapping[str, str] | None = None) -> Settings:
         )
     refuse_unknown_in_files()
     try:
-        # The fields that are not given come from the environment.
+        # Fields that are not in `given` come from the environment and the files.
         return _whole()(_env_file=(ENV_FILE, *plugins.env_files()), **given)  # type: ignore
     except ValidationError as error:
         if not ENV_FILE.exists():

@@ -67,7 +67,7 @@ def _acquire(path: str) -> int:
             raise BusyError(message) from None
         if _is_still_at(path, lock):
             return lock
-        os.close(lock)  # somebody removed the file between opening and locking
+        os.close(lock)  # the file was removed between opening and locking
 
 
 def _open(path: str) -> int:

@@ -161,7 +161,7 @@ with_set_up_lock() {
 # Installs packages; each argument is `package[|alternative…] why`.
 install_packages() {
     local row packages=() command
-    type -P apt-get >/dev/null || fail "This is neither Debian nor Ubuntu: there is no apt-get. Install by hand:" \
+    type -P apt-get >/dev/null || fail "This is neither Debian nor Ubuntu: there is no apt-get. Install these:" \
         "${@/#/- }" "and call again; or use Docker."
     local as_root=()
     if ((EUID)); then as_root=(sudo); fi

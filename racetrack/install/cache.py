@@ -82,7 +82,7 @@ def clear_unfinished(parts: Path) -> list[str]:
             raise SetupError(
                 f"{path}, left by an interrupted set-up, can't be removed: a process is still "
                 "writing there, or the folder belongs to another user. Try again in a "
-                "moment, or remove it by hand."
+                "moment, or remove it yourself."
             )
     return sorted({path.name.removeprefix(UNFINISHED).removesuffix(SCRATCH) for path in left})
 

@@ -32,7 +32,8 @@ def on_request() -> tuple[str, ...]:
     return tuple(_on_request())
 
 
-# Functions, not constants: the engines' recipes import this package, so they can't be read yet.
+# Functions instead of constants, to avoid a circular import: the engines' recipes import this
+# package.
 @cache
 def _needed() -> Mapping[str, Make]:
     return {

@@ -131,9 +131,9 @@ def require_applicable(setting: str, runtime: str, *, airgap: bool, remedy: str 
 
 
 def require_overrides_applicable(services: Collection[str], runtime: str, *, airgap: bool) -> None:
-    """Check that the environment overrides no setting of these services that has no effect.
+    """Check that all settings of these services that the environment overrides have an effect.
 
-    The user would wrongly attribute the result to such a setting.
+    Otherwise the user would attribute the result to a setting that was ignored.
 
     Raises:
         UsageError: a setting has no effect in this runtime.

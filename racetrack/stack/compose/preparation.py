@@ -82,8 +82,8 @@ def require_memory(
 ) -> None:
     """Check that the machine has enough memory before anything starts.
 
-    `needed` maps each service to sizes whose sum it may use, such as `4g 300m`. `virtual`
-    says that `available_bytes` is the memory of the virtual machine in which containers run.
+    `needed` maps each service to sizes whose sum it may use, such as `4g 300m`. `virtual` means
+    that `available_bytes` is the memory of the virtual machine in which containers run.
 
     Raises:
         SetupError: there is not enough memory.

@@ -307,8 +307,8 @@ class ComposeStack:
         require_not_running(self.running())
         if not all(each.started_by_harness for each in self._containers.all()):
             raise BusyError(
-                f"The compose project {self._project.name} was started by hand. Take it down"
-                " (`./race down`), or set another STACK_NAME and other ports."
+                f"The compose project {self._project.name} was not started by Racetrack. Take it"
+                " down (`./race down`), or set another STACK_NAME and other ports."
             )
         orphans.end_commands(self._project.name)
         if self._containers.anything_left():

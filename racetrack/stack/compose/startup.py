@@ -23,7 +23,7 @@ LOG_TAIL_WITHIN_S = 0.5
 
 
 class ServiceError(RacetrackError):
-    """A service did not start; the message ends with the end of its log."""
+    """A service did not start; the message ends with the last lines of its log."""
 
 
 class Followers:

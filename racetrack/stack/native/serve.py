@@ -67,7 +67,7 @@ class Foreground:
         patience_s: float = PATIENCE_S,
         grace_s: float = GRACE_S,
     ) -> None:
-        """Prepare; a service may take `patience_s` to become ready, and `grace_s` to end."""
+        """Allow each service `patience_s` seconds to become ready, and `grace_s` to end."""
         self._settings, self._work = settings, work
         self._patience_s, self._grace_s = patience_s, grace_s
         self._parts = {path.name: path.resolve() for path in parts.iterdir()}

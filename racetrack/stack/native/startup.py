@@ -16,7 +16,7 @@ CHECK_EVERY_S = 0.1
 
 
 class ServiceError(RacetrackError):
-    """A service did not start, or ended unexpectedly; the message ends with the end of its log."""
+    """A service did not start, or ended unexpectedly; the message contains the end of its log."""
 
 
 @dataclass

@@ -36,7 +36,7 @@ class Broker:
     def __init__(
         self, open_admin: Callable[[dict[str, str | int | float | bool]], AdminClient] = AdminClient
     ) -> None:
-        """`open_admin` makes the client that asks whether the broker is ready."""
+        """Check readiness with the admin client that `open_admin` creates."""
         self._open_admin = open_admin
 
     def ports(self, settings: Settings) -> Mapping[str, int]:
@@ -155,8 +155,9 @@ def server_properties(context: Context) -> dict[str, str]:
         "group.initial.rebalance.delay.ms": "0",
         # Report a misspelt topic name as an error instead of creating the topic.
         "auto.create.topics.enable": "false",
-        # A broker that was paused for longer than its session would drop what is sent with acks=0.
-        # One that was killed may register again only when its session is over.
+        # A broker that is paused for longer than its session drops messages sent with acks=0, so a
+        # session is long. After a kill it is short, because a killed broker can register again only
+        # when its session is over.
         "broker.session.timeout.ms": "9000" if was_killed else "60000",
         # Engines replay from the beginning, so keep data for as long as possible.
         "log.retention.ms": "-1",

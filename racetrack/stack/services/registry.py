@@ -141,7 +141,7 @@ def nginx_configuration(work: Path, listen: str, upstream: str) -> str:
     folders = "\n".join(f"    {name}_temp_path {work}/nginx-{name};" for name in TEMPORARY)
     return f"""\
 daemon off;
-# One process: a master's title would overwrite the mark by which the stack finds it.
+# A single process: the title of a master would overwrite the mark by which the stack finds nginx.
 master_process off;
 pid {work}/nginx.pid;
 # Apicurio may still be starting, so a failed request is no error.
@@ -159,7 +159,7 @@ http {{
     upstream apicurio {{ server {upstream}; keepalive 8; }}
     server {{
         listen {listen};
-        # With $request_uri, a %2F in a subject's name stays what it is.
+        # $request_uri keeps a %2F in a subject's name encoded.
         location / {{ proxy_pass http://apicurio{API}$request_uri; }}
         location /apis/ {{ proxy_pass http://apicurio; }}
     }}
